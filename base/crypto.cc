@@ -1,0 +1,137 @@
+#include "base/crypto.h"
+
+#include "base/format.h"
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#include <sys/random.h>
+
+#include <cassert>
+#include <memory>
+
+namespace dt {
+
+namespace {
+
+std::string hex(ByteSpan bytes) {
+  std::string text;
+  for (const std::byte b : bytes)
+    text += format("{:02x}", static_cast<unsigned>(b));
+  return text;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+unsigned char* raw(std::byte* bytes) {
+  return reinterpret_cast<unsigned char*>(bytes);
+}
+const unsigned char* raw(const std::byte* bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes);
+}
+
+struct FreeContext {
+  void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
+};
+struct FreeMac {
+  void operator()(EVP_MAC* mac) const { EVP_MAC_free(mac); }
+};
+
+}  // namespace
+
+Result<Token> Token::random() {
+  Token token;
+  TRY(random_bytes(token.secret));
+  return token;
+}
+
+std::string Token::text() const {
+  return hex(secret);
+}
+
+Result<Token> Token::parse(std::string_view text) {
+  Token token;
+  const auto wrong = [] { return fail(Errc::input, "expected a token of 64 hex digits"); };
+  if (text.size() != 2 * token.secret.size()) return wrong();
+  for (size_t i = 0; i < token.secret.size(); ++i) {
+    const int high = hex_digit(text[2 * i]);
+    const int low = hex_digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return wrong();
+    token.secret[i] = static_cast<std::byte>(high * 16 + low);
+  }
+  return token;
+}
+
+Result<> random_bytes(std::span<std::byte> bytes) {
+  // Up to 256 bytes come whole or not at all (getrandom(2)).
+  assert(bytes.size() <= 256);
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return fail_errno("no random bytes from the kernel");
+  }
+  return {};
+}
+
+Result<std::string> random_name(size_t count) {
+  Bytes bytes(count);
+  TRY(random_bytes(bytes));
+  return hex(bytes);
+}
+
+struct Hmac::State {
+  std::unique_ptr<EVP_MAC_CTX, FreeContext> keyed;
+};
+
+Hmac::Hmac(ByteSpan key) : state_(std::make_unique<State>()) {
+  const std::unique_ptr<EVP_MAC, FreeMac> mac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
+  assert(mac);
+  state_->keyed.reset(EVP_MAC_CTX_new(mac.get()));
+  char name[] = "SHA256";
+  const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0),
+                                   OSSL_PARAM_construct_end()};
+  const int ready = EVP_MAC_init(state_->keyed.get(), raw(key.data()), key.size(), parameters);
+  assert(ready == 1);
+  static_cast<void>(ready);
+}
+
+Hmac::Hmac(Hmac&&) noexcept = default;
+Hmac& Hmac::operator=(Hmac&&) noexcept = default;
+Hmac::~Hmac() = default;
+
+Digest Hmac::digest(std::initializer_list<ByteSpan> parts) const {
+  const std::unique_ptr<EVP_MAC_CTX, FreeContext> context(EVP_MAC_CTX_dup(state_->keyed.get()));
+  Digest digest;
+  size_t length = 0;
+  int good = 1;
+  for (const ByteSpan part : parts) {
+    good &= EVP_MAC_update(context.get(), raw(part.data()), part.size());
+  }
+  good &= EVP_MAC_final(context.get(), raw(digest.data()), &length, digest.size());
+  assert(good == 1 && length == digest.size());
+  static_cast<void>(good);
+  return digest;
+}
+
+Digest hmac_sha256(ByteSpan key, std::initializer_list<ByteSpan> parts) {
+  return Hmac(key).digest(parts);
+}
+
+Digest sha256(ByteSpan bytes) {
+  Digest digest;
+  const int good =
+      EVP_Digest(bytes.data(), bytes.size(), raw(digest.data()), nullptr, EVP_sha256(), nullptr);
+  assert(good == 1);
+  static_cast<void>(good);
+  return digest;
+}
+
+bool equal_in_constant_time(ByteSpan a, ByteSpan b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace dt

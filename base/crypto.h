@@ -1,0 +1,53 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+using Digest = std::array<std::byte, 32>;
+
+/// A job's 256-bit secret. Its text form is for the environment of workers only: never log it.
+struct Token {
+  Digest secret = {};
+
+  static Result<Token> random();
+  /// 64 hex digits.
+  std::string text() const;
+  static Result<Token> parse(std::string_view text);
+  bool operator==(const Token&) const = default;
+};
+
+/// Fills `bytes` from the kernel's random source.
+Result<> random_bytes(std::span<std::byte> bytes);
+/// `count` random bytes as hex text, for names that nobody can guess.
+Result<std::string> random_name(size_t count);
+
+/// HMAC-SHA256 (RFC 2104) with one key; reusable for many messages.
+class Hmac {
+ public:
+  explicit Hmac(ByteSpan key);
+  Hmac(Hmac&&) noexcept;
+  Hmac& operator=(Hmac&&) noexcept;
+  ~Hmac();
+  /// The digest of the parts one after the other.
+  Digest digest(std::initializer_list<ByteSpan> parts) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+Digest hmac_sha256(ByteSpan key, std::initializer_list<ByteSpan> parts);
+Digest sha256(ByteSpan bytes);
+/// Compares in time that depends on the length only.
+bool equal_in_constant_time(ByteSpan a, ByteSpan b);
+
+}  // namespace dt

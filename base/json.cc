@@ -1,0 +1,93 @@
+#include "base/json.h"
+
+#include "base/format.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dt {
+
+namespace {
+
+using Document = nlohmann::ordered_json;
+
+Document to_document(const Json& json) {
+  return std::visit(
+      [](const auto& value) -> Document {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return nullptr;
+        } else if constexpr (std::is_same_v<T, Json::Array>) {
+          Document array = Document::array();
+          for (const Json& item : value)
+            array.push_back(to_document(item));
+          return array;
+        } else if constexpr (std::is_same_v<T, Json::Object>) {
+          Document object = Document::object();
+          for (const auto& [name, member] : value)
+            object[name] = to_document(member);
+          return object;
+        } else {
+          return value;
+        }
+      },
+      json.value());
+}
+
+Json from_document(const Document& document) {
+  switch (document.type()) {
+    case Document::value_t::boolean:
+      return document.get<bool>();
+    case Document::value_t::number_integer:
+    case Document::value_t::number_unsigned:
+      return document.get<int64_t>();
+    case Document::value_t::number_float:
+      return document.get<double>();
+    case Document::value_t::string:
+      return document.get<std::string>();
+    case Document::value_t::array: {
+      Json::Array array;
+      for (const Document& item : document)
+        array.push_back(from_document(item));
+      return array;
+    }
+    case Document::value_t::object: {
+      Json::Object object;
+      for (const auto& [name, member] : document.items()) {
+        object.emplace_back(name, from_document(member));
+      }
+      return object;
+    }
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+const Json* Json::find(std::string_view name) const {
+  const auto* object = as<Object>();
+  if (object == nullptr) return nullptr;
+  for (const auto& [key, member] : *object) {
+    if (key == name) return &member;
+  }
+  return nullptr;
+}
+
+std::string Json::text(int indent) const {
+  return to_document(*this).dump(indent, ' ', false, Document::error_handler_t::replace);
+}
+
+Result<Json> Json::parse(std::string_view text) {
+  constexpr int depth_max = 64;
+  const auto bounded = [](int depth, Document::parse_event_t, Document&) {
+    if (depth > depth_max) throw std::length_error("nested too deeply");
+    return true;
+  };
+  try {
+    return from_document(Document::parse(text, bounded));
+  } catch (const std::exception& error) {
+    return fail(Errc::input, format("not JSON: {}", error.what()));
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "base/format.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+/// dtrain's own lines, each starting with "dtrain: ", handed to one sink (stderr, or a test's
+/// string). Passed by reference; there is no global one.
+class Log {
+ public:
+  enum class Level { quiet, normal, verbose };
+  using Sink = std::function<void(std::string_view line)>;
+
+  Log(Level level, Sink sink) : level_(level), sink_(std::move(sink)) {}
+
+  /// Failures: always shown.
+  template <class... Args>
+  void error(fmt::format_string<Args...> text, Args&&... args) {
+    line(format(text, std::forward<Args>(args)...));
+  }
+  /// What a person should know although the job goes on.
+  template <class... Args>
+  void warn(fmt::format_string<Args...> text, Args&&... args) {
+    line("warning: " + format(text, std::forward<Args>(args)...));
+  }
+  /// What happens, for --verbose.
+  template <class... Args>
+  void info(fmt::format_string<Args...> text, Args&&... args) {
+    if (level_ == Level::verbose) line(format(text, std::forward<Args>(args)...));
+  }
+
+ private:
+  /// Prefixes each line of `text`.
+  void line(const std::string& text);
+
+  Level level_;
+  Sink sink_;
+};
+
+/// The sink that real programs use: one write(2) to stderr a call.
+void write_to_stderr(std::string_view line);
+
+}  // namespace dt

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "base/fd.h"
+#include "base/loop.h"
+#include "base/result.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace dt {
+
+/// Blocks signals for this thread and hands them out on a Loop, one call each; the old mask comes
+/// back when this dies. A signal that was inherited as ignored stays ignored (nohup).
+class Signals {
+ public:
+  static Result<std::unique_ptr<Signals>> block(Loop& loop, const std::vector<int>& numbers,
+                                                std::function<void(int number)> on_signal);
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+  ~Signals();
+
+ private:
+  Signals() = default;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// "SIGTERM" for 15; "signal 99" for one without a name.
+std::string signal_name(int number);
+
+}  // namespace dt

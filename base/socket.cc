@@ -1,0 +1,193 @@
+#include "base/socket.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace dt {
+
+namespace {
+
+struct SocketAddress {
+  sockaddr_storage storage = {};
+  socklen_t length = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+Result<SocketAddress> to_socket_address(const Address& address) {
+  SocketAddress out;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
+  if (inet_pton(AF_INET, address.ip.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(address.port);
+    out.length = sizeof *v4;
+    return out;
+  }
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
+  if (inet_pton(AF_INET6, address.ip.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(address.port);
+    out.length = sizeof *v6;
+    return out;
+  }
+  return fail(Errc::input, format("'{}' is no IP address", printable(address.ip)));
+}
+
+std::string ip_text(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* bytes =
+      address->sa_family == AF_INET
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
+          : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  inet_ntop(address->sa_family, bytes, text, sizeof text);
+  return text;
+}
+
+Address from_socket_address(const SocketAddress& address) {
+  const uint16_t port = address.storage.ss_family == AF_INET
+                            ? reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port
+                            : reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port;
+  return {ip_text(address.get()), ntohs(port)};
+}
+
+void set_flag(int fd, int level, int option, int value) {
+  // A kernel without the option only loses speed or an early warning.
+  setsockopt(fd, level, option, &value, sizeof value);
+}
+
+}  // namespace
+
+std::string host_port(std::string_view host, uint16_t port) {
+  if (host.find(':') != std::string_view::npos) return format("[{}]:{}", host, port);
+  return format("{}:{}", host, port);
+}
+
+std::string Address::text() const {
+  return host_port(ip, port);
+}
+
+Result<Address> Address::parse(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  const auto wrong = [&] {
+    return fail(Errc::input, format("expected IP:PORT, got '{}'", printable(text)));
+  };
+  if (colon == std::string_view::npos) return wrong();
+  std::string_view ip = text.substr(0, colon);
+  if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);
+  const auto port = parse_integer(text.substr(colon + 1));
+  if (!port || *port < 0 || *port > 65535) return wrong();
+  Address address{std::string(ip), static_cast<uint16_t>(*port)};
+  if (!to_socket_address(address)) return wrong();
+  return address;
+}
+
+Result<Fd> listen_on(const Address& address) {
+  const SocketAddress to = TRY(to_socket_address(address));
+  Fd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno("cannot make a socket");
+  set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (bind(fd.get(), to.get(), to.length) < 0 || listen(fd.get(), 4096) < 0) {
+    return fail_errno(format("cannot listen on {}", address.text()));
+  }
+  return fd;
+}
+
+Result<Fd> start_connect(const Address& address) {
+  const SocketAddress to = TRY(to_socket_address(address));
+  Fd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno("cannot make a socket");
+  if (connect(fd.get(), to.get(), to.length) < 0 && errno != EINPROGRESS) {
+    return fail_errno(format("cannot connect to {}", address.text()));
+  }
+  return fd;
+}
+
+Result<> connect_result(int fd, const Address& to) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error != 0) return fail_errno(format("cannot connect to {}", to.text()), error);
+  return {};
+}
+
+Result<Fd> accept_one(int listener) {
+  const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd >= 0) return Fd(fd);
+  // What the network did to one connection is not the listener's failure.
+  constexpr int passing[] = {EAGAIN,      EINTR,     ECONNABORTED, EPROTO,       ENETDOWN,
+                             ENOPROTOOPT, EHOSTDOWN, ENONET,       EHOSTUNREACH, EOPNOTSUPP};
+  if (std::find(std::begin(passing), std::end(passing), errno) != std::end(passing)) return Fd();
+  return fail_errno("cannot accept a connection");
+}
+
+Result<Address> local_address(int fd) {
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (getsockname(fd, address.get(), &address.length) < 0) return fail_errno("getsockname");
+  return from_socket_address(address);
+}
+
+Result<Address> peer_address(int fd) {
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (getpeername(fd, address.get(), &address.length) < 0) return fail_errno("getpeername");
+  return from_socket_address(address);
+}
+
+void tune_tcp(int fd, Duration dead_after) {
+  const auto ms = static_cast<int>(duration_cast<milliseconds>(dead_after).count());
+  const int probe_s = std::max(1, ms / 4000);
+  set_flag(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_flag(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_flag(fd, IPPROTO_TCP, TCP_KEEPIDLE, probe_s);
+  set_flag(fd, IPPROTO_TCP, TCP_KEEPINTVL, probe_s);
+  set_flag(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_flag(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
+}
+
+Result<Fd> hold_port(uint16_t port) {
+  for (const int family : {AF_INET6, AF_INET}) {
+    Fd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) continue;  // no IPv6 here
+    set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+    if (family == AF_INET6) set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    const SocketAddress any = TRY(to_socket_address({family == AF_INET6 ? "::" : "0.0.0.0", port}));
+    if (bind(fd.get(), any.get(), any.length) == 0) return fd;
+    if (family == AF_INET || errno != EADDRNOTAVAIL) {
+      return fail_errno(format("cannot hold port {}", port));
+    }
+  }
+  return fail_errno("cannot make a socket");
+}
+
+std::vector<std::string> interface_addresses() {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) < 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
+  std::vector<std::string> outside;
+  std::vector<std::string> loopback;
+  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0) continue;
+    const int family = at->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const std::string ip = ip_text(at->ifa_addr);
+    if (ip.starts_with("fe80:")) continue;  // useless without its interface
+    ((at->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : outside).push_back(ip);
+  }
+  outside.insert(outside.end(), loopback.begin(), loopback.end());
+  return outside;
+}
+
+}  // namespace dt

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// An IP address and a port, v4 or v6.
+struct Address {
+  std::string ip;  ///< numeric, without brackets
+  uint16_t port = 0;
+
+  /// "10.0.0.1:80" or "[::1]:80": what goes into environments and messages.
+  std::string text() const;
+  /// Reads text() back. Only numeric addresses; no name is looked up.
+  static Result<Address> parse(std::string_view text);
+  bool operator==(const Address&) const = default;
+};
+
+/// `host:port`, the host in brackets when it holds a colon.
+std::string host_port(std::string_view host, uint16_t port);
+
+/// Listens on exactly this address (port 0: any), non-blocking, with a long backlog.
+Result<Fd> listen_on(const Address& address);
+/// Starts a non-blocking connect; EPOLLOUT then tells that it ended, connect_result how.
+Result<Fd> start_connect(const Address& address);
+Result<> connect_result(int fd, const Address& to);
+/// Accepts one connection, non-blocking; an empty Fd when none waits.
+Result<Fd> accept_one(int listener);
+Result<Address> local_address(int fd);
+Result<Address> peer_address(int fd);
+
+/// Small writes leave at once, and a silent peer is noticed within `dead_after` (TCP_USER_TIMEOUT
+/// and keepalive).
+void tune_tcp(int fd, Duration dead_after);
+
+/// A socket that holds a TCP port without listening: bound on [::] dual-stack (0.0.0.0 without
+/// IPv6) with SO_REUSEADDR and SO_REUSEPORT, so that a worker that sets either flag can bind the
+/// port while everybody else cannot. Port 0 takes any free one.
+Result<Fd> hold_port(uint16_t port);
+
+/// The numeric addresses of this machine's interfaces that are up, loopback last.
+std::vector<std::string> interface_addresses();
+
+}  // namespace dt

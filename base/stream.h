@@ -1,0 +1,70 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/fd.h"
+#include "base/loop.h"
+#include "base/result.h"
+
+#include <functional>
+#include <optional>
+
+namespace dt {
+
+/// A connection on a Loop: one descriptor for both ways, or one for each, with a buffer in front of
+/// each direction. Passive: it owns its descriptors and tells its handlers what happened.
+class Stream {
+ public:
+  struct Handlers {
+    /// New bytes are at the end of `received`; returns how many at its front are used up. Not
+    /// called again for the rest until more arrives. May destroy the Stream.
+    std::function<size_t(ByteSpan received)> on_bytes;
+    /// The connection is over: end of file (no error) or why. Called once; may destroy the Stream.
+    std::function<void(std::optional<Error> why)> on_end;
+    /// All that was written has left; may be empty.
+    std::function<void()> on_drained;
+  };
+
+  /// Takes over non-blocking descriptors; `out` empty means `in` serves both ways.
+  static Result<std::unique_ptr<Stream>> open(Loop& loop, Fd in, Fd out, Handlers handlers);
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream();
+
+  /// Queues bytes and sends what goes at once. Failures come later, by on_end.
+  void write(ByteSpan bytes);
+  /// Bytes queued and not yet taken by the kernel; callers that produce without limit must watch
+  /// it.
+  size_t unsent() const { return out_.size() - sent_; }
+  /// Bytes received and not yet used up.
+  size_t unread() const { return in_.size(); }
+  /// Stops and restarts reading (back-pressure).
+  void pause();
+  void resume();
+  /// Ends our direction once all is sent; the other side then sees end of file.
+  void close_after_sending();
+  int fd() const { return in_fd_.get(); }
+
+ private:
+  Stream(Fd in, Fd out, Handlers handlers);
+  void readable();
+  void writable();
+  void update();
+  void end(std::optional<Error> why);
+  int out_fd() const { return out_fd_ ? out_fd_.get() : in_fd_.get(); }
+
+  Fd in_fd_;
+  Fd out_fd_;
+  Handlers handlers_;
+  Watch in_watch_;
+  Watch out_watch_;
+  Bytes in_;
+  Bytes out_;
+  size_t sent_ = 0;
+  bool paused_ = false;
+  bool closing_ = false;
+  bool ended_ = false;
+  /// Points at a flag on the stack while a handler that may destroy us runs.
+  bool* destroyed_ = nullptr;
+};
+
+}  // namespace dt

@@ -1,0 +1,183 @@
+#include "base/text.h"
+
+#include "base/format.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace dt {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::vector<std::string_view> split_words(std::string_view text) {
+  constexpr std::string_view blanks = " \t";
+  std::vector<std::string_view> words;
+  while (true) {
+    const size_t first = text.find_first_not_of(blanks);
+    if (first == std::string_view::npos) return words;
+    text.remove_prefix(first);
+    const size_t end = std::min(text.find_first_of(blanks), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  std::string all;
+  for (const std::string& part : parts) {
+    if (&part != parts.data()) all += separator;
+    all += part;
+  }
+  return all;
+}
+
+std::optional<int64_t> parse_integer(std::string_view text) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || text.empty()) return std::nullopt;
+  return value;
+}
+
+Result<Duration> parse_duration(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    double seconds;
+  };
+  constexpr Unit units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  std::string_view number = text;
+  double scale = 1;
+  for (const Unit& unit : units) {
+    if (text.ends_with(unit.name)) {
+      number = text.substr(0, text.size() - unit.name.size());
+      scale = unit.seconds;
+      break;
+    }
+  }
+  double value = 0;
+  const char* end = number.data() + number.size();
+  const auto [stop, error] = std::from_chars(number.data(), end, value, std::chars_format::fixed);
+  const bool whole = error == std::errc() && stop == end && !number.empty();
+  if (!whole || !std::isfinite(value) || std::signbit(value) || value * scale > 1e8) {
+    return fail(Errc::input, format("expected a duration such as 10, 10s, 500ms or 2m, got '{}'",
+                                    printable(text)));
+  }
+  return Duration(static_cast<int64_t>(std::llround(value * scale * 1e9)));
+}
+
+std::string duration_text(Duration duration) {
+  const int64_t ms = duration_cast<milliseconds>(duration).count();
+  if (ms % 1000 != 0) return format("{}ms", ms);
+  const int64_t s = ms / 1000;
+  if (s != 0 && s % 3600 == 0) return format("{}h", s / 3600);
+  if (s != 0 && s % 60 == 0) return format("{}m", s / 60);
+  return format("{}s", s);
+}
+
+namespace {
+
+/// Length of the valid UTF-8 sequence at the front of `text` that is no control character, or 0.
+size_t printable_length(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return std::isprint(lead) ? 1 : 0;
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+  if (length == 0 || lead > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+  }
+  const auto second = static_cast<unsigned char>(text[1]);
+  const bool c1_control = lead == 0xC2 && second < 0xA0;
+  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+  return c1_control || overlong ? 0 : length;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, size_t bytes_max) {
+  std::string shown;
+  while (!text.empty()) {
+    if (shown.size() >= bytes_max) return shown + "…";
+    const size_t length = printable_length(text);
+    if (length == 0) {
+      shown += format("\\x{:02X}", static_cast<unsigned char>(text[0]));
+      text.remove_prefix(1);
+    } else {
+      shown += text.substr(0, length);
+      text.remove_prefix(length);
+    }
+  }
+  return shown;
+}
+
+std::string shell_quote(std::string_view text) {
+  constexpr std::string_view safe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
+  if (!text.empty() && text.find_first_not_of(safe) == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+namespace {
+
+/// Optimal string alignment distance: insert, delete, replace, swap neighbours, one each.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i)
+    d[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j)
+    d[0][j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = a[i - 1] == b[j - 1] ? 0 : 1;
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::optional<std::string> best;
+  size_t best_distance = 3;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance && distance * 2 < std::max(word.size(), candidate.size())) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace dt

@@ -1,0 +1,44 @@
+# Compiler settings of every target of ours, carried by the interface target dtrain_flags.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+# Assertions stay on in release: they guard against our own bugs, not the world's.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_C_FLAGS_RELEASE "-O2")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+
+find_program(DTRAIN_CCACHE ccache)
+if(DTRAIN_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DTRAIN_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${DTRAIN_CCACHE})
+endif()
+
+add_library(dtrain_flags INTERFACE)
+target_include_directories(dtrain_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(dtrain_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
+  -fstack-protector-strong -ffunction-sections -fdata-sections)
+target_compile_definitions(dtrain_flags INTERFACE _GNU_SOURCE)
+target_link_options(dtrain_flags INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now)
+
+if(DTRAIN_SANITIZE)
+  add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${DTRAIN_SANITIZE})
+else()
+  target_compile_definitions(dtrain_flags INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+endif()
+
+# One static target a folder: dtrain_folder(<name> SOURCES … LINK …).
+function(dtrain_folder name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_library(dtrain_${name} STATIC ${arg_SOURCES})
+  target_link_libraries(dtrain_${name} PUBLIC dtrain_flags ${arg_LINK})
+endfunction()

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "launcher/hosts.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Who reads dtrain's standard input.
+struct StdinTarget {
+  enum class Kind { none, all, rank };
+  Kind kind = Kind::none;
+  int rank = 0;
+  bool operator==(const StdinTarget&) const = default;
+};
+
+/// A variable for the workers: with a value, or taken from dtrain's own environment.
+struct EnvironmentSetting {
+  std::string name;
+  std::optional<std::string> value;
+  bool operator==(const EnvironmentSetting&) const = default;
+};
+
+/// `dtrain run` with everything decided: flags over environment over file over defaults.
+struct RunConfig {
+  std::optional<int> process_count;
+  std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
+  std::vector<EnvironmentSetting> environment;
+  std::optional<std::string> chdir;
+  std::optional<Duration> timeout;
+  Duration start_timeout = seconds(30);
+  Duration grace = seconds(10);
+  Duration heartbeat = seconds(1);
+  Duration dead_after = seconds(5);
+  bool oversubscribe = false;
+  bool continue_on_failure = false;
+  StdinTarget stdin_target;
+  std::optional<std::string> output_dir;
+  bool no_tag = false;
+  bool quiet = false;
+  bool verbose = false;
+  bool dry_run = false;
+  bool json = false;
+  std::vector<std::string> command;
+  std::vector<std::string> warnings;  ///< from reading it, to be shown once
+  bool operator==(const RunConfig&) const = default;
+};
+
+/// One option's values as written, in the order given; the option's long name without dashes.
+using OptionValues = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+/// Where an option's value came from, in words for errors: "-np", "DTRAIN_OPT_NP",
+/// "dtrain.toml:3:1: np".
+struct OptionSource {
+  OptionValues values;
+  std::map<std::string, std::string, std::less<>> origins;  ///< by long name
+};
+
+/// The options of a TOML text (top-level keys are long names), each with its file:line:column.
+Result<OptionSource> read_toml_options(std::string_view text, std::string_view path);
+/// The options in an environment: DTRAIN_OPT_START_TIMEOUT=30s and so on.
+Result<OptionSource> read_environment_options(const std::vector<std::string>& environment);
+/// Flags, then environment, then file, then defaults: the first that names an option wins whole.
+Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence,
+                                  std::vector<std::string> command);
+
+}  // namespace dt

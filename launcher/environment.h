@@ -1,0 +1,52 @@
+#pragma once
+
+#include "base/socket.h"
+#include "launcher/config.h"
+#include "launcher/plan.h"
+#include "rendezvous/cluster_spec.h"
+#include "rendezvous/task.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+using Environment = std::map<std::string, std::string>;
+
+/// "NAME=value" strings, as in environ, to a map; entries without '=' are dropped.
+Environment parse_environment(const std::vector<std::string>& entries);
+std::vector<std::string> environment_entries(const Environment& environment);
+
+/// What is the same for all tasks of a job.
+struct JobFacts {
+  std::string job;
+  uint32_t generation = 0;
+  std::string token;           ///< 64 hex digits
+  std::string rendezvous;      ///< host:port
+  std::string master_address;  ///< of rank 0's host, as its peers reach it
+  uint16_t master_port = 0;
+  uint16_t jax_port = 0;  ///< of rank 0's host
+  ClusterSpec cluster;
+};
+
+/// The part of a task's environment that only its host knows.
+struct HostFacts {
+  Environment own;  ///< the agent's environment: HOME, USER, … are taken from it
+  std::string hostname;
+  int allowed_cpus = 1;
+};
+
+/// What travels from the launcher: its environment less the host's own part, with -x applied.
+Result<Environment> travelling_environment(const Environment& launcher,
+                                           const std::vector<EnvironmentSetting>& settings);
+/// What the launcher adds for one task: ranks, sizes, addresses (design's table).
+Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task);
+/// What the worker gets: travelling, over it the host's own part, over it the task's, then the
+/// defaults that stand only where the user set nothing (PYTHONUNBUFFERED, OMP_NUM_THREADS) and the
+/// job's addresses appended to no_proxy.
+Environment worker_environment(const Environment& travelling, const HostFacts& host,
+                               const Environment& task, int local_tasks);
+
+}  // namespace dt

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "base/result.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// One machine that offers slots, as the user named it.
+struct Host {
+  std::string name;  ///< name or address, without brackets
+  std::string user;  ///< empty: ssh's default
+  int slots = 0;     ///< 0: not given
+  bool operator==(const Host&) const = default;
+};
+
+inline constexpr int slots_max = 4096;
+
+/// A parsed list, and what is worth a warning (a host given twice).
+struct HostList {
+  std::vector<Host> hosts;
+  std::vector<std::string> warnings;
+  bool operator==(const HostList&) const = default;
+};
+
+/// "a:4,b:4", "[user@]host[:slots]", "[::1]:4". `option` ("-H") names the place in errors.
+Result<HostList> parse_host_list(std::string_view text, std::string_view option);
+/// A hostfile's text: one `host [slots=N]` a line, # comments, blank lines, CRLF, BOM. `path` names
+/// the place in errors ("hosts:3:9: …").
+Result<HostList> parse_hostfile(std::string_view text, std::string_view path);
+
+/// Whether this machine is meant: localhost, 127.0.0.1, ::1, its names and its interface addresses
+/// (`own`: both of them).
+bool is_local(const Host& host, const std::vector<std::string>& own);
+
+}  // namespace dt

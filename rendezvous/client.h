@@ -1,0 +1,75 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/socket.h"
+#include "rendezvous/handshake.h"
+#include "rendezvous/task.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// A task's connection to its rendezvous: blocking requests, each with a deadline, and the notices
+/// that the server pushes at any time. For one thread at a time.
+class RendezvousClient {
+ public:
+  struct Options {
+    Address server;
+    Claim claim;
+    Duration dead_after = seconds(5);
+  };
+  /// Dials (trying again while the connection is refused, until `deadline`), proves the token and
+  /// waits for the welcome.
+  static Result<std::unique_ptr<RendezvousClient>> connect(const Options& options, Time deadline);
+  virtual ~RendezvousClient() = default;
+
+  /// The tasks of this generation, from the welcome.
+  virtual const TaskTable& table() const = 0;
+  virtual const TaskEntry& self() const = 0;
+  /// This machine's address as the server sees it from here: what peers may dial when the table
+  /// names none.
+  virtual const Address& local() const = 0;
+
+  /// A key's value lives until it is erased; an ephemeral one also ends with this connection.
+  enum class Lifetime : uint8_t { job, connection };
+  virtual Result<> set(std::string_view key, ByteSpan value, Time deadline,
+                       Lifetime lifetime = Lifetime::job) = 0;
+  /// The value now, or none.
+  virtual Result<std::optional<Bytes>> get(std::string_view key, Time deadline) = 0;
+  /// The value as soon as there is one; Errc::timeout, naming the key, when the deadline comes
+  /// first.
+  virtual Result<Bytes> wait(std::string_view key, Time deadline) = 0;
+  /// Adds to a decimal counter (0 when there is none); returns the sum.
+  virtual Result<int64_t> add(std::string_view key, int64_t amount, Time deadline) = 0;
+  /// Sets the key if it holds `expected` (none: if it does not exist). Returns what it holds
+  /// afterwards.
+  virtual Result<Bytes> compare_and_set(std::string_view key, std::optional<ByteSpan> expected,
+                                        ByteSpan value, Time deadline) = 0;
+  /// True if the key existed.
+  virtual Result<bool> erase(std::string_view key, Time deadline) = 0;
+  /// Returns when `count` clients are in the barrier of that name, which can then be used again; on
+  /// timeout the message says how many were missing.
+  virtual Result<> barrier(std::string_view name, int count, Time deadline) = 0;
+  /// From now on changes of keys with this prefix arrive as events.
+  virtual Result<> watch(std::string_view prefix, Time deadline) = 0;
+
+  struct Change {
+    std::string key;
+    std::optional<Bytes> value;  ///< none: erased
+  };
+  /// Readable when pump() has something to do.
+  virtual int fd() const = 0;
+  /// Reads what has arrived without blocking. Errc::closed: the launcher is lost.
+  virtual Result<> pump() = 0;
+  /// What pump() or a request found, oldest first; includes the dead and left of the welcome.
+  virtual std::optional<Notice> next_notice() = 0;
+  virtual std::optional<Change> next_change() = 0;
+};
+
+}  // namespace dt

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "base/json.h"
+#include "base/result.h"
+#include "rendezvous/task.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+/// TensorFlow's picture of a job: for each role, the "host:port" of each index. Indices may have
+/// holes (a sparse spec: a task needs to know only whom it talks to).
+struct ClusterSpec {
+  std::map<std::string, std::map<int, std::string>> jobs;
+
+  /// Checks TensorFlow's own rules: at most one chief and one evaluator, indices from 0, each
+  /// address host:port with a port of 1..65535, no address twice. The message names role, index and
+  /// field.
+  Result<> check() const;
+  /// {"worker": ["h:p", …]} — a list where indices are dense from 0, else {"1": "h:p"}.
+  Json json() const;
+  static Result<ClusterSpec> from_json(const Json& json);
+  bool operator==(const ClusterSpec&) const = default;
+};
+
+/// The value of TF_CONFIG for one task. The evaluator is never part of `cluster`.
+std::string tf_config(const ClusterSpec& cluster, const TaskId& task);
+
+}  // namespace dt

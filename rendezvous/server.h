@@ -1,0 +1,50 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/result.h"
+#include "base/socket.h"
+#include "rendezvous/task.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace dt {
+
+/// The rendezvous of one job: a Store and the membership over TCP, for clients that prove the
+/// token. Lives on a Loop; everything it holds is bounded (see the limits in store.h).
+class RendezvousServer {
+ public:
+  struct Options {
+    std::string ip = "127.0.0.1";  ///< the one address that is bound
+    uint16_t port = 0;             ///< 0: any
+    Token token;
+    TaskTable table;
+    Duration dead_after = seconds(5);
+    Duration handshake_timeout = seconds(5);
+  };
+  static Result<std::unique_ptr<RendezvousServer>> listen(Loop& loop, Options options, Log& log);
+  virtual ~RendezvousServer() = default;
+
+  virtual const Address& address() const = 0;
+  /// Pushes a death or a departure to every connected task; later ones get it with their welcome.
+  virtual void notify(const Notice& notice) = 0;
+  /// The table grew or changed (before any task joins, or a new generation).
+  virtual void set_table(TaskTable table) = 0;
+
+  struct Counters {
+    uint64_t accepted = 0;  ///< connections
+    uint64_t rejected = 0;  ///< closed before they proved anything
+    uint64_t refused = 0;   ///< proved the token, but claimed a task that is taken or unknown
+    uint64_t requests = 0;
+    size_t joined = 0;   ///< tasks connected now
+    size_t pending = 0;  ///< handshakes under way now
+  };
+  virtual Counters counters() const = 0;
+};
+
+}  // namespace dt

@@ -1,0 +1,66 @@
+#include "base/text.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("parse_duration reads seconds, ms, m and h, and nothing else") {
+  struct Case {
+    const char* text;
+    int64_t ms;  // -1: refused
+  };
+  const Case cases[] = {
+      {"10", 10'000}, {"10s", 10'000}, {"500ms", 500}, {"2m", 120'000}, {"1h", 3'600'000},
+      {"1.5", 1'500}, {"0", 0},        {"", -1},       {"-1", -1},      {"s", -1},
+      {"10 s", -1},   {"1e3", -1},     {"inf", -1},    {"nan", -1},     {"999999999999", -1},
+      {"10x", -1}};
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    const Result<Duration> read = parse_duration(c.text);
+    CHECK(read.has_value() == (c.ms >= 0));
+    if (read) CHECK(duration_cast<milliseconds>(*read).count() == c.ms);
+  }
+}
+
+TEST_CASE("duration_text is read back as the same duration") {
+  for (const int64_t ms : {0, 1, 999, 1000, 1500, 60'000, 90'000, 3'600'000}) {
+    const Duration duration = milliseconds(ms);
+    CHECK(parse_duration(duration_text(duration)).value() == duration);
+  }
+}
+
+TEST_CASE("parse_integer takes whole decimal numbers only") {
+  CHECK(parse_integer("42") == 42);
+  CHECK(parse_integer("-7") == -7);
+  for (const char* bad : {"", " 4", "4 ", "4x", "1.5", "+4", "99999999999999999999"}) {
+    CAPTURE(bad);
+    CHECK(!parse_integer(bad));
+  }
+}
+
+TEST_CASE("printable shows control bytes and broken UTF-8 as hex") {
+  CHECK(printable("plain ä €") == "plain ä €");
+  CHECK(printable("a\x1b[31m\n") == "a\\x1B[31m\\x0A");
+  CHECK(printable("\xff\xc3") == "\\xFF\\xC3");
+  CHECK(printable("\xc2\x9b") == "\\xC2\\x9B");
+  CHECK(printable("abcdef", 3) == "abc…");
+}
+
+TEST_CASE("shell_quote quotes only what needs it") {
+  CHECK(shell_quote("a/b-c.py") == "a/b-c.py");
+  CHECK(shell_quote("a b") == "'a b'");
+  CHECK(shell_quote("it's") == "'it'\\''s'");
+  CHECK(shell_quote("") == "''");
+}
+
+TEST_CASE("nearest finds the word that was meant") {
+  const std::vector<std::string> words = {"np", "hostfile", "timeout", "start-timeout"};
+  CHECK(nearest("hostfiel", words) == "hostfile");
+  CHECK(nearest("timeou", words) == "timeout");
+  CHECK(!nearest("zzz", words));
+  CHECK(!nearest("x", words));
+}
+
+}  // namespace
+}  // namespace dt
