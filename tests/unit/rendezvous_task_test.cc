@@ -6,7 +6,8 @@ namespace dt {
 namespace {
 
 TaskTable mixed_table() {
-  return {"job", 3,
+  return {"job",
+          3,
           {{{"ps", 0}, -1, 0, "a", {"10.0.0.1", "::1"}},
            {{"worker", 0}, 0, 0, "a", {"10.0.0.1"}},
            {{"worker", 1}, 1, 1, "b", {}}}};
