@@ -65,14 +65,14 @@ size_t majority(std::span<const Descriptor> descriptors) {
   return best;
 }
 
-/// Ranks that differ in the same way.
-struct Group {
+/// Ranks that differ from the others in one way.
+struct Dissent {
   Difference difference;
   std::vector<int> ranks;
 };
 
 /// "rank 1 sent int8[4], others float32[4]; rank 2 asked for max, others sum".
-std::string differences_text(std::span<const Group> groups, const std::string& others) {
+std::string differences_text(std::span<const Dissent> groups, const std::string& others) {
   std::string text;
   const size_t named = std::min(groups.size(), differences_named_max);
   for (size_t i = 0; i < named; ++i) {
@@ -132,7 +132,7 @@ Result<Arrival> decode_arrival(ByteSpan bytes) {
 
 std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, uint64_t sequence) {
   const Descriptor& most = descriptors[majority(descriptors)];
-  std::vector<Group> groups;
+  std::vector<Dissent> groups;
   std::vector<int> agreeing;
   for (size_t rank = 0; rank < descriptors.size(); ++rank) {
     if (descriptors[rank] == most) {
@@ -141,7 +141,7 @@ std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, uint64_
     }
     Difference differs = difference(descriptors[rank], most);
     auto same = std::find_if(groups.begin(), groups.end(),
-                             [&](const Group& g) { return g.difference.one == differs.one; });
+                             [&](const Dissent& g) { return g.difference.one == differs.one; });
     if (same == groups.end()) same = groups.insert(groups.end(), {std::move(differs), {}});
     same->ranks.push_back(static_cast<int>(rank));
   }

@@ -12,8 +12,8 @@ namespace dt {
 
 namespace {
 
-constexpr auto data_type = static_cast<uint8_t>(MessageType::message_data);
-constexpr size_t reason_bytes_max = 2000;
+constexpr auto message_data = static_cast<uint8_t>(MessageType::message_data);
+constexpr size_t refusal_bytes_max = 2000;
 
 size_t bytes_of(const OperationRequest& request) {
   return request.count * element_bytes(request.type);
@@ -106,7 +106,8 @@ std::string PointToPoint::mismatch_text(const Channel& channel, const Offer& off
 bool PointToPoint::finish_sends(Channel& channel) {
   return std::erase_if(channel.offered, [&](const auto& item) {
            const auto& [id, offered] = item;
-           if (!offered.accepted || peers_.link(channel.peer)->sending(data_type, id)) return false;
+           if (!offered.accepted || peers_.link(channel.peer)->sending(message_data, id))
+             return false;
            succeed(*offered.operation);
            return true;
          }) > 0;
@@ -128,7 +129,7 @@ bool PointToPoint::expire_sends(Channel& channel, Time now) {
   size_t ended = std::erase_if(channel.waiting, expired);
   ended += std::erase_if(channel.offered, [&](const auto& item) {
     if (!expired(item.second.operation)) return false;
-    peers_.link(channel.peer)->cancel_send(data_type, item.first);
+    peers_.link(channel.peer)->cancel_send(message_data, item.first);
     const std::string why =
         "timed out after " + duration_text(item.second.operation->request.timeout);
     peers_.tell(channel.peer, MessageType::cancel, item.first, as_bytes(why));
@@ -147,7 +148,7 @@ bool PointToPoint::expire_receives(Channel& channel, Time now) {
   for (auto& [id, receiving] : channel.receiving) {
     if (!receiving.operation || !expired(receiving.operation)) continue;
     // The sender does not know: what it still sends is thrown away.
-    peers_.link(channel.peer)->cancel_receive(data_type, id);
+    peers_.link(channel.peer)->cancel_receive(message_data, id);
     receiving.operation = nullptr;
     ++ended;
   }
@@ -161,11 +162,11 @@ bool PointToPoint::fail(Channel& channel, const Failure& why) {
   for (const Pending& operation : std::exchange(channel.posted, {}))
     end(*operation, why);
   for (const auto& [id, offered] : std::exchange(channel.offered, {})) {
-    peers_.link(channel.peer)->cancel_send(data_type, id);
+    peers_.link(channel.peer)->cancel_send(message_data, id);
     end(*offered.operation, why);
   }
   for (const auto& [id, receiving] : std::exchange(channel.receiving, {})) {
-    peers_.link(channel.peer)->cancel_receive(data_type, id);
+    peers_.link(channel.peer)->cancel_receive(message_data, id);
     if (!receiving.operation) continue;
     end(*receiving.operation, why);
     ended = true;
@@ -199,7 +200,7 @@ Result<> PointToPoint::accept(const Message& message) {
   const OperationRequest& request = found->second.operation->request;
   if (request.count > 0) {
     peers_.link(to.peer)->send_data(
-        data_type, message.stream,
+        message_data, message.stream,
         {static_cast<const std::byte*>(request.input), bytes_of(request)});
   }
   return {};
@@ -211,7 +212,7 @@ Result<> PointToPoint::refuse(const Message& message, ByteSpan payload) {
   if (found == to.offered.end()) return {};
   if (found->second.accepted) return dt::fail(Errc::protocol, "refuse after accept");
   end(*found->second.operation,
-      {Errc::mismatch, to.peer, printable(as_text(payload), reason_bytes_max)});
+      {Errc::mismatch, to.peer, printable(as_text(payload), refusal_bytes_max)});
   to.offered.erase(found);
   return {};
 }

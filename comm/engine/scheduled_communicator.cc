@@ -13,7 +13,7 @@ namespace {
 
 /// Up to this size fewer steps count more than fewer bytes.
 constexpr size_t tree_bytes_max = 32 << 10;
-constexpr auto data_type = static_cast<uint8_t>(MessageType::collective_data);
+constexpr auto collective_data = static_cast<uint8_t>(MessageType::collective_data);
 
 /// The ranges may overlap or be one: users reduce in place.
 void copy(void* to, const void* from, size_t bytes) {
@@ -98,7 +98,8 @@ bool ScheduledCommunicator::step(Time /*now*/) {
     const Step& step = steps_[next_];
     if (!send_started_ && step.send_to >= 0) {
       MessageLink& link = *links_[static_cast<size_t>(step.send_to)];
-      link.send_data(data_type, stream_, {at(step.send.begin), step.send.count() * element_bytes_});
+      link.send_data(collective_data, stream_,
+                     {at(step.send.begin), step.send.count() * element_bytes_});
       moved = true;
     }
     send_started_ = true;
@@ -113,7 +114,8 @@ bool ScheduledCommunicator::step(Time /*now*/) {
 
 bool ScheduledCommunicator::sent() const {
   const int to = steps_[next_].send_to;
-  return to < 0 || (send_started_ && !links_[static_cast<size_t>(to)]->sending(data_type, stream_));
+  return to < 0 ||
+         (send_started_ && !links_[static_cast<size_t>(to)]->sending(collective_data, stream_));
 }
 
 bool ScheduledCommunicator::received() const {
@@ -131,8 +133,8 @@ void ScheduledCommunicator::cancel() {
   if (done_) return;
   for (MessageLink* link : links_) {
     if (link == nullptr) continue;
-    link->cancel_send(data_type, stream_);
-    link->cancel_receive(data_type, stream_);
+    link->cancel_send(collective_data, stream_);
+    link->cancel_receive(collective_data, stream_);
   }
   done_ = true;
 }
