@@ -4,12 +4,12 @@
 /*
  * libdtrain: collectives for the processes that `dtrain run` started.
  *
- *   dtrain_error error = {sizeof error};
+ *   dtrain_error error = {.struct_size = sizeof error};
  *   dtrain_context* world = dtrain_init(NULL, &error);
- *   if (world == NULL) fail(error.text);
  *   dtrain_buffers gradients = {.output = g, .count = n, .type = DTRAIN_FLOAT32};
- *   if (dtrain_all_reduce(world, gradients, DTRAIN_AVERAGE, NULL, &error) != DTRAIN_OK)
- * fail(error.text); dtrain_finalize(world);
+ *   int status = dtrain_all_reduce(world, gradients, DTRAIN_AVERAGE, NULL, &error);
+ *   if (status != DTRAIN_OK) puts(error.text);
+ *   dtrain_finalize(world);
  *
  * Status: functions that can fail return DTRAIN_OK or one of dtrain_status, or NULL where they
  * return a handle; the caller's dtrain_error, which may be NULL, then says more. Nothing is
@@ -29,6 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(readability-identifier-naming): the names of C */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -47,11 +49,11 @@ enum dtrain_status {
   DTRAIN_ERROR_SYSTEM = 2,      /* a system call failed */
   DTRAIN_ERROR_UNREACHABLE = 3, /* the rendezvous or a peer cannot be reached */
   DTRAIN_ERROR_REFUSED = 4,     /* the rendezvous or a peer said no */
-  DTRAIN_ERROR_CLOSED = 5,      /* the launcher is lost, or the context has been finalized */
-  DTRAIN_ERROR_TIMEOUT = 6,     /* a time limit passed */
-  DTRAIN_ERROR_PROTOCOL = 7,    /* bytes that no libdtrain of this version sends */
-  DTRAIN_ERROR_MISMATCH = 8,    /* ranks disagree about an operation; the context stays usable */
-  DTRAIN_ERROR_PEER_LOST = 9 /* a task died, or left while it was needed; final for the context */
+  DTRAIN_ERROR_CLOSED = 5,   /* the context was finalized; in dtrain_init: the launcher is lost */
+  DTRAIN_ERROR_TIMEOUT = 6,  /* a time limit passed */
+  DTRAIN_ERROR_PROTOCOL = 7, /* bytes that no libdtrain of this version sends */
+  DTRAIN_ERROR_MISMATCH = 8, /* ranks disagree about an operation; the context stays usable */
+  DTRAIN_ERROR_PEER_LOST = 9 /* a task died, or left while needed, or the launcher is lost */
 };
 
 /* Where a failing function says why. Set struct_size = sizeof(dtrain_error) before the call. */
@@ -99,8 +101,7 @@ typedef struct dtrain_context dtrain_context;
  *
  * Errors: _INPUT (options, environment, a task without rank), _UNREACHABLE and _REFUSED (rendezvous
  * or peer; a token that does not match), _TIMEOUT (names the ranks that are missing), _PEER_LOST (a
- * rank died first), _SYSTEM. The caller owns the context and ends it with dtrain_finalize. Starts
- * one thread. */
+ * rank died first), _SYSTEM. The caller owns the context and ends it with dtrain_finalize. */
 DTRAIN_API dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error);
 
 /* Leaves the job and frees the context, also after an error; NULL does nothing. Operations still
@@ -117,8 +118,7 @@ DTRAIN_API int dtrain_local_rank(const dtrain_context* context);
 DTRAIN_API int dtrain_local_size(const dtrain_context* context);
 DTRAIN_API int dtrain_cross_rank(const dtrain_context* context);
 DTRAIN_API int dtrain_cross_size(const dtrain_context* context);
-/* The name of this rank's host as the job knows it; the context owns it. NULL if context is NULL.
- */
+/* The name of this rank's host as the job knows it; the context owns it. */
 DTRAIN_API const char* dtrain_host(const dtrain_context* context);
 
 /* ---- Operations ---- */
@@ -146,7 +146,8 @@ enum dtrain_reduce_op {
 };
 
 /* The memory of one operation. It belongs to the caller and must stay valid, and must not be
- * changed, until the operation is done. `count` is in elements and may be 0. */
+ * changed, until the operation is done. `count` is in elements and may be 0. Pointers are aligned
+ * for the type. */
 typedef struct dtrain_buffers {
   const void* input; /* NULL where an operation allows it: `output` holds the input */
   void* output;      /* may equal input; may not overlap it otherwise */
@@ -162,38 +163,45 @@ typedef struct dtrain_op_options {
   int timeout_ms;     /* 0: no limit (a death still ends it) */
 } dtrain_op_options;
 
-/*
- * Each of these blocks until the operation is done here and returns its status. Their results are
- * the same bits on every rank. Common errors:
- *   _INPUT      a NULL pointer, an unknown type or op, a rank out of range, the average of
- * integers; nothing was sent, the other ranks wait _MISMATCH   ranks called different operations,
- * or with another count, type, op, root or name; every rank gets it, error.rank is the one that
- * differs, and the context stays usable _TIMEOUT    options->timeout_ms passed; final for the
- * context _PEER_LOST  a rank died or left; error.text names rank, host and cause; final for the
- * context _CLOSED     the launcher is lost
+/* Each of these blocks until the operation is done here, and returns its status. What they compute
+ * is the same bits on every rank. Errors that all of them have:
  *
- * all_reduce      output[i] = op over all ranks of input[i]; count elements on every rank.
- * broadcast       output of every rank = input (or, if NULL, output) of rank `root`; others' input
- * is not read. all_gather      output, count * size elements, = the inputs, count elements each, by
- * rank. input NULL: this rank's part of output holds it. reduce_scatter  input has count * size
- * elements; output, count elements, = part `rank` of their reduction. input may not be NULL. send,
- * recv      count elements from `input` to rank `to`; into `output` from rank `from`. Sends and
- *                 receives of a pair match in their order. They run beside the collectives. A send
- *                 may wait for its receive. Count and type must be equal.
- * barrier         returns when every rank has called it.
- */
+ * _INPUT: a NULL or unaligned pointer, an unknown type or op, a rank out of range, the average of
+ * integers. Nothing was sent; the other ranks wait.
+ *
+ * _MISMATCH: ranks called different operations, or with another count, type, op, root or name.
+ * Every rank gets it, error.rank is one that differs, and the context stays usable.
+ *
+ * _TIMEOUT: options->timeout_ms passed. Of a collective it is final for the context.
+ *
+ * _PEER_LOST: a rank died, or left while it was needed, or the launcher is lost; error.text names
+ * rank, host and cause. Final for the context.
+ *
+ * _CLOSED: the context was finalized meanwhile. */
+
+/* output[i] = op over all ranks of input[i], for `count` elements. */
 DTRAIN_API int dtrain_all_reduce(dtrain_context* context, dtrain_buffers buffers, int op,
                                  const dtrain_op_options* options, dtrain_error* error);
+/* output of every rank = input (or, if that is NULL, output) of rank `root`, `count` elements. The
+ * input of others is not read. */
 DTRAIN_API int dtrain_broadcast(dtrain_context* context, dtrain_buffers buffers, int root,
                                 const dtrain_op_options* options, dtrain_error* error);
+/* output, count * size elements, = the inputs of all ranks by rank, `count` elements each. input
+ * NULL: this rank's part of output holds it. */
 DTRAIN_API int dtrain_all_gather(dtrain_context* context, dtrain_buffers buffers,
                                  const dtrain_op_options* options, dtrain_error* error);
+/* output, `count` elements, = this rank's part of the reduction of the inputs, which have
+ * count * size elements. input may not be NULL. */
 DTRAIN_API int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, int op,
                                      const dtrain_op_options* options, dtrain_error* error);
+/* `count` elements from input to rank `to`, and into output from rank `from`. The sends and
+ * receives of a pair of ranks match in their order; count and type must be equal. They run beside
+ * the collectives. A send may wait for its receive. */
 DTRAIN_API int dtrain_send(dtrain_context* context, dtrain_buffers buffers, int to,
                            const dtrain_op_options* options, dtrain_error* error);
 DTRAIN_API int dtrain_recv(dtrain_context* context, dtrain_buffers buffers, int from,
                            const dtrain_op_options* options, dtrain_error* error);
+/* Returns when every rank has called it. */
 DTRAIN_API int dtrain_barrier(dtrain_context* context, const dtrain_op_options* options,
                               dtrain_error* error);
 
@@ -202,9 +210,9 @@ DTRAIN_API int dtrain_barrier(dtrain_context* context, const dtrain_op_options* 
 /* An operation under way. */
 typedef struct dtrain_work dtrain_work;
 
-/* As the operations above, but they return at once; the work's status is the operation's. NULL,
- * with `error` filled, if context or options cannot be used (_INPUT). The caller owns the work and
- * frees it with dtrain_work_free. */
+/* As the operations above, but they return at once; the work's status is the operation's. The first
+ * one starts a thread that moves what nobody waits for. NULL, with `error` filled, if context or
+ * options cannot be used (_INPUT). The caller owns the work and frees it with dtrain_work_free. */
 DTRAIN_API dtrain_work* dtrain_all_reduce_async(dtrain_context* context, dtrain_buffers buffers,
                                                 int op, const dtrain_op_options* options,
                                                 dtrain_error* error);
@@ -236,5 +244,7 @@ DTRAIN_API void dtrain_work_free(dtrain_work* work);
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif /* DTRAIN_H */

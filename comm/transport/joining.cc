@@ -90,7 +90,8 @@ Result<> Joining::round(Doorway& doorway, Time deadline) {
   auto greeted = TRY(doorway.advance(now, [this](Greeting& greeting) { return judge(greeting); }));
   for (const auto& greeting : greeted) {
     // Again after a try that the dialler had given up: its newest connection is the one that lives.
-    find(greeting->peer())->connection = greeting->take();
+    Peer* peer = find(greeting->peer());
+    peer->connection = greeting->take();
   }
   TRY(advance_dialled(now));
   // After the connections: a peer that joined and ended at once has been greeted by now.
