@@ -2,6 +2,6 @@
 
 namespace dt {
 
-const std::string_view version = DTRAIN_VERSION;
+const std::string_view build_version = DTRAIN_VERSION;
 
 }  // namespace dt

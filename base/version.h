@@ -5,6 +5,6 @@
 namespace dt {
 
 /// This build's version, as `dtrain version` tells it.
-extern const std::string_view version;
+extern const std::string_view build_version;
 
 }  // namespace dt

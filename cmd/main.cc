@@ -27,8 +27,8 @@ int print(std::string_view text) {
 }
 
 int print_version(bool json) {
-  if (json) return print(Json(Json::Object{{"version", version}}).text(2) + "\n");
-  return print(format("dtrain {}\n", version));
+  if (json) return print(Json(Json::Object{{"version", build_version}}).text(2) + "\n");
+  return print(format("dtrain {}\n", build_version));
 }
 
 int run_command(const Invocation& invocation) {

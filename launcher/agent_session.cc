@@ -42,7 +42,7 @@ Environment own_environment() {
 }
 
 Hello make_hello() {
-  return {.build = std::string(version),
+  return {.build = std::string(build_version),
           .hostname = own_hostname(),
           .addresses = interface_addresses(),
           .allowed_cpus = count_allowed_cpus(),

@@ -61,14 +61,21 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
   return orders;
 }
 
-std::optional<Outcome> preparation_failure(const Plan& plan,
+std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
                                            const std::vector<Prepared>& prepared) {
   std::map<std::string, std::vector<std::string>> hosts_by_cause;
   int status = 0;
+  const auto blame = [&](size_t agent, const std::string& cause, int its_status) {
+    hosts_by_cause[cause].push_back(plan.hosts[agent].host.name);
+    if (status == 0) status = its_status;
+  };
   for (size_t agent = 0; agent < prepared.size(); ++agent) {
-    if (prepared[agent].failure.empty()) continue;
-    hosts_by_cause[prepared[agent].failure].push_back(plan.hosts[agent].host.name);
-    if (status == 0) status = prepared[agent].status;
+    const Prepared& answer = prepared[agent];
+    if (!answer.failure.empty()) {
+      blame(agent, answer.failure, answer.status);
+    } else if (answer.ports.size() != static_cast<size_t>(orders[agent].ports)) {
+      blame(agent, "its agent did not hold the ports that were asked for", 3);
+    }
   }
   if (hosts_by_cause.empty()) return std::nullopt;
   std::vector<std::string> lines;

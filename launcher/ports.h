@@ -26,7 +26,8 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const Environment& travelling);
 
 /// Why nothing can be started, each cause once with its hosts; none when all can.
-std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepared>& prepared);
+std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
+                                           const std::vector<Prepared>& prepared);
 
 /// Hands out the held ports: the ClusterSpec, MASTER_PORT and JAX's port.
 JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,

@@ -61,9 +61,9 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
       plan, {.folder = config.output_dir, .tags = !config.no_tag, .quiet = config.quiet}, stage.out,
       stage.err, stage.log));
 
-  const std::vector<Prepared> prepared = TRY(crew.prepare(
-      prepare_orders(config, plan, table, token, travelling), start_deadline, interrupted));
-  if (const auto failed = preparation_failure(plan, prepared)) return *failed;
+  const std::vector<Prepare> orders = prepare_orders(config, plan, table, token, travelling);
+  const std::vector<Prepared> prepared = TRY(crew.prepare(orders, start_deadline, interrupted));
+  if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
   const JobFacts facts = job_facts(plan, table, token, rendezvous.address(), prepared);
 
   Job job({stage.loop, crew, rendezvous, *output, stage.log}, std::move(plan), config);

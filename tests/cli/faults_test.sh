@@ -4,8 +4,7 @@
 
 rounds=$(long_or 3 50)
 
-# Reads the agent's pid: the parent of the workers.
-agent_pid() { pgrep -P "$pid" -x dtrain; }
+agent_pid() { pgrep -P "$pid" -x dtrain-agent; }
 
 # Starts a job whose workers have written their pids, and waits for all of them.
 start_job() {
@@ -107,7 +106,7 @@ echo ready
 i=0
 while [ $i -lt 100 ]; do sleep 0.05; i=$((i + 1)); if [ -e stop ]; then exit 0; fi; done
 END
-  cat >pty.py <<'END'
+  cat >terminal.py <<'END'
 import os, pty, sys, time
 pid, fd = pty.fork()
 if pid == 0:
@@ -129,7 +128,7 @@ while True:
         open("stop", "w")
 print(seen.count(b"got INT"), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 END
-  run /usr/bin/python3 pty.py "$DTRAIN" run -np 2 sh worker.sh
+  run /usr/bin/python3 terminal.py "$DTRAIN" run -np 2 sh worker.sh
   expect_stdout '2 130'
   expect_no_processes
 }
@@ -252,6 +251,7 @@ time.sleep(60)'
 test_interrupting_before_the_job_has_started_leaves_nothing() {
   for delay in 0 0.001 0.002 0.003 0.005 0.01; do
     start_dtrain run -np 4 sleep 60
+    wait_for 5 grep -qx dtrain "/proc/$pid/comm"
     sleep "$delay"
     signal INT
     finish
