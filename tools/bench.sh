@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 tools/setup.sh test
 cmake --preset release --log-level=WARNING
-cmake --build --preset release
+cmake --build --preset release --target all dtrain_bench
 export DTRAIN=$PWD/build/release/dtrain
 for bench in build/release/tests/bench/*_bench tests/bench/*.sh; do
   if [[ -x $bench ]]; then
