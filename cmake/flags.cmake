@@ -33,6 +33,8 @@ target_link_options(dtrain_flags INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now
 if(DTRAIN_SANITIZE)
   add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DTRAIN_SANITIZE})
+  # gcc's own manual: sanitizers make it warn falsely of uninitialised values.
+  add_compile_options(-Wno-maybe-uninitialized)
   if(CMAKE_UNITY_BUILD)
     # In a unity build gcc takes each .cc file for a header, and its types for another's.
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
