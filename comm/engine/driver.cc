@@ -89,7 +89,7 @@ std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
   }
   --waiting_;
   pass_on();
-  if (work->outcome) return Outcome{*work->outcome, work->blamed_rank};
+  if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
   if (!finished_) return std::nullopt;
   return Outcome{fail(Errc::closed, "the context has been finalized")};
 }
