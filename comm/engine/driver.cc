@@ -153,7 +153,7 @@ void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadlin
       break;
     } else if (now >= spin_until) {
       if (enough()) break;  // what look_around() read may have ended it
-      sleep(lock, deadline);
+      wait_for_peers(lock, deadline);
       spin_until = Clock::now() + parts_.spin;
       continue;
     } else if (parts_.yield) {
@@ -171,7 +171,7 @@ bool Driver::step(Time now) {
   return moved;
 }
 
-void Driver::sleep(Lock& lock, Time deadline) {
+void Driver::wait_for_peers(Lock& lock, Time deadline) {
   const Time until = not_too_late(std::min(deadline, parts_.engine->next_deadline()));
   // Others may have got what they wait for in a step that moved nothing, such as a time limit's
   // end.
