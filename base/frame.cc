@@ -6,23 +6,28 @@
 
 namespace dt {
 
-void append_frame(Bytes& out, FrameHeader header, ByteSpan payload) {
-  assert(payload.size() <= frame_payload_bytes_max);
+void append_header(Bytes& out, const FrameHeader& header) {
   Writer writer;
-  writer.number(static_cast<uint32_t>(payload.size()))
+  writer.number(header.length)
       .number(frame_version)
       .number(header.type)
       .number(uint16_t{0})
       .number(header.generation)
       .number(header.stream);
   const ByteSpan head = writer.view();
-  out.reserve(out.size() + head.size() + payload.size());
   out.insert(out.end(), head.begin(), head.end());
+}
+
+void append_frame(Bytes& out, FrameHeader header, ByteSpan payload) {
+  assert(payload.size() <= frame_payload_bytes_max);
+  header.length = static_cast<uint32_t>(payload.size());
+  out.reserve(out.size() + frame_header_bytes + payload.size());
+  append_header(out, header);
   out.insert(out.end(), payload.begin(), payload.end());
 }
 
-Result<std::optional<FrameView>> front_frame(ByteSpan bytes) {
-  if (bytes.size() < frame_header_bytes) return std::optional<FrameView>();
+Result<std::optional<FrameHeader>> front_header(ByteSpan bytes) {
+  if (bytes.size() < frame_header_bytes) return std::optional<FrameHeader>();
   Reader reader(bytes.first(frame_header_bytes));
   FrameHeader header;
   header.length = reader.number<uint32_t>();
@@ -36,12 +41,18 @@ Result<std::optional<FrameView>> front_frame(ByteSpan bytes) {
                 format("frame version {}, this build speaks {}", version, frame_version));
   }
   if (zero != 0) return fail(Errc::protocol, "frame with reserved bits set");
-  if (header.length > frame_payload_bytes_max) {
+  return std::optional(header);
+}
+
+Result<std::optional<FrameView>> front_frame(ByteSpan bytes) {
+  const auto header = TRY(front_header(bytes));
+  if (!header) return std::optional<FrameView>();
+  if (header->length > frame_payload_bytes_max) {
     return fail(Errc::protocol,
-                format("frame length {} > {}", header.length, frame_payload_bytes_max));
+                format("frame length {} > {}", header->length, frame_payload_bytes_max));
   }
-  if (bytes.size() < frame_header_bytes + header.length) return std::optional<FrameView>();
-  return std::optional(FrameView{header, bytes.subspan(frame_header_bytes, header.length)});
+  if (bytes.size() < frame_header_bytes + header->length) return std::optional<FrameView>();
+  return std::optional(FrameView{*header, bytes.subspan(frame_header_bytes, header->length)});
 }
 
 }  // namespace dt

@@ -34,6 +34,13 @@ struct FrameView {
 /// Appends the frame to `out`; header.length is taken from the payload.
 void append_frame(Bytes& out, FrameHeader header, ByteSpan payload);
 
+/// Appends the header alone, header.length included: for payloads that travel by themselves.
+void append_header(Bytes& out, const FrameHeader& header);
+
+/// The header at the front of `bytes`, or none when it is not whole yet. Any length is taken: the
+/// caller bounds it.
+Result<std::optional<FrameHeader>> front_header(ByteSpan bytes);
+
 /// The frame at the front of `bytes`, or none when it is not whole yet; an error when it cannot be
 /// one.
 Result<std::optional<FrameView>> front_frame(ByteSpan bytes);

@@ -10,10 +10,18 @@ namespace dt {
 
 namespace {
 constexpr size_t read_bytes = size_t{64} << 10;
+
+bool is_socket(int fd) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0;
 }
+
+}  // namespace
 
 Stream::Stream(Fd in, Fd out, Handlers handlers)
     : in_fd_(std::move(in)), out_fd_(std::move(out)), handlers_(std::move(handlers)) {
+  socket_ = is_socket(out_fd());
 }
 
 Result<std::unique_ptr<Stream>> Stream::open(Loop& loop, Fd in, Fd out, Handlers handlers) {
@@ -79,7 +87,9 @@ void Stream::write(ByteSpan bytes) {
 
 void Stream::writable() {
   while (unsent() > 0 && !ended_) {
-    const ssize_t n = ::write(out_fd(), out_.data() + sent_, unsent());
+    // A peer that hangs up must not raise SIGPIPE in a process that is not ours to configure.
+    const ssize_t n = socket_ ? ::send(out_fd(), out_.data() + sent_, unsent(), MSG_NOSIGNAL)
+                              : ::write(out_fd(), out_.data() + sent_, unsent());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) break;
     if (n < 0) {

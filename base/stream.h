@@ -60,6 +60,7 @@ class Stream {
   Bytes in_;
   Bytes out_;
   size_t sent_ = 0;
+  bool socket_ = false;
   bool paused_ = false;
   bool closing_ = false;
   bool ended_ = false;

@@ -6,6 +6,7 @@
 #include "base/socket.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/task.h"
+#include "rendezvous/wire.h"
 
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,10 @@ namespace dt {
 
 /// A task's connection to its rendezvous: blocking requests, each with a deadline, and the notices
 /// that the server pushes at any time. For one thread at a time.
+///
+/// A wait ends at its deadline with the server's word on what was missing; only a server that is
+/// silent costs up to a second more, and the word is then our own. Once the connection is lost,
+/// every request fails with Errc::closed.
 class RendezvousClient {
  public:
   struct Options {
@@ -36,8 +41,7 @@ class RendezvousClient {
   /// names none.
   virtual const Address& local() const = 0;
 
-  /// A key's value lives until it is erased; an ephemeral one also ends with this connection.
-  enum class Lifetime : uint8_t { job, connection };
+  using Lifetime = dt::Lifetime;
   virtual Result<> set(std::string_view key, ByteSpan value, Time deadline,
                        Lifetime lifetime = Lifetime::job) = 0;
   /// The value now, or none.
@@ -59,10 +63,11 @@ class RendezvousClient {
   /// From now on changes of keys with this prefix arrive as events.
   virtual Result<> watch(std::string_view prefix, Time deadline) = 0;
 
-  struct Change {
-    std::string key;
-    std::optional<Bytes> value;  ///< none: erased
-  };
+  /// Returns when all of these tasks are connected at once. Errc::timeout names those that are not,
+  /// "worker:2 (host node2)"; Errc::peer_lost at once when one of them died or left.
+  virtual Result<> await_members(std::vector<TaskId> tasks, Time deadline) = 0;
+
+  using Change = dt::Change;
   /// Readable when pump() has something to do.
   virtual int fd() const = 0;
   /// Reads what has arrived without blocking. Errc::closed: the launcher is lost.

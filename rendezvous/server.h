@@ -6,10 +6,11 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "base/socket.h"
+#include "rendezvous/store.h"
 #include "rendezvous/task.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,11 @@ class RendezvousServer {
     TaskTable table;
     Duration dead_after = seconds(5);
     Duration handshake_timeout = seconds(5);
+    /// Handshakes under way at once, beside one for each task; the newest beyond is refused.
+    size_t pending_max = 128;
+    /// A client that leaves more than this unread is dropped.
+    size_t unsent_bytes_max = size_t{16} << 20;
+    StoreLimits limits;
   };
   static Result<std::unique_ptr<RendezvousServer>> listen(Loop& loop, Options options, Log& log);
   virtual ~RendezvousServer() = default;
@@ -33,7 +39,8 @@ class RendezvousServer {
   virtual const Address& address() const = 0;
   /// Pushes a death or a departure to every connected task; later ones get it with their welcome.
   virtual void notify(const Notice& notice) = 0;
-  /// The table grew or changed (before any task joins, or a new generation).
+  /// Another table, before any task joins or for a new generation: all clients are dropped, and the
+  /// store begins empty.
   virtual void set_table(TaskTable table) = 0;
 
   struct Counters {

@@ -1,0 +1,152 @@
+#include "rendezvous/acceptor.h"
+
+#include "base/format.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+// So that a flood of strangers does not keep the loop from its clients.
+constexpr int accepts_per_round = 64;
+constexpr Duration out_of_descriptors_pause = milliseconds(100);
+constexpr Duration between_complaints = seconds(1);
+
+/// Sends what is so short that a fresh connection's buffer takes it whole.
+bool send_short(int fd, ByteSpan bytes) {
+  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+std::string peer_ip(int fd) {
+  const Result<Address> peer = peer_address(fd);
+  return peer ? peer->ip : "an address that is gone";
+}
+
+}  // namespace
+
+Acceptor::Acceptor(Loop& loop, Options options, Log& log, OnProved on_proved)
+    : loop_(loop), options_(std::move(options)), log_(log), on_proved_(std::move(on_proved)) {
+}
+
+Result<std::unique_ptr<Acceptor>> Acceptor::listen(Loop& loop, Options options, Log& log,
+                                                   OnProved on_proved) {
+  std::unique_ptr<Acceptor> acceptor(
+      new Acceptor(loop, std::move(options), log, std::move(on_proved)));
+  Acceptor& self = *acceptor;
+  self.listener_ = TRY(listen_on(self.options_.address));
+  self.options_.address = TRY(local_address(self.listener_.get()));
+  self.watch_ =
+      TRY(loop.watch(self.listener_.get(), EPOLLIN, [&self](uint32_t) { self.accept_some(); }));
+  return acceptor;
+}
+
+void Acceptor::set_claim(Claim claim, size_t pending_max) {
+  options_.claim = std::move(claim);
+  options_.pending_max = pending_max;
+  pending_.clear();
+}
+
+void Acceptor::accept_some() {
+  for (int i = 0; i < accepts_per_round; ++i) {
+    Result<Fd> connection = accept_one(listener_.get());
+    if (!connection) {
+      // Out of descriptors or memory: the connection stays in the backlog, and asking again at once
+      // would only spin.
+      complain(connection.error().message);
+      watch_.set_events(0);
+      resume_ = loop_.after(out_of_descriptors_pause, [this] { watch_.set_events(EPOLLIN); });
+      return;
+    }
+    if (!*connection) return;
+    ++accepted_;
+    add(*std::move(connection));
+  }
+}
+
+void Acceptor::add(Fd connection) {
+  if (pending_.size() >= options_.pending_max) {
+    ++rejected_;
+    complain(format("refused a connection from {}: {} handshakes are under way",
+                    peer_ip(connection.get()), pending_.size()));
+    return;
+  }
+  tune_tcp(connection.get(), options_.dead_after);
+  Result<Handshake> handshake = Handshake::accept(options_.claim);
+  if (!handshake) {
+    ++rejected_;
+    complain(handshake.error().message);
+    return;
+  }
+  const uint64_t id = next_id_++;
+  Result<Watch> watch =
+      loop_.watch(connection.get(), EPOLLIN, [this, id](uint32_t) { readable(id); });
+  if (!watch) {
+    ++rejected_;
+    complain(watch.error().message);
+    return;
+  }
+  Timer deadline = loop_.after(options_.handshake_timeout, [this, id] {
+    reject(id, format("no handshake within {} ms",
+                      duration_cast<milliseconds>(options_.handshake_timeout).count()));
+  });
+  pending_.emplace(id, Pending{std::move(connection), *std::move(handshake), true,
+                               *std::move(watch), std::move(deadline)});
+}
+
+void Acceptor::readable(uint64_t id) {
+  Pending& pending = pending_.at(id);
+  Handshake& handshake = pending.handshake;
+  const int fd = pending.connection.get();
+  while (handshake.wanted() > 0) {
+    std::array<std::byte, handshake_bytes_max> buffer;
+    assert(handshake.wanted() <= buffer.size());
+    const ssize_t n = ::read(fd, buffer.data(), handshake.wanted());
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) return reject(id, n < 0 ? errno_text(errno) : "hung up during the handshake");
+    pending.silent = false;
+    const Result<size_t> used = handshake.receive(ByteSpan(buffer).first(static_cast<size_t>(n)));
+    if (!used) return reject(id, used.error().message);
+    const Bytes output = handshake.take_output();
+    if (!output.empty() && !send_short(fd, output)) return reject(id, "hung up");
+  }
+  // The watch ends here, before the descriptor goes elsewhere.
+  Pending proved = std::move(pending);
+  pending_.erase(id);
+  proved.watch = Watch();
+  on_proved_(std::move(proved.connection), std::move(proved.handshake));
+}
+
+void Acceptor::reject(uint64_t id, const std::string& why) {
+  const Pending& pending = pending_.at(id);
+  ++rejected_;
+  // Whoever only looks whether the port is open has not failed at anything.
+  if (!pending.silent) {
+    complain(format("authentication failed from {}: {}", peer_ip(pending.connection.get()), why));
+  }
+  pending_.erase(id);
+}
+
+void Acceptor::complain(std::string text) {
+  if (quiet_) {
+    ++unsaid_;
+    unsaid_text_ = std::move(text);
+    return;
+  }
+  log_.warn("rendezvous: {}", text);
+  quiet_ = loop_.after(between_complaints, [this] {
+    quiet_ = Timer();
+    const uint64_t count = std::exchange(unsaid_, 0);
+    if (count == 1) complain(std::move(unsaid_text_));
+    if (count > 1) complain(format("{} ({} like this in a second)", unsaid_text_, count));
+  });
+}
+
+}  // namespace dt

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/result.h"
+#include "base/socket.h"
+#include "rendezvous/handshake.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace dt {
+
+/// Listens, and takes each connection through the handshake. Before a peer has proved the token it
+/// costs one descriptor, one timer and under 300 bytes, for a bounded time; no byte behind its
+/// handshake is read.
+class Acceptor {
+ public:
+  struct Options {
+    Address address;
+    Claim claim;
+    Duration handshake_timeout = seconds(5);
+    Duration dead_after = seconds(5);
+    size_t pending_max = 128;  ///< handshakes at once; the newest beyond is refused
+  };
+  /// The peer has proved the token and waits for accept_peer() or refuse_peer().
+  using OnProved = std::function<void(Fd connection, Handshake handshake)>;
+
+  static Result<std::unique_ptr<Acceptor>> listen(Loop& loop, Options options, Log& log,
+                                                  OnProved on_proved);
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  const Address& address() const { return options_.address; }
+  /// What peers must claim from now on; handshakes under way are dropped.
+  void set_claim(Claim claim, size_t pending_max);
+  size_t pending() const { return pending_.size(); }
+  uint64_t accepted() const { return accepted_; }
+  uint64_t rejected() const { return rejected_; }
+
+ private:
+  struct Pending {
+    Fd connection;
+    Handshake handshake;
+    bool silent = true;  // not a byte has come
+    Watch watch;
+    Timer deadline;
+  };
+
+  Acceptor(Loop& loop, Options options, Log& log, OnProved on_proved);
+  void accept_some();
+  void add(Fd connection);
+  void readable(uint64_t id);
+  void reject(uint64_t id, const std::string& why);
+  void complain(std::string text);
+
+  Loop& loop_;
+  Options options_;
+  Log& log_;
+  OnProved on_proved_;
+  Fd listener_;
+  Watch watch_;
+  Timer resume_;  // runs while the system has no descriptor for us
+  std::map<uint64_t, Pending> pending_;
+  uint64_t next_id_ = 1;
+  uint64_t accepted_ = 0;
+  uint64_t rejected_ = 0;
+  // At most one line a second, whatever strangers do.
+  Timer quiet_;
+  uint64_t unsaid_ = 0;
+  std::string unsaid_text_;
+};
+
+}  // namespace dt

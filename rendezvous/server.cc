@@ -1,0 +1,248 @@
+#include "rendezvous/server.h"
+
+#include "base/format.h"
+#include "base/stream.h"
+#include "rendezvous/acceptor.h"
+#include "rendezvous/channel.h"
+
+#include <sys/socket.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+class Server final : public RendezvousServer {
+ public:
+  Server(Loop& loop, Options options, Log& log)
+      : loop_(loop), options_(std::move(options)), log_(log) {
+    store_ = std::make_unique<Store>(options_.table, options_.limits);
+  }
+  Result<> start();
+
+  const Address& address() const override { return acceptor_->address(); }
+  void notify(const Notice& notice) override;
+  void set_table(TaskTable table) override;
+  Counters counters() const override;
+
+ private:
+  struct Client {
+    Channel channel;
+    std::unique_ptr<Stream> stream;
+    Bytes out;  // not yet given to the stream
+  };
+
+  Claim claim() const;
+  size_t pending_max() const { return options_.pending_max + options_.table.tasks.size(); }
+  void proved(Fd connection, Handshake handshake);
+  void refuse(Fd connection, Handshake handshake, const Error& why);
+  Result<std::unique_ptr<Stream>> open_stream(ClientId id, Fd connection);
+  size_t receive(ClientId id, ByteSpan bytes);
+  Result<> take(ClientId id, const MessageView& message);
+  void ended(ClientId id, const std::string& why);
+  void drop(ClientId id);
+  void deliver();
+  void send(ClientId id, MessageType type, uint32_t request, ByteSpan payload);
+  void flush();
+  std::string name_of(ClientId id) const;
+
+  Loop& loop_;
+  Options options_;
+  Log& log_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::map<ClientId, Client> clients_;
+  std::vector<ClientId> unflushed_;
+  ClientId next_client_ = 1;
+  Timer expiry_;
+  Time expiry_at_ = Time::max();
+  uint64_t refused_ = 0;
+  uint64_t requests_ = 0;
+};
+
+Claim Server::claim() const {
+  return {.token = options_.token,
+          .job = options_.table.job,
+          .generation = options_.table.generation,
+          .self = {std::string(launcher_role), 0}};
+}
+
+Result<> Server::start() {
+  Acceptor::Options accept;
+  accept.address = {options_.ip, options_.port};
+  accept.claim = claim();
+  accept.handshake_timeout = options_.handshake_timeout;
+  accept.dead_after = options_.dead_after;
+  accept.pending_max = pending_max();
+  acceptor_ = TRY(
+      Acceptor::listen(loop_, std::move(accept), log_, [this](Fd connection, Handshake handshake) {
+        proved(std::move(connection), std::move(handshake));
+      }));
+  return {};
+}
+
+void Server::notify(const Notice& notice) {
+  store_->note(notice);
+  flush();
+}
+
+void Server::set_table(TaskTable table) {
+  clients_.clear();
+  unflushed_.clear();
+  options_.table = std::move(table);
+  store_ = std::make_unique<Store>(options_.table, options_.limits);
+  acceptor_->set_claim(claim(), pending_max());
+  flush();
+}
+
+Server::Counters Server::counters() const {
+  return {.accepted = acceptor_->accepted(),
+          .rejected = acceptor_->rejected(),
+          .refused = refused_,
+          .requests = requests_,
+          .joined = clients_.size(),
+          .pending = acceptor_->pending()};
+}
+
+void Server::proved(Fd connection, Handshake handshake) {
+  const ClientId id = next_client_++;
+  const Result<> joined = store_->join(id, handshake.peer(), handshake.peer_pid());
+  if (!joined) return refuse(std::move(connection), std::move(handshake), joined.error());
+  Result<std::unique_ptr<Stream>> stream = open_stream(id, std::move(connection));
+  if (!stream) {
+    log_.warn("rendezvous: {}", stream.error().message);
+    store_->disconnect(id);
+    return flush();
+  }
+  handshake.accept_peer();
+  clients_.emplace(
+      id, Client{Channel(handshake.session(), options_.table.generation, request_bytes_max),
+                 *std::move(stream), handshake.take_output()});
+  log_.info("{} joined (pid {})", name_of(id), handshake.peer_pid());
+  send(id, MessageType::welcome, 0, encode(store_->welcome(id)));
+  flush();
+}
+
+void Server::refuse(Fd connection, Handshake handshake, const Error& why) {
+  ++refused_;
+  log_.warn("rendezvous: {}", why.message);
+  handshake.refuse_peer(why.message);
+  const Bytes verdict = handshake.take_output();
+  // Should the peer be gone already, nobody needs the verdict.
+  ::send(connection.get(), verdict.data(), verdict.size(), MSG_NOSIGNAL);
+}
+
+Result<std::unique_ptr<Stream>> Server::open_stream(ClientId id, Fd connection) {
+  Stream::Handlers handlers;
+  handlers.on_bytes = [this, id](ByteSpan bytes) { return receive(id, bytes); };
+  handlers.on_end = [this, id](const std::optional<Error>& why) {
+    ended(id, why ? why->message : "disconnected");
+  };
+  return Stream::open(loop_, std::move(connection), Fd(), std::move(handlers));
+}
+
+size_t Server::receive(ClientId id, ByteSpan bytes) {
+  size_t used = 0;
+  // Gone in between when it was dropped for what it did.
+  for (auto at = clients_.find(id); at != clients_.end(); at = clients_.find(id)) {
+    size_t taken = 0;
+    const auto message = at->second.channel.receive(bytes.subspan(used), &taken);
+    used += taken;
+    if (message && !*message) break;
+    const Result<> handled = message ? take(id, **message) : tl::unexpected(message.error());
+    if (handled) continue;
+    log_.error("protocol error from {}: {}", name_of(id), handled.error().message);
+    drop(id);
+  }
+  flush();
+  return used;
+}
+
+Result<> Server::take(ClientId id, const MessageView& message) {
+  if (message.type != MessageType::request) {
+    return fail(Errc::protocol,
+                format("frame type {} from a client", static_cast<unsigned>(message.type)));
+  }
+  Request request = TRY(decode_request(message.payload));
+  ++requests_;
+  store_->handle(id, message.id, std::move(request), Clock::now());
+  deliver();
+  return {};
+}
+
+void Server::ended(ClientId id, const std::string& why) {
+  log_.info("{}: {}", name_of(id), why);
+  drop(id);
+  flush();
+}
+
+void Server::drop(ClientId id) {
+  clients_.erase(id);
+  store_->disconnect(id);
+}
+
+void Server::deliver() {
+  // Sending may drop a client, which then is news to others.
+  for (auto due = store_->take_deliveries(); !due.empty(); due = store_->take_deliveries()) {
+    for (const Delivery& delivery : due) {
+      constexpr MessageType types[] = {MessageType::reply, MessageType::notice,
+                                       MessageType::change};
+      const Bytes payload =
+          std::visit([](const auto& message) { return encode(message); }, delivery.message);
+      for (const ClientId client : delivery.clients)
+        send(client, types[delivery.message.index()], delivery.request, payload);
+    }
+  }
+}
+
+void Server::send(ClientId id, MessageType type, uint32_t request, ByteSpan payload) {
+  const auto at = clients_.find(id);
+  if (at == clients_.end()) return;
+  Client& client = at->second;
+  client.channel.send(client.out, type, request, payload);
+  unflushed_.push_back(id);
+  const size_t unsent = client.stream->unsent() + client.out.size();
+  if (unsent <= options_.unsent_bytes_max) return;
+  log_.error("{} is dropped: it leaves {} bytes unread", name_of(id), unsent);
+  drop(id);
+}
+
+/// Ends each entry of the loop into this class: what there is to tell goes out, and the next
+/// deadline is armed.
+void Server::flush() {
+  deliver();
+  for (const ClientId id : std::exchange(unflushed_, {})) {
+    const auto at = clients_.find(id);
+    if (at == clients_.end() || at->second.out.empty()) continue;
+    at->second.stream->write(at->second.out);
+    at->second.out = {};
+  }
+  const Time next = store_->next_deadline();
+  if (next == expiry_at_) return;
+  expiry_at_ = next;
+  expiry_ = Timer();
+  if (next == Time::max()) return;
+  expiry_ = loop_.at(next, [this] {
+    expiry_at_ = Time::max();
+    store_->expire(Clock::now());
+    flush();
+  });
+}
+
+std::string Server::name_of(ClientId id) const {
+  return store_->membership().task_text(store_->membership().task_of(id));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RendezvousServer>> RendezvousServer::listen(Loop& loop, Options options,
+                                                                   Log& log) {
+  auto server = std::make_unique<Server>(loop, std::move(options), log);
+  TRY(server->start());
+  return server;
+}
+
+}  // namespace dt

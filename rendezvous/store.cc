@@ -1,0 +1,353 @@
+#include "rendezvous/store.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+Reply error_reply(Errc code, std::string message) {
+  return {.error = Error{code, std::move(message)}};
+}
+
+}  // namespace
+
+Store::Store(TaskTable table, StoreLimits limits) : limits_(limits), membership_(std::move(table)) {
+}
+
+Result<> Store::join(ClientId client, const TaskId& task, int64_t pid) {
+  TRY(membership_.join(task, client, pid));
+  clients_.emplace(client, Client());
+  task_joined(task);
+  return {};
+}
+
+void Store::disconnect(ClientId client) {
+  const auto at = clients_.find(client);
+  if (at == clients_.end()) return;
+  const Client gone = std::move(at->second);
+  clients_.erase(at);
+  for (const std::string& prefix : gone.watches) {
+    watchers_[prefix].erase(client);
+    if (watchers_[prefix].empty()) watchers_.erase(prefix);
+  }
+  const std::set<WaitList::Id> waiting = waits_.of_client(client);
+  for (const WaitList::Id id : waiting)
+    waits_.remove(id);
+  for (const std::string& key : gone.ephemeral)
+    erase(key);
+  membership_.disconnect(client);
+}
+
+void Store::note(const Notice& notice) {
+  if (!membership_.note(notice)) return;
+  std::vector<ClientId> all;
+  for (const auto& [client, state] : clients_)
+    all.push_back(client);
+  deliveries_.push_back({std::move(all), 0, notice});
+  task_gone(notice.task);
+}
+
+void Store::handle(ClientId client, uint32_t id, Request request, Time now) {
+  assert(clients_.contains(client));
+  const Asked asked{client, id, now};
+  Answer answer = std::visit([&](auto& which) { return on(asked, which); }, request);
+  if (!answer) {
+    reply(client, id, {.error = std::move(answer).error()});
+  } else if (*answer) {
+    reply(client, id, std::move(**answer));
+  }
+}
+
+Store::Answer Store::on(const Asked& asked, SetRequest& request) {
+  const bool ephemeral = request.lifetime == Lifetime::connection;
+  TRY(put(request.key, std::move(request.value),
+          ephemeral ? std::optional(asked.client) : std::nullopt));
+  return Reply();
+}
+
+Store::Answer Store::on(const Asked&, const GetRequest& request) {
+  TRY(check_key(request.key));
+  const Bytes* value = find(request.key);
+  return value == nullptr ? Reply() : Reply{.value = *value};
+}
+
+Store::Answer Store::on(const Asked& asked, const WaitRequest& request) {
+  TRY(check_key(request.key));
+  if (const Bytes* value = find(request.key)) return Reply{.value = *value};
+  Wait waiting;
+  waiting.kind = Wait::Kind::key;
+  waiting.name = request.key;
+  waiting.deadline = asked.now + request.timeout;
+  TRY(wait(asked, std::move(waiting)));
+  return std::nullopt;
+}
+
+Store::Answer Store::on(const Asked&, const AddRequest& request) {
+  TRY(check_key(request.key));
+  int64_t sum = 0;
+  if (const Bytes* value = find(request.key)) {
+    const auto number = parse_integer(as_text(*value));
+    if (!number) {
+      return fail(Errc::input, format("'{}' holds no decimal number to add to: '{}'",
+                                      printable(request.key), printable(as_text(*value), 40)));
+    }
+    sum = *number;
+  }
+  if (__builtin_add_overflow(sum, request.amount, &sum)) {
+    return fail(Errc::input, format("'{}' would overflow 64 bits", printable(request.key)));
+  }
+  TRY(replace(request.key, to_bytes(format("{}", sum))));
+  return Reply{.number = sum};
+}
+
+Store::Answer Store::on(const Asked&, CompareAndSetRequest& request) {
+  TRY(check_key(request.key));
+  const Bytes* value = find(request.key);
+  const bool as_expected =
+      request.expected ? value != nullptr && *value == *request.expected : value == nullptr;
+  if (as_expected) {
+    TRY(replace(request.key, std::move(request.value)));
+  } else if (value == nullptr) {
+    return fail(Errc::not_found, format("there is no key '{}'", printable(request.key)));
+  }
+  return Reply{.value = *find(request.key)};
+}
+
+Store::Answer Store::on(const Asked&, const EraseRequest& request) {
+  TRY(check_key(request.key));
+  return Reply{.number = erase(request.key) ? 1 : 0};
+}
+
+Store::Answer Store::on(const Asked& asked, const BarrierRequest& request) {
+  TRY(check_key(request.name));
+  const std::string name = printable(request.name);
+  if (request.count < 1) {
+    return fail(Errc::input,
+                format("barrier '{}' needs a count of at least 1, not {}", name, request.count));
+  }
+  const std::set<WaitList::Id>& inside = waits_.named(Wait::Kind::barrier, request.name);
+  const int agreed = inside.empty() ? request.count : waits_.at(*inside.begin()).count;
+  if (agreed != request.count) {
+    return fail(Errc::mismatch, format("barrier '{}' has a count of {} for those already in it, "
+                                       "not {}",
+                                       name, agreed, request.count));
+  }
+  if (std::ranges::any_of(waits_.of_client(asked.client),
+                          [&](WaitList::Id id) { return inside.contains(id); })) {
+    return fail(Errc::input, format("already in barrier '{}'", name));
+  }
+  if (inside.size() + 1 < static_cast<size_t>(request.count)) {
+    Wait waiting;
+    waiting.kind = Wait::Kind::barrier;
+    waiting.name = request.name;
+    waiting.count = request.count;
+    waiting.deadline = asked.now + request.timeout;
+    TRY(wait(asked, std::move(waiting)));
+    return std::nullopt;
+  }
+  const std::set<WaitList::Id> all = inside;
+  for (const WaitList::Id id : all) {
+    const Wait passed = waits_.remove(id);
+    reply(passed.client, passed.request, {});
+  }
+  return Reply();
+}
+
+Store::Answer Store::on(const Asked& asked, const WatchRequest& request) {
+  // The empty prefix watches everything.
+  if (!request.prefix.empty()) TRY(check_key(request.prefix));
+  std::set<std::string>& watches = clients_.at(asked.client).watches;
+  if (watches.size() >= limits_.watches_per_client && !watches.contains(request.prefix)) {
+    return fail(Errc::refused, format("cannot watch '{}': {} watches are the most for one client",
+                                      printable(request.prefix), limits_.watches_per_client));
+  }
+  watches.insert(request.prefix);
+  watchers_[request.prefix].insert(asked.client);
+  return Reply();
+}
+
+Store::Answer Store::on(const Asked& asked, MembersRequest& request) {
+  for (const TaskId& task : request.tasks) {
+    const Membership::State state = membership_.state(task);
+    if (state == Membership::State::unknown) {
+      return fail(Errc::input, format("{} is not a task of this job", printable(task.text())));
+    }
+    if (state == Membership::State::dead || state == Membership::State::left) {
+      return fail(Errc::peer_lost, membership_.gone_text(task));
+    }
+  }
+  Wait waiting;
+  waiting.kind = Wait::Kind::member;
+  waiting.tasks = std::move(request.tasks);
+  waiting.deadline = asked.now + request.timeout;
+  if (all_joined(waiting)) return Reply();
+  TRY(wait(asked, std::move(waiting)));
+  return std::nullopt;
+}
+
+const Bytes* Store::find(const std::string& key) const {
+  const auto at = entries_.find(key);
+  return at == entries_.end() ? nullptr : &at->second.value;
+}
+
+Result<> Store::put(const std::string& key, Bytes value, std::optional<ClientId> owner) {
+  TRY(check_key(key));
+  TRY(check_value(key, value));
+  const auto at = entries_.find(key);
+  const bool is_new = at == entries_.end();
+  if (is_new && entries_.size() >= limits_.keys) {
+    return fail(Errc::refused, format("cannot set '{}': the job has {} keys, the most there may be",
+                                      printable(key), entries_.size()));
+  }
+  const size_t before = is_new ? 0 : key.size() + at->second.value.size();
+  const size_t after = bytes_ - before + key.size() + value.size();
+  if (after > limits_.bytes) {
+    return fail(Errc::refused, format("cannot set '{}': the job's values would take {} bytes, at "
+                                      "most {} are allowed",
+                                      printable(key), after, limits_.bytes));
+  }
+  bytes_ = after;
+  if (!is_new) disown(key, at->second);
+  if (owner) clients_.at(*owner).ephemeral.insert(key);
+  const Entry& entry = entries_[key] = Entry{std::move(value), owner};
+  const std::set<WaitList::Id> waiting = waits_.named(Wait::Kind::key, key);
+  for (const WaitList::Id id : waiting) {
+    const Wait waited = waits_.remove(id);
+    reply(waited.client, waited.request, {.value = entry.value});
+  }
+  tell_watchers(key, &entry.value);
+  return {};
+}
+
+Result<> Store::replace(const std::string& key, Bytes value) {
+  const auto at = entries_.find(key);
+  return put(key, std::move(value), at == entries_.end() ? std::nullopt : at->second.owner);
+}
+
+bool Store::erase(const std::string& key) {
+  const auto at = entries_.find(key);
+  if (at == entries_.end()) return false;
+  bytes_ -= key.size() + at->second.value.size();
+  disown(key, at->second);
+  entries_.erase(at);
+  tell_watchers(key, nullptr);
+  return true;
+}
+
+void Store::disown(const std::string& key, const Entry& entry) {
+  if (!entry.owner) return;
+  const auto owner = clients_.find(*entry.owner);
+  if (owner != clients_.end()) owner->second.ephemeral.erase(key);
+}
+
+void Store::tell_watchers(const std::string& key, const Bytes* value) {
+  // Once each, however many prefixes of a client the key has.
+  std::set<ClientId> told;
+  for (const auto& [prefix, clients] : watchers_) {
+    if (key.starts_with(prefix)) told.insert(clients.begin(), clients.end());
+  }
+  if (told.empty()) return;
+  Change change{key, value == nullptr ? std::nullopt : std::optional(*value)};
+  deliveries_.push_back({{told.begin(), told.end()}, 0, std::move(change)});
+}
+
+Result<> Store::wait(const Asked& asked, Wait wait) {
+  if (waits_.of_client(asked.client).size() >= limits_.waits_per_client) {
+    return fail(Errc::refused, format("cannot wait for '{}': {} waits are the most for one client",
+                                      printable(wait.name), limits_.waits_per_client));
+  }
+  wait.client = asked.client;
+  wait.request = asked.id;
+  waits_.add(std::move(wait));
+  return {};
+}
+
+/// Looks on from the task that was missing, so that a wait costs as many looks as it has tasks,
+/// however many join one by one.
+bool Store::all_joined(Wait& wait) const {
+  const auto missing = [&](const TaskId& task) {
+    return membership_.state(task) != Membership::State::joined;
+  };
+  const auto first = wait.tasks.begin();
+  auto at = std::find_if(first + static_cast<ptrdiff_t>(wait.next_task), wait.tasks.end(), missing);
+  // Whoever was passed may have disconnected since.
+  if (at == wait.tasks.end()) at = std::find_if(first, wait.tasks.end(), missing);
+  if (at == wait.tasks.end()) return true;
+  wait.next_task = static_cast<size_t>(at - first);
+  wait.name = at->text();
+  return false;
+}
+
+void Store::task_joined(const TaskId& task) {
+  const std::set<WaitList::Id> waiting = waits_.named(Wait::Kind::member, task.text());
+  for (const WaitList::Id id : waiting) {
+    Wait wait = waits_.remove(id);
+    if (all_joined(wait)) {
+      reply(wait.client, wait.request, {});
+    } else {
+      waits_.add(std::move(wait));
+    }
+  }
+}
+
+void Store::task_gone(const TaskId& task) {
+  for (const WaitList::Id id : waits_.of_kind(Wait::Kind::member)) {
+    if (std::ranges::find(waits_.at(id).tasks, task) == waits_.at(id).tasks.end()) continue;
+    const Wait wait = waits_.remove(id);
+    reply(wait.client, wait.request, error_reply(Errc::peer_lost, membership_.gone_text(task)));
+  }
+}
+
+void Store::expire(Time now) {
+  const std::vector<WaitList::Id> due = waits_.due(now);
+  // All words first: who gives up at the same time was there until then.
+  std::vector<Reply> replies;
+  for (const WaitList::Id id : due)
+    replies.push_back(timeout_reply(waits_.at(id)));
+  for (size_t i = 0; i < due.size(); ++i) {
+    const Wait given_up = waits_.remove(due[i]);
+    reply(given_up.client, given_up.request, std::move(replies[i]));
+  }
+}
+
+Reply Store::timeout_reply(const Wait& wait) const {
+  if (wait.kind == Wait::Kind::key) {
+    return error_reply(Errc::timeout, format("nobody set '{}' in time", printable(wait.name)));
+  }
+  if (wait.kind == Wait::Kind::barrier) {
+    const size_t inside = waits_.named(wait.kind, wait.name).size();
+    return error_reply(Errc::timeout,
+                       format("barrier '{}' timed out: {} of {} missing", printable(wait.name),
+                              static_cast<size_t>(wait.count) - inside, wait.count));
+  }
+  constexpr size_t shown_max = 8;
+  std::vector<std::string> missing;
+  size_t count = 0;
+  for (const TaskId& task : wait.tasks) {
+    if (membership_.state(task) == Membership::State::joined) continue;
+    if (++count <= shown_max) missing.push_back(membership_.task_text(task));
+  }
+  const std::string more = count > shown_max ? format(" and {} more", count - shown_max) : "";
+  return error_reply(Errc::timeout,
+                     format("not joined in time: {}{}", dt::join(missing, ", "), more));
+}
+
+void Store::reply(ClientId client, uint32_t id, Reply reply) {
+  deliveries_.push_back({{client}, id, std::move(reply)});
+}
+
+std::vector<Delivery> Store::take_deliveries() {
+  return std::exchange(deliveries_, {});
+}
+
+Welcome Store::welcome(ClientId client) const {
+  return {membership_.task_of(client), membership_.table(), membership_.gone()};
+}
+
+}  // namespace dt

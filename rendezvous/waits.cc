@@ -1,0 +1,72 @@
+#include "rendezvous/waits.h"
+
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+template <class Index, class Key>
+const std::set<WaitList::Id>& ids_at(const Index& index, const Key& key) {
+  static const std::set<WaitList::Id> none;
+  const auto at = index.find(key);
+  return at == index.end() ? none : at->second;
+}
+
+template <class Index, class Key>
+void erase_at(Index& index, const Key& key, WaitList::Id id) {
+  const auto at = index.find(key);
+  at->second.erase(id);
+  if (at->second.empty()) index.erase(at);
+}
+
+}  // namespace
+
+WaitList::Id WaitList::add(Wait wait) {
+  const Id id = next_id_++;
+  by_name_[{wait.kind, wait.name}].insert(id);
+  by_client_[wait.client].insert(id);
+  by_deadline_.emplace(wait.deadline, id);
+  waits_.emplace(id, std::move(wait));
+  return id;
+}
+
+Wait WaitList::remove(Id id) {
+  Wait wait = std::move(waits_.extract(id).mapped());
+  erase_at(by_name_, Name(wait.kind, wait.name), id);
+  erase_at(by_client_, wait.client, id);
+  by_deadline_.erase({wait.deadline, id});
+  return wait;
+}
+
+const std::set<WaitList::Id>& WaitList::named(Wait::Kind kind, std::string_view name) const {
+  return ids_at(by_name_, Name(kind, std::string(name)));
+}
+
+std::vector<WaitList::Id> WaitList::of_kind(Wait::Kind kind) const {
+  std::vector<Id> ids;
+  for (auto at = by_name_.lower_bound({kind, ""}); at != by_name_.end() && at->first.first == kind;
+       ++at) {
+    ids.insert(ids.end(), at->second.begin(), at->second.end());
+  }
+  return ids;
+}
+
+const std::set<WaitList::Id>& WaitList::of_client(ClientId client) const {
+  return ids_at(by_client_, client);
+}
+
+std::vector<WaitList::Id> WaitList::due(Time now) const {
+  std::vector<Id> ids;
+  for (const auto& [deadline, id] : by_deadline_) {
+    if (deadline > now) break;
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+Time WaitList::next_deadline() const {
+  return by_deadline_.empty() ? Time::max() : by_deadline_.begin()->first;
+}
+
+}  // namespace dt

@@ -1,0 +1,121 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "rendezvous/task.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace dt {
+
+// What a rendezvous and its clients say to each other. Decoders are total: any bytes give a value
+// or an error.
+
+inline constexpr size_t key_bytes_max = 256;
+inline constexpr size_t value_bytes_max = size_t{1} << 20;
+/// A request holds at most two values (compare-and-set), or the names of many tasks.
+inline constexpr size_t request_bytes_max = size_t{4} << 20;
+/// What the server says at once is bounded by the size of a task table.
+inline constexpr size_t answer_bytes_max = size_t{64} << 20;
+/// No wait on the server is longer; so sums of times never overflow.
+inline constexpr Duration timeout_max = std::chrono::hours(24 * 365);
+
+/// The named error of a key or a value over its bound.
+Result<> check_key(std::string_view key);
+Result<> check_value(std::string_view key, ByteSpan value);
+
+/// A key's value lives until it is erased; an ephemeral one also ends with the connection of the
+/// client that set it last.
+enum class Lifetime : uint8_t { job, connection };
+
+struct SetRequest {
+  std::string key;
+  Bytes value;
+  Lifetime lifetime = Lifetime::job;
+  bool operator==(const SetRequest&) const = default;
+};
+struct GetRequest {
+  std::string key;
+  bool operator==(const GetRequest&) const = default;
+};
+struct WaitRequest {
+  std::string key;
+  Duration timeout = {};
+  bool operator==(const WaitRequest&) const = default;
+};
+struct AddRequest {
+  std::string key;
+  int64_t amount = 0;
+  bool operator==(const AddRequest&) const = default;
+};
+struct CompareAndSetRequest {
+  std::string key;
+  std::optional<Bytes> expected;
+  Bytes value;
+  bool operator==(const CompareAndSetRequest&) const = default;
+};
+struct EraseRequest {
+  std::string key;
+  bool operator==(const EraseRequest&) const = default;
+};
+struct BarrierRequest {
+  std::string name;
+  int32_t count = 0;
+  Duration timeout = {};
+  bool operator==(const BarrierRequest&) const = default;
+};
+struct WatchRequest {
+  std::string prefix;
+  bool operator==(const WatchRequest&) const = default;
+};
+struct MembersRequest {
+  std::vector<TaskId> tasks;
+  Duration timeout = {};
+  bool operator==(const MembersRequest&) const = default;
+};
+
+using Request = std::variant<SetRequest, GetRequest, WaitRequest, AddRequest, CompareAndSetRequest,
+                             EraseRequest, BarrierRequest, WatchRequest, MembersRequest>;
+
+/// The answer to any request: an error, or what it asked for, if that is anything.
+struct Reply {
+  std::optional<Error> error = {};
+  std::optional<Bytes> value = {};  ///< get, wait, compare-and-set
+  int64_t number = 0;               ///< add: the sum; erase: 1 if the key existed
+  bool operator==(const Reply&) const = default;
+};
+
+/// A key that a client watches has another value.
+struct Change {
+  std::string key;
+  std::optional<Bytes> value = {};  ///< none: erased
+  bool operator==(const Change&) const = default;
+};
+
+/// The first that a task hears after its handshake.
+struct Welcome {
+  TaskId self;
+  TaskTable table;
+  std::vector<Notice> gone;  ///< the dead and left so far
+  bool operator==(const Welcome&) const = default;
+};
+
+Bytes encode(const Request& request);
+Bytes encode(const Reply& reply);
+Bytes encode(const Change& change);
+Bytes encode(const Welcome& welcome);
+Bytes encode(const Notice& notice);
+Result<Request> decode_request(ByteSpan bytes);
+Result<Reply> decode_reply(ByteSpan bytes);
+Result<Change> decode_change(ByteSpan bytes);
+Result<Welcome> decode_welcome(ByteSpan bytes);
+Result<Notice> decode_notice(ByteSpan bytes);
+
+}  // namespace dt

@@ -1,0 +1,167 @@
+#pragma once
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "rendezvous/client.h"
+#include "rendezvous/server.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+/// Ranked workers 0 to workers-1; every `per_host` of them share an agent number and thus a host
+/// "node0", "node1", …, all reached over loopback.
+inline TaskTable table_of_workers(int workers, int per_host = 1, uint32_t generation = 1) {
+  TaskTable table;
+  table.job = "test-job";
+  table.generation = generation;
+  for (int i = 0; i < workers; ++i) {
+    TaskEntry task;
+    task.id = {"worker", i};
+    task.rank = i;
+    task.agent = i / per_host;
+    task.host = "node" + std::to_string(i / per_host);
+    task.addresses = {"127.0.0.1"};
+    table.tasks.push_back(std::move(task));
+  }
+  return table;
+}
+
+/// A deadline far enough for anything that is meant to succeed.
+inline Time soon() {
+  return Clock::now() + seconds(30);
+}
+
+/// A RendezvousServer on a thread of its own, with a hand-made table; ends with this object.
+class RendezvousFixture {
+ public:
+  explicit RendezvousFixture(TaskTable table, RendezvousServer::Options options = {})
+      : log_(Log::Level::normal, [this](std::string_view line) { remember(line); }) {
+    options.token = Token::random().value();
+    options.table = std::move(table);
+    token_ = options.token;
+    table_ = options.table;
+    loop_ = Loop::create().value();
+    server_ = RendezvousServer::listen(*loop_, std::move(options), log_).value();
+    address_ = server_->address();
+    wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    watch_ = loop_->watch(wake_.get(), EPOLLIN, [this](uint32_t) { run_calls(); }).value();
+    thread_ = std::thread([this] { static_cast<void>(loop_->run()); });
+  }
+  RendezvousFixture(const RendezvousFixture&) = delete;
+  RendezvousFixture& operator=(const RendezvousFixture&) = delete;
+  ~RendezvousFixture() { stop(); }
+
+  const Address& address() const { return address_; }
+  const Token& token() const { return token_; }
+  const TaskTable& table() const { return table_; }
+
+  Claim claim(TaskId task) const {
+    return {token_, table_.job, table_.generation, std::move(task)};
+  }
+  RendezvousClient::Options client_options(TaskId task) const {
+    RendezvousClient::Options options;
+    options.server = address_;
+    options.claim = claim(std::move(task));
+    return options;
+  }
+  /// Joins as this task; the test fails if that does.
+  std::unique_ptr<RendezvousClient> join(TaskId task) const {
+    auto client = RendezvousClient::connect(client_options(std::move(task)), soon());
+    if (!client) FAIL(client.error().message);
+    return *std::move(client);
+  }
+  std::unique_ptr<RendezvousClient> join_worker(int index) const { return join({"worker", index}); }
+
+  /// Runs `what` on the server's thread and waits for it.
+  void on_server(std::function<void(RendezvousServer&)> what) {
+    std::packaged_task<void()> call([&] { what(*server_); });
+    std::future<void> done = call.get_future();
+    {
+      const std::lock_guard lock(mutex_);
+      calls_.push_back(std::move(call));
+    }
+    wake();
+    done.get();
+  }
+  void notify(const Notice& notice) {
+    on_server([&](RendezvousServer& server) { server.notify(notice); });
+  }
+  RendezvousServer::Counters counters() {
+    RendezvousServer::Counters counters;
+    on_server([&](RendezvousServer& server) { counters = server.counters(); });
+    return counters;
+  }
+  /// Lets the server work until `done` of its counters holds; fails the test after 10 s.
+  void until(const std::function<bool(const RendezvousServer::Counters&)>& done) {
+    for (const Time end = Clock::now() + seconds(10); !done(counters());) {
+      if (Clock::now() >= end) FAIL("the server never got there");
+    }
+  }
+  /// What the server has logged so far.
+  std::string log_text() {
+    const std::lock_guard lock(mutex_);
+    return log_text_;
+  }
+  /// The launcher dies: every client's connection ends.
+  void stop() {
+    if (!thread_.joinable()) return;
+    stopping_ = true;
+    wake();
+    thread_.join();
+    server_.reset();
+  }
+
+ private:
+  void wake() const {
+    const uint64_t one = 1;
+    static_cast<void>(!::write(wake_.get(), &one, sizeof one));
+  }
+  void run_calls() {
+    uint64_t count = 0;
+    static_cast<void>(!::read(wake_.get(), &count, sizeof count));
+    std::vector<std::packaged_task<void()>> calls;
+    {
+      const std::lock_guard lock(mutex_);
+      calls.swap(calls_);
+    }
+    for (auto& call : calls)
+      call();
+    if (stopping_) loop_->stop();
+  }
+  void remember(std::string_view line) {
+    const std::lock_guard lock(mutex_);
+    log_text_ += line;
+  }
+
+  Token token_;
+  TaskTable table_;
+  Address address_;
+  std::mutex mutex_;
+  std::string log_text_;
+  std::vector<std::packaged_task<void()>> calls_;
+  std::atomic<bool> stopping_ = false;
+  Log log_;
+  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<RendezvousServer> server_;
+  Fd wake_;
+  Watch watch_;  // ends before wake_ and loop_
+  std::thread thread_;
+};
+
+}  // namespace dt
