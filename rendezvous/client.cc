@@ -123,8 +123,9 @@ Result<> Client::take_messages() {
     const auto message = channel_.receive(ByteSpan(in_).subspan(used), &taken);
     used += taken;
     if (!message) return lost(message.error());
-    if (!*message) break;
-    if (const Result<> good = take(**message); !good) return lost(good.error());
+    const std::optional<MessageView>& whole = *message;
+    if (!whole) break;
+    if (const Result<> good = take(*whole); !good) return lost(good.error());
   }
   in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
   return {};

@@ -21,6 +21,7 @@ struct ClusterSpec {
   Result<> check() const;
   /// {"worker": ["h:p", …]} — a list where indices are dense from 0, else {"1": "h:p"}.
   Json json() const;
+  /// Reads json() back, and checks it.
   static Result<ClusterSpec> from_json(const Json& json);
   bool operator==(const ClusterSpec&) const = default;
 };

@@ -95,7 +95,16 @@ class Handshake {
   Session session() const;
 
  private:
-  enum class State { challenge, verdict, verdict_text, hello, hello_body, proof, proved, done };
+  enum class State : uint8_t {
+    challenge,
+    verdict,
+    verdict_text,
+    hello,
+    hello_body,
+    proof,
+    proved,
+    done
+  };
   Handshake(Claim claim, bool dialer, State state);
 
   Result<> step(ByteSpan message);

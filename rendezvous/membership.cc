@@ -88,6 +88,7 @@ std::string Membership::roles_text() const {
   for (const auto& [task, member] : members_)
     ++counts[task.role];
   std::vector<std::string> roles;
+  roles.reserve(counts.size());
   for (const auto& [role, count] : counts) {
     roles.push_back(count == 1 ? format("1 {}", role) : format("{} {}s", count, role));
   }

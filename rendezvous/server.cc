@@ -41,7 +41,7 @@ class Server final : public RendezvousServer {
   void refuse(Fd connection, Handshake handshake, const Error& why);
   Result<std::unique_ptr<Stream>> open_stream(ClientId id, Fd connection);
   size_t receive(ClientId id, ByteSpan bytes);
-  Result<> take(ClientId id, const MessageView& message);
+  Result<bool> take_next(ClientId id, ByteSpan bytes, size_t* used);
   void ended(ClientId id, const std::string& why);
   void drop(ClientId id);
   void deliver();
@@ -146,31 +146,33 @@ Result<std::unique_ptr<Stream>> Server::open_stream(ClientId id, Fd connection) 
 
 size_t Server::receive(ClientId id, ByteSpan bytes) {
   size_t used = 0;
-  // Gone in between when it was dropped for what it did.
-  for (auto at = clients_.find(id); at != clients_.end(); at = clients_.find(id)) {
+  // A client is gone in between when it was dropped for what it did.
+  while (clients_.contains(id)) {
     size_t taken = 0;
-    const auto message = at->second.channel.receive(bytes.subspan(used), &taken);
+    const Result<bool> more = take_next(id, bytes.subspan(used), &taken);
     used += taken;
-    if (message && !*message) break;
-    const Result<> handled = message ? take(id, **message) : tl::unexpected(message.error());
-    if (handled) continue;
-    log_.error("protocol error from {}: {}", name_of(id), handled.error().message);
+    if (more && !*more) break;
+    if (more) continue;
+    log_.error("protocol error from {}: {}", name_of(id), more.error().message);
     drop(id);
   }
   flush();
   return used;
 }
 
-Result<> Server::take(ClientId id, const MessageView& message) {
-  if (message.type != MessageType::request) {
+/// Handles the request at the front; false when none is whole.
+Result<bool> Server::take_next(ClientId id, ByteSpan bytes, size_t* used) {
+  const std::optional<MessageView> message = TRY(clients_.at(id).channel.receive(bytes, used));
+  if (!message) return false;
+  if (message->type != MessageType::request) {
     return fail(Errc::protocol,
-                format("frame type {} from a client", static_cast<unsigned>(message.type)));
+                format("frame type {} from a client", static_cast<unsigned>(message->type)));
   }
-  Request request = TRY(decode_request(message.payload));
+  Request request = TRY(decode_request(message->payload));
   ++requests_;
-  store_->handle(id, message.id, std::move(request), Clock::now());
+  store_->handle(id, message->id, std::move(request), Clock::now());
   deliver();
-  return {};
+  return true;
 }
 
 void Server::ended(ClientId id, const std::string& why) {

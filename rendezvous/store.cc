@@ -47,6 +47,7 @@ void Store::disconnect(ClientId client) {
 void Store::note(const Notice& notice) {
   if (!membership_.note(notice)) return;
   std::vector<ClientId> all;
+  all.reserve(clients_.size());
   for (const auto& [client, state] : clients_)
     all.push_back(client);
   deliveries_.push_back({std::move(all), 0, notice});
@@ -59,9 +60,10 @@ void Store::handle(ClientId client, uint32_t id, Request request, Time now) {
   Answer answer = std::visit([&](auto& which) { return on(asked, which); }, request);
   if (!answer) {
     reply(client, id, {.error = std::move(answer).error()});
-  } else if (*answer) {
-    reply(client, id, std::move(**answer));
+    return;
   }
+  std::optional<Reply>& now_known = *answer;
+  if (now_known) reply(client, id, *std::move(now_known));
 }
 
 Store::Answer Store::on(const Asked& asked, SetRequest& request) {
@@ -308,6 +310,7 @@ void Store::expire(Time now) {
   const std::vector<WaitList::Id> due = waits_.due(now);
   // All words first: who gives up at the same time was there until then.
   std::vector<Reply> replies;
+  replies.reserve(due.size());
   for (const WaitList::Id id : due)
     replies.push_back(timeout_reply(waits_.at(id)));
   for (size_t i = 0; i < due.size(); ++i) {

@@ -151,8 +151,8 @@ expect_stderr_lines() { expect_lines stderr "$@"; }
 
 # This shell is not among them: /proc shows the environment that a process began with.
 marked_pids() (
-  marker=DTRAIN_TEST_MARKER=$DTRAIN_TEST_MARKER
-  unset DTRAIN_TEST_MARKER
+  marker=TEST_MARKER=$TEST_MARKER
+  unset TEST_MARKER
   grep -lsF "$marker" /proc/[0-9]*/environ | grep -o '[0-9]\+' || true
 )
 
@@ -185,7 +185,7 @@ run_one() (
   for name in ${!DTRAIN_@}; do
     [[ $name == DTRAIN_TEST_LONG ]] || unset "$name"
   done
-  export DTRAIN_TEST_MARKER=$2 HOME=$1/home XDG_CONFIG_HOME=$1/home/.config
+  export TEST_MARKER=$2 HOME=$1/home XDG_CONFIG_HOME=$1/home/.config
   out=$1/out
   mkdir -p "$out" "$1/home" "$1/cwd"
   cd "$1/cwd" || exit 1

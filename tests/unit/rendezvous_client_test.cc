@@ -86,6 +86,7 @@ TEST_CASE("a wait ends at its deadline with an error that names the key") {
 TEST_CASE("a barrier lets all go together and can be used again") {
   const RendezvousFixture server(table_of_workers(4));
   std::vector<std::thread> tasks;
+  tasks.reserve(4);
   std::atomic<int> arrived = 0;
   for (int i = 0; i < 4; ++i) {
     tasks.emplace_back([&, i] {

@@ -5,8 +5,6 @@
 #include "rendezvous/client.h"
 #include "rendezvous/server.h"
 
-#include <doctest/doctest.h>
-
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -47,20 +46,28 @@ inline Time soon() {
   return Clock::now() + seconds(30);
 }
 
+/// The value of what must not fail here; doctest shows the exception's text. No macro of doctest,
+/// so that benchmarks can use this file.
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return take(std::move(result));
+}
+
 /// A RendezvousServer on a thread of its own, with a hand-made table; ends with this object.
 class RendezvousFixture {
  public:
   explicit RendezvousFixture(TaskTable table, RendezvousServer::Options options = {})
       : log_(Log::Level::normal, [this](std::string_view line) { remember(line); }) {
-    options.token = Token::random().value();
+    options.token = must(Token::random());
     options.table = std::move(table);
     token_ = options.token;
     table_ = options.table;
-    loop_ = Loop::create().value();
-    server_ = RendezvousServer::listen(*loop_, std::move(options), log_).value();
+    loop_ = must(Loop::create());
+    server_ = must(RendezvousServer::listen(*loop_, std::move(options), log_));
     address_ = server_->address();
     wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    watch_ = loop_->watch(wake_.get(), EPOLLIN, [this](uint32_t) { run_calls(); }).value();
+    watch_ = must(loop_->watch(wake_.get(), EPOLLIN, [this](uint32_t) { run_calls(); }));
     thread_ = std::thread([this] { static_cast<void>(loop_->run()); });
   }
   RendezvousFixture(const RendezvousFixture&) = delete;
@@ -82,9 +89,7 @@ class RendezvousFixture {
   }
   /// Joins as this task; the test fails if that does.
   std::unique_ptr<RendezvousClient> join(TaskId task) const {
-    auto client = RendezvousClient::connect(client_options(std::move(task)), soon());
-    if (!client) FAIL(client.error().message);
-    return *std::move(client);
+    return must(RendezvousClient::connect(client_options(std::move(task)), soon()));
   }
   std::unique_ptr<RendezvousClient> join_worker(int index) const { return join({"worker", index}); }
 
@@ -110,7 +115,7 @@ class RendezvousFixture {
   /// Lets the server work until `done` of its counters holds; fails the test after 10 s.
   void until(const std::function<bool(const RendezvousServer::Counters&)>& done) {
     for (const Time end = Clock::now() + seconds(10); !done(counters());) {
-      if (Clock::now() >= end) FAIL("the server never got there");
+      if (Clock::now() >= end) throw std::runtime_error("the server never got there");
     }
   }
   /// What the server has logged so far.

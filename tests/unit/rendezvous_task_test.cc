@@ -1,0 +1,67 @@
+#include "rendezvous/task.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TaskTable mixed_table() {
+  return {"job",
+          3,
+          {{{"ps", 0}, -1, 0, "a", {"10.0.0.1", "::1"}},
+           {{"worker", 0}, 0, 0, "a", {"10.0.0.1"}},
+           {{"worker", 1}, 1, 1, "b", {}}}};
+}
+
+TEST_CASE("a task's name is its role and index") {
+  CHECK(TaskId{"worker", 3}.text() == "worker:3");
+  CHECK(TaskId{"ps", -1}.text() == "ps:-1");
+}
+
+TEST_CASE("a table finds tasks by name and by rank, and counts those with a rank") {
+  const TaskTable table = mixed_table();
+  CHECK(table.find({"worker", 1}) == &table.tasks[2]);
+  CHECK(table.find({"worker", 2}) == nullptr);
+  CHECK(table.by_rank(0) == &table.tasks[1]);
+  CHECK(table.by_rank(2) == nullptr);
+  // Not the first of the many tasks without one.
+  CHECK(table.by_rank(-1) == nullptr);
+  CHECK(table.world_size() == 2);
+}
+
+TEST_CASE("a table is read back as it was written, and a cut one is not read") {
+  const TaskTable table = mixed_table();
+  Writer writer;
+  encode(writer, table);
+  const Bytes bytes = writer.take();
+  Reader whole(bytes);
+  CHECK(decode_task_table(whole) == table);
+  CHECK(whole.finish("table"));
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    Reader cut(ByteSpan(bytes).first(n));
+    decode_task_table(cut);
+    CHECK(!cut.finish("table"));
+  }
+}
+
+TEST_CASE("a table that claims more tasks than it has bytes allocates none") {
+  Writer writer;
+  writer.text("j").number(uint32_t{1}).number(uint32_t{0xFFFFFFFF});
+  const Bytes bytes = writer.take();
+  Reader reader(bytes);
+  CHECK(decode_task_table(reader).tasks.empty());
+  CHECK(!reader.ok());
+}
+
+TEST_CASE("a notice is read back as it was written") {
+  const Notice notice{Notice::Kind::left, {"worker", 2}, ""};
+  Writer writer;
+  encode(writer, notice);
+  const Bytes bytes = writer.take();
+  Reader reader(bytes);
+  CHECK(decode_notice(reader) == notice);
+  CHECK(reader.finish("notice"));
+}
+
+}  // namespace
+}  // namespace dt
