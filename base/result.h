@@ -58,8 +58,8 @@ T take(Result<T>&& result) {
 
 }  // namespace dt
 
-/// The value of a Result, or return its error from the enclosing function. May stand inside another TRY,
-/// whence the silenced warning.
+/// The value of a Result, or return its error from the enclosing function. May stand inside another
+/// TRY, whence the silenced warning.
 #define TRY(expression)                                                    \
   __extension__({                                                          \
     _Pragma("GCC diagnostic push");                                        \

@@ -1,9 +1,3 @@
-#include <unistd.h>
-
-#include <csignal>
-#include <cstdio>
-#include <string_view>
-
 #include "base/json.h"
 #include "base/log.h"
 #include "base/version.h"
@@ -12,6 +6,12 @@
 #include "launcher/load_config.h"
 #include "launcher/report.h"
 #include "launcher/run.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <string_view>
 
 namespace dt {
 namespace {
@@ -33,7 +33,8 @@ int print_version(bool json) {
 
 int run_command(const Invocation& invocation) {
   std::vector<std::string> environment;
-  for (char** at = environ; *at != nullptr; ++at) environment.emplace_back(*at);
+  for (char** at = environ; *at != nullptr; ++at)
+    environment.emplace_back(*at);
   const auto config = load_run_config(
       {.flags = invocation.flags, .command = invocation.words, .environment = environment});
   if (!config) return say_error(config.error());
