@@ -22,7 +22,6 @@ dtrain_status status_of(Errc code) {
       return DTRAIN_ERROR_INPUT;
     case Errc::os:
     case Errc::not_runnable:
-    case Errc::interrupted:
       return DTRAIN_ERROR_SYSTEM;
     case Errc::unreachable:
       return DTRAIN_ERROR_UNREACHABLE;

@@ -66,6 +66,7 @@ targets=("$@")
 if ((${#targets[@]} == 0)); then targets=(demo test); fi
 root=$(mktemp -d /var/tmp/dtrain-fresh-machine.XXXXXX)
 trap 'rm -rf --one-file-system "$root" "$root.log"' EXIT
+chmod 755 "$root" # apt drops root to download
 
 # shellcheck disable=SC2016  # apt's variables, not the shell's
 mirror=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'ShortDesc: Packages' |
