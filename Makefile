@@ -1,5 +1,39 @@
-# The words people type. Everything else is in CMakePresets.json and tools/.
-.PHONY: build
+# The words people type. How things are built is in CMakePresets.json, how they are tested in tools/.
+PREFIX ?= /usr/local
+.PHONY: build test check test-long demo bench install clean format
+
+# build/release/dtrain, the libraries and the examples
 build:
-	cmake --preset release
+	tools/setup.sh build
+	cmake --preset release -DBUILD_TESTING=OFF --log-level=WARNING
 	cmake --build --preset release
+
+# everything that must pass before a change goes in
+test:
+	tools/test.sh
+
+# the quick tier, for every few minutes
+check:
+	tools/check.sh
+
+# the full counts and timers, and a machine that never saw the project
+test-long:
+	tools/test.sh --long
+
+# trains a small network on four processes
+demo: build
+	tools/demo.sh
+
+# speeds; none of them is a test
+bench:
+	tools/bench.sh
+
+# bin, lib and include under PREFIX (DESTDIR in front of it, for packages)
+install: build
+	cmake --install build/release --prefix $(abspath $(PREFIX))
+
+format:
+	tools/format.sh
+
+clean:
+	rm -rf build

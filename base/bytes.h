@@ -73,6 +73,12 @@ class Reader {
   template <class T>
     requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   T number() {
+    if constexpr (std::is_same_v<T, bool>) {
+      // Another bit pattern in a bool is undefined behaviour, not merely a wrong value.
+      const auto value = number<uint8_t>();
+      bad_ = bad_ || value > 1;
+      return value == 1;
+    }
     T value{};
     if (rest_.size() < sizeof value) {
       bad_ = true;

@@ -1,8 +1,11 @@
 #include "base/json.h"
 
 #include "base/format.h"
+#include "base/text.h"
 
 #include <nlohmann/json.hpp>
+
+#include <limits>
 
 namespace dt {
 
@@ -37,8 +40,12 @@ Json from_document(const Document& document) {
   switch (document.type()) {
     case Document::value_t::boolean:
       return document.get<bool>();
-    case Document::value_t::number_integer:
     case Document::value_t::number_unsigned:
+      if (document.get<uint64_t>() > std::numeric_limits<int64_t>::max()) {
+        return document.get<double>();
+      }
+      return document.get<int64_t>();
+    case Document::value_t::number_integer:
       return document.get<int64_t>();
     case Document::value_t::number_float:
       return document.get<double>();
@@ -86,7 +93,7 @@ Result<Json> Json::parse(std::string_view text) {
   try {
     return from_document(Document::parse(text, bounded));
   } catch (const std::exception& error) {
-    return fail(Errc::input, format("not JSON: {}", error.what()));
+    return fail(Errc::input, format("not JSON: {}", printable(error.what(), 300)));
   }
 }
 

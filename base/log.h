@@ -22,10 +22,10 @@ class Log {
   void error(fmt::format_string<Args...> text, Args&&... args) {
     line(format(text, std::forward<Args>(args)...));
   }
-  /// What a person should know although the job goes on.
+  /// What a person should know although the job goes on; not when quiet.
   template <class... Args>
   void warn(fmt::format_string<Args...> text, Args&&... args) {
-    line("warning: " + format(text, std::forward<Args>(args)...));
+    if (level_ != Level::quiet) line("warning: " + format(text, std::forward<Args>(args)...));
   }
   /// What happens, for --verbose.
   template <class... Args>

@@ -7,6 +7,16 @@
 
 namespace dt {
 
+namespace {
+
+/// The kernel reports errors and hang-ups even of descriptors that nobody waits for. By edge it
+/// says so once; by level the loop would never rest again.
+uint32_t for_kernel(uint32_t events) {
+  return events == 0 ? uint32_t{EPOLLET} : events;
+}
+
+}  // namespace
+
 Watch::Watch(Watch&& other) noexcept : loop_(std::exchange(other.loop_, nullptr)), id_(other.id_) {
 }
 
@@ -30,9 +40,11 @@ Watch::~Watch() {
 }
 
 void Watch::set_events(uint32_t events) {
-  const auto at = loop_->entries_.find(id_);
-  epoll_event event{.events = events, .data = {.u64 = id_}};
-  epoll_ctl(loop_->epoll_.get(), EPOLL_CTL_MOD, at->second->fd, &event);
+  Loop::Entry& entry = *loop_->entries_.at(id_);
+  if (entry.events == events) return;
+  entry.events = events;
+  epoll_event event{.events = for_kernel(events), .data = {.u64 = id_}};
+  epoll_ctl(loop_->epoll_.get(), EPOLL_CTL_MOD, entry.fd, &event);
 }
 
 Timer::Timer(Timer&& other) noexcept
@@ -51,6 +63,10 @@ Timer::~Timer() {
   if (loop_ != nullptr) loop_->timers_.erase({when_, id_});
 }
 
+Timer::operator bool() const {
+  return loop_ != nullptr && loop_->timers_.contains({when_, id_});
+}
+
 Result<std::unique_ptr<Loop>> Loop::create() {
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return fail_errno("cannot make an epoll descriptor");
@@ -59,11 +75,11 @@ Result<std::unique_ptr<Loop>> Loop::create() {
 
 Result<Watch> Loop::watch(int fd, uint32_t events, Handler handler) {
   const uint64_t id = next_id_++;
-  epoll_event event{.events = events, .data = {.u64 = id}};
+  epoll_event event{.events = for_kernel(events), .data = {.u64 = id}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) < 0) {
     return fail_errno("cannot watch a descriptor");
   }
-  entries_[id] = std::make_shared<Entry>(Entry{fd, std::move(handler)});
+  entries_[id] = std::make_shared<Entry>(Entry{fd, events, std::move(handler)});
   return Watch(*this, id);
 }
 
@@ -78,13 +94,14 @@ Timer Loop::after(Duration delay, std::function<void()> callback) {
 }
 
 Result<> Loop::run() {
-  stopped_ = false;
-  while (!stopped_)
+  do {
     TRY(run_once(Time::max()));
+  } while (!stopped_);
   return {};
 }
 
 Result<> Loop::run_once(Time deadline) {
+  stopped_ = false;
   if (!timers_.empty()) deadline = std::min(deadline, timers_.begin()->first.first);
   const int wait_ms = deadline == Time::max() ? -1 : poll_ms(Clock::now(), deadline);
   epoll_event events[64];

@@ -22,7 +22,8 @@ class Watch {
   Watch& operator=(Watch&& other) noexcept;
   ~Watch();
 
-  /// Changes the epoll events waited for (EPOLLIN, EPOLLOUT; 0 waits for nothing but errors).
+  /// Changes the epoll events waited for: EPOLLIN, EPOLLOUT, or 0 for nothing but errors and
+  /// hang-ups, which are then told once.
   void set_events(uint32_t events);
   explicit operator bool() const { return loop_ != nullptr; }
 
@@ -40,7 +41,8 @@ class Timer {
   Timer(Timer&& other) noexcept;
   Timer& operator=(Timer&& other) noexcept;
   ~Timer();
-  explicit operator bool() const { return loop_ != nullptr; }
+  /// Whether the call is still to come.
+  explicit operator bool() const;
 
  private:
   friend class Loop;
@@ -51,7 +53,7 @@ class Timer {
 };
 
 /// One epoll and its timers: everything that a thread of ours waits for. Callbacks run on the
-/// thread that calls `run`, one at a time; none may block.
+/// thread that calls `run`, one at a time; none may block. Outlives its Watches and Timers.
 class Loop {
  public:
   static Result<std::unique_ptr<Loop>> create();
@@ -66,7 +68,7 @@ class Loop {
   Timer at(Time when, std::function<void()> callback);
   Timer after(Duration delay, std::function<void()> callback);
 
-  /// Runs callbacks until stop() is called.
+  /// Runs callbacks until one of them calls stop().
   Result<> run();
   /// One round: waits for an event or a timer, `deadline` at the latest, and runs what is due.
   Result<> run_once(Time deadline);
@@ -77,6 +79,7 @@ class Loop {
   friend class Timer;
   struct Entry {
     int fd = -1;
+    uint32_t events = 0;
     Handler handler;
     bool live = true;
   };

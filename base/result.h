@@ -21,6 +21,7 @@ enum class Errc {
   peer_lost,     ///< a task died or left while it was needed
   not_found,     ///< no such file, key or task
   not_runnable,  ///< found, but cannot be executed
+  interrupted,   ///< a person or a scheduler told us to stop
 };
 
 /// A failure: its kind and one sentence for people (what was tried, on what, why not, what to do).
@@ -57,10 +58,14 @@ T take(Result<T>&& result) {
 
 }  // namespace dt
 
-/// The value of a Result, or return its error from the enclosing function.
+/// The value of a Result, or return its error from the enclosing function. May stand inside another
+/// TRY, whence the silenced warning.
 #define TRY(expression)                                                    \
   __extension__({                                                          \
+    _Pragma("GCC diagnostic push");                                        \
+    _Pragma("GCC diagnostic ignored \"-Wshadow\"");                        \
     auto try_result = (expression);                                        \
+    _Pragma("GCC diagnostic pop");                                         \
     if (!try_result) return tl::unexpected(std::move(try_result).error()); \
     ::dt::take(std::move(try_result));                                     \
   })

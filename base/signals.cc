@@ -38,9 +38,10 @@ Result<std::unique_ptr<Signals>> Signals::block(Loop& loop, const std::vector<in
   if (!self.fd) return fail_errno("cannot receive signals");
   self.watch = TRY(loop.watch(self.fd.get(), EPOLLIN, [&self](uint32_t) {
     signalfd_siginfo info;
-    while (::read(self.fd.get(), &info, sizeof info) == sizeof info) {
-      self.on_signal(static_cast<int>(info.ssi_signo));
-    }
+    if (::read(self.fd.get(), &info, sizeof info) != sizeof info) return;
+    // A copy: the handler may destroy us.
+    const auto handler = self.on_signal;
+    handler(static_cast<int>(info.ssi_signo));
   }));
   return signals;
 }

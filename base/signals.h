@@ -10,8 +10,9 @@
 
 namespace dt {
 
-/// Blocks signals for this thread and hands them out on a Loop, one call each; the old mask comes
-/// back when this dies. A signal that was inherited as ignored stays ignored (nohup).
+/// Blocks signals for this thread and hands them out on a Loop, one call each, which may destroy
+/// this; the old mask then comes back. A signal that was inherited as ignored stays ignored
+/// (nohup).
 class Signals {
  public:
   static Result<std::unique_ptr<Signals>> block(Loop& loop, const std::vector<int>& numbers,

@@ -84,7 +84,11 @@ Result<Address> Address::parse(std::string_view text) {
   };
   if (colon == std::string_view::npos) return wrong();
   std::string_view ip = text.substr(0, colon);
-  if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);
+  const bool bracketed = ip.starts_with('[') && ip.ends_with(']');
+  if (bracketed) ip = ip.substr(1, ip.size() - 2);
+  // Without brackets nobody can tell the last group of an IPv6 address from a port.
+  const bool v6 = ip.find(':') != std::string_view::npos;
+  if (bracketed != v6) return wrong();
   const auto port = parse_integer(text.substr(colon + 1));
   if (!port || *port < 0 || *port > 65535) return wrong();
   Address address{std::string(ip), static_cast<uint16_t>(*port)};
@@ -117,6 +121,12 @@ Result<> connect_result(int fd, const Address& to) {
   int error = 0;
   socklen_t length = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error == 0) {
+    // A dialer whose own port is the one it dials reaches itself: nobody listens there.
+    const auto ours = local_address(fd);
+    const auto theirs = peer_address(fd);
+    if (ours && theirs && *ours == *theirs) error = ECONNREFUSED;
+  }
   if (error != 0) return fail_errno(format("cannot connect to {}", to.text()), error);
   return {};
 }
@@ -125,8 +135,9 @@ Result<Fd> accept_one(int listener) {
   const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd >= 0) return Fd(fd);
   // What the network did to one connection is not the listener's failure.
-  constexpr int passing[] = {EAGAIN,      EINTR,     ECONNABORTED, EPROTO,       ENETDOWN,
-                             ENOPROTOOPT, EHOSTDOWN, ENONET,       EHOSTUNREACH, EOPNOTSUPP};
+  constexpr int passing[] = {EAGAIN,   EINTR,        ECONNABORTED, EPROTO,
+                             ENETDOWN, ENETUNREACH,  ENOPROTOOPT,  EHOSTDOWN,
+                             ENONET,   EHOSTUNREACH, EOPNOTSUPP};
   if (std::find(std::begin(passing), std::end(passing), errno) != std::end(passing)) return Fd();
   return fail_errno("cannot accept a connection");
 }

@@ -6,12 +6,15 @@
 #include "base/result.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace dt {
 
 /// A connection on a Loop: one descriptor for both ways, or one for each, with a buffer in front of
-/// each direction. Passive: it owns its descriptors and tells its handlers what happened.
+/// each direction. Passive: it owns its descriptors and tells its handlers what happened; from the
+/// Loop only, never within a call of ours. A program with pipes must ignore SIGPIPE; sockets need
+/// no such care.
 class Stream {
  public:
   struct Handlers {
@@ -20,7 +23,7 @@ class Stream {
     std::function<size_t(ByteSpan received)> on_bytes;
     /// The connection is over: end of file (no error) or why. Called once; may destroy the Stream.
     std::function<void(std::optional<Error> why)> on_end;
-    /// All that was written has left; may be empty.
+    /// All that was written since the last call has left. May be empty; may destroy the Stream.
     std::function<void()> on_drained;
   };
 
@@ -28,7 +31,6 @@ class Stream {
   static Result<std::unique_ptr<Stream>> open(Loop& loop, Fd in, Fd out, Handlers handlers);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  ~Stream();
 
   /// Queues bytes and sends what goes at once. Failures come later, by on_end.
   void write(ByteSpan bytes);
@@ -40,32 +42,41 @@ class Stream {
   /// Stops and restarts reading (back-pressure).
   void pause();
   void resume();
-  /// Ends our direction once all is sent; the other side then sees end of file.
+  /// Ends our direction once all is sent; the other side then sees end of file. Nothing more can be
+  /// written; reading goes on.
   void close_after_sending();
   int fd() const { return in_fd_.get(); }
 
  private:
-  Stream(Fd in, Fd out, Handlers handlers);
+  Stream(Loop& loop, Fd in, Fd out, Handlers handlers);
+  void ready(uint32_t events);
+  void out_ready(uint32_t events);
   void readable();
   void writable();
+  size_t send_some(ByteSpan bytes);
+  void finish_writing();
+  void fail_writing(int error);
+  void read_rest();
   void update();
   void end(std::optional<Error> why);
   int out_fd() const { return out_fd_ ? out_fd_.get() : in_fd_.get(); }
 
+  Loop& loop_;
   Fd in_fd_;
   Fd out_fd_;
-  Handlers handlers_;
+  /// Shared with the one handler that runs: when nobody else owns it then, it has destroyed us.
+  std::shared_ptr<Handlers> handlers_;
   Watch in_watch_;
   Watch out_watch_;
+  Timer read_rest_;
   Bytes in_;
   Bytes out_;
-  size_t sent_ = 0;
-  bool socket_ = false;
+  size_t sent_ = 0;  ///< bytes at the front of out_ that have left
   bool paused_ = false;
-  bool closing_ = false;
+  bool closing_ = false;       ///< nothing more is taken for writing
+  bool drained_owed_ = false;  ///< something was written since the last on_drained
   bool ended_ = false;
-  /// Points at a flag on the stack while a handler that may destroy us runs.
-  bool* destroyed_ = nullptr;
+  std::optional<Error> write_error_;
 };
 
 }  // namespace dt

@@ -106,7 +106,9 @@ size_t printable_length(std::string_view text) {
   const auto second = static_cast<unsigned char>(text[1]);
   const bool c1_control = lead == 0xC2 && second < 0xA0;
   const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-  return c1_control || overlong ? 0 : length;
+  const bool surrogate = lead == 0xED && second >= 0xA0;
+  const bool past_unicode = lead == 0xF4 && second >= 0x90;
+  return c1_control || overlong || surrogate || past_unicode ? 0 : length;
 }
 
 }  // namespace

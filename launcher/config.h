@@ -4,16 +4,19 @@
 #include "base/result.h"
 #include "launcher/hosts.h"
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
 
 /// Who reads dtrain's standard input.
 struct StdinTarget {
-  enum class Kind { none, all, rank };
+  enum class Kind : uint8_t { none, all, rank };
   Kind kind = Kind::none;
   int rank = 0;
   bool operator==(const StdinTarget&) const = default;
@@ -61,12 +64,17 @@ struct OptionSource {
   std::map<std::string, std::string, std::less<>> origins;  ///< by long name
 };
 
+/// A file's text by its path; the error says why not ("No such file or directory").
+using TextReader = std::function<Result<std::string>(const std::string& path)>;
+
 /// The options of a TOML text (top-level keys are long names), each with its file:line:column.
 Result<OptionSource> read_toml_options(std::string_view text, std::string_view path);
-/// The options in an environment: DTRAIN_OPT_START_TIMEOUT=30s and so on.
+/// The options in an environment: DTRAIN_OPT_START_TIMEOUT=30s and so on. An empty variable is not
+/// given; a list is split at blanks.
 Result<OptionSource> read_environment_options(const std::vector<std::string>& environment);
 /// Flags, then environment, then file, then defaults: the first that names an option wins whole.
+/// hosts and hostfile are one choice. A hostfile's text comes from `read_text`.
 Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence,
-                                  std::vector<std::string> command);
+                                  std::vector<std::string> command, const TextReader& read_text);
 
 }  // namespace dt

@@ -10,13 +10,16 @@ namespace dt {
 
 /// One machine that offers slots, as the user named it.
 struct Host {
-  std::string name;  ///< name or address, without brackets
-  std::string user;  ///< empty: ssh's default
-  int slots = 0;     ///< 0: not given
+  std::string name;       ///< name or address, without brackets
+  std::string user = {};  ///< empty: ssh's default
+  int slots = 0;          ///< 0: not given
+  /// "a:4", "user@[::1]:4": what parse_host_list reads back.
+  std::string text() const;
   bool operator==(const Host&) const = default;
 };
 
 inline constexpr int slots_max = 4096;
+inline constexpr size_t hosts_max = 65536;
 
 /// A parsed list, and what is worth a warning (a host given twice).
 struct HostList {
@@ -32,7 +35,10 @@ Result<HostList> parse_host_list(std::string_view text, std::string_view option)
 Result<HostList> parse_hostfile(std::string_view text, std::string_view path);
 
 /// Whether this machine is meant: localhost, 127.0.0.1, ::1, its names and its interface addresses
-/// (`own`: both of them).
+/// (`own`: both of them). Other 127.x addresses are hosts of their own, and naming a user asks for
+/// a login.
 bool is_local(const Host& host, const std::vector<std::string>& own);
+/// Several names of this machine in one list become its first, slots added up.
+Result<HostList> merge_local(HostList list, const std::vector<std::string>& own);
 
 }  // namespace dt

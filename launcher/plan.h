@@ -10,6 +10,8 @@
 
 namespace dt {
 
+inline constexpr int processes_max = 65536;
+
 /// A group of equal processes that were asked for.
 struct Role {
   std::string name = "worker";
@@ -51,12 +53,15 @@ struct Plan {
 };
 
 struct PlanRequest {
-  std::vector<Host> hosts;           ///< slots all known (> 0)
-  std::optional<int> process_count;  ///< -np; none: the sum of slots
-  bool oversubscribe = false;        ///< more processes than slots, in equal blocks a host
+  std::vector<Host> hosts;                ///< slots all known (> 0)
+  std::optional<int> process_count = {};  ///< -np; none: the sum of slots
+  bool oversubscribe = false;             ///< more processes than slots, in equal blocks a host
 };
 
-/// Fills one host before the next, in the order given.
+/// Fills one host before the next, in the order given; a host that gets no task is left out.
+/// With more processes than slots and `oversubscribe`, every host gets its share of the processes
+/// in proportion to its slots (never fewer than its slots), and what rounding leaves over goes to
+/// the largest remainders, the first named first: hosts of equal slots get equal blocks.
 Result<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace dt

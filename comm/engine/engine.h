@@ -81,6 +81,7 @@ class Engine {
   struct Options {
     int rank = 0;
     Duration dead_after = seconds(5);  ///< how long a broken link may wait for its notice
+    uint32_t generation = 0;           ///< in every frame; both ends of a link must agree
   };
 
   /// `peers` by rank.
@@ -100,7 +101,8 @@ class Engine {
   bool step(Time now);
   /// When step() must be called although nothing arrived: the next deadline, or Time::max().
   Time next_deadline() const;
-  /// No operation is pending.
+  /// No operation is pending, and no message of ours waits to be sent: a rank that leaves before
+  /// that may take the others' verdict with it.
   bool idle() const;
 
   /// A task died or left.

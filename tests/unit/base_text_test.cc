@@ -44,7 +44,31 @@ TEST_CASE("printable shows control bytes and broken UTF-8 as hex") {
   CHECK(printable("a\x1b[31m\n") == "a\\x1B[31m\\x0A");
   CHECK(printable("\xff\xc3") == "\\xFF\\xC3");
   CHECK(printable("\xc2\x9b") == "\\xC2\\x9B");
+  CHECK(printable("\xc0\xaf") == "\\xC0\\xAF");
+  CHECK(printable("\xe0\x80\xaf") == "\\xE0\\x80\\xAF");
+  CHECK(printable("\xed\xa0\x80") == "\\xED\\xA0\\x80");
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xF4\\x90\\x80\\x80");
+  CHECK(printable("\xf0\x9f\x9a\x80") == "\xf0\x9f\x9a\x80");
   CHECK(printable("abcdef", 3) == "abc…");
+}
+
+TEST_CASE("split keeps empty pieces, split_words has none") {
+  using Pieces = std::vector<std::string_view>;
+  CHECK(split("a,,b,", ',') == Pieces{"a", "", "b", ""});
+  CHECK(split("", ',') == Pieces{""});
+  CHECK(split_words(" a\t b ") == Pieces{"a", "b"});
+  CHECK(split_words(" \t").empty());
+}
+
+TEST_CASE("trim takes blanks and line ends from both sides") {
+  CHECK(trim(" \ta b\r\n") == "a b");
+  CHECK(trim("\n").empty());
+}
+
+TEST_CASE("join puts the separator between the parts only") {
+  const std::vector<std::string> parts = {"a", "", "b"};
+  CHECK(join(parts, ", ") == "a, , b");
+  CHECK(join({}, ", ").empty());
 }
 
 TEST_CASE("shell_quote quotes only what needs it") {

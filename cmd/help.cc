@@ -1,0 +1,127 @@
+#include "cmd/help.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/options.h"
+
+#include <algorithm>
+#include <array>
+
+namespace dt {
+namespace {
+
+constexpr size_t columns = 80;
+constexpr size_t help_column = 26;
+
+struct Topic {
+  std::string_view name;
+  std::string_view summary;
+};
+constexpr std::array topics = {
+    Topic{"run", "Start a job and stay with it to its end."},
+    Topic{"version", "Print the version; with --json as a JSON document."},
+    Topic{"help", "Explain dtrain, or one command: dtrain help run."},
+};
+
+struct Group {
+  OptionGroup group;
+  std::string_view title;
+};
+constexpr std::array groups = {
+    Group{OptionGroup::hosts, "Hosts and processes"}, Group{OptionGroup::workers, "Workers"},
+    Group{OptionGroup::faults, "Time and faults"},    Group{OptionGroup::output, "Output"},
+    Group{OptionGroup::itself, "dtrain itself"},
+};
+
+/// `text` broken at blanks into lines of `columns`, each but the first behind `indent` blanks.
+std::string wrapped(std::string_view text, size_t indent) {
+  std::string all;
+  size_t column = indent;
+  for (const std::string_view word : split_words(text)) {
+    if (column != indent && column + 1 + word.size() > columns) {
+      all += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    if (column != indent) all += " ";
+    column += word.size() + (column == indent ? 0 : 1);
+    all += word;
+  }
+  return all;
+}
+
+std::string entry(const std::string& left, std::string_view right) {
+  std::string line = "  " + left;
+  const bool beside = line.size() + 2 <= help_column;
+  line +=
+      beside ? std::string(help_column - line.size(), ' ') : "\n" + std::string(help_column, ' ');
+  return line + wrapped(right, help_column) + "\n";
+}
+
+std::string option_entry(const Option& option) {
+  const std::vector<std::string_view> spellings = spellings_of(option);
+  std::string left;
+  for (const std::string_view spelling : spellings) {
+    left += format("{}{}", left.empty() ? "" : ", ", spelling);
+  }
+  if (!option.placeholder.empty()) left += format(" {}", option.placeholder);
+  return entry(left, option.help);
+}
+
+std::string overview() {
+  std::string text =
+      "dtrain starts distributed training jobs.\n\n"
+      "usage: dtrain run -np N [options] [--] command [args]\n\n"
+      "example: dtrain run -np 4 python train.py\n\n"
+      "commands\n";
+  for (const Topic& topic : topics)
+    text += entry(std::string(topic.name), topic.summary);
+  return text;
+}
+
+std::string run_help() {
+  std::string text =
+      "usage: dtrain run -np N [options] [--] command [args]\n\n" +
+      wrapped(
+          "Starts N processes of the command, gives each its rank and the addresses of the "
+          "others (for PyTorch, TensorFlow, JAX and libdtrain), shows what they print, and "
+          "ends with the exit status of the first that fails.",
+          0) +
+      "\n\nexamples\n"
+      "  dtrain run -np 4 python train.py\n"
+      "  dtrain run -H node1:4,node2:4 -x NCCL_DEBUG=INFO -- ./train --epochs 3\n";
+  for (const Group& group : groups) {
+    text += format("\n{}\n", group.title);
+    for (const Option& option : run_options) {
+      if (option.group == group.group) text += option_entry(option);
+    }
+  }
+  text += "\n" +
+          wrapped(
+              "TIME is 10, 10s, 500ms, 2m or 1h. Every option can also stand in dtrain.toml "
+              "under its long name (np = 4) and in a variable (DTRAIN_OPT_NP=4); the command "
+              "line comes first, then variables, then the file. Exit status of dtrain itself: "
+              "2 wrong usage, 3 a host failed, 4 the start failed, 124 the time limit passed, "
+              "126 or 127 the command cannot be run, 130 or 143 interrupted.",
+              0) +
+          "\n";
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names(topics.size());
+  std::ranges::transform(topics, names.begin(), [](const Topic& t) { return std::string(t.name); });
+  return names;
+}
+
+std::string help_text(std::string_view topic) {
+  if (topic == "run") return run_help();
+  if (topic == "version") {
+    return format("usage: dtrain version [--json]\n\n{}\n\nexample: dtrain version --json\n",
+                  topics[1].summary);
+  }
+  return overview();
+}
+
+}  // namespace dt

@@ -1,0 +1,70 @@
+#include "base/json.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "cmd/options.h"
+#include "launcher/agent.h"
+#include "launcher/load_config.h"
+#include "launcher/report.h"
+#include "launcher/run.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+
+namespace dt {
+namespace {
+
+int say_error(const Error& error) {
+  Log(Log::Level::normal, write_to_stderr).error("{}", error.message);
+  return exit_status(error.code);
+}
+
+int print(std::string_view text) {
+  const auto written = write_all(STDOUT_FILENO, as_bytes(text));
+  return written ? 0 : say_error(written.error());
+}
+
+int print_version(bool json) {
+  if (json) return print(Json(Json::Object{{"version", build_version}}).text(2) + "\n");
+  return print(format("dtrain {}\n", build_version));
+}
+
+int run_command(const Invocation& invocation) {
+  std::vector<std::string> environment;
+  for (char** at = environ; *at != nullptr; ++at)
+    environment.emplace_back(*at);
+  const auto config = load_run_config(
+      {.flags = invocation.flags, .command = invocation.words, .environment = environment});
+  if (!config) return say_error(config.error());
+  return run(*config, parse_environment(environment));
+}
+
+int main_of(const std::vector<std::string>& words) {
+  // Before the command line is parsed: the agent's start is on the way of every job.
+  if (!words.empty() && words.front() == "agent") {
+    const auto served = run_agent();
+    return served ? 0 : say_error(served.error());
+  }
+  const auto invocation = parse_command_line(words);
+  if (!invocation) return say_error(invocation.error());
+  switch (invocation->command) {
+    case Invocation::Command::help:
+      return print(invocation->help);
+    case Invocation::Command::version:
+      return print_version(invocation->json);
+    case Invocation::Command::run:
+      break;
+  }
+  return run_command(*invocation);
+}
+
+}  // namespace
+}  // namespace dt
+
+int main(int argc, char** argv) {
+  // Whoever started us may ignore it, and then the kernel would collect our children's statuses.
+  std::signal(SIGCHLD, SIG_DFL);
+  return dt::main_of({argv + 1, argv + argc});
+}

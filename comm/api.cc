@@ -1,0 +1,210 @@
+#include "base/format.h"
+#include "comm/api_support.h"
+#include "comm/context.h"
+#include "comm/dtrain.h"
+#include "comm/join_request.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+namespace {
+
+dtrain_status status_of(Errc code) {
+  switch (code) {
+    case Errc::input:
+    case Errc::not_found:
+      return DTRAIN_ERROR_INPUT;
+    case Errc::os:
+    case Errc::not_runnable:
+      return DTRAIN_ERROR_SYSTEM;
+    case Errc::unreachable:
+      return DTRAIN_ERROR_UNREACHABLE;
+    case Errc::refused:
+      return DTRAIN_ERROR_REFUSED;
+    case Errc::closed:
+      return DTRAIN_ERROR_CLOSED;
+    case Errc::timeout:
+      return DTRAIN_ERROR_TIMEOUT;
+    case Errc::protocol:
+      return DTRAIN_ERROR_PROTOCOL;
+    case Errc::mismatch:
+      return DTRAIN_ERROR_MISMATCH;
+    case Errc::peer_lost:
+      return DTRAIN_ERROR_PEER_LOST;
+  }
+  return DTRAIN_ERROR_SYSTEM;
+}
+
+/// The longest part of `text` that fits and does not cut a UTF-8 sequence.
+std::string_view cut(std::string_view text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  size_t end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;
+  return text.substr(0, end);
+}
+
+void fill(dtrain_error* into, int code, int rank, std::string_view text) {
+  constexpr size_t text_at = offsetof(dtrain_error, text);
+  if (into == nullptr || into->struct_size <= text_at) return;
+  const size_t room = std::min(into->struct_size, sizeof(dtrain_error)) - text_at;
+  into->code = code;
+  into->rank = rank;
+  text = cut(text, room - 1);
+  std::memcpy(into->text, text.data(), text.size());
+  into->text[text.size()] = '\0';
+}
+
+const char* environment_variable(const char* name) {
+  // Nothing else is safe while another thread calls setenv; that is so for every library.
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+}
+
+std::string text_of(const char* text) {
+  return text == nullptr ? std::string() : text;
+}
+
+Result<Duration> duration_of(const char* field, int ms, Duration when_zero) {
+  if (ms < 0) return fail(Errc::input, format("dtrain_init_options.{} is negative: {}", field, ms));
+  return ms == 0 ? when_zero : Duration(milliseconds(ms));
+}
+
+Result<Transport> transport_of(int number) {
+  switch (number) {
+    case DTRAIN_TRANSPORT_AUTO:
+      return Transport::automatic;
+    case DTRAIN_TRANSPORT_SHM:
+      return Transport::shm;
+    case DTRAIN_TRANSPORT_TCP:
+      return Transport::tcp;
+    default:
+      return fail(Errc::input, format("dtrain_init_options.transport: there is no {}", number));
+  }
+}
+
+Result<std::optional<JoinRequest>> request_of(const dtrain_init_options& options) {
+  std::optional<JoinRequest> request;
+  if (options.role == nullptr) {
+    request = TRY(request_from(environment_variable));
+  } else {
+    request = TRY(request_from(Identity{.role = options.role,
+                                        .task_index = options.task_index,
+                                        .rendezvous = text_of(options.rendezvous),
+                                        .token = text_of(options.token),
+                                        .job = text_of(options.job),
+                                        .generation = options.generation}));
+  }
+  // Checked also for a rank that is alone, so that a mistake shows before there are many.
+  const Transport transport = TRY(transport_of(options.transport));
+  const Duration timeout = TRY(duration_of("timeout_ms", options.timeout_ms, join_timeout_default));
+  const Duration dead_after =
+      TRY(duration_of("dead_after_ms", options.dead_after_ms, dead_after_default));
+  if (!request) return request;
+  request->transport = transport;
+  request->timeout = timeout;
+  request->dead_after = dead_after;
+  return request;
+}
+
+Result<dtrain_context*> init(const dtrain_init_options* given, int* blamed_rank) {
+  const dtrain_init_options options = TRY(read_struct(given, "dtrain_init_options"));
+  const std::optional<JoinRequest> request = TRY(request_of(options));
+  if (!request) return std::make_unique<dtrain_context>(Context::alone()).release();
+  auto context = TRY(Context::join(*request, blamed_rank));
+  return std::make_unique<dtrain_context>(std::move(context)).release();
+}
+
+const Placement* placement_of(const dtrain_context* context) {
+  return context == nullptr ? nullptr : &context->context->placement();
+}
+
+}  // namespace
+
+int report(dtrain_error* into, const Error& error, int blamed_rank) {
+  const int status = status_of(error.code);
+  fill(into, status, blamed_rank, error.message);
+  return status;
+}
+
+int report_success(dtrain_error* into) {
+  fill(into, DTRAIN_OK, -1, "");
+  return DTRAIN_OK;
+}
+
+Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context) {
+  if (context == nullptr) return fail(Errc::input, "the handle is NULL");
+  if ((*context)->forked()) {
+    return fail(Errc::input,
+                "this process is a fork of the one that called dtrain_init and cannot "
+                "use its handles; call dtrain_init after fork, or only exec");
+  }
+  return *context;
+}
+
+}  // namespace dt
+
+const char* dtrain_version(void) {
+  return DTRAIN_VERSION;
+}
+
+dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error) {
+  int blamed_rank = -1;
+  const dt::Result<dtrain_context*> context =
+      dt::guarded([&] { return dt::init(options, &blamed_rank); });
+  if (!context) {
+    dt::report(error, context.error(), blamed_rank);
+    return nullptr;
+  }
+  dt::report_success(error);
+  return *context;
+}
+
+void dtrain_finalize(dtrain_context* context) {
+  // A fork's copy is not ours to end; it dies with its process.
+  if (context == nullptr || context->context->forked()) return;
+  const std::unique_ptr<dtrain_context> owned(context);
+  [[maybe_unused]] const auto finished = dt::guarded([&] {
+    owned->context->driver().finish();
+    return dt::Result<>();
+  });
+}
+
+int dtrain_rank(const dtrain_context* context) {
+  const dt::Placement* placement = dt::placement_of(context);
+  return placement == nullptr ? -1 : placement->rank;
+}
+
+int dtrain_size(const dtrain_context* context) {
+  const dt::Placement* placement = dt::placement_of(context);
+  return placement == nullptr ? -1 : placement->size;
+}
+
+int dtrain_local_rank(const dtrain_context* context) {
+  const dt::Placement* placement = dt::placement_of(context);
+  return placement == nullptr ? -1 : placement->local_rank;
+}
+
+int dtrain_local_size(const dtrain_context* context) {
+  const dt::Placement* placement = dt::placement_of(context);
+  return placement == nullptr ? -1 : placement->local_size;
+}
+
+int dtrain_cross_rank(const dtrain_context* context) {
+  const dt::Placement* placement = dt::placement_of(context);
+  return placement == nullptr ? -1 : placement->cross_rank;
+}
+
+int dtrain_cross_size(const dtrain_context* context) {
+  const dt::Placement* placement = dt::placement_of(context);
+  return placement == nullptr ? -1 : placement->cross_size;
+}
+
+const char* dtrain_host(const dtrain_context* context) {
+  const dt::Placement* placement = dt::placement_of(context);
+  return placement == nullptr ? nullptr : placement->host.c_str();
+}

@@ -1,0 +1,240 @@
+#include "base/format.h"
+#include "comm/api_support.h"
+#include "comm/dtrain.h"
+#include "comm/engine/engine.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+namespace dt {
+
+namespace {
+
+/// One call of a user, before it is checked.
+struct Call {
+  OperationKind kind = OperationKind::barrier;
+  dtrain_buffers buffers = {};
+  int op = DTRAIN_SUM;
+  int peer = 0;
+};
+
+// The public numbers begin at 1, so that a forgotten type is an error and not int8.
+static_assert(DTRAIN_INT8 == 1 + static_cast<int>(ElementType::int8));
+static_assert(DTRAIN_FLOAT16 == 1 + static_cast<int>(ElementType::float16));
+static_assert(DTRAIN_FLOAT64 == 1 + static_cast<int>(ElementType::float64));
+static_assert(DTRAIN_AVERAGE == static_cast<int>(ReduceOp::average));
+static_assert(DTRAIN_PRODUCT == static_cast<int>(ReduceOp::product));
+
+Result<ElementType> type_of(int type) {
+  if (type >= DTRAIN_INT8 && type <= DTRAIN_FLOAT64) return static_cast<ElementType>(type - 1);
+  return fail(Errc::input, format("dtrain_buffers.type: there is no {}", type));
+}
+
+Result<ReduceOp> reduce_of(int op) {
+  if (op >= DTRAIN_SUM && op <= DTRAIN_PRODUCT) return static_cast<ReduceOp>(op);
+  return fail(Errc::input, format("there is no reduction {}", op));
+}
+
+size_t bytes_of(int type) {
+  switch (type) {
+    case DTRAIN_INT8:
+    case DTRAIN_UINT8:
+      return 1;
+    case DTRAIN_FLOAT16:
+    case DTRAIN_BFLOAT16:
+      return 2;
+    case DTRAIN_INT32:
+    case DTRAIN_UINT32:
+    case DTRAIN_FLOAT32:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+/// Where the input is when the caller gave none: in the output, where that makes sense.
+const void* input_of(const Call& call, int rank) {
+  if (call.buffers.input != nullptr || call.buffers.output == nullptr) return call.buffers.input;
+  switch (call.kind) {
+    case OperationKind::all_reduce:
+    case OperationKind::broadcast:
+      return call.buffers.output;
+    case OperationKind::all_gather:
+      return static_cast<const std::byte*>(call.buffers.output) +
+             call.buffers.count * bytes_of(call.buffers.type) * static_cast<size_t>(rank);
+    default:
+      return nullptr;
+  }
+}
+
+Result<OperationRequest> request_of(const Call& call, const dtrain_op_options* given, int rank) {
+  const dtrain_op_options options = TRY(read_struct(given, "dtrain_op_options"));
+  if (options.timeout_ms < 0) {
+    return fail(Errc::input,
+                format("dtrain_op_options.timeout_ms is negative: {}", options.timeout_ms));
+  }
+  OperationRequest request{.kind = call.kind,
+                           .peer = call.peer,
+                           .name = options.name == nullptr ? "" : options.name,
+                           .timeout = milliseconds(options.timeout_ms)};
+  if (call.kind == OperationKind::barrier) return request;
+  request.type = TRY(type_of(call.buffers.type));
+  request.reduce = TRY(reduce_of(call.op));
+  request.count = call.buffers.count;
+  request.input = input_of(call, rank);
+  request.output = call.buffers.output;
+  return request;
+}
+
+int report_outcome(const Driver::Outcome& outcome, dtrain_error* error) {
+  if (outcome.result) return report_success(error);
+  return report(error, outcome.result.error(), outcome.blamed_rank);
+}
+
+int run(dtrain_context* handle, const Call& call, const dtrain_op_options* options,
+        dtrain_error* error) {
+  const auto body = [&]() -> Result<Driver::Outcome> {
+    const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+    Driver& driver = context->driver();
+    const Driver::Work work =
+        driver.submit(TRY(request_of(call, options, context->placement().rank)));
+    return *driver.wait(work, Time::max());
+  };
+  const Result<Driver::Outcome> outcome = guarded(body);
+  return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
+}
+
+dtrain_work* start(dtrain_context* handle, const Call& call, const dtrain_op_options* options,
+                   dtrain_error* error) {
+  const auto body = [&]() -> Result<dtrain_work*> {
+    auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+    OperationRequest request = TRY(request_of(call, options, context->placement().rank));
+    auto work = std::make_unique<dtrain_work>();
+    work->work = context->driver().start(std::move(request));
+    work->context = std::move(context);
+    return work.release();
+  };
+  const Result<dtrain_work*> work = guarded(body);
+  if (!work) {
+    report(error, work.error());
+    return nullptr;
+  }
+  report_success(error);
+  return *work;
+}
+
+}  // namespace
+
+}  // namespace dt
+
+int dtrain_all_reduce(dtrain_context* context, dtrain_buffers buffers, int op,
+                      const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::all_reduce, .buffers = buffers, .op = op},
+                 options, error);
+}
+
+int dtrain_broadcast(dtrain_context* context, dtrain_buffers buffers, int root,
+                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::broadcast, .buffers = buffers, .peer = root},
+                 options, error);
+}
+
+int dtrain_all_gather(dtrain_context* context, dtrain_buffers buffers,
+                      const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::all_gather, .buffers = buffers}, options,
+                 error);
+}
+
+int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, int op,
+                          const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::reduce_scatter, .buffers = buffers, .op = op},
+                 options, error);
+}
+
+int dtrain_send(dtrain_context* context, dtrain_buffers buffers, int to,
+                const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::send, .buffers = buffers, .peer = to},
+                 options, error);
+}
+
+int dtrain_recv(dtrain_context* context, dtrain_buffers buffers, int from,
+                const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::receive, .buffers = buffers, .peer = from},
+                 options, error);
+}
+
+int dtrain_barrier(dtrain_context* context, const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::barrier}, options, error);
+}
+
+dtrain_work* dtrain_all_reduce_async(dtrain_context* context, dtrain_buffers buffers, int op,
+                                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::all_reduce, .buffers = buffers, .op = op},
+                   options, error);
+}
+
+dtrain_work* dtrain_broadcast_async(dtrain_context* context, dtrain_buffers buffers, int root,
+                                    const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context,
+                   {.kind = dt::OperationKind::broadcast, .buffers = buffers, .peer = root},
+                   options, error);
+}
+
+dtrain_work* dtrain_all_gather_async(dtrain_context* context, dtrain_buffers buffers,
+                                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::all_gather, .buffers = buffers}, options,
+                   error);
+}
+
+dtrain_work* dtrain_reduce_scatter_async(dtrain_context* context, dtrain_buffers buffers, int op,
+                                         const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context,
+                   {.kind = dt::OperationKind::reduce_scatter, .buffers = buffers, .op = op},
+                   options, error);
+}
+
+dtrain_work* dtrain_send_async(dtrain_context* context, dtrain_buffers buffers, int to,
+                               const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::send, .buffers = buffers, .peer = to},
+                   options, error);
+}
+
+dtrain_work* dtrain_recv_async(dtrain_context* context, dtrain_buffers buffers, int from,
+                               const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::receive, .buffers = buffers, .peer = from},
+                   options, error);
+}
+
+dtrain_work* dtrain_barrier_async(dtrain_context* context, const dtrain_op_options* options,
+                                  dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::barrier}, options, error);
+}
+
+int dtrain_work_wait(dtrain_work* work, int timeout_ms, dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<std::optional<dt::Driver::Outcome>> {
+    const auto context = TRY(dt::usable(work == nullptr ? nullptr : &work->context));
+    const dt::Time deadline =
+        timeout_ms < 0 ? dt::Time::max() : dt::Clock::now() + dt::milliseconds(timeout_ms);
+    return context->driver().wait(work->work, deadline);
+  };
+  const auto outcome = dt::guarded(body);
+  if (!outcome) return dt::report(error, outcome.error());
+  if (*outcome) return dt::report_outcome(**outcome, error);
+  dt::report_success(error);
+  return DTRAIN_PENDING;
+}
+
+int dtrain_work_done(dtrain_work* work) {
+  if (work == nullptr || work->context->forked()) return 1;
+  const auto done =
+      dt::guarded([&] { return dt::Result<bool>(work->context->driver().done(work->work)); });
+  return !done || *done ? 1 : 0;
+}
+
+void dtrain_work_free(dtrain_work* work) {
+  // A fork's copy dies with its process.
+  if (work == nullptr || work->context->forked()) return;
+  const std::unique_ptr<dtrain_work> owned(work);
+  dtrain_work_wait(work, -1, nullptr);
+}

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "base/format.h"
+#include "base/result.h"
+#include "comm/context.h"
+#include "comm/dtrain.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+// NOLINTBEGIN(readability-identifier-naming): the names of C's opaque types
+struct dtrain_context {
+  std::shared_ptr<dt::Context> context;
+};
+struct dtrain_work {
+  std::shared_ptr<dt::Context> context;
+  dt::Driver::Work work;
+};
+// NOLINTEND(readability-identifier-naming)
+
+namespace dt {
+
+/// Fills the caller's struct as far as it goes, and returns the status.
+int report(dtrain_error* into, const Error& error, int blamed_rank = -1);
+int report_success(dtrain_error* into);
+
+/// A caller's struct, whose struct_size may be of an older or newer header: fields that it does not
+/// have are zero; fields that we do not know must be zero, or we would ignore a wish.
+template <class T>
+Result<T> read_struct(const T* given, const char* type) {
+  constexpr size_t believable_max = 4096;
+  T known = {};
+  if (given == nullptr) return known;
+  const size_t size = given->struct_size;
+  if (size < sizeof(size_t) || size > believable_max) {
+    return fail(Errc::input,
+                format("{}.struct_size is {}; set it to sizeof({})", type, size, type));
+  }
+  const auto* bytes = reinterpret_cast<const char*>(given);
+  if (std::any_of(bytes + std::min(size, sizeof known), bytes + size,
+                  [](char byte) { return byte != 0; })) {
+    return fail(Errc::input, format("{} has fields that this libdtrain {} does not know", type,
+                                    dtrain_version()));
+  }
+  std::memcpy(&known, bytes, std::min(size, sizeof known));
+  return known;
+}
+
+/// The context behind a handle, or why it cannot be used here.
+Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context);
+
+/// Calls a body that returns a Result, and keeps what a library throws (out of memory) from our C
+/// callers.
+template <class Body>
+auto guarded(const Body& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::exception& thrown) {
+    return fail(Errc::os, thrown.what());
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,250 @@
+#ifndef DTRAIN_H
+#define DTRAIN_H
+
+/*
+ * libdtrain: collectives for the processes that `dtrain run` started.
+ *
+ *   dtrain_error error = {.struct_size = sizeof error};
+ *   dtrain_context* world = dtrain_init(NULL, &error);
+ *   dtrain_buffers gradients = {.output = g, .count = n, .type = DTRAIN_FLOAT32};
+ *   int status = dtrain_all_reduce(world, gradients, DTRAIN_AVERAGE, NULL, &error);
+ *   if (status != DTRAIN_OK) puts(error.text);
+ *   dtrain_finalize(world);
+ *
+ * Status: functions that can fail return DTRAIN_OK or one of dtrain_status, or NULL where they
+ * return a handle; the caller's dtrain_error, which may be NULL, then says more. Nothing is
+ * printed, no signal handler is installed, no exception leaves the library.
+ *
+ * Threads: all functions may be called from any thread, several at once, except dtrain_finalize and
+ * dtrain_work_free, which must be the last use of their handle. Collectives match by the order in
+ * which each rank calls them, so every rank must call them in the same order.
+ *
+ * fork: a child may not use its parent's handles; each call answers DTRAIN_ERROR_INPUT there. It
+ * may call exec, or _exit.
+ *
+ * Later versions append fields to the structs; `struct_size` tells the library which fields the
+ * caller knows. A field that is zero has its default.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* NOLINTBEGIN(readability-identifier-naming): the names of C */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define DTRAIN_API __attribute__((visibility("default")))
+#else
+#define DTRAIN_API
+#endif
+
+/* What happened; error.text says it in words. */
+enum dtrain_status {
+  DTRAIN_OK = 0,
+  DTRAIN_PENDING = -1,          /* dtrain_work_wait: not done yet; no failure */
+  DTRAIN_ERROR_INPUT = 1,       /* an argument or the environment is wrong; only this rank knows */
+  DTRAIN_ERROR_SYSTEM = 2,      /* a system call failed */
+  DTRAIN_ERROR_UNREACHABLE = 3, /* the rendezvous or a peer cannot be reached */
+  DTRAIN_ERROR_REFUSED = 4,     /* the rendezvous or a peer said no */
+  DTRAIN_ERROR_CLOSED = 5,   /* the context was finalized; in dtrain_init: the launcher is lost */
+  DTRAIN_ERROR_TIMEOUT = 6,  /* a time limit passed */
+  DTRAIN_ERROR_PROTOCOL = 7, /* bytes that no libdtrain of this version sends */
+  DTRAIN_ERROR_MISMATCH = 8, /* ranks disagree about an operation; the context stays usable */
+  DTRAIN_ERROR_PEER_LOST = 9 /* a task died, or left while needed, or the launcher is lost */
+};
+
+/* Where a failing function says why. Set struct_size = sizeof(dtrain_error) before the call. */
+typedef struct dtrain_error {
+  size_t struct_size;
+  int code;       /* enum dtrain_status */
+  int rank;       /* the rank to blame, or -1 */
+  char text[512]; /* one sentence, NUL-terminated UTF-8, cut if longer */
+} dtrain_error;
+
+/* The library's version, such as "0.1.0". Static; never NULL. */
+DTRAIN_API const char* dtrain_version(void);
+
+/* ---- Joining ---- */
+
+enum dtrain_transport {
+  DTRAIN_TRANSPORT_AUTO = 0, /* shared memory between ranks of one host, TCP between hosts */
+  DTRAIN_TRANSPORT_SHM = 1,  /* shared memory only: dtrain_init fails if ranks are on two hosts */
+  DTRAIN_TRANSPORT_TCP = 2   /* TCP only */
+};
+
+/* How to join. Zero everywhere but in struct_size: by the environment that `dtrain run` sets. */
+typedef struct dtrain_init_options {
+  size_t struct_size;     /* sizeof(dtrain_init_options) */
+  const char* role;       /* NULL: the environment says who we are and the next five are not read;
+                             else, for example, "worker", and the next five say it */
+  int task_index;         /* from 0, within the role */
+  const char* rendezvous; /* "IP:PORT", IPv6 in brackets */
+  const char* token;      /* 64 hex digits */
+  const char* job;        /* the job's id */
+  uint32_t generation;    /* of the job */
+  int transport;          /* enum dtrain_transport */
+  int timeout_ms;         /* for all ranks to join; 0: 300,000 */
+  int dead_after_ms;      /* how long a broken connection waits for the launcher's word before its
+                             peer is blamed; 0: 5,000 */
+} dtrain_init_options;
+
+/* All ranks of a job, seen from one of them. */
+typedef struct dtrain_context dtrain_context;
+
+/* Joins the other ranks and returns when all have joined. Without options, or with options->role
+ * NULL, the variables DTRAIN_ROLE, _TASK_INDEX, _JOB_ID, _GENERATION, _RENDEZVOUS and _TOKEN say
+ * how: all set: joined; none set: alone, rank 0 of size 1, without network; some set: an error that
+ * names the missing ones. DTRAIN_RANK and DTRAIN_SIZE must agree with the job if they are set.
+ *
+ * Errors: _INPUT (options, environment, a task without rank), _UNREACHABLE and _REFUSED (rendezvous
+ * or peer; a token that does not match), _TIMEOUT (names the ranks that are missing), _PEER_LOST (a
+ * rank died first), _SYSTEM. The caller owns the context and ends it with dtrain_finalize. */
+DTRAIN_API dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error);
+
+/* Leaves the job and frees the context, also after an error; NULL does nothing. Operations still
+ * pending end with DTRAIN_ERROR_CLOSED; when it returns no buffer is in use any more. What this
+ * rank has sent still arrives: it waits for that, 2 s at most. Works stay valid until they are
+ * freed. */
+DTRAIN_API void dtrain_finalize(dtrain_context* context);
+
+/* Who we are. local: among the ranks of this host; cross: this host's place among the hosts that
+ * have this local rank. -1 if context is NULL. */
+DTRAIN_API int dtrain_rank(const dtrain_context* context);
+DTRAIN_API int dtrain_size(const dtrain_context* context);
+DTRAIN_API int dtrain_local_rank(const dtrain_context* context);
+DTRAIN_API int dtrain_local_size(const dtrain_context* context);
+DTRAIN_API int dtrain_cross_rank(const dtrain_context* context);
+DTRAIN_API int dtrain_cross_size(const dtrain_context* context);
+/* The name of this rank's host as the job knows it; the context owns it. */
+DTRAIN_API const char* dtrain_host(const dtrain_context* context);
+
+/* ---- Operations ---- */
+
+/* Element types. 16-bit floats are added and multiplied in float32. */
+enum dtrain_type {
+  DTRAIN_INT8 = 1,
+  DTRAIN_UINT8 = 2,
+  DTRAIN_INT32 = 3,
+  DTRAIN_UINT32 = 4,
+  DTRAIN_INT64 = 5,
+  DTRAIN_UINT64 = 6,
+  DTRAIN_FLOAT16 = 7, /* IEEE 754 binary16 */
+  DTRAIN_BFLOAT16 = 8,
+  DTRAIN_FLOAT32 = 9,
+  DTRAIN_FLOAT64 = 10
+};
+
+enum dtrain_reduce_op {
+  DTRAIN_SUM = 0,
+  DTRAIN_AVERAGE = 1, /* of floating-point types only */
+  DTRAIN_MIN = 2,
+  DTRAIN_MAX = 3,
+  DTRAIN_PRODUCT = 4
+};
+
+/* The memory of one operation. It belongs to the caller and must stay valid, and must not be
+ * changed, until the operation is done. `count` is in elements and may be 0. Pointers are aligned
+ * for the type. */
+typedef struct dtrain_buffers {
+  const void* input; /* NULL where an operation allows it: `output` holds the input */
+  void* output;      /* may equal input; may not overlap it otherwise */
+  size_t count;
+  int type; /* enum dtrain_type */
+} dtrain_buffers;
+
+/* NULL in place of a pointer to it means: unnamed, no time limit. */
+typedef struct dtrain_op_options {
+  size_t struct_size; /* sizeof(dtrain_op_options) */
+  const char* name;   /* for messages; ranks whose names differ get DTRAIN_ERROR_MISMATCH. Copied.
+                         NULL: unnamed */
+  int timeout_ms;     /* 0: no limit (a death still ends it) */
+} dtrain_op_options;
+
+/* Each of these blocks until the operation is done here, and returns its status. What they compute
+ * is the same bits on every rank. Errors that all of them have:
+ *
+ * _INPUT: a NULL or unaligned pointer, an unknown type or op, a rank out of range, the average of
+ * integers. Nothing was sent; the other ranks wait.
+ *
+ * _MISMATCH: ranks called different operations, or with another count, type, op, root or name.
+ * Every rank gets it, error.rank is one that differs, and the context stays usable.
+ *
+ * _TIMEOUT: options->timeout_ms passed. Of a collective it is final for the context.
+ *
+ * _PEER_LOST: a rank died, or left while it was needed, or the launcher is lost; error.text names
+ * rank, host and cause. Final for the context.
+ *
+ * _CLOSED: the context was finalized meanwhile. */
+
+/* output[i] = op over all ranks of input[i], for `count` elements. */
+DTRAIN_API int dtrain_all_reduce(dtrain_context* context, dtrain_buffers buffers, int op,
+                                 const dtrain_op_options* options, dtrain_error* error);
+/* output of every rank = input (or, if that is NULL, output) of rank `root`, `count` elements. The
+ * input of others is not read. */
+DTRAIN_API int dtrain_broadcast(dtrain_context* context, dtrain_buffers buffers, int root,
+                                const dtrain_op_options* options, dtrain_error* error);
+/* output, count * size elements, = the inputs of all ranks by rank, `count` elements each. input
+ * NULL: this rank's part of output holds it. */
+DTRAIN_API int dtrain_all_gather(dtrain_context* context, dtrain_buffers buffers,
+                                 const dtrain_op_options* options, dtrain_error* error);
+/* output, `count` elements, = this rank's part of the reduction of the inputs, which have
+ * count * size elements. input may not be NULL. */
+DTRAIN_API int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, int op,
+                                     const dtrain_op_options* options, dtrain_error* error);
+/* `count` elements from input to rank `to`, and into output from rank `from`. The sends and
+ * receives of a pair of ranks match in their order; count and type must be equal. They run beside
+ * the collectives. A send may wait for its receive. */
+DTRAIN_API int dtrain_send(dtrain_context* context, dtrain_buffers buffers, int to,
+                           const dtrain_op_options* options, dtrain_error* error);
+DTRAIN_API int dtrain_recv(dtrain_context* context, dtrain_buffers buffers, int from,
+                           const dtrain_op_options* options, dtrain_error* error);
+/* Returns when every rank has called it. */
+DTRAIN_API int dtrain_barrier(dtrain_context* context, const dtrain_op_options* options,
+                              dtrain_error* error);
+
+/* ---- Asynchronous operations ---- */
+
+/* An operation under way. */
+typedef struct dtrain_work dtrain_work;
+
+/* As the operations above, but they return at once; the work's status is the operation's. The first
+ * one starts a thread that moves what nobody waits for. NULL, with `error` filled, if context or
+ * options cannot be used (_INPUT). The caller owns the work and frees it with dtrain_work_free. */
+DTRAIN_API dtrain_work* dtrain_all_reduce_async(dtrain_context* context, dtrain_buffers buffers,
+                                                int op, const dtrain_op_options* options,
+                                                dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_broadcast_async(dtrain_context* context, dtrain_buffers buffers,
+                                               int root, const dtrain_op_options* options,
+                                               dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_all_gather_async(dtrain_context* context, dtrain_buffers buffers,
+                                                const dtrain_op_options* options,
+                                                dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_reduce_scatter_async(dtrain_context* context, dtrain_buffers buffers,
+                                                    int op, const dtrain_op_options* options,
+                                                    dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_send_async(dtrain_context* context, dtrain_buffers buffers, int to,
+                                          const dtrain_op_options* options, dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_recv_async(dtrain_context* context, dtrain_buffers buffers, int from,
+                                          const dtrain_op_options* options, dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_barrier_async(dtrain_context* context,
+                                             const dtrain_op_options* options, dtrain_error* error);
+
+/* The operation's status once it is done, the same each time it is asked; DTRAIN_PENDING if
+ * `timeout_ms` passed first. timeout_ms < 0: no limit; 0: asks only. */
+DTRAIN_API int dtrain_work_wait(dtrain_work* work, int timeout_ms, dtrain_error* error);
+/* 1 when the operation is done, well or not; else 0. 1 if work is NULL. */
+DTRAIN_API int dtrain_work_done(dtrain_work* work);
+/* Frees it; NULL does nothing. Waits until the operation is done, because until then its buffers
+ * are in use; its status is lost. */
+DTRAIN_API void dtrain_work_free(dtrain_work* work);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* NOLINTEND(readability-identifier-naming) */
+
+#endif /* DTRAIN_H */

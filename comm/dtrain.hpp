@@ -1,0 +1,354 @@
+#pragma once
+
+// libdtrain for C++20: dtrain.h with types, spans, RAII and exceptions. Header-only; what the C
+// header says of shapes, threads and fork holds here too.
+//
+//   dtrain::Context world = dtrain::init();
+//   std::vector<float> gradients = …;
+//   world.all_reduce(gradients, dtrain::Op::average);
+
+#include "dtrain.h"
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <ranges>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace dtrain {
+
+/// What every function here throws when it fails.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const dtrain_error& error)
+      : std::runtime_error(error.text),
+        code_(static_cast<dtrain_status>(error.code)),
+        rank_(error.rank) {}
+  Error(dtrain_status code, const std::string& text)
+      : std::runtime_error(text), code_(code), rank_(-1) {}
+
+  dtrain_status code() const noexcept { return code_; }
+  /// The rank to blame, or -1.
+  int rank() const noexcept { return rank_; }
+
+ private:
+  dtrain_status code_;
+  int rank_;
+};
+
+enum class Op {
+  sum = DTRAIN_SUM,
+  average = DTRAIN_AVERAGE,  ///< of floating-point types only
+  min = DTRAIN_MIN,
+  max = DTRAIN_MAX,
+  product = DTRAIN_PRODUCT,
+};
+
+enum class Transport {
+  automatic = DTRAIN_TRANSPORT_AUTO,
+  shm = DTRAIN_TRANSPORT_SHM,
+  tcp = DTRAIN_TRANSPORT_TCP,
+};
+
+/// 16 bits that the engine reads as IEEE 754 binary16; arithmetic is the user's library's affair.
+struct float16 {  // NOLINT(readability-identifier-naming): named like the built-in types
+  std::uint16_t bits;
+};
+/// The upper half of a float32.
+struct bfloat16 {  // NOLINT(readability-identifier-naming): named like the built-in types
+  std::uint16_t bits;
+};
+
+namespace detail {
+
+template <class T>
+constexpr dtrain_type type_of() {
+  if constexpr (std::same_as<T, float16>) return DTRAIN_FLOAT16;
+  if constexpr (std::same_as<T, bfloat16>) return DTRAIN_BFLOAT16;
+  if constexpr (std::same_as<T, float>) return DTRAIN_FLOAT32;
+  if constexpr (std::same_as<T, double>) return DTRAIN_FLOAT64;
+  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    // By size and sign, so that long and long long are both 64-bit integers.
+    if constexpr (sizeof(T) == 1) return std::is_signed_v<T> ? DTRAIN_INT8 : DTRAIN_UINT8;
+    if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? DTRAIN_INT32 : DTRAIN_UINT32;
+    if constexpr (sizeof(T) == 8) return std::is_signed_v<T> ? DTRAIN_INT64 : DTRAIN_UINT64;
+  }
+  return dtrain_type{};
+}
+
+inline dtrain_error empty_error() {
+  dtrain_error error = {};
+  error.struct_size = sizeof error;
+  error.rank = -1;
+  return error;
+}
+
+}  // namespace detail
+
+/// What an array may hold: integers of 8, 32 and 64 bits, float16, bfloat16, float, double.
+template <class T>
+concept Element = detail::type_of<T>() != dtrain_type{};
+
+/// Contiguous memory that outlives the call: a vector, array or span, but no temporary vector.
+template <class R>
+concept Array = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                std::ranges::borrowed_range<R> && Element<std::ranges::range_value_t<R>>;
+template <class R>
+concept MutableArray =
+    Array<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+/// How to join; see dtrain_init_options. An empty role: by the environment.
+struct InitOptions {
+  std::string role = {};
+  int task_index = 0;
+  std::string rendezvous = {};
+  std::string token = {};
+  std::string job = {};
+  std::uint32_t generation = 0;
+  Transport transport = Transport::automatic;
+  std::chrono::milliseconds timeout = {};     ///< for all ranks to join; 0: 300 s
+  std::chrono::milliseconds dead_after = {};  ///< 0: 5 s
+};
+
+/// For one operation; see dtrain_op_options.
+struct OpOptions {
+  std::string name = {};
+  std::chrono::milliseconds timeout = {};  ///< 0: none
+};
+
+namespace detail {
+
+/// A number of milliseconds as the C functions take it; what is too long for an int is the longest.
+inline int milliseconds_of(std::chrono::milliseconds duration) {
+  constexpr auto most = std::numeric_limits<int>::max();
+  return duration.count() > most ? most : static_cast<int>(duration.count());
+}
+
+inline dtrain_op_options c_options(const OpOptions& options) {
+  dtrain_op_options c = {};
+  c.struct_size = sizeof c;
+  c.name = options.name.empty() ? nullptr : options.name.c_str();
+  c.timeout_ms = milliseconds_of(options.timeout);
+  return c;
+}
+
+template <Array R>
+dtrain_buffers read_only(R&& array) {
+  return {std::ranges::data(array), nullptr, std::ranges::size(array),
+          type_of<std::ranges::range_value_t<R>>()};
+}
+template <MutableArray R>
+dtrain_buffers writable(R&& array) {
+  return {nullptr, std::ranges::data(array), std::ranges::size(array),
+          type_of<std::ranges::range_value_t<R>>()};
+}
+
+}  // namespace detail
+
+/// An operation under way. Its arrays must stay valid and unchanged until it is done; the
+/// destructor waits for that. Movable; one thread at a time.
+class Work {
+ public:
+  /// Takes over a C handle, which may be null only in a moved-from Work.
+  explicit Work(dtrain_work* work) : work_(work) {}
+
+  /// Until it is done; throws what went wrong, each time it is asked.
+  void wait() { wait_ms(-1); }
+  /// False if `timeout` passed first.
+  bool wait_for(std::chrono::milliseconds timeout) {
+    return wait_ms(timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
+  }
+  /// Whether it is done, well or not.
+  bool done() const { return dtrain_work_done(work_.get()) != 0; }
+
+ private:
+  bool wait_ms(int timeout_ms) {
+    dtrain_error error = detail::empty_error();
+    const int status = dtrain_work_wait(work_.get(), timeout_ms, &error);
+    if (status == DTRAIN_PENDING) return false;
+    if (status != DTRAIN_OK) throw Error(error);
+    return true;
+  }
+
+  struct Free {
+    void operator()(dtrain_work* work) const { dtrain_work_free(work); }
+  };
+  std::unique_ptr<dtrain_work, Free> work_;
+};
+
+/// All ranks of a job, seen from one of them. Movable; leaves the job when destroyed. A
+/// collective's array has the same size and type on every rank; results are the same bits on every
+/// rank.
+class Context {
+ public:
+  /// Takes over a C handle.
+  explicit Context(dtrain_context* context) : context_(context) {}
+
+  int rank() const { return dtrain_rank(get()); }
+  int size() const { return dtrain_size(get()); }
+  /// Among the ranks of this host.
+  int local_rank() const { return dtrain_local_rank(get()); }
+  int local_size() const { return dtrain_local_size(get()); }
+  /// This host's place among the hosts that have this local rank.
+  int cross_rank() const { return dtrain_cross_rank(get()); }
+  int cross_size() const { return dtrain_cross_size(get()); }
+  /// The name of this rank's host as the job knows it.
+  std::string host() const {
+    const char* name = dtrain_host(get());
+    return name == nullptr ? std::string() : name;
+  }
+  /// The handle for C functions; still owned by this.
+  dtrain_context* get() const { return context_.get(); }
+  /// Leaves the job now instead of at destruction.
+  void finalize() { context_.reset(); }
+
+  /// values[i] = op over all ranks of values[i].
+  template <MutableArray R>
+  void all_reduce(R&& values, Op op = Op::sum, const OpOptions& options = {}) {
+    all_reduce_async(values, op, options).wait();
+  }
+  template <MutableArray R>
+  Work all_reduce_async(R&& values, Op op = Op::sum, const OpOptions& options = {}) {
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_reduce_async(get(), detail::writable(values), static_cast<int>(op), c,
+                                     error);
+    });
+  }
+
+  /// values of every rank = values of rank `root`.
+  template <MutableArray R>
+  void broadcast(R&& values, int root, const OpOptions& options = {}) {
+    broadcast_async(values, root, options).wait();
+  }
+  template <MutableArray R>
+  Work broadcast_async(R&& values, int root, const OpOptions& options = {}) {
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_broadcast_async(get(), detail::writable(values), root, c, error);
+    });
+  }
+
+  /// output = the inputs of all ranks by rank; it has size() times as many elements as input.
+  template <Array In, MutableArray Out>
+  void all_gather(In&& input, Out&& output, const OpOptions& options = {}) {
+    all_gather_async(input, output, options).wait();
+  }
+  template <Array In, MutableArray Out>
+  Work all_gather_async(In&& input, Out&& output, const OpOptions& options = {}) {
+    dtrain_buffers buffers = pair(input, output);
+    buffers.count = std::ranges::size(input);
+    require_parts("all_gather", std::ranges::size(output), buffers.count);
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_gather_async(get(), buffers, c, error);
+    });
+  }
+
+  /// output = part rank() of the reduction of the inputs, which have size() times as many elements.
+  template <Array In, MutableArray Out>
+  void reduce_scatter(In&& input, Out&& output, Op op = Op::sum, const OpOptions& options = {}) {
+    reduce_scatter_async(input, output, op, options).wait();
+  }
+  template <Array In, MutableArray Out>
+  Work reduce_scatter_async(In&& input, Out&& output, Op op = Op::sum,
+                            const OpOptions& options = {}) {
+    dtrain_buffers buffers = pair(input, output);
+    buffers.count = std::ranges::size(output);
+    require_parts("reduce_scatter", std::ranges::size(input), buffers.count);
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_reduce_scatter_async(get(), buffers, static_cast<int>(op), c, error);
+    });
+  }
+
+  /// Sends and receives of a pair of ranks match in their order; they run beside the collectives.
+  template <Array R>
+  void send(R&& values, int to, const OpOptions& options = {}) {
+    send_async(values, to, options).wait();
+  }
+  template <Array R>
+  Work send_async(R&& values, int to, const OpOptions& options = {}) {
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_send_async(get(), detail::read_only(values), to, c, error);
+    });
+  }
+  template <MutableArray R>
+  void recv(R&& values, int from, const OpOptions& options = {}) {
+    recv_async(values, from, options).wait();
+  }
+  template <MutableArray R>
+  Work recv_async(R&& values, int from, const OpOptions& options = {}) {
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_recv_async(get(), detail::writable(values), from, c, error);
+    });
+  }
+
+  /// Returns when every rank has called it.
+  void barrier(const OpOptions& options = {}) { barrier_async(options).wait(); }
+  Work barrier_async(const OpOptions& options = {}) {
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_barrier_async(get(), c, error);
+    });
+  }
+
+ private:
+  template <class Start>
+  static Work start(const OpOptions& options, const Start& start_work) {
+    const dtrain_op_options c = detail::c_options(options);
+    dtrain_error error = detail::empty_error();
+    dtrain_work* work = start_work(&c, &error);
+    if (work == nullptr) throw Error(error);
+    return Work(work);
+  }
+
+  template <class In, class Out>
+  static dtrain_buffers pair(In& input, Out& output) {
+    using Value = std::ranges::range_value_t<Out>;
+    static_assert(std::same_as<std::ranges::range_value_t<In>, Value>,
+                  "input and output must hold the same type");
+    return {std::ranges::data(input), std::ranges::data(output), 0, detail::type_of<Value>()};
+  }
+
+  void require_parts(const char* operation, std::size_t whole, std::size_t part) const {
+    if (get() == nullptr || whole == part * static_cast<std::size_t>(size())) return;
+    throw Error(DTRAIN_ERROR_INPUT,
+                std::string(operation) + ": the larger array must hold size() = " +
+                    std::to_string(size()) + " times as many elements as the smaller one, got " +
+                    std::to_string(whole) + " and " + std::to_string(part));
+  }
+
+  struct Finalize {
+    void operator()(dtrain_context* context) const { dtrain_finalize(context); }
+  };
+  std::unique_ptr<dtrain_context, Finalize> context_;
+};
+
+/// Joins the other ranks; see dtrain_init.
+inline Context init(const InitOptions& options = {}) {
+  dtrain_init_options c = {};
+  c.struct_size = sizeof c;
+  if (!options.role.empty()) {
+    c.role = options.role.c_str();
+    c.task_index = options.task_index;
+    c.rendezvous = options.rendezvous.c_str();
+    c.token = options.token.c_str();
+    c.job = options.job.c_str();
+    c.generation = options.generation;
+  }
+  c.transport = static_cast<int>(options.transport);
+  c.timeout_ms = detail::milliseconds_of(options.timeout);
+  c.dead_after_ms = detail::milliseconds_of(options.dead_after);
+  dtrain_error error = detail::empty_error();
+  dtrain_context* context = dtrain_init(&c, &error);
+  if (context == nullptr) throw Error(error);
+  return Context(context);
+}
+
+/// The library's version, such as "0.1.0".
+inline std::string version() {
+  return dtrain_version();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,297 @@
+#include "comm/engine/collectives.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Rank 0 knows whom all wait for; its word on a timeout is waited for this long.
+constexpr Duration verdict_grace = milliseconds(250);
+/// Reasons are cut to this: two of them fit into a control message.
+constexpr size_t reason_bytes_max = 1500;
+
+std::vector<MessageLink*> links_of(Peers& peers) {
+  std::vector<MessageLink*> links;
+  for (int rank = 0; rank < peers.size(); ++rank)
+    links.push_back(peers.link(rank));
+  return links;
+}
+
+std::string cut(const std::string& text) {
+  return text.substr(0, reason_bytes_max);
+}
+
+}  // namespace
+
+Collectives::Collectives(Peers& peers)
+    : peers_(peers),
+      communicator_({peers.rank(), peers.size()}, links_of(peers)),
+      attendance_(peers.size()) {
+}
+
+void Collectives::submit(std::shared_ptr<Operation> operation) {
+  operation->sequence = ++submitted_;
+  queue_.push_back(std::move(operation));
+}
+
+bool Collectives::step(Time now) {
+  const size_t before = queue_.size();
+  expire(now);
+  check_missing();
+  bool moved = apply_stop();
+  while (!queue_.empty() && step_front(now)) {
+    moved = true;
+    apply_stop();
+  }
+  return moved || queue_.size() != before;
+}
+
+bool Collectives::step_front(Time now) {
+  switch (phase_) {
+    case Phase::queued:
+      begin(now);
+      return true;
+    case Phase::agreeing:
+      return agree();
+    case Phase::running:
+      return run(now);
+  }
+  return false;
+}
+
+void Collectives::begin(Time now) {
+  const Operation& operation = front();
+  const Time end = deadline(operation);
+  const Arrival arrival{
+      .descriptor = Descriptor::of(operation.request),
+      .timeout = end == Time::max() ? Duration::zero() : operation.request.timeout,
+      .remaining = end == Time::max() ? Duration::zero() : end - now};
+  phase_ = Phase::agreeing;
+  if (peers_.rank() == 0) {
+    const Result<> added = attendance_.add(0, arrival, now);
+    assert(added && attendance_.sequence() == operation.sequence);
+  } else {
+    peers_.tell(0, MessageType::descriptor, static_cast<uint32_t>(operation.sequence),
+                encode(arrival));
+  }
+}
+
+/// Without a word from rank 0 there is nothing to do but to see whether it can still come.
+bool Collectives::agree() {
+  if (peers_.rank() == 0) {
+    if (!attendance_.missing().empty()) return false;
+    decide();
+    return true;
+  }
+  if (!peers_.gone(0)) return false;
+  const std::string reason = peers_.gone_reason(0);
+  stop_from({front().sequence, {Errc::peer_lost, 0, reason}, reason});
+  return true;
+}
+
+void Collectives::decide() {
+  const uint64_t sequence = attendance_.sequence();
+  const std::optional<Mismatch> mismatch = compare(attendance_.take(), sequence);
+  const Failure failure{Errc::mismatch, mismatch ? mismatch->blamed_rank : -1,
+                        mismatch ? cut(mismatch->text) : ""};
+  Writer writer;
+  writer.number(int32_t{failure.blamed_rank}).text(failure.reason);
+  peers_.tell_all(MessageType::verdict, static_cast<uint32_t>(sequence), writer.view());
+  apply_verdict(mismatch ? &failure : nullptr);
+}
+
+void Collectives::apply_verdict(const Failure* mismatch) {
+  if (mismatch == nullptr) {
+    phase_ = Phase::running;
+    communicator_.start(front().request, front().sequence);
+    return;
+  }
+  // The text is the same on every rank, with its label: the ranks may differ in that, too.
+  Operation& operation = front();
+  operation.blamed_rank = mismatch->blamed_rank;
+  operation.outcome.emplace(fail(mismatch->code, mismatch->reason));
+  pop_front();
+}
+
+bool Collectives::run(Time now) {
+  const bool moved = communicator_.step(now);
+  if (communicator_.done()) {
+    succeed(front());
+    pop_front();
+    return true;
+  }
+  const int peer = communicator_.waits_for();
+  if (peer < 0 || !peers_.gone(peer)) return moved;
+  const std::string reason = peers_.gone_reason(peer);
+  stop_from({front().sequence, {Errc::peer_lost, peer, reason}, reason});
+  return true;
+}
+
+void Collectives::pop_front() {
+  queue_.pop_front();
+  phase_ = Phase::queued;
+}
+
+void Collectives::fail_all(const Failure& why) {
+  communicator_.cancel();
+  for (const std::shared_ptr<Operation>& operation : queue_)
+    end(*operation, why);
+  queue_.clear();
+  phase_ = Phase::queued;
+}
+
+Time Collectives::expires_at(const Operation& operation) const {
+  const Time end = deadline(operation);
+  const bool agreeing = &operation == queue_.front().get() && phase_ == Phase::agreeing;
+  if (end == Time::max() || !agreeing) return end;
+  // Here rank 0 goes by the descriptors that it has, its own among them.
+  return peers_.rank() == 0 ? Time::max() : end + verdict_grace;
+}
+
+void Collectives::expire(Time now) {
+  const Attendance::Deadline next = attendance_.next_deadline();
+  if (next.time <= now && !stopped(attendance_.sequence())) time_out_missing(next.rank);
+  const auto late = std::find_if(queue_.begin(), queue_.end(),
+                                 [&](const auto& o) { return expires_at(*o) <= now; });
+  if (late != queue_.end()) time_out(**late);
+}
+
+void Collectives::time_out(const Operation& operation) {
+  std::string reason = "timed out after " + duration_text(operation.request.timeout);
+  int blamed = -1;
+  if (&operation != &front() || phase_ == Phase::queued) {
+    reason += format(" on {} behind {}", peers_.name(peers_.rank()), label(front()));
+  } else if (phase_ == Phase::agreeing) {
+    blamed = 0;
+    reason += format(": {} has not answered", peers_.name(0));
+  } else {
+    blamed = communicator_.waits_for();
+    reason += " on " + peers_.name(peers_.rank());
+    if (blamed >= 0) reason += ", waiting for " + peers_.name(blamed);
+  }
+  stop_from({operation.sequence,
+             {Errc::timeout, blamed, reason},
+             format("not possible after {} timed out", label(operation))});
+}
+
+/// `rank` has no time left for those that have not arrived.
+void Collectives::time_out_missing(int rank) {
+  const std::vector<int> missing = attendance_.missing();
+  if (missing.empty()) return;
+  const Arrival& arrival = attendance_.of(rank);
+  const Descriptor& descriptor = arrival.descriptor;
+  const bool one = missing.size() == 1;
+  stop_from(
+      {attendance_.sequence(),
+       {Errc::timeout, missing.front(),
+        format("timed out after {}: {} {} not arrived", duration_text(arrival.timeout),
+               one ? peers_.name(missing.front()) : ranks_text(missing), one ? "has" : "have")},
+       format("not possible after {} timed out",
+              collective_label(descriptor.kind, attendance_.sequence(), descriptor.name))});
+}
+
+/// Rank 0: those who have arrived need not wait for us to find out that one never will.
+void Collectives::check_missing() {
+  if (stopped(attendance_.sequence()) || attendance_.empty()) return;
+  for (const int rank : attendance_.missing()) {
+    if (rank == 0 || !peers_.gone(rank)) continue;
+    const std::string reason = peers_.gone_reason(rank);
+    stop_from({attendance_.sequence(), {Errc::peer_lost, rank, reason}, reason});
+    return;
+  }
+}
+
+bool Collectives::stopped(uint64_t sequence) const {
+  return stop_ && sequence >= stop_->from;
+}
+
+void Collectives::stop_from(Stop stop) {
+  // An earlier one may still come after a later one; it then goes around as well.
+  if (stop_ && stop_->from <= stop.from) return;
+  stop.why.reason = cut(stop.why.reason);
+  stop.later = cut(stop.later);
+  Writer writer;
+  writer.number(stop.from).number(stop.why.code).number(int32_t{stop.why.blamed_rank});
+  writer.text(stop.why.reason).text(stop.later);
+  peers_.tell_all(MessageType::stop, 0, writer.view());
+  stop_ = std::move(stop);
+}
+
+bool Collectives::apply_stop() {
+  bool ended = false;
+  while (!queue_.empty() && stopped(queue_.back()->sequence)) {
+    if (queue_.size() == 1) {
+      communicator_.cancel();
+      phase_ = Phase::queued;
+    }
+    Operation& last = *queue_.back();
+    const bool first = last.sequence == stop_->from;
+    end(last, first ? stop_->why : Failure{stop_->why.code, stop_->why.blamed_rank, stop_->later});
+    queue_.pop_back();
+    ended = true;
+  }
+  return ended;
+}
+
+Result<> Collectives::descriptor(const Message& message, ByteSpan payload, Time now) {
+  Arrival arrival = TRY(decode_arrival(payload));
+  if (stopped(attendance_.sequence())) return {};
+  if (peers_.rank() != 0 || message.stream != static_cast<uint32_t>(attendance_.sequence()))
+    return fail(Errc::protocol, format("descriptor of collective #{}", message.stream));
+  return attendance_.add(message.from, std::move(arrival), now);
+}
+
+Result<> Collectives::verdict(const Message& message, ByteSpan payload) {
+  Reader reader(payload);
+  Failure mismatch{Errc::mismatch, reader.number<int32_t>(), reader.text()};
+  TRY(reader.finish("verdict"));
+  const bool awaited = !queue_.empty() && phase_ == Phase::agreeing &&
+                       message.stream == static_cast<uint32_t>(front().sequence);
+  if (!awaited && stop_) return {};
+  if (!awaited || message.from != 0)
+    return fail(Errc::protocol, format("verdict on collective #{}", message.stream));
+  apply_verdict(mismatch.reason.empty() ? nullptr : &mismatch);
+  return {};
+}
+
+Result<> Collectives::stop(ByteSpan payload) {
+  Reader reader(payload);
+  Stop stop;
+  stop.from = reader.number<uint64_t>();
+  stop.why.code = reader.number<Errc>();
+  stop.why.blamed_rank = reader.number<int32_t>();
+  stop.why.reason = reader.text();
+  stop.later = reader.text();
+  TRY(reader.finish("stop"));
+  if (stop.why.code > Errc::not_runnable) return fail(Errc::protocol, "stop of no known kind");
+  stop_from(std::move(stop));
+  return {};
+}
+
+Result<Place> Collectives::place(const Message& message) {
+  const bool pending = !queue_.empty();
+  const auto next = static_cast<uint32_t>(pending ? front().sequence : submitted_ + 1);
+  if (pending && message.stream == next) {
+    if (phase_ == Phase::running) return communicator_.place(message);
+    // Others were told to go before we were.
+    if (phase_ == Phase::agreeing) return Place{};
+  }
+  // After a stop, data of what has ended is still under way.
+  if (stop_) return Place{Place::Action::discard};
+  return fail(Errc::protocol, format("data of collective #{}", message.stream));
+}
+
+Time Collectives::next_deadline() const {
+  Time next = stopped(attendance_.sequence()) ? Time::max() : attendance_.next_deadline().time;
+  for (const std::shared_ptr<Operation>& operation : queue_)
+    next = std::min(next, expires_at(*operation));
+  return next;
+}
+
+}  // namespace dt

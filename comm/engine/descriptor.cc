@@ -1,0 +1,179 @@
+#include "comm/engine/descriptor.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "comm/engine/reduce.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+/// Names are cut to this in descriptors: enough to recognise one.
+constexpr size_t name_bytes_max = 96;
+constexpr size_t ranks_named_max = 4;
+constexpr size_t differences_named_max = 4;
+
+/// FNV-1a, 64 bits.
+uint64_t hash_of(std::string_view text) {
+  uint64_t hash = 14695981039346656037U;
+  for (const char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
+}
+
+bool reduces(OperationKind kind) {
+  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter;
+}
+
+/// How `one` differs from what `most` want: what it did, and what they did.
+struct Difference {
+  std::string one;
+  std::string most;
+};
+
+std::string quoted(std::string_view name) {
+  return name.empty() ? "no name" : format("the name \"{}\"", printable(name));
+}
+
+Difference difference(const Descriptor& one, const Descriptor& most) {
+  if (one.kind != most.kind)
+    return {format("called {}", kind_name(one.kind)), std::string(kind_name(most.kind))};
+  if (one.type != most.type || one.count != most.count)
+    return {"sent " + shape_text(one.type, one.count), shape_text(most.type, most.count)};
+  if (one.reduce != most.reduce)
+    return {format("asked for {}", reduce_name(one.reduce)), std::string(reduce_name(most.reduce))};
+  if (one.root != most.root)
+    return {format("asked for root {}", one.root), format("root {}", most.root)};
+  if (one.name != most.name) return {"gave " + quoted(one.name), quoted(most.name)};
+  return {"gave " + quoted(one.name), "another one with the same beginning"};
+}
+
+/// The index of the descriptor that most ranks have.
+size_t majority(std::span<const Descriptor> descriptors) {
+  size_t best = 0;
+  std::ptrdiff_t best_votes = 0;
+  for (size_t i = 0; i < descriptors.size(); ++i) {
+    const auto votes = std::count(descriptors.begin(), descriptors.end(), descriptors[i]);
+    if (votes <= best_votes) continue;
+    best = i;
+    best_votes = votes;
+  }
+  return best;
+}
+
+/// Ranks that differ from the others in one way.
+struct Dissent {
+  Difference difference;
+  std::vector<int> ranks;
+};
+
+/// "rank 1 sent int8[4], others float32[4]; rank 2 asked for max, others sum".
+std::string differences_text(std::span<const Dissent> groups, const std::string& others) {
+  std::string text;
+  const size_t named = std::min(groups.size(), differences_named_max);
+  for (size_t i = 0; i < named; ++i) {
+    const Difference& difference = groups[i].difference;
+    text += format("{} {}, ", ranks_text(groups[i].ranks), difference.one);
+    const bool last = i + 1 == named;
+    if (!last && groups[i + 1].difference.most == difference.most) continue;
+    text += format("{} {}{}", others, difference.most, last ? "" : "; ");
+  }
+  if (named < groups.size()) text += format("; {} more differ", groups.size() - named);
+  return text;
+}
+
+}  // namespace
+
+Descriptor Descriptor::of(const OperationRequest& request) {
+  Descriptor d{.kind = request.kind,
+               .name_hash = hash_of(request.name),
+               .name = request.name.substr(0, name_bytes_max)};
+  if (request.kind == OperationKind::barrier) return d;
+  d.type = request.type;
+  d.count = request.count;
+  if (reduces(request.kind)) d.reduce = request.reduce;
+  if (request.kind == OperationKind::broadcast) d.root = request.peer;
+  return d;
+}
+
+Bytes encode(const Arrival& arrival) {
+  const Descriptor& d = arrival.descriptor;
+  Writer writer;
+  writer.number(d.kind).number(d.type).number(d.reduce).number(d.root).number(d.count);
+  writer.number(d.name_hash).text(d.name);
+  writer.number(arrival.timeout.count()).number(arrival.remaining.count());
+  return writer.take();
+}
+
+Result<Arrival> decode_arrival(ByteSpan bytes) {
+  Reader reader(bytes);
+  Arrival arrival;
+  Descriptor& d = arrival.descriptor;
+  d.kind = reader.number<OperationKind>();
+  d.type = reader.number<ElementType>();
+  d.reduce = reader.number<ReduceOp>();
+  d.root = reader.number<int32_t>();
+  d.count = reader.number<uint64_t>();
+  d.name_hash = reader.number<uint64_t>();
+  d.name = reader.text();
+  arrival.timeout = Duration(reader.number<Duration::rep>());
+  arrival.remaining = Duration(reader.number<Duration::rep>());
+  TRY(reader.finish("descriptor"));
+  if (d.kind > OperationKind::barrier || !known(d.type) || !known(d.reduce) ||
+      d.name.size() > name_bytes_max || arrival.timeout < Duration::zero() ||
+      arrival.remaining < Duration::zero())
+    return fail(Errc::protocol, "descriptor with unknown numbers");
+  return arrival;
+}
+
+std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, uint64_t sequence) {
+  const Descriptor& most = descriptors[majority(descriptors)];
+  std::vector<Dissent> groups;
+  std::vector<int> agreeing;
+  for (size_t rank = 0; rank < descriptors.size(); ++rank) {
+    if (descriptors[rank] == most) {
+      agreeing.push_back(static_cast<int>(rank));
+      continue;
+    }
+    Difference differs = difference(descriptors[rank], most);
+    auto same = std::find_if(groups.begin(), groups.end(),
+                             [&](const Dissent& g) { return g.difference.one == differs.one; });
+    if (same == groups.end()) same = groups.insert(groups.end(), {std::move(differs), {}});
+    same->ranks.push_back(static_cast<int>(rank));
+  }
+  if (groups.empty()) return std::nullopt;
+  return Mismatch{
+      collective_label(most.kind, sequence, most.name) + ": " +
+          differences_text(groups, agreeing.size() == 1 ? ranks_text(agreeing) : "others"),
+      groups.front().ranks.front()};
+}
+
+std::string_view kind_name(OperationKind kind) {
+  static constexpr std::array<std::string_view, 7> names = {
+      "all_reduce", "broadcast", "all_gather", "reduce_scatter", "barrier", "send", "receive"};
+  return names.at(static_cast<size_t>(kind));
+}
+
+std::string collective_label(OperationKind kind, uint64_t sequence, std::string_view name) {
+  const std::string label = format("{} #{}", kind_name(kind), sequence);
+  return name.empty() ? label : label + format(" \"{}\"", printable(name, name_bytes_max));
+}
+
+std::string shape_text(ElementType type, uint64_t count) {
+  return format("{}[{}]", element_name(type), count);
+}
+
+std::string ranks_text(std::span<const int> ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  const size_t named = std::min(ranks.size(), ranks_named_max);
+  for (size_t i = 0; i < named; ++i)
+    text += format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  if (named < ranks.size()) text += format(" and {} more", ranks.size() - named);
+  return text;
+}
+
+}  // namespace dt

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "comm/engine/engine.h"
+
+#include <optional>
+#include <span>
+#include <string>
+
+namespace dt {
+
+/// What the ranks compare before a collective moves a byte. Fields that the kind does not use are
+/// left at their defaults.
+struct Descriptor {
+  OperationKind kind = OperationKind::barrier;
+  ElementType type = ElementType::float32;
+  ReduceOp reduce = ReduceOp::sum;
+  int32_t root = 0;
+  uint64_t count = 0;
+  uint64_t name_hash = 0;  ///< of the whole name
+  std::string name;        ///< its beginning, for messages
+  bool operator==(const Descriptor&) const = default;
+
+  static Descriptor of(const OperationRequest& request);
+};
+
+/// A descriptor on its way, with what its rank allows for it.
+struct Arrival {
+  Descriptor descriptor;
+  Duration timeout = Duration::zero();    ///< zero: none
+  Duration remaining = Duration::zero();  ///< of the timeout
+};
+
+Bytes encode(const Arrival& arrival);
+Result<Arrival> decode_arrival(ByteSpan bytes);
+
+struct Mismatch {
+  std::string text;  ///< `all_reduce #12 "g": rank 2 sent float32[100], others float32[101]`
+  int blamed_rank = -1;
+};
+
+/// How the ranks (all of them, by rank) differ; none when they agree. What most want is right and
+/// the others are named; of two equal parts, the one with the lowest rank is right.
+std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, uint64_t sequence);
+
+std::string_view kind_name(OperationKind kind);
+/// `all_reduce #12 "grad"`.
+std::string collective_label(OperationKind kind, uint64_t sequence, std::string_view name);
+/// "float32[100]".
+std::string shape_text(ElementType type, uint64_t count);
+/// "rank 3", "ranks 1, 3", "ranks 1, 2, 3, 4 and 5 more".
+std::string ranks_text(std::span<const int> ranks);
+
+}  // namespace dt

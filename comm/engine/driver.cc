@@ -1,0 +1,248 @@
+#include "comm/engine/driver.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace dt {
+
+namespace {
+
+/// A driver that always finds something to move still looks at sockets' ends and the rendezvous
+/// this often.
+constexpr Duration look_around_every = milliseconds(1);
+constexpr Duration drain_timeout = seconds(2);
+/// Condition variables do not take Time::max() on every system.
+constexpr Duration sleep_max = std::chrono::hours(1);
+
+Time not_too_late(Time deadline) {
+  return std::min(deadline, Clock::now() + sleep_max);
+}
+
+}  // namespace
+
+Driver::Driver(Parts parts) : parts_(std::move(parts)) {
+  if (!parts_.mesh) return;
+  const Time now = Clock::now();
+  for (const Notice& notice : parts_.mesh->notices())
+    parts_.engine->notice(notice, now);
+}
+
+Driver::~Driver() {
+  finish();
+}
+
+Driver::Lock Driver::enter() {
+  entering_.fetch_add(1, std::memory_order_relaxed);
+  Lock lock(mutex_);
+  entering_.fetch_sub(1, std::memory_order_relaxed);
+  return lock;
+}
+
+/// A mutex is not fair: without this, a driver that always finds work would keep all others out.
+void Driver::give_way(Lock& lock) {
+  if (entering_.load(std::memory_order_relaxed) == 0) return;
+  lock.unlock();
+  std::this_thread::yield();
+  lock.lock();
+}
+
+Driver::Work Driver::submit(OperationRequest request) {
+  const Lock lock = enter();
+  return submit_locked(std::move(request));
+}
+
+Driver::Work Driver::start(OperationRequest request) {
+  const Lock lock = enter();
+  Work work = submit_locked(std::move(request));
+  if (!over(*work)) ensure_background();
+  return work;
+}
+
+Driver::Work Driver::submit_locked(OperationRequest request) {
+  const Time now = Clock::now();
+  if (finished_) {
+    auto work = std::make_shared<Operation>();
+    work->request = std::move(request);
+    return work;  // over() from the start
+  }
+  Work work = parts_.engine->submit(std::move(request), now);
+  // Its first bytes leave at once, whoever drives. A sleeping driver must learn its time limit.
+  step(now);
+  if (sleeping_) parts_.mesh->wake();
+  return work;
+}
+
+std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
+  Lock lock = enter();
+  ++waiting_;
+  while (!over(*work) && Clock::now() < deadline) {
+    if (!driving_) {
+      drive(lock, [&] { return over(*work); }, deadline);
+      continue;
+    }
+    // The background thread gives way to us; any other goes on until it has its own.
+    if (sleeping_) parts_.mesh->wake();
+    changed_.wait_until(lock, not_too_late(deadline));
+  }
+  --waiting_;
+  pass_on();
+  if (work->outcome) return Outcome{*work->outcome, work->blamed_rank};
+  if (!finished_) return std::nullopt;
+  return Outcome{fail(Errc::closed, "the context has been finalized")};
+}
+
+bool Driver::done(const Work& work) {
+  const Lock lock = enter();
+  return over(*work);
+}
+
+/// Somebody else drives from now on, if there is reason to.
+void Driver::pass_on() {
+  if (driving_) return;
+  if (waiting_ > 0 || finished_) {
+    changed_.notify_all();
+  } else if (!parts_.engine->idle()) {
+    ensure_background();
+  }
+}
+
+void Driver::ensure_background() {
+  if (thread_.joinable()) {
+    background_.notify_one();
+    return;
+  }
+  if (!parts_.mesh) return;
+  // The application's signals are for the application's threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run_background(); });
+  } catch (const std::system_error&) {
+    // No more threads: operations then move when somebody waits for them.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Driver::run_background() {
+  Lock lock = enter();
+  const auto not_needed = [this] { return finished_ || waiting_ > 0 || parts_.engine->idle(); };
+  while (!finished_) {
+    if (driving_ || not_needed()) {
+      background_.wait(lock);
+      continue;
+    }
+    drive(lock, not_needed, Time::max());
+    if (waiting_ > 0 || finished_) changed_.notify_all();
+  }
+}
+
+void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadline) {
+  driving_ = true;
+  Time spin_until = Clock::now() + parts_.spin;
+  while (!enough()) {
+    const Time now = Clock::now();
+    look_around(now);
+    if (step(now)) {
+      spin_until = now + parts_.spin;
+    } else if (now >= deadline) {
+      break;
+    } else if (now >= spin_until) {
+      if (enough()) break;  // what look_around() read may have ended it
+      sleep(lock, deadline);
+      spin_until = Clock::now() + parts_.spin;
+      continue;
+    } else if (parts_.yield) {
+      std::this_thread::yield();
+    }
+    give_way(lock);
+  }
+  driving_ = false;
+}
+
+bool Driver::step(Time now) {
+  const bool moved = parts_.engine->step(now);
+  // All waiting threads but the one that drives; they look for themselves what ended.
+  if (moved && waiting_ > 1) changed_.notify_all();
+  return moved;
+}
+
+void Driver::sleep(Lock& lock, Time deadline) {
+  const Time until = not_too_late(std::min(deadline, parts_.engine->next_deadline()));
+  // Others may have got what they wait for in a step that moved nothing, such as a time limit's
+  // end.
+  if (waiting_ > 1) changed_.notify_all();
+  if (!parts_.mesh) {
+    // Alone, nothing can happen but the end of a time limit or another thread's call.
+    changed_.wait_until(lock, until);
+    return;
+  }
+  sleeping_ = true;
+  lock.unlock();
+  const Result<bool> waited = parts_.mesh->wait(until);
+  lock.lock();
+  sleeping_ = false;
+  const Time now = Clock::now();
+  if (!waited) return lose_launcher(now);
+  looked_around_ = now;
+  if (*waited) read_rendezvous(now);
+}
+
+void Driver::look_around(Time now) {
+  if (!parts_.mesh || now - looked_around_ < look_around_every) return;
+  looked_around_ = now;
+  const Result<bool> looked = parts_.mesh->wait(now);
+  if (!looked) return lose_launcher(now);
+  if (*looked) read_rendezvous(now);
+}
+
+void Driver::read_rendezvous(Time now) {
+  if (!launcher_known_) return;
+  const Result<> pumped = parts_.client->pump();
+  while (const auto notice = parts_.client->next_notice())
+    parts_.engine->notice(*notice, now);
+  while (parts_.client->next_change()) {
+    // Contacts that come and go; all have joined already.
+  }
+  if (!pumped) lose_launcher(now);
+  changed_.notify_all();
+}
+
+/// Also when our own epoll descriptor was closed by the application: nothing can be heard any more.
+void Driver::lose_launcher(Time now) {
+  if (!launcher_known_) return;
+  launcher_known_ = false;
+  parts_.mesh->forget_rendezvous();
+  parts_.engine->launcher_lost(now);
+  changed_.notify_all();
+}
+
+void Driver::finish() {
+  Lock lock = enter();
+  finished_ = true;
+  if (sleeping_) parts_.mesh->wake();
+  changed_.notify_all();
+  background_.notify_all();
+  changed_.wait(lock, [this] { return !driving_ && waiting_ == 0; });
+  if (!parts_.engine) return;
+  lock.unlock();
+  // Nobody else touches anything from here on: finished_ keeps all others out.
+  if (thread_.joinable()) thread_.join();
+  lock.lock();
+  if (parts_.mesh) {
+    const Time end = Clock::now() + drain_timeout;
+    while (parts_.engine->step(Clock::now()) && Clock::now() < end) {
+      // What the engine has queued, such as a last refusal, leaves first.
+    }
+    parts_.mesh->drain(end);
+  }
+  parts_.engine.reset();
+  parts_.mesh.reset();
+  parts_.client.reset();
+}
+
+}  // namespace dt

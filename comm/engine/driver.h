@@ -1,0 +1,89 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "comm/engine/engine.h"
+#include "comm/transport/mesh.h"
+#include "rendezvous/client.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace dt {
+
+/// Moves an Engine for any number of threads. Whoever waits for an operation drives: steps the
+/// engine, spins for a moment, then sleeps in the mesh. One thread drives at a time; other waiting
+/// threads sleep until it wakes them, and one of them takes over when it has what it came for. If
+/// nobody waits and asynchronous operations are pending, a background thread drives.
+///
+/// Who owns what: `mutex_` guards everything here, the engine, its operations and the client. The
+/// mesh belongs to the thread that drives (`driving_`), which releases the mutex only while it
+/// sleeps in Mesh::wait; Mesh::wake is for all.
+class Driver {
+ public:
+  struct Parts {
+    std::unique_ptr<Engine> engine;
+    std::unique_ptr<RendezvousClient> client = {};  ///< null when this rank is alone
+    std::unique_ptr<Mesh> mesh = {};                ///< null when this rank is alone
+    Duration spin = Duration::zero();               ///< how long to look before sleeping
+    bool yield = false;                             ///< while spinning, because ranks share cores
+  };
+  explicit Driver(Parts parts);
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+  ~Driver();
+
+  struct Outcome {
+    Result<> result;
+    int blamed_rank = -1;
+  };
+  using Work = std::shared_ptr<Operation>;
+
+  /// Submits an operation that its caller will wait for at once.
+  Work submit(OperationRequest request);
+  /// Submits an operation that goes on without its caller.
+  Work start(OperationRequest request);
+  /// What became of it; none if the deadline came first.
+  std::optional<Outcome> wait(const Work& work, Time deadline);
+  bool done(const Work& work);
+  /// Ends everything; operations without an outcome have Errc::closed from now on, and no buffer is
+  /// used any more. What was sent still arrives: waits for that, 2 s at most. Idempotent.
+  void finish();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  Lock enter();
+  void give_way(Lock& lock);
+  Work submit_locked(OperationRequest request);
+  bool over(const Operation& operation) const { return finished_ || operation.outcome; }
+  void ensure_background();
+  void run_background();
+
+  void drive(Lock& lock, const std::function<bool()>& enough, Time deadline);
+  bool step(Time now);
+  void sleep(Lock& lock, Time deadline);
+  void look_around(Time now);
+  void read_rendezvous(Time now);
+  void lose_launcher(Time now);
+  void pass_on();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;     ///< an operation ended, or nobody drives any more
+  std::condition_variable background_;  ///< there may be work for the background thread
+  std::atomic<int> entering_ = 0;       ///< threads that want the mutex
+  Parts parts_;
+  std::thread thread_;
+  bool driving_ = false;
+  bool sleeping_ = false;  ///< the driving thread is in Mesh::wait
+  int waiting_ = 0;        ///< threads in wait()
+  bool finished_ = false;
+  bool launcher_known_ = true;  ///< the rendezvous still answers
+  Time looked_around_ = {};
+};
+
+}  // namespace dt

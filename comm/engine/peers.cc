@@ -1,0 +1,137 @@
+#include "comm/engine/peers.h"
+
+#include "base/format.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// How long a link may be silent after its peer's leave until we believe that nothing is under way;
+/// a peer's end closes most links at once.
+constexpr Duration drain_time = milliseconds(500);
+
+}  // namespace
+
+Peers::Peers(const Engine::Options& options, std::vector<Engine::Peer> peers)
+    : rank_(options.rank), dead_after_(options.dead_after) {
+  for (Engine::Peer& given : peers) {
+    Peer peer{.task = std::move(given.task),
+              .link = std::move(given.link),
+              .session = std::move(given.session)};
+    if (peer.link) {
+      peer.messages = std::make_unique<MessageLink>(
+          MessageLink::Options{.link = peer.link.get(),
+                               .session = peer.session.get(),
+                               .peer = static_cast<int>(peers_.size()),
+                               .generation = options.generation});
+    }
+    peers_.push_back(std::move(peer));
+  }
+}
+
+std::string Peers::name(int rank) const {
+  const std::string& host = peers_[static_cast<size_t>(rank)].task.host;
+  return host.empty() ? format("rank {}", rank) : format("rank {} (host {})", rank, host);
+}
+
+int Peers::rank_of(const TaskId& task) const {
+  const auto found =
+      std::find_if(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.task.id == task; });
+  return found == peers_.end() ? -1 : static_cast<int>(found - peers_.begin());
+}
+
+void Peers::tell(int rank, MessageType type, uint32_t stream, ByteSpan payload) {
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  if (!peer.messages || !peer.can_send) return;
+  const Result<> sent = peer.messages->send_control(static_cast<uint8_t>(type), stream, payload);
+  if (sent) return;
+  peer.can_send = false;
+  peer.broken_why = sent.error().message;
+}
+
+void Peers::tell_all(MessageType type, uint32_t stream, ByteSpan payload) {
+  for (int rank = 0; rank < size(); ++rank)
+    tell(rank, type, stream, payload);
+}
+
+bool Peers::receive(MessageReceiver& receiver, Time now) {
+  bool moved = false;
+  for (Peer& peer : peers_) {
+    if (!peer.messages || !peer.can_receive) continue;
+    const Result<bool> received = peer.messages->receive(receiver);
+    if (!received) broken(peer, received.error(), now);
+    if (received && !*received) continue;
+    moved = true;
+    if (peer.left) peer.since = now;
+  }
+  return moved;
+}
+
+bool Peers::flush(Time now) {
+  bool moved = false;
+  for (Peer& peer : peers_) {
+    if (!peer.messages || !peer.can_send) continue;
+    const Result<bool> sent = peer.messages->flush();
+    if (!sent) {
+      // What the peer sent before it closed may still lie in our end: it stays readable.
+      peer.can_send = false;
+      moved = true;
+    }
+    moved |= sent.value_or(false);
+  }
+  settle(now);
+  return moved;
+}
+
+bool Peers::all_sent() const {
+  return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+    return !peer.messages || !peer.can_send || peer.gone || peer.messages->all_sent();
+  });
+}
+
+void Peers::broken(Peer& peer, const Error& error, Time now) {
+  peer.can_receive = false;
+  peer.can_send = false;
+  if (error.code == Errc::protocol) peer.broken_why = error.message;
+  if (!peer.left) peer.since = now;
+}
+
+std::optional<Time> Peers::gone_at(const Peer& peer) const {
+  if (!peer.messages || peer.gone) return std::nullopt;
+  if (!peer.since) return std::nullopt;
+  if (peer.left) return *peer.since + (peer.can_receive ? drain_time : Duration::zero());
+  return *peer.since + dead_after_;
+}
+
+void Peers::settle(Time now) {
+  for (Peer& peer : peers_) {
+    if (!peer.since && !(peer.can_send && peer.can_receive)) peer.since = now;
+    const std::optional<Time> at = gone_at(peer);
+    if (at && *at <= now) peer.gone = true;
+  }
+}
+
+Time Peers::next_deadline() const {
+  Time next = Time::max();
+  for (const Peer& peer : peers_)
+    next = std::min(next, gone_at(peer).value_or(Time::max()));
+  return next;
+}
+
+void Peers::left(int rank, Time now) {
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  peer.left = true;
+  peer.since = now;
+}
+
+std::string Peers::gone_reason(int rank) const {
+  const Peer& peer = peers_[static_cast<size_t>(rank)];
+  if (peer.left) return name(rank) + " has left the job";
+  const std::string lost = "connection to " + name(rank) + " lost";
+  return peer.broken_why.empty() ? lost : lost + ": " + peer.broken_why;
+}
+
+}  // namespace dt

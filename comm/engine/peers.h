@@ -1,0 +1,76 @@
+#pragma once
+
+#include "base/clock.h"
+#include "comm/engine/engine.h"
+#include "comm/engine/messages.h"
+#include "comm/transport/message_link.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// The other ranks: their links, and whether they can still be reached.
+///
+///   present ─ link broken ▶ broken ─ dead_after ▶ gone: "connection to … lost"
+///      └──── left notice ─┴─▶ leaving ─ link drained ▶ gone: "… has left the job"
+///
+/// A rank that has left may have sent all that we need: its bytes are read to their end first.
+class Peers {
+ public:
+  Peers(const Engine::Options& options, std::vector<Engine::Peer> peers);
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(peers_.size()); }
+  /// "rank 3 (host node2)".
+  std::string name(int rank) const;
+  /// The rank of a task, or -1.
+  int rank_of(const TaskId& task) const;
+  /// Null for this rank itself.
+  MessageLink* link(int rank) { return peers_[static_cast<size_t>(rank)].messages.get(); }
+
+  /// Queues a control message; nothing happens when the peer is not reachable any more.
+  void tell(int rank, MessageType type, uint32_t stream, ByteSpan payload);
+  void tell_all(MessageType type, uint32_t stream, ByteSpan payload);
+
+  /// Reads from every link; true if anything came.
+  bool receive(MessageReceiver& receiver, Time now);
+  /// Writes to every link; true if anything went.
+  bool flush(Time now);
+  /// Nothing is queued for a peer that can be reached.
+  bool all_sent() const;
+  /// Draws the conclusions of the time that has passed.
+  void settle(Time now);
+  Time next_deadline() const;
+
+  void left(int rank, Time now);
+  /// Nothing more can come from it or reach it.
+  bool gone(int rank) const { return peers_[static_cast<size_t>(rank)].gone; }
+  /// Why, for people: "rank 3 (host b) has left the job".
+  std::string gone_reason(int rank) const;
+
+ private:
+  struct Peer {
+    TaskEntry task;
+    std::unique_ptr<Link> link;
+    std::unique_ptr<Session> session;
+    std::unique_ptr<MessageLink> messages = nullptr;
+    bool can_send = true;
+    bool can_receive = true;
+    bool left = false;
+    bool gone = false;
+    std::string broken_why = {};               ///< set when the peer broke the protocol
+    std::optional<Time> since = std::nullopt;  ///< broken since; or left, and silent since
+  };
+
+  void broken(Peer& peer, const Error& error, Time now);
+  std::optional<Time> gone_at(const Peer& peer) const;
+
+  int rank_;
+  Duration dead_after_;
+  std::vector<Peer> peers_;
+};
+
+}  // namespace dt

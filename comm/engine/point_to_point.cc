@@ -1,0 +1,287 @@
+#include "comm/engine/point_to_point.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "comm/engine/descriptor.h"
+#include "comm/engine/reduce.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+constexpr auto message_data = static_cast<uint8_t>(MessageType::message_data);
+constexpr size_t refusal_bytes_max = 2000;
+
+size_t bytes_of(const OperationRequest& request) {
+  return request.count * element_bytes(request.type);
+}
+
+}  // namespace
+
+PointToPoint::PointToPoint(Peers& peers) : peers_(peers) {
+  for (int rank = 0; rank < peers.size(); ++rank)
+    channels_.push_back({.peer = rank});
+}
+
+void PointToPoint::submit(Pending operation) {
+  Channel& to = channel(operation->request.peer);
+  const bool send = operation->request.kind == OperationKind::send;
+  (send ? to.waiting : to.posted).push_back(std::move(operation));
+}
+
+bool PointToPoint::step(Time now) {
+  bool moved = false;
+  for (Channel& channel : channels_)
+    moved |= step_channel(channel, now);
+  return moved;
+}
+
+bool PointToPoint::step_channel(Channel& channel, Time now) {
+  bool moved = finish_sends(channel);
+  if (peers_.gone(channel.peer)) {
+    const Failure why{Errc::peer_lost, channel.peer, peers_.gone_reason(channel.peer)};
+    return fail(channel, why) || moved;
+  }
+  moved |= match(channel);
+  moved |= expire_sends(channel, now);
+  moved |= expire_receives(channel, now);
+  moved |= make_offers(channel);
+  return moved;
+}
+
+bool PointToPoint::make_offers(Channel& channel) {
+  bool moved = false;
+  while (!channel.waiting.empty() && channel.offered.size() < offers_max) {
+    const OperationRequest& request = channel.waiting.front()->request;
+    const uint32_t id = channel.next_id++;
+    Writer writer;
+    writer.number(request.type).number(uint64_t{request.count});
+    peers_.tell(channel.peer, MessageType::offer, id, writer.view());
+    channel.offered.emplace(id, Offered{std::move(channel.waiting.front())});
+    channel.waiting.pop_front();
+    moved = true;
+  }
+  return moved;
+}
+
+bool PointToPoint::match(Channel& channel) {
+  bool moved = false;
+  while (!channel.offers.empty() && !channel.posted.empty()) {
+    const Offer offer = channel.offers.front();
+    const Pending operation = std::move(channel.posted.front());
+    channel.offers.pop_front();
+    channel.posted.pop_front();
+    match(channel, offer, operation);
+    moved = true;
+  }
+  return moved;
+}
+
+void PointToPoint::match(Channel& channel, const Offer& offer, const Pending& operation) {
+  const OperationRequest& request = operation->request;
+  if (offer.type != request.type || offer.count != request.count) {
+    const std::string text = mismatch_text(channel, offer, request);
+    peers_.tell(channel.peer, MessageType::refuse, offer.id, as_bytes(text));
+    end(*operation, {Errc::mismatch, channel.peer, text});
+    return;
+  }
+  peers_.tell(channel.peer, MessageType::accept, offer.id, {});
+  if (request.count == 0) {
+    succeed(*operation);
+  } else {
+    channel.receiving.emplace(offer.id, Receiving{operation, bytes_of(request)});
+  }
+}
+
+std::string PointToPoint::mismatch_text(const Channel& channel, const Offer& offer,
+                                        const OperationRequest& request) const {
+  return format("rank {} sent {}, rank {} receives {}", channel.peer,
+                shape_text(offer.type, offer.count), peers_.rank(),
+                shape_text(request.type, request.count));
+}
+
+bool PointToPoint::finish_sends(Channel& channel) {
+  return std::erase_if(channel.offered, [&](const auto& item) {
+           const auto& [id, offered] = item;
+           if (!offered.accepted || peers_.link(channel.peer)->sending(message_data, id))
+             return false;
+           succeed(*offered.operation);
+           return true;
+         }) > 0;
+}
+
+Failure PointToPoint::late(const Channel& channel, const Operation& operation) const {
+  const bool send = operation.request.kind == OperationKind::send;
+  return {Errc::timeout, channel.peer,
+          format("timed out after {}: {} has not {}", duration_text(operation.request.timeout),
+                 peers_.name(channel.peer), send ? "received" : "sent")};
+}
+
+bool PointToPoint::expire_sends(Channel& channel, Time now) {
+  const auto expired = [&](const Pending& o) {
+    if (deadline(*o) > now) return false;
+    end(*o, late(channel, *o));
+    return true;
+  };
+  size_t ended = std::erase_if(channel.waiting, expired);
+  ended += std::erase_if(channel.offered, [&](const auto& item) {
+    if (!expired(item.second.operation)) return false;
+    peers_.link(channel.peer)->cancel_send(message_data, item.first);
+    const std::string why =
+        "timed out after " + duration_text(item.second.operation->request.timeout);
+    peers_.tell(channel.peer, MessageType::cancel, item.first, as_bytes(why));
+    return true;
+  });
+  return ended > 0;
+}
+
+bool PointToPoint::expire_receives(Channel& channel, Time now) {
+  const auto expired = [&](const Pending& o) {
+    if (deadline(*o) > now) return false;
+    end(*o, late(channel, *o));
+    return true;
+  };
+  size_t ended = std::erase_if(channel.posted, expired);
+  for (auto& [id, receiving] : channel.receiving) {
+    if (!receiving.operation || !expired(receiving.operation)) continue;
+    // The sender does not know: what it still sends is thrown away.
+    peers_.link(channel.peer)->cancel_receive(message_data, id);
+    receiving.operation = nullptr;
+    ++ended;
+  }
+  return ended > 0;
+}
+
+bool PointToPoint::fail(Channel& channel, const Failure& why) {
+  bool ended = !channel.waiting.empty() || !channel.offered.empty() || !channel.posted.empty();
+  for (const Pending& operation : std::exchange(channel.waiting, {}))
+    end(*operation, why);
+  for (const Pending& operation : std::exchange(channel.posted, {}))
+    end(*operation, why);
+  for (const auto& [id, offered] : std::exchange(channel.offered, {})) {
+    peers_.link(channel.peer)->cancel_send(message_data, id);
+    end(*offered.operation, why);
+  }
+  for (const auto& [id, receiving] : std::exchange(channel.receiving, {})) {
+    peers_.link(channel.peer)->cancel_receive(message_data, id);
+    if (!receiving.operation) continue;
+    end(*receiving.operation, why);
+    ended = true;
+  }
+  return ended;
+}
+
+void PointToPoint::fail_all(const Failure& why) {
+  for (Channel& channel : channels_)
+    fail(channel, why);
+}
+
+Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
+  Reader reader(payload);
+  const auto type = reader.number<ElementType>();
+  const auto count = reader.number<uint64_t>();
+  TRY(reader.finish("offer"));
+  Channel& from = channel(message.from);
+  if (!known(type) || from.offers.size() + from.receiving.size() >= offers_max)
+    return dt::fail(Errc::protocol, "an offer of no known type, or one too many");
+  from.offers.push_back({message.stream, type, count});
+  return {};
+}
+
+Result<> PointToPoint::accept(const Message& message) {
+  Channel& to = channel(message.from);
+  const auto found = to.offered.find(message.stream);
+  if (found == to.offered.end()) return {};  // it timed out meanwhile
+  if (found->second.accepted) return dt::fail(Errc::protocol, "a second accept");
+  found->second.accepted = true;
+  const OperationRequest& request = found->second.operation->request;
+  if (request.count > 0) {
+    peers_.link(to.peer)->send_data(
+        message_data, message.stream,
+        {static_cast<const std::byte*>(request.input), bytes_of(request)});
+  }
+  return {};
+}
+
+Result<> PointToPoint::refuse(const Message& message, ByteSpan payload) {
+  Channel& to = channel(message.from);
+  const auto found = to.offered.find(message.stream);
+  if (found == to.offered.end()) return {};
+  if (found->second.accepted) return dt::fail(Errc::protocol, "refuse after accept");
+  end(*found->second.operation,
+      {Errc::mismatch, to.peer, printable(as_text(payload), refusal_bytes_max)});
+  to.offered.erase(found);
+  return {};
+}
+
+Result<> PointToPoint::cancel(const Message& message, ByteSpan payload) {
+  Channel& from = channel(message.from);
+  std::erase_if(from.offers, [&](const Offer& o) { return o.id == message.stream; });
+  const auto found = from.receiving.find(message.stream);
+  if (found == from.receiving.end()) return {};
+  if (found->second.operation) {
+    end(*found->second.operation,
+        {Errc::timeout, from.peer,
+         format("{} gave up its send: {}", peers_.name(from.peer), printable(as_text(payload)))});
+  }
+  from.receiving.erase(found);
+  return {};
+}
+
+Result<Place> PointToPoint::place(const Message& message) {
+  Channel& from = channel(message.from);
+  const auto found = from.receiving.find(message.stream);
+  if (found == from.receiving.end())
+    return dt::fail(Errc::protocol,
+                    format("data of message {}, which was not accepted", message.stream));
+  Receiving& receiving = found->second;
+  if (message.length > receiving.bytes - receiving.arrived)
+    return dt::fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
+  if (receiving.operation) {
+    auto* into = static_cast<std::byte*>(receiving.operation->request.output);
+    return Place{Place::Action::take, {into + receiving.arrived, message.length}};
+  }
+  receiving.arrived += message.length;
+  if (receiving.arrived == receiving.bytes) from.receiving.erase(found);
+  return Place{Place::Action::discard};
+}
+
+Result<> PointToPoint::arrived(const Message& message) {
+  Channel& from = channel(message.from);
+  const auto found = from.receiving.find(message.stream);
+  if (found == from.receiving.end()) return {};
+  Receiving& receiving = found->second;
+  receiving.arrived += message.length;
+  if (receiving.arrived < receiving.bytes) return {};
+  succeed(*receiving.operation);
+  from.receiving.erase(found);
+  return {};
+}
+
+Time PointToPoint::next_deadline() const {
+  Time next = Time::max();
+  for (const Channel& channel : channels_) {
+    for (const Pending& operation : channel.waiting)
+      next = std::min(next, deadline(*operation));
+    for (const Pending& operation : channel.posted)
+      next = std::min(next, deadline(*operation));
+    for (const auto& [id, offered] : channel.offered)
+      next = std::min(next, deadline(*offered.operation));
+    for (const auto& [id, receiving] : channel.receiving)
+      if (receiving.operation) next = std::min(next, deadline(*receiving.operation));
+  }
+  return next;
+}
+
+bool PointToPoint::idle() const {
+  return std::all_of(channels_.begin(), channels_.end(), [](const Channel& c) {
+    return c.waiting.empty() && c.offered.empty() && c.posted.empty() &&
+           std::all_of(c.receiving.begin(), c.receiving.end(),
+                       [](const auto& r) { return !r.second.operation; });
+  });
+}
+
+}  // namespace dt

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "comm/engine/operation.h"
+#include "comm/engine/peers.h"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace dt {
+
+/// Sends and receives between this rank and each other one, matched in order of submission. Data
+/// flows only when the receiver has posted a fitting buffer, so that it never blocks what comes
+/// behind it on the link.
+///
+///   send:     waiting ─ offer ▶ offered ─ accept ▶ sending ▶ done
+///                                  └─ refuse ▶ failed (another type or count)
+///   receive:  posted ─ offer fits: accept ▶ receiving ▶ done
+class PointToPoint {
+ public:
+  /// A sender has no more messages under way to one peer; the others wait at the sender.
+  static constexpr size_t offers_max = 64;
+
+  explicit PointToPoint(Peers& peers);
+
+  void submit(std::shared_ptr<Operation> operation);
+  /// True if anything moved or ended.
+  bool step(Time now);
+  Time next_deadline() const;
+  bool idle() const;
+  /// Ends all that is pending.
+  void fail_all(const Failure& why);
+
+  Result<> offer(const Message& message, ByteSpan payload);
+  Result<> accept(const Message& message);
+  Result<> refuse(const Message& message, ByteSpan payload);
+  Result<> cancel(const Message& message, ByteSpan payload);
+  Result<Place> place(const Message& message);
+  Result<> arrived(const Message& message);
+
+ private:
+  using Pending = std::shared_ptr<Operation>;
+  struct Offered {
+    Pending operation;
+    bool accepted = false;
+  };
+  struct Offer {
+    uint32_t id = 0;
+    ElementType type = ElementType::float32;
+    uint64_t count = 0;
+  };
+  struct Receiving {
+    Pending operation;  ///< null: it gave up, and the data is thrown away
+    size_t bytes = 0;
+    size_t arrived = 0;
+  };
+  /// What is under way between this rank and one other.
+  struct Channel {
+    int peer = 0;
+    uint32_t next_id = 1;
+    std::deque<Pending> waiting = {};
+    std::map<uint32_t, Offered> offered = {};
+    std::deque<Pending> posted = {};
+    std::deque<Offer> offers = {};
+    std::map<uint32_t, Receiving> receiving = {};
+  };
+
+  Channel& channel(int rank) { return channels_[static_cast<size_t>(rank)]; }
+  bool step_channel(Channel& channel, Time now);
+  bool expire_sends(Channel& channel, Time now);
+  bool expire_receives(Channel& channel, Time now);
+  bool make_offers(Channel& channel);
+  bool match(Channel& channel);
+  void match(Channel& channel, const Offer& offer, const Pending& operation);
+  bool finish_sends(Channel& channel);
+  bool fail(Channel& channel, const Failure& why);
+  Failure late(const Channel& channel, const Operation& operation) const;
+  std::string mismatch_text(const Channel& channel, const Offer& offer,
+                            const OperationRequest& request) const;
+
+  Peers& peers_;
+  std::vector<Channel> channels_;  // by rank
+};
+
+}  // namespace dt

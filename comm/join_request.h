@@ -1,0 +1,47 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/socket.h"
+#include "comm/transport/joining.h"
+#include "rendezvous/handshake.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace dt {
+
+inline constexpr Duration join_timeout_default = seconds(300);
+inline constexpr Duration dead_after_default = seconds(5);
+
+/// Who we are, whom to ask, and how long.
+struct JoinRequest {
+  Claim claim;
+  Address rendezvous;
+  std::optional<int> rank = {};  ///< what the environment says; must agree with the job
+  std::optional<int> size = {};
+  Transport transport = Transport::automatic;
+  Duration timeout = join_timeout_default;
+  Duration dead_after = dead_after_default;
+};
+
+/// A variable's value; null when it is not set.
+using Environment = std::function<const char*(const char* name)>;
+
+/// From the variables that `dtrain run` sets: none if there is none of them, an error that names
+/// what is missing or wrong if there are some. Never shows the token.
+Result<std::optional<JoinRequest>> request_from(const Environment& environment);
+
+/// The same as texts, from a caller that knows.
+struct Identity {
+  std::string role;
+  int task_index = 0;
+  std::string rendezvous;
+  std::string token;
+  std::string job;
+  uint32_t generation = 0;
+};
+Result<JoinRequest> request_from(const Identity& identity);
+
+}  // namespace dt

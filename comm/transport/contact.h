@@ -1,0 +1,28 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/socket.h"
+#include "rendezvous/task.h"
+
+#include <optional>
+#include <string>
+
+namespace dt {
+
+/// Where a task listens for its peers, as it publishes it at the rendezvous.
+struct Contact {
+  std::optional<Address> tcp;
+  std::string local;  ///< name of its abstract Unix socket; empty: none
+  bool operator==(const Contact&) const = default;
+
+  Bytes encode() const;
+  static Result<Contact> decode(ByteSpan bytes);
+};
+
+/// What every contact's key begins with.
+inline constexpr std::string_view contact_key_prefix = "listen/";
+/// "listen/worker/3".
+std::string contact_key(const TaskId& task);
+
+}  // namespace dt

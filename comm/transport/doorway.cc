@@ -1,0 +1,71 @@
+#include "comm/transport/doorway.h"
+
+#include "base/crypto.h"
+#include "base/socket.h"
+#include "comm/transport/local_socket.h"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+constexpr size_t local_name_bytes = 16;
+}
+
+Result<Doorway> Doorway::open(Options options) {
+  Doorway doorway(std::move(options));
+  if (doorway.options_.tcp_ip) {
+    doorway.tcp_ = TRY(listen_on({*doorway.options_.tcp_ip, 0}));
+    doorway.contact_.tcp = TRY(local_address(doorway.tcp_.get()));
+  }
+  if (doorway.options_.local) {
+    doorway.contact_.local = "dtrain-" + TRY(random_name(local_name_bytes));
+    doorway.local_ = TRY(listen_local(doorway.contact_.local));
+  }
+  return doorway;
+}
+
+Time Doorway::next_deadline() const {
+  Time next = Time::max();
+  for (const auto& greeting : pending_)
+    next = std::min(next, greeting->deadline());
+  return next;
+}
+
+void Doorway::collect_fds(std::vector<pollfd>& fds) const {
+  for (const Fd* listener : {&tcp_, &local_}) {
+    if (*listener) fds.push_back({.fd = listener->get(), .events = POLLIN, .revents = 0});
+  }
+  for (const auto& greeting : pending_)
+    fds.push_back({.fd = greeting->fd(), .events = greeting->events(), .revents = 0});
+}
+
+Result<> Doorway::accept_waiting(const Fd& listener, bool local, Time now) {
+  while (listener) {
+    Fd socket = TRY(accept_one(listener.get()));
+    if (!socket) return {};
+    if (pending_.size() >= options_.pending_max) continue;
+    if (local && !require_same_user(socket.get())) continue;
+    pending_.push_back(TRY(Greeting::accept(
+        std::move(socket),
+        {.claim = options_.claim, .deadline = now + options_.timeout, .local = local})));
+  }
+  return {};
+}
+
+Result<std::vector<std::unique_ptr<Greeting>>> Doorway::advance(Time now, const Judge& judge) {
+  TRY(accept_waiting(tcp_, false, now));
+  TRY(accept_waiting(local_, true, now));
+  std::vector<std::unique_ptr<Greeting>> done;
+  std::vector<std::unique_ptr<Greeting>> pending;
+  for (std::unique_ptr<Greeting>& greeting : pending_) {
+    // Whatever is wrong with one of them is its own affair.
+    if (now >= greeting->deadline() || !greeting->advance()) continue;
+    if (greeting->proved() && !judge(*greeting)) continue;
+    (greeting->done() ? done : pending).push_back(std::move(greeting));
+  }
+  pending_ = std::move(pending);
+  return done;
+}
+
+}  // namespace dt

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "comm/transport/contact.h"
+#include "comm/transport/greeting.h"
+#include "rendezvous/handshake.h"
+
+#include <poll.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Where peers knock: the listeners of one task and the connections that have not proved themselves
+/// yet, bounded in number and time. Strangers are dropped without a word.
+class Doorway {
+ public:
+  struct Options {
+    Claim claim;
+    std::optional<std::string> tcp_ip;  ///< listen there, on any port
+    bool local = false;                 ///< listen on an abstract Unix socket with a random name
+    size_t pending_max = 128;
+    Duration timeout = seconds(5);  ///< for a connection to prove itself
+  };
+  static Result<Doorway> open(Options options);
+
+  const Contact& contact() const { return contact_; }
+  /// The earliest end of a pending connection's time.
+  Time next_deadline() const;
+  void collect_fds(std::vector<pollfd>& fds) const;
+
+  /// Called for each peer that has proved itself: accepts or refuses it.
+  using Judge = std::function<Result<>(Greeting&)>;
+  /// Accepts and advances all that can be; returns those that are done.
+  Result<std::vector<std::unique_ptr<Greeting>>> advance(Time now, const Judge& judge);
+
+ private:
+  explicit Doorway(Options options) : options_(std::move(options)) {}
+  Result<> accept_waiting(const Fd& listener, bool local, Time now);
+
+  Options options_;
+  Contact contact_;
+  Fd tcp_;
+  Fd local_;
+  std::vector<std::unique_ptr<Greeting>> pending_;
+};
+
+}  // namespace dt

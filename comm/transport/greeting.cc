@@ -1,0 +1,130 @@
+#include "comm/transport/greeting.h"
+
+#include "comm/transport/local_socket.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <span>
+
+namespace dt {
+
+namespace {
+
+/// More than a handshake's longest message; what a peer sends beyond it waits in the kernel.
+constexpr size_t read_bytes = 512;
+/// The one byte that descriptors travel with.
+constexpr std::array gift_mark = {std::byte{'g'}};
+
+}  // namespace
+
+Result<std::unique_ptr<Greeting>> Greeting::dial(Fd socket, const TaskId& peer, Options options) {
+  Handshake handshake = TRY(Handshake::dial(options.claim, peer));
+  const bool connecting = !options.local;
+  return std::unique_ptr<Greeting>(
+      new Greeting(std::move(socket), std::move(handshake), std::move(options), connecting));
+}
+
+Result<std::unique_ptr<Greeting>> Greeting::accept(Fd socket, Options options) {
+  Handshake handshake = TRY(Handshake::accept(options.claim));
+  return std::unique_ptr<Greeting>(
+      new Greeting(std::move(socket), std::move(handshake), std::move(options), false));
+}
+
+Greeting::Greeting(Fd socket, Handshake handshake, Options options, bool connecting)
+    : socket_(std::move(socket)),
+      handshake_(std::move(handshake)),
+      options_(std::move(options)),
+      connecting_(connecting),
+      out_(handshake_.take_output()) {
+}
+
+short Greeting::events() const {
+  if (connecting_ || !out_.empty()) return POLLIN | POLLOUT;
+  return POLLIN;
+}
+
+Result<> Greeting::advance() {
+  if (connecting_) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) return fail(Errc::unreachable, errno_text(error));
+    connecting_ = false;
+  }
+  TRY(flush());
+  TRY(receive());
+  TRY(flush());
+  return exchange_gifts();
+}
+
+Result<> Greeting::receive() {
+  if (done()) return {};
+  std::array<std::byte, read_bytes> bytes;
+  const size_t n = TRY(receive_descriptors(socket_.get(), bytes, gifts_));
+  in_.insert(in_.end(), bytes.begin(), bytes.begin() + n);
+  if (in_.size() > read_bytes) return fail(Errc::protocol, "too much before the handshake's end");
+  const size_t used = TRY(handshake_.receive(in_));
+  in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
+  const Bytes answer = handshake_.take_output();
+  out_.insert(out_.end(), answer.begin(), answer.end());
+  return {};
+}
+
+Result<> Greeting::flush() {
+  while (!out_.empty()) {
+    const ssize_t n = ::send(socket_.get(), out_.data(), out_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return {};
+    if (n < 0) return fail(Errc::closed, errno_text(errno));
+    out_.erase(out_.begin(), out_.begin() + n);
+  }
+  return {};
+}
+
+Result<> Greeting::exchange_gifts() {
+  if (!options_.local || !handshake_.done() || !out_.empty()) return {};
+  if (!gifts_sent_) {
+    TRY(send_descriptors(socket_.get(), gift_mark, options_.gifts));
+    gifts_sent_ = true;
+  }
+  if (in_.empty()) return {};
+  if (in_.size() != gift_mark.size() || in_[0] != gift_mark[0] ||
+      gifts_.size() != options_.gifts_expected) {
+    return fail(Errc::protocol, "not the descriptors that were expected");
+  }
+  in_.clear();
+  gifts_received_ = true;
+  return {};
+}
+
+Result<> Greeting::accept_peer(std::vector<int> gifts, size_t gifts_expected) {
+  options_.gifts = std::move(gifts);
+  options_.gifts_expected = gifts_expected;
+  handshake_.accept_peer();
+  out_ = handshake_.take_output();
+  TRY(flush());
+  return exchange_gifts();
+}
+
+void Greeting::refuse_peer(std::string_view reason) {
+  handshake_.refuse_peer(reason);
+  out_ = handshake_.take_output();
+  // A few bytes on a fresh connection; if they do not go now, the peer learns it from the closing.
+  [[maybe_unused]] const Result<> sent = flush();
+}
+
+bool Greeting::done() const {
+  if (!handshake_.done() || !out_.empty()) return false;
+  return !options_.local || (gifts_sent_ && gifts_received_);
+}
+
+Connection Greeting::take() {
+  assert(done());
+  return {std::move(socket_), std::move(handshake_), std::move(in_), std::move(gifts_)};
+}
+
+}  // namespace dt

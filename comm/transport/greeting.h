@@ -1,0 +1,75 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "base/socket.h"
+#include "rendezvous/handshake.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace dt {
+
+/// A connection that has been greeted: ready to become a link.
+struct Connection {
+  Fd socket;
+  Handshake handshake;
+  Bytes early;            ///< bytes of the stream that came with the handshake's last ones
+  std::vector<Fd> gifts;  ///< descriptors from the peer, on a local socket
+};
+
+/// One connection on its way to be a link: the handshake, and on a local socket then the exchange
+/// of descriptors. Never blocks: advance() when poll(2) reports events().
+///
+///   connecting ─▶ handshake ─▶ (acceptor: proved ─▶ accept_peer | refuse_peer) ─▶ gifts ─▶ done
+class Greeting {
+ public:
+  struct Options {
+    Claim claim;
+    Time deadline;
+    bool local = false;           ///< on a Unix socket
+    std::vector<int> gifts = {};  ///< descriptors for the peer, not owned; local only
+    size_t gifts_expected = 0;
+  };
+  static Result<std::unique_ptr<Greeting>> dial(Fd socket, const TaskId& peer, Options options);
+  static Result<std::unique_ptr<Greeting>> accept(Fd socket, Options options);
+
+  int fd() const { return socket_.get(); }
+  Time deadline() const { return options_.deadline; }
+  short events() const;
+  /// Reads and writes what goes now. Any error is final.
+  Result<> advance();
+
+  /// Acceptor: the peer has proved itself and waits for our word.
+  bool proved() const { return handshake_.proved(); }
+  const TaskId& peer() const { return handshake_.peer(); }
+  bool local() const { return options_.local; }
+  /// What an accepted peer is given.
+  Result<> accept_peer(std::vector<int> gifts, size_t gifts_expected);
+  void refuse_peer(std::string_view reason);
+
+  bool done() const;
+  /// Once done.
+  Connection take();
+
+ private:
+  Greeting(Fd socket, Handshake handshake, Options options, bool connecting);
+  Result<> receive();
+  Result<> flush();
+  Result<> exchange_gifts();
+
+  Fd socket_;
+  Handshake handshake_;
+  Options options_;
+  bool connecting_;
+  Bytes in_;
+  Bytes out_;
+  std::vector<Fd> gifts_;
+  bool gifts_sent_ = false;
+  bool gifts_received_ = false;
+};
+
+}  // namespace dt

@@ -1,0 +1,250 @@
+#include "comm/transport/joining.h"
+
+#include "base/format.h"
+#include "base/socket.h"
+#include "base/text.h"
+#include "comm/transport/local_socket.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace dt {
+
+namespace {
+
+constexpr Duration dial_again_after = milliseconds(100);
+constexpr size_t missing_named_max = 8;
+
+/// "rank 1 (worker:1 on node2)".
+std::string describe(const TaskEntry& task) {
+  return format("rank {} ({} on {})", task.rank, task.id.text(), printable(task.host));
+}
+
+}  // namespace
+
+Joining::Joining(RendezvousClient& client, Options options)
+    : client_(client), options_(std::move(options)) {
+}
+
+Result<> Joining::run(Time deadline) {
+  TRY(find_peers());
+  Doorway doorway = TRY(open_doorway());
+  TRY(publish(doorway.contact(), deadline));
+  TRY(ask_contacts(deadline));
+  while (true) {
+    TRY(round(doorway, deadline));
+    if (complete()) return {};
+    if (Clock::now() >= deadline) return missing();
+    wait(doorway, deadline);
+  }
+}
+
+Result<> Joining::find_peers() {
+  const TaskEntry& self = client_.self();
+  if (options_.transport != Transport::tcp) {
+    locals_ = TRY(LocalGroup::create(client_.table(), self));
+  }
+  for (const TaskEntry& task : client_.table().tasks) {
+    if (task.rank < 0 || task.id == self.id) continue;
+    peers_.push_back({.task = task, .slot = locals_.slot_of(task.id)});
+    if (options_.transport == Transport::shm && !peers_.back().local()) {
+      return fail(Errc::input,
+                  format("{} is on another host, which shared memory cannot reach; use "
+                         "the transport auto or tcp",
+                         describe(task)));
+    }
+  }
+  return {};
+}
+
+Result<Doorway> Joining::open_doorway() const {
+  const TaskEntry& self = client_.self();
+  Doorway::Options options{.claim = options_.claim, .tcp_ip = std::nullopt};
+  if (!std::ranges::all_of(peers_, &Peer::local)) {
+    options.tcp_ip = self.addresses.empty() ? client_.local().ip : self.addresses.front();
+  }
+  options.local = !locals_.empty();
+  options.pending_max += peers_.size();
+  options.timeout = options_.handshake_timeout;
+  return Doorway::open(std::move(options));
+}
+
+Result<> Joining::publish(const Contact& contact, Time deadline) {
+  return client_.set(contact_key(client_.self().id), contact.encode(), deadline,
+                     RendezvousClient::Lifetime::connection);
+}
+
+Result<> Joining::ask_contacts(Time deadline) {
+  // Watched first, so that what appears between the two is not missed; seen twice does no harm.
+  TRY(client_.watch(contact_key_prefix, deadline));
+  for (Peer& peer : peers_) {
+    if (!dials(peer)) continue;
+    const auto value = TRY(client_.get(contact_key(peer.task.id), deadline));
+    if (value) TRY(take_contact(peer, *value));
+  }
+  return {};
+}
+
+Result<> Joining::round(Doorway& doorway, Time deadline) {
+  const Time now = Clock::now();
+  auto greeted = TRY(doorway.advance(now, [this](Greeting& greeting) { return judge(greeting); }));
+  for (const auto& greeting : greeted) {
+    // Again after a try that the dialler had given up: its newest connection is the one that lives.
+    Peer* peer = find(greeting->peer());
+    peer->connection = greeting->take();
+  }
+  TRY(advance_dialled(now));
+  // After the connections: a peer that joined and ended at once has been greeted by now.
+  if (!complete() && now < deadline) TRY(read_rendezvous());
+  return {};
+}
+
+void Joining::wait(const Doorway& doorway, Time deadline) const {
+  std::vector<pollfd> fds;
+  doorway.collect_fds(fds);
+  fds.push_back({.fd = client_.fd(), .events = POLLIN, .revents = 0});
+  Time until = std::min(deadline, doorway.next_deadline());
+  for (const Peer& peer : peers_) {
+    if (peer.dialling) {
+      fds.push_back({.fd = peer.dialling->fd(), .events = peer.dialling->events(), .revents = 0});
+      until = std::min(until, peer.dialling->deadline());
+    } else if (peer.contact && !peer.connection) {
+      until = std::min(until, peer.dial_at);
+    }
+  }
+  // Whatever it says, the next round looks at everything.
+  poll(fds.data(), fds.size(), poll_ms(Clock::now(), until));
+}
+
+bool Joining::complete() const {
+  return std::ranges::all_of(peers_, [](const Peer& peer) { return peer.connection.has_value(); });
+}
+
+Result<> Joining::read_rendezvous() {
+  if (Result<> pumped = client_.pump(); !pumped) {
+    return fail(Errc::closed, format("the launcher is lost: {}", pumped.error().message));
+  }
+  while (const auto change = client_.next_change()) {
+    for (Peer& peer : peers_) {
+      if (change->value && dials(peer) && change->key == contact_key(peer.task.id)) {
+        TRY(take_contact(peer, *change->value));
+      }
+    }
+  }
+  while (const auto notice = client_.next_notice())
+    TRY(take_notice(*notice));
+  return {};
+}
+
+Result<> Joining::take_notice(const Notice& notice) {
+  notices_.push_back(notice);
+  const Peer* peer = find(notice.task);
+  if (peer == nullptr) return {};
+  // One that has greeted us and ended well may have greeted all, and be done.
+  if (notice.kind == Notice::Kind::left && peer->connection) return {};
+  blamed_rank_ = peer->task.rank;
+  return fail(Errc::peer_lost,
+              format("{} ended before all ranks had joined: {}", describe(peer->task),
+                     notice.kind == Notice::Kind::left ? "it left" : printable(notice.cause)));
+}
+
+Result<> Joining::take_contact(Peer& peer, ByteSpan value) {
+  peer.contact = TRY(Contact::decode(value));
+  const bool listens = peer.local() ? !peer.contact->local.empty() : peer.contact->tcp.has_value();
+  if (listens) return {};
+  return fail(Errc::input, format("{} does not listen for {}; give all ranks the same transport",
+                                  describe(peer.task), peer.local() ? "shared memory" : "TCP"));
+}
+
+Result<> Joining::advance_dialled(Time now) {
+  for (Peer& peer : peers_) {
+    if (peer.connection || !peer.contact) continue;
+    TRY(start_dialling(peer, now));
+    if (!peer.dialling) continue;
+    Result<> advanced = peer.dialling->advance();
+    if (advanced && now >= peer.dialling->deadline()) {
+      advanced = fail(Errc::timeout, "no answer to the handshake");
+    }
+    if (!advanced) {
+      TRY(failed(peer, std::move(advanced).error(), now));
+    } else if (peer.dialling->done()) {
+      peer.connection = peer.dialling->take();
+      peer.dialling.reset();
+    }
+  }
+  return {};
+}
+
+Result<> Joining::start_dialling(Peer& peer, Time now) {
+  if (peer.dialling || now < peer.dial_at) return {};
+  Result<std::unique_ptr<Greeting>> dialled = dial(peer, now);
+  if (!dialled) return failed(peer, std::move(dialled).error(), now);
+  peer.dialling = *std::move(dialled);
+  return {};
+}
+
+Result<std::unique_ptr<Greeting>> Joining::dial(const Peer& peer, Time now) {
+  Greeting::Options options{
+      .claim = options_.claim, .deadline = now + options_.handshake_timeout, .local = peer.local()};
+  if (!peer.local()) {
+    Fd socket = TRY(start_connect(*peer.contact->tcp));
+    tune_tcp(socket.get(), options_.dead_after);
+    return Greeting::dial(std::move(socket), peer.task.id, std::move(options));
+  }
+  Fd socket = TRY(connect_local(peer.contact->local));
+  TRY(require_same_user(socket.get()));
+  options.gifts = locals_.gifts();
+  options.gifts_expected = LocalGroup::gifts_expected(peer.slot);
+  return Greeting::dial(std::move(socket), peer.task.id, std::move(options));
+}
+
+Result<> Joining::failed(Peer& peer, Error error, Time now) {
+  peer.dialling.reset();
+  peer.failure = error.message;
+  peer.dial_at = now + dial_again_after;
+  // A peer that is busy, slow or gone may answer later, or the rendezvous tells us of its end. A
+  // word from it is final.
+  const bool passing = error.code == Errc::closed || error.code == Errc::timeout ||
+                       error.code == Errc::unreachable || error.code == Errc::os;
+  if (passing) return {};
+  blamed_rank_ = peer.task.rank;
+  return tl::unexpected(std::move(error).during("cannot join " + describe(peer.task)));
+}
+
+Result<> Joining::judge(Greeting& greeting) {
+  Peer* peer = find(greeting.peer());
+  if (peer == nullptr || dials(*peer)) {
+    greeting.refuse_peer(format("{} expects no connection from {}", client_.self().id.text(),
+                                printable(greeting.peer().text())));
+    return fail(Errc::refused, "unexpected peer");
+  }
+  if (peer->local() != greeting.local()) {
+    greeting.refuse_peer("the transports differ; give all ranks the same transport");
+    return fail(Errc::refused, "unexpected transport");
+  }
+  if (!peer->local()) {
+    tune_tcp(greeting.fd(), options_.dead_after);
+    return greeting.accept_peer({}, 0);
+  }
+  return greeting.accept_peer(locals_.gifts(), LocalGroup::gifts_expected(peer->slot));
+}
+
+tl::unexpected<Error> Joining::missing() const {
+  std::vector<std::string> names;
+  size_t count = 0;
+  for (const Peer& peer : peers_) {
+    if (peer.connection || ++count > missing_named_max) continue;
+    const std::string why = peer.failure.empty() ? "" : ": " + peer.failure;
+    names.push_back(describe(peer.task) + why);
+  }
+  if (count > names.size()) names.push_back(format("{} more", count - names.size()));
+  return fail(Errc::timeout,
+              format("not all ranks have joined in time; missing: {}", join(names, ", ")));
+}
+
+Joining::Peer* Joining::find(const TaskId& id) {
+  const auto at = std::ranges::find_if(peers_, [&](const Peer& p) { return p.task.id == id; });
+  return at == peers_.end() ? nullptr : &*at;
+}
+
+}  // namespace dt

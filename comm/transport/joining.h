@@ -1,0 +1,95 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "comm/transport/contact.h"
+#include "comm/transport/doorway.h"
+#include "comm/transport/greeting.h"
+#include "comm/transport/local_group.h"
+#include "rendezvous/client.h"
+#include "rendezvous/handshake.h"
+#include "rendezvous/task.h"
+
+#include <poll.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// What carries the bytes between two tasks.
+enum class Transport : uint8_t {
+  automatic,  ///< shared memory on one host, TCP between hosts
+  shm,
+  tcp,
+};
+
+/// From the rendezvous to a greeted connection with every other ranked task. All tasks do the same:
+/// listen, publish where, dial the tasks below their own and be dialled by those above. One thread,
+/// one poll(2).
+class Joining {
+ public:
+  struct Options {
+    Claim claim;
+    Transport transport = Transport::automatic;
+    Duration dead_after = seconds(5);
+    Duration handshake_timeout = seconds(5);
+  };
+  /// One other ranked task.
+  struct Peer {
+    TaskEntry task;
+    int slot = -1;  ///< its place in the shared memory; -1: reached by TCP
+    std::optional<Contact> contact = {};
+    std::unique_ptr<Greeting> dialling = {};
+    Time dial_at = {};         ///< not before; after a failure
+    std::string failure = {};  ///< why the last try failed
+    std::optional<Connection> connection = {};
+    bool local() const { return slot >= 0; }
+  };
+
+  Joining(RendezvousClient& client, Options options);
+
+  /// Errc::timeout names the tasks that are missing, Errc::peer_lost the one that died;
+  /// blamed_rank() then is its rank.
+  Result<> run(Time deadline);
+  int blamed_rank() const { return blamed_rank_; }
+
+  /// All but ourselves, with their connections after run().
+  std::vector<Peer>& peers() { return peers_; }
+  LocalGroup& locals() { return locals_; }
+  /// What the rendezvous said meanwhile and others still need.
+  const std::vector<Notice>& notices() const { return notices_; }
+
+ private:
+  Result<> find_peers();
+  Result<Doorway> open_doorway() const;
+  Result<> publish(const Contact& contact, Time deadline);
+  Result<> ask_contacts(Time deadline);
+
+  Result<> round(Doorway& doorway, Time deadline);
+  void wait(const Doorway& doorway, Time deadline) const;
+  bool complete() const;
+  Result<> read_rendezvous();
+  Result<> take_notice(const Notice& notice);
+  Result<> take_contact(Peer& peer, ByteSpan value);
+
+  bool dials(const Peer& peer) const { return peer.task.id < client_.self().id; }
+  Result<> advance_dialled(Time now);
+  Result<> start_dialling(Peer& peer, Time now);
+  Result<std::unique_ptr<Greeting>> dial(const Peer& peer, Time now);
+  Result<> failed(Peer& peer, Error error, Time now);
+  Result<> judge(Greeting& greeting);
+  tl::unexpected<Error> missing() const;
+  Peer* find(const TaskId& id);
+
+  RendezvousClient& client_;
+  Options options_;
+  LocalGroup locals_;
+  std::vector<Peer> peers_;
+  std::vector<Notice> notices_;
+  int blamed_rank_ = -1;
+};
+
+}  // namespace dt

@@ -1,0 +1,190 @@
+#include "comm/transport/mesh.h"
+
+#include "comm/transport/doorbell.h"
+#include "comm/transport/tcp_link.h"
+
+#include <linux/sockios.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace dt {
+
+namespace {
+
+// What epoll hands back; a local peer's is its place in locals_.
+constexpr uint64_t tag_wake = UINT64_MAX;
+constexpr uint64_t tag_doorbell = UINT64_MAX - 1;
+constexpr uint64_t tag_rendezvous = UINT64_MAX - 2;
+constexpr uint64_t tag_tcp = UINT64_MAX - 3;
+
+// Edge-triggered: a socket that nobody wants to read for now, or that has ended, must not keep the
+// thread awake.
+constexpr uint32_t socket_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | uint32_t{EPOLLET};
+constexpr Duration drain_look_again = milliseconds(20);
+
+enum class Input : uint8_t { open, ended, broken };
+
+/// Throws away what has arrived.
+Input discard_input(int fd) {
+  std::array<std::byte, 4096> scratch;
+  while (true) {
+    const ssize_t n = ::recv(fd, scratch.data(), scratch.size(), MSG_DONTWAIT);
+    if (n > 0 || (n < 0 && errno == EINTR)) continue;
+    if (n == 0) return Input::ended;
+    return errno == EAGAIN ? Input::open : Input::broken;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, Options options, Time deadline,
+                                         int* blamed_rank) {
+  Joining joining(client, std::move(options));
+  const Result<> joined = joining.run(deadline);
+  *blamed_rank = joining.blamed_rank();
+  if (!joined) return tl::unexpected(joined.error());
+  std::unique_ptr<Mesh> mesh(new Mesh);
+  TRY(mesh->build(joining));
+  mesh->rendezvous_fd_ = client.fd();
+  TRY(mesh->watch(client.fd(), EPOLLIN, tag_rendezvous));
+  return mesh;
+}
+
+Result<> Mesh::build(Joining& joining) {
+  epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return fail_errno("cannot make an epoll descriptor");
+  wake_ = TRY(make_doorbell());
+  TRY(watch(wake_.get(), EPOLLIN, tag_wake));
+  LocalGroup& locals = joining.locals();
+  if (!locals.empty()) {
+    doorbell_ = TRY(duplicate(locals.doorbell().get()));
+    TRY(watch(doorbell_.get(), EPOLLIN, tag_doorbell));
+  }
+  // The lowest local task's gifts hold the memory that all other local links need.
+  std::ranges::sort(joining.peers(), {}, &Joining::Peer::slot);
+  for (Joining::Peer& peer : joining.peers())
+    TRY(peer.local() ? add_local(peer, locals) : add_tcp(peer));
+  segment_ = locals.segment();
+  if (segment_) asleep_ = &segment_->asleep(locals.own_slot());
+  for (size_t i = 0; i < locals_.size(); ++i)
+    TRY(watch(locals_[i].socket.get(), EPOLLIN | EPOLLRDHUP | uint32_t{EPOLLET}, i));
+  notices_ = joining.notices();
+  return {};
+}
+
+Result<> Mesh::add_local(Joining::Peer& peer, LocalGroup& locals) {
+  auto shared = std::make_shared<ShmPeer>();
+  shared->doorbell = TRY(locals.take_gifts(peer.slot, std::move(peer.connection->gifts)));
+  const ShmSegment::Pair out{locals.own_slot(), peer.slot};
+  const ShmSegment::Pair in{peer.slot, locals.own_slot()};
+  const auto& segment = locals.segment();
+  locals_.push_back({.shared = shared,
+                     .socket = std::move(peer.connection->socket),
+                     .in = &segment->control(in),
+                     .out = &segment->control(out)});
+  peers_.push_back({peer.task, std::make_unique<ShmLink>(segment, out, shared), nullptr});
+  return {};
+}
+
+Result<> Mesh::add_tcp(Joining::Peer& peer) {
+  Connection& connection = *peer.connection;
+  auto session = std::make_unique<Session>(connection.handshake.session());
+  const auto socket = std::make_shared<const Fd>(std::move(connection.socket));
+  TRY(watch(socket->get(), socket_events, tag_tcp));
+  sockets_.push_back(socket);
+  peers_.push_back({peer.task, std::make_unique<TcpLink>(socket, std::move(connection.early)),
+                    std::move(session)});
+  return {};
+}
+
+Result<> Mesh::watch(int fd, uint32_t events, uint64_t tag) const {
+  epoll_event event{.events = events, .data = {.u64 = tag}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) < 0) {
+    return fail_errno("cannot watch a descriptor");
+  }
+  return {};
+}
+
+Result<bool> Mesh::wait(Time deadline) {
+  const int timeout_ms = poll_ms(Clock::now(), deadline);
+  if (timeout_ms > 0 && fall_asleep()) return false;
+  std::array<epoll_event, 64> events;
+  const int n = epoll_wait(epoll_.get(), events.data(), events.size(), timeout_ms);
+  const int error = errno;
+  if (asleep_ != nullptr) asleep_->store(0, std::memory_order_relaxed);
+  if (n < 0 && error != EINTR) return fail_errno("cannot wait for the other ranks", error);
+  bool rendezvous = false;
+  for (int i = 0; i < n; ++i) {
+    const uint64_t tag = events[static_cast<size_t>(i)].data.u64;
+    if (tag == tag_wake) silence(wake_.get());
+    if (tag == tag_doorbell) silence(doorbell_.get());
+    if (tag == tag_rendezvous) rendezvous = true;
+    if (tag < locals_.size()) local_socket_event(locals_[tag]);
+  }
+  return rendezvous;
+}
+
+/// Announces that we sleep, then looks at the rings once more; true if there is no reason to sleep.
+/// The order matters, see shm_ring.h.
+bool Mesh::fall_asleep() {
+  if (asleep_ == nullptr) return false;
+  asleep_->store(1, std::memory_order_seq_cst);
+  if (!rings_changed()) return false;
+  asleep_->store(0, std::memory_order_relaxed);
+  return true;
+}
+
+bool Mesh::rings_changed() {
+  bool changed = false;
+  for (LocalPeer& peer : locals_) {
+    const uint64_t written = peer.in->written.load(std::memory_order_seq_cst);
+    const uint64_t read = peer.out->read.load(std::memory_order_seq_cst);
+    changed = changed || written != peer.seen_written || read != peer.seen_read;
+    peer.seen_written = written;
+    peer.seen_read = read;
+  }
+  return changed;
+}
+
+void Mesh::local_socket_event(LocalPeer& peer) const {
+  // Nothing is said on it after the descriptors; its end says that the process has ended.
+  if (discard_input(peer.socket.get()) == Input::open) return;
+  peer.shared->closed.store(true, std::memory_order_release);
+}
+
+void Mesh::wake() const {
+  ring(wake_.get());
+}
+
+void Mesh::forget_rendezvous() {
+  if (rendezvous_fd_ < 0) return;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, rendezvous_fd_, nullptr);
+  rendezvous_fd_ = -1;
+}
+
+void Mesh::drain(Time deadline) {
+  forget_rendezvous();
+  for (const auto& socket : sockets_)
+    ::shutdown(socket->get(), SHUT_WR);
+  // The kernel tells epoll when the peer has acknowledged our end; looking again from time to time
+  // is a second string.
+  for (Time now = Clock::now(); !drained() && now < deadline; now = Clock::now()) {
+    if (!wait(std::min(deadline, now + drain_look_again))) return;
+  }
+}
+
+bool Mesh::drained() {
+  return std::ranges::all_of(sockets_, [](const std::shared_ptr<const Fd>& socket) {
+    int unacknowledged = 0;
+    // Bytes that were never read would make our close a reset, which throws away what we sent.
+    if (discard_input(socket->get()) == Input::broken) return true;
+    return ioctl(socket->get(), SIOCOUTQ, &unacknowledged) < 0 || unacknowledged == 0;
+  });
+}
+
+}  // namespace dt

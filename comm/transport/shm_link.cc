@@ -1,0 +1,56 @@
+#include "comm/transport/shm_link.h"
+
+#include "comm/transport/doorbell.h"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+// Published in pieces, so that the peer copies out while we copy in.
+constexpr size_t piece_bytes = size_t{32} << 10;
+}  // namespace
+
+ShmLink::ShmLink(std::shared_ptr<ShmSegment> segment, ShmSegment::Pair pair,
+                 std::shared_ptr<ShmPeer> peer)
+    : segment_(std::move(segment)),
+      peer_(std::move(peer)),
+      peer_asleep_(segment_->asleep(pair.to)),
+      writer_(segment_->control(pair), segment_->data(pair)),
+      reader_(segment_->control({pair.to, pair.from}), segment_->data({pair.to, pair.from})) {
+}
+
+Result<size_t> ShmLink::send(ByteSpan bytes) {
+  if (peer_->closed.load(std::memory_order_acquire)) {
+    return fail(Errc::closed, "the process on this host is gone");
+  }
+  size_t sent = 0;
+  while (sent < bytes.size()) {
+    const size_t n =
+        TRY(writer_.write(bytes.subspan(sent, std::min(piece_bytes, bytes.size() - sent))));
+    if (n == 0) break;
+    sent += n;
+    wake_peer();
+  }
+  return sent;
+}
+
+Result<size_t> ShmLink::receive(std::span<std::byte> into) {
+  // Before the ring, not after it: a peer writes first and closes then.
+  const bool closed = peer_->closed.load(std::memory_order_acquire);
+  const size_t n = TRY(reader_.read(into));
+  if (reader_.made_room()) wake_peer();
+  if (n == 0 && closed && !into.empty()) {
+    return fail(Errc::closed, "the process on this host is gone");
+  }
+  return n;
+}
+
+void ShmLink::wake_peer() {
+  // The load comes after the position's store in the single order that shm_ring.h tells of. The
+  // exchange lets one of several peers ring.
+  if (peer_asleep_.load(std::memory_order_seq_cst) == 0) return;
+  if (peer_asleep_.exchange(0, std::memory_order_seq_cst) != 0) ring(peer_->doorbell.get());
+}
+
+}  // namespace dt

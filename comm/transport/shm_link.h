@@ -1,0 +1,41 @@
+#pragma once
+
+#include "base/fd.h"
+#include "comm/transport/link.h"
+#include "comm/transport/shm_ring.h"
+#include "comm/transport/shm_segment.h"
+
+#include <atomic>
+#include <memory>
+
+namespace dt {
+
+/// What a ShmLink and the mesh both know of a peer on this host.
+struct ShmPeer {
+  Fd doorbell;                       ///< the peer's
+  std::atomic<bool> closed = false;  ///< its socket has ended; what it wrote before still counts
+};
+
+/// A Link through two rings of the host's shared memory. The kernel is asked only to wake a peer
+/// that sleeps.
+class ShmLink : public Link {
+ public:
+  /// `pair.from` is our slot, `pair.to` the peer's.
+  ShmLink(std::shared_ptr<ShmSegment> segment, ShmSegment::Pair pair,
+          std::shared_ptr<ShmPeer> peer);
+
+  Result<size_t> send(ByteSpan bytes) override;
+  Result<size_t> receive(std::span<std::byte> into) override;
+  bool exposed() const override { return false; }
+
+ private:
+  void wake_peer();
+
+  std::shared_ptr<ShmSegment> segment_;
+  std::shared_ptr<ShmPeer> peer_;
+  std::atomic<uint32_t>& peer_asleep_;
+  RingWriter writer_;
+  RingReader reader_;
+};
+
+}  // namespace dt

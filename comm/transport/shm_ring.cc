@@ -1,0 +1,61 @@
+#include "comm/transport/shm_ring.h"
+
+#include "base/format.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+namespace dt {
+
+RingWriter::RingWriter(RingControl& control, std::span<std::byte> data)
+    : control_(control), data_(data) {
+  assert(std::has_single_bit(data.size()));
+}
+
+Result<size_t> RingWriter::write(ByteSpan bytes) {
+  const uint64_t used = written_ - control_.read.load(std::memory_order_seq_cst);
+  if (used > data_.size()) {
+    return fail(Errc::protocol,
+                format("shared memory is corrupt: {} bytes in a ring of {}", used, data_.size()));
+  }
+  const size_t n = std::min(bytes.size(), data_.size() - static_cast<size_t>(used));
+  if (n == 0) return n;
+  const size_t at = static_cast<size_t>(written_) & (data_.size() - 1);
+  const size_t to_end = std::min(n, data_.size() - at);
+  std::memcpy(data_.data() + at, bytes.data(), to_end);
+  std::memcpy(data_.data(), bytes.data() + to_end, n - to_end);
+  written_ += n;
+  control_.written.store(written_, std::memory_order_seq_cst);
+  return n;
+}
+
+RingReader::RingReader(RingControl& control, std::span<const std::byte> data)
+    : control_(control), data_(data) {
+  assert(std::has_single_bit(data.size()));
+}
+
+Result<size_t> RingReader::read(std::span<std::byte> into) {
+  made_room_ = false;
+  const uint64_t there = control_.written.load(std::memory_order_seq_cst) - read_;
+  if (there > data_.size()) {
+    return fail(Errc::protocol,
+                format("shared memory is corrupt: {} bytes in a ring of {}", there, data_.size()));
+  }
+  const size_t n = std::min(into.size(), static_cast<size_t>(there));
+  if (n == 0) return n;
+  const size_t at = static_cast<size_t>(read_) & (data_.size() - 1);
+  const size_t to_end = std::min(n, data_.size() - at);
+  std::memcpy(into.data(), data_.data() + at, to_end);
+  std::memcpy(into.data() + to_end, data_.data(), n - to_end);
+  const uint64_t before = read_;
+  read_ += n;
+  control_.read.store(read_, std::memory_order_seq_cst);
+  // Only now, after our store: a writer that found the ring full either sees the room when it looks
+  // once more before it sleeps, or has stored the position that we load here.
+  made_room_ = control_.written.load(std::memory_order_seq_cst) - before >= data_.size();
+  return n;
+}
+
+}  // namespace dt

@@ -1,0 +1,124 @@
+#include "comm/transport/shm_segment.h"
+
+#include "base/format.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace dt {
+
+namespace {
+
+// Layout: a line with the sleep flag of each slot, a RingControl for each ordered pair, then the
+// rings' data, from a page boundary on.
+constexpr size_t ring_bytes_max = size_t{256} << 10;
+constexpr size_t ring_bytes_min = size_t{16} << 10;
+constexpr size_t all_rings_bytes_max = size_t{256} << 20;
+constexpr size_t page_bytes = 4096;
+constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+struct alignas(shared_line_bytes) SleepFlag {
+  std::atomic<uint32_t> asleep;
+};
+
+size_t pair_count(int slots) {
+  return static_cast<size_t>(slots) * static_cast<size_t>(slots - 1);
+}
+
+size_t controls_at(int slots) {
+  return static_cast<size_t>(slots) * sizeof(SleepFlag);
+}
+
+size_t data_at(int slots) {
+  const size_t end = controls_at(slots) + pair_count(slots) * sizeof(RingControl);
+  return (end + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+size_t segment_bytes(int slots) {
+  return data_at(slots) + pair_count(slots) * ShmSegment::ring_bytes(slots);
+}
+
+}  // namespace
+
+size_t ShmSegment::ring_bytes(int slots) {
+  assert(slots >= 2);
+  return std::clamp(std::bit_floor(all_rings_bytes_max / pair_count(slots)), ring_bytes_min,
+                    ring_bytes_max);
+}
+
+Result<std::shared_ptr<ShmSegment>> ShmSegment::create(int slots) {
+  Fd memory(memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) return fail_errno("cannot make shared memory");
+  const size_t bytes = segment_bytes(slots);
+  const int error = posix_fallocate(memory.get(), 0, static_cast<off_t>(bytes));
+  if (error != 0) {
+    return fail_errno(
+        format("cannot allocate {} KiB of shared memory for {} local ranks", bytes >> 10, slots),
+        error);
+  }
+  if (fcntl(memory.get(), F_ADD_SEALS, seals) < 0) return fail_errno("cannot seal shared memory");
+  return map(std::move(memory), slots);
+}
+
+Result<std::shared_ptr<ShmSegment>> ShmSegment::open(Fd memory, int slots) {
+  struct stat status = {};
+  if (fstat(memory.get(), &status) < 0) return fail_errno("cannot look at shared memory");
+  const int have = fcntl(memory.get(), F_GET_SEALS);
+  if (have < 0 || (have & seals) != seals) {
+    return fail(Errc::protocol, "the shared memory of this host is not sealed");
+  }
+  if (static_cast<size_t>(status.st_size) != segment_bytes(slots)) {
+    return fail(Errc::protocol, format("the shared memory of this host has {} bytes, not {}",
+                                       status.st_size, segment_bytes(slots)));
+  }
+  return map(std::move(memory), slots);
+}
+
+Result<std::shared_ptr<ShmSegment>> ShmSegment::map(Fd memory, int slots) {
+  const size_t bytes = segment_bytes(slots);
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  if (base == MAP_FAILED) return fail_errno("cannot map shared memory");
+  // A forked child must not even be able to write into the rings. Where the kernel refuses, the
+  // check of the process id at every call remains.
+  madvise(base, bytes, MADV_DONTFORK);
+  return std::shared_ptr<ShmSegment>(
+      new ShmSegment(std::move(memory), static_cast<std::byte*>(base), slots));
+}
+
+ShmSegment::ShmSegment(Fd memory, std::byte* base, int slots)
+    : memory_(std::move(memory)), base_(base), slots_(slots) {
+}
+
+ShmSegment::~ShmSegment() {
+  munmap(base_, segment_bytes(slots_));
+}
+
+std::atomic<uint32_t>& ShmSegment::asleep(int slot) const {
+  assert(slot >= 0 && slot < slots_);
+  // Fresh memory is zero, which is the first state of flags and controls alike.
+  return reinterpret_cast<SleepFlag*>(base_)[slot].asleep;
+}
+
+size_t ShmSegment::ring_index(Pair pair) const {
+  assert(pair.from >= 0 && pair.from < slots_ && pair.to >= 0 && pair.to < slots_);
+  assert(pair.from != pair.to);
+  const int place = pair.to > pair.from ? pair.to - 1 : pair.to;
+  return static_cast<size_t>(pair.from) * static_cast<size_t>(slots_ - 1) +
+         static_cast<size_t>(place);
+}
+
+RingControl& ShmSegment::control(Pair pair) const {
+  return reinterpret_cast<RingControl*>(base_ + controls_at(slots_))[ring_index(pair)];
+}
+
+std::span<std::byte> ShmSegment::data(Pair pair) const {
+  const size_t bytes = ring_bytes(slots_);
+  return {base_ + data_at(slots_) + ring_index(pair) * bytes, bytes};
+}
+
+}  // namespace dt

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/fd.h"
+#include "comm/transport/link.h"
+
+#include <memory>
+#include <vector>
+
+namespace dt {
+
+/// A Link over a connected, non-blocking TCP socket. Reads ahead into a small buffer, so that a
+/// header and the payload behind it cost one system call; a large read goes straight to its place.
+class TcpLink : public Link {
+ public:
+  /// `early` are bytes of the stream that were read together with the handshake. The socket is
+  /// shared with the mesh, which waits on it and ends it gently.
+  TcpLink(std::shared_ptr<const Fd> socket, Bytes early);
+
+  Result<size_t> send(ByteSpan bytes) override;
+  Result<size_t> receive(std::span<std::byte> into) override;
+  bool exposed() const override { return true; }
+
+ private:
+  size_t take_buffered(std::span<std::byte> into);
+
+  std::shared_ptr<const Fd> socket_;
+  Bytes buffer_;
+  size_t used_ = 0;  ///< of buffer_, already handed out
+};
+
+}  // namespace dt

@@ -1,0 +1,107 @@
+// Trains a small neural network to read hand-written digits: alone, or on many ranks under
+//   dtrain run -np 4 digits
+// What makes it a distributed program is in trainer.cc.
+
+#include "examples/digits/checkpoint.h"
+#include "examples/digits/images.h"
+#include "examples/digits/network.h"
+#include "examples/digits/options.h"
+#include "examples/digits/trainer.h"
+
+#include <chrono>
+#include <cstdio>
+#include <dtrain/dtrain.hpp>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace digits {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int status_failed = 1;
+constexpr int status_usage = 2;
+
+/// How many samples all ranks trained on, and for how long.
+struct Speed {
+  double samples = 0;
+  double seconds = 0;
+
+  double samples_per_s() const { return samples / seconds; }
+};
+
+/// The parts of training that only rank 0 does.
+void report_epoch(const Trainer& trainer, const Options& options, double loss, double right,
+                  const Speed& speed) {
+  std::printf("epoch %3zu/%zu   loss %.6f   accuracy %5.1f %%   %.0f samples/s\n",
+              trainer.epochs_done(), options.epochs, loss, 100 * right, speed.samples_per_s());
+  if (!options.checkpoint.empty()) write_checkpoint(trainer.checkpoint(), options.checkpoint);
+}
+
+void report_end(const Network& network, const Split& split, const Speed& speed) {
+  std::printf("training loss %.6f\n", mean_loss(network, split.training));
+  if (speed.seconds > 0) std::printf("speed %.0f samples/s\n", speed.samples_per_s());
+  std::printf("accuracy %.1f %%\n", 100 * accuracy(network, split.test));
+}
+
+void train(dtrain::Context& world, const Options& options) {
+  const bool reports = world.rank() == 0;
+  const std::filesystem::path file =
+      options.images.empty() ? find_images(std::filesystem::read_symlink("/proc/self/exe"))
+                             : options.images;
+  const Split split = split_images(read_images(file));
+  if (reports) {
+    std::printf("%zu images to train on, %zu to test on, %d rank%s\n", split.training.size(),
+                split.test.size(), world.size(), world.size() == 1 ? "" : "s");
+  }
+
+  Trainer trainer(world, options, split.training);
+  trainer.start();
+  Speed total;
+  while (trainer.epochs_done() < options.epochs) {
+    const Clock::time_point begin = Clock::now();
+    const double loss = trainer.train_epoch();
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    const Speed speed{.samples = static_cast<double>(split.training.size()),
+                      .seconds = took.count()};
+    total.samples += speed.samples;
+    total.seconds += speed.seconds;
+    if (reports)
+      report_epoch(trainer, options, loss, accuracy(trainer.network(), split.test), speed);
+  }
+  if (reports) report_end(trainer.network(), split, total);
+}
+
+int run(const std::vector<std::string>& words) {
+  // Set first: a rank that cannot join has no other name.
+  std::string name = "digits";
+  try {
+    const Options options = parse_options(words);
+    if (options.help) {
+      std::fputs(usage().c_str(), stdout);
+      return 0;
+    }
+    dtrain::Context world = dtrain::init();
+    name += ": rank " + std::to_string(world.rank());
+    train(world, options);
+    return 0;
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
+    return status_usage;
+  } catch (
+      const std::exception& error) {  // dtrain::Error is one, and names the rank that it blames
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
+    return status_failed;
+  }
+}
+
+}  // namespace
+}  // namespace digits
+
+int main(int argc, char** argv) {
+  // Progress is to be seen when it is made, also through a pipe.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  return digits::run({argv + (argc > 0 ? 1 : 0), argv + argc});
+}

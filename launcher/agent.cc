@@ -1,0 +1,19 @@
+#include "launcher/agent.h"
+
+#include "launcher/agent_session.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace dt {
+
+Result<> run_agent() {
+  prctl(PR_SET_NAME, "dtrain-agent");
+  const auto loop = TRY(Loop::create());
+  AgentSession session(*loop);
+  // Standard input and output may be one socket; each gets a descriptor of its own to own.
+  TRY(session.open(TRY(duplicate(STDIN_FILENO)), TRY(duplicate(STDOUT_FILENO))));
+  return loop->run();
+}
+
+}  // namespace dt

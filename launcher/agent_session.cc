@@ -1,0 +1,315 @@
+#include "launcher/agent_session.h"
+
+#include "base/format.h"
+#include "base/socket.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "gpu/device_list.h"
+#include "launcher/executable.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace dt {
+
+namespace {
+
+/// How long tasks and strays have between SIGTERM and SIGKILL when nobody gives them a grace.
+constexpr Duration short_patience = seconds(2);
+
+int count_allowed_cpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
+  return std::max(1, CPU_COUNT(&allowed));
+}
+
+std::string own_hostname() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+Environment own_environment() {
+  std::vector<std::string> entries;
+  for (char** at = environ; *at != nullptr; ++at)
+    entries.emplace_back(*at);
+  return parse_environment(entries);
+}
+
+Hello make_hello() {
+  return {.build = std::string(build_version),
+          .hostname = own_hostname(),
+          .addresses = interface_addresses(),
+          .allowed_cpus = count_allowed_cpus(),
+          .gpus = static_cast<int>(list_gpus().size())};
+}
+
+int exit_status_of(Errc code) {
+  switch (code) {
+    case Errc::not_found:
+      return 127;
+    case Errc::not_runnable:
+      return 126;
+    case Errc::input:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+Result<> check_folder(const std::string& folder) {
+  const Fd opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (opened && ::access(folder.c_str(), X_OK) == 0) return {};
+  return fail(Errc::input, format("cannot enter the working directory {}: {} (use --chdir)",
+                                  shell_quote(printable(folder, 300)), errno_text(errno)));
+}
+
+}  // namespace
+
+Result<> AgentSession::open(Fd in, Fd out) {
+  become_subreaper();
+  TRY(set_nonblocking(in.get()));
+  if (out) TRY(set_nonblocking(out.get()));
+  signals_ =
+      TRY(Signals::block(loop_, {SIGCHLD, SIGPIPE, SIGTERM, SIGINT, SIGHUP}, [this](int number) {
+        if (number == SIGCHLD) {
+          reap_strangers([this](pid_t pid) { return ours(pid); });
+        } else if (number != SIGPIPE) {
+          // Whoever stops the agent itself stops its tasks too.
+          launcher_lost();
+        }
+      }));
+  link_ = TRY(Stream::open(loop_, std::move(in), std::move(out),
+                           {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
+                            .on_end = [this](const std::optional<Error>&) { launcher_lost(); },
+                            .on_drained = {}}));
+  link_->write(as_bytes(agent_magic));
+  send(MessageType::hello, 0, encode(make_hello()));
+  return {};
+}
+
+void AgentSession::send(MessageType type, uint32_t stream, ByteSpan payload) {
+  if (lost_) return;
+  Bytes frames;
+  append_message(frames, type, {.generation = prepared_.generation, .stream = stream}, payload);
+  link_->write(frames);
+}
+
+size_t AgentSession::receive(ByteSpan bytes) {
+  last_heard_ = Clock::now();
+  size_t used = 0;
+  while (!lost_) {
+    const auto frame = front_frame(bytes.subspan(used));
+    if (frame && !*frame) break;
+    const auto message = frame ? assembler_.add(**frame) : tl::unexpected(frame.error());
+    if (!message || (*message && !handle(**message))) {
+      // A launcher that does not speak our language is no launcher.
+      launcher_lost();
+      return bytes.size();
+    }
+    used += frame_header_bytes + (*frame)->header.length;
+  }
+  return used;
+}
+
+Result<> AgentSession::handle(const FrameView& frame) {
+  TaskProcess* const task = process_of(frame);
+  switch (static_cast<MessageType>(frame.header.type)) {
+    case MessageType::prepare:
+      return prepare(TRY(decode<Prepare>(frame.payload)));
+    case MessageType::launch:
+      return launch(TRY(decode<Launch>(frame.payload)));
+    case MessageType::signal:
+      signal_tasks(TRY(decode<SignalAll>(frame.payload)).number);
+      return {};
+    case MessageType::input:
+      if (task == nullptr) return {};
+      if (frame.payload.empty()) {
+        task->end_input();
+      } else {
+        task->write_input(frame.payload);
+      }
+      return {};
+    case MessageType::credit: {
+      const uint32_t bytes = TRY(decode_credit(frame.payload));
+      if (task != nullptr) task->add_credit(StreamId::parse(frame.header.stream)->stream, bytes);
+      return {};
+    }
+    case MessageType::finish:
+      end_everything();
+      return {};
+    case MessageType::heartbeat:
+      return {};
+    default:
+      return fail(Errc::protocol, format("unknown message {}", frame.header.type));
+  }
+}
+
+TaskProcess* AgentSession::process_of(const FrameView& frame) const {
+  const auto stream = StreamId::parse(frame.header.stream);
+  if (!stream || stream->local_index >= tasks_.size()) return nullptr;
+  return tasks_[stream->local_index].process.get();
+}
+
+Result<> AgentSession::prepare(Prepare wanted) {
+  prepared_ = std::move(wanted);
+  Prepared answer;
+  const auto check = [&]() -> Result<> {
+    TRY(check_folder(prepared_.cwd));
+    executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
+    for (int i = 0; i < prepared_.ports; ++i) {
+      Fd port = TRY(hold_port(0));
+      answer.ports.push_back(TRY(local_address(port.get())).port);
+      held_ports_.push_back(std::move(port));
+    }
+    return {};
+  };
+  if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
+  if (const auto checked = check(); !checked) {
+    answer.failure = checked.error().message;
+    answer.status = exit_status_of(checked.error().code);
+  }
+  send(MessageType::prepared, 0, encode(answer));
+  beat();
+  return {};
+}
+
+Result<> AgentSession::launch(const Launch& wanted) {
+  const HostFacts host = {
+      .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
+  const auto count = static_cast<int>(wanted.tasks.size());
+  tasks_.resize(wanted.tasks.size());
+  for (size_t i = 0; i < wanted.tasks.size(); ++i) {
+    start_task(static_cast<uint32_t>(i), wanted.tasks[i],
+               worker_environment(wanted.travelling, host, wanted.tasks[i].environment, count));
+  }
+  return {};
+}
+
+void AgentSession::start_task(uint32_t local_index, const TaskLaunch& wanted,
+                              const Environment& environment) {
+  LocalTask& task = tasks_[local_index];
+  task.id = wanted.id;
+  ChildRequest request = {.path = executable_,
+                          .arguments = prepared_.command,
+                          .environment = environment_entries(environment),
+                          .cwd = prepared_.cwd};
+  auto process =
+      TaskProcess::start(loop_, std::move(request), wanted.wants_input, handlers_for(local_index));
+  if (!process) {
+    const Error& error = process.error();
+    send(MessageType::start_failed, 0,
+         encode(StartFailed{task.id, exit_status_of(error.code), error.message}));
+    return;
+  }
+  task.process = *std::move(process);
+  send(MessageType::started, 0, encode(Started{task.id, task.process->pid()}));
+}
+
+TaskProcess::Handlers AgentSession::handlers_for(uint32_t local_index) {
+  return {
+      .on_output =
+          [this, local_index](TaskStream stream, ByteSpan bytes) {
+            quiet_looks_ = 0;
+            send(MessageType::output, StreamId{local_index, stream}.number(), bytes);
+          },
+      .on_output_end =
+          [this, local_index](TaskStream stream) {
+            send(MessageType::output_end, StreamId{local_index, stream}.number(), {});
+          },
+      .on_input_taken =
+          [this, local_index](uint32_t bytes) {
+            send(MessageType::credit, StreamId{local_index, TaskStream::input}.number(),
+                 encode_credit(bytes));
+          },
+      .on_exit = [this, local_index](ExitStatus status) { task_exited(local_index, status); },
+  };
+}
+
+void AgentSession::task_exited(uint32_t local_index, ExitStatus status) {
+  if (status.signal == SIGKILL) status.out_of_memory = oom_.take_kill();
+  send(MessageType::exited, 0, encode(Exited{tasks_[local_index].id, status}));
+  reap_strangers([this](pid_t pid) { return ours(pid); });
+}
+
+void AgentSession::beat() {
+  if (Clock::now() - last_heard_ > prepared_.dead_after) {
+    launcher_lost();
+    return;
+  }
+  send(MessageType::heartbeat, 0, {});
+  heartbeat_ = loop_.after(prepared_.heartbeat, [this] { beat(); });
+}
+
+bool AgentSession::ours(pid_t pid) const {
+  return std::ranges::any_of(tasks_, [pid](const LocalTask& task) {
+    return task.process && !task.process->exited() && task.process->pid() == pid;
+  });
+}
+
+void AgentSession::signal_tasks(int number) {
+  const bool means_stop =
+      number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+  for (const LocalTask& task : tasks_) {
+    if (!task.process) continue;
+    task.process->signal(number);
+    // A stopped process could not act on it.
+    if (means_stop) task.process->signal(SIGCONT);
+  }
+}
+
+void AgentSession::launcher_lost() {
+  if (lost_) return;
+  lost_ = true;
+  heartbeat_ = Timer();
+  for (const LocalTask& task : tasks_) {
+    if (task.process) task.process->discard_output();
+  }
+  if (swept_) {
+    loop_.stop();
+  } else {
+    end_everything();
+  }
+}
+
+void AgentSession::end_everything() {
+  if (sweep_) return;
+  signal_tasks(SIGTERM);
+  sweep_.emplace(
+      loop_, short_patience, [this](pid_t pid) { return ours(pid); },
+      [this](Sweep::Report report) { all_ended(std::move(report)); });
+}
+
+void AgentSession::all_ended(Sweep::Report report) {
+  swept_ = std::move(report);
+  if (lost_) {
+    loop_.stop();
+  } else {
+    await_output_ends();
+  }
+}
+
+void AgentSession::await_output_ends() {
+  constexpr int quiet_looks_max = 10;
+  const bool open = std::ranges::any_of(
+      tasks_, [](const LocalTask& task) { return task.process && task.process->output_open(); });
+  const bool blocked = std::ranges::any_of(tasks_, [](const LocalTask& task) {
+    return task.process && task.process->output_waits_for_credit();
+  });
+  quiet_looks_ = blocked ? 0 : quiet_looks_ + 1;
+  // A process that is not below us may hold a pipe open for ever; what was written into it has been
+  // read.
+  if (!open || quiet_looks_ > quiet_looks_max) {
+    // The launcher closes the link once it has read that; its end then stops us.
+    send(MessageType::finished, 0, encode(Finished{swept_->ended, swept_->unkillable}));
+    return;
+  }
+  output_timer_ = loop_.after(milliseconds(20), [this] { await_output_ends(); });
+}
+
+}  // namespace dt

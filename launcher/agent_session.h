@@ -1,0 +1,71 @@
+#pragma once
+
+#include "base/loop.h"
+#include "base/signals.h"
+#include "base/stream.h"
+#include "launcher/message.h"
+#include "launcher/oom.h"
+#include "launcher/sweep.h"
+#include "launcher/task_process.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// The agent's side of its one link, and everything that it keeps for the job.
+class AgentSession {
+ public:
+  explicit AgentSession(Loop& loop) : loop_(loop) {}
+  AgentSession(const AgentSession&) = delete;
+  AgentSession& operator=(const AgentSession&) = delete;
+
+  /// Takes over the two descriptors and says hello.
+  Result<> open(Fd in, Fd out);
+
+ private:
+  struct LocalTask {
+    TaskId id;
+    std::unique_ptr<TaskProcess> process;  ///< null when it could not be started
+  };
+
+  void send(MessageType type, uint32_t stream, ByteSpan payload);
+  size_t receive(ByteSpan bytes);
+  Result<> handle(const FrameView& frame);
+  Result<> prepare(Prepare wanted);
+  Result<> launch(const Launch& wanted);
+  void start_task(uint32_t local_index, const TaskLaunch& wanted, const Environment& environment);
+  TaskProcess::Handlers handlers_for(uint32_t local_index);
+  void task_exited(uint32_t local_index, ExitStatus status);
+  void beat();
+  void launcher_lost();
+  void signal_tasks(int number);
+  TaskProcess* process_of(const FrameView& frame) const;
+  void end_everything();
+  void all_ended(Sweep::Report report);
+  void await_output_ends();
+  bool ours(pid_t pid) const;
+
+  Loop& loop_;
+  std::unique_ptr<Stream> link_;
+  MessageAssembler assembler_;
+  std::unique_ptr<Signals> signals_;
+  Prepare prepared_;
+  std::string executable_;
+  std::vector<Fd> held_ports_;
+  std::vector<LocalTask> tasks_;
+  OomCounter oom_;
+  Time last_heard_ = Clock::now();
+  Timer heartbeat_;
+  Timer output_timer_;
+  int quiet_looks_ =
+      0;  ///< times in a row that no output came from streams that nobody of ours holds
+  std::optional<Sweep> sweep_;
+  std::optional<Sweep::Report> swept_;
+  bool lost_ = false;
+};
+
+}  // namespace dt

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "launcher/child.h"
+#include "launcher/hosts.h"
+
+#include <optional>
+
+namespace dt {
+
+/// What carries the bytes between the launcher and one agent.
+struct Carrier {
+  Fd from_agent;
+  Fd to_agent;    ///< empty: from_agent serves both ways
+  Child process;  ///< ours, on this machine: the agent itself
+};
+
+/// Starts an agent on this machine: this executable with the word `agent`, in a session of its own,
+/// so that a terminal's signals reach only the launcher.
+Result<Carrier> start_local_agent();
+
+}  // namespace dt

@@ -1,0 +1,276 @@
+#include "launcher/config.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/environment.h"
+#include "launcher/options.h"
+#include "launcher/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <numeric>
+
+namespace dt {
+namespace {
+
+/// An option as the winning source gave it.
+struct Given {
+  const std::vector<std::string>* values = nullptr;
+  std::string origin;
+
+  /// Of an option that has one value: the last one written.
+  const std::string& value() const { return values->back(); }
+  tl::unexpected<Error> expected(std::string_view what) const {
+    const std::string& text = value();
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    const std::string got = digits ? printable(text) : format("\"{}\"", printable(text));
+    return refuse(format("expected {}, got {}", what, got));
+  }
+  tl::unexpected<Error> refuse(std::string_view why) const {
+    return fail(Errc::input, format("{}: {}", origin, why));
+  }
+};
+
+std::optional<Given> find_in(const OptionSource& source, std::string_view name) {
+  const auto found = source.values.find(name);
+  if (found == source.values.end() || found->second.empty()) return std::nullopt;
+  const auto origin = source.origins.find(name);
+  return Given{&found->second, origin == source.origins.end() ? std::string(name) : origin->second};
+}
+
+using Sources = std::vector<OptionSource>;
+
+std::optional<Given> find(const Sources& sources, std::string_view name) {
+  for (const OptionSource& source : sources) {
+    if (auto given = find_in(source, name)) return given;
+  }
+  return std::nullopt;
+}
+
+Result<std::string> plain_text(const Given& given, std::string_view what) {
+  if (given.value().empty() || given.value().find('\0') != std::string::npos) {
+    return given.expected(what);
+  }
+  return given.value();
+}
+
+Result<bool> parse_flag(const Given& given) {
+  constexpr std::string_view yes[] = {"true", "1", "yes", "on"};
+  constexpr std::string_view no[] = {"false", "0", "no", "off"};
+  if (std::ranges::find(yes, given.value()) != std::end(yes)) return true;
+  if (std::ranges::find(no, given.value()) != std::end(no)) return false;
+  return given.expected("true or false");
+}
+
+Result<> read_flags(const Sources& sources, RunConfig& config) {
+  struct Flag {
+    std::string_view name;
+    bool RunConfig::*member;
+  };
+  constexpr Flag flags[] = {{"oversubscribe", &RunConfig::oversubscribe},
+                            {"no-tag", &RunConfig::no_tag},
+                            {"quiet", &RunConfig::quiet},
+                            {"verbose", &RunConfig::verbose},
+                            {"dry-run", &RunConfig::dry_run},
+                            {"json", &RunConfig::json}};
+  for (const Flag& flag : flags) {
+    if (const auto given = find(sources, flag.name)) {
+      config.*flag.member = TRY(parse_flag(*given));
+    }
+  }
+  const auto json = find(sources, "json");
+  if (json && config.json && !config.dry_run) {
+    return json->refuse("only --dry-run prints JSON; give both, or neither");
+  }
+  return {};
+}
+
+Result<Duration> parse_positive(const Given& given) {
+  const Result<Duration> read = parse_duration(given.value());
+  if (!read) return given.refuse(read.error().message);
+  if (*read == Duration::zero()) return given.expected("a time longer than 0");
+  return *read;
+}
+
+Result<> read_durations(const Sources& sources, RunConfig& config) {
+  struct Setting {
+    std::string_view name;
+    Duration RunConfig::*member;
+  };
+  constexpr Setting settings[] = {{"start-timeout", &RunConfig::start_timeout},
+                                  {"heartbeat", &RunConfig::heartbeat},
+                                  {"dead-after", &RunConfig::dead_after}};
+  for (const Setting& setting : settings) {
+    if (const auto given = find(sources, setting.name)) {
+      config.*setting.member = TRY(parse_positive(*given));
+    }
+  }
+  if (const auto given = find(sources, "timeout")) config.timeout = TRY(parse_positive(*given));
+  if (const auto given = find(sources, "grace")) {
+    const Result<Duration> read = parse_duration(given->value());
+    if (!read) return given->refuse(read.error().message);
+    config.grace = *read;  // 0 is SIGKILL at once
+  }
+  if (config.heartbeat < config.dead_after) return {};
+  auto given = find(sources, "heartbeat");
+  if (!given) given = find(sources, "dead-after");
+  assert(given && "the defaults fit");
+  return given->refuse(format("the heartbeat ({}) must be shorter than the dead-after time ({})",
+                              duration_text(config.heartbeat), duration_text(config.dead_after)));
+}
+
+Result<> read_process_count(const Sources& sources, RunConfig& config) {
+  const auto given = find(sources, "np");
+  if (!given) return {};
+  const std::optional<int64_t> count = parse_integer(given->value());
+  if (!count || *count < 1 || *count > processes_max) {
+    return given->expected(format("1..{}", processes_max));
+  }
+  config.process_count = static_cast<int>(*count);
+  return {};
+}
+
+Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) {
+  const std::string path = TRY(plain_text(given, "a file"));
+  const Result<std::string> text = read_text(path);
+  if (!text) {
+    return given.refuse(format("cannot read \"{}\": {}", printable(path), text.error().message));
+  }
+  return parse_hostfile(*text, path);
+}
+
+/// The first source that names hosts in either way decides.
+Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConfig& config) {
+  for (const OptionSource& source : sources) {
+    const auto hosts = find_in(source, "hosts");
+    const auto hostfile = find_in(source, "hostfile");
+    if (!hosts && !hostfile) continue;
+    if (hosts && hostfile) {
+      return hosts->refuse(format("conflicts with {}; give one of them", hostfile->origin));
+    }
+    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin)
+                              : read_hostfile(*hostfile, read_text));
+    config.hosts = std::move(list.hosts);
+    std::ranges::move(list.warnings, std::back_inserter(config.warnings));
+    return {};
+  }
+  if (config.process_count) return {};
+  return fail(Errc::input, format("-np: missing; without hosts give the number of processes, 1..{}",
+                                  processes_max));
+}
+
+Result<EnvironmentSetting> parse_setting(const std::string& text, const Given& given) {
+  const size_t equals = text.find('=');
+  EnvironmentSetting setting{.name = text.substr(0, equals), .value = std::nullopt};
+  if (setting.name.empty()) {
+    return given.refuse(format("expected NAME or NAME=VALUE, got \"{}\"", printable(text)));
+  }
+  if (text.find('\0') != std::string::npos) {
+    return given.refuse(format("\"{}\": a variable cannot hold a NUL byte", printable(text)));
+  }
+  if (text.size() + 1 > variable_bytes_max) {
+    return given.refuse(format("{}={}… takes {} bytes; a variable can have {}",
+                               printable(setting.name, 40), printable(text.substr(equals + 1, 8)),
+                               text.size(), variable_bytes_max - 1));
+  }
+  if (equals != std::string::npos) setting.value = text.substr(equals + 1);
+  return setting;
+}
+
+Result<> read_environment(const Sources& sources, RunConfig& config) {
+  const auto given = find(sources, "env");
+  if (!given) return {};
+  for (const std::string& text : *given->values) {
+    config.environment.push_back(TRY(parse_setting(text, *given)));
+  }
+  return {};
+}
+
+Result<> read_stdin(const Sources& sources, RunConfig& config) {
+  const auto given = find(sources, "stdin");
+  if (!given || given->value() == "none") return {};
+  if (given->value() == "all") {
+    config.stdin_target.kind = StdinTarget::Kind::all;
+    return {};
+  }
+  // Slots that only the hosts know leave the last rank open.
+  const bool known = std::ranges::all_of(config.hosts, [](const Host& h) { return h.slots > 0; });
+  const int slots = std::accumulate(config.hosts.begin(), config.hosts.end(), 0,
+                                    [](int sum, const Host& h) { return sum + h.slots; });
+  const int size = config.process_count ? *config.process_count : known ? slots : processes_max;
+  const std::optional<int64_t> rank = parse_integer(given->value());
+  if (!rank || *rank < 0 || *rank >= size) {
+    return given->expected(format("none, all or a rank of 0..{}", size - 1));
+  }
+  config.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = static_cast<int>(*rank)};
+  return {};
+}
+
+Result<> read_texts(const Sources& sources, RunConfig& config) {
+  if (const auto given = find(sources, "chdir")) config.chdir = TRY(plain_text(*given, "a folder"));
+  if (const auto given = find(sources, "output-dir")) {
+    config.output_dir = TRY(plain_text(*given, "a folder"));
+  }
+  if (const auto given = find(sources, "on-failure")) {
+    if (given->value() != "kill" && given->value() != "continue") {
+      return given->expected("kill or continue");
+    }
+    config.continue_on_failure = given->value() == "continue";
+  }
+  return {};
+}
+
+Result<> check_command(const std::vector<std::string>& command) {
+  if (!command.empty() && !command[0].empty()) return {};
+  return fail(Errc::input, format("{}\n"
+                                  "usage: dtrain run -np N [options] [--] command [args]\n"
+                                  "example: dtrain run -np 4 python train.py",
+                                  command.empty() ? "no command given" : "the command is empty"));
+}
+
+}  // namespace
+
+Result<OptionSource> read_environment_options(const std::vector<std::string>& environment) {
+  constexpr std::string_view prefix = "DTRAIN_OPT_";
+  OptionSource options;
+  for (const auto& [variable, value] : parse_environment(environment)) {
+    if (!variable.starts_with(prefix) || value.empty()) continue;
+    const auto option = std::ranges::find(run_options, variable, variable_of);
+    if (option == run_options.end()) {
+      std::string word = variable.substr(prefix.size());
+      std::ranges::transform(word, word.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? '-' : c;
+      });
+      const std::optional<OptionGuess> guess = guess_option(word);
+      return fail(Errc::input,
+                  format("{}: no such option{}", printable(variable),
+                         guess ? format("; did you mean {}?", variable_of(*guess->option)) : ""));
+    }
+    std::vector<std::string> values = {value};
+    if (option->kind == OptionKind::list) {
+      const std::vector<std::string_view> words = split_words(value);
+      values.assign(words.begin(), words.end());
+    }
+    options.values.emplace(option->name, std::move(values));
+    options.origins.emplace(option->name, variable);
+  }
+  return options;
+}
+
+Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence,
+                                  std::vector<std::string> command, const TextReader& read_text) {
+  TRY(check_command(command));
+  RunConfig config;
+  config.command = std::move(command);
+  TRY(read_process_count(by_precedence, config));
+  TRY(read_hosts(by_precedence, read_text, config));
+  TRY(read_environment(by_precedence, config));
+  TRY(read_stdin(by_precedence, config));
+  TRY(read_texts(by_precedence, config));
+  TRY(read_durations(by_precedence, config));
+  TRY(read_flags(by_precedence, config));
+  return config;
+}
+
+}  // namespace dt

@@ -1,0 +1,205 @@
+#include "launcher/crew.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace dt {
+
+Crew::~Crew() {
+  // Ending their input is the order to end; those that do not follow within collect()'s time are
+  // killed there.
+  for (const auto& agent : agents_) {
+    agent->gone = true;
+    agent->link.reset();
+  }
+}
+
+Result<> Crew::connect(const std::vector<Host>& hosts) {
+  for (size_t number = 0; number < hosts.size(); ++number) {
+    auto agent = std::make_unique<Agent>();
+    agent->host = hosts[number].name;
+    agent->last_heard = Clock::now();
+    Carrier carrier = TRY(start_local_agent());
+    agent->process = std::move(carrier.process);
+    agent->link = TRY(Stream::open(
+        loop_, std::move(carrier.from_agent), std::move(carrier.to_agent),
+        {.on_bytes = [this, number](ByteSpan bytes) { return receive(number, bytes); },
+         .on_end = [this, number](
+                       const std::optional<Error>&) { lose(number, end_of(*agents_[number])); },
+         .on_drained = {}}));
+    agents_.push_back(std::move(agent));
+  }
+  return {};
+}
+
+size_t Crew::receive(size_t number, ByteSpan bytes) {
+  Agent& agent = *agents_[number];
+  agent.last_heard = Clock::now();
+  size_t used = 0;
+  if (!agent.magic_seen) {
+    if (bytes.size() < agent_magic.size()) return 0;
+    if (as_text(bytes.first(agent_magic.size())) != agent_magic) {
+      lose(number,
+           format("it answered '{}' where dtrain's agent was expected", printable(as_text(bytes))));
+      return bytes.size();
+    }
+    agent.magic_seen = true;
+    used = agent_magic.size();
+  }
+  while (!agent.gone) {
+    const auto frame = front_frame(bytes.subspan(used));
+    if (frame && !*frame) break;
+    const auto message = frame ? agent.assembler.add(**frame) : tl::unexpected(frame.error());
+    const Result<> handled = !message   ? tl::unexpected(message.error())
+                             : *message ? handle(number, **message)
+                                        : Result<>();
+    if (!handled) {
+      lose(number, "protocol error: " + handled.error().message);
+      return bytes.size();
+    }
+    used += frame_header_bytes + (*frame)->header.length;
+  }
+  return used;
+}
+
+Result<> Crew::handle(size_t number, const FrameView& message) {
+  Agent& agent = *agents_[number];
+  switch (static_cast<MessageType>(message.header.type)) {
+    case MessageType::hello:
+      agent.hello = TRY(decode<Hello>(message.payload));
+      return {};
+    case MessageType::prepared:
+      agent.prepared = TRY(decode<Prepared>(message.payload));
+      return {};
+    case MessageType::heartbeat:
+      return {};
+    default:
+      if (!handlers_.on_message) return fail(Errc::protocol, "a message before its time");
+      handlers_.on_message(number, message);
+      return {};
+  }
+}
+
+void Crew::lose(size_t number, std::string why) {
+  Agent& agent = *agents_[number];
+  if (agent.gone) return;
+  agent.gone = true;
+  agent.why_gone = std::move(why);
+  agent.link.reset();
+  if (handlers_.on_lost) handlers_.on_lost(number, agent.why_gone);
+}
+
+std::string Crew::end_of(Agent& agent) {
+  constexpr int patience_ms = 200;
+  if (!agent.process) return "its connection ended";
+  // Its socket closes a moment before its status can be had.
+  pollfd ended = {.fd = agent.process->pidfd(), .events = POLLIN, .revents = 0};
+  if (poll(&ended, 1, patience_ms) != 1) return "its connection ended";
+  const auto status = agent.process->reap();
+  agent.process.reset();
+  return status ? "its process ended: " + status->text() : status.error().message;
+}
+
+void Crew::beat() {
+  const Time now = Clock::now();
+  for (size_t number = 0; number < agents_.size(); ++number) {
+    Agent& agent = *agents_[number];
+    if (agent.gone) continue;
+    if (now - agent.last_heard > options_.dead_after) {
+      lose(number, format("no heartbeat for {}", duration_text(options_.dead_after)));
+    } else {
+      send(number, MessageType::heartbeat, 0, {});
+    }
+  }
+  heartbeat_ = loop_.after(options_.heartbeat, [this] { beat(); });
+}
+
+Result<> Crew::await(Time deadline, const std::function<bool()>& interrupted,
+                     const std::function<bool(const Agent&)>& done, std::string_view what) {
+  for (;;) {
+    std::vector<std::string> failures;
+    bool all = true;
+    for (const auto& agent : agents_) {
+      if (agent->gone)
+        failures.push_back(format("{}: agent lost: {}", agent->host, agent->why_gone));
+      all = all && done(*agent);
+    }
+    if (!failures.empty()) return fail(Errc::unreachable, join(failures, "\n"));
+    if (all) return {};
+    if (interrupted()) return fail(Errc::interrupted, "interrupted");
+    if (Clock::now() >= deadline) break;
+    TRY(loop_.run_once(deadline));
+  }
+  std::vector<std::string> missing;
+  for (const auto& agent : agents_) {
+    if (!done(*agent)) missing.push_back(agent->host);
+  }
+  return fail(Errc::unreachable,
+              format("no {} from the agent on {} before the start deadline; see --start-timeout",
+                     what, join(missing, ", ")));
+}
+
+Result<std::vector<Hello>> Crew::await_hellos(Time deadline,
+                                              const std::function<bool()>& interrupted) {
+  TRY(await(
+      deadline, interrupted, [](const Agent& agent) { return agent.hello.has_value(); }, "hello"));
+  std::vector<Hello> hellos;
+  for (const auto& agent : agents_)
+    hellos.push_back(*agent->hello);
+  return hellos;
+}
+
+Result<std::vector<Prepared>> Crew::prepare(const std::vector<Prepare>& wanted, Time deadline,
+                                            const std::function<bool()>& interrupted) {
+  for (size_t number = 0; number < agents_.size(); ++number) {
+    generation_ = wanted[number].generation;
+    send(number, MessageType::prepare, 0, encode(wanted[number]));
+  }
+  beat();
+  TRY(await(
+      deadline, interrupted, [](const Agent& agent) { return agent.prepared.has_value(); },
+      "answer"));
+  std::vector<Prepared> answers;
+  for (const auto& agent : agents_)
+    answers.push_back(*agent->prepared);
+  return answers;
+}
+
+void Crew::send(size_t number, MessageType type, uint32_t stream, ByteSpan payload) {
+  Agent& agent = *agents_[number];
+  if (agent.gone) return;
+  Bytes frames;
+  append_message(frames, type, {.generation = generation_, .stream = stream}, payload);
+  agent.link->write(frames);
+}
+
+void Crew::send_all(MessageType type, ByteSpan payload) {
+  for (size_t number = 0; number < agents_.size(); ++number)
+    send(number, type, 0, payload);
+}
+
+void Crew::let_go(size_t number) {
+  Agent& agent = *agents_[number];
+  if (agent.gone) return;
+  agent.gone = true;
+  agent.link->close_after_sending();
+}
+
+void Crew::collect(Time deadline) {
+  for (const auto& agent : agents_) {
+    if (!agent->process) continue;
+    pollfd ended = {.fd = agent->process->pidfd(), .events = POLLIN, .revents = 0};
+    if (poll(&ended, 1, poll_ms(Clock::now(), deadline)) != 1) {
+      ::kill(agent->process->pid(), SIGKILL);
+    }
+    if (const auto status = agent->process->reap(); !status) continue;
+    agent->process.reset();
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,257 @@
+#include "launcher/environment.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <span>
+
+namespace dt {
+namespace {
+
+// A name, or the beginning of names when it ends in "*".
+using Pattern = std::string_view;
+
+constexpr Pattern host_part[] = {
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+    "HOSTNAME",
+    "SSH_*",
+    "CUDA_VISIBLE_DEVICES",
+    // A container's runtime sets these for its own container.
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "KUBERNETES_*",
+    "K_MPI_JOB_ROLE",
+    // Shell functions call what is installed beside them.
+    "BASH_FUNC_*",
+};
+
+constexpr Pattern outer_job[] = {
+    "DTRAIN_*",
+    // An MPI library that sees these would talk to a launcher that is not its own.
+    "PMI_*",
+    "PMIX_*",
+    "OMPI_*",
+    "PRTE_*",
+    "MPI_LOCALNRANKS",
+    "MPI_LOCALRANKID",
+    "HOROVOD_RANK",
+    "HOROVOD_SIZE",
+    "HOROVOD_LOCAL_RANK",
+    "HOROVOD_LOCAL_SIZE",
+    "HOROVOD_CROSS_*",
+    "HOROVOD_HOSTNAME",
+    "HOROVOD_GLOO_RENDEZVOUS_*",
+    "_HOROVOD_SECRET_KEY",
+    // A task without rank gets none of these anew.
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "GROUP_RANK",
+    "GROUP_WORLD_SIZE",
+    "ROLE_NAME",
+    "ROLE_RANK",
+    "ROLE_WORLD_SIZE",
+    "TORCHELASTIC_*",
+    "JAX_PROCESS_ID",
+    "JAX_NUM_PROCESSES",
+    "TF_CONFIG",
+    // A SLURM step's own; those of its allocation travel.
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_NODEID",
+    "SLURM_STEP_*",
+    "SLURM_STEPID",
+    "SLURM_TASK_PID",
+    "SLURM_GTIDS",
+    "SLURM_SRUN_*",
+    "SLURM_LAUNCH_NODE_IPADDR",
+    "SLURM_CPU_BIND*",
+    "SLURMD_NODENAME",
+    // ps-lite binds the one, and the other is the shell's memory.
+    "PORT",
+    "OLDPWD",
+};
+
+bool matches(std::string_view name, std::span<const Pattern> patterns) {
+  return std::ranges::any_of(patterns, [name](Pattern pattern) {
+    if (!pattern.ends_with('*')) return name == pattern;
+    return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  });
+}
+
+/// The host of "host:port", without brackets.
+std::string host_of(std::string_view address) {
+  std::string_view host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return std::string(host);
+}
+
+/// Everything that tasks dial, for no_proxy; the most important first, cut before it is too long.
+std::string dialled_names(const JobFacts& job, const Plan& plan) {
+  constexpr size_t bytes_max = variable_bytes_max / 2;
+  std::set<std::string> known;
+  std::string names;
+  const auto add = [&](const std::string& name) {
+    if (name.empty() || names.size() + name.size() >= bytes_max) return;
+    if (known.insert(name).second) names += format("{}{}", names.empty() ? "" : ",", name);
+  };
+  add(host_of(job.rendezvous));
+  add(job.master_address);
+  for (const PlannedHost& planned : plan.hosts)
+    add(planned.host.name);
+  for (const auto& [role, addresses] : job.cluster.jobs) {
+    for (const auto& [index, address] : addresses)
+      add(host_of(address));
+  }
+  return names;
+}
+
+void add_ranks(Environment& environment, const Plan& plan, const Task& task) {
+  const std::string rank = format("{}", task.rank);
+  const std::string size = format("{}", plan.world_size);
+  const std::string local_rank = format("{}", task.local_rank);
+  const std::string local_size = format("{}", plan.local_size(task));
+  const std::pair<const char*, std::string> variables[] = {
+      {"DTRAIN_RANK", rank},
+      {"DTRAIN_SIZE", size},
+      {"DTRAIN_LOCAL_RANK", local_rank},
+      {"DTRAIN_LOCAL_SIZE", local_size},
+      {"DTRAIN_CROSS_RANK", format("{}", task.cross_rank)},
+      {"DTRAIN_CROSS_SIZE", format("{}", task.cross_size)},
+      {"RANK", rank},
+      {"WORLD_SIZE", size},
+      {"LOCAL_RANK", local_rank},
+      {"LOCAL_WORLD_SIZE", local_size},
+      {"GROUP_RANK", format("{}", task.agent)},
+      {"GROUP_WORLD_SIZE", format("{}", plan.hosts.size())},
+      {"JAX_PROCESS_ID", rank},
+      {"JAX_NUM_PROCESSES", size},
+      {"OMPI_COMM_WORLD_RANK", rank},
+      {"OMPI_COMM_WORLD_SIZE", size},
+      {"OMPI_COMM_WORLD_LOCAL_RANK", local_rank},
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", local_size},
+  };
+  environment.insert(std::begin(variables), std::end(variables));
+}
+
+bool has_proxy(const Environment& environment) {
+  constexpr std::string_view names[] = {"http_proxy", "https_proxy", "all_proxy", "grpc_proxy",
+                                        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "GRPC_PROXY"};
+  return std::ranges::any_of(names, [&](std::string_view name) {
+    const auto found = environment.find(std::string(name));
+    return found != environment.end() && !found->second.empty();
+  });
+}
+
+/// Some programs read the one spelling and some the other, and the lower-case one hides the other:
+/// both get what either had.
+void append_no_proxy(Environment& environment, const std::string& names) {
+  constexpr std::array<const char*, 2> spellings = {"no_proxy", "NO_PROXY"};
+  std::array<std::string, 2> before;
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    const auto found = environment.find(spellings[i]);
+    if (found != environment.end()) before[i] = found->second;
+  }
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    const std::string& base = before[i].empty() ? before[1 - i] : before[i];
+    const bool too_long = base.size() + names.size() + sizeof "no_proxy=," > variable_bytes_max;
+    environment[spellings[i]] = base.empty() ? names
+                                : too_long   ? base
+                                             : format("{},{}", base, names);
+  }
+}
+
+}  // namespace
+
+Environment parse_environment(const std::vector<std::string>& entries) {
+  Environment environment;
+  for (const std::string& entry : entries) {
+    const size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) continue;
+    // The first of two wins, as in getenv.
+    environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return environment;
+}
+
+std::vector<std::string> environment_entries(const Environment& environment) {
+  std::vector<std::string> entries;
+  entries.reserve(environment.size());
+  for (const auto& [name, value] : environment)
+    entries.push_back(format("{}={}", name, value));
+  return entries;
+}
+
+Result<Environment> travelling_environment(const Environment& launcher,
+                                           const std::vector<EnvironmentSetting>& settings) {
+  Environment travelling;
+  for (const auto& [name, value] : launcher) {
+    if (!matches(name, host_part) && !matches(name, outer_job)) travelling[name] = value;
+  }
+  for (const EnvironmentSetting& setting : settings) {
+    if (setting.value) {
+      travelling[setting.name] = *setting.value;
+      continue;
+    }
+    const auto found = launcher.find(setting.name);
+    if (found == launcher.end()) {
+      return fail(Errc::input, format("-x {0}: not set in the environment; use -x {0}=value",
+                                      printable(setting.name)));
+    }
+    travelling[setting.name] = found->second;
+  }
+  return travelling;
+}
+
+Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task) {
+  const PlannedHost& planned = plan.hosts[static_cast<size_t>(task.agent)];
+  Environment environment = {
+      {"DTRAIN_HOSTNAME", planned.host.name},
+      {"DTRAIN_ROLE", task.id.role},
+      {"DTRAIN_TASK_INDEX", format("{}", task.id.index)},
+      {"DTRAIN_JOB_ID", job.job},
+      {"DTRAIN_RENDEZVOUS", job.rendezvous},
+      {"DTRAIN_TOKEN", job.token},
+      {"DTRAIN_GENERATION", format("{}", job.generation)},
+      {"MASTER_ADDR", job.master_address},
+      {"MASTER_PORT", format("{}", job.master_port)},
+      {"JAX_COORDINATOR_ADDRESS", host_port(job.master_address, job.jax_port)},
+      {"TF_GRPC_REUSE_PORT", "1"},
+      {"no_proxy", dialled_names(job, plan)},
+  };
+  std::string cluster = tf_config(job.cluster, task.id);
+  if (cluster.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
+    environment["TF_CONFIG"] = std::move(cluster);
+  }
+  if (task.rank >= 0) add_ranks(environment, plan, task);
+  return environment;
+}
+
+Environment worker_environment(const Environment& travelling, const HostFacts& host,
+                               const Environment& task, int local_tasks) {
+  Environment environment = travelling;
+  for (const auto& [name, value] : host.own) {
+    if (matches(name, host_part)) environment.emplace(name, value);
+  }
+  environment.emplace("HOSTNAME", host.hostname);
+  for (const auto& [name, value] : task) {
+    if (name != "no_proxy") environment[name] = value;
+  }
+  const auto names = task.find("no_proxy");
+  if (names != task.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
+  environment.emplace("PYTHONUNBUFFERED", "1");
+  const int threads = std::max(1, host.allowed_cpus / std::max(1, local_tasks));
+  environment.emplace("OMP_NUM_THREADS", format("{}", threads));
+  return environment;
+}
+
+}  // namespace dt

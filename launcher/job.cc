@@ -1,0 +1,281 @@
+#include "launcher/job.h"
+
+#include "base/format.h"
+#include "launcher/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace dt {
+
+namespace {
+
+/// How long the last lines of a failed task's stderr are waited for before the failure is told.
+constexpr Duration report_patience = milliseconds(500);
+constexpr Duration sweep_patience = seconds(2);
+
+Supervisor::Options supervisor_options(const RunConfig& config) {
+  return {.grace = config.grace,
+          .timeout = config.timeout,
+          .start_timeout = config.start_timeout,
+          .continue_on_failure = config.continue_on_failure};
+}
+
+}  // namespace
+
+Job::Job(Parts parts, Plan plan, const RunConfig& config)
+    : parts_(parts),
+      plan_(std::move(plan)),
+      config_(config),
+      supervisor_(plan_, supervisor_options(config), Clock::now()),
+      agent_done_(plan_.hosts.size()),
+      credit_owed_(plan_.tasks.size() * 2) {
+  parts_.crew.hand_over(
+      {.on_message = [this](size_t agent, const FrameView& m) { message(agent, m); },
+       .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
+}
+
+Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
+  for (const Task& task : plan_.tasks) {
+    const StdinTarget& target = config_.stdin_target;
+    const bool wants = target.kind == StdinTarget::Kind::all ||
+                       (target.kind == StdinTarget::Kind::rank && target.rank == task.rank);
+    if (wants) input_tasks_.push_back(static_cast<size_t>(&task - plan_.tasks.data()));
+  }
+  for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
+    Launch launch = {.travelling = travelling, .tasks = {}};
+    const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
+    for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
+      launch.tasks.push_back(
+          {.id = plan_.tasks[at].id,
+           .environment = task_environment(facts, plan_, plan_.tasks[at]),
+           .wants_input = std::ranges::find(input_tasks_, at) != input_tasks_.end()});
+    }
+    parts_.crew.send(agent, MessageType::launch, 0, encode(launch));
+  }
+  if (!input_tasks_.empty()) open_input();
+  set_timer();
+  return {};
+}
+
+void Job::open_input() {
+  const auto send = [this](ByteSpan bytes) {
+    for (const size_t task : input_tasks_) {
+      const auto agent = static_cast<size_t>(plan_.tasks[task].agent);
+      const auto local =
+          static_cast<uint32_t>(task) - static_cast<uint32_t>(plan_.hosts[agent].first_task);
+      parts_.crew.send(agent, MessageType::input, StreamId{local, TaskStream::input}.number(),
+                       bytes);
+    }
+  };
+  auto reader = InputReader::open(parts_.loop, STDIN_FILENO, input_tasks_.size(),
+                                  {.on_bytes = send, .on_end = [send] { send({}); }});
+  if (reader) {
+    input_ = *std::move(reader);
+  } else {
+    parts_.log.warn("standard input cannot be read: {}", reader.error().message);
+    send({});
+  }
+}
+
+Result<> Job::supervise() {
+  while (!over_) {
+    TRY(parts_.loop.run_once(Time::max()));
+    check_end();
+  }
+  return {};
+}
+
+void Job::signalled(int number) {
+  const bool forwarded = number == SIGUSR1 || number == SIGUSR2 || number == SIGWINCH;
+  if (forwarded) {
+    parts_.crew.send_all(MessageType::signal, encode(SignalAll{number}));
+  } else {
+    carry_out(supervisor_.interrupted(number, Clock::now()));
+  }
+}
+
+size_t Job::task_of(size_t agent, const StreamId& stream) const {
+  return static_cast<size_t>(plan_.hosts[agent].first_task) + stream.local_index;
+}
+
+std::optional<size_t> Job::task_of(const TaskId& id) const {
+  const auto at = std::ranges::find(plan_.tasks, id, &Task::id);
+  if (at == plan_.tasks.end()) return std::nullopt;
+  return static_cast<size_t>(at - plan_.tasks.begin());
+}
+
+void Job::message(size_t agent, const FrameView& message) {
+  const auto actions = decide(agent, message);
+  if (actions) {
+    carry_out(*actions);
+  } else {
+    agent_lost(agent, "protocol error: " + actions.error().message);
+  }
+}
+
+Result<Actions> Job::decide(size_t agent, const FrameView& message) {
+  const Time now = Clock::now();
+  const auto task_named = [&](const TaskId& id) -> Result<size_t> {
+    const auto task = task_of(id);
+    if (!task || plan_.tasks[*task].agent != static_cast<int>(agent)) {
+      return fail(Errc::protocol, format("{} is no task of this agent", id.text()));
+    }
+    return *task;
+  };
+  switch (static_cast<MessageType>(message.header.type)) {
+    case MessageType::started: {
+      const auto started = TRY(decode<Started>(message.payload));
+      const size_t task = TRY(task_named(started.task));
+      parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
+      return supervisor_.started(task, started.pid, now);
+    }
+    case MessageType::start_failed: {
+      const auto failed = TRY(decode<StartFailed>(message.payload));
+      return supervisor_.start_failed(TRY(task_named(failed.task)), failed.status, failed.why, now);
+    }
+    case MessageType::exited: {
+      const auto exited = TRY(decode<Exited>(message.payload));
+      const size_t task = TRY(task_named(exited.task));
+      parts_.log.info("{} ended: {}", exited.task.text(), exited.status.text());
+      const auto reader = std::ranges::find(input_tasks_, task);
+      if (input_ && reader != input_tasks_.end()) {
+        input_->reader_gone(static_cast<size_t>(reader - input_tasks_.begin()));
+      }
+      return supervisor_.exited(task, exited.status, now);
+    }
+    case MessageType::finished:
+      agent_finished(agent, TRY(decode<Finished>(message.payload)));
+      return Actions();
+    default:
+      TRY(stream_message(agent, message));
+      return Actions();
+  }
+}
+
+Result<> Job::stream_message(size_t agent, const FrameView& message) {
+  const auto stream = StreamId::parse(message.header.stream);
+  if (!stream || stream->local_index >= static_cast<uint32_t>(plan_.hosts[agent].task_count)) {
+    return fail(Errc::protocol,
+                format("message {} on stream {}", message.header.type, message.header.stream));
+  }
+  const size_t task = task_of(agent, *stream);
+  switch (static_cast<MessageType>(message.header.type)) {
+    case MessageType::output: {
+      const auto size = static_cast<uint32_t>(message.payload.size());
+      uint32_t* const owed =
+          &credit_owed_[task * 2 + (stream->stream == TaskStream::error ? 1 : 0)];
+      const uint32_t number = message.header.stream;
+      parts_.output.add(task, stream->stream, message.payload, [this, agent, number, owed, size] {
+        *owed += size;
+        if (*owed < stream_window_bytes / 4) return;
+        parts_.crew.send(agent, MessageType::credit, number,
+                         encode_credit(std::exchange(*owed, 0)));
+      });
+      return {};
+    }
+    case MessageType::output_end:
+      parts_.output.end(task, stream->stream);
+      return {};
+    case MessageType::credit: {
+      const uint32_t bytes = TRY(decode_credit(message.payload));
+      const auto reader = std::ranges::find(input_tasks_, task);
+      if (input_ && reader != input_tasks_.end()) {
+        input_->taken(static_cast<size_t>(reader - input_tasks_.begin()), bytes);
+      }
+      return {};
+    }
+    default:
+      return fail(Errc::protocol, format("unknown message {}", message.header.type));
+  }
+}
+
+void Job::agent_lost(size_t agent, const std::string& why) {
+  if (agent_done_[agent]) return;
+  agent_done_[agent] = true;
+  must_sweep_ = true;
+  const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
+  for (size_t task = first; task < first + static_cast<size_t>(plan_.hosts[agent].task_count);
+       ++task) {
+    parts_.output.end(task, TaskStream::output);
+    parts_.output.end(task, TaskStream::error);
+  }
+  carry_out(supervisor_.agent_lost(agent, why, Clock::now()));
+}
+
+void Job::agent_finished(size_t agent, const Finished& finished) {
+  agent_done_[agent] = true;
+  if (finished.strays_ended > 0) {
+    parts_.log.info("{}: ended {} process(es) that tasks had left behind",
+                    plan_.hosts[agent].host.name, finished.strays_ended);
+  }
+  for (const std::string& process : finished.unkillable) {
+    parts_.log.warn("{}: {} cannot be killed (it waits in the kernel); it is left there",
+                    plan_.hosts[agent].host.name, process);
+  }
+  parts_.crew.let_go(agent);
+}
+
+void Job::carry_out(const Actions& actions) {
+  for (const Action& action : actions) {
+    switch (action.kind) {
+      case Action::Kind::notify:
+        parts_.rendezvous.notify(action.notice);
+        break;
+      case Action::Kind::signal:
+        parts_.crew.send_all(MessageType::signal, encode(SignalAll{action.signal}));
+        break;
+      case Action::Kind::finish:
+        parts_.crew.send_all(MessageType::finish, {});
+        break;
+    }
+  }
+  set_timer();
+  if (outcome().failure && !failure_reported_ && !report_timer_) {
+    report_timer_ = parts_.loop.after(report_patience, [this] { report_failure(); });
+  }
+}
+
+void Job::report_failure() {
+  report_timer_ = Timer();
+  if (failure_reported_ || !outcome().failure) return;
+  failure_reported_ = true;
+  const auto task = task_of(outcome().failure->task);
+  parts_.log.error("{}", failure_text(*outcome().failure, parts_.output.last_errors(*task)));
+}
+
+void Job::set_timer() {
+  const Time when = supervisor_.next_deadline();
+  if (when == Time::max()) {
+    timer_ = Timer();
+    return;
+  }
+  timer_ = parts_.loop.at(when, [this] { carry_out(supervisor_.tick(Clock::now())); });
+}
+
+void Job::check_end() {
+  if (outcome().failure && !failure_reported_) {
+    const auto task = task_of(outcome().failure->task);
+    if (parts_.output.ended(*task, TaskStream::error)) report_failure();
+  }
+  if (!supervisor_.finishing()) return;
+  if (std::ranges::find(agent_done_, false) != agent_done_.end()) return;
+  report_failure();
+  if (must_sweep_ && !swept_) {
+    sweep_own();
+  } else {
+    over_ = true;
+  }
+}
+
+void Job::sweep_own() {
+  if (sweep_) return;
+  // What an agent of this machine left behind falls to us, its subreaper.
+  sweep_.emplace(
+      parts_.loop, sweep_patience, [](pid_t) { return false; },
+      [this](const Sweep::Report&) { swept_ = true; });
+}
+
+}  // namespace dt

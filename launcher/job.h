@@ -1,0 +1,77 @@
+#pragma once
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "launcher/config.h"
+#include "launcher/crew.h"
+#include "launcher/environment.h"
+#include "launcher/input.h"
+#include "launcher/plan.h"
+#include "launcher/supervisor.h"
+#include "launcher/sweep.h"
+#include "launcher/task_output.h"
+#include "rendezvous/server.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// A launched job: hands what agents say to the Supervisor, and carries out what it decides.
+class Job {
+ public:
+  /// What it works with; all of it outlives the job.
+  struct Parts {
+    Loop& loop;
+    Crew& crew;
+    RendezvousServer& rendezvous;
+    TaskOutput& output;
+    Log& log;
+  };
+  Job(Parts parts, Plan plan, const RunConfig& config);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  /// Starts all tasks.
+  Result<> launch(const Environment& travelling, const JobFacts& facts);
+  /// Runs the loop until all has ended and all agents have finished.
+  Result<> supervise();
+  /// A signal to dtrain.
+  void signalled(int number);
+  const Outcome& outcome() const { return supervisor_.outcome(); }
+
+ private:
+  size_t task_of(size_t agent, const StreamId& stream) const;
+  std::optional<size_t> task_of(const TaskId& id) const;
+  void message(size_t agent, const FrameView& message);
+  Result<Actions> decide(size_t agent, const FrameView& message);
+  Result<> stream_message(size_t agent, const FrameView& message);
+  void agent_lost(size_t agent, const std::string& why);
+  void agent_finished(size_t agent, const Finished& finished);
+  void carry_out(const Actions& actions);
+  void report_failure();
+  void set_timer();
+  void check_end();
+  void open_input();
+  void sweep_own();
+
+  Parts parts_;
+  Plan plan_;
+  const RunConfig& config_;
+  Supervisor supervisor_;
+  std::unique_ptr<InputReader> input_;
+  std::vector<size_t> input_tasks_;
+  std::vector<bool> agent_done_;
+  std::vector<uint32_t> credit_owed_;  ///< by task * 2 + stream: written, not yet granted again
+  std::optional<Sweep> sweep_;
+  bool must_sweep_ = false;
+  bool swept_ = false;
+  bool failure_reported_ = false;
+  bool over_ = false;
+  Timer timer_;
+  Timer report_timer_;
+};
+
+}  // namespace dt

@@ -1,0 +1,99 @@
+#include "launcher/load_config.h"
+
+#include "base/fd.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/environment.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+namespace dt {
+namespace {
+
+/// The last value of an option that names a file, with its origin.
+struct NamedFile {
+  std::string path;
+  std::string origin;
+};
+
+std::optional<NamedFile> named_config_file(const OptionSource& flags,
+                                           const OptionSource& variables) {
+  for (const OptionSource* source : {&flags, &variables}) {
+    const auto found = source->values.find("config-file");
+    if (found == source->values.end() || found->second.empty()) continue;
+    const auto origin = source->origins.find("config-file");
+    return NamedFile{found->second.back(),
+                     origin == source->origins.end() ? "--config-file" : origin->second};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> default_config_files(const Environment& environment) {
+  std::vector<std::string> paths = {"dtrain.toml"};
+  const auto folder = environment.find("XDG_CONFIG_HOME");
+  const auto home = environment.find("HOME");
+  // The XDG specification: relative folders are invalid and to be ignored.
+  if (folder != environment.end() && folder->second.starts_with('/')) {
+    paths.push_back(folder->second + "/dtrain/config.toml");
+  } else if (home != environment.end() && home->second.starts_with('/')) {
+    paths.push_back(home->second + "/.config/dtrain/config.toml");
+  }
+  return paths;
+}
+
+Result<OptionSource> read_named(const NamedFile& file) {
+  const Result<std::string> text = read_text_file(file.path, config_bytes_max);
+  if (text) return read_toml_options(*text, file.path);
+  return fail(Errc::input, format("{}: cannot read \"{}\": {}", file.origin, printable(file.path),
+                                  text.error().message));
+}
+
+Result<OptionSource> read_first_existing(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const Result<std::string> text = read_text_file(path, config_bytes_max);
+    if (text) return read_toml_options(*text, path);
+    if (text.error().code == Errc::not_found) continue;
+    return fail(Errc::input,
+                format("cannot read \"{}\": {}", printable(path), text.error().message));
+  }
+  return OptionSource{};
+}
+
+}  // namespace
+
+Result<std::string> read_text_file(const std::string& path, size_t bytes_max) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) {
+    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    return fail(missing ? Errc::not_found : Errc::os, errno_text(errno));
+  }
+  std::string text;
+  while (text.size() <= bytes_max) {
+    constexpr size_t step = size_t{64} << 10;
+    const size_t before = text.size();
+    text.resize(before + step);
+    const ssize_t got = read(file.get(), text.data() + before, step);
+    const int error = errno;
+    text.resize(before + static_cast<size_t>(got > 0 ? got : 0));
+    if (got == 0) return text;
+    if (got < 0 && error != EINTR) return fail(Errc::os, errno_text(error));
+  }
+  return fail(Errc::input, format("it is larger than {} MB", bytes_max >> 20));
+}
+
+Result<RunConfig> load_run_config(RunRequest request) {
+  OptionSource variables = TRY(read_environment_options(request.environment));
+  const auto named = named_config_file(request.flags, variables);
+  OptionSource file = TRY(
+      named ? read_named(*named)
+            : read_first_existing(default_config_files(parse_environment(request.environment))));
+  return make_run_config(
+      {std::move(request.flags), std::move(variables), std::move(file)}, std::move(request.command),
+      [](const std::string& path) { return read_text_file(path, hostfile_bytes_max); });
+}
+
+}  // namespace dt

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "base/result.h"
+#include "launcher/config.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+inline constexpr size_t hostfile_bytes_max = size_t{16} << 20;
+inline constexpr size_t config_bytes_max = size_t{1} << 20;
+
+/// A file's text, at most `bytes_max`; pipes work too. The error is errno's text or the size.
+Result<std::string> read_text_file(const std::string& path, size_t bytes_max);
+
+/// What decides a run: the command line, and dtrain's own environment.
+struct RunRequest {
+  OptionSource flags;
+  std::vector<std::string> command;
+  std::vector<std::string> environment;
+};
+
+/// Finds and reads the configuration file (--config-file, else ./dtrain.toml, else
+/// $XDG_CONFIG_HOME/dtrain/config.toml, else ~/.config/dtrain/config.toml: the first that exists)
+/// and the hostfile, and decides. Relative paths are taken from the current folder.
+Result<RunConfig> load_run_config(RunRequest request);
+
+}  // namespace dt

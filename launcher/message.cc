@@ -1,0 +1,250 @@
+#include "launcher/message.h"
+
+#include "base/format.h"
+#include "base/signals.h"
+
+namespace dt {
+
+std::optional<StreamId> StreamId::parse(uint32_t number) {
+  if (number == 0) return std::nullopt;
+  return StreamId{(number - 1) / 3, static_cast<TaskStream>((number - 1) % 3)};
+}
+
+std::string ExitStatus::text() const {
+  if (signal == 0) return format("exit status {}", code);
+  const std::string killed = format("killed by {}", signal_name(signal));
+  return out_of_memory ? killed + " (the kernel's OOM killer: out of memory)" : killed;
+}
+
+namespace {
+
+void put(Writer& writer, const Environment& environment) {
+  writer.number(static_cast<uint32_t>(environment.size()));
+  for (const auto& [name, value] : environment)
+    writer.text(name).text(value);
+}
+
+Environment get_environment(Reader& reader) {
+  Environment environment;
+  const uint32_t count = reader.count(2 * sizeof(uint32_t));
+  for (uint32_t i = 0; i < count; ++i) {
+    std::string name = reader.text();
+    environment[std::move(name)] = reader.text();
+  }
+  return environment;
+}
+
+void get(Reader& reader, Hello& message) {
+  message.build = reader.text();
+  message.hostname = reader.text();
+  message.addresses = reader.texts();
+  message.allowed_cpus = reader.number<int32_t>();
+  message.gpus = reader.number<int32_t>();
+}
+
+void get(Reader& reader, Prepare& message) {
+  message.token = reader.text();
+  message.job = reader.text();
+  message.generation = reader.number<uint32_t>();
+  message.command = reader.texts();
+  message.cwd = reader.text();
+  message.path = reader.text();
+  message.ports = reader.number<int32_t>();
+  message.heartbeat = Duration(reader.number<int64_t>());
+  message.dead_after = Duration(reader.number<int64_t>());
+}
+
+void get(Reader& reader, Prepared& message) {
+  message.ports.resize(reader.count(sizeof(uint16_t)));
+  for (uint16_t& port : message.ports)
+    port = reader.number<uint16_t>();
+  message.failure = reader.text();
+  message.status = reader.number<int32_t>();
+}
+
+void get(Reader& reader, Launch& message) {
+  message.travelling = get_environment(reader);
+  message.tasks.resize(reader.count(3 * sizeof(uint32_t)));
+  for (TaskLaunch& task : message.tasks) {
+    task.id = decode_task_id(reader);
+    task.environment = get_environment(reader);
+    task.wants_input = reader.number<uint8_t>() != 0;
+  }
+}
+
+void get(Reader& reader, SignalAll& message) {
+  message.number = reader.number<int32_t>();
+}
+
+void get(Reader& reader, Started& message) {
+  message.task = decode_task_id(reader);
+  message.pid = reader.number<int64_t>();
+}
+
+void get(Reader& reader, StartFailed& message) {
+  message.task = decode_task_id(reader);
+  message.status = reader.number<int32_t>();
+  message.why = reader.text();
+}
+
+void get(Reader& reader, Exited& message) {
+  message.task = decode_task_id(reader);
+  message.status.code = reader.number<int32_t>();
+  message.status.signal = reader.number<int32_t>();
+  message.status.out_of_memory = reader.number<uint8_t>() != 0;
+}
+
+void get(Reader& reader, Finished& message) {
+  message.strays_ended = reader.number<int32_t>();
+  message.unkillable = reader.texts();
+}
+
+constexpr std::string_view name_of(const Hello&) {
+  return "hello";
+}
+constexpr std::string_view name_of(const Prepare&) {
+  return "prepare";
+}
+constexpr std::string_view name_of(const Prepared&) {
+  return "prepared";
+}
+constexpr std::string_view name_of(const Launch&) {
+  return "launch";
+}
+constexpr std::string_view name_of(const SignalAll&) {
+  return "signal";
+}
+constexpr std::string_view name_of(const Started&) {
+  return "started";
+}
+constexpr std::string_view name_of(const StartFailed&) {
+  return "start_failed";
+}
+constexpr std::string_view name_of(const Exited&) {
+  return "exited";
+}
+constexpr std::string_view name_of(const Finished&) {
+  return "finished";
+}
+
+}  // namespace
+
+Bytes encode(const Hello& message) {
+  Writer writer;
+  writer.text(message.build).text(message.hostname).texts(message.addresses);
+  writer.number(int32_t{message.allowed_cpus}).number(int32_t{message.gpus});
+  return writer.take();
+}
+
+Bytes encode(const Prepare& message) {
+  Writer writer;
+  writer.text(message.token).text(message.job).number(message.generation);
+  writer.texts(message.command).text(message.cwd).text(message.path);
+  writer.number(int32_t{message.ports});
+  writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
+  return writer.take();
+}
+
+Bytes encode(const Prepared& message) {
+  Writer writer;
+  writer.number(static_cast<uint32_t>(message.ports.size()));
+  for (const uint16_t port : message.ports)
+    writer.number(port);
+  writer.text(message.failure).number(int32_t{message.status});
+  return writer.take();
+}
+
+Bytes encode(const Launch& message) {
+  Writer writer;
+  put(writer, message.travelling);
+  writer.number(static_cast<uint32_t>(message.tasks.size()));
+  for (const TaskLaunch& task : message.tasks) {
+    encode(writer, task.id);
+    put(writer, task.environment);
+    writer.number(static_cast<uint8_t>(task.wants_input));
+  }
+  return writer.take();
+}
+
+Bytes encode(const SignalAll& message) {
+  return Writer().number(int32_t{message.number}).take();
+}
+
+Bytes encode(const Started& message) {
+  Writer writer;
+  encode(writer, message.task);
+  return writer.number(message.pid).take();
+}
+
+Bytes encode(const StartFailed& message) {
+  Writer writer;
+  encode(writer, message.task);
+  return writer.number(int32_t{message.status}).text(message.why).take();
+}
+
+Bytes encode(const Exited& message) {
+  Writer writer;
+  encode(writer, message.task);
+  writer.number(int32_t{message.status.code}).number(int32_t{message.status.signal});
+  return writer.number(static_cast<uint8_t>(message.status.out_of_memory)).take();
+}
+
+Bytes encode(const Finished& message) {
+  return Writer().number(int32_t{message.strays_ended}).texts(message.unkillable).take();
+}
+
+Bytes encode_credit(uint32_t bytes) {
+  return Writer().number(bytes).take();
+}
+
+void append_message(Bytes& out, MessageType type, FrameHeader header, ByteSpan payload) {
+  while (payload.size() > frame_payload_bytes_max) {
+    header.type = static_cast<uint8_t>(MessageType::part);
+    append_frame(out, header, payload.first(frame_payload_bytes_max));
+    payload = payload.subspan(frame_payload_bytes_max);
+  }
+  header.type = static_cast<uint8_t>(type);
+  append_frame(out, header, payload);
+}
+
+Result<std::optional<FrameView>> MessageAssembler::add(const FrameView& frame) {
+  if (delivered_) parts_.clear();
+  delivered_ = false;
+  const bool part = static_cast<MessageType>(frame.header.type) == MessageType::part;
+  if (parts_.empty() && !part) return std::optional(frame);
+  if (parts_.size() + frame.payload.size() > message_bytes_max) {
+    return fail(Errc::protocol, format("message of more than {} bytes", message_bytes_max));
+  }
+  parts_.insert(parts_.end(), frame.payload.begin(), frame.payload.end());
+  if (part) return std::optional<FrameView>();
+  delivered_ = true;
+  return std::optional(FrameView{frame.header, parts_});
+}
+
+template <class Message>
+Result<Message> decode(ByteSpan payload) {
+  Message message;
+  Reader reader(payload);
+  get(reader, message);
+  TRY(reader.finish(name_of(message)));
+  return message;
+}
+
+template Result<Hello> decode(ByteSpan);
+template Result<Prepare> decode(ByteSpan);
+template Result<Prepared> decode(ByteSpan);
+template Result<Launch> decode(ByteSpan);
+template Result<SignalAll> decode(ByteSpan);
+template Result<Started> decode(ByteSpan);
+template Result<StartFailed> decode(ByteSpan);
+template Result<Exited> decode(ByteSpan);
+template Result<Finished> decode(ByteSpan);
+
+Result<uint32_t> decode_credit(ByteSpan payload) {
+  Reader reader(payload);
+  const auto bytes = reader.number<uint32_t>();
+  TRY(reader.finish("credit"));
+  return bytes;
+}
+
+}  // namespace dt

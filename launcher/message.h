@@ -1,0 +1,188 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/frame.h"
+#include "base/result.h"
+#include "launcher/environment.h"
+#include "rendezvous/task.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// What launcher and agent say to each other, one frame each, on the agent's stdin and stdout. The
+/// numbers are the wire's; gaps are kept for what is not spoken yet.
+enum class MessageType : uint8_t {
+  // launcher to agent
+  prepare = 1,
+  part = 2,  ///< either way: the front of a message that is too long for one frame
+  launch = 3,
+  signal = 4,
+  input = 5,  ///< bytes for a task's stdin; empty: its end
+  finish = 9,
+  // both ways
+  credit = 6,  ///< u32: so many more bytes may be sent on this stream
+  heartbeat = 10,
+  // agent to launcher
+  hello = 16,
+  prepared = 17,
+  started = 19,
+  start_failed = 20,
+  output = 21,  ///< bytes of a task's stdout or stderr
+  output_end = 22,
+  exited = 23,
+  finished = 25,
+};
+
+/// The line that an agent writes before its first frame, so that noise of a login shell can be told
+/// from it.
+inline constexpr std::string_view agent_magic = "dtrain-agent 1\n";
+
+/// The three streams of each task on one link; 0 is the link's own.
+enum class TaskStream : uint8_t { input = 0, output = 1, error = 2 };
+
+/// Stream numbers: 1 + 3 * (place of the task in its launch message) + TaskStream.
+struct StreamId {
+  uint32_t local_index = 0;
+  TaskStream stream = TaskStream::input;
+  uint32_t number() const { return 1 + 3 * local_index + static_cast<uint32_t>(stream); }
+  /// None for stream 0.
+  static std::optional<StreamId> parse(uint32_t number);
+  bool operator==(const StreamId&) const = default;
+};
+
+/// A sender may have this many bytes of one stream under way before the receiver has dealt with
+/// them.
+inline constexpr uint32_t stream_window_bytes = uint32_t{256} << 10;
+/// Bytes in one output or input frame at most.
+inline constexpr uint32_t stream_chunk_bytes = uint32_t{64} << 10;
+
+/// How a process ended.
+struct ExitStatus {
+  int code = 0;                ///< of exit(3), when signal is 0
+  int signal = 0;              ///< that killed it
+  bool out_of_memory = false;  ///< the kernel's OOM killer sent it
+
+  bool good() const { return code == 0 && signal == 0; }
+  /// As a shell tells it: the code, or 128 + signal.
+  int shell_status() const { return signal != 0 ? 128 + signal : code; }
+  /// "exit status 3", "killed by SIGKILL (the kernel's OOM killer)".
+  std::string text() const;
+  bool operator==(const ExitStatus&) const = default;
+};
+
+/// Agent: who and where I am.
+struct Hello {
+  std::string build;  ///< version of the agent's build
+  std::string hostname;
+  std::vector<std::string> addresses;
+  int allowed_cpus = 1;
+  int gpus = 0;
+  bool operator==(const Hello&) const = default;
+};
+
+/// Launcher: check that this can be run, and hold ports. Nothing starts yet.
+struct Prepare {
+  std::string token;
+  std::string job;
+  uint32_t generation = 0;
+  std::vector<std::string> command;
+  std::string cwd;
+  std::string path;  ///< the PATH in which the command is looked up
+  int ports = 0;     ///< how many to hold
+  Duration heartbeat = seconds(1);
+  Duration dead_after = seconds(5);
+  bool operator==(const Prepare&) const = default;
+};
+
+/// Agent: the ports it holds, or why the command, folder or ports cannot be had. `status` is then
+/// what the job should exit with (126, 127 or 2).
+struct Prepared {
+  std::vector<uint16_t> ports;
+  std::string failure;
+  int status = 0;
+  bool operator==(const Prepared&) const = default;
+};
+
+struct TaskLaunch {
+  TaskId id;
+  Environment environment;  ///< what the launcher adds for this task
+  bool wants_input = false;
+  bool operator==(const TaskLaunch&) const = default;
+};
+
+struct Launch {
+  Environment travelling;
+  std::vector<TaskLaunch> tasks;
+  bool operator==(const Launch&) const = default;
+};
+
+/// To the process groups of all tasks of the agent that still run.
+struct SignalAll {
+  int number = 0;
+  bool operator==(const SignalAll&) const = default;
+};
+
+struct Started {
+  TaskId task;
+  int64_t pid = 0;
+  bool operator==(const Started&) const = default;
+};
+
+struct StartFailed {
+  TaskId task;
+  int status = 0;  ///< 126 or 127, as a shell says it
+  std::string why;
+  bool operator==(const StartFailed&) const = default;
+};
+
+struct Exited {
+  TaskId task;
+  ExitStatus status;
+  bool operator==(const Exited&) const = default;
+};
+
+/// Agent: all is reaped; what it had to end by force, and what it could not.
+struct Finished {
+  int strays_ended = 0;
+  std::vector<std::string> unkillable;  ///< "python (pid 77)"
+  bool operator==(const Finished&) const = default;
+};
+
+Bytes encode(const Hello& message);
+Bytes encode(const Prepare& message);
+Bytes encode(const Prepared& message);
+Bytes encode(const Launch& message);
+Bytes encode(const SignalAll& message);
+Bytes encode(const Started& message);
+Bytes encode(const StartFailed& message);
+Bytes encode(const Exited& message);
+Bytes encode(const Finished& message);
+Bytes encode_credit(uint32_t bytes);
+
+/// Appends a message as one frame, after as many `part` frames as its length needs.
+void append_message(Bytes& out, MessageType type, FrameHeader header, ByteSpan payload);
+
+/// Puts messages together again that came in parts.
+class MessageAssembler {
+ public:
+  static constexpr size_t message_bytes_max = size_t{64} << 20;
+
+  /// The whole message that this frame completes, valid until the next call; none for a part.
+  Result<std::optional<FrameView>> add(const FrameView& frame);
+
+ private:
+  Bytes parts_;
+  bool delivered_ = false;
+};
+
+/// Reads a payload back; any bytes give a message or an error.
+template <class Message>
+Result<Message> decode(ByteSpan payload);
+Result<uint32_t> decode_credit(ByteSpan payload);
+
+}  // namespace dt

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+enum class OptionKind : uint8_t {
+  flag,
+  text,
+  integer,
+  duration,
+  list,  ///< may be given again; each adds to it
+};
+
+enum class OptionGroup : uint8_t { hosts, workers, faults, output, itself };
+
+/// One option of `dtrain run`, for the command line, TOML files, DTRAIN_OPT_* variables and help.
+struct Option {
+  std::string_view name;       ///< the key in a file
+  std::string_view spellings;  ///< on the command line, the usual one first
+  OptionKind kind = OptionKind::text;
+  std::string_view placeholder;  ///< of the value; empty for flags
+  OptionGroup group = OptionGroup::itself;
+  std::string_view help;
+  bool in_files = true;
+};
+
+inline constexpr std::array run_options = {
+    Option{"np", "-np -n --np --num-proc", OptionKind::integer, "N", OptionGroup::hosts,
+           "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
+    Option{"hosts", "-H --hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
+           "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2. Without "
+           "hosts everything runs on this machine."},
+    Option{"hostfile", "--hostfile -hostfile", OptionKind::text, "FILE", OptionGroup::hosts,
+           "Read the hosts from FILE, one \"host slots=N\" a line."},
+    Option{"oversubscribe", "--oversubscribe", OptionKind::flag, "", OptionGroup::hosts,
+           "Allow more processes than slots, shared out in proportion to the slots of each host."},
+
+    Option{
+        "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
+        "Set a variable for the workers, or pass one on that would stay behind. What dtrain sets "
+        "for each task it sets over this."},
+    Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
+           "Start the workers in DIR instead of the current folder."},
+    Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
+           "Who reads dtrain's standard input (default none)."},
+
+    Option{"timeout", "--timeout", OptionKind::duration, "TIME", OptionGroup::faults,
+           "End the job after this time, with exit status 124."},
+    Option{"start-timeout", "--start-timeout", OptionKind::duration, "TIME", OptionGroup::faults,
+           "Give up when not every process has started after this time (default 30s)."},
+    Option{"grace", "--grace", OptionKind::duration, "TIME", OptionGroup::faults,
+           "Time between SIGTERM and SIGKILL when the job ends early (default 10s)."},
+    Option{"heartbeat", "--heartbeat", OptionKind::duration, "TIME", OptionGroup::faults,
+           "How often dtrain and the hosts tell each other that they live (default 1s)."},
+    Option{"dead-after", "--dead-after", OptionKind::duration, "TIME", OptionGroup::faults,
+           "A host that was silent for this time is taken for dead (default 5s)."},
+    Option{"on-failure", "--on-failure", OptionKind::text, "kill|continue", OptionGroup::faults,
+           "What happens to the other processes when one fails (default kill)."},
+
+    Option{"output-dir", "--output-dir", OptionKind::text, "DIR", OptionGroup::output,
+           "Also write each worker's output to DIR/rank.N/stdout and stderr."},
+    Option{"no-tag", "--no-tag", OptionKind::flag, "", OptionGroup::output,
+           "Print workers' lines without [rank]<stdout>: before them."},
+    Option{"quiet", "--quiet", OptionKind::flag, "", OptionGroup::output,
+           "Keep the workers' output off the console."},
+    Option{"verbose", "--verbose", OptionKind::flag, "", OptionGroup::output,
+           "Tell what dtrain itself does."},
+
+    Option{"dry-run", "--dry-run", OptionKind::flag, "", OptionGroup::itself,
+           "Show which rank would run where, and start nothing."},
+    Option{"json", "--json", OptionKind::flag, "", OptionGroup::itself,
+           "With --dry-run: print the plan as one JSON document."},
+    Option{"config-file", "--config-file", OptionKind::text, "FILE", OptionGroup::itself,
+           "Read options from this TOML file (default ./dtrain.toml, then "
+           "~/.config/dtrain/config.toml).",
+           false},
+};
+
+const Option* find_option(std::string_view name);
+/// "-np", "--np", … with their dashes.
+std::vector<std::string_view> spellings_of(const Option& option);
+/// DTRAIN_OPT_START_TIMEOUT for "start-timeout".
+std::string variable_of(const Option& option);
+
+/// What somebody who wrote an unknown word may have meant.
+struct OptionGuess {
+  const Option* option = nullptr;
+  std::string_view spelling;
+};
+/// The nearest spelling, or the option that the word begins with or begins (so that --nproc finds
+/// -np). Dashes in front do not count.
+std::optional<OptionGuess> guess_option(std::string_view word);
+
+}  // namespace dt

@@ -1,0 +1,105 @@
+#include "launcher/output.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace dt {
+
+void LineTagger::emit(std::string_view piece, std::string& out) {
+  out += tag_;
+  out += partial_;
+  out += piece;
+  partial_.clear();
+}
+
+void LineTagger::add(std::string_view bytes, std::string& out) {
+  while (!bytes.empty()) {
+    if (after_return_ && bytes.front() == '\n') {
+      out += '\n';
+      bytes.remove_prefix(1);
+      after_return_ = false;
+      continue;
+    }
+    after_return_ = false;
+    const size_t room = line_bytes_max - partial_.size();
+    const size_t end = bytes.substr(0, room + 1).find_first_of("\r\n");
+    if (end != std::string_view::npos) {
+      emit(bytes.substr(0, end + 1), out);
+      after_return_ = bytes[end] == '\r';
+      bytes.remove_prefix(end + 1);
+    } else if (bytes.size() > room) {
+      emit(bytes.substr(0, room), out);
+      out += " …\n";
+      bytes.remove_prefix(room);
+    } else {
+      partial_ += bytes;
+      return;
+    }
+  }
+}
+
+void LineTagger::end(std::string& out) {
+  if (!partial_.empty()) emit("\n", out);
+}
+
+void Tail::add(std::string_view bytes) {
+  if (bytes.size() > bytes_max) bytes.remove_prefix(bytes.size() - bytes_max);
+  const size_t all = kept_.size() + bytes.size();
+  if (all > bytes_max) kept_.erase(0, all - bytes_max);
+  kept_ += bytes;
+}
+
+std::vector<std::string> Tail::lines() const {
+  std::vector<std::string> all;
+  for (const std::string_view part : split(kept_, '\n')) {
+    // Of a progress bar only its last state counts.
+    std::string_view line = part.ends_with('\r') ? part.substr(0, part.size() - 1) : part;
+    line = line.substr(line.rfind('\r') == std::string_view::npos ? 0 : line.rfind('\r') + 1);
+    if (!trim(line).empty()) all.push_back(printable(line, 200));
+  }
+  if (all.size() > lines_max) all.erase(all.begin(), all.end() - lines_max);
+  return all;
+}
+
+namespace {
+
+/// Length of the colour sequence (ESC [ digits ; … m) at the front, or 0.
+size_t colour_length(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const size_t end = text.find_first_not_of("0123456789;:", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+bool harmless(unsigned char c) {
+  return c == '\t' || c == '\n' || c == '\r' || c == '\b' || (c >= 0x20 && c != 0x7F);
+}
+
+}  // namespace
+
+std::string neutralise_escapes(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const auto c = static_cast<unsigned char>(text.front());
+    const bool c1 = text.size() > 1 && c == 0xC2 && static_cast<unsigned char>(text[1]) >= 0x80 &&
+                    static_cast<unsigned char>(text[1]) < 0xA0;
+    size_t length = 1;
+    if (const size_t colour = colour_length(text); colour > 0) {
+      length = colour;
+      shown += text.substr(0, length);
+    } else if (c1) {
+      length = 2;
+      shown += format("\\x{:02X}", static_cast<unsigned char>(text[1]));
+    } else if (harmless(c)) {
+      shown += text.front();
+    } else {
+      shown += format("\\x{:02X}", c);
+    }
+    text.remove_prefix(length);
+  }
+  return shown;
+}
+
+}  // namespace dt

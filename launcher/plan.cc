@@ -1,0 +1,125 @@
+#include "launcher/plan.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace dt {
+namespace {
+
+int64_t total_slots(const std::vector<Host>& hosts) {
+  return std::accumulate(hosts.begin(), hosts.end(), int64_t{0},
+                         [](int64_t sum, const Host& host) { return sum + host.slots; });
+}
+
+/// "a:4 b:4", cut after a few.
+std::string hosts_text(const std::vector<Host>& hosts) {
+  constexpr size_t shown_max = 8;
+  std::vector<std::string> shown;
+  for (const Host& host : hosts) {
+    if (shown.size() == shown_max) {
+      shown.push_back(format("and {} more", hosts.size() - shown_max));
+      break;
+    }
+    shown.push_back(host.text());
+  }
+  return join(shown, " ");
+}
+
+Result<int> count_processes(const PlanRequest& request) {
+  const int64_t slots = total_slots(request.hosts);
+  const int64_t wanted = request.process_count ? int64_t{*request.process_count} : slots;
+  if (wanted < 1 || wanted > processes_max) {
+    return fail(Errc::input, format("-np: expected 1..{}, got {}{}", processes_max, wanted,
+                                    request.process_count ? "" : " (the sum of all slots)"));
+  }
+  if (wanted > slots && !request.oversubscribe) {
+    return fail(
+        Errc::input,
+        format("asked for {} processes but hosts offer {} ({}); use -np {} or --oversubscribe",
+               wanted, slots, hosts_text(request.hosts), slots));
+  }
+  return static_cast<int>(wanted);
+}
+
+/// How many tasks each host gets, in order of hosts.
+std::vector<int> fill_in_order(const std::vector<Host>& hosts, int count) {
+  std::vector<int> blocks;
+  for (const Host& host : hosts) {
+    const int block = std::min(host.slots, count);
+    blocks.push_back(block);
+    count -= block;
+  }
+  return blocks;
+}
+
+std::vector<int> fill_in_proportion(const std::vector<Host>& hosts, int count) {
+  const int64_t slots = total_slots(hosts);
+  std::vector<int> blocks(hosts.size());
+  std::ranges::transform(hosts, blocks.begin(), [&](const Host& host) {
+    return static_cast<int>(int64_t{count} * host.slots / slots);
+  });
+  std::vector<size_t> by_remainder(hosts.size());
+  std::iota(by_remainder.begin(), by_remainder.end(), size_t{0});
+  const auto remainder = [&](size_t i) { return int64_t{count} * hosts[i].slots % slots; };
+  std::ranges::stable_sort(by_remainder, std::ranges::greater(), remainder);
+  const int left = count - std::accumulate(blocks.begin(), blocks.end(), 0);
+  for (size_t i = 0; i < static_cast<size_t>(left); ++i)
+    ++blocks[by_remainder[i]];
+  return blocks;
+}
+
+/// Adds `block` tasks of a role on one host, which starts with them.
+void place_block(Plan& plan, const Role& role, const Host& host, int block) {
+  const int agent = static_cast<int>(plan.hosts.size());
+  const int first = static_cast<int>(plan.tasks.size());
+  plan.hosts.push_back({.host = host, .first_task = first, .task_count = block});
+  for (int local_rank = 0; local_rank < block; ++local_rank) {
+    const int index = first + local_rank;
+    plan.tasks.push_back({.id = {.role = role.name, .index = index},
+                          .rank = index,
+                          .local_rank = local_rank,
+                          .agent = agent});
+  }
+}
+
+void number_across_hosts(Plan& plan) {
+  std::vector<int> hosts_with(plan.tasks.size());
+  const auto hosts_of = [&](const Task& task) -> int& {
+    return hosts_with[static_cast<size_t>(task.local_rank)];
+  };
+  for (Task& task : plan.tasks)
+    task.cross_rank = hosts_of(task)++;
+  for (Task& task : plan.tasks)
+    task.cross_size = hosts_of(task);
+}
+
+}  // namespace
+
+int Plan::rank_digits() const {
+  int digits = 1;
+  for (int highest = world_size - 1; highest >= 10; highest /= 10)
+    ++digits;
+  return digits;
+}
+
+Result<Plan> make_plan(const PlanRequest& request) {
+  assert(!request.hosts.empty());
+  assert(std::ranges::all_of(request.hosts, [](const Host& host) { return host.slots > 0; }));
+  const Role workers{.name = "worker", .count = TRY(count_processes(request))};
+  const bool fits = workers.count <= total_slots(request.hosts);
+  const std::vector<int> blocks = fits ? fill_in_order(request.hosts, workers.count)
+                                       : fill_in_proportion(request.hosts, workers.count);
+  Plan plan;
+  plan.world_size = workers.count;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i] > 0) place_block(plan, workers, request.hosts[i], blocks[i]);
+  }
+  number_across_hosts(plan);
+  return plan;
+}
+
+}  // namespace dt

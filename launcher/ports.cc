@@ -1,0 +1,113 @@
+#include "launcher/ports.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+namespace dt {
+
+namespace {
+
+constexpr int ports_of_rank_0 = 2;  // MASTER_PORT and JAX's coordinator
+
+std::string current_folder() {
+  std::error_code ignored;
+  return std::filesystem::current_path(ignored).string();
+}
+
+std::string absolute_folder(const std::string& folder) {
+  return folder.starts_with('/') ? folder : current_folder() + "/" + folder;
+}
+
+std::string value_of(const Environment& environment, const std::string& name) {
+  const auto at = environment.find(name);
+  return at == environment.end() ? "" : at->second;
+}
+
+}  // namespace
+
+TaskTable task_table(const Plan& plan, std::string job) {
+  TaskTable table = {.job = std::move(job), .generation = 1, .tasks = {}};
+  for (const Task& task : plan.tasks) {
+    table.tasks.push_back({.id = task.id,
+                           .rank = task.rank,
+                           .agent = task.agent,
+                           .host = plan.hosts[static_cast<size_t>(task.agent)].host.name,
+                           .addresses = {"127.0.0.1"}});
+  }
+  return table;
+}
+
+std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
+                                    const TaskTable& table, const Token& token,
+                                    const Environment& travelling) {
+  const std::string path = value_of(travelling, "PATH");
+  std::vector<Prepare> orders;
+  for (const PlannedHost& host : plan.hosts) {
+    orders.push_back({.token = token.text(),
+                      .job = table.job,
+                      .generation = table.generation,
+                      .command = config.command,
+                      .cwd = config.chdir ? absolute_folder(*config.chdir) : current_folder(),
+                      .path = path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
+                      .ports = host.task_count,
+                      .heartbeat = config.heartbeat,
+                      .dead_after = config.dead_after});
+  }
+  orders[static_cast<size_t>(plan.tasks.front().agent)].ports += ports_of_rank_0;
+  return orders;
+}
+
+std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
+                                           const std::vector<Prepared>& prepared) {
+  std::map<std::string, std::vector<std::string>> hosts_by_cause;
+  int status = 0;
+  const auto blame = [&](size_t agent, const std::string& cause, int its_status) {
+    hosts_by_cause[cause].push_back(plan.hosts[agent].host.name);
+    if (status == 0) status = its_status;
+  };
+  for (size_t agent = 0; agent < prepared.size(); ++agent) {
+    const Prepared& answer = prepared[agent];
+    if (!answer.failure.empty()) {
+      blame(agent, answer.failure, answer.status);
+    } else if (answer.ports.size() != static_cast<size_t>(orders[agent].ports)) {
+      blame(agent, "its agent did not hold the ports that were asked for", 3);
+    }
+  }
+  if (hosts_by_cause.empty()) return std::nullopt;
+  std::vector<std::string> lines;
+  for (const auto& [cause, hosts] : hosts_by_cause)
+    lines.push_back(join(hosts, ", ") + ": " + cause);
+  return Outcome{.exit_status = status, .failure = {}, .reason = join(lines, "\n")};
+}
+
+JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,
+                   const Address& rendezvous, const std::vector<Prepared>& prepared) {
+  std::vector<std::vector<uint16_t>> ports;
+  for (const Prepared& answer : prepared)
+    ports.push_back(answer.ports);
+  const auto take_port = [&ports](int agent) {
+    std::vector<uint16_t>& left = ports[static_cast<size_t>(agent)];
+    const uint16_t port = left.back();
+    left.pop_back();
+    return port;
+  };
+  JobFacts facts = {.job = table.job,
+                    .generation = table.generation,
+                    .token = token.text(),
+                    .rendezvous = rendezvous.text(),
+                    .master_address = table.tasks.front().addresses.front(),
+                    .cluster = {}};
+  facts.master_port = take_port(plan.tasks.front().agent);
+  facts.jax_port = take_port(plan.tasks.front().agent);
+  for (const TaskEntry& task : table.tasks) {
+    facts.cluster.jobs[task.id.role][task.id.index] =
+        host_port(task.addresses.front(), take_port(task.agent));
+  }
+  return facts;
+}
+
+}  // namespace dt

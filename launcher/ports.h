@@ -1,0 +1,36 @@
+#pragma once
+
+#include "base/crypto.h"
+#include "base/socket.h"
+#include "launcher/config.h"
+#include "launcher/environment.h"
+#include "launcher/message.h"
+#include "launcher/plan.h"
+#include "launcher/supervisor.h"
+#include "rendezvous/task.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// The tasks as the rendezvous tells them to each other. A job on one machine talks over loopback.
+TaskTable task_table(const Plan& plan, std::string job);
+
+/// What each agent must be able to do before anything starts: run the command in the folder, and
+/// hold the ports that its tasks will be told: one a task for the ClusterSpec, two more on rank 0's
+/// host.
+std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
+                                    const TaskTable& table, const Token& token,
+                                    const Environment& travelling);
+
+/// Why nothing can be started, each cause once with its hosts; none when all can.
+std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
+                                           const std::vector<Prepared>& prepared);
+
+/// Hands out the held ports: the ClusterSpec, MASTER_PORT and JAX's port.
+JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,
+                   const Address& rendezvous, const std::vector<Prepared>& prepared);
+
+}  // namespace dt

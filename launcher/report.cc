@@ -1,0 +1,90 @@
+#include "launcher/report.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace dt {
+
+std::string failure_text(const Failure& failure, const std::vector<std::string>& last_errors) {
+  const std::string who = failure.rank >= 0 ? format("rank {}", failure.rank) : failure.task.text();
+  const std::string where = failure.pid > 0 ? format("host {}, pid {}", failure.host, failure.pid)
+                                            : format("host {}", failure.host);
+  std::string text = failure.pid > 0
+                         ? format("{} ({}) failed: {}", who, where, failure.cause)
+                         : format("{} ({}) could not be started: {}", who, where, failure.cause);
+  if (!last_errors.empty()) {
+    text += format("\nlast lines of its stderr:");
+    for (const std::string& line : last_errors)
+      text += "\n  " + line;
+  }
+  return text;
+}
+
+namespace {
+
+std::string command_text(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command)
+    text += (text.empty() ? "" : " ") + shell_quote(printable(word, 4096));
+  return text;
+}
+
+}  // namespace
+
+std::string plan_text(const Plan& plan, const std::vector<std::string>& command) {
+  std::string text = format("{} processes on {} host{}: {}\n", plan.tasks.size(), plan.hosts.size(),
+                            plan.hosts.size() == 1 ? "" : "s", command_text(command));
+  size_t width = 4;
+  for (const PlannedHost& host : plan.hosts)
+    width = std::max(width, host.host.name.size());
+  text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}\n", "rank", "host", width, "local_rank",
+                 "cross_rank", "task");
+  for (const Task& task : plan.tasks) {
+    text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}\n", task.rank,
+                   plan.hosts[static_cast<size_t>(task.agent)].host.name, width, task.local_rank,
+                   task.cross_rank, task.id.text());
+  }
+  return text;
+}
+
+Json plan_json(const Plan& plan, const std::vector<std::string>& command) {
+  Json::Array hosts;
+  for (const PlannedHost& host : plan.hosts) {
+    hosts.emplace_back(Json::Object{
+        {"name", host.host.name}, {"slots", host.host.slots}, {"tasks", host.task_count}});
+  }
+  Json::Array tasks;
+  for (const Task& task : plan.tasks) {
+    tasks.emplace_back(
+        Json::Object{{"role", task.id.role},
+                     {"index", task.id.index},
+                     {"rank", task.rank},
+                     {"local_rank", task.local_rank},
+                     {"local_size", plan.local_size(task)},
+                     {"cross_rank", task.cross_rank},
+                     {"cross_size", task.cross_size},
+                     {"host", plan.hosts[static_cast<size_t>(task.agent)].host.name}});
+  }
+  Json::Array words;
+  for (const std::string& word : command)
+    words.emplace_back(word);
+  return Json::Object{
+      {"world_size", plan.world_size}, {"hosts", hosts}, {"tasks", tasks}, {"command", words}};
+}
+
+int exit_status(Errc code) {
+  switch (code) {
+    case Errc::input:
+      return 2;
+    case Errc::not_found:
+      return 127;
+    case Errc::not_runnable:
+      return 126;
+    case Errc::refused:
+      return 4;
+    default:
+      return 3;
+  }
+}
+
+}  // namespace dt

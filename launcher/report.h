@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/json.h"
+#include "launcher/config.h"
+#include "launcher/plan.h"
+#include "launcher/supervisor.h"
+
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// "rank 3 (host a, pid 77) failed: killed by SIGSEGV" and the last lines of its stderr below.
+std::string failure_text(const Failure& failure, const std::vector<std::string>& last_errors);
+
+/// What `dtrain run --dry-run` shows: who would run where.
+std::string plan_text(const Plan& plan, const std::vector<std::string>& command);
+Json plan_json(const Plan& plan, const std::vector<std::string>& command);
+
+/// The exit status that tells of this failure of dtrain itself.
+int exit_status(Errc code);
+
+}  // namespace dt

@@ -1,0 +1,71 @@
+#include "launcher/slots.h"
+
+#include "base/format.h"
+#include "base/socket.h"
+#include "base/text.h"
+
+#include <netdb.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+/// Every name and address by which a person may mean this machine.
+std::vector<std::string> own_names() {
+  std::vector<std::string> names = interface_addresses();
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  const std::string_view full = name;
+  names.emplace_back(full);
+  names.emplace_back(full.substr(0, full.find('.')));
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<Host>> local_hosts(const RunConfig& config) {
+  if (config.hosts.empty()) {
+    if (!config.process_count) {
+      return fail(Errc::input, "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
+    }
+    return std::vector<Host>{{.name = "localhost", .user = {}, .slots = *config.process_count}};
+  }
+  const std::vector<std::string> own = own_names();
+  std::vector<std::string> remote;
+  Host here = config.hosts.front();
+  here.slots = 0;
+  bool unknown = false;
+  for (const Host& host : config.hosts) {
+    if (!is_local(host, own)) remote.push_back(host.name);
+    unknown = unknown || host.slots == 0;
+    here.slots += host.slots;
+  }
+  if (!remote.empty()) {
+    return fail(Errc::unreachable,
+                format("{}: not this machine, and this version of dtrain starts processes on this "
+                       "machine only (hosts over SSH are not there yet)",
+                       join(remote, ", ")));
+  }
+  if (unknown) here.slots = 0;
+  return std::vector<Host>{here};
+}
+
+bool all_slots_known(const std::vector<Host>& hosts) {
+  return std::ranges::none_of(hosts, [](const Host& host) { return host.slots == 0; });
+}
+
+PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
+                         const std::vector<Hello>& hellos) {
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (hosts[i].slots != 0) continue;
+    hosts[i].slots = hellos[i].gpus > 0 ? hellos[i].gpus : hellos[i].allowed_cpus;
+  }
+  return {.hosts = std::move(hosts),
+          .process_count = config.process_count,
+          .oversubscribe = config.oversubscribe};
+}
+
+}  // namespace dt

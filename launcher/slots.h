@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/result.h"
+#include "launcher/config.h"
+#include "launcher/message.h"
+#include "launcher/plan.h"
+
+#include <vector>
+
+namespace dt {
+
+/// The hosts of the job; this version starts tasks on this machine only, and says so of any other.
+/// All names of this machine count as one host.
+Result<std::vector<Host>> local_hosts(const RunConfig& config);
+
+bool all_slots_known(const std::vector<Host>& hosts);
+
+/// What make_plan is asked for: a host without slots offers its GPUs, else the CPUs that it may
+/// use.
+PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
+                         const std::vector<Hello>& hellos);
+
+}  // namespace dt

@@ -1,0 +1,186 @@
+#include "launcher/supervisor.h"
+
+#include "base/format.h"
+#include "base/signals.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <csignal>
+
+namespace dt {
+
+namespace {
+
+/// How long the kernel may take to end what got SIGKILL before we say that it cannot be ended.
+constexpr Duration kill_patience = seconds(5);
+
+constexpr int status_host_lost = 3;
+constexpr int status_start_timeout = 4;
+constexpr int status_time_limit = 124;
+
+Action signal_all(int number) {
+  return {.kind = Action::Kind::signal, .signal = number, .notice = {}};
+}
+
+Action notify(Notice::Kind kind, const TaskId& task, std::string cause) {
+  return {.kind = Action::Kind::notify, .notice = {kind, task, std::move(cause)}};
+}
+
+}  // namespace
+
+Supervisor::Supervisor(Plan plan, Options options, Time now)
+    : plan_(std::move(plan)),
+      options_(options),
+      tasks_(plan_.tasks.size()),
+      start_deadline_(now + options.start_timeout),
+      time_limit_(options.timeout ? now + *options.timeout : Time::max()) {
+}
+
+Actions Supervisor::started(size_t task, int64_t pid, Time) {
+  tasks_[task].life = Life::running;
+  tasks_[task].pid = pid;
+  ++started_;
+  if (started_ == tasks_.size()) start_deadline_ = Time::max();
+  // One that started while all others were already told to stop missed that signal.
+  if (phase_ == Phase::stopping) return {signal_all(SIGTERM)};
+  if (phase_ == Phase::killing) return {signal_all(SIGKILL)};
+  return {};
+}
+
+Actions Supervisor::start_failed(size_t task, int status, std::string why, Time now) {
+  Actions actions = {
+      notify(Notice::Kind::dead, plan_.tasks[task].id, "could not be started: " + why)};
+  fail_task(task, status, std::move(why));
+  end_task(task, actions);
+  decide_after_failure(now, actions);
+  return actions;
+}
+
+Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now) {
+  Actions actions;
+  if (status.good()) {
+    actions.push_back(notify(Notice::Kind::left, plan_.tasks[task].id, ""));
+  } else {
+    actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, status.text()));
+    fail_task(task, status.shell_status(), status.text());
+  }
+  end_task(task, actions);
+  if (!status.good()) decide_after_failure(now, actions);
+  return actions;
+}
+
+Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
+  Actions actions;
+  const PlannedHost& host = plan_.hosts[agent];
+  const std::string cause = format("agent on {} lost: {}", host.host.name, why);
+  if (!decided_ && phase_ != Phase::finishing) {
+    decided_ = true;
+    outcome_.exit_status = status_host_lost;
+    outcome_.reason = cause;
+  }
+  const auto first = static_cast<size_t>(host.first_task);
+  for (size_t task = first; task < first + static_cast<size_t>(host.task_count); ++task) {
+    if (tasks_[task].life == Life::ended) continue;
+    actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
+    ++outcome_.failed_tasks;
+    end_task(task, actions);
+  }
+  if (phase_ == Phase::running) stop(SIGTERM, now, actions);
+  return actions;
+}
+
+Actions Supervisor::interrupted(int number, Time now) {
+  Actions actions;
+  if (phase_ == Phase::finishing) return actions;
+  const bool again = phase_ != Phase::running;
+  if (!decided_) {
+    decided_ = true;
+    outcome_.exit_status = 128 + number;
+    outcome_.reason = format("interrupted by {}", signal_name(number));
+  }
+  if (again) {
+    kill_all(now, actions);
+  } else {
+    stop(number, now, actions);
+  }
+  return actions;
+}
+
+Actions Supervisor::tick(Time now) {
+  Actions actions;
+  if (phase_ == Phase::running && now >= std::min(start_deadline_, time_limit_)) {
+    const bool starting = now >= start_deadline_;
+    decided_ = true;
+    outcome_.exit_status = starting ? status_start_timeout : status_time_limit;
+    outcome_.reason = starting
+                          ? format("only {} of {} tasks had started after {}; see --start-timeout",
+                                   started_, tasks_.size(), duration_text(options_.start_timeout))
+                          : format("time limit of {} reached", duration_text(*options_.timeout));
+    stop(SIGTERM, now, actions);
+  }
+  if (now < phase_deadline_) return actions;
+  if (phase_ == Phase::stopping) {
+    kill_all(now, actions);
+  } else if (phase_ == Phase::killing) {
+    // The agents name what could not be ended.
+    phase_ = Phase::finishing;
+    phase_deadline_ = Time::max();
+    actions.push_back({.kind = Action::Kind::finish, .notice = {}});
+  }
+  return actions;
+}
+
+Time Supervisor::next_deadline() const {
+  if (phase_ == Phase::running) return std::min(start_deadline_, time_limit_);
+  return phase_deadline_;
+}
+
+std::vector<size_t> Supervisor::running() const {
+  std::vector<size_t> all;
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    if (tasks_[task].life == Life::running) all.push_back(task);
+  }
+  return all;
+}
+
+void Supervisor::fail_task(size_t task, int status, std::string cause) {
+  ++outcome_.failed_tasks;
+  if (decided_) return;
+  decided_ = true;
+  const Task& failed = plan_.tasks[task];
+  outcome_.exit_status = status;
+  outcome_.failure = Failure{.task = failed.id,
+                             .rank = failed.rank,
+                             .host = plan_.hosts[static_cast<size_t>(failed.agent)].host.name,
+                             .pid = tasks_[task].pid,
+                             .cause = std::move(cause)};
+}
+
+void Supervisor::end_task(size_t task, Actions& actions) {
+  if (tasks_[task].life == Life::starting) ++started_;
+  tasks_[task].life = Life::ended;
+  ++ended_;
+  if (ended_ < tasks_.size() || phase_ == Phase::finishing) return;
+  phase_ = Phase::finishing;
+  phase_deadline_ = Time::max();
+  actions.push_back({.kind = Action::Kind::finish, .notice = {}});
+}
+
+void Supervisor::decide_after_failure(Time now, Actions& actions) {
+  if (phase_ == Phase::running && !options_.continue_on_failure) stop(SIGTERM, now, actions);
+}
+
+void Supervisor::stop(int signal, Time now, Actions& actions) {
+  if (phase_ != Phase::running) return;
+  phase_ = Phase::stopping;
+  phase_deadline_ = now + options_.grace;
+  actions.push_back(signal_all(signal));
+}
+
+void Supervisor::kill_all(Time now, Actions& actions) {
+  phase_ = Phase::killing;
+  phase_deadline_ = now + kill_patience;
+  actions.push_back(signal_all(SIGKILL));
+}
+
+}  // namespace dt

@@ -1,0 +1,112 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "launcher/message.h"
+#include "launcher/plan.h"
+#include "rendezvous/task.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// What the job shall do next; carried out in order.
+struct Action {
+  enum class Kind {
+    notify,  ///< tell the rendezvous (and through it every engine) about a death or departure
+    signal,  ///< to the process groups of all running tasks
+    finish,  ///< agents end what tasks left behind, and go
+  };
+  Kind kind = Kind::finish;
+  int signal = 0;
+  Notice notice;
+  bool operator==(const Action&) const = default;
+};
+using Actions = std::vector<Action>;
+
+/// The first thing that went wrong, for the report: said once.
+struct Failure {
+  TaskId task;
+  int rank = -1;
+  std::string host;
+  int64_t pid = 0;  ///< 0: it never started
+  std::string cause;
+  bool operator==(const Failure&) const = default;
+};
+
+/// How the job ended.
+struct Outcome {
+  int exit_status = 0;
+  std::optional<Failure> failure;  ///< of a worker
+  std::string
+      reason;  ///< otherwise why it ended: "interrupted by SIGINT", "time limit of 10s reached"
+  int failed_tasks = 0;
+  bool operator==(const Outcome&) const = default;
+};
+
+/// Decides over the life of a job: what happened and when in, actions out. No I/O, no clock.
+///
+///            all tasks exit                         all agents finished
+///   running ─────────────────▶ finishing ─────────────────────────────▶ done
+///      │ failure, signal, time limit       ▲ all exit, or the kernel will not let go
+///      ▼                                   │
+///   stopping (first signal, --grace) ──▶ killing (SIGKILL)
+///
+/// Tasks are named by their place in Plan::tasks.
+class Supervisor {
+ public:
+  struct Options {
+    Duration grace = seconds(10);
+    std::optional<Duration> timeout;
+    Duration start_timeout = seconds(30);
+    bool continue_on_failure = false;
+  };
+  Supervisor(Plan plan, Options options, Time now);
+
+  Actions started(size_t task, int64_t pid, Time now);
+  Actions start_failed(size_t task, int status, std::string why, Time now);
+  Actions exited(size_t task, const ExitStatus& status, Time now);
+  /// Its tasks count as dead. `why` is a sentence's second half: "no heartbeat for 5s".
+  Actions agent_lost(size_t agent, const std::string& why, Time now);
+  /// A signal to dtrain that means stop; the second one kills at once.
+  Actions interrupted(int number, Time now);
+  /// To be called at next_deadline(); harmless at other times.
+  Actions tick(Time now);
+  Time next_deadline() const;
+
+  /// All tasks have ended, and the agents may be told to finish (said once by Action::finish).
+  bool finishing() const { return phase_ == Phase::finishing; }
+  const Outcome& outcome() const { return outcome_; }
+  /// Tasks that have not ended, for messages.
+  std::vector<size_t> running() const;
+
+ private:
+  enum class Phase { running, stopping, killing, finishing };
+  enum class Life { starting, running, ended };
+  struct TaskState {
+    Life life = Life::starting;
+    int64_t pid = 0;
+  };
+
+  void fail_task(size_t task, int status, std::string cause);
+  void stop(int signal, Time now, Actions& actions);
+  void kill_all(Time now, Actions& actions);
+  void end_task(size_t task, Actions& actions);
+  void decide_after_failure(Time now, Actions& actions);
+
+  Plan plan_;
+  Options options_;
+  std::vector<TaskState> tasks_;
+  size_t ended_ = 0;
+  size_t started_ = 0;
+  Phase phase_ = Phase::running;
+  Outcome outcome_;
+  bool decided_ = false;  ///< the exit status stands
+  Time start_deadline_;
+  Time time_limit_;
+  Time phase_deadline_ = Time::max();
+};
+
+}  // namespace dt

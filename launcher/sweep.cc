@@ -1,0 +1,138 @@
+#include "launcher/sweep.h"
+
+#include "base/fd.h"
+#include "base/format.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace dt {
+
+namespace {
+
+constexpr Duration look_again = milliseconds(20);
+constexpr Duration kill_patience = seconds(3);
+
+struct ProcessEntry {
+  pid_t parent = 0;
+  std::string name;
+  bool zombie = false;
+};
+
+/// /proc/PID/stat: "pid (name) state ppid …", where the name may hold anything.
+std::optional<ProcessEntry> read_process(std::string_view pid) {
+  const Fd file(::open(format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  char buffer[512];
+  const ssize_t n = ::read(file.get(), buffer, sizeof buffer);
+  if (n <= 0) return std::nullopt;
+  const std::string_view text(buffer, static_cast<size_t>(n));
+  const size_t open = text.find('(');
+  const size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
+  const std::vector<std::string_view> words = split_words(text.substr(close + 1));
+  if (words.size() < 2) return std::nullopt;
+  return ProcessEntry{.parent = static_cast<pid_t>(parse_integer(words[1]).value_or(0)),
+                      .name = std::string(text.substr(open + 1, close - open - 1)),
+                      .zombie = words[0] == "Z" || words[0] == "X"};
+}
+
+std::map<pid_t, ProcessEntry> read_processes() {
+  std::map<pid_t, ProcessEntry> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc"), closedir);
+  if (!folder) return all;
+  // readdir(3) on a stream of our own is safe; no other thread sees it.
+  while (const dirent* entry = readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
+    const auto pid = parse_integer(entry->d_name);
+    if (!pid) continue;
+    if (auto process = read_process(entry->d_name))
+      all[static_cast<pid_t>(*pid)] = *std::move(process);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Stray> find_descendants() {
+  const std::map<pid_t, ProcessEntry> processes = read_processes();
+  std::vector<pid_t> family = {getpid()};
+  std::vector<Stray> strays;
+  for (size_t at = 0; at < family.size(); ++at) {
+    for (const auto& [pid, process] : processes) {
+      if (process.parent != family[at]) continue;
+      family.push_back(pid);
+      if (!process.zombie) strays.push_back({pid, process.name});
+    }
+  }
+  return strays;
+}
+
+void become_subreaper() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void reap_strangers(const std::function<bool(pid_t)>& ours) {
+  for (;;) {
+    siginfo_t info = {};
+    // Looked at first, and only then collected: a child of ours keeps its status for its owner.
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0) return;
+    if (ours(info.si_pid)) return;
+    waitpid(info.si_pid, nullptr, WNOHANG);
+  }
+}
+
+bool has_children() {
+  siginfo_t info = {};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+Sweep::Sweep(Loop& loop, Duration patience, std::function<bool(pid_t)> ours,
+             std::function<void(Report)> on_done)
+    : loop_(loop),
+      kill_at_(Clock::now() + patience),
+      give_up_at_(kill_at_ + kill_patience),
+      ours_(std::move(ours)),
+      on_done_(std::move(on_done)) {
+  look();
+}
+
+void Sweep::look() {
+  reap_strangers(ours_);
+  const Time now = Clock::now();
+  if (!has_children() || now >= give_up_at_) {
+    Report report{.ended = static_cast<int>(told_.size()), .unkillable = {}};
+    if (has_children()) {
+      for (const Stray& stray : find_descendants()) {
+        report.unkillable.push_back(format("{} (pid {})", printable(stray.name), stray.pid));
+      }
+    }
+    // A copy: the callback may destroy us.
+    const auto on_done = on_done_;
+    on_done(std::move(report));
+    return;
+  }
+  for (const Stray& stray : find_descendants()) {
+    const bool told = std::ranges::find(told_, stray.pid) != told_.end();
+    if (!told) told_.push_back(stray.pid);
+    if (now >= kill_at_) {
+      ::kill(stray.pid, SIGKILL);
+    } else if (!told) {
+      // A stopped process takes its TERM only when it goes on.
+      ::kill(stray.pid, SIGTERM);
+      ::kill(stray.pid, SIGCONT);
+    }
+  }
+  timer_ = loop_.after(look_again, [this] { look(); });
+}
+
+}  // namespace dt

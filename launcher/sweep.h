@@ -1,0 +1,55 @@
+#pragma once
+
+#include "base/loop.h"
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// A process below us that somebody left behind.
+struct Stray {
+  pid_t pid = 0;
+  std::string name;
+};
+
+/// All living descendants of this process, children first. Complete only for a child subreaper, to
+/// whom double-forked and setsid processes fall back.
+std::vector<Stray> find_descendants();
+/// Makes this process inherit its orphaned descendants.
+void become_subreaper();
+/// Collects ended children for which `ours` says no; the others are left for their owner.
+void reap_strangers(const std::function<bool(pid_t)>& ours);
+/// Whether this process has any child, ended or not.
+bool has_children();
+
+/// Ends everything below this process: SIGTERM, `patience`, SIGKILL, until no child is left.
+/// Rescans, since what is told to end may still start others.
+class Sweep {
+ public:
+  struct Report {
+    int ended = 0;                        ///< processes that had to be told
+    std::vector<std::string> unkillable;  ///< "python (pid 77)", still there after SIGKILL
+  };
+  /// `on_done` is called once, perhaps before this returns. `ours` as for reap_strangers.
+  Sweep(Loop& loop, Duration patience, std::function<bool(pid_t)> ours,
+        std::function<void(Report)> on_done);
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
+
+ private:
+  void look();
+
+  Loop& loop_;
+  Time kill_at_;
+  Time give_up_at_;
+  std::function<bool(pid_t)> ours_;
+  std::function<void(Report)> on_done_;
+  std::vector<pid_t> told_;
+  Timer timer_;
+};
+
+}  // namespace dt

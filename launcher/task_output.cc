@@ -1,0 +1,119 @@
+#include "launcher/task_output.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+namespace dt {
+
+namespace {
+
+Result<> make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return fail(Errc::input, format("--output-dir: cannot make {}: {}", shell_quote(printable(path)),
+                                  errno_text(errno)));
+}
+
+/// Makes the folder and those above it.
+Result<> make_folders(const std::string& path) {
+  for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
+    TRY(make_folder(path.substr(0, at)));
+  }
+  return make_folder(path);
+}
+
+Result<Fd> make_file(const std::string& path) {
+  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file) return file;
+  return fail(Errc::input, format("--output-dir: cannot write {}: {}", shell_quote(printable(path)),
+                                  errno_text(errno)));
+}
+
+std::string folder_name(const Plan& plan, const Task& task) {
+  if (task.rank < 0) return format("{}.{}", task.id.role, task.id.index);
+  return format("rank.{:0{}}", task.rank, plan.rank_digits());
+}
+
+}  // namespace
+
+std::string output_tag(const Task& task, TaskStream stream) {
+  const std::string who = task.rank >= 0 ? format("{}", task.rank) : task.id.text();
+  return format("[{}]<{}>:", who, stream == TaskStream::output ? "stdout" : "stderr");
+}
+
+Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options options, Sink& out,
+                                                     Sink& err, Log& log) {
+  std::unique_ptr<TaskOutput> all(new TaskOutput(std::move(options), out, err, log));
+  if (all->options_.folder) TRY(make_folders(*all->options_.folder));
+  for (const Task& task : plan.tasks) {
+    TaskChannels channels;
+    const bool tags = all->options_.tags;
+    channels.output.tagger = LineTagger(tags ? output_tag(task, TaskStream::output) : "");
+    channels.error.tagger = LineTagger(tags ? output_tag(task, TaskStream::error) : "");
+    if (all->options_.folder) TRY(all->make_files(folder_name(plan, task), channels));
+    all->tasks_.push_back(std::move(channels));
+  }
+  return all;
+}
+
+Result<> TaskOutput::make_files(const std::string& name, TaskChannels& channels) const {
+  const std::string folder = *options_.folder + "/" + name;
+  TRY(make_folder(folder));
+  channels.output.path = folder + "/stdout";
+  channels.error.path = folder + "/stderr";
+  channels.output.file = TRY(make_file(channels.output.path));
+  channels.error.file = TRY(make_file(channels.error.path));
+  return {};
+}
+
+TaskOutput::Channel& TaskOutput::channel(size_t task, TaskStream stream) {
+  return stream == TaskStream::output ? tasks_[task].output : tasks_[task].error;
+}
+
+void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
+                     std::function<void()> on_done) {
+  Channel& to = channel(task, stream);
+  if (stream == TaskStream::error) tasks_[task].tail.add(as_text(bytes));
+  write_file(to, bytes);
+  std::string lines;
+  if (!options_.quiet) to.tagger.add(as_text(bytes), lines);
+  show(stream, std::move(lines), std::move(on_done));
+}
+
+void TaskOutput::end(size_t task, TaskStream stream) {
+  Channel& to = channel(task, stream);
+  if (to.ended) return;
+  to.ended = true;
+  to.file.reset();
+  std::string lines;
+  to.tagger.end(lines);
+  show(stream, std::move(lines), {});
+}
+
+void TaskOutput::show(TaskStream stream, std::string text, std::function<void()> on_done) {
+  Sink& sink = stream == TaskStream::output ? out_ : err_;
+  sink.write(sink.terminal() ? neutralise_escapes(text) : std::move(text), std::move(on_done));
+}
+
+bool TaskOutput::ended(size_t task, TaskStream stream) const {
+  return stream == TaskStream::output ? tasks_[task].output.ended : tasks_[task].error.ended;
+}
+
+std::vector<std::string> TaskOutput::last_errors(size_t task) const {
+  return tasks_[task].tail.lines();
+}
+
+void TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
+  if (!channel.file) return;
+  if (const auto written = write_all(channel.file.get(), bytes); !written) {
+    log_.warn("{}: {}; what follows of this stream is not kept there", channel.path,
+              written.error().message);
+    channel.file.reset();
+  }
+}
+
+}  // namespace dt

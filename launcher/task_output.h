@@ -1,0 +1,68 @@
+#pragma once
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "launcher/console.h"
+#include "launcher/message.h"
+#include "launcher/output.h"
+#include "launcher/plan.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Where the output of tasks goes: whole tagged lines to the console, bytes as they are to files,
+/// and the last lines of stderr to memory, for the report.
+class TaskOutput {
+ public:
+  struct Options {
+    std::optional<std::string> folder;  ///< --output-dir
+    bool tags = true;
+    bool quiet = false;  ///< nothing to the console
+  };
+  /// Makes the files, if any, before anything starts.
+  static Result<std::unique_ptr<TaskOutput>> open(const Plan& plan, Options options, Sink& out,
+                                                  Sink& err, Log& log);
+
+  /// Takes a chunk of `task`'s stream; `on_done` is called when it is where it belongs.
+  void add(size_t task, TaskStream stream, ByteSpan bytes, std::function<void()> on_done);
+  void end(size_t task, TaskStream stream);
+  bool ended(size_t task, TaskStream stream) const;
+  /// The last lines that the task wrote to stderr.
+  std::vector<std::string> last_errors(size_t task) const;
+
+ private:
+  struct Channel {
+    LineTagger tagger{""};
+    Fd file;
+    std::string path;
+    bool ended = false;
+  };
+  struct TaskChannels {
+    Channel output;
+    Channel error;
+    Tail tail;
+  };
+  TaskOutput(Options options, Sink& out, Sink& err, Log& log)
+      : options_(std::move(options)), out_(out), err_(err), log_(log) {}
+  Result<> make_files(const std::string& name, TaskChannels& channels) const;
+  Channel& channel(size_t task, TaskStream stream);
+  void write_file(Channel& channel, ByteSpan bytes);
+  void show(TaskStream stream, std::string text, std::function<void()> on_done);
+
+  Options options_;
+  Sink& out_;
+  Sink& err_;
+  Log& log_;
+  std::vector<TaskChannels> tasks_;
+};
+
+/// "[3]<stdout>:" for rank 3, "[ps:0]<stderr>:" for a task without rank: exactly horovodrun's form.
+std::string output_tag(const Task& task, TaskStream stream);
+
+}  // namespace dt

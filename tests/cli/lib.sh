@@ -1,0 +1,229 @@
+# shellcheck shell=bash
+# What tests of the binary from outside are written with. A test file sources this, holds functions
+# test_<a_sentence_of_the_specification>, and ends with `run_tests "$@"`:
+#
+#   . "$(dirname "$0")/lib.sh"
+#   test_a_job_ends_with_the_status_of_its_first_failure() {
+#     run_dtrain run -np 2 -- sh -c 'exit 3'
+#     expect_status 3
+#     expect_stderr_contains 'exit status 3'
+#     expect_no_processes
+#   }
+#   run_tests "$@"
+#
+# Each function runs in its own subshell and its own temporary folder (the working directory), with
+# nothing on stdin, no configuration of the user's, and a marker in its environment by which whatever
+# it leaves behind is found and killed. The first expectation that does not hold ends the function.
+# `tests/cli/x_test.sh word` runs only the functions whose names contain `word`.
+#
+#   run CMD…               to the end, at most $run_timeout_s: sets $status and $elapsed_ms, and
+#   run_dtrain ARG…        writes the files `stdout` and `stderr` in $out
+#   start CMD…             in the background, signals at their defaults: sets $pid
+#   start_dtrain ARG…
+#   signal NAME            to $pid; `finish` waits for it and sets $status and $elapsed_ms (since
+#                          the start, or since the last signal)
+#   wait_for SECONDS CMD…  until the command succeeds; fails after that time
+#   stdout_has TEXT        true or false, for wait_for; also stderr_has
+#   expect_status N, expect_within_ms N, expect CMD…, expect_not CMD…
+#   expect_stdout TEXT     equal, but for the last newline; also expect_stderr, expect_file FILE TEXT
+#   expect_stdout_contains TEXT, expect_stdout_lacks TEXT; the same for stderr
+#   expect_stdout_lines LINE…  these lines in any order (ranks race) and no others; also stderr
+#   expect_no_processes    nothing that this test started still runs; waits up to 5 s
+#   long_or SHORT LONG     prints LONG in `make test-long`, else SHORT
+#   skip REASON            ends the function; CTest shows the file as skipped when all were
+set -u -o pipefail
+
+DTRAIN=${DTRAIN:-$(dirname "${BASH_SOURCE[0]}")/../../build/release/dtrain}
+DTRAIN=$(realpath "$DTRAIN")
+run_timeout_s=60
+skip_status=77
+export LC_ALL=C.UTF-8
+
+fail() {
+  printf '  %s\n' "$@"
+  if [[ -n ${last_command-} ]]; then
+    printf '  command: %s\n  status: %s after %s ms\n' "$last_command" "${status-none yet}" "${elapsed_ms-?}"
+    show stdout
+    show stderr
+  fi
+  exit 1
+}
+
+show() {
+  printf '  %s:\n' "$1"
+  head -c 4000 "$out/$1" | head -n 40 | sed 's/^/    | /'
+}
+
+now_ms() {
+  local now=${EPOCHREALTIME/[.,]/}
+  echo $((now / 1000))
+}
+
+run() {
+  local begin
+  begin=$(now_ms)
+  last_command="$*"
+  # --foreground: the command stays in our process group, as when a person types it.
+  status=0
+  timeout --foreground -k 5 "$run_timeout_s" "$@" >"$out/stdout" 2>"$out/stderr" || status=$?
+  elapsed_ms=$(($(now_ms) - begin))
+}
+
+start() {
+  last_command="$*"
+  unset status elapsed_ms
+  : >"$out/stdout"
+  : >"$out/stderr"
+  # A shell starts its background commands with INT and QUIT ignored; a person's shell does not.
+  env --default-signal=INT,QUIT "$@" >"$out/stdout" 2>"$out/stderr" &
+  pid=$!
+  since_ms=$(now_ms)
+}
+
+run_dtrain() { run "$DTRAIN" "$@"; }
+start_dtrain() { start "$DTRAIN" "$@"; }
+
+signal() {
+  since_ms=$(now_ms)
+  kill -s "$1" "$pid" || fail "no process $pid for the signal $1"
+}
+
+finish() {
+  local limit=$((since_ms + run_timeout_s * 1000))
+  while kill -0 "$pid" 2>/dev/null; do
+    if (($(now_ms) > limit)); then
+      fail "still running after $run_timeout_s s"
+    fi
+    sleep 0.01
+  done
+  status=0
+  wait "$pid" || status=$?
+  elapsed_ms=$(($(now_ms) - since_ms))
+}
+
+wait_for() {
+  local limit=$(($(now_ms) + $1 * 1000)) seconds=$1
+  shift
+  until "$@"; do
+    if (($(now_ms) > limit)); then
+      fail "not within $seconds s: $*"
+    fi
+    sleep 0.02
+  done
+}
+
+has() { grep -qF -- "$2" "$out/$1"; }
+stdout_has() { has stdout "$1"; }
+stderr_has() { has stderr "$1"; }
+
+expect() { "$@" || fail "expected to succeed: $*"; }
+expect_not() { ! "$@" || fail "expected to fail: $*"; }
+
+expect_status() { [[ $status -eq $1 ]] || fail "expected the status $1, not $status"; }
+expect_within_ms() { ((elapsed_ms <= $1)) || fail "expected within $1 ms, took $elapsed_ms ms"; }
+
+expect_file() {
+  local expected=$2
+  if ! diff <(printf '%s\n' "$expected") <(cat "$1" && printf '\n') >/dev/null &&
+    ! diff <(printf '%s\n' "$expected") "$1" >"$out/difference"; then
+    fail "expected in $1 (<), found (>):" "$(head -c 4000 "$out/difference")"
+  fi
+}
+expect_stdout() { expect_file "$out/stdout" "$1"; }
+expect_stderr() { expect_file "$out/stderr" "$1"; }
+
+expect_contains() { has "$1" "$2" || fail "expected in $1: $2"; }
+expect_lacks() { ! has "$1" "$2" || fail "not expected in $1: $2"; }
+expect_stdout_contains() { expect_contains stdout "$1"; }
+expect_stderr_contains() { expect_contains stderr "$1"; }
+expect_stdout_lacks() { expect_lacks stdout "$1"; }
+expect_stderr_lacks() { expect_lacks stderr "$1"; }
+
+expect_lines() {
+  local stream=$1
+  shift
+  if ! diff <(printf '%s\n' "$@" | sort) <(sort "$out/$stream") >"$out/difference"; then
+    fail "expected lines in $stream (<), found (>):" "$(head -c 4000 "$out/difference")"
+  fi
+}
+expect_stdout_lines() { expect_lines stdout "$@"; }
+expect_stderr_lines() { expect_lines stderr "$@"; }
+
+# This shell is not among them: /proc shows the environment that a process began with.
+marked_pids() (
+  marker=TEST_MARKER=$TEST_MARKER
+  unset TEST_MARKER
+  grep -lsF "$marker" /proc/[0-9]*/environ | grep -o '[0-9]\+' || true
+)
+
+expect_no_processes() {
+  local limit=$(($(now_ms) + 5000)) left
+  while left=$(marked_pids) && [[ -n $left ]]; do
+    if (($(now_ms) > limit)); then
+      fail "processes left behind:" "$(ps -o pid,ppid,stat,args -p "${left//$'\n'/,}")"
+    fi
+    sleep 0.02
+  done
+}
+
+long_or() { if [[ ${DTRAIN_TEST_LONG-} == 1 ]]; then echo "$2"; else echo "$1"; fi; }
+
+skip() {
+  echo "skipped: $*"
+  exit $skip_status
+}
+
+end_marked_processes() {
+  local left
+  left=$(marked_pids)
+  # shellcheck disable=SC2086  # one word a pid
+  [[ -z $left ]] || kill -KILL $left 2>/dev/null || true
+}
+
+# Runs one function in its own world; what it prints is shown by the caller when it fails.
+run_one() (
+  for name in ${!DTRAIN_@}; do
+    [[ $name == DTRAIN_TEST_LONG ]] || unset "$name"
+  done
+  export TEST_MARKER=$2 HOME=$1/home XDG_CONFIG_HOME=$1/home/.config
+  out=$1/out
+  mkdir -p "$out" "$1/home" "$1/cwd"
+  cd "$1/cwd" || exit 1
+  exec </dev/null
+  trap end_marked_processes EXIT
+  set -e
+  "$3"
+)
+
+run_tests() {
+  local root names name sentence log status passed=0 failed=0 skipped=0
+  root=$(mktemp -d "${TMPDIR:-/tmp}/dtrain-test.XXXXXX")
+  # shellcheck disable=SC2064  # the folder of now
+  trap "chmod -R u+rwx '$root'; rm -rf '$root'" EXIT
+  names=$(grep -o '^test_[a-zA-Z0-9_]*' "$0" | grep -e "${1-}")
+  for name in $names; do
+    sentence=${name#test_}
+    sentence=${sentence//_/ }
+    log=$root/$name.log
+    run_one "$root/$name" "$$-$name-$RANDOM$RANDOM" "$name" >"$log" 2>&1
+    status=$?
+    if ((status == 0)); then
+      passed=$((passed + 1))
+      echo "ok: $sentence"
+    elif ((status == skip_status)); then
+      skipped=$((skipped + 1))
+      echo "skipped: $sentence: $(sed -n 's/^skipped: //p' "$log")"
+    else
+      failed=$((failed + 1))
+      echo "FAILED: $sentence"
+      cat "$log"
+    fi
+  done
+  echo "$passed passed, $failed failed, $skipped skipped"
+  if ((failed > 0)); then exit 1; fi
+  if ((passed == 0 && skipped > 0)); then exit $skip_status; fi
+  if ((passed == 0)); then
+    echo "no such test"
+    exit 1
+  fi
+}

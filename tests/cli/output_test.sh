@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Where the output of workers goes, and what becomes of it on the way.
+. "$(dirname "$0")/lib.sh"
+
+test_stdout_and_stderr_keep_their_streams() {
+  run_dtrain run -np 1 sh -c 'echo out; echo err >&2'
+  expect_stdout '[0]<stdout>:out'
+  expect_stderr '[0]<stderr>:err'
+}
+
+test_the_tag_starts_anew_after_a_carriage_return() {
+  run_dtrain run -np 1 printf '10%%\r20%%\r\nend'
+  expect_stdout $'[0]<stdout>:10%\r[0]<stdout>:20%\r\n[0]<stdout>:end'
+}
+
+test_quiet_keeps_workers_off_the_console_but_not_their_failure() {
+  run_dtrain run -np 1 --quiet sh -c 'echo out; echo err >&2; exit 3'
+  expect_status 3
+  expect_stdout ''
+  expect_stderr_lacks '<stderr>'
+  expect_stderr_contains 'failed: exit status 3'
+}
+
+test_output_dir_keeps_bytes_as_they_are_in_folders_of_equal_width() {
+  run_dtrain run -np 11 --output-dir logs sh -c 'printf "no newline $RANK"; echo "err $RANK" >&2'
+  expect_status 0
+  expect test -f logs/rank.10/stdout
+  [[ $(cat logs/rank.03/stdout) == 'no newline 3' ]] || fail 'stdout differs'
+  [[ $(cat logs/rank.10/stderr) == 'err 10' ]] || fail 'stderr differs'
+  [[ $(stat -c %a logs/rank.00/stdout) == 600 ]] || fail 'others may read it'
+}
+
+test_a_folder_that_cannot_be_made_stops_the_job_before_it_starts() {
+  touch file
+  run_dtrain run -np 1 --output-dir file/logs touch started
+  expect_status 2
+  expect_stderr_contains '--output-dir: cannot make'
+  expect_not test -e started
+}
+
+test_every_byte_of_eight_loud_ranks_arrives_in_little_memory() { # R8
+  size=$(long_or 100 1000)
+  run_timeout_s=$(long_or 120 1200)
+  cat >loud.py <<'END'
+import hashlib, os, random, sys
+rank, size = int(os.environ["RANK"]), int(sys.argv[1]) << 20
+sums = [hashlib.sha256(), hashlib.sha256()]
+chunk = random.Random(rank).randbytes(1 << 16).replace(b"\n", b"") + b"\n"
+for i in range(size // len(chunk)):
+    stream = i % 2
+    sums[stream].update(chunk)
+    os.write(1 + stream, chunk) == len(chunk) or sys.exit("short write")
+with open(f"sum.{rank}", "w") as file:
+    print(*(s.hexdigest() for s in sums), file=file)
+END
+  run /usr/bin/env time -f %M -o rss "$DTRAIN" run -np 8 --quiet --output-dir logs \
+    /usr/bin/python3 loud.py "$size"
+  expect_status 0
+  for rank in 0 1 2 3 4 5 6 7; do
+    read -r out_sum err_sum <"sum.$rank"
+    echo "$out_sum  logs/rank.$rank/stdout"
+    echo "$err_sum  logs/rank.$rank/stderr"
+  done | sha256sum --check --quiet || fail 'bytes differ'
+  (($(cat rss) < 256 * 1024)) || fail "the launcher took $(cat rss) KiB"
+}
+
+test_loud_ranks_on_the_console_lose_nothing_either() { # F11
+  lines=$(long_or 200000 2000000)
+  "$DTRAIN" run -np 4 seq "$lines" >console 2>errors || fail 'the job failed'
+  for rank in 0 1 2 3; do
+    grep -F "[$rank]<stdout>:" console | sed 's/^[^:]*://' | cmp - <(seq "$lines") || fail "rank $rank differs"
+  done
+}
+
+test_random_bytes_are_kept_and_can_forge_no_tag() { # R10 F12
+  size=$(long_or 10 100)
+  head -c "${size}M" /dev/urandom >noise
+  run_dtrain run -np 2 --output-dir logs cat "$PWD/noise"
+  expect_status 0
+  cmp noise logs/rank.0/stdout || fail 'rank 0 differs'
+  cmp noise logs/rank.1/stdout || fail 'rank 1 differs'
+  tr '\r' '\n' <"$out/stdout" | grep -av '^\(\[[01]\]<stdout>:\|$\)' | head -n 3 >forged || true
+  [[ ! -s forged ]] || fail "lines without a tag: $(cat forged)"
+}
+
+test_a_line_of_ten_megabytes_is_cut_into_marked_pieces() { # F12
+  run_dtrain run -np 1 sh -c 'head -c 10000000 /dev/zero | tr "\0" x; echo'
+  expect_status 0
+  [[ $(wc -l <"$out/stdout") -eq 153 ]] || fail "expected 153 pieces, got $(wc -l <"$out/stdout")"
+  [[ $(head -n 1 "$out/stdout" | tail -c 6) == 'x …' ]] || fail 'a piece is not marked'
+  [[ $(tr -cd x <"$out/stdout" | wc -c) -eq 10000000 ]] || fail 'bytes were lost'
+}
+
+test_a_closed_reader_does_not_stop_the_job() {
+  "$DTRAIN" run -np 1 sh -c 'for i in $(seq 20000); do echo line $i; done; touch done' 2>errors | head -n 1 >first
+  expect test -e "done"
+  [[ $(cat first) == '[0]<stdout>:line 1' ]] || fail "got $(cat first)"
+  grep -q 'standard output is closed' errors || fail "no warning: $(cat errors)"
+}
+
+test_stdin_is_nobodys_by_default_so_that_loops_keep_their_list() {
+  printf 'a\nb\nc\n' | while read -r item; do
+    "$DTRAIN" run -np 2 --no-tag sh -c "cat; echo $item"
+  done >seen
+  [[ $(sort seen | tr -d '\n') == aabbcc ]] || fail "got $(cat seen)"
+}
+
+test_stdin_goes_to_one_rank_or_to_all() {
+  seq 100000 >numbers
+  "$DTRAIN" run -np 2 --stdin 1 --no-tag sh -c 'wc -l' <numbers >counts
+  [[ $(sort -n counts | tr '\n' ' ') == '0 100000 ' ]] || fail "got $(cat counts)"
+  "$DTRAIN" run -np 3 --stdin all --no-tag sha256sum < <(cat numbers) >sums
+  [[ $(sort -u sums) == "$(sha256sum <numbers)" ]] || fail "got $(cat sums)"
+}
+
+test_a_worker_that_never_reads_its_stdin_can_still_end() {
+  head -c 5000000 /dev/zero >zeros
+  "$DTRAIN" run -np 2 --stdin all true <zeros
+}
+
+test_terminal_escapes_are_neutralised_on_a_terminal_only() {
+  run_dtrain run -np 1 printf '\033]0;title\007\n'
+  expect_stdout $'[0]<stdout>:\033]0;title\007'
+  script -qec "$DTRAIN run -np 1 printf '\\033]0;title\\007\\033[31mred\\n'" /dev/null >terminal
+  grep -qF '[0]<stdout>:\x1B]0;title\x07' terminal || fail "got $(cat -v terminal)"
+  grep -qF $'\033[31mred' terminal || fail 'colours are gone'
+}
+
+run_tests "$@"

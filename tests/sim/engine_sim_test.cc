@@ -1,0 +1,331 @@
+#include "tests/sim/world.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace dt {
+
+namespace {
+
+constexpr Duration time_limit = seconds(60);
+
+TaskId task_of(int rank) {
+  return {"worker", rank};
+}
+
+/// The call as the odd rank makes it.
+Call odd_call(Call call, size_t index) {
+  if (call.kind == OperationKind::barrier) {
+    call.kind = OperationKind::broadcast;
+    call.count = 3;
+  } else if (index % 3 == 0) {
+    call.type = call.type == ElementType::float32 ? ElementType::float64 : ElementType::float32;
+  } else if (index % 3 == 1 && !call.is_message()) {
+    call.name += "odd";
+  } else {
+    call.count += 1;
+  }
+  return call;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+uint64_t from_environment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+World::World(uint64_t seed) : seed_(seed), random_(seed), plan_(make_plan(random_)) {
+  connect();
+  schedule_fault();
+}
+
+void World::connect() {
+  ranks_.resize(static_cast<size_t>(plan_.size));
+  for (int from = 0; from < plan_.size; ++from)
+    for (int to = 0; to < plan_.size; ++to)
+      wires_[{from, to}] = std::make_shared<Wire>(now_, random_, plan_.wires);
+  for (int self = 0; self < plan_.size; ++self) {
+    std::vector<Engine::Peer> peers(static_cast<size_t>(plan_.size));
+    for (int other = 0; other < plan_.size; ++other) {
+      Engine::Peer& peer = peers[static_cast<size_t>(other)];
+      peer.task = {
+          .id = task_of(other), .rank = other, .host = format("n{}", other), .addresses = {}};
+      if (other == self) continue;
+      peer.link = std::make_unique<VirtualLink>(wires_[{self, other}], wires_[{other, self}]);
+      peer.session = session(self, other);
+    }
+    rank(self).engine = std::make_unique<Engine>(
+        Engine::Options{.rank = self, .dead_after = plan_.dead_after, .generation = 1},
+        std::move(peers));
+    rank(self).next_submit = now_ + random_.up_to(plan_.think_max);
+  }
+}
+
+/// Frames with MACs over wires that nobody can listen to: only the code is the same as on TCP.
+std::unique_ptr<Session> World::session(int self, int other) const {
+  if (!plan_.sealed) return nullptr;
+  const auto key = [](int from, int to) {
+    Digest digest = {};
+    digest[0] = static_cast<std::byte>(from);
+    digest[1] = static_cast<std::byte>(to);
+    return digest;
+  };
+  return std::make_unique<Session>(key(self, other), key(other, self));
+}
+
+void World::schedule_fault() {
+  if (plan_.fault != Fault::none) at(now_ + plan_.fault_at, [this] { strike(); });
+}
+
+void World::strike() {
+  Rank& victim = rank(plan_.victim);
+  switch (plan_.fault) {
+    case Fault::none:
+      return;
+    case Fault::death:
+      return end_task(plan_.victim, Notice::Kind::dead);
+    case Fault::leave:
+      return end_task(plan_.victim, Notice::Kind::left);
+    case Fault::link_break:
+      wire(plan_.victim, plan_.other).break_now();
+      wire(plan_.other, plan_.victim).break_now();
+      return;
+    case Fault::silence:
+      wire(plan_.victim, plan_.other).silence();
+      wire(plan_.other, plan_.victim).silence();
+      return;
+    case Fault::slow_user:
+      victim.next_submit += seconds(20);
+      return;
+    case Fault::launcher_lost:
+      if (victim.alive) victim.engine->launcher_lost(now_);
+      return;
+  }
+}
+
+/// The task is over: its engine never moves again, its links end, and the others are told.
+void World::end_task(int number, Notice::Kind kind) {
+  if (!rank(number).alive) return;
+  rank(number).alive = false;
+  const bool links_end = kind == Notice::Kind::left || random_.percent(50);
+  for (int other = 0; other < plan_.size; ++other) {
+    if (other == number) continue;
+    if (links_end) {
+      wire(number, other).end_after(random_.up_to(milliseconds(20)));
+      wire(other, number).end_after(random_.up_to(milliseconds(20)));
+    }
+    const std::string cause = kind == Notice::Kind::dead ? "killed by SIGKILL" : "";
+    Time& when = rank(other).last_notice;
+    when = std::max(when, now_ + random_.up_to(milliseconds(100)));
+    at(when, [this, number, other, kind, cause] {
+      if (rank(other).alive) rank(other).engine->notice({kind, task_of(number), cause}, now_);
+    });
+  }
+}
+
+void World::run() {
+  const Time end = now_ + time_limit;
+  while (complaint_.empty()) {
+    bool moved = run_events();
+    for (int number = 0; number < plan_.size; ++number) {
+      if (!rank(number).alive) continue;
+      moved |= step_user(number);
+      moved |= rank(number).engine->step(now_);
+      moved |= collect(number);
+      maybe_leave(number);
+    }
+    if (everybody_finished()) return;
+    if (moved) continue;
+    now_ = next_time();
+    if (now_ > end) break;
+  }
+  for (int number = 0; number < plan_.size && complaint_.empty(); ++number)
+    if (rank(number).alive && !rank(number).running.empty())
+      complain(number, rank(number).running.front(), "never ends");
+  if (complaint_.empty()) complaint_ = format("seed {}: the run never ends", seed_);
+}
+
+bool World::run_events() {
+  bool moved = false;
+  while (!events_.empty() && events_.begin()->first <= now_) {
+    const std::function<void()> event = std::move(events_.begin()->second);
+    events_.erase(events_.begin());
+    event();
+    moved = true;
+  }
+  return moved;
+}
+
+bool World::step_user(int number) {
+  Rank& user = rank(number);
+  const auto& calls = plan_.program.by_rank[static_cast<size_t>(number)];
+  bool moved = false;
+  while (user.next_call < calls.size() && user.next_submit <= now_) {
+    submit(number, calls[user.next_call++]);
+    user.next_submit = now_ + random_.up_to(plan_.think_max);
+    moved = true;
+  }
+  return moved;
+}
+
+void World::submit(int number, size_t index) {
+  const Call& original = plan_.program.calls[index];
+  const Call call = original.odd_rank == number ? odd_call(original, index) : original;
+  const size_t bytes = element_bytes(call.type);
+  Running running{.call = index, .operation = nullptr, .input = nullptr, .output = nullptr};
+  running.input = std::make_unique<Bytes>(input_count(call, plan_.size) * bytes);
+  for (size_t i = 0; i * bytes < running.input->size(); ++i)
+    store(call.type, running.input->data() + i * bytes, input_value(call, number, i));
+  running.output = std::make_unique<Bytes>(output_count(call, plan_.size) * bytes);
+  const bool in_place = call.kind == OperationKind::all_reduce && random_.percent(50);
+  const bool receives = call.is_message() && call.to == number;
+  OperationRequest request{.kind = receives ? OperationKind::receive : call.kind,
+                           .type = call.type,
+                           .reduce = call.reduce,
+                           .peer = call.root,
+                           .count = call.count,
+                           .input = running.input->data(),
+                           .output = in_place ? running.input->data() : running.output->data(),
+                           .name = call.name};
+  if (call.is_message()) request.peer = receives ? call.from : call.to;
+  if (plan_.generous_timeouts) request.timeout = seconds(10);
+  if (plan_.tight_timeouts) request.timeout = milliseconds(random_.between(20, 500));
+  running.operation = rank(number).engine->submit(request, now_);
+  if (in_place) std::swap(running.input, running.output);
+  rank(number).running.push_back(std::move(running));
+}
+
+/// Judges what has ended and frees its buffers: nobody may touch them any more.
+bool World::collect(int number) {
+  return std::erase_if(rank(number).running, [&](const Running& running) {
+           if (!running.operation->outcome) return false;
+           judge(number, running);
+           return true;
+         }) > 0;
+}
+
+void World::maybe_leave(int number) {
+  Rank& user = rank(number);
+  const auto& calls = plan_.program.by_rank[static_cast<size_t>(number)];
+  if (user.next_call < calls.size() || !user.running.empty()) return;
+  if (!user.finished) user.finished = now_ + seconds(1);
+  if (user.engine->idle() || *user.finished <= now_) end_task(number, Notice::Kind::left);
+}
+
+bool World::everybody_finished() const {
+  return std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.alive; });
+}
+
+Time World::next_time() const {
+  Time next = events_.empty() ? Time::max() : events_.begin()->first;
+  for (const auto& [ends, wire] : wires_)
+    next = std::min(next, wire->next_event());
+  for (size_t number = 0; number < ranks_.size(); ++number) {
+    const Rank& user = ranks_[number];
+    if (!user.alive) continue;
+    // A deadline of now that moves nothing would stop the clock.
+    next = std::min(next, std::max(user.engine->next_deadline(), now_ + microseconds(1)));
+    if (user.next_call < plan_.program.by_rank[number].size())
+      next = std::min(next, user.next_submit);
+    if (user.finished) next = std::min(next, std::max(*user.finished, now_ + microseconds(1)));
+  }
+  return next;
+}
+
+void World::judge(int number, const Running& running) {
+  if (running.operation->outcome->has_value()) {
+    judge_success(number, running);
+  } else {
+    judge_failure(number, running);
+  }
+}
+
+void World::judge_success(int number, const Running& running) {
+  const Call& call = plan_.program.calls[running.call];
+  // Once a receive has timed out, the next one gets its message.
+  if (call.is_message() && (plan_.tight_timeouts || call.from == number)) return;
+  if (call.odd_rank >= 0) return complain(number, running, "succeeds although one differs");
+  if (call.kind == OperationKind::broadcast && call.root == number) return;
+  if (!call.rough) {
+    if (*running.output != expected_output(call, number, plan_.size))
+      complain(number, running, "has a wrong result");
+    return;
+  }
+  const int part = call.kind == OperationKind::reduce_scatter ? number : 0;
+  const auto [first, is_first] =
+      rough_results_.emplace(std::pair(running.call, part), *running.output);
+  if (first->second != *running.output)
+    complain(number, running, "has other bits than a rank before");
+}
+
+void World::judge_failure(int number, const Running& running) {
+  const Call& call = plan_.program.calls[running.call];
+  const Error& error = running.operation->outcome->error();
+  if (error.code != Errc::mismatch) {
+    if (!may_fail_with(error)) complain(number, running, "fails without a reason");
+    return;
+  }
+  if (call.is_message() && plan_.tight_timeouts) return;
+  if (call.odd_rank < 0) return complain(number, running, "is called a mismatch");
+  if (call.is_message()) return;
+  const auto [first, is_first] = mismatch_texts_.emplace(running.call, error.message);
+  if (first->second != error.message) complain(number, running, "has two texts");
+  const bool named = running.operation->blamed_rank == call.odd_rank &&
+                     contains(error.message, format(": rank {} ", call.odd_rank));
+  if (plan_.size > 2 && !named) complain(number, running, "does not name the odd rank");
+}
+
+bool World::may_fail_with(const Error& error) const {
+  const std::string victim = format("rank {} (host n{})", plan_.victim, plan_.victim);
+  const std::string other = format("rank {} (host n{})", plan_.other, plan_.other);
+  switch (plan_.fault) {
+    case Fault::none:
+      return false;
+    case Fault::death:
+      return error.code == Errc::peer_lost &&
+             (contains(error.message, victim + " died: killed by SIGKILL") ||
+              contains(error.message, "lost"));
+    case Fault::leave:
+      return error.code == Errc::peer_lost && contains(error.message, "has left the job");
+    case Fault::link_break:
+      return error.code == Errc::peer_lost &&
+             (contains(error.message, "lost") || contains(error.message, "has left the job"));
+    case Fault::silence:
+    case Fault::slow_user:
+      return error.code == Errc::timeout || error.code == Errc::peer_lost;
+    case Fault::launcher_lost:
+      return error.code == Errc::peer_lost && contains(error.message, "launcher");
+  }
+  return false;
+}
+
+void World::complain(int number, const Running& running, const std::string& what) {
+  if (!complaint_.empty()) return;
+  const Operation& operation = *running.operation;
+  complaint_ =
+      format("seed {} (fault {}, victim {}, {} ranks): call {} (kind {}, count {}) on rank {} {}",
+             seed_, static_cast<int>(plan_.fault), plan_.victim, plan_.size, running.call,
+             static_cast<int>(operation.request.kind), operation.request.count, number, what);
+  if (operation.outcome && !*operation.outcome)
+    complaint_ += ": " + operation.outcome->error().message;
+}
+
+TEST_CASE("every operation on every live rank ends with the right result or a named error") {
+  const uint64_t one = from_environment("DTRAIN_SIM_SEED", 0);
+  const uint64_t first = one > 0 ? one : 1;
+  const uint64_t seeds = one > 0 ? 1 : from_environment("DTRAIN_SIM_SEEDS", 1000);
+  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+    World world(seed);
+    world.run();
+    CHECK_MESSAGE(world.complaint().empty(), world.complaint());
+  }
+}
+
+}  // namespace dt

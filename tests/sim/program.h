@@ -1,0 +1,184 @@
+#pragma once
+
+#include "comm/engine/engine.h"
+#include "comm/engine/half.h"
+#include "comm/engine/reduce.h"
+#include "tests/sim/virtual_link.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// One call that all ranks make, or that two make with each other.
+struct Call {
+  OperationKind kind = OperationKind::barrier;
+  ElementType type = ElementType::float32;
+  ReduceOp reduce = ReduceOp::sum;
+  int root = 0;  ///< broadcast
+  int from = 0;  ///< message
+  int to = 0;    ///< message
+  size_t count = 0;
+  std::string name = {};
+  int odd_rank = -1;   ///< calls it differently (a message: its receiver does)
+  bool rough = false;  ///< inputs whose sum is rounded: only the sameness of the bits is known
+
+  bool is_message() const { return kind == OperationKind::send; }
+};
+
+/// What the ranks do: by rank, the calls in the order of submission.
+struct Program {
+  std::vector<Call> calls;
+  std::vector<std::vector<size_t>> by_rank;
+};
+
+inline void store(ElementType type, std::byte* at, double value) {
+  const auto put = [&](auto element) { std::memcpy(at, &element, sizeof element); };
+  Float16 half;
+  BFloat16 brain;
+  switch (type) {
+    case ElementType::int8:
+    case ElementType::uint8:
+      return put(static_cast<uint8_t>(value));
+    case ElementType::int32:
+    case ElementType::uint32:
+      return put(static_cast<uint32_t>(value));
+    case ElementType::int64:
+    case ElementType::uint64:
+      return put(static_cast<uint64_t>(value));
+    case ElementType::float16:
+      from_float(static_cast<float>(value), half);
+      return put(half);
+    case ElementType::bfloat16:
+      from_float(static_cast<float>(value), brain);
+      return put(brain);
+    case ElementType::float32:
+      return put(static_cast<float>(value));
+    case ElementType::float64:
+      return put(value);
+  }
+}
+
+/// What element `i` of rank `rank`'s input is: small whole numbers, so that every type holds their
+/// sums and products exactly.
+inline double input_value(const Call& call, int rank, size_t i) {
+  const size_t mixed = (i * 7 + static_cast<size_t>(rank) * 13 + call.count) % 4;
+  if (call.rough) return 1.0 / static_cast<double>(mixed * 3 + static_cast<size_t>(rank) + 1);
+  if (call.reduce != ReduceOp::product) return static_cast<double>(mixed);
+  return rank < 3 && mixed % 2 == 1 ? 2.0 : 1.0;
+}
+
+inline double reduced_value(const Call& call, int size, size_t i) {
+  double result = input_value(call, 0, i);
+  for (int rank = 1; rank < size; ++rank) {
+    const double value = input_value(call, rank, i);
+    if (call.reduce == ReduceOp::min) result = std::min(result, value);
+    if (call.reduce == ReduceOp::max) result = std::max(result, value);
+    if (call.reduce == ReduceOp::product) result *= value;
+    if (call.reduce == ReduceOp::sum || call.reduce == ReduceOp::average) result += value;
+  }
+  const bool wide = call.type == ElementType::float64;
+  if (call.reduce != ReduceOp::average) return result;
+  return wide ? result / size
+              : static_cast<double>(static_cast<float>(result) / static_cast<float>(size));
+}
+
+/// The elements of `rank`'s input.
+inline size_t input_count(const Call& call, int size) {
+  const bool parts = call.kind == OperationKind::reduce_scatter;
+  return call.kind == OperationKind::barrier ? 0
+                                             : call.count * static_cast<size_t>(parts ? size : 1);
+}
+
+inline size_t output_count(const Call& call, int size) {
+  const bool parts = call.kind == OperationKind::all_gather;
+  return call.kind == OperationKind::barrier ? 0
+                                             : call.count * static_cast<size_t>(parts ? size : 1);
+}
+
+/// The output that `rank` must get.
+inline Bytes expected_output(const Call& call, int rank, int size) {
+  const size_t bytes = element_bytes(call.type);
+  Bytes output(output_count(call, size) * bytes);
+  const size_t first =
+      call.kind == OperationKind::reduce_scatter ? static_cast<size_t>(rank) * call.count : 0;
+  for (size_t i = 0; i * bytes < output.size(); ++i) {
+    double value = 0;
+    if (call.is_message()) {
+      value = input_value(call, call.from, i);
+    } else if (call.kind == OperationKind::broadcast) {
+      value = input_value(call, call.root, i);
+    } else if (call.kind == OperationKind::all_gather) {
+      value = input_value(call, static_cast<int>(i / call.count), i % call.count);
+    } else {
+      value = reduced_value(call, size, first + i);
+    }
+    store(call.type, output.data() + i * bytes, value);
+  }
+  return output;
+}
+
+inline Call random_call(Random& random, int size, bool large) {
+  static constexpr size_t counts[] = {0, 1, 2, 3, 5, 17, 100, 1000, 5000};
+  Call call;
+  call.kind = static_cast<OperationKind>(random.below(5));
+  call.type = static_cast<ElementType>(random.below(10));
+  call.reduce = static_cast<ReduceOp>(random.below(5));
+  const bool floating = is_floating(call.type);
+  if (call.reduce == ReduceOp::average && !floating) call.reduce = ReduceOp::sum;
+  const bool reduces =
+      call.kind == OperationKind::all_reduce || call.kind == OperationKind::reduce_scatter;
+  if (!reduces) call.reduce = ReduceOp::sum;
+  call.rough = reduces && floating && random.percent(30);
+  call.root = random.between(0, size - 1);
+  call.count = counts[random.below(large ? 9 : 7)];
+  if (random.percent(50)) call.name = "t" + std::to_string(random.below(100));
+  return call;
+}
+
+/// Collectives in one order on all ranks, and messages strewn between them: each pair of ranks
+/// sends and receives in one order, at places of its own.
+inline Program random_program(Random& random, int size, bool mismatches) {
+  Program program;
+  program.by_rank.resize(static_cast<size_t>(size));
+  const bool large = random.percent(20);
+  const size_t collectives = 1 + random.below(8);
+  for (size_t i = 0; i < collectives; ++i) {
+    Call call = random_call(random, size, large);
+    if (mismatches && random.percent(25)) call.odd_rank = random.between(0, size - 1);
+    program.calls.push_back(call);
+  }
+  const size_t messages = random.below(10);
+  std::vector<size_t> sends(messages);
+  std::vector<size_t> receives(messages);
+  for (size_t i = 0; i < messages; ++i) {
+    sends[i] = random.below(collectives + 1);
+    receives[i] = random.below(collectives + 1);
+    Call call = random_call(random, size, large);
+    call.kind = OperationKind::send;
+    call.reduce = ReduceOp::sum;
+    call.rough = false;
+    call.from = call.root;
+    call.to = (call.from + random.between(1, size - 1)) % size;
+    if (mismatches && random.percent(20)) call.odd_rank = call.to;
+    program.calls.push_back(call);
+  }
+  std::sort(sends.begin(), sends.end());
+  std::sort(receives.begin(), receives.end());
+  for (size_t place = 0; place <= collectives; ++place) {
+    for (size_t i = 0; i < messages; ++i) {
+      const Call& call = program.calls[collectives + i];
+      if (sends[i] == place)
+        program.by_rank[static_cast<size_t>(call.from)].push_back(collectives + i);
+      if (receives[i] == place)
+        program.by_rank[static_cast<size_t>(call.to)].push_back(collectives + i);
+    }
+    for (auto& calls : program.by_rank)
+      if (place < collectives) calls.push_back(place);
+  }
+  return program;
+}
+
+}  // namespace dt

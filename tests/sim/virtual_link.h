@@ -1,0 +1,118 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "comm/transport/link.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+
+namespace dt {
+
+/// All chance of a simulation: the same seed makes the same run.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  /// 0 … n-1.
+  size_t below(size_t n) { return engine_() % n; }
+  int between(int low, int high) {
+    return low + static_cast<int>(below(static_cast<size_t>(high - low) + 1));
+  }
+  bool percent(size_t chance) { return below(100) < chance; }
+  Duration up_to(Duration most) { return Duration(below(static_cast<size_t>(most.count()) + 1)); }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// One direction between two virtual ranks: holds some bytes, delays them and cuts them anywhere.
+class Wire {
+ public:
+  struct Nature {
+    size_t capacity = 1 << 16;
+    Duration delay_max = milliseconds(1);
+    bool cut = true;  ///< into arbitrary pieces
+  };
+  Wire(const Time& now, Random& random, Nature nature)
+      : now_(now), random_(random), nature_(nature) {}
+
+  Result<size_t> send(ByteSpan bytes) {
+    if (ended_ || broken_) return fail(Errc::closed, "virtual link closed");
+    const size_t room = std::min(bytes.size(), nature_.capacity - held_);
+    if (room == 0) return size_t{0};
+    const size_t size = piece(room);
+    last_arrival_ = std::max(last_arrival_, now_ + random_.up_to(nature_.delay_max));
+    segments_.push_back({last_arrival_, {bytes.begin(), bytes.begin() + diff(size)}, 0});
+    held_ += size;
+    return size;
+  }
+
+  Result<size_t> receive(std::span<std::byte> into) {
+    if (broken_) return fail(Errc::closed, "virtual link closed");
+    if (silent_) return size_t{0};
+    if (segments_.empty()) {
+      if (ended_ && *ended_ <= now_) return fail(Errc::closed, "virtual link closed");
+      return size_t{0};
+    }
+    Segment& segment = segments_.front();
+    if (segment.arrives > now_ || into.empty()) return size_t{0};
+    const size_t size = piece(std::min(into.size(), segment.bytes.size() - segment.used));
+    std::copy_n(segment.bytes.begin() + diff(segment.used), size, into.begin());
+    segment.used += size;
+    held_ -= size;
+    if (segment.used == segment.bytes.size()) segments_.pop_front();
+    return size;
+  }
+
+  /// From now on nothing arrives, and nobody hears of it.
+  void silence() { silent_ = true; }
+  /// What is under way is lost; both ends find out.
+  void break_now() { broken_ = true; }
+  /// Its sender is gone: what is under way arrives, then the end.
+  void end_after(Duration delay) { ended_ = std::max(last_arrival_, now_ + delay); }
+
+  /// The next time at which receive() has more to say, if that is in the future.
+  Time next_event() const {
+    if (silent_ || broken_) return Time::max();
+    Time next = segments_.empty() ? ended_.value_or(Time::max()) : segments_.front().arrives;
+    return next > now_ ? next : Time::max();
+  }
+
+ private:
+  struct Segment {
+    Time arrives;
+    Bytes bytes;
+    size_t used;
+  };
+  static std::ptrdiff_t diff(size_t size) { return static_cast<std::ptrdiff_t>(size); }
+  size_t piece(size_t most) { return nature_.cut ? 1 + random_.below(most) : most; }
+
+  const Time& now_;
+  Random& random_;
+  Nature nature_;
+  std::deque<Segment> segments_;
+  size_t held_ = 0;
+  Time last_arrival_ = {};
+  std::optional<Time> ended_;
+  bool silent_ = false;
+  bool broken_ = false;
+};
+
+/// One end of a pair of wires.
+class VirtualLink final : public Link {
+ public:
+  VirtualLink(std::shared_ptr<Wire> out, std::shared_ptr<Wire> in)
+      : out_(std::move(out)), in_(std::move(in)) {}
+  Result<size_t> send(ByteSpan bytes) override { return out_->send(bytes); }
+  Result<size_t> receive(std::span<std::byte> into) override { return in_->receive(into); }
+  bool exposed() const override { return false; }
+
+ private:
+  std::shared_ptr<Wire> out_;
+  std::shared_ptr<Wire> in_;
+};
+
+}  // namespace dt

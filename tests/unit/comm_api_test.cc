@@ -1,0 +1,239 @@
+#include "comm/dtrain.h"
+#include "tests/unit/world_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+extern "C" int api_from_c(char text[512]);
+
+namespace dt {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+dtrain_error new_error() {
+  dtrain_error error = {};
+  error.struct_size = sizeof error;
+  return error;
+}
+
+/// A context without network, freed at the end.
+struct Alone {
+  Alone() { REQUIRE(context != nullptr); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+  ~Alone() { dtrain_finalize(context); }
+  dtrain_context* context = dtrain_init(nullptr, nullptr);
+};
+
+TEST_CASE("a C99 program can use the library") {
+  char text[512] = {};
+  CHECK_MESSAGE(api_from_c(text) == 0, text);
+}
+
+TEST_CASE("a process that dtrain did not start is rank 0 of 1") {
+  const Alone alone;
+  CHECK(dtrain_rank(alone.context) == 0);
+  CHECK(dtrain_size(alone.context) == 1);
+  CHECK(dtrain_local_rank(alone.context) == 0);
+  CHECK(dtrain_local_size(alone.context) == 1);
+  CHECK(dtrain_cross_rank(alone.context) == 0);
+  CHECK(dtrain_cross_size(alone.context) == 1);
+  CHECK(std::string(dtrain_host(alone.context)).size() > 0);
+  CHECK(std::string(dtrain_version()) == dtrain::version());
+}
+
+TEST_CASE("null handles are answered, not dereferenced") {
+  CHECK(dtrain_rank(nullptr) == -1);
+  CHECK(dtrain_size(nullptr) == -1);
+  CHECK(dtrain_host(nullptr) == nullptr);
+  CHECK(dtrain_work_done(nullptr) == 1);
+  CHECK(dtrain_work_wait(nullptr, 0, nullptr) == DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_barrier(nullptr, nullptr, nullptr) == DTRAIN_ERROR_INPUT);
+  dtrain_error error = new_error();
+  CHECK(dtrain_barrier_async(nullptr, nullptr, &error) == nullptr);
+  CHECK(error.code == DTRAIN_ERROR_INPUT);
+  CHECK(contains(error.text, "NULL"));
+  dtrain_work_free(nullptr);
+  dtrain_finalize(nullptr);
+}
+
+TEST_CASE("wrong arguments of an operation are named") {
+  struct Case {
+    dtrain_buffers buffers;
+    int op;
+    const char* text;
+  };
+  static std::array<int, 4> values = {};
+  int* data = values.data();
+  const Case cases[] = {{{nullptr, data, 4, 0}, DTRAIN_SUM, "dtrain_buffers.type: there is no 0"},
+                        {{nullptr, data, 4, 11}, DTRAIN_SUM, "there is no 11"},
+                        {{nullptr, data, 4, DTRAIN_INT32}, 5, "there is no reduction 5"},
+                        {{nullptr, data, 4, DTRAIN_INT32}, -1, "there is no reduction -1"},
+                        {{nullptr, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
+                        {{data, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
+                        {{nullptr, data, 4, DTRAIN_INT32}, DTRAIN_AVERAGE, "average of int32"},
+                        {{nullptr, data, SIZE_MAX, DTRAIN_INT32}, DTRAIN_SUM, "too large"}};
+  const Alone alone;
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    dtrain_error error = new_error();
+    CHECK(dtrain_all_reduce(alone.context, c.buffers, c.op, nullptr, &error) == DTRAIN_ERROR_INPUT);
+    CHECK_MESSAGE(contains(error.text, c.text), error.text);
+    CHECK(error.rank == -1);
+  }
+  const dtrain_buffers good = {data, data, 4, DTRAIN_INT32};
+  CHECK(dtrain_broadcast(alone.context, good, 1, nullptr, nullptr) == DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_send(alone.context, good, 0, nullptr, nullptr) == DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_recv(alone.context, good, -1, nullptr, nullptr) == DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_all_reduce(alone.context, good, DTRAIN_SUM, nullptr, nullptr) == DTRAIN_OK);
+}
+
+TEST_CASE("wrong options are named") {
+  const Alone alone;
+  dtrain_error error = new_error();
+  dtrain_op_options options = {};
+  CHECK(dtrain_barrier(alone.context, &options, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(contains(error.text, "struct_size is 0"));
+  options = {.struct_size = sizeof options, .name = nullptr, .timeout_ms = -1};
+  CHECK(dtrain_barrier(alone.context, &options, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(contains(error.text, "timeout_ms is negative"));
+
+  dtrain_init_options init = {};
+  CHECK(dtrain_init(&init, &error) == nullptr);
+  CHECK(contains(error.text, "dtrain_init_options.struct_size"));
+  init.struct_size = sizeof init;
+  init.transport = 3;
+  CHECK(dtrain_init(&init, &error) == nullptr);
+  CHECK(contains(error.text, "transport: there is no 3"));
+  init.transport = 0;
+  init.timeout_ms = -5;
+  CHECK(dtrain_init(&init, &error) == nullptr);
+  CHECK(contains(error.text, "timeout_ms is negative"));
+  init.timeout_ms = 0;
+  init.dead_after_ms = -5;
+  CHECK(dtrain_init(&init, &error) == nullptr);
+  CHECK(contains(error.text, "dead_after_ms is negative"));
+  init.dead_after_ms = 0;
+  init.role = "worker";
+  CHECK(dtrain_init(&init, &error) == nullptr);
+  CHECK(contains(error.text, "token"));
+  init.task_index = -1;
+  CHECK(dtrain_init(&init, &error) == nullptr);
+  CHECK(contains(error.text, "task index is negative"));
+}
+
+TEST_CASE("options of an older header lack fields, of a newer one may have none that count") {
+  const Alone alone;
+  struct Newer {
+    dtrain_op_options known;
+    size_t unknown;
+  };
+  static_assert(std::is_standard_layout_v<Newer>);
+  dtrain_op_options older = {.struct_size = offsetof(dtrain_op_options, timeout_ms),
+                             .name = "g",
+                             .timeout_ms = -1};  // beyond its end: not read
+  CHECK(dtrain_barrier(alone.context, &older, nullptr) == DTRAIN_OK);
+  Newer newer = {{.struct_size = sizeof newer, .name = nullptr, .timeout_ms = 0}, 0};
+  CHECK(dtrain_barrier(alone.context, &newer.known, nullptr) == DTRAIN_OK);
+  newer.unknown = 1;
+  dtrain_error error = new_error();
+  CHECK(dtrain_barrier(alone.context, &newer.known, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(contains(error.text, "does not know"));
+}
+
+TEST_CASE("an error is written only as far as the caller's struct goes, and is always ended") {
+  const Alone alone;
+  dtrain_error error = {};
+  std::memset(&error, 'x', sizeof error);
+  error.struct_size = offsetof(dtrain_error, text);
+  CHECK(dtrain_barrier(nullptr, nullptr, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(error.text[0] == 'x');
+  error.struct_size = offsetof(dtrain_error, text) + 8;
+  CHECK(dtrain_barrier(nullptr, nullptr, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(std::string(error.text) == "the han");
+  CHECK(error.text[8] == 'x');
+  CHECK(dtrain_barrier(alone.context, nullptr, &error) == DTRAIN_OK);
+  CHECK(error.code == DTRAIN_OK);
+  CHECK(std::string(error.text).empty());
+}
+
+TEST_CASE("a rank that is alone has the results of one rank") {
+  const Alone alone;
+  std::array<double, 3> values = {1, 2, 3};
+  std::array<double, 3> out = {};
+  const dtrain_buffers buffers = {values.data(), out.data(), 3, DTRAIN_FLOAT64};
+  for (const int op : {DTRAIN_SUM, DTRAIN_AVERAGE, DTRAIN_MIN, DTRAIN_MAX, DTRAIN_PRODUCT}) {
+    out = {};
+    CHECK(dtrain_all_reduce(alone.context, buffers, op, nullptr, nullptr) == DTRAIN_OK);
+    CHECK(out == values);
+  }
+  out = {};
+  CHECK(dtrain_all_gather(alone.context, buffers, nullptr, nullptr) == DTRAIN_OK);
+  CHECK(out == values);
+  out = {};
+  CHECK(dtrain_reduce_scatter(alone.context, buffers, DTRAIN_SUM, nullptr, nullptr) == DTRAIN_OK);
+  CHECK(out == values);
+  out = {};
+  CHECK(dtrain_broadcast(alone.context, buffers, 0, nullptr, nullptr) == DTRAIN_OK);
+  CHECK(out == values);
+}
+
+TEST_CASE("all_gather without input takes this rank's part of the output") {
+  World world({.size = 3, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    std::array<int32_t, 6> all = {};
+    const auto mine = static_cast<size_t>(context.rank()) * 2;
+    all[mine] = all[mine + 1] = context.rank() + 1;
+    const dtrain_buffers buffers = {nullptr, all.data(), 2, DTRAIN_INT32};
+    CHECK(dtrain_all_gather(context.get(), buffers, nullptr, nullptr) == DTRAIN_OK);
+    CHECK(all == std::array<int32_t, 6>{1, 1, 2, 2, 3, 3});
+  }));
+}
+
+TEST_CASE("arrays of sizes that do not fit together are refused by the C++ header") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    std::vector<int> small(2);
+    std::vector<int> large(5);
+    CHECK_THROWS_AS(context.all_gather(small, large), dtrain::Error);
+    CHECK_THROWS_AS(context.reduce_scatter(large, small), dtrain::Error);
+  }));
+}
+
+TEST_CASE("a forked child that uses its parent's context gets an error that says why") {
+  const Alone alone;
+  dtrain_work* work = dtrain_barrier_async(alone.context, nullptr, nullptr);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    dtrain_error error = new_error();
+    const bool refused = dtrain_barrier(alone.context, nullptr, &error) == DTRAIN_ERROR_INPUT &&
+                         contains(error.text, "fork") &&
+                         dtrain_barrier_async(alone.context, nullptr, nullptr) == nullptr &&
+                         dtrain_work_wait(work, -1, nullptr) == DTRAIN_ERROR_INPUT &&
+                         dtrain_work_done(work) == 1;
+    dtrain_work_free(work);
+    dtrain_finalize(alone.context);
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(dtrain_work_wait(work, -1, nullptr) == DTRAIN_OK);
+  dtrain_work_free(work);
+}
+
+}  // namespace
+}  // namespace dt

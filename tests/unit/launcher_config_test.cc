@@ -1,0 +1,313 @@
+#include "launcher/config.h"
+#include "launcher/options.h"
+#include "launcher/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace dt {
+namespace {
+
+using namespace std::string_literals;
+
+/// A source as the command line would give it; origins are the usual spellings.
+OptionSource flags(OptionValues values) {
+  OptionSource source{std::move(values), {}};
+  for (const auto& [name, unused] : source.values) {
+    source.origins[name] = std::string(spellings_of(*find_option(name)).front());
+  }
+  return source;
+}
+
+Result<std::string> one_hostfile(const std::string& path) {
+  if (path == "hosts") return "a slots=2\n# idle\nb slots=2\n"s;
+  if (path == "empty") return ""s;
+  return fail(Errc::os, "No such file or directory");
+}
+
+Result<RunConfig> decide(const std::vector<OptionSource>& sources) {
+  return make_run_config(sources, {"true"}, one_hostfile);
+}
+
+std::string error_of(const Result<RunConfig>& config) {
+  return config ? "accepted" : config.error().message;
+}
+
+TEST_CASE("the options stand in one table whose names and spellings are all different") {
+  std::vector<std::string_view> seen;
+  for (const Option& option : run_options) {
+    CAPTURE(option.name);
+    CHECK(find_option(option.name) == &option);
+    CHECK((option.kind == OptionKind::flag) == option.placeholder.empty());
+    CHECK(option.help.ends_with("."));
+    for (const std::string_view spelling : spellings_of(option)) {
+      CHECK(std::ranges::count(seen, spelling) == 0);
+      seen.push_back(spelling);
+    }
+  }
+  CHECK(find_option("nothing") == nullptr);
+  CHECK(variable_of(*find_option("start-timeout")) == "DTRAIN_OPT_START_TIMEOUT");
+}
+
+TEST_CASE("an unknown word finds the option that was meant") {
+  const std::pair<const char*, const char*> cases[] = {{"--nproc", "-np"},
+                                                       {"--nproc_per_node", "-np"},
+                                                       {"--num-prc", "--num-proc"},
+                                                       {"--hostfiel", "--hostfile"},
+                                                       {"--host", "--hosts"},
+                                                       {"--out", "--output-dir"},
+                                                       {"--time-out", "--timeout"},
+                                                       {"-hostfil", "--hostfile"},
+                                                       {"--start_timeout", "--start-timeout"},
+                                                       {"-q", ""},
+                                                       {"--zebra", ""},
+                                                       {"--", ""}};
+  for (const auto& [word, meant] : cases) {
+    CAPTURE(word);
+    const std::optional<OptionGuess> guess = guess_option(word);
+    CHECK((guess ? guess->spelling : "") == meant);
+  }
+}
+
+TEST_CASE("defaults stand where no source names an option") {
+  const RunConfig config = decide({flags({{"np", {"2"}}})}).value();
+  RunConfig expected;
+  expected.process_count = 2;
+  expected.command = {"true"};
+  CHECK(config == expected);
+}
+
+TEST_CASE("every option reaches its place in the configuration") {
+  const RunConfig config = decide({flags({{"np", {"3"}},
+                                          {"hosts", {"a:2", "me@b:1"}},
+                                          {"oversubscribe", {"true"}},
+                                          {"env", {"A=1=2", "B", "C="}},
+                                          {"chdir", {"/x y"}},
+                                          {"stdin", {"2"}},
+                                          {"timeout", {"2m"}},
+                                          {"start-timeout", {"5s"}},
+                                          {"grace", {"0"}},
+                                          {"heartbeat", {"100ms"}},
+                                          {"dead-after", {"1s"}},
+                                          {"on-failure", {"continue"}},
+                                          {"output-dir", {"out"}},
+                                          {"no-tag", {"true"}},
+                                          {"quiet", {"1"}},
+                                          {"verbose", {"yes"}},
+                                          {"dry-run", {"on"}},
+                                          {"json", {"true"}}})})
+                               .value();
+  RunConfig expected;
+  expected.process_count = 3;
+  expected.hosts = {{.name = "a", .slots = 2}, {.name = "b", .user = "me", .slots = 1}};
+  expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
+  expected.chdir = "/x y";
+  expected.timeout = seconds(120);
+  expected.start_timeout = seconds(5);
+  expected.grace = seconds(0);
+  expected.heartbeat = milliseconds(100);
+  expected.dead_after = seconds(1);
+  expected.oversubscribe = true;
+  expected.continue_on_failure = true;
+  expected.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = 2};
+  expected.output_dir = "out";
+  expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;
+  expected.command = {"true"};
+  CHECK(config == expected);
+}
+
+TEST_CASE("the first source that names an option wins whole") {
+  const OptionSource high = flags({{"np", {"2"}}, {"env", {"A=1"}}, {"quiet", {"false"}}});
+  const OptionSource low =
+      flags({{"np", {"8"}}, {"env", {"B=2", "C=3"}}, {"quiet", {"true"}}, {"chdir", {"/d"}}});
+  const RunConfig config = decide({high, low}).value();
+  CHECK(config.process_count == 2);
+  CHECK(config.environment == std::vector<EnvironmentSetting>{{"A", "1"}});
+  CHECK(!config.quiet);
+  CHECK(config.chdir == "/d");
+}
+
+TEST_CASE(
+    "hosts and hostfile are one choice: the higher source decides, in one source they conflict") {
+  const OptionSource file = flags({{"hostfile", {"hosts"}}});
+  const OptionSource list = flags({{"hosts", {"c:1"}}});
+  CHECK(decide({list, file}).value().hosts == std::vector<Host>{{.name = "c", .slots = 1}});
+  CHECK(decide({file, list}).value().hosts.size() == 2);
+  CHECK(error_of(decide({flags({{"hosts", {"c:1"}}, {"hostfile", {"hosts"}}})})) ==
+        "-H: conflicts with --hostfile; give one of them");
+}
+
+TEST_CASE("warnings of the host list reach the configuration") {
+  const RunConfig config = decide({flags({{"hosts", {"a:1,a:1"}}})}).value();
+  CHECK(config.warnings ==
+        std::vector<std::string>{"-H: host \"a\" given twice; merged to 2 slots"});
+}
+
+struct Refusal {
+  OptionValues values;
+  std::string message;
+};
+
+TEST_CASE("B12, B17, B28 and other values that cannot be are refused, with option and value") {
+  const std::string huge = "BIG=" + std::string(131068, 'x');
+  const Refusal cases[] = {
+      {{}, "-np: missing; without hosts give the number of processes, 1..65536"},
+      {{{"np", {"0"}}}, "-np: expected 1..65536, got 0"},
+      {{{"np", {"-1"}}}, "-np: expected 1..65536, got \"-1\""},
+      {{{"np", {"x"}}}, "-np: expected 1..65536, got \"x\""},
+      {{{"np", {""}}}, "-np: expected 1..65536, got \"\""},
+      {{{"np", {"65537"}}}, "-np: expected 1..65536, got 65537"},
+      {{{"np", {"99999999999999999999"}}}, "-np: expected 1..65536, got 99999999999999999999"},
+      {{{"hosts", {"a:0"}}}, "-H: host \"a\": slots must be 1..4096, got 0"},
+      {{{"hosts", {"a:1", "b:x"}}}, "-H: host \"b\": slots must be 1..4096, got \"x\""},
+      {{{"hostfile", {"none"}}}, "--hostfile: cannot read \"none\": No such file or directory"},
+      {{{"hostfile", {""}}}, "--hostfile: expected a file, got \"\""},
+      {{{"hostfile", {"empty"}}},
+       "empty: no hosts in this file; expected lines such as: node1 slots=4"},
+      {{{"np", {"1"}}, {"env", {"=1"}}}, "-x: expected NAME or NAME=VALUE, got \"=1\""},
+      {{{"np", {"1"}}, {"env", {""}}}, "-x: expected NAME or NAME=VALUE, got \"\""},
+      {{{"np", {"1"}}, {"env", {"A\0=1"s}}}, "-x: \"A\\x00=1\": a variable cannot hold a NUL byte"},
+      {{{"np", {"1"}}, {"env", {huge}}},
+       "-x: BIG=xxxxxxxx… takes 131072 bytes; a variable can have 131071"},
+      {{{"np", {"1"}}, {"chdir", {""}}}, "--chdir: expected a folder, got \"\""},
+      {{{"np", {"1"}}, {"output-dir", {"a\0b"s}}},
+       "--output-dir: expected a folder, got \"a\\x00b\""},
+      {{{"np", {"1"}}, {"on-failure", {"stop"}}},
+       "--on-failure: expected kill or continue, got \"stop\""},
+      {{{"np", {"2"}}, {"stdin", {"2"}}}, "--stdin: expected none, all or a rank of 0..1, got 2"},
+      {{{"hosts", {"a:2,b:1"}}, {"stdin", {"3"}}},
+       "--stdin: expected none, all or a rank of 0..2, got 3"},
+      {{{"hosts", {"a,b:1"}}, {"stdin", {"x"}}},
+       "--stdin: expected none, all or a rank of 0..65535, got \"x\""},
+      {{{"np", {"1"}}, {"timeout", {"0"}}}, "--timeout: expected a time longer than 0, got 0"},
+      {{{"np", {"1"}}, {"start-timeout", {"0s"}}},
+       "--start-timeout: expected a time longer than 0, got \"0s\""},
+      {{{"np", {"1"}}, {"heartbeat", {"0"}}}, "--heartbeat: expected a time longer than 0, got 0"},
+      {{{"np", {"1"}}, {"dead-after", {"0"}}},
+       "--dead-after: expected a time longer than 0, got 0"},
+      {{{"np", {"1"}}, {"grace", {"soon"}}},
+       "--grace: expected a duration such as 10, 10s, 500ms or 2m, got 'soon'"},
+      {{{"np", {"1"}}, {"heartbeat", {"5s"}}},
+       "--heartbeat: the heartbeat (5s) must be shorter than the dead-after time (5s)"},
+      {{{"np", {"1"}}, {"dead-after", {"500ms"}}},
+       "--dead-after: the heartbeat (1s) must be shorter than the dead-after time (500ms)"},
+      {{{"np", {"1"}}, {"quiet", {"maybe"}}}, "--quiet: expected true or false, got \"maybe\""},
+      {{{"np", {"1"}}, {"json", {"true"}}},
+       "--json: only --dry-run prints JSON; give both, or neither"},
+  };
+  for (const Refusal& c : cases) {
+    CAPTURE(c.message);
+    CHECK(error_of(decide({flags(c.values)})) == c.message);
+  }
+}
+
+TEST_CASE("B14: without a command the usage and an example are shown") {
+  const std::string usage =
+      "\nusage: dtrain run -np N [options] [--] command [args]"
+      "\nexample: dtrain run -np 4 python train.py";
+  const std::vector<OptionSource> sources = {flags({{"np", {"2"}}})};
+  CHECK(error_of(make_run_config(sources, {}, one_hostfile)) == "no command given" + usage);
+  CHECK(error_of(make_run_config(sources, {""}, one_hostfile)) == "the command is empty" + usage);
+}
+
+TEST_CASE("variables named DTRAIN_OPT_ give options; empty ones do not, lists split at blanks") {
+  const OptionSource source =
+      read_environment_options({"PATH=/bin", "DTRAIN_OPT_NP=4", "DTRAIN_OPT_START_TIMEOUT=5s",
+                                "DTRAIN_OPT_CHDIR=", "DTRAIN_OPT_ENV=A=1  B", "DTRAIN_RANK=0"})
+          .value();
+  CHECK(source.values ==
+        OptionValues{{"np", {"4"}}, {"start-timeout", {"5s"}}, {"env", {"A=1", "B"}}});
+  CHECK(source.origins.at("np") == "DTRAIN_OPT_NP");
+}
+
+TEST_CASE("a variable's fault is named by the variable") {
+  const auto source = read_environment_options({"DTRAIN_OPT_NP=x"}).value();
+  CHECK(error_of(decide({source})) == "DTRAIN_OPT_NP: expected 1..65536, got \"x\"");
+  const auto unknown = [](const char* entry) {
+    return read_environment_options({entry}).error().message;
+  };
+  CHECK(unknown("DTRAIN_OPT_START_TIMOUT=1") ==
+        "DTRAIN_OPT_START_TIMOUT: no such option; did you mean DTRAIN_OPT_START_TIMEOUT?");
+  CHECK(unknown("DTRAIN_OPT_ZEBRA=1") == "DTRAIN_OPT_ZEBRA: no such option");
+}
+
+TEST_CASE("a TOML file gives options under their long names, each with its place") {
+  const OptionSource source = read_toml_options(
+                                  "# job\n"
+                                  "np = 4\n"
+                                  "hosts = [\"a:2\", \"b:2\"]\n"
+                                  "  env = \"A=1\"\n"
+                                  "quiet = true\n"
+                                  "verbose = false\n"
+                                  "grace = 5\n"
+                                  "heartbeat = 0.5\n"
+                                  "timeout = \"2m\"\n",
+                                  "dtrain.toml")
+                                  .value();
+  CHECK(source.values == OptionValues{{"np", {"4"}},
+                                      {"hosts", {"a:2", "b:2"}},
+                                      {"env", {"A=1"}},
+                                      {"quiet", {"true"}},
+                                      {"verbose", {"false"}},
+                                      {"grace", {"5"}},
+                                      {"heartbeat", {"0.5"}},
+                                      {"timeout", {"2m"}}});
+  CHECK(source.origins.at("np") == "dtrain.toml:2:1: np");
+  CHECK(source.origins.at("env") == "dtrain.toml:4:3: env");
+  const RunConfig config = decide({source}).value();
+  CHECK(config.heartbeat == milliseconds(500));
+  CHECK(config.quiet);
+}
+
+TEST_CASE("a TOML file's faults are named with line and column") {
+  const std::pair<std::string, std::string> cases[] = {
+      {"np = 0", "dtrain.toml:1:1: np: expected 1..65536, got 0"},
+      {"\n\nnp = \"4\"", "dtrain.toml:3:1: np: expected a whole number, got a string"},
+      {"np = 1.5", "dtrain.toml:1:1: np: expected a whole number, got a number with a point"},
+      {"quiet = 1", "dtrain.toml:1:1: quiet: expected true or false, got a whole number"},
+      {"chdir = true", "dtrain.toml:1:1: chdir: expected a string, got true or false"},
+      {"hosts = [1]",
+       "dtrain.toml:1:1: hosts: expected a string or an array of strings, got an array"},
+      {"grace = 1979-05-27",
+       "dtrain.toml:1:1: grace: expected a duration such as \"30s\", or a number of seconds, got "
+       "a date or time"},
+      {"np = 1\ngrace = -1",
+       "dtrain.toml:2:1: grace: expected a duration such as 10, 10s, 500ms or 2m, got '-1'"},
+      {"np = 1\n[grace]\na = 1",
+       "dtrain.toml:2:2: grace: expected a duration such as \"30s\", or a number of seconds, got "
+       "a table"},
+      {"np = 2\ntiemout = 5", "dtrain.toml:2:1: unknown option \"tiemout\"; did you mean timeout?"},
+      {"num-proc = 2", "dtrain.toml:1:1: unknown option \"num-proc\"; did you mean np?"},
+      {"zebra = 5", "dtrain.toml:1:1: unknown option \"zebra\""},
+      {"config-file = \"x\"", "dtrain.toml:1:1: config-file: this option cannot stand in a file"},
+      {"hosts = \"a:1\"\nhostfile = \"hosts\"",
+       "dtrain.toml:1:1: hosts: conflicts with dtrain.toml:2:1: hostfile; give one of them"},
+  };
+  for (const auto& [text, message] : cases) {
+    CAPTURE(text);
+    const Result<OptionSource> source = read_toml_options(text, "dtrain.toml");
+    CHECK((source ? error_of(decide({*source})) : source.error().message) == message);
+  }
+}
+
+TEST_CASE("a text that is no TOML is refused with its place, whatever it holds") {
+  const std::pair<std::string, std::string> cases[] = {
+      {"np 4", "dtrain.toml:1:4: "},
+      {"np = 4\nhosts = \"a", "dtrain.toml:2:"},
+      {"np = 1\nnp = 2", "dtrain.toml:2:"},
+      {"chdir = \"\xff\"", "dtrain.toml:1:"},
+      {"np = 99999999999999999999", "dtrain.toml:1:"},
+      {"np = " + std::string(10'000, '['), "dtrain.toml:1:"},
+      {"np = 1979-13-27", "dtrain.toml:1:"}};
+  for (const auto& [text, place] : cases) {
+    CAPTURE(place);
+    const Result<OptionSource> source = read_toml_options(text, "dtrain.toml");
+    REQUIRE(!source);
+    CHECK(source.error().message.starts_with(place));
+    CHECK(source.error().message.size() < 500);
+  }
+}
+
+}  // namespace
+}  // namespace dt

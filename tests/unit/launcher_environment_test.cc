@@ -1,0 +1,253 @@
+#include "launcher/environment.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+const Environment launcher = {
+    {"PATH", "/usr/bin"}, {"LANG", "C"}, {"HOME", "/home/me"}, {"WANDB_MODE", "offline"}};
+
+Environment travelling(const Environment& environment,
+                       const std::vector<EnvironmentSetting>& settings = {}) {
+  return travelling_environment(environment, settings).value();
+}
+
+/// Two hosts, two tasks on the first and one on the second.
+Plan three_tasks() {
+  return make_plan({.hosts = {{.name = "a", .slots = 2}, {.name = "::1", .slots = 1}}}).value();
+}
+
+JobFacts facts() {
+  return {
+      .job = "job-1",
+      .generation = 7,
+      .token = std::string(64, 'f'),
+      .rendezvous = "[fe80::5]:4000",
+      .master_address = "10.0.0.1",
+      .master_port = 5000,
+      .jax_port = 6000,
+      .cluster = {.jobs = {{"worker", {{0, "10.0.0.1:1"}, {1, "10.0.0.1:2"}, {2, "[::1]:3"}}}}}};
+}
+
+std::string value(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "(unset)" : found->second;
+}
+
+TEST_CASE("an environment's entries become a map and back; the first of two wins") {
+  const Environment environment = parse_environment({"A=1", "B=", "C=x=y", "none", "=odd", "A=2"});
+  CHECK(environment == Environment{{"A", "1"}, {"B", ""}, {"C", "x=y"}});
+  CHECK(environment_entries(environment) == std::vector<std::string>{"A=1", "B=", "C=x=y"});
+}
+
+TEST_CASE("the launcher's environment travels, less the host's part and an outer job's") {
+  CHECK(travelling(launcher) ==
+        Environment{{"PATH", "/usr/bin"}, {"LANG", "C"}, {"WANDB_MODE", "offline"}});
+  for (const char* name : {"HOME",
+                           "USER",
+                           "LOGNAME",
+                           "SHELL",
+                           "TMPDIR",
+                           "XDG_RUNTIME_DIR",
+                           "HOSTNAME",
+                           "SSH_AUTH_SOCK",
+                           "SSH_CONNECTION",
+                           "CUDA_VISIBLE_DEVICES",
+                           "NVIDIA_VISIBLE_DEVICES",
+                           "KUBERNETES_SERVICE_HOST",
+                           "BASH_FUNC_module%%",
+                           "DTRAIN_RANK",
+                           "DTRAIN_TOKEN",
+                           "DTRAIN_OPT_NP",
+                           "PMI_RANK",
+                           "PMIX_RANK",
+                           "OMPI_COMM_WORLD_RANK",
+                           "PRTE_MCA_x",
+                           "OLDPWD",
+                           "PORT",
+                           "SLURM_PROCID",
+                           "SLURM_STEP_NODELIST",
+                           "TORCHELASTIC_USE_AGENT_STORE",
+                           "RANK",
+                           "HOROVOD_RANK",
+                           "TF_CONFIG"}) {
+    CAPTURE(name);
+    CHECK(travelling({{name, "x"}}).empty());
+  }
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_NTASKS", "HOMEBREW_PREFIX", "PORTS", "NCCL_DEBUG",
+                           "HOROVOD_FUSION_THRESHOLD", "http_proxy", "DTRAINING", "PWD"}) {
+    CAPTURE(name);
+    CHECK(travelling({{name, "x"}}) == Environment{{name, "x"}});
+  }
+}
+
+TEST_CASE("-x sets a variable, or brings one past the list of what stays behind") {
+  const Environment environment = {{"PORT", "80"}, {"LANG", "C"}, {"DTRAIN_RANK", "3"}};
+  CHECK(travelling(environment, {{"LANG", "de"}, {"NEW", ""}}) ==
+        Environment{{"LANG", "de"}, {"NEW", ""}});
+  CHECK(travelling(environment, {{"PORT", {}}, {"LANG", {}}}) ==
+        Environment{{"LANG", "C"}, {"PORT", "80"}});
+  CHECK(travelling(environment, {{"A", "1"}, {"A", "2"}}).at("A") == "2");
+}
+
+TEST_CASE("-x of a variable that is not set is an error with its remedy") {
+  const Result<Environment> result = travelling_environment(launcher, {{"FOO", {}}});
+  REQUIRE(!result);
+  CHECK(result.error() ==
+        Error{Errc::input, "-x FOO: not set in the environment; use -x FOO=value"});
+}
+
+TEST_CASE("a task finds its rank and the job's addresses under every framework's names") {
+  const Plan plan = three_tasks();
+  const Environment environment = task_environment(facts(), plan, plan.tasks[2]);
+  const std::string cluster = R"({"cluster":{"worker":["10.0.0.1:1","10.0.0.1:2","[::1]:3"]},)"
+                              R"("task":{"type":"worker","index":2}})";
+  CHECK(environment == Environment{{"DTRAIN_RANK", "2"},
+                                   {"DTRAIN_SIZE", "3"},
+                                   {"DTRAIN_LOCAL_RANK", "0"},
+                                   {"DTRAIN_LOCAL_SIZE", "1"},
+                                   {"DTRAIN_CROSS_RANK", "1"},
+                                   {"DTRAIN_CROSS_SIZE", "2"},
+                                   {"DTRAIN_HOSTNAME", "::1"},
+                                   {"DTRAIN_ROLE", "worker"},
+                                   {"DTRAIN_TASK_INDEX", "2"},
+                                   {"DTRAIN_JOB_ID", "job-1"},
+                                   {"DTRAIN_RENDEZVOUS", "[fe80::5]:4000"},
+                                   {"DTRAIN_TOKEN", std::string(64, 'f')},
+                                   {"DTRAIN_GENERATION", "7"},
+                                   {"RANK", "2"},
+                                   {"WORLD_SIZE", "3"},
+                                   {"LOCAL_RANK", "0"},
+                                   {"LOCAL_WORLD_SIZE", "1"},
+                                   {"GROUP_RANK", "1"},
+                                   {"GROUP_WORLD_SIZE", "2"},
+                                   {"MASTER_ADDR", "10.0.0.1"},
+                                   {"MASTER_PORT", "5000"},
+                                   {"JAX_COORDINATOR_ADDRESS", "10.0.0.1:6000"},
+                                   {"JAX_NUM_PROCESSES", "3"},
+                                   {"JAX_PROCESS_ID", "2"},
+                                   {"TF_CONFIG", cluster},
+                                   {"TF_GRPC_REUSE_PORT", "1"},
+                                   {"OMPI_COMM_WORLD_RANK", "2"},
+                                   {"OMPI_COMM_WORLD_SIZE", "3"},
+                                   {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"},
+                                   {"no_proxy", "fe80::5,10.0.0.1,a,::1"}});
+}
+
+TEST_CASE("an IPv6 address is bracketed where a port follows, and bare where none does") {
+  const Plan plan = three_tasks();
+  JobFacts job = facts();
+  job.master_address = "2001:db8::1";
+  const Environment environment = task_environment(job, plan, plan.tasks[0]);
+  CHECK(value(environment, "MASTER_ADDR") == "2001:db8::1");
+  CHECK(value(environment, "JAX_COORDINATOR_ADDRESS") == "[2001:db8::1]:6000");
+}
+
+TEST_CASE("a task without rank gets every variable but ranks and sizes") {
+  Plan plan = three_tasks();
+  plan.tasks.push_back({.id = {"ps", 0}, .agent = 1});
+  const Environment ranked = task_environment(facts(), plan, plan.tasks[0]);
+  const Environment environment = task_environment(facts(), plan, plan.tasks[3]);
+  CHECK(value(environment, "DTRAIN_ROLE") == "ps");
+  CHECK(value(environment, "DTRAIN_HOSTNAME") == "::1");
+  for (const auto& [name, unused] : ranked) {
+    CAPTURE(name);
+    const bool of_rank = name.ends_with("RANK") || name.ends_with("SIZE") ||
+                         name == "JAX_NUM_PROCESSES" || name == "JAX_PROCESS_ID";
+    CHECK(environment.contains(name) == !of_rank);
+  }
+}
+
+TEST_CASE("TF_CONFIG is left out where no program could be started with it") {
+  const Plan plan = three_tasks();
+  JobFacts job = facts();
+  for (int i = 0; i < 10'000; ++i)
+    job.cluster.jobs["worker"][i] = "10.200.200.200:40000";
+  const Environment environment = task_environment(job, plan, plan.tasks[0]);
+  CHECK(!environment.contains("TF_CONFIG"));
+  for (const auto& [name, text] : environment) {
+    CHECK(name.size() + text.size() + 2 <= variable_bytes_max);
+  }
+}
+
+TEST_CASE("the host's part comes from the host, unless -x set it; the task's comes over all") {
+  const HostFacts host{.own = {{"HOME", "/root"},
+                               {"SSH_CONNECTION", "c"},
+                               {"LANG", "fr"},
+                               {"PORT", "1"},
+                               {"TMPDIR", "/t"},
+                               {"DTRAIN_OPT_NP", "2"},
+                               {"CUDA_VISIBLE_DEVICES", "1"}},
+                       .hostname = "node7",
+                       .allowed_cpus = 8};
+  const Environment environment = worker_environment(
+      {{"LANG", "C"}, {"TMPDIR", "/x"}, {"RANK", "9"}}, host, {{"RANK", "1"}}, 3);
+  CHECK(environment == Environment{{"LANG", "C"},
+                                   {"TMPDIR", "/x"},
+                                   {"RANK", "1"},
+                                   {"HOME", "/root"},
+                                   {"SSH_CONNECTION", "c"},
+                                   {"CUDA_VISIBLE_DEVICES", "1"},
+                                   {"HOSTNAME", "node7"},
+                                   {"PYTHONUNBUFFERED", "1"},
+                                   {"OMP_NUM_THREADS", "2"}});
+}
+
+TEST_CASE("on the launcher's own host a worker sees its home, its functions and its devices") {
+  const Environment own = {{"HOME", "/h"},
+                           {"BASH_FUNC_module%%", "() { :; }"},
+                           {"NVIDIA_VISIBLE_DEVICES", "all"},
+                           {"HOSTNAME", "box"}};
+  const HostFacts host{.own = own, .hostname = "box.example.org", .allowed_cpus = 1};
+  const Environment environment = worker_environment(travelling(own), host, {}, 1);
+  for (const auto& [name, text] : own)
+    CHECK(value(environment, name) == text);
+}
+
+TEST_CASE("OMP_NUM_THREADS is the tasks' share of the CPUs, at least 1, unless it is set") {
+  const auto threads = [](int cpus, int tasks, const Environment& set) {
+    const HostFacts host{.own = {}, .hostname = "h", .allowed_cpus = cpus};
+    return worker_environment(set, host, {}, tasks).at("OMP_NUM_THREADS");
+  };
+  CHECK(threads(8, 2, {}) == "4");
+  CHECK(threads(8, 3, {}) == "2");
+  CHECK(threads(2, 4, {}) == "1");
+  CHECK(threads(8, 2, {{"OMP_NUM_THREADS", "7"}}) == "7");
+  CHECK(threads(8, 2, {{"OMP_NUM_THREADS", ""}}) == "");
+}
+
+TEST_CASE("PYTHONUNBUFFERED stays as the user set it, also empty") {
+  const HostFacts host{.own = {}, .hostname = "h", .allowed_cpus = 1};
+  CHECK(worker_environment({{"PYTHONUNBUFFERED", ""}}, host, {}, 1).at("PYTHONUNBUFFERED").empty());
+}
+
+TEST_CASE("where there is a proxy, the job's names are appended to both spellings of no_proxy") {
+  struct Case {
+    Environment set;
+    const char* lower;
+    const char* upper;
+  };
+  const Case cases[] = {
+      {{}, "(unset)", "(unset)"},
+      {{{"no_proxy", "x"}}, "x", "(unset)"},
+      {{{"http_proxy", ""}}, "(unset)", "(unset)"},
+      {{{"http_proxy", "p"}}, "a,b", "a,b"},
+      {{{"HTTPS_PROXY", "p"}, {"NO_PROXY", "x"}}, "x,a,b", "x,a,b"},
+      {{{"all_proxy", "p"}, {"no_proxy", "x"}, {"NO_PROXY", "y"}}, "x,a,b", "y,a,b"},
+  };
+  const HostFacts host{.own = {}, .hostname = "h", .allowed_cpus = 1};
+  for (const Case& c : cases) {
+    const Environment environment = worker_environment(c.set, host, {{"no_proxy", "a,b"}}, 1);
+    CHECK(value(environment, "no_proxy") == c.lower);
+    CHECK(value(environment, "NO_PROXY") == c.upper);
+  }
+  const std::string long_list(variable_bytes_max - 20, 'x');
+  const Environment environment = worker_environment({{"http_proxy", "p"}, {"no_proxy", long_list}},
+                                                     host, {{"no_proxy", "0123456789012345"}}, 1);
+  CHECK(environment.at("no_proxy") == long_list);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,108 @@
+#include "launcher/message.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <random>
+
+namespace dt {
+namespace {
+
+template <class Message>
+void check_round_trip(const Message& message) {
+  const Bytes bytes = encode(message);
+  CHECK(decode<Message>(bytes).value() == message);
+  // Cut anywhere, or with a byte too many, it is an error, never a wrong message.
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    CHECK_FALSE(decode<Message>(ByteSpan(bytes).first(n)).has_value());
+  }
+  Bytes longer = bytes;
+  longer.push_back(std::byte{0});
+  CHECK_FALSE(decode<Message>(longer).has_value());
+}
+
+TEST_CASE("messages are read back as they were written") {
+  check_round_trip(Hello{"0.1.0", "node1", {"10.0.0.1", "::1"}, 8, 2});
+  check_round_trip(Prepare{.token = "t",
+                           .job = "j",
+                           .generation = 3,
+                           .command = {"python", "", "a b"},
+                           .cwd = "/x y",
+                           .path = "/bin",
+                           .ports = 4,
+                           .heartbeat = milliseconds(100),
+                           .dead_after = milliseconds(500)});
+  check_round_trip(Prepared{{1, 65535}, "cannot", 127});
+  check_round_trip(Launch{{{"A", "1"}, {"B", ""}}, {{{"worker", 1}, {{"RANK", "1"}}, true}}});
+  check_round_trip(SignalAll{SIGTERM});
+  check_round_trip(Started{{"ps", 0}, 4711});
+  check_round_trip(StartFailed{{"worker", 2}, 126, "why"});
+  check_round_trip(Exited{{"worker", 0}, {.code = 0, .signal = 9, .out_of_memory = true}});
+  check_round_trip(Finished{2, {"python (pid 7)"}});
+}
+
+TEST_CASE("random bytes never crash a decoder") {
+  std::mt19937 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    Bytes bytes(random() % 64);
+    for (std::byte& b : bytes)
+      b = static_cast<std::byte>(random() % 8);
+    CHECK_NOTHROW(static_cast<void>(decode<Launch>(bytes)));
+    CHECK_NOTHROW(static_cast<void>(decode<Prepare>(bytes)));
+    CHECK_NOTHROW(static_cast<void>(decode<Hello>(bytes)));
+  }
+}
+
+TEST_CASE("a message too long for a frame travels in parts") {
+  Launch launch;
+  launch.travelling["BIG"] = std::string(3 * frame_payload_bytes_max + 17, 'x');
+  Bytes wire;
+  append_message(wire, MessageType::launch, {.generation = 1}, encode(launch));
+  MessageAssembler assembler;
+  std::optional<Launch> got;
+  int frames = 0;
+  for (ByteSpan rest = wire; !rest.empty(); ++frames) {
+    REQUIRE_FALSE(got.has_value());
+    const auto frame = front_frame(rest).value();
+    REQUIRE(frame.has_value());
+    rest = rest.subspan(frame_header_bytes + frame->header.length);
+    if (const auto whole = assembler.add(*frame).value()) {
+      CHECK(whole->header.type == static_cast<uint8_t>(MessageType::launch));
+      got = decode<Launch>(whole->payload).value();
+    }
+  }
+  CHECK(frames == 4);
+  CHECK(got == launch);
+}
+
+TEST_CASE("MessageAssembler refuses a message without end") {
+  MessageAssembler assembler;
+  const Bytes payload(frame_payload_bytes_max);
+  const FrameView part = {{.type = static_cast<uint8_t>(MessageType::part)}, payload};
+  Result<std::optional<FrameView>> last = std::optional<FrameView>();
+  for (size_t i = 0; i <= MessageAssembler::message_bytes_max / payload.size() && last; ++i) {
+    last = assembler.add(part);
+  }
+  REQUIRE_FALSE(last.has_value());
+  CHECK(last.error().code == Errc::protocol);
+}
+
+TEST_CASE("stream numbers name task and stream, and 0 is the link's own") {
+  CHECK_FALSE(StreamId::parse(0));
+  for (uint32_t number = 1; number < 100; ++number) {
+    CHECK(StreamId::parse(number)->number() == number);
+  }
+  CHECK(StreamId::parse(1) == StreamId{0, TaskStream::input});
+  CHECK(StreamId::parse(6) == StreamId{1, TaskStream::error});
+}
+
+TEST_CASE("ExitStatus speaks as a shell does") {
+  CHECK(ExitStatus{}.good());
+  CHECK(ExitStatus{.code = 3}.shell_status() == 3);
+  CHECK(ExitStatus{.code = 3}.text() == "exit status 3");
+  CHECK(ExitStatus{.signal = SIGABRT}.shell_status() == 134);
+  CHECK(ExitStatus{.signal = SIGABRT}.text() == "killed by SIGABRT");
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,98 @@
+#include "base/text.h"
+#include "launcher/output.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+namespace dt {
+namespace {
+
+std::string tagged(const std::vector<std::string>& chunks) {
+  LineTagger tagger("[0]<stdout>:");
+  std::string out;
+  for (const std::string& chunk : chunks)
+    tagger.add(chunk, out);
+  tagger.end(out);
+  return out;
+}
+
+TEST_CASE("LineTagger: whole lines, each with the tag, however the bytes were cut") {
+  struct Case {
+    std::vector<std::string> chunks;
+    std::string shown;
+  };
+  const std::string t = "[0]<stdout>:";
+  const Case cases[] = {
+      {{}, ""},
+      {{"a\n"}, t + "a\n"},
+      {{"a", "b", "\n"}, t + "ab\n"},
+      {{"a\nb\n"}, t + "a\n" + t + "b\n"},
+      {{"no end"}, t + "no end\n"},
+      {{"\n\n"}, t + "\n" + t + "\n"},
+      {{"10%\r20%\r"}, t + "10%\r" + t + "20%\r"},
+      {{"dos\r\nline\r", "\n"}, t + "dos\r\n" + t + "line\r\n"},
+      {{"a\r", "b\n"}, t + "a\r" + t + "b\n"},
+      {{std::string("a\0b\n", 4)}, t + std::string("a\0b\n", 4)},
+      {{"\xff\xfe\n"}, t + "\xff\xfe\n"},
+  };
+  for (const Case& c : cases)
+    CHECK(tagged(c.chunks) == c.shown);
+}
+
+TEST_CASE("LineTagger cuts a line over 64 KiB into pieces that say so") {
+  const std::string most(LineTagger::line_bytes_max, 'x');
+  CHECK(tagged({most + "\n"}) == "[0]<stdout>:" + most + "\n");
+  CHECK(tagged({most, "yz\n"}) == "[0]<stdout>:" + most + " …\n[0]<stdout>:yz\n");
+}
+
+TEST_CASE("LineTagger: no bytes of a worker can start a line without its tag") {
+  std::mt19937 random(7);
+  std::string bytes;
+  for (int i = 0; i < 200'000; ++i)
+    bytes += static_cast<char>(random() % 64);
+  LineTagger tagger("[12]<stderr>:");
+  std::string out;
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    const size_t n = std::min<size_t>(rest.size(), random() % 999);
+    tagger.add(rest.substr(0, n), out);
+    rest.remove_prefix(n);
+  }
+  tagger.end(out);
+  for (size_t at = 0; at < out.size();) {
+    REQUIRE(out.compare(at, 13, "[12]<stderr>:") == 0);
+    size_t end = out.find_first_of("\r\n", at);
+    REQUIRE(end != std::string::npos);
+    if (out[end] == '\r' && end + 1 < out.size() && out[end + 1] == '\n') ++end;
+    at = end + 1;
+  }
+}
+
+TEST_CASE("Tail keeps the last lines, bounded and printable") {
+  Tail tail;
+  for (int i = 0; i < 5000; ++i)
+    tail.add("line " + std::to_string(i) + "\n");
+  const std::vector<std::string> lines = tail.lines();
+  REQUIRE(lines.size() == Tail::lines_max);
+  CHECK(lines.back() == "line 4999");
+  CHECK(lines.front() == "line 4992");
+}
+
+TEST_CASE("Tail: of a progress bar the last state, of escapes the hex") {
+  Tail tail;
+  tail.add("10%\r99%\r\n\n\x1b[31mred\n");
+  CHECK(tail.lines() == std::vector<std::string>{"99%", "\\x1B[31mred"});
+}
+
+TEST_CASE("neutralise_escapes lets colours through and shows the rest") {
+  CHECK(neutralise_escapes("\x1b[1;31mred\x1b[0m\t|\r\n") == "\x1b[1;31mred\x1b[0m\t|\r\n");
+  CHECK(neutralise_escapes("\x1b]0;title\x07") == "\\x1B]0;title\\x07");
+  CHECK(neutralise_escapes("\x1b[2J") == "\\x1B[2J");
+  CHECK(neutralise_escapes("\xc2\x9b"
+                           "2J") == "\\x9B2J");
+  CHECK(neutralise_escapes("grün €") == "grün €");
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,174 @@
+#include "launcher/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <numeric>
+#include <random>
+#include <set>
+
+namespace dt {
+namespace {
+
+/// Tasks on each host, as "a:2 b:1".
+std::string blocks(const Result<Plan>& plan) {
+  if (!plan) return plan.error().message;
+  std::string all;
+  for (const PlannedHost& planned : plan->hosts) {
+    all += (all.empty() ? "" : " ") + planned.host.name + ":" + std::to_string(planned.task_count);
+  }
+  return all;
+}
+
+const std::vector<Host> two_hosts = {{.name = "a", .slots = 4}, {.name = "b", .slots = 4}};
+
+TEST_CASE("ranks fill one host before the next, in the order given") {
+  const Plan plan = make_plan({.hosts = {{.name = "b", .slots = 2}, {.name = "a", .slots = 3}},
+                               .process_count = 4})
+                        .value();
+  CHECK(blocks(plan) == "b:2 a:2");
+  CHECK(plan.world_size == 4);
+  const int expected[4][5] = {// local_rank, cross_rank, cross_size, agent, local_size
+                              {0, 0, 2, 0, 2},
+                              {1, 0, 2, 0, 2},
+                              {0, 1, 2, 1, 2},
+                              {1, 1, 2, 1, 2}};
+  for (size_t rank = 0; rank < 4; ++rank) {
+    CAPTURE(rank);
+    const Task& task = plan.tasks[rank];
+    CHECK(task.id.text() == "worker:" + std::to_string(rank));
+    CHECK(task.rank == static_cast<int>(rank));
+    CHECK(task.local_rank == expected[rank][0]);
+    CHECK(task.cross_rank == expected[rank][1]);
+    CHECK(task.cross_size == expected[rank][2]);
+    CHECK(task.agent == expected[rank][3]);
+    CHECK(plan.local_size(task) == expected[rank][4]);
+  }
+}
+
+TEST_CASE("cross_rank counts only the hosts that have this local rank") {
+  const Plan plan = make_plan({.hosts = {{.name = "a", .slots = 1},
+                                         {.name = "b", .slots = 3},
+                                         {.name = "c", .slots = 2}}})
+                        .value();
+  const int cross[6][2] = {{0, 3}, {1, 3}, {0, 2}, {0, 1}, {2, 3}, {1, 2}};
+  for (size_t rank = 0; rank < 6; ++rank) {
+    CAPTURE(rank);
+    CHECK(plan.tasks[rank].cross_rank == cross[rank][0]);
+    CHECK(plan.tasks[rank].cross_size == cross[rank][1]);
+  }
+}
+
+TEST_CASE("without -np a job has as many processes as slots, and idle hosts are left out") {
+  CHECK(blocks(make_plan({.hosts = two_hosts})) == "a:4 b:4");
+  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 4})) == "a:4");
+  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 5})) == "a:4 b:1");
+}
+
+TEST_CASE("B12, B13: a process count that cannot be is refused with what would do") {
+  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 16})) ==
+        "asked for 16 processes but hosts offer 8 (a:4 b:4); use -np 8 or --oversubscribe");
+  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 0})) ==
+        "-np: expected 1..65536, got 0");
+  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 65537, .oversubscribe = true})) ==
+        "-np: expected 1..65536, got 65537");
+  const std::vector<Host> many(17, {.name = "n", .slots = 4096});
+  CHECK(blocks(make_plan({.hosts = many})) ==
+        "-np: expected 1..65536, got 69632 (the sum of all slots)");
+  const std::vector<Host> ten(10, {.name = "n", .slots = 1});
+  CHECK(blocks(make_plan({.hosts = ten, .process_count = 11})) ==
+        "asked for 11 processes but hosts offer 10 (n:1 n:1 n:1 n:1 n:1 n:1 n:1 n:1 and 2 more); "
+        "use -np 10 or --oversubscribe");
+}
+
+TEST_CASE("--oversubscribe spreads the processes in proportion to slots, the first named first") {
+  struct Case {
+    std::vector<int> slots;
+    int count;
+    const char* expected;
+  };
+  const Case cases[] = {
+      {{4, 4}, 16, "a:8 b:8"}, {{4, 4}, 17, "a:9 b:8"},       {{4, 2}, 12, "a:8 b:4"},
+      {{1}, 7, "a:7"},         {{1, 1, 1}, 5, "a:2 b:2 c:1"}, {{4, 1}, 6, "a:5 b:1"},
+      {{1, 4}, 6, "a:1 b:5"},  {{4, 4}, 8, "a:4 b:4"},        {{4, 4}, 5, "a:4 b:1"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.expected);
+    std::vector<Host> hosts(c.slots.size());
+    for (size_t i = 0; i < hosts.size(); ++i) {
+      hosts[i] = {.name = std::string(1, static_cast<char>('a' + i)), .slots = c.slots[i]};
+    }
+    CHECK(blocks(make_plan({.hosts = hosts, .process_count = c.count, .oversubscribe = true})) ==
+          c.expected);
+  }
+}
+
+TEST_CASE("rank_digits is the width of the highest rank") {
+  const std::pair<int, int> cases[] = {{1, 1}, {10, 1}, {11, 2}, {100, 2}, {101, 3}, {65536, 5}};
+  for (const auto& [size, digits] : cases) {
+    CAPTURE(size);
+    CHECK(Plan{.hosts = {}, .tasks = {}, .world_size = size}.rank_digits() == digits);
+  }
+}
+
+/// The tasks of one host, which start at `first`.
+void check_block(const Plan& plan, int agent, int first) {
+  const PlannedHost& host = plan.hosts[static_cast<size_t>(agent)];
+  REQUIRE(host.first_task == first);
+  REQUIRE(host.task_count > 0);
+  for (int i = 0; i < host.task_count; ++i) {
+    const size_t at = static_cast<size_t>(first) + static_cast<size_t>(i);
+    CHECK(plan.tasks[at].agent == agent);
+    CHECK(plan.tasks[at].local_rank == i);
+  }
+}
+
+void check_hosts(const Plan& plan) {
+  int next = 0;
+  for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
+    check_block(plan, static_cast<int>(agent), next);
+    next += plan.hosts[agent].task_count;
+  }
+  CHECK(next == plan.world_size);
+}
+
+void check_cross(const Plan& plan) {
+  std::map<int, std::set<int>> ranks;  // cross ranks seen, by local rank
+  for (const Task& task : plan.tasks)
+    CHECK(ranks[task.local_rank].insert(task.cross_rank).second);
+  for (const Task& task : plan.tasks) {
+    const std::set<int>& seen = ranks[task.local_rank];
+    CHECK(static_cast<int>(seen.size()) == task.cross_size);
+    CHECK(*seen.begin() == 0);
+    CHECK(*seen.rbegin() == task.cross_size - 1);
+  }
+}
+
+TEST_CASE("any plan has contiguous ranks, blocks that add up and dense cross ranks") {
+  std::mt19937 random(1);  // NOLINT(cert-msc51-cpp,bugprone-random-generator-seed): reproducible
+  for (int round = 0; round < 300; ++round) {
+    CAPTURE(round);
+    PlanRequest request{.hosts = {}, .process_count = {}, .oversubscribe = true};
+    int slots = 0;
+    for (size_t i = 0; i < 1 + random() % 12; ++i) {
+      request.hosts.push_back({.name = "n" + std::to_string(i), .slots = 1 + int(random() % 9)});
+      slots += request.hosts.back().slots;
+    }
+    request.process_count = 1 + static_cast<int>(random() % 150);
+    const Plan plan = make_plan(request).value();
+    REQUIRE(static_cast<int>(plan.tasks.size()) == *request.process_count);
+    for (size_t i = 0; i < plan.tasks.size(); ++i) {
+      CHECK(plan.tasks[i].rank == static_cast<int>(i));
+      CHECK(plan.tasks[i].id.index == static_cast<int>(i));
+    }
+    check_hosts(plan);
+    check_cross(plan);
+    for (const PlannedHost& host : plan.hosts) {
+      if (*request.process_count <= slots) CHECK(host.task_count <= host.host.slots);
+      if (*request.process_count > slots) CHECK(host.task_count >= host.host.slots);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dt

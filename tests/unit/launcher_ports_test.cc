@@ -1,0 +1,80 @@
+#include "launcher/ports.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+namespace dt {
+namespace {
+
+Plan plan_of(int count) {
+  PlanRequest request;
+  request.hosts = {{.name = "here", .slots = count}};
+  return make_plan(request).value();
+}
+
+TEST_CASE("task_table: every task with rank, host and where its peers reach it") {
+  const TaskTable table = task_table(plan_of(2), "job");
+  REQUIRE(table.tasks.size() == 2);
+  CHECK(table.job == "job");
+  CHECK(table.generation == 1);
+  CHECK(
+      table.tasks[1] ==
+      TaskEntry{
+          .id = {"worker", 1}, .rank = 1, .agent = 0, .host = "here", .addresses = {"127.0.0.1"}});
+}
+
+TEST_CASE("job_facts gives each held port to one user only") {
+  const Plan plan = plan_of(3);
+  const TaskTable table = task_table(plan, "job");
+  const Token token;
+  RunConfig config;
+  config.command = {"true"};
+  config.chdir = "sub folder";
+  const std::vector<Prepare> orders =
+      prepare_orders(config, plan, table, token, {{"PATH", "/bin"}});
+  REQUIRE(orders.size() == 1);
+  CHECK(orders[0].ports == 5);
+  CHECK(orders[0].path == "/bin");
+  CHECK(orders[0].cwd.ends_with("/sub folder"));
+  CHECK(orders[0].cwd.starts_with("/"));
+
+  const std::vector<Prepared> prepared = {{.ports = {1001, 1002, 1003, 1004, 1005}}};
+  REQUIRE_FALSE(preparation_failure(plan, orders, prepared));
+  const JobFacts facts = job_facts(plan, table, token, {"127.0.0.1", 7}, prepared);
+  CHECK(facts.rendezvous == "127.0.0.1:7");
+  CHECK(facts.master_address == "127.0.0.1");
+  std::set<std::string> all = {std::to_string(facts.master_port), std::to_string(facts.jax_port)};
+  for (const auto& [index, address] : facts.cluster.jobs.at("worker")) {
+    all.insert(address.substr(address.find(':') + 1));
+  }
+  CHECK(all == std::set<std::string>{"1001", "1002", "1003", "1004", "1005"});
+}
+
+TEST_CASE("preparation_failure tells each cause once, with all its hosts") {
+  Plan plan;
+  for (const char* name : {"a", "b", "c", "d"})
+    plan.hosts.push_back({.host = {.name = name}});
+  const std::vector<Prepare> orders(4);
+  const std::string cause = "cannot run x: not found in PATH=/bin";
+  const auto outcome =
+      preparation_failure(plan, orders,
+                          {{.failure = cause, .status = 127},
+                           {},
+                           {.failure = cause, .status = 127},
+                           {.failure = "cannot enter the working directory /x", .status = 2}});
+  REQUIRE(outcome);
+  CHECK(outcome->exit_status == 127);
+  CHECK(outcome->reason == "d: cannot enter the working directory /x\na, c: " + cause);
+}
+
+TEST_CASE("preparation_failure: an agent that holds fewer ports than asked cannot be used") {
+  Plan plan;
+  plan.hosts.push_back({.host = {.name = "a"}});
+  const auto outcome = preparation_failure(plan, {{.ports = 3}}, {{.ports = {1, 2}}});
+  REQUIRE(outcome);
+  CHECK(outcome->exit_status == 3);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,51 @@
+#include "launcher/report.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("failure_text names rank, host, pid and cause, and the last lines of stderr") {
+  Failure failure = {
+      .task = {"worker", 3}, .rank = 3, .host = "node2", .pid = 77, .cause = "killed by SIGSEGV"};
+  CHECK(failure_text(failure, {}) == "rank 3 (host node2, pid 77) failed: killed by SIGSEGV");
+  CHECK(failure_text(failure, {"a", "b"}) ==
+        "rank 3 (host node2, pid 77) failed: killed by SIGSEGV\n"
+        "last lines of its stderr:\n  a\n  b");
+  failure.pid = 0;
+  failure.cause = "cannot run x";
+  CHECK(failure_text(failure, {}) == "rank 3 (host node2) could not be started: cannot run x");
+  failure.rank = -1;
+  failure.task = {"ps", 0};
+  CHECK(failure_text(failure, {}) == "ps:0 (host node2) could not be started: cannot run x");
+}
+
+TEST_CASE("plan_text and plan_json show who would run where") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 1}, {.name = "longer", .slots = 2}};
+  const Plan plan = make_plan(request).value();
+  CHECK(plan_text(plan, {"python", "a b.py"}) ==
+        "3 processes on 2 hosts: python 'a b.py'\n"
+        " rank  host    local_rank  cross_rank  task\n"
+        "    0  a                0           0  worker:0\n"
+        "    1  longer           0           1  worker:1\n"
+        "    2  longer           1           0  worker:2\n");
+  const Json json = plan_json(plan, {"x"});
+  CHECK(*json.find("world_size") == Json(3));
+  const auto* tasks = json.find("tasks")->as<Json::Array>();
+  REQUIRE(tasks);
+  REQUIRE(tasks->size() == 3);
+  CHECK(*(*tasks)[2].find("local_rank") == Json(1));
+  CHECK(*(*tasks)[2].find("host") == Json("longer"));
+}
+
+TEST_CASE("exit_status follows the table of dtrain's own failures") {
+  CHECK(exit_status(Errc::input) == 2);
+  CHECK(exit_status(Errc::unreachable) == 3);
+  CHECK(exit_status(Errc::refused) == 4);
+  CHECK(exit_status(Errc::not_runnable) == 126);
+  CHECK(exit_status(Errc::not_found) == 127);
+}
+
+}  // namespace
+}  // namespace dt

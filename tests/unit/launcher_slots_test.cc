@@ -1,0 +1,48 @@
+#include "launcher/slots.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("local_hosts: no hosts means this machine with as many slots as processes") {
+  RunConfig config;
+  config.process_count = 3;
+  CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 3}});
+  config.process_count.reset();
+  const auto hosts = local_hosts(config);
+  REQUIRE_FALSE(hosts.has_value());
+  CHECK(hosts.error().code == Errc::input);
+  CHECK(hosts.error().message == "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
+}
+
+TEST_CASE("local_hosts: all names of this machine are one host, whose slots add up") {
+  RunConfig config;
+  config.hosts = {{.name = "localhost", .slots = 2}, {.name = "127.0.0.1", .slots = 3}};
+  CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 5}});
+  config.hosts.push_back({.name = "::1"});
+  CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 0}});
+}
+
+TEST_CASE("local_hosts: other machines are named, all of them") {
+  RunConfig config;
+  config.hosts = {{.name = "localhost", .slots = 2}, {.name = "a.invalid"}, {.name = "127.0.0.2"}};
+  const auto hosts = local_hosts(config);
+  REQUIRE_FALSE(hosts.has_value());
+  CHECK(hosts.error().code == Errc::unreachable);
+  CHECK(hosts.error().message.starts_with("a.invalid, 127.0.0.2: not this machine"));
+}
+
+TEST_CASE("plan_request: a host without slots offers its GPUs, else the CPUs it may use") {
+  const RunConfig config;
+  const std::vector<Host> hosts = {{.name = "a"}, {.name = "b"}, {.name = "c", .slots = 9}};
+  const std::vector<Hello> hellos = {
+      {.allowed_cpus = 6}, {.allowed_cpus = 6, .gpus = 2}, {.allowed_cpus = 6}};
+  const PlanRequest request = plan_request(config, hosts, hellos);
+  CHECK(request.hosts[0].slots == 6);
+  CHECK(request.hosts[1].slots == 2);
+  CHECK(request.hosts[2].slots == 9);
+}
+
+}  // namespace
+}  // namespace dt

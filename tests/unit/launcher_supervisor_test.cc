@@ -1,0 +1,192 @@
+#include "launcher/supervisor.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+namespace dt {
+namespace {
+
+/// `hosts` hosts with two workers each.
+Plan plan_of(int hosts) {
+  Plan plan;
+  for (int h = 0; h < hosts; ++h) {
+    plan.hosts.push_back({.host = {.name = "node" + std::to_string(h), .user = {}, .slots = 2},
+                          .first_task = 2 * h,
+                          .task_count = 2});
+    for (int local = 0; local < 2; ++local) {
+      const int rank = 2 * h + local;
+      plan.tasks.push_back({.id = {"worker", rank}, .rank = rank, .local_rank = local, .agent = h});
+    }
+  }
+  plan.world_size = 2 * hosts;
+  return plan;
+}
+
+Action signal_all(int number) {
+  return {.kind = Action::Kind::signal, .signal = number, .notice = {}};
+}
+Action dead(int rank, std::string cause) {
+  return {.kind = Action::Kind::notify,
+          .notice = {Notice::Kind::dead, {"worker", rank}, std::move(cause)}};
+}
+Action left(int rank) {
+  return {.kind = Action::Kind::notify, .notice = {Notice::Kind::left, {"worker", rank}, ""}};
+}
+const Action finish = {.kind = Action::Kind::finish, .notice = {}};
+
+struct Fixture {
+  Time now = Time() + seconds(1000);
+  Supervisor::Options options = {.grace = seconds(10),
+                                 .timeout = {},
+                                 .start_timeout = seconds(30),
+                                 .continue_on_failure = false};
+
+  Supervisor start(int hosts = 1) {
+    Supervisor supervisor(plan_of(hosts), options, now);
+    for (size_t task = 0; task < static_cast<size_t>(2 * hosts); ++task) {
+      CHECK(supervisor.started(task, 100 + static_cast<int64_t>(task), now).empty());
+    }
+    return supervisor;
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "a job whose tasks all exit 0 ends with status 0 and tells who left") {
+  Supervisor job = start();
+  CHECK(job.exited(0, {}, now) == Actions{left(0)});
+  CHECK_FALSE(job.finishing());
+  CHECK(job.exited(1, {}, now) == Actions{left(1), finish});
+  CHECK(job.finishing());
+  CHECK(job.outcome() == Outcome{});
+}
+
+TEST_CASE_FIXTURE(Fixture, "the first failure is told to the engines before anybody gets TERM") {
+  Supervisor job = start();
+  CHECK(job.exited(1, {.code = 3}, now) == Actions{dead(1, "exit status 3"), signal_all(SIGTERM)});
+  CHECK(job.next_deadline() == now + options.grace);
+  CHECK(job.exited(0, {.signal = SIGTERM}, now) == Actions{dead(0, "killed by SIGTERM"), finish});
+  CHECK(job.outcome().exit_status == 3);
+  CHECK(job.outcome().failed_tasks == 2);
+  REQUIRE(job.outcome().failure);
+  CHECK(
+      *job.outcome().failure ==
+      Failure{
+          .task = {"worker", 1}, .rank = 1, .host = "node0", .pid = 101, .cause = "exit status 3"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a worker killed by a signal gives 128 + n") {
+  Supervisor job = start();
+  job.exited(0, {.signal = SIGSEGV}, now);
+  CHECK(job.outcome().exit_status == 139);
+  CHECK(job.outcome().failure->cause == "killed by SIGSEGV");
+}
+
+TEST_CASE_FIXTURE(Fixture, "an OOM kill is called one") {
+  Supervisor job = start();
+  job.exited(0, {.signal = SIGKILL, .out_of_memory = true}, now);
+  CHECK(job.outcome().exit_status == 137);
+  CHECK(job.outcome().failure->cause ==
+        "killed by SIGKILL (the kernel's OOM killer: out of memory)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "after the grace comes KILL, and then even the unkillable end the job") {
+  Supervisor job = start();
+  job.exited(0, {.code = 1}, now);
+  CHECK(job.tick(now + options.grace - milliseconds(1)).empty());
+  CHECK(job.tick(now + options.grace) == Actions{signal_all(SIGKILL)});
+  const Time give_up = job.next_deadline();
+  CHECK(give_up > now + options.grace);
+  CHECK(job.running() == std::vector<size_t>{1});
+  CHECK(job.tick(give_up) == Actions{finish});
+  CHECK(job.finishing());
+  CHECK(job.next_deadline() == Time::max());
+}
+
+TEST_CASE_FIXTURE(Fixture, "--on-failure continue lets the others run and keeps the first status") {
+  options.continue_on_failure = true;
+  Supervisor job = start();
+  CHECK(job.exited(1, {.code = 7}, now) == Actions{dead(1, "exit status 7")});
+  CHECK(job.next_deadline() == Time::max());
+  CHECK(job.exited(0, {}, now) == Actions{left(0), finish});
+  CHECK(job.outcome().exit_status == 7);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the first INT goes to all with the grace, the second kills at once") {
+  Supervisor job = start();
+  CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGINT)});
+  CHECK(job.next_deadline() == now + options.grace);
+  CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGKILL)});
+  job.exited(0, {.signal = SIGKILL}, now);
+  job.exited(1, {.signal = SIGKILL}, now);
+  CHECK(job.outcome().exit_status == 130);
+  CHECK(job.outcome().reason == "interrupted by SIGINT");
+  CHECK_FALSE(job.outcome().failure);
+}
+
+TEST_CASE_FIXTURE(Fixture, "TERM gives 143 even when all workers then end well") {
+  Supervisor job = start();
+  job.interrupted(SIGTERM, now);
+  job.exited(0, {}, now);
+  job.exited(1, {}, now);
+  CHECK(job.outcome().exit_status == 143);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a failure before the interrupt keeps its status") {
+  Supervisor job = start();
+  job.exited(0, {.code = 5}, now);
+  CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGKILL)});
+  CHECK(job.outcome().exit_status == 5);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the time limit ends the job with 124") {
+  options.timeout = seconds(60);
+  Supervisor job = start();
+  CHECK(job.next_deadline() == now + seconds(60));
+  CHECK(job.tick(now + seconds(60)) == Actions{signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 124);
+  CHECK(job.outcome().reason == "time limit of 1m reached");
+}
+
+TEST_CASE_FIXTURE(Fixture, "tasks that do not start in time end the job with 4") {
+  Supervisor job(plan_of(1), options, now);
+  job.started(0, 100, now);
+  CHECK(job.next_deadline() == now + seconds(30));
+  CHECK(job.tick(now + seconds(30)) == Actions{signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 4);
+  CHECK(job.outcome().reason == "only 1 of 2 tasks had started after 30s; see --start-timeout");
+  // The late one must not be left running.
+  CHECK(job.started(1, 101, now) == Actions{signal_all(SIGTERM)});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a task that cannot be started is a failure with the shell's status") {
+  Supervisor job(plan_of(1), options, now);
+  job.started(0, 100, now);
+  CHECK(job.start_failed(1, 126, "cannot run x: Permission denied", now) ==
+        Actions{dead(1, "could not be started: cannot run x: Permission denied"),
+                signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 126);
+  CHECK(job.outcome().failure->pid == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a lost agent's tasks are dead, the others stop, and the status is 3") {
+  Supervisor job = start(2);
+  const std::string cause = "agent on node1 lost: no heartbeat for 5s";
+  CHECK(job.agent_lost(1, "no heartbeat for 5s", now) ==
+        Actions{dead(2, cause), dead(3, cause), signal_all(SIGTERM)});
+  job.exited(0, {.signal = SIGTERM}, now);
+  CHECK(job.exited(1, {.signal = SIGTERM}, now).back() == finish);
+  CHECK(job.outcome().exit_status == 3);
+  CHECK(job.outcome().reason == cause);
+  CHECK_FALSE(job.outcome().failure);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an agent lost after its tasks ended changes nothing") {
+  Supervisor job = start(1);
+  job.exited(0, {}, now);
+  job.exited(1, {}, now);
+  CHECK(job.agent_lost(0, "its connection ended", now).empty());
+  CHECK(job.outcome().exit_status == 0);
+}
+
+}  // namespace
+}  // namespace dt

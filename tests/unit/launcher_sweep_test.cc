@@ -1,0 +1,77 @@
+#include "launcher/child.h"
+#include "launcher/sweep.h"
+
+#include <doctest/doctest.h>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace dt {
+namespace {
+
+/// A shell that starts `script`'s helpers and says "ready" when they are there.
+Child start_family(const std::string& script) {
+  Pipe pipe = make_pipe().value();
+  Child child = Child::start({.path = "/bin/sh",
+                              .arguments = {"sh", "-c", script},
+                              .environment = {"PATH=/usr/bin:/bin"},
+                              .output = pipe.write.get()})
+                    .value();
+  pipe.write.reset();
+  char ready[16];
+  CHECK(::read(pipe.read.get(), ready, sizeof ready) > 0);
+  return child;
+}
+
+Sweep::Report sweep(Duration patience) {
+  const auto loop = Loop::create().value();
+  std::optional<Sweep::Report> report;
+  const Sweep running(
+      *loop, patience, [](pid_t) { return false; },
+      [&](Sweep::Report done) {
+        report = std::move(done);
+        loop->stop();
+      });
+  if (!report) CHECK(loop->run().has_value());
+  return *report;
+}
+
+TEST_CASE("Sweep ends daemonised helpers, even those that ignore TERM") {
+  become_subreaper();
+  const Child parent = start_family(
+      "setsid sh -c 'trap \"\" TERM; echo ready; while :; do sleep 0.05; done' & sleep 60");
+  CHECK(find_descendants().size() >= 2);
+  const Sweep::Report report = sweep(milliseconds(200));
+  CHECK(report.ended >= 2);
+  CHECK(report.unkillable.empty());
+  CHECK_FALSE(has_children());
+}
+
+TEST_CASE("Sweep is done at once when there is nobody") {
+  CHECK_FALSE(has_children());
+  CHECK(sweep(seconds(60)).ended == 0);
+}
+
+TEST_CASE("find_descendants sees grandchildren by pid and name") {
+  become_subreaper();
+  const Child parent = start_family("sleep 60 & echo ready; wait");
+  const std::vector<Stray> strays = find_descendants();
+  REQUIRE(strays.size() == 2);
+  CHECK(std::ranges::any_of(
+      strays, [&](const Stray& s) { return s.pid == parent.pid() && s.name == "sh"; }));
+  CHECK(sweep(seconds(5)).ended >= 1);
+}
+
+TEST_CASE("reap_strangers leaves a child of ours its status") {
+  Child child = Child::start({.path = "/bin/sh", .arguments = {"sh", "-c", "exit 9"}}).value();
+  pollfd ended = {.fd = child.pidfd(), .events = POLLIN, .revents = 0};
+  REQUIRE(poll(&ended, 1, 10'000) == 1);
+  reap_strangers([&](pid_t pid) { return pid == child.pid(); });
+  CHECK(child.reap().value() == ExitStatus{.code = 9});
+}
+
+}  // namespace
+}  // namespace dt

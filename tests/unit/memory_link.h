@@ -1,0 +1,51 @@
+#pragma once
+
+#include "comm/transport/link.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <utility>
+
+namespace dt {
+
+/// What two MemoryLinks share in one direction.
+struct MemoryPipe {
+  std::deque<std::byte> bytes;
+  size_t capacity = 1 << 20;
+  size_t piece_max = 1 << 20;  ///< of one send or receive
+  bool closed = false;
+};
+
+/// A Link in memory, whose pipes a test can look into, fill and close.
+class MemoryLink final : public Link {
+ public:
+  MemoryLink(std::shared_ptr<MemoryPipe> out, std::shared_ptr<MemoryPipe> in)
+      : out_(std::move(out)), in_(std::move(in)) {}
+
+  Result<size_t> send(ByteSpan bytes) override {
+    if (out_->closed) return fail(Errc::closed, "closed");
+    const size_t size =
+        std::min({bytes.size(), out_->capacity - out_->bytes.size(), out_->piece_max});
+    out_->bytes.insert(out_->bytes.end(), bytes.begin(),
+                       bytes.begin() + static_cast<std::ptrdiff_t>(size));
+    return size;
+  }
+
+  Result<size_t> receive(std::span<std::byte> into) override {
+    if (in_->bytes.empty() && in_->closed) return fail(Errc::closed, "closed");
+    const size_t size = std::min({into.size(), in_->bytes.size(), in_->piece_max});
+    const auto end = in_->bytes.begin() + static_cast<std::ptrdiff_t>(size);
+    std::copy(in_->bytes.begin(), end, into.begin());
+    in_->bytes.erase(in_->bytes.begin(), end);
+    return size;
+  }
+
+  bool exposed() const override { return false; }
+
+ private:
+  std::shared_ptr<MemoryPipe> out_;
+  std::shared_ptr<MemoryPipe> in_;
+};
+
+}  // namespace dt

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Puts clang-format and clang-tidy into build/tools/bin: one version for everybody, from PyPI,
+# because each release of them formats and warns a little differently. Says nothing when it is there.
+set -eu
+cd "$(dirname "$0")/.."
+
+version=18.1.8
+tools=build/tools
+if [ -e "$tools/clang-$version" ]; then exit 0; fi
+echo "setup: installing clang-format and clang-tidy $version into $tools"
+rm -rf "$tools"
+/usr/bin/python3 -m venv "$tools"
+"$tools/bin/pip" install --quiet --disable-pip-version-check \
+  "clang-format==$version" "clang-tidy==$version"
+: >"$tools/clang-$version"

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Installs the Debian packages that are missing for `setup.sh build`, `test` or `fresh_machine`;
+# with `test` also the pinned clang tools. Says nothing when all is there.
+set -eu
+cd "$(dirname "$0")/.."
+
+packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev libssl-dev
+  libtomlplusplus-dev nlohmann-json3-dev"
+case ${1-build} in
+  build) ;;
+  test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps python3 python3-venv
+  shellcheck" ;;
+  fresh_machine) packages="debootstrap" ;;
+  *) echo "usage: setup.sh [build|test|fresh_machine]" >&2 && exit 2 ;;
+esac
+
+# The names of `packages` that are not installed.
+missing_packages() {
+  # shellcheck disable=SC2086  # one word a package
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages 2>/dev/null) || true
+  for package in $packages; do
+    case "
+$installed
+" in
+      *"
+installed $package
+"*) ;;
+      *) printf ' %s' "$package" ;;
+    esac
+  done
+}
+
+# Installs $1 or explains what a person must do.
+install_packages() {
+  as_root=
+  if [ "$(id -u)" -ne 0 ]; then as_root="sudo -n"; fi
+  if ! command -v apt-get >/dev/null || ! $as_root true 2>/dev/null; then
+    {
+      echo "setup: missing packages:$1"
+      echo "setup: neither root nor passwordless sudo on a Debian system, so please install them:"
+      echo "setup:   sudo apt-get install$1"
+      echo "setup: elsewhere install their like, then: cmake --preset release && cmake --build --preset release"
+    } >&2
+    exit 1
+  fi
+  echo "setup: installing$1"
+  apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
+  $apt update
+  # shellcheck disable=SC2086  # one word a package
+  $apt install --no-install-recommends $1 >/dev/null
+}
+
+missing=$(missing_packages)
+if [ -n "$missing" ]; then install_packages "$missing"; fi
+if [ "${1-build}" = test ]; then tools/clang_tools.sh; fi

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# All tests. `--long` adds the full counts and timers, and the test on a fresh machine.
+#
+# What finds bugs in the code comes first; the release tests come last, so that the end of the
+# output is CTest's summary of them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+long=OFF
+if [[ ${1-} == --long ]]; then long=ON; fi
+jobs=$(nproc)
+step() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
+
+step 'what testing needs'
+tools/setup.sh test
+
+step 'release build'
+cmake --preset release -DDTRAIN_TEST_LONG=$long
+cmake --build --preset release
+
+step clang-tidy
+cmake --preset tidy
+cmake --build --preset tidy
+
+# TSan needs the classic layout of memory, which a kernel with much randomness does not give.
+fixed_addresses=
+if setarch -R true 2>/dev/null; then fixed_addresses='setarch -R'; fi
+for sanitizer in asan tsan; do
+  step "$sanitizer: unit and simulation tests"
+  cmake --preset "$sanitizer"
+  cmake --build --preset "$sanitizer" --target tests/all
+  $fixed_addresses ctest --preset "$sanitizer" -j "$jobs"
+done
+
+step 'release: all tests'
+ctest --preset release -j "$jobs"
