@@ -21,6 +21,7 @@ dtrain_status status_of(Errc code) {
       return DTRAIN_ERROR_INPUT;
     case Errc::os:
     case Errc::not_runnable:
+    case Errc::interrupted:
       return DTRAIN_ERROR_SYSTEM;
     case Errc::unreachable:
       return DTRAIN_ERROR_UNREACHABLE;
