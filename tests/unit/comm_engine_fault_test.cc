@@ -38,6 +38,7 @@ TEST_CASE("a death fails all that is pending and all that comes, and says whose 
   CHECK(collective->blamed_rank == 3);
   CHECK(failure_code(collective) == Errc::peer_lost);
   CHECK(failure(group.submit(0, barrier())) == "barrier #3: " + died);
+  CHECK(failure(group.submit(0, barrier())) == "barrier #4: " + died);
   CHECK(failure(group.submit(0, message(OperationKind::send, 2, values))) ==
         "send to rank 2: " + died);
   group.settle();
