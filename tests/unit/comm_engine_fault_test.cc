@@ -197,6 +197,32 @@ TEST_CASE("data that nobody asked for is a protocol error") {
   }
 }
 
+TEST_CASE("a stop that lies behind data which is not read yet comes by way of another rank") {
+  EngineGroup group(3);
+  std::vector<std::vector<float>> values(3, std::vector<float>(100));
+  std::vector<std::shared_ptr<Operation>> operations(3);
+  for (size_t rank = 0; rank < 3; ++rank) {
+    operations[rank] = group.submit(
+        static_cast<int>(rank), {.kind = OperationKind::all_reduce,
+                                 .count = 100,
+                                 .input = values[rank].data(),
+                                 .output = values[rank].data(),
+                                 .timeout = rank == 2 ? Duration(seconds(1)) : Duration::zero()});
+  }
+  group[1].step(group.now);
+  group.stopped[1] = true;  // rank 0 takes rank 1's data before rank 2's
+  group.settle();
+  group.pass(seconds(1));
+  const char* text =
+      "all_reduce #1: timed out after 1s on rank 2 (host n2), waiting for rank 0 (host n0)";
+  CHECK(failure(operations[2]) == text);
+  CHECK(pending(operations[0]));
+  group.stopped[1] = false;
+  group.settle();
+  CHECK(failure(operations[0]) == text);
+  CHECK(failure(operations[1]) == text);
+}
+
 TEST_CASE("without its launcher an engine is over, and tells the others") {
   EngineGroup group(3);
   const auto operations = group.submit_all(barrier());
