@@ -34,6 +34,7 @@ struct Stage {
 Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Stage& stage) {
   const Time start_deadline = Clock::now() + config.start_timeout;
   const auto interrupted = [&stage] { return stage.interrupted != 0; };
+  TRY(check_counts(config));
   const std::vector<Host> hosts = TRY(local_hosts(config));
   const Environment travelling = TRY(travelling_environment(environment, config.environment));
 
@@ -64,6 +65,8 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const std::vector<Prepare> orders = prepare_orders(config, plan, table, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, start_deadline, interrupted));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
+  stage.log.info("{} tasks on {} host(s); rendezvous on {}", plan.tasks.size(), plan.hosts.size(),
+                 rendezvous.address().text());
   const JobFacts facts = job_facts(plan, table, token, rendezvous.address(), prepared);
 
   Job job({stage.loop, crew, rendezvous, *output, stage.log}, std::move(plan), config);

@@ -26,6 +26,12 @@ std::vector<std::string> own_names() {
 
 }  // namespace
 
+Result<> check_counts(const RunConfig& config) {
+  if (config.hosts.empty() || !all_slots_known(config.hosts)) return {};
+  TRY(make_plan(plan_request(config, config.hosts, {})));
+  return {};
+}
+
 Result<std::vector<Host>> local_hosts(const RunConfig& config) {
   if (config.hosts.empty()) {
     if (!config.process_count) {

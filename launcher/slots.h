@@ -9,6 +9,10 @@
 
 namespace dt {
 
+/// Whether the numbers fit together, as far as that is known before any host is asked: wrong input
+/// is told before unreachable hosts.
+Result<> check_counts(const RunConfig& config);
+
 /// The hosts of the job; this version starts tasks on this machine only, and says so of any other.
 /// All names of this machine count as one host.
 Result<std::vector<Host>> local_hosts(const RunConfig& config);

@@ -21,7 +21,7 @@ namespace dt {
 namespace {
 
 constexpr Duration look_again = milliseconds(20);
-constexpr Duration kill_patience = seconds(3);
+constexpr Duration sweep_kill_patience = seconds(3);
 
 struct ProcessEntry {
   pid_t parent = 0;
@@ -100,7 +100,7 @@ Sweep::Sweep(Loop& loop, Duration patience, std::function<bool(pid_t)> ours,
              std::function<void(Report)> on_done)
     : loop_(loop),
       kill_at_(Clock::now() + patience),
-      give_up_at_(kill_at_ + kill_patience),
+      give_up_at_(kill_at_ + sweep_kill_patience),
       ours_(std::move(ours)),
       on_done_(std::move(on_done)) {
   look();

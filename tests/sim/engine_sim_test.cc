@@ -284,7 +284,6 @@ void World::judge_failure(int number, const Running& running) {
 
 bool World::may_fail_with(const Error& error) const {
   const std::string victim = format("rank {} (host n{})", plan_.victim, plan_.victim);
-  const std::string other = format("rank {} (host n{})", plan_.other, plan_.other);
   switch (plan_.fault) {
     case Fault::none:
       return false;

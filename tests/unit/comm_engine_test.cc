@@ -10,6 +10,10 @@ namespace dt {
 namespace {
 
 using Floats = std::vector<float>;
+using Works = std::vector<std::shared_ptr<Operation>>;
+/// Numbers from a C caller are checked before they are used.
+constexpr int no_type = 77;
+constexpr int no_reduction = 9;
 
 OperationRequest all_reduce(Floats& values, ReduceOp op = ReduceOp::sum) {
   return {.kind = OperationKind::all_reduce,
@@ -31,53 +35,76 @@ std::vector<Floats> buffers(int size, size_t count) {
   return all;
 }
 
+/// One of each collective, with the buffers of all ranks.
+struct OneOfEach {
+  OneOfEach(int size, size_t elements)
+      : ranks(static_cast<size_t>(size)),
+        count(elements),
+        sums(buffers(size, count)),
+        casts(buffers(size, count)),
+        parts(buffers(size, count)),
+        gathered(ranks, Floats(count * ranks)),
+        whole(buffers(size, count * ranks)),
+        scattered(ranks, Floats(count)) {}
+
+  std::vector<OperationRequest> of_rank(size_t r) {
+    return {all_reduce(sums[r]),
+            {.kind = OperationKind::broadcast,
+             .peer = static_cast<int>(ranks) - 1,
+             .count = count,
+             .input = casts[r].data(),
+             .output = casts[r].data()},
+            {.kind = OperationKind::all_gather,
+             .count = count,
+             .input = parts[r].data(),
+             .output = gathered[r].data()},
+            {.kind = OperationKind::reduce_scatter,
+             .reduce = ReduceOp::average,
+             .count = count,
+             .input = whole[r].data(),
+             .output = scattered[r].data()},
+            barrier()};
+  }
+
+  void check() const {
+    const auto n = static_cast<float>(ranks);
+    const float ranks_sum = n * (n - 1) / 2;
+    for (size_t r = 0; r < ranks; ++r) {
+      for (size_t i = 0; i < count; ++i) {
+        REQUIRE(sums[r][i] == n * static_cast<float>(i) + ranks_sum);
+        REQUIRE(casts[r][i] == static_cast<float>(i) + n - 1);
+        REQUIRE(scattered[r][i] == static_cast<float>(r * count + i) + ranks_sum / n);
+      }
+      for (size_t i = 0; i < count * ranks; ++i)
+        REQUIRE(gathered[r][i] == static_cast<float>(i / count + i % count));
+    }
+  }
+
+  size_t ranks;
+  size_t count;
+  std::vector<Floats> sums;
+  std::vector<Floats> casts;
+  std::vector<Floats> parts;
+  std::vector<Floats> gathered;
+  std::vector<Floats> whole;
+  std::vector<Floats> scattered;
+};
+
 TEST_CASE("every collective gives its result on every number of ranks") {
   for (int size = 1; size <= 9; ++size) {
     for (const size_t count : {size_t{0}, size_t{1}, size_t{3}, size_t{20'000}}) {
       CAPTURE(size);
       CAPTURE(count);
       EngineGroup group(size);
-      const auto ranks = static_cast<size_t>(size);
-      std::vector<Floats> sums = buffers(size, count);
-      std::vector<Floats> casts = buffers(size, count);
-      std::vector<Floats> parts = buffers(size, count);
-      std::vector<Floats> gathered(ranks, Floats(count * ranks));
-      std::vector<Floats> whole = buffers(size, count * ranks);
-      std::vector<Floats> scattered(ranks, Floats(count));
-      std::vector<std::shared_ptr<Operation>> all;
-      for (int rank = 0; rank < size; ++rank) {
-        const auto r = static_cast<size_t>(rank);
-        all.push_back(group.submit(rank, all_reduce(sums[r])));
-        all.push_back(group.submit(rank, {.kind = OperationKind::broadcast,
-                                          .peer = size - 1,
-                                          .count = count,
-                                          .input = casts[r].data(),
-                                          .output = casts[r].data()}));
-        all.push_back(group.submit(rank, {.kind = OperationKind::all_gather,
-                                          .count = count,
-                                          .input = parts[r].data(),
-                                          .output = gathered[r].data()}));
-        all.push_back(group.submit(rank, {.kind = OperationKind::reduce_scatter,
-                                          .reduce = ReduceOp::average,
-                                          .count = count,
-                                          .input = whole[r].data(),
-                                          .output = scattered[r].data()}));
-        all.push_back(group.submit(rank, barrier()));
-      }
+      OneOfEach calls(size, count);
+      Works works;
+      for (int rank = 0; rank < size; ++rank)
+        for (const OperationRequest& request : calls.of_rank(static_cast<size_t>(rank)))
+          works.push_back(group.submit(rank, request));
       group.settle();
-      for (const auto& operation : all)
-        REQUIRE(failure(operation) == "ok");
-      const auto n = static_cast<float>(size);
-      const float ranks_sum = n * (n - 1) / 2;
-      for (size_t r = 0; r < ranks; ++r) {
-        for (size_t i = 0; i < count; ++i) {
-          REQUIRE(sums[r][i] == n * static_cast<float>(i) + ranks_sum);
-          REQUIRE(casts[r][i] == static_cast<float>(i) + n - 1);
-          REQUIRE(scattered[r][i] == static_cast<float>(r * count + i) + ranks_sum / n);
-          for (size_t part = 0; part < ranks; ++part)
-            REQUIRE(gathered[r][part * count + i] == static_cast<float>(part + i));
-        }
-      }
+      for (const auto& work : works)
+        REQUIRE(failure(work) == "ok");
+      calls.check();
       for (int rank = 0; rank < size; ++rank)
         CHECK(group[rank].idle());
     }
@@ -102,9 +129,9 @@ TEST_CASE("a sum that is rounded has the same bits on every rank") {
 
 TEST_CASE("nobody leaves a barrier before the last one is in it") {
   EngineGroup group(4);
-  std::vector<std::shared_ptr<Operation>> waiting;
+  Works waiting(3);
   for (int rank = 0; rank < 3; ++rank)
-    waiting.push_back(group.submit(rank, barrier()));
+    waiting[static_cast<size_t>(rank)] = group.submit(rank, barrier());
   group.settle();
   for (const auto& operation : waiting)
     CHECK(pending(operation));
@@ -146,9 +173,9 @@ TEST_CASE("a mismatch fails that operation on every rank with one text, and the 
   EngineGroup group(4);
   uint64_t sequence = 0;
   for (const Case& c : cases) {
-    std::vector<std::shared_ptr<Operation>> operations;
+    Works operations(4);
     for (int rank = 0; rank < 4; ++rank)
-      operations.push_back(group.submit(rank, rank == 2 ? c.odd : usual));
+      operations[static_cast<size_t>(rank)] = group.submit(rank, rank == 2 ? c.odd : usual);
     group.settle();
     const std::string text = format("all_reduce #{} \"grad\": {}", ++sequence, c.text);
     for (const auto& operation : operations) {
@@ -167,13 +194,13 @@ TEST_CASE("a mismatch fails that operation on every rank with one text, and the 
 TEST_CASE("roots that differ are a mismatch") {
   EngineGroup group(3);
   Floats buffer(4);
-  std::vector<std::shared_ptr<Operation>> operations;
+  Works operations(3);
   for (int rank = 0; rank < 3; ++rank)
-    operations.push_back(group.submit(rank, {.kind = OperationKind::broadcast,
-                                             .peer = rank == 0 ? 1 : 2,
-                                             .count = 4,
-                                             .input = buffer.data(),
-                                             .output = buffer.data()}));
+    operations[static_cast<size_t>(rank)] = group.submit(rank, {.kind = OperationKind::broadcast,
+                                                                .peer = rank == 0 ? 1 : 2,
+                                                                .count = 4,
+                                                                .input = buffer.data(),
+                                                                .output = buffer.data()});
   group.settle();
   for (const auto& operation : operations)
     CHECK(failure(operation) == "broadcast #1: rank 0 asked for root 1, others root 2");
@@ -208,7 +235,7 @@ TEST_CASE("rank 0 blames the one who has not arrived when a timeout ends") {
   OperationRequest request = all_reduce(values);
   request.name = "grad";
   request.timeout = seconds(1);
-  std::vector<std::shared_ptr<Operation>> operations;
+  Works operations;
   for (const int rank : {0, 1, 2})
     operations.push_back(group.submit(rank, request));
   group.settle();
@@ -260,7 +287,7 @@ TEST_CASE("without an answer from rank 0 a rank ends by itself soon after its ti
 TEST_CASE("a timeout while data moves names the rank that is waited for, on every rank") {
   EngineGroup group(3);
   std::vector<Floats> values = buffers(3, 50'000);
-  std::vector<std::shared_ptr<Operation>> operations;
+  Works operations;
   for (int rank = 0; rank < 3; ++rank) {
     OperationRequest request = all_reduce(values[static_cast<size_t>(rank)]);
     if (rank == 2) request.timeout = seconds(2);
@@ -317,9 +344,9 @@ TEST_CASE("arguments that cannot be right fail at once, here alone, and take no 
        "all_reduce: average of int32 is not supported; use sum, and divide"},
       {with([](auto& r) { r.input = nullptr; }), "all_reduce: the input is null"},
       {with([](auto& r) { r.output = nullptr; }), "all_reduce: the output is null"},
-      {with([](auto& r) { r.type = static_cast<ElementType>(77); }),
+      {with([](auto& r) { r.type = static_cast<ElementType>(no_type); }),
        "all_reduce: there is no element type 77"},
-      {with([](auto& r) { r.reduce = static_cast<ReduceOp>(9); }),
+      {with([](auto& r) { r.reduce = static_cast<ReduceOp>(no_reduction); }),
        "all_reduce: there is no reduction 9"},
       {with([](auto& r) { r.timeout = -seconds(1); }), "all_reduce: the timeout is negative"},
       {with([](auto& r) { r.count = SIZE_MAX / 4; }),

@@ -33,6 +33,20 @@ TEST_CASE("local_hosts: other machines are named, all of them") {
   CHECK(hosts.error().message.starts_with("a.invalid, 127.0.0.2: not this machine"));
 }
 
+TEST_CASE("check_counts: too many processes are an input error, wherever the hosts are") {
+  RunConfig config;
+  config.process_count = 16;
+  config.hosts = {{.name = "a.invalid", .slots = 4}, {.name = "b.invalid", .slots = 4}};
+  const auto checked = check_counts(config);
+  REQUIRE_FALSE(checked.has_value());
+  CHECK(checked.error().code == Errc::input);
+  config.hosts[1].slots = 12;
+  CHECK(check_counts(config).has_value());
+  config.hosts[1].slots = 0;
+  config.process_count = 100;
+  CHECK(check_counts(config).has_value());
+}
+
 TEST_CASE("plan_request: a host without slots offers its GPUs, else the CPUs it may use") {
   const RunConfig config;
   const std::vector<Host> hosts = {{.name = "a"}, {.name = "b"}, {.name = "c", .slots = 9}};
