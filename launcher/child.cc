@@ -62,6 +62,7 @@ __attribute__((no_sanitize("address", "thread"))) int child_main(void* argument)
   }
   sigset_t none;
   sigemptyset(&none);
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): this process has one thread
   sigprocmask(SIG_SETMASK, &none, nullptr);
   execve(order->path, order->arguments, order->environment);
   if (errno == ENOEXEC) execve("/bin/sh", order->shell_arguments, order->environment);

@@ -71,9 +71,10 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
 
   Job job({stage.loop, crew, rendezvous, *output, stage.log}, std::move(plan), config);
   stage.job = &job;
-  TRY(job.launch(travelling, facts));
-  TRY(job.supervise());
+  Result<> ran = job.launch(travelling, facts);
+  if (ran) ran = job.supervise();
   stage.job = nullptr;
+  TRY(std::move(ran));
   crew.collect(Clock::now() + config.grace);
   return job.outcome();
 }
