@@ -75,15 +75,8 @@ Result<> AgentSession::open(Fd in, Fd out) {
   become_subreaper();
   TRY(set_nonblocking(in.get()));
   if (out) TRY(set_nonblocking(out.get()));
-  signals_ =
-      TRY(Signals::block(loop_, {SIGCHLD, SIGPIPE, SIGTERM, SIGINT, SIGHUP}, [this](int number) {
-        if (number == SIGCHLD) {
-          reap_strangers([this](pid_t pid) { return ours(pid); });
-        } else if (number != SIGPIPE) {
-          // Whoever stops the agent itself stops its tasks too.
-          launcher_lost();
-        }
-      }));
+  signals_ = TRY(Signals::block(loop_, {SIGCHLD, SIGPIPE, SIGTERM, SIGINT, SIGHUP},
+                                [this](int number) { signalled(number); }));
   link_ = TRY(Stream::open(loop_, std::move(in), std::move(out),
                            {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
                             .on_end = [this](const std::optional<Error>&) { launcher_lost(); },
@@ -91,6 +84,15 @@ Result<> AgentSession::open(Fd in, Fd out) {
   link_->write(as_bytes(agent_magic));
   send(MessageType::hello, 0, encode(make_hello()));
   return {};
+}
+
+void AgentSession::signalled(int number) {
+  if (number == SIGCHLD) {
+    reap_strangers([this](pid_t pid) { return ours(pid); });
+  } else if (number != SIGPIPE) {
+    // Whoever stops the agent itself stops its tasks too.
+    launcher_lost();
+  }
 }
 
 void AgentSession::send(MessageType type, uint32_t stream, ByteSpan payload) {

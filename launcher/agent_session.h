@@ -32,6 +32,7 @@ class AgentSession {
     std::unique_ptr<TaskProcess> process;  ///< null when it could not be started
   };
 
+  void signalled(int number);
   void send(MessageType type, uint32_t stream, ByteSpan payload);
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);

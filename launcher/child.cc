@@ -37,7 +37,7 @@ struct Order {
   bool in_chdir = false;  ///< the error is the folder's, not the program's
 };
 
-__attribute__((no_sanitize("address", "thread"))) [[noreturn]] void give_up(Order* order) {
+__attribute__((no_sanitize("address", "thread"), noreturn)) void give_up(Order* order) {
   order->error = errno;
   _exit(127);
 }
@@ -71,6 +71,7 @@ __attribute__((no_sanitize("address", "thread"))) int child_main(void* argument)
   }
   sigset_t none;
   sigemptyset(&none);
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): this process has one thread
   sigprocmask(SIG_SETMASK, &none, nullptr);
   execve(order->path, order->arguments, order->environment);
   if (errno == ENOEXEC) execve("/bin/sh", order->shell_arguments, order->environment);

@@ -62,6 +62,7 @@ using OptionValues = std::map<std::string, std::vector<std::string>, std::less<>
 struct OptionSource {
   OptionValues values;
   std::map<std::string, std::string, std::less<>> origins;  ///< by long name
+  bool operator==(const OptionSource&) const = default;
 };
 
 /// A file's text by its path; the error says why not ("No such file or directory").

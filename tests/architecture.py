@@ -70,6 +70,7 @@ TESTED_ELSEWHERE = {
     "launcher/run.cc": "tests/cli/run_test.sh",
     "rendezvous/acceptor.cc": "tests/unit/rendezvous_server_test.cc",
     "rendezvous/membership.cc": "tests/unit/rendezvous_server_test.cc",
+    "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "rendezvous/waits.cc": "tests/unit/rendezvous_store_test.cc",
 }
 
