@@ -37,7 +37,7 @@ Collectives::Collectives(Peers& peers)
 }
 
 void Collectives::submit(std::shared_ptr<Operation> operation) {
-  operation->sequence = ++submitted_;
+  operation->sequence = take_sequence();
   queue_.push_back(std::move(operation));
 }
 

@@ -38,6 +38,7 @@ TEST_CASE("a death fails all that is pending and all that comes, and says whose 
   CHECK(collective->blamed_rank == 3);
   CHECK(failure_code(collective) == Errc::peer_lost);
   CHECK(failure(group.submit(0, barrier())) == "barrier #3: " + died);
+  CHECK(failure(group.submit(0, barrier())) == "barrier #4: " + died);
   CHECK(failure(group.submit(0, message(OperationKind::send, 2, values))) ==
         "send to rank 2: " + died);
   group.settle();
@@ -194,6 +195,32 @@ TEST_CASE("data that nobody asked for is a protocol error") {
     group.pass(seconds(3));
     CHECK(failure(operation).find("lost: data of ") != std::string::npos);
   }
+}
+
+TEST_CASE("a stop that lies behind data which is not read yet comes by way of another rank") {
+  EngineGroup group(3);
+  std::vector<std::vector<float>> values(3, std::vector<float>(100));
+  std::vector<std::shared_ptr<Operation>> operations(3);
+  for (size_t rank = 0; rank < 3; ++rank) {
+    operations[rank] = group.submit(
+        static_cast<int>(rank), {.kind = OperationKind::all_reduce,
+                                 .count = 100,
+                                 .input = values[rank].data(),
+                                 .output = values[rank].data(),
+                                 .timeout = rank == 2 ? Duration(seconds(1)) : Duration::zero()});
+  }
+  group[1].step(group.now);
+  group.stopped[1] = true;  // rank 0 takes rank 1's data before rank 2's
+  group.settle();
+  group.pass(seconds(1));
+  const char* text =
+      "all_reduce #1: timed out after 1s on rank 2 (host n2), waiting for rank 0 (host n0)";
+  CHECK(failure(operations[2]) == text);
+  CHECK(pending(operations[0]));
+  group.stopped[1] = false;
+  group.settle();
+  CHECK(failure(operations[0]) == text);
+  CHECK(failure(operations[1]) == text);
 }
 
 TEST_CASE("without its launcher an engine is over, and tells the others") {
