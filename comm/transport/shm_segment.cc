@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cerrno>
 
 namespace dt {
 
@@ -55,7 +56,9 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::create(int slots) {
   Fd memory(memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return fail_errno("cannot make shared memory");
   const size_t bytes = segment_bytes(slots);
-  const int error = posix_fallocate(memory.get(), 0, static_cast<off_t>(bytes));
+  int error = EINTR;
+  while (error == EINTR)
+    error = posix_fallocate(memory.get(), 0, static_cast<off_t>(bytes));
   if (error != 0) {
     return fail_errno(
         format("cannot allocate {} KiB of shared memory for {} local ranks", bytes >> 10, slots),
