@@ -35,6 +35,8 @@ if(DTRAIN_SANITIZE)
   add_link_options(-fsanitize=${DTRAIN_SANITIZE})
   # gcc's own manual: sanitizers make it warn falsely of uninitialised values.
   add_compile_options(-Wno-maybe-uninitialized)
+  # Empty optionals, indices out of range: checked at each access.
+  add_compile_definitions($<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
   if(CMAKE_UNITY_BUILD)
     # In a unity build gcc takes each .cc file for a header, and its types for another's.
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)

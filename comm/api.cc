@@ -1,4 +1,5 @@
 #include "base/format.h"
+#include "base/version.h"
 #include "comm/api_support.h"
 #include "comm/context.h"
 #include "comm/dtrain.h"
@@ -21,13 +22,13 @@ dtrain_status status_of(Errc code) {
       return DTRAIN_ERROR_INPUT;
     case Errc::os:
     case Errc::not_runnable:
-    case Errc::interrupted:
       return DTRAIN_ERROR_SYSTEM;
     case Errc::unreachable:
       return DTRAIN_ERROR_UNREACHABLE;
     case Errc::refused:
       return DTRAIN_ERROR_REFUSED;
     case Errc::closed:
+    case Errc::interrupted:
       return DTRAIN_ERROR_CLOSED;
     case Errc::timeout:
       return DTRAIN_ERROR_TIMEOUT;
@@ -150,7 +151,7 @@ Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context)
 }  // namespace dt
 
 const char* dtrain_version(void) {
-  return DTRAIN_VERSION;
+  return dt::build_version.data();
 }
 
 dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error) {

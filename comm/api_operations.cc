@@ -220,7 +220,8 @@ int dtrain_work_wait(dtrain_work* work, int timeout_ms, dtrain_error* error) {
   };
   const auto outcome = dt::guarded(body);
   if (!outcome) return dt::report(error, outcome.error());
-  if (*outcome) return dt::report_outcome(**outcome, error);
+  const std::optional<dt::Driver::Outcome>& ended = *outcome;
+  if (ended) return dt::report_outcome(*ended, error);
   dt::report_success(error);
   return DTRAIN_PENDING;
 }

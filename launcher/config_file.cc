@@ -3,11 +3,6 @@
 #include "launcher/config.h"
 #include "launcher/options.h"
 
-// The library's text is compiled in here, without its exceptions: the shared library would have to
-// be on every host.
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#define TOML_MAX_NESTED_VALUES 64
 #include <toml++/toml.h>
 
 namespace dt {

@@ -82,8 +82,8 @@ std::optional<NameFault> host_name_fault(std::string_view name) {
   }
   if (auto fault = label_fault(name)) return fault;
   // Resolvers read "4" as 0.0.0.4: a last label of digits is an address or a slip.
-  const std::string_view last = split(name, '.').back();
-  if (!last.empty() && last.find_first_not_of(digits) == std::string_view::npos && !is_ipv4(name)) {
+  const std::string_view last = split(name.substr(0, name.find_last_not_of('.') + 1), '.').back();
+  if (last.find_first_not_of(digits) == std::string_view::npos && !is_ipv4(name)) {
     return NameFault{format("\"{}\" is neither a host name nor an IPv4 address", name), 0};
   }
   return std::nullopt;

@@ -257,16 +257,4 @@ bool is_local(const Host& host, const std::vector<std::string>& own) {
       own, [&name](const std::string& mine) { return canonical_host(mine) == name; });
 }
 
-Result<HostList> merge_local(HostList list, const std::vector<std::string>& own) {
-  Merger merger;
-  for (Host& host : list.hosts) {
-    const std::string key = is_local(host, own) ? "localhost" : canonical_host(host.name);
-    const std::string why_not = merger.add(std::move(host), key);
-    if (!why_not.empty()) return fail(Errc::input, why_not);
-  }
-  HostList merged = std::move(merger).finish("this machine");
-  merged.warnings.insert(merged.warnings.begin(), list.warnings.begin(), list.warnings.end());
-  return merged;
-}
-
 }  // namespace dt

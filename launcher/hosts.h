@@ -38,7 +38,5 @@ Result<HostList> parse_hostfile(std::string_view text, std::string_view path);
 /// (`own`: both of them). Other 127.x addresses are hosts of their own, and naming a user asks for
 /// a login.
 bool is_local(const Host& host, const std::vector<std::string>& own);
-/// Several names of this machine in one list become its first, slots added up.
-Result<HostList> merge_local(HostList list, const std::vector<std::string>& own);
 
 }  // namespace dt

@@ -9,9 +9,16 @@
 
 namespace dt {
 
+/// Whether the numbers fit together, as far as that is known before any host is asked: wrong input
+/// is told before unreachable hosts.
+Result<> check_counts(const RunConfig& config);
+
 /// The hosts of the job; this version starts tasks on this machine only, and says so of any other.
 /// All names of this machine count as one host.
 Result<std::vector<Host>> local_hosts(const RunConfig& config);
+
+/// --stdin RANK must name a rank of the plan.
+Result<> check_stdin_target(const RunConfig& config, const Plan& plan);
 
 bool all_slots_known(const std::vector<Host>& hosts);
 

@@ -22,7 +22,8 @@ ARROWS = {
     "cmd": {"base", "gpu", "rendezvous", "comm", "launcher"},
     "examples": set(),
 }
-PUBLIC = {"comm/dtrain.h", "comm/dtrain.hpp"}  # what examples may include
+# What programs outside include, as <dtrain/…>; once installed the two stand side by side.
+PUBLIC = {"comm/dtrain.h", "comm/dtrain.hpp"}
 # Inside comm a floor includes itself and lower ones; the files at its root stand above all.
 FLOORS = {"transport": 0, "schedule": 1, "engine": 2, "ps": 3, "strategy": 3, "": 4}
 
@@ -36,18 +37,40 @@ HOMES = {
     "tl": r"base/result\.h",
     "doctest": r"tests/.*",
     "benchmark": r"tests/.*",
+    "dtrain": r"(examples|tests)/.*",
 }
-MANY_FILES = {"doctest", "benchmark"}
+MANY_FILES = {"doctest", "benchmark", "dtrain"}
 SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
-# Where the preprocessor may decide or define: the public C header, CUDA, and two macros by name.
+# Where the preprocessor may decide or define: the public C header, CUDA, and these macros.
 PREPROCESSOR_FILES = r"comm/dtrain\.h|gpu/.*\.cuh?"
-MACROS = {"base/result.h": {"TRY"}, "tests/unit/main.cc": {"DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN"}}
+MACROS = {
+    "base/result.h": {"TRY"},
+    "launcher/config_file.cc": {"TOML_HEADER_ONLY", "TOML_EXCEPTIONS", "TOML_MAX_NESTED_VALUES"},
+    "tests/unit/main.cc": {"DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN"},
+}
 
-# Code without a unit test of its own name, and what tests it instead.
+# Code whose header no test includes, and what tests it instead.
 TESTED_ELSEWHERE = {
-    "cmd/": "tests/cli",
-    "examples/": "tests/cli",
+    "base/version.cc": "tests/cli/run_test.sh",
+    "cmd/": "tests/cli/run_test.sh",
+    "comm/engine/": "tests/sim/engine_sim_test.cc",
+    "comm/schedule/": "tests/unit/comm_schedule_test.cc",
+    "examples/digits/main.cc": "tests/cli/digits_test.sh",
+    "launcher/stage.cc": "tests/cli/output_test.sh",
+    "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
+    "launcher/agent.cc": "tests/cli/run_test.sh",
+    "launcher/agent_session.cc": "tests/cli/faults_test.sh",
+    "launcher/config_file.cc": "tests/unit/launcher_config_test.cc",
+    "launcher/crew.cc": "tests/cli/faults_test.sh",
+    "launcher/host_name.cc": "tests/cli/run_test.sh",
+    "launcher/job.cc": "tests/cli/run_test.sh",
+    "launcher/local.cc": "tests/cli/run_test.sh",
+    "launcher/oom.cc": "tests/cli/faults_test.sh",
+    "launcher/run.cc": "tests/cli/run_test.sh",
+    "rendezvous/acceptor.cc": "tests/unit/rendezvous_server_test.cc",
+    "rendezvous/membership.cc": "tests/unit/rendezvous_server_test.cc",
+    "rendezvous/waits.cc": "tests/unit/rendezvous_store_test.cc",
 }
 
 SLEEPLESS = ("base/", "gpu/", "rendezvous/", "comm/", "launcher/", "cmd/", "tests/unit/")
@@ -95,9 +118,11 @@ def check_arrows(tree):
         for line, target in includes(text, '"'):
             where = f"{path}:{line}"
             target_top = target.split("/")[0]
+            if path in PUBLIC and f"{top}/{target}" in PUBLIC:
+                continue
             if target not in tree:
                 yield f"{where}: \"{target}\" is no file of ours; includes start at the root"
-            elif top == "tests" or (top == "examples" and target in PUBLIC):
+            elif top == "tests":
                 continue
             elif target_top != top and target_top not in ARROWS.get(top, set()):
                 yield f"{where}: {top} must not include {target_top}"
@@ -183,6 +208,10 @@ def check_homes(tree):
             if "/" not in target or target.split("/")[0] in SYSTEM_FOLDERS:
                 continue
             library = target.split("/")[0]
+            if library == "dtrain":
+                if not path.startswith(("examples/", "tests/")) or f"comm/{target[7:]}" not in PUBLIC:
+                    yield f"{path}:{line}: <{target}> is for users; inside, includes start at the root"
+                continue
             users.setdefault(library, set()).add(path)
             if library not in HOMES:
                 yield f"{path}:{line}: <{target}> has no home; give its library one in {__name__}"
@@ -214,16 +243,22 @@ def check_header_guards(tree):
 
 
 def check_tests_exist(tree):
-    """<folder>/…/<file>.cc has tests/unit/<folder>_…_<file>_test.cc or says what tests it."""
-    tests = [os.path.basename(path) for path in tree if path.endswith("_test.cc")]
+    """For each .cc file some test has its name or includes its header; or it is named above."""
+    tests = {path: text for path, text in tree.items()
+             if path.startswith("tests/") and path.endswith("_test.cc")}
+    included = {target for text in tests.values() for _, target in includes(text, '"')}
+    names = [os.path.basename(path) for path in tests]
     for path in tree:
         top, name = path.split("/")[0], os.path.basename(path)[:-3]
-        if not path.endswith(".cc") or top == "tests":
+        if not path.endswith(".cc") or top == "tests" or path.startswith(tuple(TESTED_ELSEWHERE)):
             continue
-        if any(path.startswith(elsewhere) for elsewhere in TESTED_ELSEWHERE):
+        if path[:-3] + ".h" in included:
             continue
-        if not any(re.fullmatch(rf"{top}_(\w+_)?{name}_test\.cc", test) for test in tests):
-            yield f"{path}: no tests/unit/{top}_{name}_test.cc; or name in TESTED_ELSEWHERE what tests it"
+        if not any(re.fullmatch(rf"{top}_(\w+_)?{name}_test\.cc", test) for test in names):
+            yield f"{path}: no tests/unit/{top}_{name}_test.cc, and no test includes its header"
+    for path, test in TESTED_ELSEWHERE.items():
+        if any(known.startswith(path) for known in tree) and test not in tree:
+            yield f"{path}: {test}, which should test it, is not there"
 
 
 def check_words(tree):
@@ -253,12 +288,13 @@ def check_close(tree):
 
 def check_sleep(tree):
     """Nobody sleeps to wait for something."""
-    call = re.compile(r"\b(sleep|usleep|nanosleep|clock_nanosleep|sleep_for|sleep_until)\s*\(")
+    call = re.compile(r"\b(usleep|nanosleep|clock_nanosleep|sleep_for|sleep_until)\s*\("
+                      r"|\bsleep\s*\([^,()]*\)")
     for path, text in code_of(tree).items():
         if path.startswith(SLEEPLESS):
             code = bare(text)
             for match in call.finditer(code):
-                yield f"{path}:{line_of(code, match.start())}: {match.group(1)}"
+                yield f"{path}:{line_of(code, match.start())}: {match.group()}"
 
 
 RULES = [check_arrows, check_cycles, check_file_size, check_function_size, check_homes,
@@ -288,6 +324,8 @@ BAD = [
                                            "const int t[] = {" + "\n" * 99 + "};\n"}),
     (check_function_size, 0, {"base/a.cc": "void f() {\n// {\n\"{\"; '{'; 1'000; }" + "\n" * 99}),
     (check_homes, 1, {"cmd/run.cc": "#include <CLI/CLI.hpp>\n"}),
+    (check_homes, 2, {"examples/a/a.cc": "#include <dtrain/dtrain.hpp>\n#include <dtrain/engine.h>\n",
+                      "launcher/a.cc": "#include <dtrain/dtrain.h>\n"}),
     (check_homes, 1, {"base/a.cc": "#include <boost/any.hpp>\n#include <sys/stat.h>\n"}),
     (check_homes, 1, {"launcher/config.cc": "#include <toml++/toml.h>\n",
                       "launcher/config_file.cc": "#include <toml++/toml.h>\n"}),
@@ -298,13 +336,15 @@ BAD = [
     (check_preprocessor, 0, {"comm/dtrain.h": "#ifdef __cplusplus\n#endif\n"}),
     (check_header_guards, 2, {"base/a.h": "int a();\n", "comm/dtrain.h": H}),
     (check_tests_exist, 1, {"base/a.cc": "", "tests/unit/base_b_test.cc": ""}),
-    (check_tests_exist, 0, {"comm/engine/a.cc": "", "tests/unit/comm_engine_a_test.cc": ""}),
+    (check_tests_exist, 0, {"base/x/a.cc": "", "tests/unit/base_x_a_test.cc": ""}),
+    (check_tests_exist, 0, {"gpu/a.cc": "", "tests/sim/b_test.cc": '#include "gpu/a.h"\n'}),
+    (check_tests_exist, 1, {"cmd/main.cc": ""}),
     (check_words, 1, {"base/a.cc": "// TO" "DO: later\n"}),
     (check_words, 1, {"base/a.cc": "f();  // NOLINT\ng();  // NOLINT(bugprone-x): because\n"}),
     (check_close, 3, {"base/a.cc": "void f() {\n  close(fd);\n  ::close(1);\n  return close(2);\n}\n"}),
     (check_close, 0, {"base/a.h": "  void close();\n", "base/fd.cc": "::close(1);",
                       "base/b.cc": "stream.close(); p->close(); T::close(); fclose(f); // close(1)\n"}),
-    (check_sleep, 2, {"tests/unit/a.cc": "usleep(1);\nstd::this_thread::sleep_for(s);\n"
+    (check_sleep, 3, {"tests/unit/a.cc": "usleep(1);\nsleep(1);\nstd::this_thread::sleep_for(s);\n"
                                          "spawn(\"sleep(1)\");\n"}),
 ]
 

@@ -6,35 +6,36 @@
 namespace dt {
 
 Result<> Attendance::add(int rank, Arrival arrival, Time now) {
-  std::optional<Entry>& entry = entries_[static_cast<size_t>(rank)];
-  if (entry) return fail(Errc::protocol, "a second descriptor for one collective");
+  Entry& entry = entries_[static_cast<size_t>(rank)];
+  if (entry.arrived) return fail(Errc::protocol, "a second descriptor for one collective");
   const bool limited = arrival.timeout > Duration::zero() && arrival.remaining < Time::max() - now;
   const Time deadline = limited ? now + arrival.remaining : Time::max();
-  entry = Entry{std::move(arrival), deadline};
+  entry = Entry{true, std::move(arrival), deadline};
   return {};
 }
 
 std::vector<int> Attendance::missing() const {
   std::vector<int> ranks;
   for (size_t rank = 0; rank < entries_.size(); ++rank)
-    if (!entries_[rank]) ranks.push_back(static_cast<int>(rank));
+    if (!entries_[rank].arrived) ranks.push_back(static_cast<int>(rank));
   return ranks;
 }
 
 Attendance::Deadline Attendance::next_deadline() const {
   Deadline next;
   for (size_t rank = 0; rank < entries_.size(); ++rank)
-    if (entries_[rank] && entries_[rank]->deadline < next.time)
-      next = {static_cast<int>(rank), entries_[rank]->deadline};
+    if (entries_[rank].arrived && entries_[rank].deadline < next.time)
+      next = {static_cast<int>(rank), entries_[rank].deadline};
   return next;
 }
 
 std::vector<Descriptor> Attendance::take() {
   std::vector<Descriptor> descriptors;
-  for (std::optional<Entry>& entry : entries_) {
-    assert(entry);
-    descriptors.push_back(std::move(entry->arrival.descriptor));
-    entry.reset();
+  descriptors.reserve(entries_.size());
+  for (Entry& entry : entries_) {
+    assert(entry.arrived);
+    descriptors.push_back(std::move(entry.arrival.descriptor));
+    entry = Entry{};
   }
   ++sequence_;
   return descriptors;

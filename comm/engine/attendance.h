@@ -3,7 +3,6 @@
 #include "comm/engine/descriptor.h"
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace dt {
@@ -26,16 +25,17 @@ class Attendance {
     Time time = Time::max();
   };
   Deadline next_deadline() const;
-  const Arrival& of(int rank) const { return entries_[static_cast<size_t>(rank)]->arrival; }
+  const Arrival& of(int rank) const { return entries_[static_cast<size_t>(rank)].arrival; }
   /// All are there: their descriptors by rank; the list begins anew for the next collective.
   std::vector<Descriptor> take();
 
  private:
   struct Entry {
-    Arrival arrival;
+    bool arrived = false;
+    Arrival arrival = {};
     Time deadline = Time::max();
   };
-  std::vector<std::optional<Entry>> entries_;
+  std::vector<Entry> entries_;
   uint64_t sequence_ = 1;
 };
 

@@ -18,6 +18,7 @@ constexpr size_t reason_bytes_max = 1500;
 
 std::vector<MessageLink*> links_of(Peers& peers) {
   std::vector<MessageLink*> links;
+  links.reserve(static_cast<size_t>(peers.size()));
   for (int rank = 0; rank < peers.size(); ++rank)
     links.push_back(peers.link(rank));
   return links;
@@ -36,7 +37,7 @@ Collectives::Collectives(Peers& peers)
 }
 
 void Collectives::submit(std::shared_ptr<Operation> operation) {
-  operation->sequence = ++submitted_;
+  operation->sequence = take_sequence();
   queue_.push_back(std::move(operation));
 }
 
@@ -224,15 +225,17 @@ void Collectives::stop_from(Stop stop) {
 }
 
 bool Collectives::apply_stop() {
+  if (!stop_) return false;
+  const Stop& stop = *stop_;
   bool ended = false;
-  while (!queue_.empty() && stopped(queue_.back()->sequence)) {
+  while (!queue_.empty() && queue_.back()->sequence >= stop.from) {
     if (queue_.size() == 1) {
       communicator_.cancel();
       phase_ = Phase::queued;
     }
     Operation& last = *queue_.back();
-    const bool first = last.sequence == stop_->from;
-    end(last, first ? stop_->why : Failure{stop_->why.code, stop_->why.blamed_rank, stop_->later});
+    const bool first = last.sequence == stop.from;
+    end(last, first ? stop.why : Failure{stop.why.code, stop.why.blamed_rank, stop.later});
     queue_.pop_back();
     ended = true;
   }

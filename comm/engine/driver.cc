@@ -89,7 +89,7 @@ std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
   }
   --waiting_;
   pass_on();
-  if (work->outcome) return Outcome{*work->outcome, work->blamed_rank};
+  if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
   if (!finished_) return std::nullopt;
   return Outcome{fail(Errc::closed, "the context has been finalized")};
 }
@@ -153,7 +153,7 @@ void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadlin
       break;
     } else if (now >= spin_until) {
       if (enough()) break;  // what look_around() read may have ended it
-      sleep(lock, deadline);
+      wait_for_peers(lock, deadline);
       spin_until = Clock::now() + parts_.spin;
       continue;
     } else if (parts_.yield) {
@@ -171,7 +171,7 @@ bool Driver::step(Time now) {
   return moved;
 }
 
-void Driver::sleep(Lock& lock, Time deadline) {
+void Driver::wait_for_peers(Lock& lock, Time deadline) {
   const Time until = not_too_late(std::min(deadline, parts_.engine->next_deadline()));
   // Others may have got what they wait for in a step that moved nothing, such as a time limit's
   // end.

@@ -66,7 +66,7 @@ class Driver {
 
   void drive(Lock& lock, const std::function<bool()>& enough, Time deadline);
   bool step(Time now);
-  void sleep(Lock& lock, Time deadline);
+  void wait_for_peers(Lock& lock, Time deadline);
   void look_around(Time now);
   void read_rendezvous(Time now);
   void lose_launcher(Time now);

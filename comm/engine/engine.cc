@@ -124,9 +124,10 @@ std::shared_ptr<Operation> Engine::submit(OperationRequest request, Time now) {
     return operation;
   }
   const bool collective = is_collective(operation->request.kind);
-  if (state_->over) {
-    if (collective) operation->sequence = state_->collectives.next_sequence();
-    end(*operation, *state_->over);
+  const std::optional<Failure>& over = state_->over;
+  if (over && collective) operation->sequence = state_->collectives.take_sequence();
+  if (over) {
+    end(*operation, *over);
   } else if (collective) {
     state_->collectives.submit(operation);
   } else {

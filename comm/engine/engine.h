@@ -51,7 +51,7 @@ struct OperationRequest {
                      ///< all_gather: of this rank; reduce_scatter: in this rank's result)
   const void* input = nullptr;
   void* output = nullptr;               ///< may equal input
-  std::string name;                     ///< for matching and messages; may be empty
+  std::string name = {};                ///< for matching and messages; may be empty
   Duration timeout = Duration::zero();  ///< zero: none
 };
 

@@ -72,7 +72,8 @@ void ScheduledCommunicator::prepare() {
     case OperationKind::broadcast:
       if (group_.rank != r.peer) return;
       // The root only reads, so that it needs no output.
-      if (r.output == nullptr) buffer_ = static_cast<std::byte*>(const_cast<void*>(r.input));
+      if (r.output == nullptr)
+        buffer_ = const_cast<std::byte*>(static_cast<const std::byte*>(r.input));
       return copy(buffer_, r.input, bytes);
     case OperationKind::all_gather:
       return copy(at(static_cast<size_t>(group_.rank) * r.count), r.input, bytes);

@@ -91,7 +91,7 @@ Result<> Joining::round(Doorway& doorway, Time deadline) {
   for (const auto& greeting : greeted) {
     // Again after a try that the dialler had given up: its newest connection is the one that lives.
     Peer* peer = find(greeting->peer());
-    peer->connection = greeting->take();
+    peer->connection = std::make_unique<Connection>(greeting->take());
   }
   TRY(advance_dialled(now));
   // After the connections: a peer that joined and ended at once has been greeted by now.
@@ -117,22 +117,27 @@ void Joining::wait(const Doorway& doorway, Time deadline) const {
 }
 
 bool Joining::complete() const {
-  return std::ranges::all_of(peers_, [](const Peer& peer) { return peer.connection.has_value(); });
+  return std::ranges::all_of(peers_, [](const Peer& peer) { return peer.connection != nullptr; });
 }
 
 Result<> Joining::read_rendezvous() {
   if (Result<> pumped = client_.pump(); !pumped) {
     return fail(Errc::closed, format("the launcher is lost: {}", pumped.error().message));
   }
-  while (const auto change = client_.next_change()) {
-    for (Peer& peer : peers_) {
-      if (change->value && dials(peer) && change->key == contact_key(peer.task.id)) {
-        TRY(take_contact(peer, *change->value));
-      }
-    }
-  }
+  while (const auto change = client_.next_change())
+    TRY(take_change(*change));
   while (const auto notice = client_.next_notice())
     TRY(take_notice(*notice));
+  return {};
+}
+
+Result<> Joining::take_change(const RendezvousClient::Change& change) {
+  if (!change.value) return {};
+  for (Peer& peer : peers_) {
+    if (dials(peer) && change.key == contact_key(peer.task.id)) {
+      return take_contact(peer, *change.value);
+    }
+  }
   return {};
 }
 
@@ -149,7 +154,7 @@ Result<> Joining::take_notice(const Notice& notice) {
 }
 
 Result<> Joining::take_contact(Peer& peer, ByteSpan value) {
-  peer.contact = TRY(Contact::decode(value));
+  peer.contact = std::make_unique<const Contact>(TRY(Contact::decode(value)));
   const bool listens = peer.local() ? !peer.contact->local.empty() : peer.contact->tcp.has_value();
   if (listens) return {};
   return fail(Errc::input, format("{} does not listen for {}; give all ranks the same transport",
@@ -168,7 +173,7 @@ Result<> Joining::advance_dialled(Time now) {
     if (!advanced) {
       TRY(failed(peer, std::move(advanced).error(), now));
     } else if (peer.dialling->done()) {
-      peer.connection = peer.dialling->take();
+      peer.connection = std::make_unique<Connection>(peer.dialling->take());
       peer.dialling.reset();
     }
   }
@@ -186,8 +191,8 @@ Result<> Joining::start_dialling(Peer& peer, Time now) {
 Result<std::unique_ptr<Greeting>> Joining::dial(const Peer& peer, Time now) {
   Greeting::Options options{
       .claim = options_.claim, .deadline = now + options_.handshake_timeout, .local = peer.local()};
-  if (!peer.local()) {
-    Fd socket = TRY(start_connect(*peer.contact->tcp));
+  if (const auto& tcp = peer.contact->tcp; tcp && !peer.local()) {
+    Fd socket = TRY(start_connect(*tcp));
     tune_tcp(socket.get(), options_.dead_after);
     return Greeting::dial(std::move(socket), peer.task.id, std::move(options));
   }

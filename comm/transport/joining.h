@@ -13,7 +13,6 @@
 #include <poll.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,11 +40,11 @@ class Joining {
   struct Peer {
     TaskEntry task;
     int slot = -1;  ///< its place in the shared memory; -1: reached by TCP
-    std::optional<Contact> contact = {};
+    std::unique_ptr<const Contact> contact = {};  ///< once it is known
     std::unique_ptr<Greeting> dialling = {};
     Time dial_at = {};         ///< not before; after a failure
     std::string failure = {};  ///< why the last try failed
-    std::optional<Connection> connection = {};
+    std::unique_ptr<Connection> connection = {};
     bool local() const { return slot >= 0; }
   };
 
@@ -56,7 +55,7 @@ class Joining {
   Result<> run(Time deadline);
   int blamed_rank() const { return blamed_rank_; }
 
-  /// All but ourselves, with their connections after run().
+  /// All but ourselves; after run() with their connections.
   std::vector<Peer>& peers() { return peers_; }
   LocalGroup& locals() { return locals_; }
   /// What the rendezvous said meanwhile and others still need.
@@ -73,6 +72,7 @@ class Joining {
   bool complete() const;
   Result<> read_rendezvous();
   Result<> take_notice(const Notice& notice);
+  Result<> take_change(const RendezvousClient::Change& change);
   Result<> take_contact(Peer& peer, ByteSpan value);
 
   bool dials(const Peer& peer) const { return peer.task.id < client_.self().id; }

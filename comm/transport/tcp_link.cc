@@ -46,7 +46,7 @@ Result<size_t> TcpLink::receive(std::span<std::byte> into) {
   if (into.size() >= read_ahead_bytes) return receive_now(socket_->get(), into);
   used_ = 0;
   buffer_.resize(read_ahead_bytes);
-  const Result<size_t> got = receive_now(socket_->get(), buffer_);
+  Result<size_t> got = receive_now(socket_->get(), buffer_);
   buffer_.resize(got.value_or(0));
   if (!got) return got;
   return take_buffered(into);

@@ -1,7 +1,7 @@
 #include "examples/digits/options.h"
 
 #include <charconv>
-#include <concepts>
+#include <cmath>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -45,10 +45,8 @@ void set_epochs(Options& options, const Word& word) {
 }
 
 void set_learning_rate(Options& options, const Word& word) {
-  constexpr double rate_max = 100;
   const std::optional<double> rate = parse_number<double>(word.value);
-  if (!rate || !(*rate > 0 && *rate <= rate_max))
-    throw bad_value(word, "a number above 0, at most 100");
+  if (!rate || !std::isfinite(*rate) || *rate <= 0) throw bad_value(word, "a number above 0");
   options.learning_rate = *rate;
 }
 

@@ -54,6 +54,12 @@ test_another_host_gives_3_and_one_honest_sentence() {
   [[ $(wc -l <"$out/stderr") -eq 1 ]] || fail 'expected one line'
 }
 
+test_wrong_input_is_told_before_another_host() {
+  run_dtrain run -np 16 -H nosuchhost:2,other:2 echo hi
+  expect_status 2
+  expect_stderr_contains '--oversubscribe'
+}
+
 test_more_processes_than_slots_need_oversubscribe() {
   run_dtrain run -np 4 -H localhost:2 echo hi
   expect_status 2
@@ -176,6 +182,17 @@ test_the_token_is_on_no_command_line_and_in_no_message() {
   [[ -n $token ]] || fail 'the workers have no token'
   expect_stderr_lacks "$token"
   [[ $(grep -c "$token" "$out/stdout") -eq 2 ]] || fail 'the token is on a command line'
+}
+
+test_only_the_rendezvous_listens_and_only_on_loopback() { # S9
+  start_dtrain run -np 2 sh -c 'echo up; sleep 60'
+  wait_for 10 stdout_has '[1]<stdout>:up'
+  ss -Hltnp | grep -E "pid=($pid|$(pgrep -P "$pid" -x dtrain-agent))," >listeners || true
+  [[ $(wc -l <listeners) -eq 1 ]] || fail "expected one listener: $(cat listeners)"
+  awk '{ print $4 }' listeners | grep -q '^127\.0\.0\.1:[0-9]*$' || fail "not on loopback: $(cat listeners)"
+  signal TERM
+  finish
+  expect_status 143
 }
 
 test_dry_run_shows_the_plan_and_starts_nothing() {

@@ -1,6 +1,5 @@
 #include "base/crypto.h"
 #include "base/socket.h"
-#include "comm/transport/contact.h"
 #include "comm/transport/local_socket.h"
 
 #include <doctest/doctest.h>
@@ -61,17 +60,6 @@ TEST_CASE("a local socket that nobody listens on cannot be reached") {
   CHECK(connect_local(name).error().code == Errc::unreachable);
   CHECK(connect_local("").error().code == Errc::protocol);
   CHECK(connect_local(std::string(200, 'x')).error().code == Errc::protocol);
-}
-
-TEST_CASE("a contact is read back as it was published, and nothing else is read") {
-  const Contact contacts[] = {{.tcp = std::nullopt, .local = ""},
-                              {.tcp = Address{"127.0.0.1", 80}, .local = ""},
-                              {.tcp = Address{"::1", 65535}, .local = "dtrain-abc"}};
-  for (const Contact& contact : contacts)
-    CHECK(Contact::decode(contact.encode()).value() == contact);
-  CHECK(!Contact::decode(as_bytes("listen")).has_value());
-  CHECK(!Contact::decode(Writer().text("somewhere:80").text("").view()).has_value());
-  CHECK(contact_key({"worker", 3}) == "listen/worker/3");
 }
 
 }  // namespace

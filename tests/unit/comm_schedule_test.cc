@@ -174,12 +174,12 @@ TEST_CASE("nobody leaves a dissemination_barrier before everybody is in it") {
   for (int size = 1; size <= 9; ++size) {
     CAPTURE(size);
     // A token carries whom its sender has heard of, as a set: element 0 is what is sent on.
-    std::vector<Steps> steps;
-    for (int rank = 0; rank < size; ++rank)
-      steps.push_back(dissemination_barrier({rank, size}));
-    std::vector<Element> heard;
-    for (int rank = 0; rank < size; ++rank)
-      heard.push_back(Element{1} << rank);
+    std::vector<Steps> steps(static_cast<size_t>(size));
+    std::vector<Element> heard(steps.size());
+    for (size_t rank = 0; rank < steps.size(); ++rank) {
+      steps[rank] = dissemination_barrier({static_cast<int>(rank), size});
+      heard[rank] = Element{1} << rank;
+    }
     for (size_t round = 0; round < steps[0].size(); ++round) {
       const std::vector<Element> before = heard;
       for (int rank = 0; rank < size; ++rank)

@@ -1,15 +1,8 @@
-#include "comm/transport/doorbell.h"
-#include "comm/transport/shm_link.h"
 #include "comm/transport/shm_ring.h"
-#include "comm/transport/shm_segment.h"
 
 #include <doctest/doctest.h>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <random>
@@ -109,90 +102,6 @@ TEST_CASE("two threads pass random pieces through a small ring without loss") {
   }
   sender.join();
   CHECK(got == numbered(total));
-}
-
-TEST_CASE("a segment's rings and flags do not overlap, and are as small as many ranks need") {
-  for (const int slots : {2, 3, 16, 64}) {
-    CAPTURE(slots);
-    const size_t bytes = ShmSegment::ring_bytes(slots);
-    CHECK(bytes >= size_t{16} << 10);
-    CHECK(bytes <= size_t{256} << 10);
-    CHECK(bytes * static_cast<size_t>(slots) * static_cast<size_t>(slots - 1) <= size_t{256} << 20);
-  }
-  const auto segment = ShmSegment::create(3).value();
-  std::vector<std::byte*> starts;
-  for (int from = 0; from < 3; ++from) {
-    for (int to = 0; to < 3; ++to) {
-      if (from == to) continue;
-      starts.push_back(segment->data({from, to}).data());
-      CHECK(segment->control({from, to}).written == 0);
-    }
-  }
-  for (size_t i = 1; i < starts.size(); ++i)
-    CHECK(starts[i] == starts[i - 1] + ShmSegment::ring_bytes(3));
-}
-
-TEST_CASE("a segment is refused unless its size is right and sealed") {
-  const auto segment = ShmSegment::create(2).value();
-  CHECK(ftruncate(segment->fd(), 1) < 0);
-  CHECK(ShmSegment::open(duplicate(segment->fd()).value(), 2).has_value());
-  CHECK(ShmSegment::open(duplicate(segment->fd()).value(), 3).error().code == Errc::protocol);
-  Fd unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  REQUIRE(ftruncate(unsealed.get(), 4096) == 0);
-  CHECK(ShmSegment::open(std::move(unsealed), 2).error().code == Errc::protocol);
-}
-
-/// Both ends of a link in one process.
-struct LinkPair {
-  std::shared_ptr<ShmSegment> segment = ShmSegment::create(2).value();
-  std::shared_ptr<ShmPeer> zero = std::make_shared<ShmPeer>();  // as seen by one
-  std::shared_ptr<ShmPeer> one = std::make_shared<ShmPeer>();
-  LinkPair() {
-    zero->doorbell = make_doorbell().value();
-    one->doorbell = make_doorbell().value();
-  }
-  ShmLink at_zero{segment, {0, 1}, one};
-  ShmLink at_one{segment, {1, 0}, zero};
-};
-
-bool rings(const Fd& doorbell) {
-  pollfd fd = {.fd = doorbell.get(), .events = POLLIN, .revents = 0};
-  return poll(&fd, 1, 0) == 1;
-}
-
-TEST_CASE("a link rings its peer only when that sleeps, and once") {
-  LinkPair pair;
-  REQUIRE(pair.at_zero.send(numbered(8)).value() == 8);
-  CHECK(!rings(pair.one->doorbell));
-  pair.segment->asleep(1) = 1;
-  REQUIRE(pair.at_zero.send(numbered(8)).value() == 8);
-  CHECK(rings(pair.one->doorbell));
-  CHECK(pair.segment->asleep(1) == 0);
-  silence(pair.one->doorbell.get());
-  REQUIRE(pair.at_zero.send(numbered(8)).value() == 8);
-  CHECK(!rings(pair.one->doorbell));
-}
-
-TEST_CASE("a link wakes a sleeping sender when it makes room in a full ring") {
-  LinkPair pair;
-  const Bytes much = numbered(ShmSegment::ring_bytes(2) + 1);
-  REQUIRE(pair.at_zero.send(much).value() == much.size() - 1);
-  REQUIRE(pair.at_zero.send(much).value() == 0);
-  pair.segment->asleep(0) = 1;
-  Bytes into(100);
-  REQUIRE(pair.at_one.receive(into).value() == 100);
-  CHECK(rings(pair.zero->doorbell));
-}
-
-TEST_CASE("a link whose peer is gone still gives what it had sent, and then says so") {
-  LinkPair pair;
-  REQUIRE(pair.at_zero.send(numbered(8)).value() == 8);
-  pair.zero->closed = true;
-  Bytes into(5);
-  CHECK(pair.at_one.receive(into).value() == 5);
-  CHECK(pair.at_one.receive(into).value() == 3);
-  CHECK(pair.at_one.receive(into).error().code == Errc::closed);
-  CHECK(pair.at_one.send(into).error().code == Errc::closed);
 }
 
 }  // namespace

@@ -207,14 +207,5 @@ TEST_CASE("local are localhost, this machine's names and its addresses") {
   CHECK(!is_local({.name = "localhost", .user = "me"}, own));
 }
 
-TEST_CASE("two names of this machine in one list are one host") {
-  const HostList list = parse_host_list("localhost:2,a:1,box:3", "-H").value();
-  CHECK(shown(merge_local(list, {"box"})) ==
-        "localhost:5 a:1 | this machine: host \"localhost\" given twice; merged to 5 slots");
-  CHECK(shown(merge_local(parse_host_list("localhost,box:3", "-H").value(), {"box"})) ==
-        "host \"localhost\" is given twice, but not always with slots; write localhost:N once");
-  CHECK(shown(merge_local(list, {})) == "localhost:2 a:1 box:3");
-}
-
 }  // namespace
 }  // namespace dt

@@ -20,8 +20,12 @@ TEST_CASE("local_hosts: all names of this machine are one host, whose slots add 
   RunConfig config;
   config.hosts = {{.name = "localhost", .slots = 2}, {.name = "127.0.0.1", .slots = 3}};
   CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 5}});
-  config.hosts.push_back({.name = "::1"});
+  config.hosts = {{.name = "localhost"}, {.name = "::1"}};
   CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 0}});
+  config.hosts[0].slots = 2;
+  const auto mixed = local_hosts(config);
+  REQUIRE_FALSE(mixed.has_value());
+  CHECK(mixed.error().code == Errc::input);
 }
 
 TEST_CASE("local_hosts: other machines are named, all of them") {
@@ -31,6 +35,20 @@ TEST_CASE("local_hosts: other machines are named, all of them") {
   REQUIRE_FALSE(hosts.has_value());
   CHECK(hosts.error().code == Errc::unreachable);
   CHECK(hosts.error().message.starts_with("a.invalid, 127.0.0.2: not this machine"));
+}
+
+TEST_CASE("check_counts: too many processes are an input error, wherever the hosts are") {
+  RunConfig config;
+  config.process_count = 16;
+  config.hosts = {{.name = "a.invalid", .slots = 4}, {.name = "b.invalid", .slots = 4}};
+  const auto checked = check_counts(config);
+  REQUIRE_FALSE(checked.has_value());
+  CHECK(checked.error().code == Errc::input);
+  config.hosts[1].slots = 12;
+  CHECK(check_counts(config).has_value());
+  config.hosts[1].slots = 0;
+  config.process_count = 100;
+  CHECK(check_counts(config).has_value());
 }
 
 TEST_CASE("plan_request: a host without slots offers its GPUs, else the CPUs it may use") {

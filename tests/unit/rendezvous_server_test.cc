@@ -232,17 +232,17 @@ struct BadFrame {
   const char* message;
 };
 
-TEST_CASE("a protocol error after authentication ends that connection and is logged once") {
+std::vector<BadFrame> bad_frames() {
   const Bytes get = encode(Request(GetRequest{"k"}));
-  const BadFrame cases[] = {
+  return {
       {"bad MAC",
-       [&](RawTask& task, Bytes& out) {
+       [get](RawTask& task, Bytes& out) {
          task.channel.send(out, MessageType::request, 1, get);
          out.back() ^= std::byte{1};
        },
        "frame with a wrong MAC: changed, replayed or out of order"},
       {"replayed frame",
-       [&](RawTask& task, Bytes& out) {
+       [get](RawTask& task, Bytes& out) {
          task.channel.send(out, MessageType::request, 1, get);
          const Bytes copy = out;
          out.insert(out.end(), copy.begin(), copy.end());
@@ -254,26 +254,27 @@ TEST_CASE("a protocol error after authentication ends that connection and is log
        [](RawTask&, Bytes& out) { append_header(out, {.length = 0xFFFFFFFF}); },
        "frame length 4294967295 > 1048576"},
       {"bad version",
-       [&](RawTask& task, Bytes& out) {
+       [get](RawTask& task, Bytes& out) {
          task.channel.send(out, MessageType::request, 1, get);
          out[4] = std::byte{7};
        },
        "frame version 7, this build speaks 1"},
-      {"bad type", [&](RawTask& task, Bytes& out) { task.channel.send(out, unknown_type, 1, get); },
+      {"bad type",
+       [get](RawTask& task, Bytes& out) { task.channel.send(out, unknown_type, 1, get); },
        "frame type 99 is unknown"},
       {"a server's message",
-       [&](RawTask& task, Bytes& out) { task.channel.send(out, MessageType::notice, 1, get); },
+       [get](RawTask& task, Bytes& out) { task.channel.send(out, MessageType::notice, 1, get); },
        "frame type 4 from a client"},
       {"length 0",
        [](RawTask& task, Bytes& out) { task.channel.send(out, MessageType::request, 1, {}); },
        "request is cut short"},
       {"truncated payload",
-       [&](RawTask& task, Bytes& out) {
+       [get](RawTask& task, Bytes& out) {
          task.channel.send(out, MessageType::request, 1, ByteSpan(get).first(get.size() - 1));
        },
        "request is cut short"},
       {"trailing bytes",
-       [&](RawTask& task, Bytes& out) {
+       [get](RawTask& task, Bytes& out) {
          Bytes longer = get;
          longer.emplace_back();
          task.channel.send(out, MessageType::request, 1, longer);
@@ -289,7 +290,10 @@ TEST_CASE("a protocol error after authentication ends that connection and is log
          task.channel.send(out, MessageType::request, 1, Bytes(request_bytes_max + 1));
        },
        "message of more than 4194304 bytes"}};
-  for (const BadFrame& c : cases) {
+}
+
+TEST_CASE("a protocol error after authentication ends that connection and is logged once") {
+  for (const BadFrame& c : bad_frames()) {
     CAPTURE(c.what);
     RendezvousFixture server(table_of_workers(2));
     const auto bystander = server.join_worker(0);

@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# The example that users copy: a whole training run on real images, from outside.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+digits=$(dirname "$DTRAIN")/examples/digits
+
+# The number on the line of stdout that starts with a word or two.
+number_of() { sed -n "s/^$1 \([0-9.]*\).*/\1/p" "$out/stdout"; }
+
+expect_accuracy() {
+  local line
+  line=$(tail -n 1 "$out/stdout")
+  [[ $line =~ ^accuracy\ ([0-9]+\.[0-9])\ %$ ]] || fail "the last line is no accuracy: $line"
+  awk -v reached="${BASH_REMATCH[1]}" 'BEGIN { exit !(reached >= 95 && reached <= 100) }' ||
+    fail "expected at least 95 %: $line"
+}
+
+expect_close() {
+  awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && (a - b) ^ 2 <= 1e-8) }' ||
+    fail "expected losses within 1e-4: $1 and $2"
+}
+
+# Each in a folder of its own, where no data lies.
+test_it_needs_no_argument_and_ends_with_an_accuracy_of_95_percent() {
+  run "$digits"
+  expect_status 0
+  expect_stderr ''
+  expect_stdout_contains '1437 images to train on, 360 to test on, 1 rank'
+  expect_accuracy
+}
+
+test_one_two_and_four_ranks_end_with_the_same_loss() {
+  local np loss=
+  for np in 1 2 4; do
+    run_dtrain run -np "$np" --no-tag "$digits"
+    expect_status 0
+    expect_stderr ''
+    expect_stdout_contains "$np rank"
+    expect_accuracy
+    loss=${loss:-$(number_of 'training loss')}
+    expect_close "$loss" "$(number_of 'training loss')"
+  done
+}
+
+test_a_batch_that_does_not_divide_by_the_ranks_gives_the_same_loss() {
+  local np loss=
+  for np in 1 3 4; do
+    # 1437 images: the last batch of an epoch has 23, then 2, of which some ranks have none.
+    for batch in 101 205; do
+      run_dtrain run -np "$np" --no-tag "$digits" --epochs 4 --global-batch "$batch"
+      expect_status 0
+      number_of 'training loss' >"loss-$batch-$np"
+      loss=$(cat "loss-$batch-1")
+      expect_close "$loss" "$(cat "loss-$batch-$np")"
+    done
+  done
+}
+
+test_a_batch_for_each_rank_is_a_larger_batch_at_a_higher_rate() {
+  run_dtrain run -np 2 --no-tag "$digits" --batch-per-rank 64
+  expect_status 0
+  expect_accuracy
+  local loss
+  loss=$(number_of 'training loss')
+  run "$digits" --global-batch 128 --learning-rate 0.2
+  expect_close "$loss" "$(number_of 'training loss')"
+  run_dtrain run -np 4 --no-tag "$digits" --batch-per-rank 64
+  expect_status 0
+  expect_accuracy
+}
+
+test_only_rank_0_reports() {
+  run_dtrain run -np 2 "$digits" --epochs 1
+  expect_status 0
+  expect_stdout_contains '[0]<stdout>:accuracy'
+  expect_stdout_lacks '[1]'
+}
+
+test_a_resumed_training_ends_as_one_that_was_not_interrupted() {
+  run_dtrain run -np 2 --no-tag "$digits" --epochs 6
+  local loss
+  loss=$(number_of 'training loss')
+  run_dtrain run -np 2 --no-tag "$digits" --epochs 3 --checkpoint saved
+  expect_status 0
+  expect test -s saved
+  run_dtrain run -np 2 --no-tag "$digits" --epochs 6 --checkpoint saved --resume
+  expect_status 0
+  expect_stdout_contains 'epoch   4/6'
+  expect_stdout_lacks 'epoch   3/6'
+  expect test "$(number_of 'training loss')" = "$loss"
+}
+
+test_another_number_of_ranks_can_resume() {
+  run "$digits" --epochs 6
+  local loss
+  loss=$(number_of 'training loss')
+  run_dtrain run -np 4 "$digits" --epochs 3 --checkpoint saved
+  expect_status 0
+  run "$digits" --epochs 6 --checkpoint saved --resume
+  expect_close "$loss" "$(number_of 'training loss')"
+}
+
+test_a_checkpoint_that_cannot_be_read_ends_the_job() {
+  echo 'something else' >saved
+  run_dtrain run -np 2 "$digits" --checkpoint saved --resume
+  expect_status 1
+  expect_stderr_contains '[0]<stderr>:digits: rank 0: saved: this is not a checkpoint of digits'
+  expect_no_processes
+  run "$digits" --checkpoint none --resume
+  expect_status 1
+  expect_stderr 'digits: rank 0: none: the checkpoint cannot be read: No such file or directory'
+}
+
+test_a_checkpoint_of_another_seed_is_not_gone_on_with() {
+  run "$digits" --epochs 1 --seed 7 --checkpoint saved
+  expect_status 0
+  run "$digits" --epochs 2 --checkpoint saved --resume
+  expect_status 1
+  expect_stderr 'digits: rank 0: saved: this training began with another seed; give --seed 7'
+}
+
+test_a_rank_that_fails_is_named_by_the_others() {
+  # shellcheck disable=SC2016  # the worker's shell reads its rank
+  run_dtrain run -np 2 --on-failure continue -- \
+    sh -c '[ "$DTRAIN_RANK" = 0 ] || set -- "$1" --data none; exec "$@"' sh "$digits"
+  expect_status 1
+  expect_stderr_contains '[1]<stderr>:digits: rank 1: none: the images cannot be read; give --data FILE'
+  expect_stderr_contains '[0]<stderr>:digits: rank 0: '
+  expect grep -q '^\[0\]<stderr>:digits: rank 0: .*rank 1' "$out/stderr"
+  expect_stdout_lacks accuracy
+}
+
+test_a_rate_that_is_too_high_ends_every_rank() {
+  run_dtrain run -np 2 --on-failure continue "$digits" --learning-rate 1e300
+  expect_status 1
+  expect_stderr_contains '[0]<stderr>:digits: rank 0: the loss is no longer a number'
+  expect_stderr_contains '[1]<stderr>:digits: rank 1: the loss is no longer a number'
+}
+
+test_a_program_that_was_moved_finds_its_images_beside_it() {
+  local data
+  data=$(realpath "$(dirname "$DTRAIN")/../../examples/data/digits.csv")
+  mkdir -p moved/bin moved/share/dtrain
+  cp "$digits" moved/bin
+  # Fewer images than the whole file, so that it is seen which one was read.
+  head -n 100 "$data" >moved/share/dtrain/digits.csv
+  run moved/bin/digits --epochs 1
+  expect_status 0
+  expect_stdout_contains '80 images to train on, 20 to test on'
+  run moved/bin/digits --epochs 1 --data "$data"
+  expect_stdout_contains '1437 images to train on'
+}
+
+test_wrong_options_are_named_and_nothing_is_trained() {
+  run "$digits" --epoch 3
+  expect_status 2
+  expect_stdout ''
+  expect_stderr "digits: unknown option '--epoch'; try --help"
+  run "$digits" --resume
+  expect_status 2
+  expect_stderr 'digits: --resume goes on from a checkpoint: say which with --checkpoint FILE'
+  run "$digits" --help
+  expect_status 0
+  expect_stdout_contains '--batch-per-rank'
+}
+
+run_tests "$@"

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# What libdtrain tells the other ranks when one is gone or differs, in real processes.
+. "$(dirname "$0")/lib.sh"
+
+worker=$(dirname "$DTRAIN")/tests/programs/collective_worker
+rounds=$(long_or 2 200)
+
+# The other three ranks were told TEXT, each within a second of the death.
+expect_told() {
+  [[ $(grep -cF "told: $1" "$out/stdout") -eq 3 ]] || fail "expected all three others to be told: $1"
+  [[ $(sed -n 's/.*after_ms: //p' "$out/stdout" | awk '$1 > 1000' | wc -l) -eq 0 ]] || fail 'told too late'
+  rm -f stamp
+}
+
+die_by() {
+  local way=$1 cause=$2 status=$3
+  for _ in $(seq "$rounds"); do
+    run_dtrain run -np 4 --on-failure continue "$worker" 2 "$way" "$PWD/stamp"
+    expect_status "$status"
+    expect_told "$cause"
+    grep -q 'told: all_reduce #[0-9]* "gradients": ' "$out/stdout" || fail 'the operation is not named'
+  done
+  expect_no_processes
+}
+
+test_a_killed_rank_is_named_to_all_others_within_a_second() { # F7 R3
+  die_by kill 'all_reduce #' 137
+  expect_stdout_contains 'rank 2 (host localhost) died: killed by SIGKILL'
+}
+test_a_segfault_is_named() { # R3
+  die_by segv 'all_reduce #' 139
+  expect_stdout_contains 'rank 2 (host localhost) died: killed by SIGSEGV'
+}
+test_an_abort_is_named() { # R3
+  die_by abort 'all_reduce #' 134
+  expect_stdout_contains 'rank 2 (host localhost) died: killed by SIGABRT'
+}
+test_an_early_failure_is_named() { # R3
+  die_by exit3 'all_reduce #' 3
+  expect_stdout_contains 'rank 2 (host localhost) died: exit status 3'
+}
+test_leaving_too_early_is_named() { # R3
+  die_by exit0 'all_reduce #' 0
+  expect_stdout_contains 'rank 2 (host localhost) has left the job'
+}
+
+test_a_mismatch_fails_that_operation_everywhere_and_nothing_else() { # B40
+  run_dtrain run -np 4 "$worker" 1 mismatch "$PWD/stamp"
+  expect_status 0
+  [[ $(grep -cF 'told: all_reduce #21 "gradients": rank 1 sent float32[9999], others float32[10000]' "$out/stdout") \
+    -eq 4 ]] || fail 'expected all four to be told'
+  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 4 ]] || fail 'the engine was not usable afterwards'
+}
+
+test_a_worker_whose_environment_was_tampered_with_says_so() { # B42
+  tamper() { run_dtrain run -np 2 --no-tag sh -c "$1; exec $worker 0 exit0 $PWD/stamp"; }
+  tamper 'DTRAIN_RANK=x'
+  expect_status 5
+  expect_stderr_contains 'DTRAIN_RANK'
+  tamper 'unset DTRAIN_TOKEN'
+  expect_status 5
+  expect_stderr_contains 'DTRAIN_TOKEN'
+  tamper 'DTRAIN_TOKEN=0123'
+  expect_status 5
+  expect_stderr_contains 'DTRAIN_TOKEN'
+  tamper 'DTRAIN_SIZE=5'
+  expect_status 5
+  expect_stderr_contains 'DTRAIN_SIZE'
+  tamper 'DTRAIN_RENDEZVOUS=127.0.0.1:1'
+  expect_status 5
+  expect_stderr_contains '127.0.0.1:1'
+}
+
+test_a_rank_that_never_joins_and_dies_ends_the_job_for_the_others() {
+  run_dtrain run -np 3 --on-failure continue --no-tag sh -c \
+    "test \$RANK != 1 || exit 6; exec $worker 0 exit0 $PWD/stamp"
+  expect_status 6
+  expect_stderr_contains 'rank 1 (worker:1 on localhost) ended before all ranks had joined: exit status 6'
+  expect_within_ms 10000
+}
+
+run_tests "$@"

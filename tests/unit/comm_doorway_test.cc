@@ -1,0 +1,100 @@
+#include "base/crypto.h"
+#include "base/socket.h"
+#include "comm/transport/doorway.h"
+#include "comm/transport/local_socket.h"
+
+#include <doctest/doctest.h>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+Claim claim_of_zero() {
+  return {Token::random().value(), "job", 1, {"worker", 0}};
+}
+
+Result<> take_all(Greeting& greeting) {
+  return greeting.accept_peer({}, 0);
+}
+
+Fd connected_to(const Doorway& doorway) {
+  Fd socket = start_connect(doorway.contact().tcp.value()).value();
+  pollfd fd = {.fd = socket.get(), .events = POLLOUT, .revents = 0};
+  REQUIRE(poll(&fd, 1, 5000) == 1);
+  return socket;
+}
+
+/// Whether the other side has closed this connection; advances the doorway meanwhile.
+bool closed(Doorway& doorway, const Fd& socket, Time now = Clock::now()) {
+  for (const Time end = Clock::now() + seconds(5); Clock::now() < end;) {
+    if (!doorway.advance(now, take_all)) return false;
+    pollfd fd = {.fd = socket.get(), .events = POLLIN, .revents = 0};
+    if (poll(&fd, 1, 1) == 1) return true;
+  }
+  return false;
+}
+
+size_t watched(const Doorway& doorway) {
+  std::vector<pollfd> fds;
+  doorway.collect_fds(fds);
+  return fds.size();
+}
+
+TEST_CASE("a doorway listens where it was told, and nowhere else") {
+  const Doorway none = Doorway::open({.claim = claim_of_zero(), .tcp_ip = std::nullopt}).value();
+  CHECK(none.contact() == Contact());
+  CHECK(watched(none) == 0);
+  const Doorway both =
+      Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1", .local = true}).value();
+  CHECK(both.contact().tcp->ip == "127.0.0.1");
+  CHECK(both.contact().tcp->port != 0);
+  CHECK(connect_local(both.contact().local).has_value());
+  const Doorway other =
+      Doorway::open({.claim = claim_of_zero(), .tcp_ip = std::nullopt, .local = true}).value();
+  CHECK(other.contact().local != both.contact().local);
+}
+
+TEST_CASE("strangers are dropped at their first wrong byte") {
+  for (const std::string& first :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01"),
+        std::string("SSH-2.0-x\r\n"), std::string(4, '\0')}) {
+    CAPTURE(first);
+    Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+    const Fd stranger = connected_to(doorway);
+    REQUIRE(send(stranger.get(), first.data(), first.size(), MSG_NOSIGNAL) > 0);
+    CHECK(closed(doorway, stranger));
+    CHECK(watched(doorway) == 1);
+  }
+}
+
+TEST_CASE("a silent stranger is dropped when its time is over") {
+  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+  CHECK(doorway.next_deadline() == Time::max());
+  const Fd stranger = connected_to(doorway);
+  const Time now = Clock::now();
+  REQUIRE(doorway.advance(now, take_all).has_value());
+  CHECK(watched(doorway) == 2);
+  CHECK(doorway.next_deadline() == now + seconds(5));
+  CHECK(closed(doorway, stranger, now + seconds(5)));
+  CHECK(watched(doorway) == 1);
+}
+
+TEST_CASE("beyond the bound the newest stranger is dropped") {
+  Doorway doorway =
+      Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1", .pending_max = 2}).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 2; ++i)
+    strangers.push_back(connected_to(doorway));
+  REQUIRE(doorway.advance(Clock::now(), take_all).has_value());
+  const Fd third = connected_to(doorway);
+  CHECK(closed(doorway, third));
+  CHECK(watched(doorway) == 3);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,92 @@
+#include "comm/engine/driver.h"
+#include "tests/unit/world_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+namespace dt {
+namespace {
+
+using dtrain::Context;
+
+TEST_CASE("asynchronous works go on without being waited for, and end in any order of waiting") {
+  World world({.size = 4, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    constexpr size_t works = 50;
+    std::vector<std::vector<float>> arrays(works, std::vector<float>(5000, 1.0F));
+    std::vector<dtrain::Work> pending;
+    for (auto& array : arrays)
+      pending.push_back(context.all_reduce_async(array));
+    for (size_t i = works; i-- > 0;) {
+      pending[i].wait();
+      CHECK(pending[i].done());
+      CHECK(arrays[i].back() == 4.0F);
+    }
+  }));
+}
+
+TEST_CASE("the background thread moves works that nobody waits for") {
+  World world({.size = 3, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    std::vector<float> values(200'000, 1.0F);
+    const dtrain::Work work = context.all_reduce_async(values);
+    const Time end = Clock::now() + seconds(20);
+    while (!work.done() && Clock::now() < end)
+      std::this_thread::yield();
+    CHECK(work.done());
+    CHECK(values.front() == 3.0F);
+  }));
+}
+
+TEST_CASE("wait_for says that a work is still pending, and the work goes on") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    std::vector<int> values = {1};
+    if (context.rank() == 0) {
+      dtrain::Work work = context.recv_async(values, 1);
+      CHECK(!work.wait_for(std::chrono::milliseconds(0)));
+      CHECK(!work.wait_for(std::chrono::milliseconds(20)));
+      context.barrier();
+      work.wait();
+      CHECK(values[0] == 5);
+    } else {
+      context.barrier();
+      values[0] = 5;
+      context.send(values, 0);
+    }
+  }));
+}
+
+TEST_CASE("several threads of a rank use one context at a time") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    constexpr int messages = 200;
+    const int other = 1 - context.rank();
+    std::thread receiver([&] {
+      for (int i = 0; i < messages; ++i) {
+        std::vector<int> got(1);
+        context.recv(got, other);
+        CHECK(got[0] == i);
+      }
+    });
+    std::thread reducer([&] {
+      for (int i = 0; i < messages; ++i) {
+        std::vector<int> values(10, i);
+        context.all_reduce(values);
+        CHECK(values[0] == 2 * i);
+      }
+    });
+    for (int i = 0; i < messages; ++i) {
+      const std::vector<int> one = {i};
+      context.send(one, other);
+    }
+    receiver.join();
+    reducer.join();
+  }));
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,46 @@
+#include "comm/transport/shm_segment.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace dt {
+namespace {
+
+TEST_CASE("a segment's rings and flags do not overlap, and are as small as many ranks need") {
+  for (const int slots : {2, 3, 16, 64}) {
+    CAPTURE(slots);
+    const size_t bytes = ShmSegment::ring_bytes(slots);
+    CHECK(bytes >= size_t{16} << 10);
+    CHECK(bytes <= size_t{256} << 10);
+    CHECK(bytes * static_cast<size_t>(slots) * static_cast<size_t>(slots - 1) <= size_t{256} << 20);
+  }
+  const auto segment = ShmSegment::create(3).value();
+  std::vector<std::byte*> starts;
+  for (int from = 0; from < 3; ++from) {
+    for (int to = 0; to < 3; ++to) {
+      if (from == to) continue;
+      starts.push_back(segment->data({from, to}).data());
+      CHECK(segment->control({from, to}).written == 0);
+    }
+  }
+  for (size_t i = 1; i < starts.size(); ++i)
+    CHECK(starts[i] == starts[i - 1] + ShmSegment::ring_bytes(3));
+}
+
+TEST_CASE("a segment is refused unless its size is right and sealed") {
+  const auto segment = ShmSegment::create(2).value();
+  CHECK(ftruncate(segment->fd(), 1) < 0);
+  CHECK(ShmSegment::open(duplicate(segment->fd()).value(), 2).has_value());
+  CHECK(ShmSegment::open(duplicate(segment->fd()).value(), 3).error().code == Errc::protocol);
+  Fd unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  REQUIRE(ftruncate(unsealed.get(), 4096) == 0);
+  CHECK(ShmSegment::open(std::move(unsealed), 2).error().code == Errc::protocol);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,167 @@
+#include "launcher/agent_session.h"
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace dt {
+namespace {
+
+/// An agent in this process, and the launcher's end of its link in the test's hands.
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  AgentSession session{*loop};
+  Fd link;
+  Bytes received;
+  bool magic_seen = false;
+  std::vector<std::pair<MessageType, Bytes>> messages;
+
+  Fixture() {
+    SocketPair pair = make_socketpair().value();
+    link = std::move(pair.ours);
+    CHECK(set_nonblocking(link.get()).has_value());
+    CHECK(session.open(std::move(pair.theirs), Fd()).has_value());
+  }
+
+  void send(MessageType type, ByteSpan payload, uint32_t stream = 0) {
+    Bytes frames;
+    append_message(frames, type, {.generation = 1, .stream = stream}, payload);
+    REQUIRE(write_all(link.get(), frames).has_value());
+  }
+
+  /// Runs the agent until it has sent such a message, or 10 s.
+  Bytes await(MessageType wanted) {
+    const Time deadline = Clock::now() + seconds(10);
+    while (Clock::now() < deadline) {
+      if (auto payload = take(wanted)) return *payload;
+      CHECK(loop->run_once(Clock::now() + milliseconds(5)).has_value());
+      std::byte buffer[65536];
+      const ssize_t n = ::read(link.get(), buffer, sizeof buffer);
+      if (n > 0) received.insert(received.end(), buffer, buffer + n);
+    }
+    FAIL("the agent did not say it: ", static_cast<int>(wanted));
+    return {};
+  }
+
+  /// The first message of that type among what has come.
+  std::optional<Bytes> take(MessageType wanted) {
+    if (!magic_seen) {
+      if (received.size() < agent_magic.size()) return std::nullopt;
+      CHECK(as_text(ByteSpan(received).first(agent_magic.size())) == agent_magic);
+      received.erase(received.begin(), received.begin() + agent_magic.size());
+      magic_seen = true;
+    }
+    while (const auto frame = front_frame(received).value()) {
+      messages.emplace_back(static_cast<MessageType>(frame->header.type),
+                            Bytes(frame->payload.begin(), frame->payload.end()));
+      const size_t used = frame_header_bytes + frame->header.length;
+      received.erase(received.begin(), received.begin() + static_cast<ptrdiff_t>(used));
+    }
+    const auto at = std::ranges::find(messages, wanted, &std::pair<MessageType, Bytes>::first);
+    if (at == messages.end()) return std::nullopt;
+    Bytes payload = std::move(at->second);
+    messages.erase(at);
+    return payload;
+  }
+
+  Prepared prepare(std::vector<std::string> command, std::string cwd = "/", int ports = 0) {
+    send(MessageType::prepare, encode(Prepare{.job = "j",
+                                              .generation = 1,
+                                              .command = std::move(command),
+                                              .cwd = std::move(cwd),
+                                              .path = "/usr/bin:/bin",
+                                              .ports = ports,
+                                              .heartbeat = milliseconds(50),
+                                              .dead_after = dead_after}));
+    return decode<Prepared>(await(MessageType::prepared)).value();
+  }
+  pid_t launch(const std::string& script) {
+    CHECK(prepare({"sh", "-c", script}).failure.empty());
+    send(MessageType::launch,
+         encode(Launch{{{"PATH", "/usr/bin:/bin"}},
+                       {{.id = {"worker", 0}, .environment = {{"MARK", "m"}}}}}));
+    return static_cast<pid_t>(decode<Started>(await(MessageType::started)).value().pid);
+  }
+  void run_to_end() { CHECK(loop->run().has_value()); }
+  Duration dead_after = seconds(60);
+};
+
+bool alive(pid_t pid) {
+  return ::kill(pid, 0) == 0;
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession says who it is, before it is asked") {
+  const auto hello = decode<Hello>(await(MessageType::hello)).value();
+  CHECK(hello.allowed_cpus >= 1);
+  CHECK_FALSE(hello.hostname.empty());
+  CHECK_FALSE(hello.addresses.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession holds as many ports as asked, each another one") {
+  const Prepared prepared = prepare({"true"}, "/", 3);
+  CHECK(prepared.failure.empty());
+  REQUIRE(prepared.ports.size() == 3);
+  CHECK(prepared.ports[0] != prepared.ports[1]);
+  CHECK(prepared.ports[1] != prepared.ports[2]);
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession: B30, B31 are known before anything starts") {
+  CHECK(prepare({"no-such-command"}).status == 127);
+  CHECK(prepare({"/etc/passwd"}).status == 126);
+  const Prepared folder = prepare({"true"}, "/no/such folder");
+  CHECK(folder.status == 2);
+  CHECK(folder.failure ==
+        "cannot enter the working directory '/no/such folder': No such file or directory "
+        "(use --chdir)");
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession runs a task, hands out its output and its end, and finishes") {
+  launch("echo $MARK; exit 3");
+  CHECK(as_text(await(MessageType::output)) == "m\n");
+  const auto exited = decode<Exited>(await(MessageType::exited)).value();
+  CHECK(exited.task == TaskId{"worker", 0});
+  CHECK(exited.status == ExitStatus{.code = 3});
+  send(MessageType::finish, {});
+  CHECK(decode<Finished>(await(MessageType::finished)).value() == Finished{});
+  link.reset();
+  run_to_end();
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession ends what a task left behind before it says finished") {
+  launch("setsid sleep 60 >/dev/null 2>&1 & exit 0");
+  await(MessageType::exited);
+  send(MessageType::finish, {});
+  CHECK(decode<Finished>(await(MessageType::finished)).value().strays_ended == 1);
+  CHECK_FALSE(has_children());
+  link.reset();
+  run_to_end();
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession: the end of the link ends the tasks") {
+  const pid_t pid = launch("exec sleep 60");
+  link.reset();
+  run_to_end();
+  CHECK_FALSE(alive(pid));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession: a launcher that is silent for the dead-after time is lost") {
+  dead_after = milliseconds(300);
+  const pid_t pid = launch("exec sleep 60");
+  run_to_end();
+  CHECK_FALSE(alive(pid));
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession: bytes that are no message end the tasks too") {
+  const pid_t pid = launch("exec sleep 60");
+  REQUIRE(write_all(link.get(), as_bytes("GET / HTTP/1.1\r\n\r\n")).has_value());
+  run_to_end();
+  CHECK_FALSE(alive(pid));
+}
+
+}  // namespace
+}  // namespace dt

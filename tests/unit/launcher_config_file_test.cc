@@ -1,0 +1,98 @@
+#include "base/text.h"
+#include "launcher/config.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+using namespace std::string_literals;
+
+Result<RunConfig> decide(const std::vector<OptionSource>& sources) {
+  return make_run_config(sources, {"true"},
+                         [](const std::string&) -> Result<std::string> { return "a slots=2\n"s; });
+}
+
+std::string error_of(const Result<RunConfig>& config) {
+  return config ? "accepted" : config.error().message;
+}
+
+TEST_CASE("a TOML file gives options under their long names, each with its place") {
+  const OptionSource source = read_toml_options(
+                                  "# job\n"
+                                  "np = 4\n"
+                                  "hosts = [\"a:2\", \"b:2\"]\n"
+                                  "  env = \"A=1\"\n"
+                                  "quiet = true\n"
+                                  "verbose = false\n"
+                                  "grace = 5\n"
+                                  "heartbeat = 0.5\n"
+                                  "timeout = \"2m\"\n",
+                                  "dtrain.toml")
+                                  .value();
+  CHECK(source.values == OptionValues{{"np", {"4"}},
+                                      {"hosts", {"a:2", "b:2"}},
+                                      {"env", {"A=1"}},
+                                      {"quiet", {"true"}},
+                                      {"verbose", {"false"}},
+                                      {"grace", {"5"}},
+                                      {"heartbeat", {"0.5"}},
+                                      {"timeout", {"2m"}}});
+  CHECK(source.origins.at("np") == "dtrain.toml:2:1: np");
+  CHECK(source.origins.at("env") == "dtrain.toml:4:3: env");
+  const RunConfig config = decide({source}).value();
+  CHECK(config.heartbeat == milliseconds(500));
+  CHECK(config.quiet);
+}
+
+TEST_CASE("a TOML file's faults are named with line and column") {
+  const std::pair<std::string, std::string> cases[] = {
+      {"np = 0", "dtrain.toml:1:1: np: expected 1..65536, got 0"},
+      {"\n\nnp = \"4\"", "dtrain.toml:3:1: np: expected a whole number, got a string"},
+      {"np = 1.5", "dtrain.toml:1:1: np: expected a whole number, got a number with a point"},
+      {"quiet = 1", "dtrain.toml:1:1: quiet: expected true or false, got a whole number"},
+      {"chdir = true", "dtrain.toml:1:1: chdir: expected a string, got true or false"},
+      {"hosts = [1]",
+       "dtrain.toml:1:1: hosts: expected a string or an array of strings, got an array"},
+      {"grace = 1979-05-27",
+       "dtrain.toml:1:1: grace: expected a duration such as \"30s\", or a number of seconds, got "
+       "a date or time"},
+      {"np = 1\ngrace = -1",
+       "dtrain.toml:2:1: grace: expected a duration such as 10, 10s, 500ms or 2m, got '-1'"},
+      {"np = 1\n[grace]\na = 1",
+       "dtrain.toml:2:2: grace: expected a duration such as \"30s\", or a number of seconds, got "
+       "a table"},
+      {"np = 2\ntiemout = 5", "dtrain.toml:2:1: unknown option \"tiemout\"; did you mean timeout?"},
+      {"num-proc = 2", "dtrain.toml:1:1: unknown option \"num-proc\"; did you mean np?"},
+      {"zebra = 5", "dtrain.toml:1:1: unknown option \"zebra\""},
+      {"config-file = \"x\"", "dtrain.toml:1:1: config-file: this option cannot stand in a file"},
+      {"hosts = \"a:1\"\nhostfile = \"hosts\"",
+       "dtrain.toml:1:1: hosts: conflicts with dtrain.toml:2:1: hostfile; give one of them"},
+  };
+  for (const auto& [text, message] : cases) {
+    CAPTURE(text);
+    const Result<OptionSource> source = read_toml_options(text, "dtrain.toml");
+    CHECK((source ? error_of(decide({*source})) : source.error().message) == message);
+  }
+}
+
+TEST_CASE("a text that is no TOML is refused with its place, whatever it holds") {
+  const std::pair<std::string, std::string> cases[] = {
+      {"np 4", "dtrain.toml:1:4: "},
+      {"np = 4\nhosts = \"a", "dtrain.toml:2:"},
+      {"np = 1\nnp = 2", "dtrain.toml:2:"},
+      {"chdir = \"\xff\"", "dtrain.toml:1:"},
+      {"np = 99999999999999999999", "dtrain.toml:1:"},
+      {"np = " + std::string(10'000, '['), "dtrain.toml:1:"},
+      {"np = 1979-13-27", "dtrain.toml:1:"}};
+  for (const auto& [text, place] : cases) {
+    CAPTURE(place);
+    const Result<OptionSource> source = read_toml_options(text, "dtrain.toml");
+    REQUIRE(!source);
+    CHECK(source.error().message.starts_with(place));
+    CHECK(source.error().message.size() < 500);
+  }
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,47 @@
+#include "launcher/options.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace dt {
+namespace {
+
+TEST_CASE("the options stand in one table whose names and spellings are all different") {
+  std::vector<std::string_view> seen;
+  for (const Option& option : run_options) {
+    CAPTURE(option.name);
+    CHECK(find_option(option.name) == &option);
+    CHECK((option.kind == OptionKind::flag) == option.placeholder.empty());
+    CHECK(option.help.ends_with("."));
+    for (const std::string_view spelling : spellings_of(option)) {
+      CHECK(std::ranges::count(seen, spelling) == 0);
+      seen.push_back(spelling);
+    }
+  }
+  CHECK(find_option("nothing") == nullptr);
+  CHECK(variable_of(*find_option("start-timeout")) == "DTRAIN_OPT_START_TIMEOUT");
+}
+
+TEST_CASE("an unknown word finds the option that was meant") {
+  const std::pair<const char*, const char*> cases[] = {{"--nproc", "-np"},
+                                                       {"--nproc_per_node", "-np"},
+                                                       {"--num-prc", "--num-proc"},
+                                                       {"--hostfiel", "--hostfile"},
+                                                       {"--host", "--hosts"},
+                                                       {"--out", "--output-dir"},
+                                                       {"--time-out", "--timeout"},
+                                                       {"-hostfil", "--hostfile"},
+                                                       {"--start_timeout", "--start-timeout"},
+                                                       {"-q", ""},
+                                                       {"--zebra", ""},
+                                                       {"--", ""}};
+  for (const auto& [word, meant] : cases) {
+    CAPTURE(word);
+    const std::optional<OptionGuess> guess = guess_option(word);
+    CHECK((guess ? guess->spelling : "") == meant);
+  }
+}
+
+}  // namespace
+}  // namespace dt

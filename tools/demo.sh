@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# What `make demo` shows after the build: four processes train a small network together, and then what
+# one, two and four of them reach. All numbers come from the runs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dtrain=build/release/dtrain
+digits=build/release/examples/digits
+for program in "$dtrain" "$digits"; do
+  if [[ ! -x $program ]]; then
+    echo "demo: there is no $program; run: make demo" >&2
+    exit 1
+  fi
+done
+
+# The number on the line that starts with a word.
+number_of() {
+  local number
+  number=$(awk -v word="$1" '$1 == word { print $2 }' <<<"$report")
+  if [[ -z $number ]]; then
+    echo "demo: digits has not said its $1" >&2
+    exit 1
+  fi
+  echo "$number"
+}
+
+echo "\$ dtrain run -np 4 digits"
+"$dtrain" run -np 4 "$digits"
+
+rows=()
+for np in 1 2 4; do
+  report=$("$dtrain" run -np "$np" --no-tag "$digits")
+  accuracy=$(number_of accuracy)
+  speed=$(number_of speed)
+  rows+=("$(printf '%4d %10s %% %12s' "$np" "$accuracy" "$speed")")
+done
+
+printf '\n%4s %12s %12s\n' np accuracy samples/s
+printf '%s\n' "${rows[@]}"
