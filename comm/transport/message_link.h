@@ -78,8 +78,9 @@ class MessageLink {
 
   /// Reads what has arrived; true if anything did.
   Result<bool> receive(MessageReceiver& receiver);
-  /// If a frame of that stream is under way, the rest of it is thrown away.
-  void cancel_receive(uint8_t type, uint32_t stream);
+  /// If a frame of that stream is under way, the rest of it is thrown away. Returns the length of
+  /// that frame, for which arrived() will not be called; 0 if there is none.
+  size_t cancel_receive(uint8_t type, uint32_t stream);
 
  private:
   struct Control {
