@@ -97,8 +97,7 @@ Result<> Mesh::add_tcp(Joining::Peer& peer) {
   const auto socket = std::make_shared<const Fd>(std::move(connection.socket));
   TRY(watch(socket->get(), socket_events, tag_tcp));
   sockets_.push_back(socket);
-  peers_.push_back({peer.task, std::make_unique<TcpLink>(socket, std::move(connection.early)),
-                    std::move(session)});
+  peers_.push_back({peer.task, std::make_unique<TcpLink>(socket), std::move(session)});
   return {};
 }
 

@@ -25,8 +25,7 @@ Result<size_t> receive_now(int fd, std::span<std::byte> into) {
 
 }  // namespace
 
-TcpLink::TcpLink(std::shared_ptr<const Fd> socket, Bytes early)
-    : socket_(std::move(socket)), buffer_(std::move(early)) {
+TcpLink::TcpLink(std::shared_ptr<const Fd> socket) : socket_(std::move(socket)) {
 }
 
 Result<size_t> TcpLink::send(ByteSpan bytes) {
