@@ -51,6 +51,10 @@ Result<size_t> TcpLink::receive(std::span<std::byte> into) {
   return take_buffered(into);
 }
 
+void TcpLink::close() {
+  ::shutdown(socket_->get(), SHUT_RDWR);
+}
+
 size_t TcpLink::take_buffered(std::span<std::byte> into) {
   const size_t n = std::min(into.size(), buffer_.size() - used_);
   if (n > 0) std::memcpy(into.data(), buffer_.data() + used_, n);

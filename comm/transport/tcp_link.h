@@ -18,6 +18,7 @@ class TcpLink : public Link {
 
   Result<size_t> send(ByteSpan bytes) override;
   Result<size_t> receive(std::span<std::byte> into) override;
+  void close() override;
   bool exposed() const override { return true; }
 
  private:

@@ -252,5 +252,34 @@ TEST_CASE("an engine is not idle while its last word waits to be sent") {
   CHECK(succeeded(send));
 }
 
+TEST_CASE("a rank whose bytes make no sense to another hears that its connection is over") {
+  EngineGroup group(2);
+  const auto waiting = group.submit(1, barrier());
+  group.settle();
+  group.pipe(1, 0).bytes.assign(100, std::byte{0x55});
+  group.settle();
+  CHECK(pending(waiting));
+  group.pass(seconds(5));
+  CHECK(failure(waiting) == "barrier #1: connection to rank 0 (host n0) lost");
+}
+
+TEST_CASE("a rank that does not read for too long hears that its connection is over") {
+  EngineGroup group(2);
+  group.pipe(0, 1).capacity = 0;
+  std::vector<float> values = {1};
+  OperationRequest hurried = message(OperationKind::send, 1, values);
+  hurried.timeout = seconds(1);
+  for (size_t i = 0; i <= queued_messages_max; ++i) {
+    group.submit(0, hurried);
+    group[0].step(group.now);
+    group[0].step(group.now += seconds(1));
+  }
+  const auto waiting = group.submit(1, message(OperationKind::receive, 0, values));
+  group.settle();
+  group.pass(seconds(5));
+  group.pass(seconds(5));
+  CHECK(failure(waiting) == "receive from rank 0: connection to rank 0 (host n0) lost");
+}
+
 }  // namespace
 }  // namespace dt

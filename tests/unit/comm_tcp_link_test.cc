@@ -88,5 +88,18 @@ TEST_CASE("the end of a TCP link is an error that says closed, after the last by
   CHECK(b.receive(into).error().code == Errc::closed);
 }
 
+TEST_CASE("a TCP link that is closed ends at its peer, though the socket stays open") {
+  const Sockets sockets = connected();
+  TcpLink a(sockets.a);
+  TcpLink b(sockets.b);
+  REQUIRE(a.send(as_bytes("last")).value() == 4);
+  a.close();
+  REQUIRE(ready(sockets.b->get(), POLLRDHUP));
+  std::array<std::byte, 16> into;
+  CHECK(a.send(as_bytes("more")).error().code == Errc::closed);
+  CHECK(b.receive(into).value() == 4);
+  CHECK(b.receive(into).error().code == Errc::closed);
+}
+
 }  // namespace
 }  // namespace dt
