@@ -60,8 +60,11 @@ Result<std::vector<std::unique_ptr<Greeting>>> Doorway::advance(Time now, const 
   std::vector<std::unique_ptr<Greeting>> pending;
   for (std::unique_ptr<Greeting>& greeting : pending_) {
     // Whatever is wrong with one of them is its own affair.
-    if (now >= greeting->deadline() || !greeting->advance()) continue;
-    if (greeting->proved() && !judge(*greeting)) continue;
+    if (!greeting->advance()) continue;
+    // Whoever proves itself late has given up waiting for our word; but whoever had it in time and
+    // is done counts on us, however late we look.
+    if (greeting->proved() && (late || !judge(*greeting))) continue;
+    if (late && !greeting->done()) continue;
     (greeting->done() ? done : pending).push_back(std::move(greeting));
   }
   pending_ = std::move(pending);
@@ -69,3 +72,4 @@ Result<std::vector<std::unique_ptr<Greeting>>> Doorway::advance(Time now, const 
 }
 
 }  // namespace dt
+    const bool late = now >= greeting->deadline();

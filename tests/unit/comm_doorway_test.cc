@@ -8,7 +8,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -94,6 +96,50 @@ TEST_CASE("beyond the bound the newest stranger is dropped") {
   const Fd third = connected_to(doorway);
   CHECK(closed(doorway, third));
   CHECK(watched(doorway) == 3);
+}
+
+/// A peer at a doorway's local socket that it has not yet said a byte to.
+std::unique_ptr<Greeting> local_dialler(const Doorway& doorway, const Claim& claim) {
+  Fd socket = connect_local(doorway.contact().local).value();
+  const int gift = socket.get();
+  return Greeting::dial(std::move(socket), claim.self,
+                        {.claim = {claim.token, claim.job, claim.generation, {"worker", 1}},
+                         .deadline = Time::max(),
+                         .local = true,
+                         .gifts = {gift},
+                         .gifts_expected = 1})
+      .value();
+}
+
+Result<> take_with_gift(Greeting& greeting) {
+  return greeting.accept_peer({greeting.fd()}, 1);
+}
+
+TEST_CASE("a peer that was accepted in time and is done counts, however late that is seen") {
+  const Claim claim = claim_of_zero();
+  Doorway doorway = Doorway::open({.claim = claim, .tcp_ip = std::nullopt, .local = true}).value();
+  const auto dialler = local_dialler(doorway, claim);
+  const Time now = Clock::now();
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(doorway.advance(now, take_with_gift).has_value());
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(doorway.advance(now, take_with_gift).value().empty());
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(dialler->done());
+  CHECK(doorway.advance(now + seconds(60), take_with_gift).value().size() == 1);
+}
+
+TEST_CASE("a proof that is seen too late is not accepted: its peer has given up") {
+  const Claim claim = claim_of_zero();
+  Doorway doorway = Doorway::open({.claim = claim, .tcp_ip = std::nullopt, .local = true}).value();
+  const auto dialler = local_dialler(doorway, claim);
+  const Time now = Clock::now();
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(doorway.advance(now, take_with_gift).has_value());
+  REQUIRE(dialler->advance().has_value());
+  CHECK(doorway.advance(now + seconds(60), take_with_gift).value().empty());
+  CHECK(watched(doorway) == 1);
+  CHECK(!dialler->advance());
 }
 
 }  // namespace
