@@ -272,7 +272,8 @@ Result<> Collectives::stop(ByteSpan payload) {
   stop.why.reason = reader.text();
   stop.later = reader.text();
   TRY(reader.finish("stop"));
-  if (stop.why.code > Errc::not_runnable) return fail(Errc::protocol, "stop of no known kind");
+  if (stop.why.code < Errc::input || stop.why.code > Errc::not_runnable)
+    return fail(Errc::protocol, "stop of no known kind");
   stop_from(std::move(stop));
   return {};
 }

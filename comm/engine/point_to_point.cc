@@ -190,6 +190,10 @@ Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
   Channel& from = channel(message.from);
   if (!known(type) || from.offers.size() + from.receiving.size() >= offers_max)
     return dt::fail(Errc::protocol, "an offer of no known type, or one too many");
+  const bool twice = from.receiving.contains(message.stream) ||
+                     std::any_of(from.offers.begin(), from.offers.end(),
+                                 [&](const Offer& o) { return o.id == message.stream; });
+  if (twice) return dt::fail(Errc::protocol, format("a second offer {}", message.stream));
   from.offers.push_back({message.stream, type, count});
   return {};
 }

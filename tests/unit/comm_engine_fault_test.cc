@@ -1,4 +1,5 @@
 #include "comm/engine/engine.h"
+#include "comm/engine/messages.h"
 #include "tests/unit/engine_group.h"
 
 #include <doctest/doctest.h>
@@ -279,6 +280,47 @@ TEST_CASE("a rank that does not read for too long hears that its connection is o
   group.pass(seconds(5));
   group.pass(seconds(5));
   CHECK(failure(waiting) == "receive from rank 0: connection to rank 0 (host n0) lost");
+}
+
+/// Puts a control message into the link from rank 1 to rank 0.
+void forge(EngineGroup& group, MessageType type, uint32_t stream, const Writer& payload) {
+  Bytes frame;
+  append_frame(frame, {.type = static_cast<uint8_t>(type), .generation = 3, .stream = stream},
+               payload.view());
+  auto& bytes = group.pipe(1, 0).bytes;
+  bytes.insert(bytes.end(), frame.begin(), frame.end());
+}
+
+TEST_CASE("two offers with one number break the protocol") {
+  EngineGroup group(2);
+  std::vector<float> values = {0};
+  std::vector<float> more = {0};
+  group.submit(0, message(OperationKind::receive, 1, values));
+  const auto second = group.submit(0, message(OperationKind::receive, 1, more));
+  Writer offer;
+  offer.number(ElementType::float32).number(uint64_t{1});
+  forge(group, MessageType::offer, 1, offer);
+  forge(group, MessageType::offer, 1, offer);
+  group.settle();
+  group.pass(seconds(5));
+  CHECK(failure(second) ==
+        "receive from rank 1: connection to rank 1 (host n1) lost: a second offer 1");
+}
+
+TEST_CASE("a stop of a kind that there is not breaks the protocol") {
+  for (const int code : {-1, 1000}) {
+    CAPTURE(code);
+    EngineGroup group(2);
+    const auto waiting = group.submit(0, barrier());
+    Writer stop;
+    stop.number(uint64_t{1}).number(int32_t{code}).number(int32_t{-1}).text("why").text("later");
+    forge(group, MessageType::stop, 0, stop);
+    group.settle();
+    CHECK(pending(waiting));
+    group.pass(seconds(5));
+    CHECK(failure(waiting) ==
+          "barrier #1: connection to rank 1 (host n1) lost: stop of no known kind");
+  }
 }
 
 }  // namespace
