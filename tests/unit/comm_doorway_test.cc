@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <memory>
@@ -140,6 +141,36 @@ TEST_CASE("a proof that is seen too late is not accepted: its peer has given up"
   CHECK(doorway.advance(now + seconds(60), take_with_gift).value().empty());
   CHECK(watched(doorway) == 1);
   CHECK(!dialler->advance());
+}
+
+TEST_CASE("without descriptors a doorway stays shut for a while, and then takes who waits") {
+  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+  const Fd waiting = connected_to(doorway);
+  rlimit before = {};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+  const Time now = Clock::now();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const bool advanced = doorway.advance(now, take_all).has_value();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(advanced);
+  CHECK(watched(doorway) == 0);
+  const Time open_again = doorway.next_deadline();
+  CHECK(open_again > now);
+  CHECK(open_again <= now + seconds(1));
+  REQUIRE(doorway.advance(open_again, take_all).has_value());
+  CHECK(watched(doorway) == 2);
+}
+
+TEST_CASE("a doorway takes in so many at once, and the others in the next round") {
+  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 70; ++i)
+    strangers.push_back(connected_to(doorway));
+  REQUIRE(doorway.advance(Clock::now(), take_all).has_value());
+  CHECK(watched(doorway) == 65);
+  REQUIRE(doorway.advance(Clock::now(), take_all).has_value());
+  CHECK(watched(doorway) == 71);
 }
 
 }  // namespace
