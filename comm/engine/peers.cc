@@ -111,6 +111,8 @@ void Peers::close(Peer& peer) {
 std::optional<Time> Peers::gone_at(const Peer& peer) const {
   if (!peer.messages || peer.gone) return std::nullopt;
   if (!peer.since) return std::nullopt;
+  // Not silent: this rank does not want yet what it said last.
+  if (peer.left && peer.can_receive && peer.messages->has_waiting()) return std::nullopt;
   if (peer.left) return *peer.since + (peer.can_receive ? drain_time : Duration::zero());
   return *peer.since + dead_after_;
 }

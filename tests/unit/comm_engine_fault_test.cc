@@ -282,6 +282,27 @@ TEST_CASE("a rank that does not read for too long hears that its connection is o
   CHECK(failure(waiting) == "receive from rank 0: connection to rank 0 (host n0) lost");
 }
 
+TEST_CASE("data of a rank that has left counts, however late it is wanted") {
+  EngineGroup group(3);
+  std::vector<float> values[3] = {{0}, {0}, {7}};
+  std::vector<std::shared_ptr<Operation>> operations;
+  group.pipe(0, 1).capacity = 0;
+  for (int rank = 0; rank < 3; ++rank) {
+    OperationRequest broadcast = message(OperationKind::broadcast, 2, values[rank]);
+    operations.push_back(group.submit(rank, broadcast));
+  }
+  group.settle();
+  REQUIRE(succeeded(operations[2]));
+  REQUIRE(pending(operations[1]));
+  group.tell(1, Notice::Kind::left, 2);
+  group.end(2);
+  group.pass(seconds(2));
+  group.pipe(0, 1).capacity = 1 << 20;
+  group.settle();
+  CHECK(failure(operations[1]) == "ok");
+  CHECK(values[1].front() == 7);
+}
+
 /// Puts a control message into the link from rank 1 to rank 0.
 void forge(EngineGroup& group, MessageType type, uint32_t stream, const Writer& payload) {
   Bytes frame;
