@@ -346,5 +346,12 @@ TEST_CASE("a wait for members fails at once when one of them is gone or unknown"
         failed(Errc::peer_lost, "worker:3 (host node3) has left"));
 }
 
+TEST_CASE("nobody waits for more members than the job has") {
+  StoreBench bench(2, 1);
+  const std::vector<TaskId> three(3, TaskId{"worker", 1});
+  CHECK(bench.ask(1, MembersRequest{three, seconds(1)}) ==
+        failed(Errc::input, "cannot wait for 3 tasks: this job has 2"));
+}
+
 }  // namespace
 }  // namespace dt
