@@ -71,27 +71,55 @@ Driver::Work Driver::submit_locked(OperationRequest request) {
   Work work = parts_.engine->submit(std::move(request), now);
   // Its first bytes leave at once, whoever drives. A sleeping driver must learn its time limit.
   step(now);
-  if (sleeping_) parts_.mesh->wake();
+  wake_driver();
   return work;
 }
 
 std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
   Lock lock = enter();
   ++waiting_;
+  // The background thread gives way to us; any other goes on until it has its own. Once is enough:
+  // who wakes a driver each time that he wakes up, and is woken by it, never sleeps.
+  wake_driver();
   while (!over(*work) && Clock::now() < deadline) {
-    if (!driving_) {
+    if (driving_) {
+      sleep(lock, *work, deadline);
+    } else {
       drive(lock, [&] { return over(*work); }, deadline);
-      continue;
     }
-    // The background thread gives way to us; any other goes on until it has its own.
-    if (sleeping_) parts_.mesh->wake();
-    changed_.wait_until(lock, not_too_late(deadline));
   }
   --waiting_;
   pass_on();
   if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
   if (!finished_) return std::nullopt;
   return Outcome{fail(Errc::closed, "the context has been finalized")};
+}
+
+void Driver::sleep(Lock& lock, const Operation& operation, Time deadline) {
+  Sleeper self{&operation};
+  sleepers_.push_back(&self);
+  changed_.wait_until(lock, not_too_late(deadline));
+  std::erase(sleepers_, &self);
+}
+
+/// Wakes the threads whose operations are over; each once, and nobody when there are none.
+void Driver::call_sleepers() {
+  bool any = false;
+  for (Sleeper* sleeper : sleepers_) {
+    if (sleeper->called || !over(*sleeper->operation)) continue;
+    sleeper->called = true;
+    any = true;
+  }
+  if (any) changed_.notify_all();
+}
+
+void Driver::wake_driver() {
+  if (!sleeping_) return;
+  if (parts_.mesh) {
+    parts_.mesh->wake();
+  } else {
+    changed_.notify_all();
+  }
 }
 
 bool Driver::done(const Work& work) {
@@ -166,22 +194,19 @@ void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadlin
 
 bool Driver::step(Time now) {
   const bool moved = parts_.engine->step(now);
-  // All waiting threads but the one that drives; they look for themselves what ended.
-  if (moved && waiting_ > 1) changed_.notify_all();
+  call_sleepers();  // also when nothing moved: a time limit may have passed
   return moved;
 }
 
 void Driver::wait_for_peers(Lock& lock, Time deadline) {
   const Time until = not_too_late(std::min(deadline, parts_.engine->next_deadline()));
-  // Others may have got what they wait for in a step that moved nothing, such as a time limit's
-  // end.
-  if (waiting_ > 1) changed_.notify_all();
+  sleeping_ = true;
   if (!parts_.mesh) {
     // Alone, nothing can happen but the end of a time limit or another thread's call.
     changed_.wait_until(lock, until);
+    sleeping_ = false;
     return;
   }
-  sleeping_ = true;
   lock.unlock();
   const Result<bool> waited = parts_.mesh->wait(until);
   lock.lock();
@@ -209,7 +234,7 @@ void Driver::read_rendezvous(Time now) {
     // Contacts that come and go; all have joined already.
   }
   if (!pumped) lose_launcher(now);
-  changed_.notify_all();
+  call_sleepers();
 }
 
 /// Also when our own epoll descriptor was closed by the application: nothing can be heard any more.
@@ -218,13 +243,13 @@ void Driver::lose_launcher(Time now) {
   launcher_known_ = false;
   parts_.mesh->forget_rendezvous();
   parts_.engine->launcher_lost(now);
-  changed_.notify_all();
+  call_sleepers();
 }
 
 void Driver::finish() {
   Lock lock = enter();
   finished_ = true;
-  if (sleeping_) parts_.mesh->wake();
+  wake_driver();
   changed_.notify_all();
   background_.notify_all();
   changed_.wait(lock, [this] { return !driving_ && waiting_ == 0; });

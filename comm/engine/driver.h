@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 namespace dt {
 
@@ -57,12 +58,20 @@ class Driver {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  /// A thread in wait() that sleeps while another one drives.
+  struct Sleeper {
+    const Operation* operation;
+    bool called = false;  ///< its operation is over, and it has been told
+  };
   Lock enter();
   void give_way(Lock& lock);
   Work submit_locked(OperationRequest request);
   bool over(const Operation& operation) const { return finished_ || operation.outcome; }
   void ensure_background();
   void run_background();
+  void sleep(Lock& lock, const Operation& operation, Time deadline);
+  void call_sleepers();
+  void wake_driver();
 
   void drive(Lock& lock, const std::function<bool()>& enough, Time deadline);
   bool step(Time now);
@@ -73,14 +82,15 @@ class Driver {
   void pass_on();
 
   std::mutex mutex_;
-  std::condition_variable changed_;     ///< an operation ended, or nobody drives any more
+  std::condition_variable changed_;     ///< a sleeper was called, or nobody drives any more
   std::condition_variable background_;  ///< there may be work for the background thread
   std::atomic<int> entering_ = 0;       ///< threads that want the mutex
   Parts parts_;
   std::thread thread_;
   bool driving_ = false;
-  bool sleeping_ = false;  ///< the driving thread is in Mesh::wait
+  bool sleeping_ = false;  ///< the driving thread sleeps until wake_driver()
   int waiting_ = 0;        ///< threads in wait()
+  std::vector<Sleeper*> sleepers_;
   bool finished_ = false;
   bool launcher_known_ = true;  ///< the rendezvous still answers
   Time looked_around_ = {};

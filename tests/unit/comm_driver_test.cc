@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include <cstddef>
 #include <thread>
 #include <vector>
@@ -85,6 +87,33 @@ TEST_CASE("several threads of a rank use one context at a time") {
     }
     receiver.join();
     reducer.join();
+  }));
+}
+
+/// How often this thread has gone to sleep.
+long sleeps() {
+  rusage usage = {};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+TEST_CASE("threads that wait for what does not come let each other sleep") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    if (context.rank() == 0) {
+      const auto wait_in_vain = [&](int value) {
+        std::vector<int> got = {value};
+        const long before = sleeps();
+        const dtrain::OpOptions options = {.timeout = std::chrono::milliseconds(500)};
+        CHECK_THROWS_AS(context.recv(got, 1, options), dtrain::Error);
+        CHECK(sleeps() - before < 200);
+      };
+      std::thread one(wait_in_vain, 1);
+      std::thread other(wait_in_vain, 2);
+      one.join();
+      other.join();
+    }
+    context.barrier();
   }));
 }
 
