@@ -237,5 +237,7 @@ void dtrain_work_free(dtrain_work* work) {
   // A fork's copy dies with its process.
   if (work == nullptr || work->context->forked()) return;
   const std::unique_ptr<dtrain_work> owned(work);
-  dtrain_work_wait(work, -1, nullptr);
+  // Its buffers are in use until it is done; a wait may fail before that for want of memory.
+  while (dtrain_work_done(work) == 0)
+    dtrain_work_wait(work, -1, nullptr);
 }

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 
 namespace dt {
 
@@ -20,6 +20,19 @@ constexpr Duration sleep_max = std::chrono::hours(1);
 Time not_too_late(Time deadline) {
   return std::min(deadline, Clock::now() + sleep_max);
 }
+
+/// Runs at the end of its scope, however that is left.
+template <class Body>
+class Finally {
+ public:
+  explicit Finally(Body body) : body_(std::move(body)) {}
+  Finally(const Finally&) = delete;
+  Finally& operator=(const Finally&) = delete;
+  ~Finally() { body_(); }
+
+ private:
+  Body body_;
+};
 
 }  // namespace
 
@@ -68,31 +81,59 @@ Driver::Work Driver::submit_locked(OperationRequest request) {
     work->request = std::move(request);
     return work;  // over() from the start
   }
-  Work work = parts_.engine->submit(std::move(request), now);
-  // Its first bytes leave at once, whoever drives. A sleeping driver must learn its time limit.
-  step(now);
-  wake_driver();
+  Work work;
+  protect([&] {
+    work = parts_.engine->submit(std::move(request), now);
+    // Its first bytes leave at once, whoever drives.
+    step(now);
+  });
+  if (!work) {
+    work = std::make_shared<Operation>();
+    work->outcome.emplace(fail(Errc::os, "out of memory"));
+  }
+  wake_driver();  // it must learn the new time limit
   return work;
 }
 
 std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
   Lock lock = enter();
   ++waiting_;
-  // The background thread gives way to us; any other goes on until it has its own. Once is enough:
-  // who wakes a driver each time that he wakes up, and is woken by it, never sleeps.
-  wake_driver();
-  while (!over(*work) && Clock::now() < deadline) {
-    if (driving_) {
-      sleep(lock, *work, deadline);
-    } else {
-      drive(lock, [&] { return over(*work); }, deadline);
-    }
+  {
+    const Finally leave([this] {
+      --waiting_;
+      pass_on();
+    });
+    protect([&] { move(lock, *work, deadline); });
   }
-  --waiting_;
-  pass_on();
   if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
   if (!finished_) return std::nullopt;
   return Outcome{fail(Errc::closed, "the context has been finalized")};
+}
+
+void Driver::move(Lock& lock, const Operation& operation, Time deadline) {
+  // The background thread gives way to us; any other goes on until it has its own. Once is enough:
+  // who wakes a driver each time that he wakes up, and is woken by it, never sleeps.
+  wake_driver();
+  while (!over(operation) && Clock::now() < deadline) {
+    if (driving_) {
+      sleep(lock, operation, deadline);
+    } else {
+      drive(lock, [&] { return over(operation); }, deadline);
+    }
+  }
+}
+
+/// Keeps what the engine's containers throw from threads that could not say so. The engine may be
+/// half-way through something then, so nothing goes on.
+template <class Body>
+void Driver::protect(const Body& body) {
+  try {
+    body();
+  } catch (const std::exception& thrown) {
+    parts_.engine->abandon(thrown.what());
+    call_sleepers();
+    wake_driver();
+  }
 }
 
 void Driver::sleep(Lock& lock, const Operation& operation, Time deadline) {
@@ -150,7 +191,7 @@ void Driver::ensure_background() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { run_background(); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // No more threads: operations then move when somebody waits for them.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -164,13 +205,14 @@ void Driver::run_background() {
       background_.wait(lock);
       continue;
     }
-    drive(lock, not_needed, Time::max());
+    protect([&] { drive(lock, not_needed, Time::max()); });
     if (waiting_ > 0 || finished_) changed_.notify_all();
   }
 }
 
 void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadline) {
   driving_ = true;
+  const Finally leave([this] { driving_ = false; });
   Time spin_until = Clock::now() + parts_.spin;
   while (!enough()) {
     const Time now = Clock::now();
@@ -189,7 +231,6 @@ void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadlin
     }
     give_way(lock);
   }
-  driving_ = false;
 }
 
 bool Driver::step(Time now) {

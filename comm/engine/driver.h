@@ -25,6 +25,9 @@ namespace dt {
 /// Who owns what: `mutex_` guards everything here, the engine, its operations and the client. The
 /// mesh belongs to the thread that drives (`driving_`), which releases the mutex only while it
 /// sleeps in Mesh::wait; Mesh::wake is for all.
+///
+/// Memory that runs out while the engine is moved ends everything with Errc::os, on whatever thread
+/// it happens: an operation whose end nobody sees would use its buffers for ever.
 class Driver {
  public:
   struct Parts {
@@ -69,6 +72,7 @@ class Driver {
   bool over(const Operation& operation) const { return finished_ || operation.outcome; }
   void ensure_background();
   void run_background();
+  void move(Lock& lock, const Operation& operation, Time deadline);
   void sleep(Lock& lock, const Operation& operation, Time deadline);
   void call_sleepers();
   void wake_driver();
@@ -80,6 +84,8 @@ class Driver {
   void read_rendezvous(Time now);
   void lose_launcher(Time now);
   void pass_on();
+  template <class Body>
+  void protect(const Body& body);
 
   std::mutex mutex_;
   std::condition_variable changed_;     ///< a sleeper was called, or nobody drives any more
