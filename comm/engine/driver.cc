@@ -14,6 +14,8 @@ namespace {
 /// this often.
 constexpr Duration look_around_every = milliseconds(1);
 constexpr Duration drain_timeout = seconds(2);
+/// What has arrived by the end may have to be answered or passed on.
+constexpr Duration last_look = milliseconds(200);
 /// Condition variables do not take Time::max() on every system.
 constexpr Duration sleep_max = std::chrono::hours(1);
 
@@ -299,16 +301,24 @@ void Driver::finish() {
   // Nobody else touches anything from here on: finished_ keeps all others out.
   if (thread_.joinable()) thread_.join();
   lock.lock();
-  if (parts_.mesh) {
-    const Time end = Clock::now() + drain_timeout;
-    while (parts_.engine->step(Clock::now()) && Clock::now() < end) {
-      // What the engine has queued, such as a last refusal, leaves first.
-    }
-    parts_.mesh->drain(end);
-  }
+  if (parts_.mesh) protect([this] { drain(); });
   parts_.engine.reset();
   parts_.mesh.reset();
   parts_.client.reset();
+}
+
+/// What the engine has queued, such as a last refusal, leaves, also when a link is full for now.
+void Driver::drain() {
+  const Time start = Clock::now();
+  const Time end = start + drain_timeout;
+  while (parts_.engine->step(Clock::now()) && Clock::now() < start + last_look) {
+  }
+  parts_.engine->close();
+  parts_.mesh->forget_rendezvous();
+  while (!parts_.engine->idle() && Clock::now() < end) {
+    if (!parts_.engine->step(Clock::now()) && !parts_.mesh->wait(end)) break;
+  }
+  parts_.mesh->drain(end);
 }
 
 }  // namespace dt

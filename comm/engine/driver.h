@@ -84,6 +84,7 @@ class Driver {
   void read_rendezvous(Time now);
   void lose_launcher(Time now);
   void pass_on();
+  void drain();
   template <class Body>
   void protect(const Body& body);
 

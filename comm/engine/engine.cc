@@ -174,6 +174,10 @@ void Engine::launcher_lost(Time /*now*/) {
                    {Errc::peer_lost, rank(), self + " has lost the launcher"});
 }
 
+void Engine::close() {
+  state_->end_all({Errc::closed, -1, "the context has been finalized"});
+}
+
 void Engine::abandon(const std::string& why) {
   const std::string self = state_->peers.name(rank());
   const std::string reason = printable(why, 200);
