@@ -219,10 +219,10 @@ void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadlin
   while (!enough()) {
     const Time now = Clock::now();
     look_around(now);
-    if (step(now)) {
+    const bool moved = step(now);
+    if (now >= deadline) break;  // also while data flows
+    if (moved) {
       spin_until = now + parts_.spin;
-    } else if (now >= deadline) {
-      break;
     } else if (now >= spin_until) {
       if (enough()) break;  // what look_around() read may have ended it
       wait_for_peers(lock, deadline);
