@@ -16,6 +16,9 @@ constexpr Duration look_around_every = milliseconds(1);
 constexpr Duration drain_timeout = seconds(2);
 /// What has arrived by the end may have to be answered or passed on.
 constexpr Duration last_look = milliseconds(200);
+/// How often a driver lets others try to get the mutex before it goes on; they need some
+/// microseconds to wake up.
+constexpr int give_way_turns = 64;
 /// Condition variables do not take Time::max() on every system.
 constexpr Duration sleep_max = std::chrono::hours(1);
 
@@ -58,10 +61,12 @@ Driver::Lock Driver::enter() {
 
 /// A mutex is not fair: without this, a driver that always finds work would keep all others out.
 void Driver::give_way(Lock& lock) {
-  if (entering_.load(std::memory_order_relaxed) == 0) return;
-  lock.unlock();
-  std::this_thread::yield();
-  lock.lock();
+  for (int turn = 0; turn < give_way_turns; ++turn) {
+    if (called_ == 0 && entering_.load(std::memory_order_relaxed) == 0) return;
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
 }
 
 Driver::Work Driver::submit(OperationRequest request) {
@@ -143,6 +148,7 @@ void Driver::sleep(Lock& lock, const Operation& operation, Time deadline) {
   sleepers_.push_back(&self);
   changed_.wait_until(lock, not_too_late(deadline));
   std::erase(sleepers_, &self);
+  if (self.called) --called_;
 }
 
 /// Wakes the threads whose operations are over; each once, and nobody when there are none.
@@ -151,6 +157,7 @@ void Driver::call_sleepers() {
   for (Sleeper* sleeper : sleepers_) {
     if (sleeper->called || !over(*sleeper->operation)) continue;
     sleeper->called = true;
+    ++called_;
     any = true;
   }
   if (any) changed_.notify_all();

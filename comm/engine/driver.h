@@ -98,6 +98,7 @@ class Driver {
   bool sleeping_ = false;  ///< the driving thread sleeps until wake_driver()
   int waiting_ = 0;        ///< threads in wait()
   std::vector<Sleeper*> sleepers_;
+  int called_ = 0;  ///< sleepers that were called and have not got the mutex yet
   bool finished_ = false;
   bool launcher_known_ = true;  ///< the rendezvous still answers
   Time looked_around_ = {};
