@@ -2,6 +2,7 @@
 #include "comm/api_support.h"
 #include "comm/dtrain.h"
 #include "comm/engine/engine.h"
+#include "comm/engine/reduce.h"
 
 #include <cstddef>
 #include <memory>
@@ -36,25 +37,8 @@ Result<ReduceOp> reduce_of(int op) {
   return fail(Errc::input, format("there is no reduction {}", op));
 }
 
-size_t bytes_of(int type) {
-  switch (type) {
-    case DTRAIN_INT8:
-    case DTRAIN_UINT8:
-      return 1;
-    case DTRAIN_FLOAT16:
-    case DTRAIN_BFLOAT16:
-      return 2;
-    case DTRAIN_INT32:
-    case DTRAIN_UINT32:
-    case DTRAIN_FLOAT32:
-      return 4;
-    default:
-      return 8;
-  }
-}
-
 /// Where the input is when the caller gave none: in the output, where that makes sense.
-const void* input_of(const Call& call, int rank) {
+const void* input_of(const Call& call, ElementType type, int rank) {
   if (call.buffers.input != nullptr || call.buffers.output == nullptr) return call.buffers.input;
   switch (call.kind) {
     case OperationKind::all_reduce:
@@ -62,7 +46,7 @@ const void* input_of(const Call& call, int rank) {
       return call.buffers.output;
     case OperationKind::all_gather:
       return static_cast<const std::byte*>(call.buffers.output) +
-             call.buffers.count * bytes_of(call.buffers.type) * static_cast<size_t>(rank);
+             call.buffers.count * element_bytes(type) * static_cast<size_t>(rank);
     default:
       return nullptr;
   }
@@ -82,7 +66,7 @@ Result<OperationRequest> request_of(const Call& call, const dtrain_op_options* g
   request.type = TRY(type_of(call.buffers.type));
   request.reduce = TRY(reduce_of(call.op));
   request.count = call.buffers.count;
-  request.input = input_of(call, rank);
+  request.input = input_of(call, request.type, rank);
   request.output = call.buffers.output;
   return request;
 }
@@ -237,5 +221,7 @@ void dtrain_work_free(dtrain_work* work) {
   // A fork's copy dies with its process.
   if (work == nullptr || work->context->forked()) return;
   const std::unique_ptr<dtrain_work> owned(work);
-  dtrain_work_wait(work, -1, nullptr);
+  // Its buffers are in use until it is done; a wait may fail before that for want of memory.
+  while (dtrain_work_done(work) == 0)
+    dtrain_work_wait(work, -1, nullptr);
 }

@@ -7,8 +7,8 @@
  *   dtrain_error error = {.struct_size = sizeof error};
  *   dtrain_context* world = dtrain_init(NULL, &error);
  *   dtrain_buffers gradients = {.output = g, .count = n, .type = DTRAIN_FLOAT32};
- *   int status = dtrain_all_reduce(world, gradients, DTRAIN_AVERAGE, NULL, &error);
- *   if (status != DTRAIN_OK) puts(error.text);
+ *   if (dtrain_all_reduce(world, gradients, DTRAIN_AVERAGE, NULL, &error) != DTRAIN_OK)
+ *     puts(error.text);
  *   dtrain_finalize(world);
  *
  * Status: functions that can fail return DTRAIN_OK or one of dtrain_status, or NULL where they
@@ -22,8 +22,9 @@
  * fork: a child may not use its parent's handles; each call answers DTRAIN_ERROR_INPUT there. It
  * may call exec, or _exit.
  *
- * Later versions append fields to the structs; `struct_size` tells the library which fields the
- * caller knows. A field that is zero has its default.
+ * Later versions append fields to the structs that have a `struct_size`, which tells the library
+ * which fields the caller knows. A field that is zero has its default. dtrain_buffers has none: it
+ * is passed by value and will never change.
  */
 
 #include <stddef.h>
@@ -44,16 +45,26 @@ extern "C" {
 /* What happened; error.text says it in words. */
 enum dtrain_status {
   DTRAIN_OK = 0,
-  DTRAIN_PENDING = -1,          /* dtrain_work_wait: not done yet; no failure */
-  DTRAIN_ERROR_INPUT = 1,       /* an argument or the environment is wrong; only this rank knows */
-  DTRAIN_ERROR_SYSTEM = 2,      /* a system call failed */
-  DTRAIN_ERROR_UNREACHABLE = 3, /* the rendezvous or a peer cannot be reached */
-  DTRAIN_ERROR_REFUSED = 4,     /* the rendezvous or a peer said no */
-  DTRAIN_ERROR_CLOSED = 5,   /* the context was finalized; in dtrain_init: the launcher is lost */
-  DTRAIN_ERROR_TIMEOUT = 6,  /* a time limit passed */
-  DTRAIN_ERROR_PROTOCOL = 7, /* bytes that no libdtrain of this version sends */
-  DTRAIN_ERROR_MISMATCH = 8, /* ranks disagree about an operation; the context stays usable */
-  DTRAIN_ERROR_PEER_LOST = 9 /* a task died, or left while needed, or the launcher is lost */
+  /* dtrain_work_wait: not done yet; no failure. */
+  DTRAIN_PENDING = -1,
+  /* An argument or the environment is wrong; only this rank knows. */
+  DTRAIN_ERROR_INPUT = 1,
+  /* A system call failed, or memory ran out. */
+  DTRAIN_ERROR_SYSTEM = 2,
+  /* The rendezvous or a peer cannot be reached. */
+  DTRAIN_ERROR_UNREACHABLE = 3,
+  /* The rendezvous or a peer said no. */
+  DTRAIN_ERROR_REFUSED = 4,
+  /* The context was finalized; in dtrain_init: the launcher is lost. */
+  DTRAIN_ERROR_CLOSED = 5,
+  /* A time limit passed. */
+  DTRAIN_ERROR_TIMEOUT = 6,
+  /* Bytes that no libdtrain of this version sends. */
+  DTRAIN_ERROR_PROTOCOL = 7,
+  /* Ranks disagree about an operation; the context stays usable. */
+  DTRAIN_ERROR_MISMATCH = 8,
+  /* A task died, or left while needed, or the launcher is lost. */
+  DTRAIN_ERROR_PEER_LOST = 9
 };
 
 /* Where a failing function says why. Set struct_size = sizeof(dtrain_error) before the call. */
@@ -100,8 +111,10 @@ typedef struct dtrain_context dtrain_context;
  * names the missing ones. DTRAIN_RANK and DTRAIN_SIZE must agree with the job if they are set.
  *
  * Errors: _INPUT (options, environment, a task without rank), _UNREACHABLE and _REFUSED (rendezvous
- * or peer; a token that does not match), _TIMEOUT (names the ranks that are missing), _PEER_LOST (a
- * rank died first), _SYSTEM. The caller owns the context and ends it with dtrain_finalize. */
+ * or peer; a token that does not match), _TIMEOUT (the text names the tasks that are missing),
+ * _PEER_LOST (a rank died first), _CLOSED (the launcher was lost first), _PROTOCOL (what answers is
+ * no libdtrain or dtrain of this version), _SYSTEM. The caller owns the context and ends it with
+ * dtrain_finalize. */
 DTRAIN_API dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error);
 
 /* Leaves the job and frees the context, also after an error; NULL does nothing. Operations still
@@ -145,9 +158,9 @@ enum dtrain_reduce_op {
   DTRAIN_PRODUCT = 4
 };
 
-/* The memory of one operation. It belongs to the caller and must stay valid, and must not be
- * changed, until the operation is done. `count` is in elements and may be 0. Pointers are aligned
- * for the type. */
+/* The memory of one operation; this struct will never get further fields. The memory belongs to the
+ * caller and must stay valid, and must not be changed, until the operation is done. `count` is in
+ * elements and may be 0. Pointers are aligned for the type. */
 typedef struct dtrain_buffers {
   const void* input; /* NULL where an operation allows it: `output` holds the input */
   void* output;      /* may equal input; may not overlap it otherwise */
@@ -169,13 +182,21 @@ typedef struct dtrain_op_options {
  * _INPUT: a NULL or unaligned pointer, an unknown type or op, a rank out of range, the average of
  * integers. Nothing was sent; the other ranks wait.
  *
- * _MISMATCH: ranks called different operations, or with another count, type, op, root or name.
- * Every rank gets it, error.rank is one that differs, and the context stays usable.
+ * _MISMATCH: ranks called different collectives, or with another count, type, op, root or name;
+ * every rank gets it, and error.rank is one that differs. Or a send and its receive differ in count
+ * or type; both ends get it, and no other rank. The context stays usable.
  *
- * _TIMEOUT: options->timeout_ms passed. Of a collective it is final for the context.
+ * _TIMEOUT: options->timeout_ms passed. A collective's timeout ends it and all later collectives on
+ * every rank; sends and receives go on. A send or receive that timed out ends alone: the message of
+ * a receive that gave up before it began to arrive goes to the next receive from that rank.
  *
  * _PEER_LOST: a rank died, or left while it was needed, or the launcher is lost; error.text names
- * rank, host and cause. Final for the context.
+ * rank, host and cause. After a death or the launcher's loss all operations fail, now and later.
+ * After a leave the collectives do, and sends to and receives from that rank; those between other
+ * ranks go on.
+ *
+ * _SYSTEM: memory ran out. All operations of this rank fail, now and later; the others' end with
+ * _PEER_LOST.
  *
  * _CLOSED: the context was finalized meanwhile. */
 

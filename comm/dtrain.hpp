@@ -210,7 +210,9 @@ class Context {
   /// values[i] = op over all ranks of values[i].
   template <MutableArray R>
   void all_reduce(R&& values, Op op = Op::sum, const OpOptions& options = {}) {
-    all_reduce_async(values, op, options).wait();
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_reduce(get(), detail::writable(values), static_cast<int>(op), c, error);
+    });
   }
   template <MutableArray R>
   Work all_reduce_async(R&& values, Op op = Op::sum, const OpOptions& options = {}) {
@@ -223,7 +225,9 @@ class Context {
   /// values of every rank = values of rank `root`.
   template <MutableArray R>
   void broadcast(R&& values, int root, const OpOptions& options = {}) {
-    broadcast_async(values, root, options).wait();
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_broadcast(get(), detail::writable(values), root, c, error);
+    });
   }
   template <MutableArray R>
   Work broadcast_async(R&& values, int root, const OpOptions& options = {}) {
@@ -235,13 +239,14 @@ class Context {
   /// output = the inputs of all ranks by rank; it has size() times as many elements as input.
   template <Array In, MutableArray Out>
   void all_gather(In&& input, Out&& output, const OpOptions& options = {}) {
-    all_gather_async(input, output, options).wait();
+    const dtrain_buffers buffers = gathered(input, output);
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_gather(get(), buffers, c, error);
+    });
   }
   template <Array In, MutableArray Out>
   Work all_gather_async(In&& input, Out&& output, const OpOptions& options = {}) {
-    dtrain_buffers buffers = pair(input, output);
-    buffers.count = std::ranges::size(input);
-    require_parts("all_gather", std::ranges::size(output), buffers.count);
+    const dtrain_buffers buffers = gathered(input, output);
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
       return dtrain_all_gather_async(get(), buffers, c, error);
     });
@@ -250,14 +255,15 @@ class Context {
   /// output = part rank() of the reduction of the inputs, which have size() times as many elements.
   template <Array In, MutableArray Out>
   void reduce_scatter(In&& input, Out&& output, Op op = Op::sum, const OpOptions& options = {}) {
-    reduce_scatter_async(input, output, op, options).wait();
+    const dtrain_buffers buffers = scattered(input, output);
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_reduce_scatter(get(), buffers, static_cast<int>(op), c, error);
+    });
   }
   template <Array In, MutableArray Out>
   Work reduce_scatter_async(In&& input, Out&& output, Op op = Op::sum,
                             const OpOptions& options = {}) {
-    dtrain_buffers buffers = pair(input, output);
-    buffers.count = std::ranges::size(output);
-    require_parts("reduce_scatter", std::ranges::size(input), buffers.count);
+    const dtrain_buffers buffers = scattered(input, output);
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
       return dtrain_reduce_scatter_async(get(), buffers, static_cast<int>(op), c, error);
     });
@@ -266,7 +272,9 @@ class Context {
   /// Sends and receives of a pair of ranks match in their order; they run beside the collectives.
   template <Array R>
   void send(R&& values, int to, const OpOptions& options = {}) {
-    send_async(values, to, options).wait();
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_send(get(), detail::read_only(values), to, c, error);
+    });
   }
   template <Array R>
   Work send_async(R&& values, int to, const OpOptions& options = {}) {
@@ -276,7 +284,9 @@ class Context {
   }
   template <MutableArray R>
   void recv(R&& values, int from, const OpOptions& options = {}) {
-    recv_async(values, from, options).wait();
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_recv(get(), detail::writable(values), from, c, error);
+    });
   }
   template <MutableArray R>
   Work recv_async(R&& values, int from, const OpOptions& options = {}) {
@@ -286,7 +296,11 @@ class Context {
   }
 
   /// Returns when every rank has called it.
-  void barrier(const OpOptions& options = {}) { barrier_async(options).wait(); }
+  void barrier(const OpOptions& options = {}) {
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_barrier(get(), c, error);
+    });
+  }
   Work barrier_async(const OpOptions& options = {}) {
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
       return dtrain_barrier_async(get(), c, error);
@@ -294,6 +308,14 @@ class Context {
   }
 
  private:
+  /// The blocking C functions need no Work, no memory and no background thread.
+  template <class Call>
+  static void run(const OpOptions& options, const Call& call) {
+    const dtrain_op_options c = detail::c_options(options);
+    dtrain_error error = detail::empty_error();
+    if (call(&c, &error) != DTRAIN_OK) throw Error(error);
+  }
+
   template <class Start>
   static Work start(const OpOptions& options, const Start& start_work) {
     const dtrain_op_options c = detail::c_options(options);
@@ -309,6 +331,21 @@ class Context {
     static_assert(std::same_as<std::ranges::range_value_t<In>, Value>,
                   "input and output must hold the same type");
     return {std::ranges::data(input), std::ranges::data(output), 0, detail::type_of<Value>()};
+  }
+
+  template <class In, class Out>
+  dtrain_buffers gathered(In& input, Out& output) const {
+    dtrain_buffers buffers = pair(input, output);
+    buffers.count = std::ranges::size(input);
+    require_parts("all_gather", std::ranges::size(output), buffers.count);
+    return buffers;
+  }
+  template <class In, class Out>
+  dtrain_buffers scattered(In& input, Out& output) const {
+    dtrain_buffers buffers = pair(input, output);
+    buffers.count = std::ranges::size(output);
+    require_parts("reduce_scatter", std::ranges::size(input), buffers.count);
+    return buffers;
   }
 
   void require_parts(const char* operation, std::size_t whole, std::size_t part) const {

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 
 namespace dt {
 
@@ -14,12 +14,30 @@ namespace {
 /// this often.
 constexpr Duration look_around_every = milliseconds(1);
 constexpr Duration drain_timeout = seconds(2);
+/// What has arrived by the end may have to be answered or passed on.
+constexpr Duration last_look = milliseconds(200);
+/// How often a driver lets others try to get the mutex before it goes on; they need some
+/// microseconds to wake up.
+constexpr int give_way_turns = 64;
 /// Condition variables do not take Time::max() on every system.
 constexpr Duration sleep_max = std::chrono::hours(1);
 
 Time not_too_late(Time deadline) {
   return std::min(deadline, Clock::now() + sleep_max);
 }
+
+/// Runs at the end of its scope, however that is left.
+template <class Body>
+class Finally {
+ public:
+  explicit Finally(Body body) : body_(std::move(body)) {}
+  Finally(const Finally&) = delete;
+  Finally& operator=(const Finally&) = delete;
+  ~Finally() { body_(); }
+
+ private:
+  Body body_;
+};
 
 }  // namespace
 
@@ -43,10 +61,12 @@ Driver::Lock Driver::enter() {
 
 /// A mutex is not fair: without this, a driver that always finds work would keep all others out.
 void Driver::give_way(Lock& lock) {
-  if (entering_.load(std::memory_order_relaxed) == 0) return;
-  lock.unlock();
-  std::this_thread::yield();
-  lock.lock();
+  for (int turn = 0; turn < give_way_turns; ++turn) {
+    if (called_ == 0 && entering_.load(std::memory_order_relaxed) == 0) return;
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
 }
 
 Driver::Work Driver::submit(OperationRequest request) {
@@ -68,30 +88,88 @@ Driver::Work Driver::submit_locked(OperationRequest request) {
     work->request = std::move(request);
     return work;  // over() from the start
   }
-  Work work = parts_.engine->submit(std::move(request), now);
-  // Its first bytes leave at once, whoever drives. A sleeping driver must learn its time limit.
-  step(now);
-  if (sleeping_) parts_.mesh->wake();
+  Work work;
+  protect([&] {
+    work = parts_.engine->submit(std::move(request), now);
+    // Its first bytes leave at once, whoever drives.
+    step(now);
+  });
+  if (!work) {
+    work = std::make_shared<Operation>();
+    work->outcome.emplace(fail(Errc::os, "out of memory"));
+  }
+  wake_driver();  // it must learn the new time limit
   return work;
 }
 
 std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
   Lock lock = enter();
   ++waiting_;
-  while (!over(*work) && Clock::now() < deadline) {
-    if (!driving_) {
-      drive(lock, [&] { return over(*work); }, deadline);
-      continue;
-    }
-    // The background thread gives way to us; any other goes on until it has its own.
-    if (sleeping_) parts_.mesh->wake();
-    changed_.wait_until(lock, not_too_late(deadline));
+  {
+    const Finally leave([this] {
+      --waiting_;
+      pass_on();
+    });
+    protect([&] { move(lock, *work, deadline); });
   }
-  --waiting_;
-  pass_on();
   if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
   if (!finished_) return std::nullopt;
   return Outcome{fail(Errc::closed, "the context has been finalized")};
+}
+
+void Driver::move(Lock& lock, const Operation& operation, Time deadline) {
+  // The background thread gives way to us; any other goes on until it has its own. Once is enough:
+  // who wakes a driver each time that he wakes up, and is woken by it, never sleeps.
+  wake_driver();
+  while (!over(operation) && Clock::now() < deadline) {
+    if (driving_) {
+      sleep(lock, operation, deadline);
+    } else {
+      drive(lock, [&] { return over(operation); }, deadline);
+    }
+  }
+}
+
+/// Keeps what the engine's containers throw from threads that could not say so. The engine may be
+/// half-way through something then, so nothing goes on.
+template <class Body>
+void Driver::protect(const Body& body) {
+  try {
+    body();
+  } catch (const std::exception& thrown) {
+    parts_.engine->abandon(thrown.what());
+    call_sleepers();
+    wake_driver();
+  }
+}
+
+void Driver::sleep(Lock& lock, const Operation& operation, Time deadline) {
+  Sleeper self{&operation};
+  sleepers_.push_back(&self);
+  changed_.wait_until(lock, not_too_late(deadline));
+  std::erase(sleepers_, &self);
+  if (self.called) --called_;
+}
+
+/// Wakes the threads whose operations are over; each once, and nobody when there are none.
+void Driver::call_sleepers() {
+  bool any = false;
+  for (Sleeper* sleeper : sleepers_) {
+    if (sleeper->called || !over(*sleeper->operation)) continue;
+    sleeper->called = true;
+    ++called_;
+    any = true;
+  }
+  if (any) changed_.notify_all();
+}
+
+void Driver::wake_driver() {
+  if (!sleeping_) return;
+  if (parts_.mesh) {
+    parts_.mesh->wake();
+  } else {
+    changed_.notify_all();
+  }
 }
 
 bool Driver::done(const Work& work) {
@@ -122,7 +200,7 @@ void Driver::ensure_background() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { run_background(); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // No more threads: operations then move when somebody waits for them.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -136,21 +214,22 @@ void Driver::run_background() {
       background_.wait(lock);
       continue;
     }
-    drive(lock, not_needed, Time::max());
+    protect([&] { drive(lock, not_needed, Time::max()); });
     if (waiting_ > 0 || finished_) changed_.notify_all();
   }
 }
 
 void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadline) {
   driving_ = true;
+  const Finally leave([this] { driving_ = false; });
   Time spin_until = Clock::now() + parts_.spin;
   while (!enough()) {
     const Time now = Clock::now();
     look_around(now);
-    if (step(now)) {
+    const bool moved = step(now);
+    if (now >= deadline) break;  // also while data flows
+    if (moved) {
       spin_until = now + parts_.spin;
-    } else if (now >= deadline) {
-      break;
     } else if (now >= spin_until) {
       if (enough()) break;  // what look_around() read may have ended it
       wait_for_peers(lock, deadline);
@@ -161,27 +240,23 @@ void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadlin
     }
     give_way(lock);
   }
-  driving_ = false;
 }
 
 bool Driver::step(Time now) {
   const bool moved = parts_.engine->step(now);
-  // All waiting threads but the one that drives; they look for themselves what ended.
-  if (moved && waiting_ > 1) changed_.notify_all();
+  call_sleepers();  // also when nothing moved: a time limit may have passed
   return moved;
 }
 
 void Driver::wait_for_peers(Lock& lock, Time deadline) {
   const Time until = not_too_late(std::min(deadline, parts_.engine->next_deadline()));
-  // Others may have got what they wait for in a step that moved nothing, such as a time limit's
-  // end.
-  if (waiting_ > 1) changed_.notify_all();
+  sleeping_ = true;
   if (!parts_.mesh) {
     // Alone, nothing can happen but the end of a time limit or another thread's call.
     changed_.wait_until(lock, until);
+    sleeping_ = false;
     return;
   }
-  sleeping_ = true;
   lock.unlock();
   const Result<bool> waited = parts_.mesh->wait(until);
   lock.lock();
@@ -209,7 +284,7 @@ void Driver::read_rendezvous(Time now) {
     // Contacts that come and go; all have joined already.
   }
   if (!pumped) lose_launcher(now);
-  changed_.notify_all();
+  call_sleepers();
 }
 
 /// Also when our own epoll descriptor was closed by the application: nothing can be heard any more.
@@ -218,13 +293,13 @@ void Driver::lose_launcher(Time now) {
   launcher_known_ = false;
   parts_.mesh->forget_rendezvous();
   parts_.engine->launcher_lost(now);
-  changed_.notify_all();
+  call_sleepers();
 }
 
 void Driver::finish() {
   Lock lock = enter();
   finished_ = true;
-  if (sleeping_) parts_.mesh->wake();
+  wake_driver();
   changed_.notify_all();
   background_.notify_all();
   changed_.wait(lock, [this] { return !driving_ && waiting_ == 0; });
@@ -233,16 +308,24 @@ void Driver::finish() {
   // Nobody else touches anything from here on: finished_ keeps all others out.
   if (thread_.joinable()) thread_.join();
   lock.lock();
-  if (parts_.mesh) {
-    const Time end = Clock::now() + drain_timeout;
-    while (parts_.engine->step(Clock::now()) && Clock::now() < end) {
-      // What the engine has queued, such as a last refusal, leaves first.
-    }
-    parts_.mesh->drain(end);
-  }
+  if (parts_.mesh) protect([this] { drain(); });
   parts_.engine.reset();
   parts_.mesh.reset();
   parts_.client.reset();
+}
+
+/// What the engine has queued, such as a last refusal, leaves, also when a link is full for now.
+void Driver::drain() {
+  const Time start = Clock::now();
+  const Time end = start + drain_timeout;
+  while (parts_.engine->step(Clock::now()) && Clock::now() < start + last_look) {
+  }
+  parts_.engine->close();
+  parts_.mesh->forget_rendezvous();
+  while (!parts_.engine->idle() && Clock::now() < end) {
+    if (!parts_.engine->step(Clock::now()) && !parts_.mesh->wait(end)) break;
+  }
+  parts_.mesh->drain(end);
 }
 
 }  // namespace dt

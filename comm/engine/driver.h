@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 namespace dt {
 
@@ -24,6 +25,9 @@ namespace dt {
 /// Who owns what: `mutex_` guards everything here, the engine, its operations and the client. The
 /// mesh belongs to the thread that drives (`driving_`), which releases the mutex only while it
 /// sleeps in Mesh::wait; Mesh::wake is for all.
+///
+/// Memory that runs out while the engine is moved ends everything with Errc::os, on whatever thread
+/// it happens: an operation whose end nobody sees would use its buffers for ever.
 class Driver {
  public:
   struct Parts {
@@ -57,12 +61,21 @@ class Driver {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  /// A thread in wait() that sleeps while another one drives.
+  struct Sleeper {
+    const Operation* operation;
+    bool called = false;  ///< its operation is over, and it has been told
+  };
   Lock enter();
   void give_way(Lock& lock);
   Work submit_locked(OperationRequest request);
   bool over(const Operation& operation) const { return finished_ || operation.outcome; }
   void ensure_background();
   void run_background();
+  void move(Lock& lock, const Operation& operation, Time deadline);
+  void sleep(Lock& lock, const Operation& operation, Time deadline);
+  void call_sleepers();
+  void wake_driver();
 
   void drive(Lock& lock, const std::function<bool()>& enough, Time deadline);
   bool step(Time now);
@@ -71,16 +84,21 @@ class Driver {
   void read_rendezvous(Time now);
   void lose_launcher(Time now);
   void pass_on();
+  void drain();
+  template <class Body>
+  void protect(const Body& body);
 
   std::mutex mutex_;
-  std::condition_variable changed_;     ///< an operation ended, or nobody drives any more
+  std::condition_variable changed_;     ///< a sleeper was called, or nobody drives any more
   std::condition_variable background_;  ///< there may be work for the background thread
   std::atomic<int> entering_ = 0;       ///< threads that want the mutex
   Parts parts_;
   std::thread thread_;
   bool driving_ = false;
-  bool sleeping_ = false;  ///< the driving thread is in Mesh::wait
+  bool sleeping_ = false;  ///< the driving thread sleeps until wake_driver()
   int waiting_ = 0;        ///< threads in wait()
+  std::vector<Sleeper*> sleepers_;
+  int called_ = 0;  ///< sleepers that were called and have not got the mutex yet
   bool finished_ = false;
   bool launcher_known_ = true;  ///< the rendezvous still answers
   Time looked_around_ = {};

@@ -23,7 +23,7 @@ struct Engine::State final : MessageReceiver {
   Result<Place> place(const Message& message) override;
   Result<> arrived(const Message& message) override;
   void end_all(Failure why);
-  void withdraw(Failure why);
+  void withdraw(const Failure& why, const Failure& for_others);
   Result<> withdrawn(ByteSpan payload);
 
   Peers peers;
@@ -84,19 +84,19 @@ void Engine::State::end_all(Failure why) {
 }
 
 /// Ends all here and tells the others, who cannot know: this rank's task lives.
-void Engine::State::withdraw(Failure why) {
+void Engine::State::withdraw(const Failure& why, const Failure& for_others) {
   if (over) return;
+  end_all(why);
   Writer writer;
-  writer.number(int32_t{why.blamed_rank}).text(why.reason);
+  writer.number(int32_t{for_others.blamed_rank}).text(for_others.reason);
   peers.tell_all(MessageType::withdrawn, 0, writer.view());
-  end_all(std::move(why));
 }
 
 Result<> Engine::State::withdrawn(ByteSpan payload) {
   Reader reader(payload);
-  Failure why{Errc::peer_lost, reader.number<int32_t>(), printable(reader.text(), 1000)};
+  const Failure why{Errc::peer_lost, reader.number<int32_t>(), printable(reader.text(), 1000)};
   TRY(reader.finish("withdrawal"));
-  withdraw(std::move(why));
+  withdraw(why, why);
   return {};
 }
 
@@ -169,12 +169,20 @@ void Engine::notice(const Notice& notice, Time now) {
 }
 
 void Engine::launcher_lost(Time /*now*/) {
-  if (state_->over) return;
-  const std::string others = state_->peers.name(rank()) + " has lost the launcher";
-  Writer writer;
-  writer.number(int32_t{rank()}).text(others);
-  state_->peers.tell_all(MessageType::withdrawn, 0, writer.view());
-  state_->end_all({Errc::peer_lost, -1, "launcher lost"});
+  const std::string self = state_->peers.name(rank());
+  state_->withdraw({Errc::peer_lost, -1, "launcher lost"},
+                   {Errc::peer_lost, rank(), self + " has lost the launcher"});
+}
+
+void Engine::close() {
+  state_->end_all({Errc::closed, -1, "the context has been finalized"});
+}
+
+void Engine::abandon(const std::string& why) {
+  const std::string self = state_->peers.name(rank());
+  const std::string reason = printable(why, 200);
+  state_->withdraw({Errc::os, -1, reason},
+                   {Errc::peer_lost, rank(), self + " cannot go on: " + reason});
 }
 
 }  // namespace dt

@@ -109,6 +109,11 @@ class Engine {
   void notice(const Notice& notice, Time now);
   /// The rendezvous is gone, and with it the launcher's word about anybody's life.
   void launcher_lost(Time now);
+  /// Ends what is pending, and begins nothing any more. What is queued for the others still leaves
+  /// with step(), until idle().
+  void close();
+  /// This process cannot go on, for want of memory or the like.
+  void abandon(const std::string& why);
 
  private:
   struct State;

@@ -11,6 +11,8 @@ namespace {
 
 /// receive() returns after so many rounds, so that one busy peer does not keep the others waiting.
 constexpr int rounds_max = 64;
+/// flush() returns after so many frames, for the sake of time limits and notices too.
+constexpr int flushed_frames_max = 16;
 
 /// Reads a data frame's head, or a control frame's before the rest of it is there.
 Result<FrameHeader> read_head(ByteSpan bytes) {
@@ -56,7 +58,7 @@ void MessageLink::cancel_send(uint8_t type, uint32_t stream) {
 
 Result<bool> MessageLink::flush() {
   bool moved = false;
-  while (out_.active || start_frame()) {
+  for (int frame = 0; frame < flushed_frames_max && (out_.active || start_frame()); ++frame) {
     ByteSpan head = ByteSpan(out_.head).subspan(out_.head_sent);
     moved |= TRY(send_some(head));
     out_.head_sent = out_.head.size() - head.size();

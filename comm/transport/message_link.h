@@ -73,7 +73,7 @@ class MessageLink {
   /// Forgets the rest of a data message. The frame under way ends with a copy of its bytes, so that
   /// the caller's buffer is free at once.
   void cancel_send(uint8_t type, uint32_t stream);
-  /// Sends what goes now; true if anything did.
+  /// Sends what goes now, up to a number of frames; true if anything did.
   Result<bool> flush();
 
   /// Reads what has arrived; true if anything did.

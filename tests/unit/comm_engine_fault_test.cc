@@ -344,5 +344,33 @@ TEST_CASE("a stop of a kind that there is not breaks the protocol") {
   }
 }
 
+TEST_CASE("a closed engine ends what is pending, and its queued messages still leave") {
+  EngineGroup group(2);
+  int32_t input = 1;
+  int32_t output = 0;
+  const auto send = group.submit(0, {.kind = OperationKind::send,
+                                     .type = ElementType::int32,
+                                     .peer = 1,
+                                     .count = 1,
+                                     .input = &input});
+  group.pipe(1, 0).capacity = 0;
+  const auto receive = group.submit(1, {.kind = OperationKind::receive,
+                                        .type = ElementType::uint32,
+                                        .peer = 0,
+                                        .count = 1,
+                                        .output = &output});
+  const auto pending_barrier = group.submit(1, {.kind = OperationKind::barrier});
+  group.settle();
+  CHECK(failure_code(receive) == Errc::mismatch);
+  CHECK(pending(send));
+  group[1].close();
+  CHECK(failure_code(pending_barrier) == Errc::closed);
+  CHECK(!group[1].idle());
+  group.pipe(1, 0).capacity = 1 << 20;
+  group.settle();
+  CHECK(group[1].idle());
+  CHECK(failure_code(send) == Errc::mismatch);
+}
+
 }  // namespace
 }  // namespace dt

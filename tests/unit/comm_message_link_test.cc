@@ -274,5 +274,20 @@ TEST_CASE("the end of the link is said after all that came before it") {
   CHECK(!ends.a.flush());
 }
 
+TEST_CASE("one flush sends a bounded part of a long message, and the next ones the rest") {
+  Ends ends;
+  ends.there->capacity = size_t{64} << 20;
+  ends.there->piece_max = ends.there->capacity;
+  const Bytes sent = pattern(20 * data_frame_bytes, 1);
+  ends.a.send_data(data_type, 1, sent);
+  CHECK(*ends.a.flush());
+  CHECK(!ends.a.all_sent());
+  CHECK(ends.there->bytes.size() < sent.size());
+  while (*ends.a.flush()) {
+  }
+  CHECK(ends.a.all_sent());
+  CHECK(ends.there->bytes.size() > sent.size());
+}
+
 }  // namespace
 }  // namespace dt
