@@ -96,13 +96,13 @@ bool Peers::all_sent() const {
 }
 
 void Peers::broken(Peer& peer, const Error& error, Time now) {
-  close(peer);
+  give_up(peer);
   if (error.code == Errc::protocol) peer.broken_why = error.message;
   if (!peer.left) peer.since = now;
 }
 
 /// The peer cannot know what is wrong at our end; its end of the link tells it that something is.
-void Peers::close(Peer& peer) {
+void Peers::give_up(Peer& peer) {
   peer.can_receive = false;
   peer.can_send = false;
   peer.link->close();
@@ -123,7 +123,7 @@ void Peers::settle(Time now) {
     const std::optional<Time> at = gone_at(peer);
     if (!at || *at > now) continue;
     peer.gone = true;
-    close(peer);
+    give_up(peer);
   }
 }
 
