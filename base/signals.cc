@@ -47,7 +47,12 @@ Result<std::unique_ptr<Signals>> Signals::block(Loop& loop, const std::vector<in
 }
 
 Signals::~Signals() {
-  if (state_) pthread_sigmask(SIG_SETMASK, &state_->before, nullptr);
+  if (!state_) return;
+  // What arrived and was not handed out must not strike when the mask comes back.
+  signalfd_siginfo info;
+  while (::read(state_->fd.get(), &info, sizeof info) == sizeof info)
+    continue;
+  pthread_sigmask(SIG_SETMASK, &state_->before, nullptr);
 }
 
 std::string signal_name(int number) {

@@ -92,9 +92,6 @@ std::string duration_text(Duration duration) {
   return format("{}s", s);
 }
 
-namespace {
-
-/// Length of the valid UTF-8 sequence at the front of `text` that is no control character, or 0.
 size_t printable_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return std::isprint(lead) ? 1 : 0;
@@ -110,8 +107,6 @@ size_t printable_length(std::string_view text) {
   const bool past_unicode = lead == 0xF4 && second >= 0x90;
   return c1_control || overlong || surrogate || past_unicode ? 0 : length;
 }
-
-}  // namespace
 
 std::string printable(std::string_view text, size_t bytes_max) {
   std::string shown;

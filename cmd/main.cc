@@ -7,6 +7,7 @@
 #include "launcher/report.h"
 #include "launcher/run.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -63,7 +64,22 @@ int main_of(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace dt
 
+namespace {
+
+/// Opens /dev/null for each of the three standard streams that is closed: their numbers must not go
+/// to sockets of ours.
+void fill_standard_streams() {
+  dt::Fd null(::open("/dev/null", O_RDWR));
+  while (null && null.get() <= STDERR_FILENO) {
+    static_cast<void>(null.release());
+    null.reset(::open("/dev/null", O_RDWR));
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  fill_standard_streams();
   // Whoever started us may ignore it, and then the kernel would collect our children's statuses.
   std::signal(SIGCHLD, SIG_DFL);
   return dt::main_of({argv + 1, argv + argc});

@@ -184,11 +184,13 @@ Result<> AgentSession::prepare(Prepare wanted) {
 Result<> AgentSession::launch(const Launch& wanted) {
   const HostFacts host = {
       .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
+  Environment travelling = wanted.travelling;
+  travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
   const auto count = static_cast<int>(wanted.tasks.size());
   tasks_.resize(wanted.tasks.size());
   for (size_t i = 0; i < wanted.tasks.size(); ++i) {
     start_task(static_cast<uint32_t>(i), wanted.tasks[i],
-               worker_environment(wanted.travelling, host, wanted.tasks[i].environment, count));
+               worker_environment(travelling, host, wanted.tasks[i].environment, count));
   }
   return {};
 }
@@ -200,7 +202,8 @@ void AgentSession::start_task(uint32_t local_index, const TaskLaunch& wanted,
   ChildRequest request = {.path = executable_,
                           .arguments = prepared_.command,
                           .environment = environment_entries(environment),
-                          .cwd = prepared_.cwd};
+                          .cwd = prepared_.cwd,
+                          .open_files_max = open_files_max_};
   auto process =
       TaskProcess::start(loop_, std::move(request), wanted.wants_input, handlers_for(local_index));
   if (!process) {
@@ -283,7 +286,8 @@ void AgentSession::end_everything() {
   if (sweep_) return;
   signal_tasks(SIGTERM);
   sweep_.emplace(
-      loop_, short_patience, [this](pid_t pid) { return ours(pid); },
+      loop_,
+      Sweep::Options{.patience = short_patience, .ours = [this](pid_t pid) { return ours(pid); }},
       [this](Sweep::Report report) { all_ended(std::move(report)); });
 }
 
@@ -298,15 +302,17 @@ void AgentSession::all_ended(Sweep::Report report) {
 
 void AgentSession::await_output_ends() {
   constexpr int quiet_looks_max = 10;
+  constexpr int looks_max = 250;
   const bool open = std::ranges::any_of(
       tasks_, [](const LocalTask& task) { return task.process && task.process->output_open(); });
   const bool blocked = std::ranges::any_of(tasks_, [](const LocalTask& task) {
     return task.process && task.process->output_waits_for_credit();
   });
   quiet_looks_ = blocked ? 0 : quiet_looks_ + 1;
+  looks_ += blocked ? 0 : 1;
   // A process that is not below us may hold a pipe open for ever; what was written into it has been
   // read.
-  if (!open || quiet_looks_ > quiet_looks_max) {
+  if (!open || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
     // The launcher closes the link once it has read that; its end then stops us.
     send(MessageType::finished, 0, encode(Finished{swept_->ended, swept_->unkillable}));
     return;

@@ -59,9 +59,11 @@ class AgentSession {
   std::vector<Fd> held_ports_;
   std::vector<LocalTask> tasks_;
   OomCounter oom_;
+  uint64_t open_files_max_ = raise_open_files_limit();  ///< of our tasks: what it was before
   Time last_heard_ = Clock::now();
   Timer heartbeat_;
   Timer output_timer_;
+  int looks_ = 0;  ///< times that output was waited for although no credit lacked
   int quiet_looks_ =
       0;  ///< times in a row that no output came from streams that nobody of ours holds
   std::optional<Sweep> sweep_;

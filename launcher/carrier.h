@@ -17,7 +17,8 @@ struct Carrier {
 };
 
 /// Starts an agent on this machine: this executable with the word `agent`, in a session of its own,
-/// so that a terminal's signals reach only the launcher.
-Result<Carrier> start_local_agent();
+/// so that a terminal's signals reach only the launcher. `open_files_max` is the soft limit that
+/// its tasks shall have.
+Result<Carrier> start_local_agent(uint64_t open_files_max);
 
 }  // namespace dt

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,16 +30,23 @@ struct Order {
   const char* cwd;
   int fds[3];
   bool new_session;
+  int death_signal;
+  rlimit open_files;
   pid_t parent;
   int error = 0;
   bool in_chdir = false;  ///< the error is the folder's, not the program's
 };
 
+__attribute__((no_sanitize("address", "thread"), noreturn)) void give_up(Order* order) {
+  order->error = errno;
+  _exit(127);
+}
+
 /// Runs in the child, on its own stack, in our memory, while this thread waits (CLONE_VFORK). Not
 /// instrumented: the sanitizers would see a second thread where there is none.
 __attribute__((no_sanitize("address", "thread"))) int child_main(void* argument) {
   auto* order = static_cast<Order*>(argument);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_PDEATHSIG, order->death_signal);
   // Our parent may have died before the line above; then nobody would ever end us.
   if (getppid() != order->parent) _exit(127);
   if (order->new_session) {
@@ -49,16 +57,17 @@ __attribute__((no_sanitize("address", "thread"))) int child_main(void* argument)
   // First above 2, so that none of the three is overwritten before it has been copied.
   int high[3];
   for (int i = 0; i < 3; ++i) {
-    high[i] = order->fds[i] < 0 ? -1 : fcntl(order->fds[i], F_DUPFD, 3);
+    high[i] = order->fds[i] < 0 ? -1 : fcntl(order->fds[i], F_DUPFD_CLOEXEC, 3);
+    if (order->fds[i] >= 0 && high[i] < 0) give_up(order);
   }
   for (int i = 0; i < 3; ++i) {
-    if (high[i] >= 0) dup2(high[i], i);
+    if (high[i] >= 0 && dup2(high[i], i) < 0) give_up(order);
   }
   close_range(3, ~0U, 0);
+  setrlimit(RLIMIT_NOFILE, &order->open_files);
   if (order->cwd != nullptr && chdir(order->cwd) < 0) {
-    order->error = errno;
     order->in_chdir = true;
-    _exit(127);
+    give_up(order);
   }
   sigset_t none;
   sigemptyset(&none);
@@ -66,8 +75,14 @@ __attribute__((no_sanitize("address", "thread"))) int child_main(void* argument)
   sigprocmask(SIG_SETMASK, &none, nullptr);
   execve(order->path, order->arguments, order->environment);
   if (errno == ENOEXEC) execve("/bin/sh", order->shell_arguments, order->environment);
-  order->error = errno;
-  _exit(127);
+  give_up(order);
+}
+
+rlimit open_files_limit(uint64_t soft) {
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (soft != 0) limit.rlim_cur = soft;
+  return limit;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
@@ -132,6 +147,8 @@ Result<Child> Child::start(const ChildRequest& request) {
       .cwd = request.cwd.empty() ? nullptr : request.cwd.c_str(),
       .fds = {null ? null.get() : request.input, request.output, request.error},
       .new_session = request.new_session,
+      .death_signal = request.death_signal,
+      .open_files = open_files_limit(request.open_files_max),
       .parent = getpid(),
   };
   // All signals wait while the child uses our memory, so that no handler of ours runs in it.
@@ -162,6 +179,15 @@ Result<ExitStatus> Child::reap() {
   if (got < 0) return fail_errno(format("cannot collect process {}", pid_));
   if (WIFSIGNALED(status)) return ExitStatus{.signal = WTERMSIG(status)};
   return ExitStatus{.code = WEXITSTATUS(status)};
+}
+
+uint64_t raise_open_files_limit() {
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const uint64_t before = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return before;
 }
 
 void Child::signal_group(int number) const {

@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,15 +23,17 @@ struct ChildRequest {
   int input = -1;  ///< its descriptors 0, 1, 2; -1: /dev/null for input, ours for the others
   int output = -1;
   int error = -1;
-  bool new_session = false;  ///< else a process group of its own
+  int death_signal = 9;         ///< the kernel sends it when our thread dies; 0: none
+  uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: ours
+  bool new_session = false;     ///< else a process group of its own
 };
 
 /// A child process of ours. No race: its pid stays its own until reap() has been called.
 class Child {
  public:
   /// Starts it by a vfork-like clone: the cost does not grow with our size, and a failed exec is
-  /// known when this returns (Errc::not_found or not_runnable). The kernel kills the child when
-  /// this thread dies.
+  /// known when this returns (Errc::not_found or not_runnable). The kernel sends it death_signal
+  /// when this thread dies.
   static Result<Child> start(const ChildRequest& request);
 
   pid_t pid() const { return pid_; }
@@ -47,5 +49,9 @@ class Child {
   pid_t pid_;
   Fd pidfd_;
 };
+
+/// Raises this process's soft limit of descriptors to the hard one; returns what it was, for
+/// children.
+uint64_t raise_open_files_limit();
 
 }  // namespace dt

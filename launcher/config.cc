@@ -93,6 +93,9 @@ Result<Duration> parse_positive(const Given& given) {
   return *read;
 }
 
+/// A shorter one would keep both sides busy with it.
+constexpr Duration heartbeat_min = milliseconds(10);
+
 Result<> read_durations(const Sources& sources, RunConfig& config) {
   struct Setting {
     std::string_view name;
@@ -105,6 +108,9 @@ Result<> read_durations(const Sources& sources, RunConfig& config) {
     if (const auto given = find(sources, setting.name)) {
       config.*setting.member = TRY(parse_positive(*given));
     }
+  }
+  if (const auto given = find(sources, "heartbeat"); given && config.heartbeat < heartbeat_min) {
+    return given->expected("at least " + duration_text(heartbeat_min));
   }
   if (const auto given = find(sources, "timeout")) config.timeout = TRY(parse_positive(*given));
   if (const auto given = find(sources, "grace")) {

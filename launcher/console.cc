@@ -41,6 +41,11 @@ void Sink::write(std::string text, std::function<void()> on_written) {
   if (!watch_) flush();
 }
 
+void Sink::forget_writers() {
+  for (Piece& piece : queue_)
+    piece.on_written = {};
+}
+
 ssize_t Sink::write_some(std::string_view text) {
   switch (kind_) {
     case Kind::socket:

@@ -26,6 +26,8 @@ class Sink {
   /// Queues text; `on_written` (may be empty) is called when the kernel has all of it, or it was
   /// dropped.
   void write(std::string text, std::function<void()> on_written);
+  /// What is queued still leaves, but nobody is told any more: the writers are gone.
+  void forget_writers();
   bool drained() const { return queue_.empty(); }
   bool terminal() const { return terminal_; }
 

@@ -11,8 +11,7 @@
 namespace dt {
 
 Crew::~Crew() {
-  // Ending their input is the order to end; those that do not follow within collect()'s time are
-  // killed there.
+  // The end of its input is an agent's order to end everything and go.
   for (const auto& agent : agents_) {
     agent->gone = true;
     agent->link.reset();
@@ -20,11 +19,12 @@ Crew::~Crew() {
 }
 
 Result<> Crew::connect(const std::vector<Host>& hosts) {
+  const uint64_t open_files_max = raise_open_files_limit();
   for (size_t number = 0; number < hosts.size(); ++number) {
     auto agent = std::make_unique<Agent>();
     agent->host = hosts[number].name;
     agent->last_heard = Clock::now();
-    Carrier carrier = TRY(start_local_agent());
+    Carrier carrier = TRY(start_local_agent(open_files_max));
     agent->process = std::move(carrier.process);
     agent->link = TRY(Stream::open(
         loop_, std::move(carrier.from_agent), std::move(carrier.to_agent),
@@ -80,8 +80,7 @@ Result<> Crew::handle(size_t number, const FrameView& message) {
       return {};
     default:
       if (!handlers_.on_message) return fail(Errc::protocol, "a message before its time");
-      handlers_.on_message(number, message);
-      return {};
+      return handlers_.on_message(number, message);
   }
 }
 
@@ -129,9 +128,9 @@ Result<> Crew::await(Time deadline, const std::function<bool()>& interrupted,
         failures.push_back(format("{}: agent lost: {}", agent->host, agent->why_gone));
       all = all && done(*agent);
     }
+    if (interrupted()) return fail(Errc::interrupted, "interrupted");
     if (!failures.empty()) return fail(Errc::unreachable, join(failures, "\n"));
     if (all) return {};
-    if (interrupted()) return fail(Errc::interrupted, "interrupted");
     if (Clock::now() >= deadline) break;
     TRY(loop_.run_once(deadline));
   }
@@ -191,6 +190,8 @@ void Crew::let_go(size_t number) {
 }
 
 void Crew::collect(Time deadline) {
+  for (size_t number = 0; number < agents_.size(); ++number)
+    let_go(number);
   for (const auto& agent : agents_) {
     if (!agent->process) continue;
     pollfd ended = {.fd = agent->process->pidfd(), .events = POLLIN, .revents = 0};

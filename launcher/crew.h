@@ -23,7 +23,8 @@ class Crew {
     Duration dead_after = seconds(5);
   };
   struct Handlers {
-    std::function<void(size_t agent, const FrameView& message)> on_message;
+    /// An error is the agent's: it is lost.
+    std::function<Result<>(size_t agent, const FrameView& message)> on_message;
     /// Called once for each agent that is gone before it was let go.
     std::function<void(size_t agent, const std::string& why)> on_lost;
   };
@@ -46,8 +47,7 @@ class Crew {
   void send_all(MessageType type, ByteSpan payload);
   /// The agent has finished: its end is expected, and nobody is told.
   void let_go(size_t agent);
-  /// Waits for the processes of agents that were let go; the patience is short, then they are
-  /// killed.
+  /// Lets all agents go and waits for their processes; those that stay longer are killed.
   void collect(Time deadline);
   size_t size() const { return agents_.size(); }
 

@@ -16,24 +16,25 @@ namespace {
 constexpr Duration report_patience = milliseconds(500);
 constexpr Duration sweep_patience = seconds(2);
 
-Supervisor::Options supervisor_options(const RunConfig& config) {
+Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline) {
   return {.grace = config.grace,
           .timeout = config.timeout,
+          .start_deadline = start_deadline,
           .start_timeout = config.start_timeout,
           .continue_on_failure = config.continue_on_failure};
 }
 
 }  // namespace
 
-Job::Job(Parts parts, Plan plan, const RunConfig& config)
-    : parts_(parts),
+Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
+    : parts_(std::move(parts)),
       plan_(std::move(plan)),
       config_(config),
-      supervisor_(plan_, supervisor_options(config), Clock::now()),
+      supervisor_(plan_, supervisor_options(config, start_deadline), Clock::now()),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
   parts_.crew.hand_over(
-      {.on_message = [this](size_t agent, const FrameView& m) { message(agent, m); },
+      {.on_message = [this](size_t agent, const FrameView& m) { return message(agent, m); },
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
 }
 
@@ -53,7 +54,14 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
            .environment = task_environment(facts, plan_, plan_.tasks[at]),
            .wants_input = std::ranges::find(input_tasks_, at) != input_tasks_.end()});
     }
-    parts_.crew.send(agent, MessageType::launch, 0, encode(launch));
+    const Bytes order = encode(launch);
+    if (order.size() > MessageAssembler::message_bytes_max) {
+      return fail(Errc::input,
+                  format("{}: {} bytes of environments for {} tasks are too many; at most {}",
+                         plan_.hosts[agent].host.name, order.size(), launch.tasks.size(),
+                         MessageAssembler::message_bytes_max));
+    }
+    parts_.crew.send(agent, MessageType::launch, 0, order);
   }
   if (!input_tasks_.empty()) open_input();
   set_timer();
@@ -107,13 +115,9 @@ std::optional<size_t> Job::task_of(const TaskId& id) const {
   return static_cast<size_t>(at - plan_.tasks.begin());
 }
 
-void Job::message(size_t agent, const FrameView& message) {
-  const auto actions = decide(agent, message);
-  if (actions) {
-    carry_out(*actions);
-  } else {
-    agent_lost(agent, "protocol error: " + actions.error().message);
-  }
+Result<> Job::message(size_t agent, const FrameView& message) {
+  carry_out(TRY(decide(agent, message)));
+  return {};
 }
 
 Result<Actions> Job::decide(size_t agent, const FrameView& message) {
@@ -134,20 +138,19 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     }
     case MessageType::start_failed: {
       const auto failed = TRY(decode<StartFailed>(message.payload));
-      return supervisor_.start_failed(TRY(task_named(failed.task)), failed.status, failed.why, now);
+      const size_t task = TRY(task_named(failed.task));
+      end_input_of(task);
+      return supervisor_.start_failed(task, failed.status, failed.why, now);
     }
     case MessageType::exited: {
       const auto exited = TRY(decode<Exited>(message.payload));
       const size_t task = TRY(task_named(exited.task));
       parts_.log.info("{} ended: {}", exited.task.text(), exited.status.text());
-      const auto reader = std::ranges::find(input_tasks_, task);
-      if (input_ && reader != input_tasks_.end()) {
-        input_->reader_gone(static_cast<size_t>(reader - input_tasks_.begin()));
-      }
+      end_input_of(task);
       return supervisor_.exited(task, exited.status, now);
     }
     case MessageType::finished:
-      agent_finished(agent, TRY(decode<Finished>(message.payload)));
+      TRY(agent_finished(agent, TRY(decode<Finished>(message.payload))));
       return Actions();
     default:
       TRY(stream_message(agent, message));
@@ -192,30 +195,46 @@ Result<> Job::stream_message(size_t agent, const FrameView& message) {
   }
 }
 
-void Job::agent_lost(size_t agent, const std::string& why) {
-  if (agent_done_[agent]) return;
-  agent_done_[agent] = true;
-  must_sweep_ = true;
+void Job::end_streams(size_t agent) {
   const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
   for (size_t task = first; task < first + static_cast<size_t>(plan_.hosts[agent].task_count);
        ++task) {
     parts_.output.end(task, TaskStream::output);
     parts_.output.end(task, TaskStream::error);
+    end_input_of(task);
   }
+}
+
+void Job::end_input_of(size_t task) {
+  const auto reader = std::ranges::find(input_tasks_, task);
+  if (!input_ || reader == input_tasks_.end()) return;
+  input_->reader_gone(static_cast<size_t>(reader - input_tasks_.begin()));
+}
+
+void Job::agent_lost(size_t agent, const std::string& why) {
+  if (agent_done_[agent]) return;
+  agent_done_[agent] = true;
+  must_sweep_ = true;
+  end_streams(agent);
+  parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, Clock::now()));
 }
 
-void Job::agent_finished(size_t agent, const Finished& finished) {
+Result<> Job::agent_finished(size_t agent, const Finished& finished) {
+  if (!supervisor_.finishing()) return fail(Errc::protocol, "finished before it was asked to");
   agent_done_[agent] = true;
+  end_streams(agent);
+  const std::string& host = plan_.hosts[agent].host.name;
   if (finished.strays_ended > 0) {
-    parts_.log.info("{}: ended {} process(es) that tasks had left behind",
-                    plan_.hosts[agent].host.name, finished.strays_ended);
+    parts_.log.info("{}: ended {} process(es) that tasks had left behind", host,
+                    finished.strays_ended);
   }
   for (const std::string& process : finished.unkillable) {
-    parts_.log.warn("{}: {} cannot be killed (it waits in the kernel); it is left there",
-                    plan_.hosts[agent].host.name, process);
+    parts_.log.warn("{}: {} cannot be killed (it waits in the kernel); it is left there", host,
+                    process);
   }
   parts_.crew.let_go(agent);
+  return {};
 }
 
 void Job::carry_out(const Actions& actions) {
@@ -229,6 +248,9 @@ void Job::carry_out(const Actions& actions) {
         break;
       case Action::Kind::finish:
         parts_.crew.send_all(MessageType::finish, {});
+        break;
+      case Action::Kind::abandon:
+        over_ = true;
         break;
     }
   }
@@ -263,19 +285,20 @@ void Job::check_end() {
   if (!supervisor_.finishing()) return;
   if (std::ranges::find(agent_done_, false) != agent_done_.end()) return;
   report_failure();
-  if (must_sweep_ && !swept_) {
-    sweep_own();
-  } else {
-    over_ = true;
-  }
+  if (must_sweep_ && !swept_) sweep_own();
+  if (!must_sweep_ || swept_) over_ = true;
 }
 
 void Job::sweep_own() {
   if (sweep_) return;
   // What an agent of this machine left behind falls to us, its subreaper.
-  sweep_.emplace(
-      parts_.loop, sweep_patience, [](pid_t) { return false; },
-      [this](const Sweep::Report&) { swept_ = true; });
+  sweep_.emplace(parts_.loop, Sweep::Options{.patience = sweep_patience, .spared = parts_.spared},
+                 [this](const Sweep::Report& report) {
+                   for (const std::string& process : report.unkillable) {
+                     parts_.log.warn("{} cannot be killed; it is left there", process);
+                   }
+                   swept_ = true;
+                 });
 }
 
 }  // namespace dt

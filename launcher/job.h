@@ -29,8 +29,10 @@ class Job {
     RendezvousServer& rendezvous;
     TaskOutput& output;
     Log& log;
+    std::vector<pid_t> spared;  ///< children that we had before there was any agent
   };
-  Job(Parts parts, Plan plan, const RunConfig& config);
+  /// `start_deadline`: when the last task must have started.
+  Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -45,11 +47,13 @@ class Job {
  private:
   size_t task_of(size_t agent, const StreamId& stream) const;
   std::optional<size_t> task_of(const TaskId& id) const;
-  void message(size_t agent, const FrameView& message);
+  Result<> message(size_t agent, const FrameView& message);
   Result<Actions> decide(size_t agent, const FrameView& message);
   Result<> stream_message(size_t agent, const FrameView& message);
   void agent_lost(size_t agent, const std::string& why);
-  void agent_finished(size_t agent, const Finished& finished);
+  Result<> agent_finished(size_t agent, const Finished& finished);
+  void end_streams(size_t agent);
+  void end_input_of(size_t task);
   void carry_out(const Actions& actions);
   void report_failure();
   void set_timer();

@@ -3,9 +3,11 @@
 
 #include <unistd.h>
 
+#include <csignal>
+
 namespace dt {
 
-Result<Carrier> start_local_agent() {
+Result<Carrier> start_local_agent(uint64_t open_files_max) {
   SocketPair link = TRY(make_socketpair());
   std::vector<std::string> environment;
   for (char** at = environ; *at != nullptr; ++at)
@@ -16,6 +18,9 @@ Result<Carrier> start_local_agent() {
                                   .cwd = {},
                                   .input = link.theirs.get(),
                                   .output = link.theirs.get(),
+
+                                  .death_signal = SIGTERM,
+                                  .open_files_max = open_files_max,
                                   .new_session = true}));
   TRY(set_nonblocking(link.ours.get()));
   return Carrier{std::move(link.ours), Fd(), std::move(agent)};

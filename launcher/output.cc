@@ -72,8 +72,11 @@ size_t colour_length(std::string_view text) {
   return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
 }
 
-bool harmless(unsigned char c) {
-  return c == '\t' || c == '\n' || c == '\r' || c == '\b' || (c >= 0x20 && c != 0x7F);
+/// Length of what may go to a terminal as it is, at the front of `text`; 0: its first byte may not.
+size_t harmless_length(std::string_view text) {
+  constexpr std::string_view moves = "\t\n\r\b";
+  if (moves.find(text.front()) != std::string_view::npos) return 1;
+  return std::max(colour_length(text), printable_length(text));
 }
 
 }  // namespace
@@ -82,22 +85,13 @@ std::string neutralise_escapes(std::string_view text) {
   std::string shown;
   shown.reserve(text.size());
   while (!text.empty()) {
-    const auto c = static_cast<unsigned char>(text.front());
-    const bool c1 = text.size() > 1 && c == 0xC2 && static_cast<unsigned char>(text[1]) >= 0x80 &&
-                    static_cast<unsigned char>(text[1]) < 0xA0;
-    size_t length = 1;
-    if (const size_t colour = colour_length(text); colour > 0) {
-      length = colour;
+    const size_t length = harmless_length(text);
+    if (length > 0) {
       shown += text.substr(0, length);
-    } else if (c1) {
-      length = 2;
-      shown += format("\\x{:02X}", static_cast<unsigned char>(text[1]));
-    } else if (harmless(c)) {
-      shown += text.front();
     } else {
-      shown += format("\\x{:02X}", c);
+      shown += format("\\x{:02X}", static_cast<unsigned char>(text.front()));
     }
-    text.remove_prefix(length);
+    text.remove_prefix(std::max<size_t>(length, 1));
   }
   return shown;
 }

@@ -41,6 +41,15 @@ TaskTable task_table(const Plan& plan, std::string job) {
   return table;
 }
 
+Result<std::unique_ptr<RendezvousServer>> listen_for(Stage& stage, const RunConfig& config,
+                                                     const TaskTable& table, const Token& token) {
+  auto server = RendezvousServer::listen(
+      stage.loop(), {.token = token, .table = table, .dead_after = config.dead_after}, stage.log());
+  if (!server) return fail(Errc::refused, "rendezvous: " + server.error().message);
+  stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(), (*server)->address().text());
+  return server;
+}
+
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const TaskTable& table, const Token& token,
                                     const Environment& travelling) {

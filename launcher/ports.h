@@ -6,9 +6,12 @@
 #include "launcher/environment.h"
 #include "launcher/message.h"
 #include "launcher/plan.h"
+#include "launcher/stage.h"
 #include "launcher/supervisor.h"
+#include "rendezvous/server.h"
 #include "rendezvous/task.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +20,10 @@ namespace dt {
 
 /// The tasks as the rendezvous tells them to each other. A job on one machine talks over loopback.
 TaskTable task_table(const Plan& plan, std::string job);
+
+/// The rendezvous of the job; Errc::refused when it cannot listen.
+Result<std::unique_ptr<RendezvousServer>> listen_for(Stage& stage, const RunConfig& config,
+                                                     const TaskTable& table, const Token& token);
 
 /// What each agent must be able to do before anything starts: run the command in the folder, and
 /// hold the ports that its tasks will be told: one a task for the ClusterSpec, two more on rank 0's

@@ -72,6 +72,11 @@ Json plan_json(const Plan& plan, const std::vector<std::string>& command) {
       {"world_size", plan.world_size}, {"hosts", hosts}, {"tasks", tasks}, {"command", words}};
 }
 
+std::string plan_report(const Plan& plan, const RunConfig& config) {
+  if (config.json) return plan_json(plan, config.command).text(2) + "\n";
+  return plan_text(plan, config.command);
+}
+
 int exit_status(Errc code) {
   switch (code) {
     case Errc::input:

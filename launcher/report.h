@@ -17,6 +17,9 @@ std::string failure_text(const Failure& failure, const std::vector<std::string>&
 std::string plan_text(const Plan& plan, const std::vector<std::string>& command);
 Json plan_json(const Plan& plan, const std::vector<std::string>& command);
 
+/// The text of --dry-run, as JSON with --json.
+std::string plan_report(const Plan& plan, const RunConfig& config);
+
 /// The exit status that tells of this failure of dtrain itself.
 int exit_status(Errc code);
 

@@ -45,7 +45,9 @@ Result<std::vector<Host>> local_hosts(const RunConfig& config) {
   here.slots = 0;
   bool unknown = false;
   for (const Host& host : config.hosts) {
-    if (!is_local(host, own)) remote.push_back(host.name);
+    if (!is_local(host, own)) {
+      remote.push_back(host.user.empty() ? host.name : host.user + "@" + host.name);
+    }
     unknown = unknown || host.slots == 0;
     here.slots += host.slots;
   }
@@ -55,8 +57,19 @@ Result<std::vector<Host>> local_hosts(const RunConfig& config) {
                        "machine only (hosts over SSH are not there yet)",
                        join(remote, ", ")));
   }
-  if (unknown) here.slots = 0;
+  if (unknown && here.slots != 0) {
+    return fail(Errc::input,
+                "-H: this machine is named with and without slots; give slots to each of its "
+                "names, or to none");
+  }
   return std::vector<Host>{here};
+}
+
+Result<> check_stdin_target(const RunConfig& config, const Plan& plan) {
+  const StdinTarget& target = config.stdin_target;
+  if (target.kind != StdinTarget::Kind::rank || target.rank < plan.world_size) return {};
+  return fail(Errc::input, format("--stdin {}: there are only {} ranks, 0 to {}", target.rank,
+                                  plan.world_size, plan.world_size - 1));
 }
 
 bool all_slots_known(const std::vector<Host>& hosts) {

@@ -17,6 +17,9 @@ Result<> check_counts(const RunConfig& config);
 /// All names of this machine count as one host.
 Result<std::vector<Host>> local_hosts(const RunConfig& config);
 
+/// --stdin RANK must name a rank of the plan.
+Result<> check_stdin_target(const RunConfig& config, const Plan& plan);
+
 bool all_slots_known(const std::vector<Host>& hosts);
 
 /// What make_plan is asked for: a host without slots offers its GPUs, else the CPUs that it may

@@ -14,6 +14,14 @@ namespace {
 /// How long the kernel may take to end what got SIGKILL before we say that it cannot be ended.
 constexpr Duration kill_patience = seconds(5);
 
+/// How long agents may take to finish after the job was told to end; a stuck console must not hold
+/// us.
+constexpr Duration finish_patience = seconds(8);
+
+/// A terminal that closes, or a wrapper that signals us and then our group, sends the same signal
+/// twice.
+constexpr Duration same_request = milliseconds(300);
+
 constexpr int status_host_lost = 3;
 constexpr int status_start_timeout = 4;
 constexpr int status_time_limit = 124;
@@ -28,22 +36,23 @@ Action notify(Notice::Kind kind, const TaskId& task, std::string cause) {
 
 }  // namespace
 
+Outcome interrupted_outcome(int number) {
+  return {.exit_status = 128 + number, .reason = "interrupted by " + signal_name(number)};
+}
+
 Supervisor::Supervisor(Plan plan, Options options, Time now)
     : plan_(std::move(plan)),
       options_(options),
       tasks_(plan_.tasks.size()),
-      start_deadline_(now + options.start_timeout),
       time_limit_(options.timeout ? now + *options.timeout : Time::max()) {
 }
 
 Actions Supervisor::started(size_t task, int64_t pid, Time) {
+  if (tasks_[task].life != Life::starting) return {};
   tasks_[task].life = Life::running;
   tasks_[task].pid = pid;
   ++started_;
-  if (started_ == tasks_.size()) start_deadline_ = Time::max();
-  // One that started while all others were already told to stop missed that signal.
-  if (phase_ == Phase::stopping) return {signal_all(SIGTERM)};
-  if (phase_ == Phase::killing) return {signal_all(SIGKILL)};
+  if (started_ == tasks_.size()) options_.start_deadline = Time::max();
   return {};
 }
 
@@ -51,20 +60,21 @@ Actions Supervisor::start_failed(size_t task, int status, std::string why, Time 
   Actions actions = {
       notify(Notice::Kind::dead, plan_.tasks[task].id, "could not be started: " + why)};
   fail_task(task, status, std::move(why));
-  end_task(task, actions);
+  end_task(task, now, actions);
   decide_after_failure(now, actions);
   return actions;
 }
 
 Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now) {
   Actions actions;
+  if (tasks_[task].life == Life::ended) return actions;
   if (status.good()) {
     actions.push_back(notify(Notice::Kind::left, plan_.tasks[task].id, ""));
   } else {
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, status.text()));
     fail_task(task, status.shell_status(), status.text());
   }
-  end_task(task, actions);
+  end_task(task, now, actions);
   if (!status.good()) decide_after_failure(now, actions);
   return actions;
 }
@@ -83,7 +93,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
     if (tasks_[task].life == Life::ended) continue;
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
     ++outcome_.failed_tasks;
-    end_task(task, actions);
+    end_task(task, now, actions);
   }
   if (phase_ == Phase::running) stop(SIGTERM, now, actions);
   return actions;
@@ -91,14 +101,18 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
 
 Actions Supervisor::interrupted(int number, Time now) {
   Actions actions;
-  if (phase_ == Phase::finishing) return actions;
+  if (number == stop_signal_ && now - stopped_at_ < same_request) return actions;
   const bool again = phase_ != Phase::running;
+  stop_signal_ = number;
+  stopped_at_ = now;
   if (!decided_) {
     decided_ = true;
     outcome_.exit_status = 128 + number;
-    outcome_.reason = format("interrupted by {}", signal_name(number));
   }
-  if (again) {
+  if (outcome_.reason.empty()) outcome_.reason = interrupted_outcome(number).reason;
+  if (phase_ == Phase::finishing) {
+    actions.push_back({.kind = Action::Kind::abandon});
+  } else if (again) {
     kill_all(now, actions);
   } else {
     stop(number, now, actions);
@@ -108,10 +122,10 @@ Actions Supervisor::interrupted(int number, Time now) {
 
 Actions Supervisor::tick(Time now) {
   Actions actions;
-  if (phase_ == Phase::running && now >= std::min(start_deadline_, time_limit_)) {
-    const bool starting = now >= start_deadline_;
+  if (phase_ == Phase::running && now >= std::min(options_.start_deadline, time_limit_)) {
+    const bool starting = now >= options_.start_deadline;
+    if (!decided_) outcome_.exit_status = starting ? status_start_timeout : status_time_limit;
     decided_ = true;
-    outcome_.exit_status = starting ? status_start_timeout : status_time_limit;
     outcome_.reason = starting
                           ? format("only {} of {} tasks had started after {}; see --start-timeout",
                                    started_, tasks_.size(), duration_text(options_.start_timeout))
@@ -123,15 +137,16 @@ Actions Supervisor::tick(Time now) {
     kill_all(now, actions);
   } else if (phase_ == Phase::killing) {
     // The agents name what could not be ended.
-    phase_ = Phase::finishing;
+    finish(actions, now);
+  } else if (phase_ == Phase::finishing) {
     phase_deadline_ = Time::max();
-    actions.push_back({.kind = Action::Kind::finish, .notice = {}});
+    actions.push_back({.kind = Action::Kind::abandon});
   }
   return actions;
 }
 
 Time Supervisor::next_deadline() const {
-  if (phase_ == Phase::running) return std::min(start_deadline_, time_limit_);
+  if (phase_ == Phase::running) return std::min(options_.start_deadline, time_limit_);
   return phase_deadline_;
 }
 
@@ -156,14 +171,19 @@ void Supervisor::fail_task(size_t task, int status, std::string cause) {
                              .cause = std::move(cause)};
 }
 
-void Supervisor::end_task(size_t task, Actions& actions) {
+void Supervisor::end_task(size_t task, Time now, Actions& actions) {
   if (tasks_[task].life == Life::starting) ++started_;
   tasks_[task].life = Life::ended;
   ++ended_;
   if (ended_ < tasks_.size() || phase_ == Phase::finishing) return;
+  finish(actions, now);
+}
+
+void Supervisor::finish(Actions& actions, Time now) {
   phase_ = Phase::finishing;
-  phase_deadline_ = Time::max();
-  actions.push_back({.kind = Action::Kind::finish, .notice = {}});
+  // A job that ended by itself may wait for a slow reader of its output as long as that takes.
+  phase_deadline_ = outcome_.reason.empty() ? Time::max() : now + finish_patience;
+  actions.push_back({.kind = Action::Kind::finish});
 }
 
 void Supervisor::decide_after_failure(Time now, Actions& actions) {
@@ -178,8 +198,8 @@ void Supervisor::stop(int signal, Time now, Actions& actions) {
 }
 
 void Supervisor::kill_all(Time now, Actions& actions) {
+  if (phase_ != Phase::killing) phase_deadline_ = now + kill_patience;
   phase_ = Phase::killing;
-  phase_deadline_ = now + kill_patience;
   actions.push_back(signal_all(SIGKILL));
 }
 

@@ -15,9 +15,10 @@ namespace dt {
 /// What the job shall do next; carried out in order.
 struct Action {
   enum class Kind {
-    notify,  ///< tell the rendezvous (and through it every engine) about a death or departure
-    signal,  ///< to the process groups of all running tasks
-    finish,  ///< agents end what tasks left behind, and go
+    notify,   ///< tell the rendezvous (and through it every engine) about a death or departure
+    signal,   ///< to the process groups of all running tasks
+    abandon,  ///< do not wait any longer: agents end what is left by themselves
+    finish,   ///< agents end what tasks left behind, and go
   };
   Kind kind = Kind::finish;
   int signal = 0;
@@ -46,6 +47,9 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
+/// Of a job that a signal to dtrain ended.
+Outcome interrupted_outcome(int number);
+
 /// Decides over the life of a job: what happened and when in, actions out. No I/O, no clock.
 ///
 ///            all tasks exit                         all agents finished
@@ -60,7 +64,8 @@ class Supervisor {
   struct Options {
     Duration grace = seconds(10);
     std::optional<Duration> timeout;
-    Duration start_timeout = seconds(30);
+    Time start_deadline = Time::max();     ///< for the last `started`
+    Duration start_timeout = seconds(30);  ///< the same as people gave it, for words
     bool continue_on_failure = false;
   };
   Supervisor(Plan plan, Options options, Time now);
@@ -93,8 +98,9 @@ class Supervisor {
   void fail_task(size_t task, int status, std::string cause);
   void stop(int signal, Time now, Actions& actions);
   void kill_all(Time now, Actions& actions);
-  void end_task(size_t task, Actions& actions);
+  void end_task(size_t task, Time now, Actions& actions);
   void decide_after_failure(Time now, Actions& actions);
+  void finish(Actions& actions, Time now);
 
   Plan plan_;
   Options options_;
@@ -102,9 +108,10 @@ class Supervisor {
   size_t ended_ = 0;
   size_t started_ = 0;
   Phase phase_ = Phase::running;
+  int stop_signal_ = 0;  ///< the first signal that dtrain got
+  Time stopped_at_;
   Outcome outcome_;
   bool decided_ = false;  ///< the exit status stands
-  Time start_deadline_;
   Time time_limit_;
   Time phase_deadline_ = Time::max();
 };

@@ -63,18 +63,32 @@ std::map<pid_t, ProcessEntry> read_processes() {
 
 }  // namespace
 
-std::vector<Stray> find_descendants() {
+std::vector<Stray> find_descendants(const std::vector<pid_t>& spared) {
   const std::map<pid_t, ProcessEntry> processes = read_processes();
+  std::multimap<pid_t, pid_t> children;
+  for (const auto& [pid, process] : processes)
+    children.emplace(process.parent, pid);
   std::vector<pid_t> family = {getpid()};
   std::vector<Stray> strays;
   for (size_t at = 0; at < family.size(); ++at) {
-    for (const auto& [pid, process] : processes) {
-      if (process.parent != family[at]) continue;
+    const auto [first, last] = children.equal_range(family[at]);
+    for (auto child = first; child != last; ++child) {
+      const pid_t pid = child->second;
+      if (std::ranges::find(spared, pid) != spared.end()) continue;
       family.push_back(pid);
-      if (!process.zombie) strays.push_back({pid, process.name});
+      if (!processes.at(pid).zombie) strays.push_back({pid, processes.at(pid).name});
     }
   }
   return strays;
+}
+
+std::vector<pid_t> existing_children() {
+  std::vector<pid_t> children;
+  if (!has_children()) return children;
+  for (const auto& [pid, process] : read_processes()) {
+    if (process.parent == getpid()) children.push_back(pid);
+  }
+  return children;
 }
 
 void become_subreaper() {
@@ -96,43 +110,49 @@ bool has_children() {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-Sweep::Sweep(Loop& loop, Duration patience, std::function<bool(pid_t)> ours,
-             std::function<void(Report)> on_done)
+Sweep::Sweep(Loop& loop, Options options, std::function<void(Report)> on_done)
     : loop_(loop),
-      kill_at_(Clock::now() + patience),
+      options_(std::move(options)),
+      kill_at_(Clock::now() + options_.patience),
       give_up_at_(kill_at_ + sweep_kill_patience),
-      ours_(std::move(ours)),
       on_done_(std::move(on_done)) {
   look();
 }
 
 void Sweep::look() {
-  reap_strangers(ours_);
-  const Time now = Clock::now();
-  if (!has_children() || now >= give_up_at_) {
-    Report report{.ended = static_cast<int>(told_.size()), .unkillable = {}};
-    if (has_children()) {
-      for (const Stray& stray : find_descendants()) {
-        report.unkillable.push_back(format("{} (pid {})", printable(stray.name), stray.pid));
-      }
-    }
-    // A copy: the callback may destroy us.
-    const auto on_done = on_done_;
-    on_done(std::move(report));
+  reap_strangers(options_.ours);
+  Report report = {.ended = static_cast<int>(told_.size())};
+  if (!has_children()) {
+    end(std::move(report));
     return;
   }
-  for (const Stray& stray : find_descendants()) {
+  const Time now = Clock::now();
+  const std::vector<Stray> strays = find_descendants(options_.spared);
+  if (now >= give_up_at_ || (strays.empty() && !options_.spared.empty())) {
+    for (const Stray& stray : strays) {
+      report.unkillable.push_back(format("{} (pid {})", printable(stray.name), stray.pid));
+    }
+    end(std::move(report));
+    return;
+  }
+  for (const Stray& stray : strays) {
     const bool told = std::ranges::find(told_, stray.pid) != told_.end();
     if (!told) told_.push_back(stray.pid);
     if (now >= kill_at_) {
       ::kill(stray.pid, SIGKILL);
     } else if (!told) {
-      // A stopped process takes its TERM only when it goes on.
       ::kill(stray.pid, SIGTERM);
+      // A stopped process takes its TERM only when it goes on.
       ::kill(stray.pid, SIGCONT);
     }
   }
   timer_ = loop_.after(look_again, [this] { look(); });
+}
+
+void Sweep::end(Report report) {
+  // A copy: the callback may destroy us.
+  const auto on_done = on_done_;
+  on_done(std::move(report));
 }
 
 }  // namespace dt

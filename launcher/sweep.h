@@ -16,9 +16,12 @@ struct Stray {
   std::string name;
 };
 
-/// All living descendants of this process, children first. Complete only for a child subreaper, to
-/// whom double-forked and setsid processes fall back.
-std::vector<Stray> find_descendants();
+/// All living descendants of this process, parents first, without the `spared` and what is below
+/// them. Complete only for a child subreaper, to whom double-forked and setsid processes fall back.
+std::vector<Stray> find_descendants(const std::vector<pid_t>& spared = {});
+/// The children that this process has now (of the program that it was before an exec); cheap when
+/// there are none.
+std::vector<pid_t> existing_children();
 /// Makes this process inherit its orphaned descendants.
 void become_subreaper();
 /// Collects ended children for which `ours` says no; the others are left for their owner.
@@ -26,27 +29,32 @@ void reap_strangers(const std::function<bool(pid_t)>& ours);
 /// Whether this process has any child, ended or not.
 bool has_children();
 
-/// Ends everything below this process: SIGTERM, `patience`, SIGKILL, until no child is left.
-/// Rescans, since what is told to end may still start others.
+/// Ends everything below this process: SIGTERM, the patience, SIGKILL, until nothing is left. Looks
+/// again and again, since what is told to end may still start others.
 class Sweep {
  public:
   struct Report {
     int ended = 0;                        ///< processes that had to be told
     std::vector<std::string> unkillable;  ///< "python (pid 77)", still there after SIGKILL
   };
-  /// `on_done` is called once, perhaps before this returns. `ours` as for reap_strangers.
-  Sweep(Loop& loop, Duration patience, std::function<bool(pid_t)> ours,
-        std::function<void(Report)> on_done);
+  struct Options {
+    Duration patience = seconds(2);
+    std::function<bool(pid_t)> ours = [](pid_t) { return false; };  ///< as for reap_strangers
+    std::vector<pid_t> spared;  ///< children that were there before us (of a shell that became us)
+  };
+  /// `on_done` is called once, perhaps before this returns.
+  Sweep(Loop& loop, Options options, std::function<void(Report)> on_done);
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
 
  private:
   void look();
+  void end(Report report);
 
   Loop& loop_;
+  Options options_;
   Time kill_at_;
   Time give_up_at_;
-  std::function<bool(pid_t)> ours_;
   std::function<void(Report)> on_done_;
   std::vector<pid_t> told_;
   Timer timer_;

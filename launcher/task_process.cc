@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 namespace dt {
 
@@ -25,7 +26,12 @@ Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest
   task->output_.pipe = std::move(output.read);
   task->error_.pipe = std::move(error.read);
   task->input_ = std::move(input.write);
-  TRY(task->watch_all());
+  if (const auto watched = task->watch_all(); !watched) {
+    // Nobody would see its end: better no task than one that is out of sight.
+    task->child_.signal_group(SIGKILL);
+    TRY(task->child_.reap());
+    return tl::unexpected(watched.error());
+  }
   return task;
 }
 
@@ -34,22 +40,27 @@ Result<> TaskProcess::watch_all() {
   TRY(set_nonblocking(output_.pipe.get()));
   TRY(set_nonblocking(error_.pipe.get()));
   if (input_) TRY(set_nonblocking(input_.get()));
-  watch_output(TaskStream::output);
-  watch_output(TaskStream::error);
-  return {};
+  TRY(watch_output(TaskStream::output));
+  return watch_output(TaskStream::error);
 }
 
-void TaskProcess::watch_output(TaskStream stream) {
+Result<> TaskProcess::watch_output(TaskStream stream) {
   Source& from = source(stream);
   const bool wanted = from.pipe && (from.credit > 0 || discarding_);
   if (!wanted) {
     // Taken out altogether: a hang-up is reported even to those who wait for nothing.
     from.watch = Watch();
   } else if (!from.watch) {
-    auto watch =
-        loop_.watch(from.pipe.get(), EPOLLIN, [this, stream](uint32_t) { read_output(stream); });
-    if (watch) from.watch = *std::move(watch);
+    from.watch = TRY(
+        loop_.watch(from.pipe.get(), EPOLLIN, [this, stream](uint32_t) { read_output(stream); }));
   }
+  return {};
+}
+
+void TaskProcess::watch_or_end(TaskStream stream) {
+  if (watch_output(stream)) return;
+  source(stream).pipe.reset();
+  handlers_.on_output_end(stream);
 }
 
 void TaskProcess::read_output(TaskStream stream) {
@@ -67,18 +78,18 @@ void TaskProcess::read_output(TaskStream stream) {
   if (discarding_) return;
   from.credit -= static_cast<uint32_t>(n);
   handlers_.on_output(stream, ByteSpan(buffer).first(static_cast<size_t>(n)));
-  watch_output(stream);
+  watch_or_end(stream);
 }
 
 void TaskProcess::add_credit(TaskStream stream, uint32_t bytes) {
   source(stream).credit += bytes;
-  watch_output(stream);
+  watch_or_end(stream);
 }
 
 void TaskProcess::discard_output() {
   discarding_ = true;
-  watch_output(TaskStream::output);
-  watch_output(TaskStream::error);
+  watch_or_end(TaskStream::output);
+  watch_or_end(TaskStream::error);
 }
 
 void TaskProcess::write_input(ByteSpan bytes) {

@@ -56,7 +56,9 @@ class TaskProcess {
   Source& source(TaskStream stream) { return stream == TaskStream::output ? output_ : error_; }
   Result<> watch_all();
   void read_output(TaskStream stream);
-  void watch_output(TaskStream stream);
+  Result<> watch_output(TaskStream stream);
+  /// The same, later: a stream that cannot be watched any more is given up as at its end.
+  void watch_or_end(TaskStream stream);
   void flush_input();
   void child_ended();
 

@@ -119,6 +119,11 @@ Store::Answer Store::on(const Asked& asked, const WatchRequest& request) {
 }
 
 Store::Answer Store::on(const Asked& asked, MembersRequest& request) {
+  const size_t tasks = membership_.table().tasks.size();
+  if (request.tasks.size() > tasks) {
+    return fail(Errc::input,
+                format("cannot wait for {} tasks: this job has {}", request.tasks.size(), tasks));
+  }
   for (const TaskId& task : request.tasks) {
     const Membership::State state = membership_.state(task);
     if (state == Membership::State::unknown) {

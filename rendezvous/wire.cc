@@ -184,7 +184,7 @@ Result<Reply> decode_reply(ByteSpan bytes) {
     reply.number = reader.number<int64_t>();
   } else {
     const auto code = static_cast<Errc>(status - 1);
-    reply.error = Error{TRY(checked(code, Errc::not_runnable, "error")), reader.text()};
+    reply.error = Error{TRY(checked(code, Errc::interrupted, "error")), reader.text()};
   }
   TRY(reader.finish("reply"));
   return reply;

@@ -57,6 +57,8 @@ TESTED_ELSEWHERE = {
     "comm/engine/": "tests/sim/engine_sim_test.cc",
     "comm/schedule/": "tests/unit/comm_schedule_test.cc",
     "examples/digits/main.cc": "tests/cli/digits_test.sh",
+    "launcher/stage.cc": "tests/cli/output_test.sh",
+    "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent.cc": "tests/cli/run_test.sh",
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",
     "launcher/config_file.cc": "tests/unit/launcher_config_test.cc",

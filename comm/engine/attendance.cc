@@ -11,11 +11,13 @@ Result<> Attendance::add(int rank, Arrival arrival, Time now) {
   const bool limited = arrival.timeout > Duration::zero() && arrival.remaining < Time::max() - now;
   const Time deadline = limited ? now + arrival.remaining : Time::max();
   entry = Entry{true, std::move(arrival), deadline};
+  ++arrived_;
   return {};
 }
 
 std::vector<int> Attendance::missing() const {
   std::vector<int> ranks;
+  ranks.reserve(entries_.size() - arrived_);
   for (size_t rank = 0; rank < entries_.size(); ++rank)
     if (!entries_[rank].arrived) ranks.push_back(static_cast<int>(rank));
   return ranks;
@@ -37,6 +39,7 @@ std::vector<Descriptor> Attendance::take() {
     descriptors.push_back(std::move(entry.arrival.descriptor));
     entry = Entry{};
   }
+  arrived_ = 0;
   ++sequence_;
   return descriptors;
 }

@@ -17,7 +17,9 @@ class Attendance {
   uint64_t sequence() const { return sequence_; }
   /// Fails when that rank is there already.
   Result<> add(int rank, Arrival arrival, Time now);
-  bool empty() const { return missing().size() == entries_.size(); }
+  bool empty() const { return arrived_ == 0; }
+  bool arrived(int rank) const { return entries_[static_cast<size_t>(rank)].arrived; }
+  bool complete() const { return arrived_ == entries_.size(); }
   std::vector<int> missing() const;
   /// The first to run out of time, and when.
   struct Deadline {
@@ -36,6 +38,7 @@ class Attendance {
     Time deadline = Time::max();
   };
   std::vector<Entry> entries_;
+  size_t arrived_ = 0;
   uint64_t sequence_ = 1;
 };
 

@@ -37,7 +37,7 @@ Collectives::Collectives(Peers& peers)
 }
 
 void Collectives::submit(std::shared_ptr<Operation> operation) {
-  operation->sequence = ++submitted_;
+  operation->sequence = take_sequence();
   queue_.push_back(std::move(operation));
 }
 
@@ -86,7 +86,7 @@ void Collectives::begin(Time now) {
 /// Without a word from rank 0 there is nothing to do but to see whether it can still come.
 bool Collectives::agree() {
   if (peers_.rank() == 0) {
-    if (!attendance_.missing().empty()) return false;
+    if (!attendance_.complete()) return false;
     decide();
     return true;
   }
@@ -199,9 +199,9 @@ void Collectives::time_out_missing(int rank) {
 
 /// Rank 0: those who have arrived need not wait for us to find out that one never will.
 void Collectives::check_missing() {
-  if (stopped(attendance_.sequence()) || attendance_.empty()) return;
-  for (const int rank : attendance_.missing()) {
-    if (rank == 0 || !peers_.gone(rank)) continue;
+  if (stopped(attendance_.sequence()) || attendance_.empty() || attendance_.complete()) return;
+  for (int rank = 1; rank < peers_.size(); ++rank) {
+    if (attendance_.arrived(rank) || !peers_.gone(rank)) continue;
     const std::string reason = peers_.gone_reason(rank);
     stop_from({attendance_.sequence(), {Errc::peer_lost, rank, reason}, reason});
     return;
@@ -272,7 +272,8 @@ Result<> Collectives::stop(ByteSpan payload) {
   stop.why.reason = reader.text();
   stop.later = reader.text();
   TRY(reader.finish("stop"));
-  if (stop.why.code > Errc::not_runnable) return fail(Errc::protocol, "stop of no known kind");
+  if (stop.why.code < Errc::input || stop.why.code > Errc::not_runnable)
+    return fail(Errc::protocol, "stop of no known kind");
   stop_from(std::move(stop));
   return {};
 }

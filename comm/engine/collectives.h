@@ -40,8 +40,8 @@ class Collectives {
   Result<Place> place(const Message& message);
   Result<> arrived(const Message& message) { return communicator_.arrived(message); }
 
-  /// The number that the next submitted one gets.
-  uint64_t next_sequence() const { return submitted_ + 1; }
+  /// The number of a collective that is submitted too late to be queued.
+  uint64_t take_sequence() { return ++submitted_; }
 
  private:
   enum class Phase { queued, agreeing, running };  ///< of the first in the queue

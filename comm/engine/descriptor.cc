@@ -54,6 +54,8 @@ Difference difference(const Descriptor& one, const Descriptor& most) {
 
 /// The index of the descriptor that most ranks have.
 size_t majority(std::span<const Descriptor> descriptors) {
+  const auto as_first = [&](const Descriptor& d) { return d == descriptors.front(); };
+  if (std::all_of(descriptors.begin(), descriptors.end(), as_first)) return 0;
   size_t best = 0;
   std::ptrdiff_t best_votes = 0;
   for (size_t i = 0; i < descriptors.size(); ++i) {

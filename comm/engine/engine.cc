@@ -124,8 +124,9 @@ std::shared_ptr<Operation> Engine::submit(OperationRequest request, Time now) {
     return operation;
   }
   const bool collective = is_collective(operation->request.kind);
-  if (const std::optional<Failure>& over = state_->over; over.has_value()) {
-    if (collective) operation->sequence = std::as_const(state_->collectives).next_sequence();
+  const std::optional<Failure>& over = state_->over;
+  if (over && collective) operation->sequence = state_->collectives.take_sequence();
+  if (over) {
     end(*operation, *over);
   } else if (collective) {
     state_->collectives.submit(operation);

@@ -75,7 +75,10 @@ bool Peers::flush(Time now) {
   for (Peer& peer : peers_) {
     if (!peer.messages || !peer.can_send) continue;
     const Result<bool> sent = peer.messages->flush();
-    if (!sent) {
+    if (!sent && sent.error().code == Errc::protocol) {
+      broken(peer, sent.error(), now);
+      moved = true;
+    } else if (!sent) {
       // What the peer sent before it closed may still lie in our end: it stays readable.
       peer.can_send = false;
       moved = true;
@@ -93,15 +96,23 @@ bool Peers::all_sent() const {
 }
 
 void Peers::broken(Peer& peer, const Error& error, Time now) {
-  peer.can_receive = false;
-  peer.can_send = false;
+  close(peer);
   if (error.code == Errc::protocol) peer.broken_why = error.message;
   if (!peer.left) peer.since = now;
+}
+
+/// The peer cannot know what is wrong at our end; its end of the link tells it that something is.
+void Peers::close(Peer& peer) {
+  peer.can_receive = false;
+  peer.can_send = false;
+  peer.link->close();
 }
 
 std::optional<Time> Peers::gone_at(const Peer& peer) const {
   if (!peer.messages || peer.gone) return std::nullopt;
   if (!peer.since) return std::nullopt;
+  // Not silent: this rank does not want yet what it said last.
+  if (peer.left && peer.can_receive && peer.messages->has_waiting()) return std::nullopt;
   if (peer.left) return *peer.since + (peer.can_receive ? drain_time : Duration::zero());
   return *peer.since + dead_after_;
 }
@@ -110,7 +121,9 @@ void Peers::settle(Time now) {
   for (Peer& peer : peers_) {
     if (!peer.since && !(peer.can_send && peer.can_receive)) peer.since = now;
     const std::optional<Time> at = gone_at(peer);
-    if (at && *at <= now) peer.gone = true;
+    if (!at || *at > now) continue;
+    peer.gone = true;
+    close(peer);
   }
 }
 

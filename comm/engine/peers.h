@@ -66,6 +66,7 @@ class Peers {
   };
 
   void broken(Peer& peer, const Error& error, Time now);
+  static void close(Peer& peer);
   std::optional<Time> gone_at(const Peer& peer) const;
 
   int rank_;

@@ -145,12 +145,15 @@ bool PointToPoint::expire_receives(Channel& channel, Time now) {
     return true;
   };
   size_t ended = std::erase_if(channel.posted, expired);
-  for (auto& [id, receiving] : channel.receiving) {
+  for (auto at = channel.receiving.begin(); at != channel.receiving.end();) {
+    Receiving& receiving = at->second;
+    const auto item = at++;
     if (!receiving.operation || !expired(receiving.operation)) continue;
-    // The sender does not know: what it still sends is thrown away.
-    peers_.link(channel.peer)->cancel_receive(message_data, id);
-    receiving.operation = nullptr;
     ++ended;
+    // The sender does not know: what it still sends is thrown away.
+    receiving.operation = nullptr;
+    receiving.arrived += peers_.link(channel.peer)->cancel_receive(message_data, item->first);
+    if (receiving.arrived == receiving.bytes) channel.receiving.erase(item);
   }
   return ended > 0;
 }
@@ -187,6 +190,10 @@ Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
   Channel& from = channel(message.from);
   if (!known(type) || from.offers.size() + from.receiving.size() >= offers_max)
     return dt::fail(Errc::protocol, "an offer of no known type, or one too many");
+  const bool twice = from.receiving.contains(message.stream) ||
+                     std::any_of(from.offers.begin(), from.offers.end(),
+                                 [&](const Offer& o) { return o.id == message.stream; });
+  if (twice) return dt::fail(Errc::protocol, format("a second offer {}", message.stream));
   from.offers.push_back({message.stream, type, count});
   return {};
 }
@@ -278,9 +285,8 @@ Time PointToPoint::next_deadline() const {
 
 bool PointToPoint::idle() const {
   return std::all_of(channels_.begin(), channels_.end(), [](const Channel& c) {
-    return c.waiting.empty() && c.offered.empty() && c.posted.empty() &&
-           std::all_of(c.receiving.begin(), c.receiving.end(),
-                       [](const auto& r) { return !r.second.operation; });
+    // Data that is only thrown away counts, too: its sender waits until somebody has read it.
+    return c.waiting.empty() && c.offered.empty() && c.posted.empty() && c.receiving.empty();
   });
 }
 

@@ -10,7 +10,10 @@ namespace dt {
 
 namespace {
 constexpr size_t local_name_bytes = 16;
-}
+/// So that a flood of strangers does not keep us from those that have come in.
+constexpr int accepts_per_round = 64;
+constexpr Duration out_of_descriptors_pause = milliseconds(100);
+}  // namespace
 
 Result<Doorway> Doorway::open(Options options) {
   Doorway doorway(std::move(options));
@@ -26,7 +29,7 @@ Result<Doorway> Doorway::open(Options options) {
 }
 
 Time Doorway::next_deadline() const {
-  Time next = Time::max();
+  Time next = closed_until_.value_or(Time::max());
   for (const auto& greeting : pending_)
     next = std::min(next, greeting->deadline());
   return next;
@@ -34,15 +37,25 @@ Time Doorway::next_deadline() const {
 
 void Doorway::collect_fds(std::vector<pollfd>& fds) const {
   for (const Fd* listener : {&tcp_, &local_}) {
-    if (*listener) fds.push_back({.fd = listener->get(), .events = POLLIN, .revents = 0});
+    if (*listener && !closed_until_)
+      fds.push_back({.fd = listener->get(), .events = POLLIN, .revents = 0});
   }
   for (const auto& greeting : pending_)
     fds.push_back({.fd = greeting->fd(), .events = greeting->events(), .revents = 0});
 }
 
 Result<> Doorway::accept_waiting(const Fd& listener, bool local, Time now) {
-  while (listener) {
-    Fd socket = TRY(accept_one(listener.get()));
+  if (closed_until_ && now < *closed_until_) return {};
+  closed_until_.reset();
+  for (int i = 0; listener && i < accepts_per_round; ++i) {
+    Result<Fd> accepted = accept_one(listener.get());
+    if (!accepted) {
+      // Out of descriptors or memory: the connection stays in the backlog, and asking again at once
+      // would only spin.
+      closed_until_ = now + out_of_descriptors_pause;
+      return {};
+    }
+    Fd socket = *std::move(accepted);
     if (!socket) return {};
     if (pending_.size() >= options_.pending_max) continue;
     if (local && !require_same_user(socket.get())) continue;
@@ -59,9 +72,13 @@ Result<std::vector<std::unique_ptr<Greeting>>> Doorway::advance(Time now, const 
   std::vector<std::unique_ptr<Greeting>> done;
   std::vector<std::unique_ptr<Greeting>> pending;
   for (std::unique_ptr<Greeting>& greeting : pending_) {
+    const bool late = now >= greeting->deadline();
     // Whatever is wrong with one of them is its own affair.
-    if (now >= greeting->deadline() || !greeting->advance()) continue;
-    if (greeting->proved() && !judge(*greeting)) continue;
+    if (!greeting->advance()) continue;
+    // Whoever proves itself late has given up waiting for our word; but whoever had it in time and
+    // is done counts on us, however late we look.
+    if (greeting->proved() && (late || !judge(*greeting))) continue;
+    if (late && !greeting->done()) continue;
     (greeting->done() ? done : pending).push_back(std::move(greeting));
   }
   pending_ = std::move(pending);

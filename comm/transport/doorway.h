@@ -48,6 +48,7 @@ class Doorway {
   Contact contact_;
   Fd tcp_;
   Fd local_;
+  std::optional<Time> closed_until_;  ///< after a failure to accept
   std::vector<std::unique_ptr<Greeting>> pending_;
 };
 

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
@@ -14,8 +15,6 @@ namespace dt {
 
 namespace {
 
-/// More than a handshake's longest message; what a peer sends beyond it waits in the kernel.
-constexpr size_t read_bytes = 512;
 /// The one byte that descriptors travel with.
 constexpr std::array gift_mark = {std::byte{'g'}};
 
@@ -62,15 +61,16 @@ Result<> Greeting::advance() {
 }
 
 Result<> Greeting::receive() {
-  if (done()) return {};
-  std::array<std::byte, read_bytes> bytes;
-  const size_t n = TRY(receive_descriptors(socket_.get(), bytes, gifts_));
-  in_.insert(in_.end(), bytes.begin(), bytes.begin() + n);
-  if (in_.size() > read_bytes) return fail(Errc::protocol, "too much before the handshake's end");
-  const size_t used = TRY(handshake_.receive(in_));
-  in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
-  const Bytes answer = handshake_.take_output();
-  out_.insert(out_.end(), answer.begin(), answer.end());
+  // Only what is asked for: the first bytes behind the handshake are the link's.
+  std::array<std::byte, handshake_bytes_max> buffer;
+  while (handshake_.wanted() > 0) {
+    const auto into = std::span(buffer).first(std::min(handshake_.wanted(), buffer.size()));
+    const size_t n = TRY(receive_descriptors(socket_.get(), into, gifts_));
+    if (n == 0) return {};
+    TRY(handshake_.receive(into.first(n)));
+    const Bytes answer = handshake_.take_output();
+    out_.insert(out_.end(), answer.begin(), answer.end());
+  }
   return {};
 }
 
@@ -91,12 +91,11 @@ Result<> Greeting::exchange_gifts() {
     TRY(send_descriptors(socket_.get(), gift_mark, options_.gifts));
     gifts_sent_ = true;
   }
-  if (in_.empty()) return {};
-  if (in_.size() != gift_mark.size() || in_[0] != gift_mark[0] ||
-      gifts_.size() != options_.gifts_expected) {
+  std::array<std::byte, gift_mark.size()> mark;
+  if (gifts_received_ || TRY(receive_descriptors(socket_.get(), mark, gifts_)) == 0) return {};
+  if (mark != gift_mark || gifts_.size() != options_.gifts_expected) {
     return fail(Errc::protocol, "not the descriptors that were expected");
   }
-  in_.clear();
   gifts_received_ = true;
   return {};
 }
@@ -124,7 +123,7 @@ bool Greeting::done() const {
 
 Connection Greeting::take() {
   assert(done());
-  return {std::move(socket_), std::move(handshake_), std::move(in_), std::move(gifts_)};
+  return {std::move(socket_), std::move(handshake_), std::move(gifts_)};
 }
 
 }  // namespace dt

@@ -17,7 +17,6 @@ namespace dt {
 struct Connection {
   Fd socket;
   Handshake handshake;
-  Bytes early;            ///< bytes of the stream that came with the handshake's last ones
   std::vector<Fd> gifts;  ///< descriptors from the peer, on a local socket
 };
 
@@ -65,7 +64,6 @@ class Greeting {
   Handshake handshake_;
   Options options_;
   bool connecting_;
-  Bytes in_;
   Bytes out_;
   std::vector<Fd> gifts_;
   bool gifts_sent_ = false;

@@ -19,6 +19,9 @@ class Link {
   virtual Result<size_t> send(ByteSpan bytes) = 0;
   /// Fills as much of `into` as has arrived (0 when nothing has). Errc::closed at its end.
   virtual Result<size_t> receive(std::span<std::byte> into) = 0;
+  /// Ends it for good, so that the peer finds out as well: what was sent before still arrives
+  /// there, if the peer's process reads on, then the end. No bytes are sent afterwards.
+  virtual void close() = 0;
   /// Whether anybody but the two ends can write on it, so that headers need a MAC: true for TCP
   /// only.
   virtual bool exposed() const = 0;

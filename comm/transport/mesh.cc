@@ -72,7 +72,7 @@ Result<> Mesh::build(Joining& joining) {
   segment_ = locals.segment();
   if (segment_) asleep_ = &segment_->asleep(locals.own_slot());
   for (size_t i = 0; i < locals_.size(); ++i)
-    TRY(watch(locals_[i].socket.get(), EPOLLIN | EPOLLRDHUP | uint32_t{EPOLLET}, i));
+    TRY(watch(locals_[i].shared->socket.get(), EPOLLIN | EPOLLRDHUP | uint32_t{EPOLLET}, i));
   notices_ = joining.notices();
   return {};
 }
@@ -83,10 +83,8 @@ Result<> Mesh::add_local(Joining::Peer& peer, LocalGroup& locals) {
   const ShmSegment::Pair out{locals.own_slot(), peer.slot};
   const ShmSegment::Pair in{peer.slot, locals.own_slot()};
   const auto& segment = locals.segment();
-  locals_.push_back({.shared = shared,
-                     .socket = std::move(peer.connection->socket),
-                     .in = &segment->control(in),
-                     .out = &segment->control(out)});
+  shared->socket = std::move(peer.connection->socket);
+  locals_.push_back({.shared = shared, .in = &segment->control(in), .out = &segment->control(out)});
   peers_.push_back({peer.task, std::make_unique<ShmLink>(segment, out, shared), nullptr});
   return {};
 }
@@ -97,8 +95,7 @@ Result<> Mesh::add_tcp(Joining::Peer& peer) {
   const auto socket = std::make_shared<const Fd>(std::move(connection.socket));
   TRY(watch(socket->get(), socket_events, tag_tcp));
   sockets_.push_back(socket);
-  peers_.push_back({peer.task, std::make_unique<TcpLink>(socket, std::move(connection.early)),
-                    std::move(session)});
+  peers_.push_back({peer.task, std::make_unique<TcpLink>(socket), std::move(session)});
   return {};
 }
 
@@ -153,7 +150,7 @@ bool Mesh::rings_changed() {
 
 void Mesh::local_socket_event(LocalPeer& peer) const {
   // Nothing is said on it after the descriptors; its end says that the process has ended.
-  if (discard_input(peer.socket.get()) == Input::open) return;
+  if (discard_input(peer.shared->socket.get()) == Input::open) return;
   peer.shared->closed.store(true, std::memory_order_release);
 }
 

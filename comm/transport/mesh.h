@@ -57,7 +57,6 @@ class Mesh {
  private:
   struct LocalPeer {
     std::shared_ptr<ShmPeer> shared;
-    Fd socket;
     const RingControl* in = nullptr;
     const RingControl* out = nullptr;
     uint64_t seen_written = 0;

@@ -136,10 +136,11 @@ Result<bool> MessageLink::receive(MessageReceiver& receiver) {
   return moved;
 }
 
-void MessageLink::cancel_receive(uint8_t type, uint32_t stream) {
+size_t MessageLink::cancel_receive(uint8_t type, uint32_t stream) {
   const bool placed = in_.in_body && in_.place.action == Place::Action::take;
-  if (placed && in_.message.type == type && in_.message.stream == stream)
-    in_.place = {Place::Action::discard};
+  if (!placed || in_.message.type != type || in_.message.stream != stream) return 0;
+  in_.place = {Place::Action::discard};
+  return in_.message.length;
 }
 
 Result<bool> MessageLink::receive_some(MessageReceiver& receiver) {

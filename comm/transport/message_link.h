@@ -78,8 +78,11 @@ class MessageLink {
 
   /// Reads what has arrived; true if anything did.
   Result<bool> receive(MessageReceiver& receiver);
-  /// If a frame of that stream is under way, the rest of it is thrown away.
-  void cancel_receive(uint8_t type, uint32_t stream);
+  /// A frame is there that its receiver does not want yet.
+  bool has_waiting() const { return in_.in_body && in_.place.action == Place::Action::wait; }
+  /// If a frame of that stream is under way, the rest of it is thrown away. Returns the length of
+  /// that frame, for which arrived() will not be called; 0 if there is none.
+  size_t cancel_receive(uint8_t type, uint32_t stream);
 
  private:
   struct Control {

@@ -2,6 +2,8 @@
 
 #include "comm/transport/doorbell.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 
 namespace dt {
@@ -44,6 +46,11 @@ Result<size_t> ShmLink::receive(std::span<std::byte> into) {
     return fail(Errc::closed, "the process on this host is gone");
   }
   return n;
+}
+
+void ShmLink::close() {
+  peer_->closed.store(true, std::memory_order_release);
+  ::shutdown(peer_->socket.get(), SHUT_RDWR);
 }
 
 void ShmLink::wake_peer() {

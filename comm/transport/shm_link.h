@@ -13,6 +13,7 @@ namespace dt {
 /// What a ShmLink and the mesh both know of a peer on this host.
 struct ShmPeer {
   Fd doorbell;                       ///< the peer's
+  Fd socket;                         ///< to the peer; only its end says something
   std::atomic<bool> closed = false;  ///< its socket has ended; what it wrote before still counts
 };
 
@@ -26,6 +27,7 @@ class ShmLink : public Link {
 
   Result<size_t> send(ByteSpan bytes) override;
   Result<size_t> receive(std::span<std::byte> into) override;
+  void close() override;
   bool exposed() const override { return false; }
 
  private:

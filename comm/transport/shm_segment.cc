@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <csignal>
 
 namespace dt {
 
@@ -43,6 +44,18 @@ size_t segment_bytes(int slots) {
   return data_at(slots) + pair_count(slots) * ShmSegment::ring_bytes(slots);
 }
 
+/// A signal would end it with nothing done, and a profiler's timer sends one every few
+/// milliseconds; they wait meanwhile.
+int allocate(int fd, size_t bytes) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
 }  // namespace
 
 size_t ShmSegment::ring_bytes(int slots) {
@@ -55,7 +68,7 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::create(int slots) {
   Fd memory(memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return fail_errno("cannot make shared memory");
   const size_t bytes = segment_bytes(slots);
-  const int error = posix_fallocate(memory.get(), 0, static_cast<off_t>(bytes));
+  const int error = allocate(memory.get(), bytes);
   if (error != 0) {
     return fail_errno(
         format("cannot allocate {} KiB of shared memory for {} local ranks", bytes >> 10, slots),

@@ -25,8 +25,7 @@ Result<size_t> receive_now(int fd, std::span<std::byte> into) {
 
 }  // namespace
 
-TcpLink::TcpLink(std::shared_ptr<const Fd> socket, Bytes early)
-    : socket_(std::move(socket)), buffer_(std::move(early)) {
+TcpLink::TcpLink(std::shared_ptr<const Fd> socket) : socket_(std::move(socket)) {
 }
 
 Result<size_t> TcpLink::send(ByteSpan bytes) {
@@ -50,6 +49,10 @@ Result<size_t> TcpLink::receive(std::span<std::byte> into) {
   buffer_.resize(got.value_or(0));
   if (!got) return got;
   return take_buffered(into);
+}
+
+void TcpLink::close() {
+  ::shutdown(socket_->get(), SHUT_RDWR);
 }
 
 size_t TcpLink::take_buffered(std::span<std::byte> into) {

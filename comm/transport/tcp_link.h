@@ -13,12 +13,12 @@ namespace dt {
 /// header and the payload behind it cost one system call; a large read goes straight to its place.
 class TcpLink : public Link {
  public:
-  /// `early` are bytes of the stream that were read together with the handshake. The socket is
-  /// shared with the mesh, which waits on it and ends it gently.
-  TcpLink(std::shared_ptr<const Fd> socket, Bytes early);
+  /// The socket is shared with the mesh, which waits on it and ends it gently.
+  explicit TcpLink(std::shared_ptr<const Fd> socket);
 
   Result<size_t> send(ByteSpan bytes) override;
   Result<size_t> receive(std::span<std::byte> into) override;
+  void close() override;
   bool exposed() const override { return true; }
 
  private:

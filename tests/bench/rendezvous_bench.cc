@@ -82,7 +82,7 @@ void blocking_requests(benchmark::State& state, bool set) {
   if (state.thread_index() == 0) server = std::make_unique<RendezvousFixture>(table_of_workers(16));
   std::unique_ptr<RendezvousClient> client;
   const std::string key = "key/" + std::to_string(state.thread_index());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     // Thread 0 has made the server before any thread passes the start of this loop.
     if (!client) client = server->join_worker(state.thread_index());
     if (set) {
@@ -112,7 +112,7 @@ void pipelined_requests(benchmark::State& state) {
   const int64_t window = state.range(0);
   const Request set = SetRequest{"key", to_bytes(bench_value), Lifetime::job};
   const Request get = GetRequest{"key"};
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     for (int64_t i = 0; i < window; ++i)
       task.queue(i % 2 == 0 ? set : get);
     task.send();
@@ -140,7 +140,7 @@ void barrier_of_1000(benchmark::State& state) {
   }
   state.counters["join_s"] = std::chrono::duration<double>(Clock::now() - joining).count();
   uint64_t arrived = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     for (const auto& task : tasks)
       task->queue(BarrierRequest{"all", tasks_max, seconds(30)});
     for (size_t i = 1; i < tasks.size(); ++i)

@@ -35,6 +35,48 @@ test_killing_the_launcher_ends_workers_that_ignore_term() { # F1
   expect_no_processes
 }
 
+test_killing_the_launcher_ends_the_children_of_workers_too() { # F1 R1 R14
+  start_job 2 sh -c 'sleep 60 & setsid sleep 60 & echo $$ >pid.$RANK; wait'
+  signal KILL
+  finish
+  expect_no_processes
+}
+
+test_a_stuck_console_does_not_hold_a_job_that_is_told_to_end() { # R12 F13
+  mkfifo console
+  exec 9<>console # nobody reads
+  last_command='dtrain run sh -c yes >console'
+  env --default-signal=INT,QUIT "$DTRAIN" run -np 2 --grace 1s sh -c 'echo $$ >pid.$RANK; exec yes' >console 2>"$out/stderr" &
+  pid=$!
+  wait_for 10 test -s pid.1
+  signal TERM
+  sleep 0.5
+  signal INT
+  finish
+  expect_within_ms 3000
+  expect_status 143
+  expect_no_processes
+}
+
+test_a_closing_terminal_tells_hup_twice_and_still_gives_the_grace() { # F27
+  start_job 1 sh -c 'trap "sleep 0.3; echo saved; exit 0" HUP; echo $$ >pid.$RANK; while :; do sleep 0.02; done'
+  kill -HUP "$pid"
+  sleep 0.02
+  signal HUP
+  finish
+  expect_status 129
+  expect_stdout '[0]<stdout>:saved'
+}
+
+test_too_few_descriptors_are_an_error_and_never_cross_streams() { # F16
+  for limit in 40 56 60 64 68 72 80; do
+    run sh -c "ulimit -n $limit; exec '$DTRAIN' run -np 14 sh -c 'echo hi; sleep 0.1'"
+    expect_stderr_lacks 'protocol error'
+    [[ $status -eq 0 || $(grep -c 'open files' "$out/stderr") -gt 0 ]] || fail "status $status without the reason"
+    expect_no_processes
+  done
+}
+
 test_killing_the_agent_ends_its_ranks_and_names_the_host() { # F2 R2
   for _ in $(seq "$rounds"); do
     start_job 4 sh -c "$stubborn"
@@ -146,7 +188,7 @@ test_a_second_ctrl_c_kills_at_once() { # F25 R11
   for _ in $(seq "$rounds"); do
     start_job 2 --grace 60s sh -c "$stubborn"
     signal INT
-    sleep 0.1
+    sleep 0.4
     signal INT
     finish
     expect_status 130

@@ -91,11 +91,28 @@ test_a_line_of_ten_megabytes_is_cut_into_marked_pieces() { # F12
   [[ $(tr -cd x <"$out/stdout" | wc -c) -eq 10000000 ]] || fail 'bytes were lost'
 }
 
+test_a_slow_reader_gets_everything() { # F13
+  "$DTRAIN" run -np 2 --no-tag sh -c 'head -c 240000 /dev/zero | tr "\0" x | fold -w 100; echo' | (
+    sleep 0.7
+    wc -c
+  ) >count
+  [[ ${PIPESTATUS[0]} -eq 0 ]] || fail 'the job failed'
+  [[ $(cat count) -eq 484800 ]] || fail "got $(cat count) bytes"
+}
+
+test_closed_standard_streams_are_as_if_to_dev_null() { # S14
+  run sh -c "'$DTRAIN' run -np 2 sh -c 'echo out; echo err >&2' >&-"
+  expect_status 0
+  expect_stderr_lines '[0]<stderr>:err' '[1]<stderr>:err'
+  run sh -c "'$DTRAIN' run -np 2 sh -c 'cat; echo out' <&- >&- 2>&-"
+  expect_status 0
+}
+
 test_a_closed_reader_does_not_stop_the_job() {
   "$DTRAIN" run -np 1 sh -c 'for i in $(seq 20000); do echo line $i; done; touch done' 2>errors | head -n 1 >first
   expect test -e "done"
   [[ $(cat first) == '[0]<stdout>:line 1' ]] || fail "got $(cat first)"
-  grep -q 'standard output is closed' errors || fail "no warning: $(cat errors)"
+  grep -q 'standard output cannot be written (Broken pipe)' errors || fail "no warning: $(cat errors)"
 }
 
 test_stdin_is_nobodys_by_default_so_that_loops_keep_their_list() {

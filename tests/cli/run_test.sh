@@ -187,7 +187,7 @@ test_the_token_is_on_no_command_line_and_in_no_message() {
 test_only_the_rendezvous_listens_and_only_on_loopback() { # S9
   start_dtrain run -np 2 sh -c 'echo up; sleep 60'
   wait_for 10 stdout_has '[1]<stdout>:up'
-  ss -Hltnp | grep -E '"(dtrain|dtrain-agent)"' >listeners || true
+  ss -Hltnp | grep -E "pid=($pid|$(pgrep -P "$pid" -x dtrain-agent))," >listeners || true
   [[ $(wc -l <listeners) -eq 1 ]] || fail "expected one listener: $(cat listeners)"
   awk '{ print $4 }' listeners | grep -q '^127\.0\.0\.1:[0-9]*$' || fail "not on loopback: $(cat listeners)"
   signal TERM

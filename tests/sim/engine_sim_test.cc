@@ -88,6 +88,7 @@ void World::strike() {
   Rank& victim = rank(plan_.victim);
   switch (plan_.fault) {
     case Fault::none:
+    case Fault::hurry:
       return;
     case Fault::death:
       return end_task(plan_.victim, Notice::Kind::dead);
@@ -197,6 +198,7 @@ void World::submit(int number, size_t index) {
   if (call.is_message()) request.peer = receives ? call.from : call.to;
   if (plan_.generous_timeouts) request.timeout = seconds(10);
   if (plan_.tight_timeouts) request.timeout = milliseconds(random_.between(20, 500));
+  if (plan_.is_in_a_hurry(number)) request.timeout = milliseconds(random_.between(1, 60));
   running.operation = rank(number).engine->submit(request, now_);
   if (in_place) std::swap(running.input, running.output);
   rank(number).running.push_back(std::move(running));
@@ -250,7 +252,7 @@ void World::judge(int number, const Running& running) {
 void World::judge_success(int number, const Running& running) {
   const Call& call = plan_.program.calls[running.call];
   // Once a receive has timed out, the next one gets its message.
-  if (call.is_message() && (plan_.tight_timeouts || call.from == number)) return;
+  if (call.is_message() && (plan_.timeouts_strike() || call.from == number)) return;
   if (call.odd_rank >= 0) return complain(number, running, "succeeds although one differs");
   if (call.kind == OperationKind::broadcast && call.root == number) return;
   if (!call.rough) {
@@ -272,7 +274,7 @@ void World::judge_failure(int number, const Running& running) {
     if (!may_fail_with(error)) complain(number, running, "fails without a reason");
     return;
   }
-  if (call.is_message() && plan_.tight_timeouts) return;
+  if (call.is_message() && plan_.timeouts_strike()) return;
   if (call.odd_rank < 0) return complain(number, running, "is called a mismatch");
   if (call.is_message()) return;
   const auto [first, is_first] = mismatch_texts_.emplace(running.call, error.message);
@@ -298,6 +300,7 @@ bool World::may_fail_with(const Error& error) const {
              (contains(error.message, "lost") || contains(error.message, "has left the job"));
     case Fault::silence:
     case Fault::slow_user:
+    case Fault::hurry:
       return error.code == Errc::timeout || error.code == Errc::peer_lost;
     case Fault::launcher_lost:
       return error.code == Errc::peer_lost && contains(error.message, "launcher");

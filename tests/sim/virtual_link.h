@@ -72,7 +72,9 @@ class Wire {
   /// What is under way is lost; both ends find out.
   void break_now() { broken_ = true; }
   /// Its sender is gone: what is under way arrives, then the end.
-  void end_after(Duration delay) { ended_ = std::max(last_arrival_, now_ + delay); }
+  void end_after(Duration delay) {
+    if (!ended_) ended_ = std::max(last_arrival_, now_ + delay);
+  }
 
   /// The next time at which receive() has more to say, if that is in the future.
   Time next_event() const {
@@ -108,6 +110,10 @@ class VirtualLink final : public Link {
       : out_(std::move(out)), in_(std::move(in)) {}
   Result<size_t> send(ByteSpan bytes) override { return out_->send(bytes); }
   Result<size_t> receive(std::span<std::byte> into) override { return in_->receive(into); }
+  void close() override {
+    out_->end_after(Duration::zero());
+    in_->end_after(Duration::zero());
+  }
   bool exposed() const override { return false; }
 
  private:

@@ -13,7 +13,7 @@
 
 namespace dt {
 
-enum class Fault { none, death, leave, link_break, silence, slow_user, launcher_lost };
+enum class Fault { none, death, leave, link_break, silence, slow_user, launcher_lost, hurry };
 
 /// What one seed decides before its run.
 struct Plan {
@@ -29,17 +29,21 @@ struct Plan {
   Wire::Nature wires;
   bool sealed = false;
   Program program;
+
+  bool timeouts_strike() const { return tight_timeouts || fault == Fault::hurry; }
+  bool is_in_a_hurry(int rank) const { return fault == Fault::hurry && rank == victim; }
 };
 
 inline Plan make_plan(Random& random) {
   Plan plan;
   plan.size = random.between(2, 9);
-  if (random.percent(60)) plan.fault = static_cast<Fault>(random.below(7));
+  if (random.percent(60)) plan.fault = static_cast<Fault>(random.below(8));
   plan.victim = random.between(0, plan.size - 1);
   plan.other = (plan.victim + random.between(1, plan.size - 1)) % plan.size;
   plan.fault_at = random.up_to(milliseconds(30));
   plan.tight_timeouts = plan.fault == Fault::silence || plan.fault == Fault::slow_user;
-  plan.generous_timeouts = random.percent(50);
+  // Where one rank is in a hurry, the others hear of its timeouts from it alone.
+  plan.generous_timeouts = plan.fault != Fault::hurry && random.percent(50);
   plan.dead_after = milliseconds(random.between(100, 2000));
   plan.think_max = random.percent(50) ? Duration::zero() : random.up_to(milliseconds(5));
   plan.sealed = random.percent(30);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <mutex>
 #include <numeric>
 #include <random>
@@ -73,7 +74,7 @@ TEST_CASE("every operation gives its result on every transport, for small and la
     CAPTURE(options.per_host);
     World world(options);
     check_all_well(world.run([](Context& context) {
-      for (const size_t count : {0, 1, 3, 1000, 300'001})
+      for (const size_t count : std::initializer_list<size_t>{0, 1, 3, 1000, 300'001})
         check_all_operations(context, count);
     }));
   }
@@ -144,7 +145,7 @@ TEST_CASE("the result of a reduction is the same bits on every rank") {
     check_all_well(world.run([&](Context& context) {
       std::minstd_rand random(static_cast<unsigned>(context.rank()) + 1);
       std::uniform_real_distribution<float> between(-1e3F, 1e3F);
-      for (const size_t count : {7, 4096, 100'003}) {
+      for (const size_t count : std::initializer_list<size_t>{7, 4096, 100'003}) {
         std::vector<float> values(count);
         for (float& value : values)
           value = between(random);

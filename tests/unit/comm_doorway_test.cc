@@ -6,9 +6,12 @@
 #include <doctest/doctest.h>
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -94,6 +97,80 @@ TEST_CASE("beyond the bound the newest stranger is dropped") {
   const Fd third = connected_to(doorway);
   CHECK(closed(doorway, third));
   CHECK(watched(doorway) == 3);
+}
+
+/// A peer at a doorway's local socket that it has not yet said a byte to.
+std::unique_ptr<Greeting> local_dialler(const Doorway& doorway, const Claim& claim) {
+  Fd socket = connect_local(doorway.contact().local).value();
+  const int gift = socket.get();
+  return Greeting::dial(std::move(socket), claim.self,
+                        {.claim = {claim.token, claim.job, claim.generation, {"worker", 1}},
+                         .deadline = Time::max(),
+                         .local = true,
+                         .gifts = {gift},
+                         .gifts_expected = 1})
+      .value();
+}
+
+Result<> take_with_gift(Greeting& greeting) {
+  return greeting.accept_peer({greeting.fd()}, 1);
+}
+
+TEST_CASE("a peer that was accepted in time and is done counts, however late that is seen") {
+  const Claim claim = claim_of_zero();
+  Doorway doorway = Doorway::open({.claim = claim, .tcp_ip = std::nullopt, .local = true}).value();
+  const auto dialler = local_dialler(doorway, claim);
+  const Time now = Clock::now();
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(doorway.advance(now, take_with_gift).has_value());
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(doorway.advance(now, take_with_gift).value().empty());
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(dialler->done());
+  CHECK(doorway.advance(now + seconds(60), take_with_gift).value().size() == 1);
+}
+
+TEST_CASE("a proof that is seen too late is not accepted: its peer has given up") {
+  const Claim claim = claim_of_zero();
+  Doorway doorway = Doorway::open({.claim = claim, .tcp_ip = std::nullopt, .local = true}).value();
+  const auto dialler = local_dialler(doorway, claim);
+  const Time now = Clock::now();
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(doorway.advance(now, take_with_gift).has_value());
+  REQUIRE(dialler->advance().has_value());
+  CHECK(doorway.advance(now + seconds(60), take_with_gift).value().empty());
+  CHECK(watched(doorway) == 1);
+  CHECK(!dialler->advance());
+}
+
+TEST_CASE("without descriptors a doorway stays shut for a while, and then takes who waits") {
+  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+  const Fd waiting = connected_to(doorway);
+  rlimit before = {};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+  const Time now = Clock::now();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const bool advanced = doorway.advance(now, take_all).has_value();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(advanced);
+  CHECK(watched(doorway) == 0);
+  const Time open_again = doorway.next_deadline();
+  CHECK(open_again > now);
+  CHECK(open_again <= now + seconds(1));
+  REQUIRE(doorway.advance(open_again, take_all).has_value());
+  CHECK(watched(doorway) == 2);
+}
+
+TEST_CASE("a doorway takes in so many at once, and the others in the next round") {
+  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 70; ++i)
+    strangers.push_back(connected_to(doorway));
+  REQUIRE(doorway.advance(Clock::now(), take_all).has_value());
+  CHECK(watched(doorway) == 65);
+  REQUIRE(doorway.advance(Clock::now(), take_all).has_value());
+  CHECK(watched(doorway) == 71);
 }
 
 }  // namespace

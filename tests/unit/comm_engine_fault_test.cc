@@ -1,4 +1,5 @@
 #include "comm/engine/engine.h"
+#include "comm/engine/messages.h"
 #include "tests/unit/engine_group.h"
 
 #include <doctest/doctest.h>
@@ -38,6 +39,7 @@ TEST_CASE("a death fails all that is pending and all that comes, and says whose 
   CHECK(collective->blamed_rank == 3);
   CHECK(failure_code(collective) == Errc::peer_lost);
   CHECK(failure(group.submit(0, barrier())) == "barrier #3: " + died);
+  CHECK(failure(group.submit(0, barrier())) == "barrier #4: " + died);
   CHECK(failure(group.submit(0, message(OperationKind::send, 2, values))) ==
         "send to rank 2: " + died);
   group.settle();
@@ -196,6 +198,32 @@ TEST_CASE("data that nobody asked for is a protocol error") {
   }
 }
 
+TEST_CASE("a stop that lies behind data which is not read yet comes by way of another rank") {
+  EngineGroup group(3);
+  std::vector<std::vector<float>> values(3, std::vector<float>(100));
+  std::vector<std::shared_ptr<Operation>> operations(3);
+  for (size_t rank = 0; rank < 3; ++rank) {
+    operations[rank] = group.submit(
+        static_cast<int>(rank), {.kind = OperationKind::all_reduce,
+                                 .count = 100,
+                                 .input = values[rank].data(),
+                                 .output = values[rank].data(),
+                                 .timeout = rank == 2 ? Duration(seconds(1)) : Duration::zero()});
+  }
+  group[1].step(group.now);
+  group.stopped[1] = true;  // rank 0 takes rank 1's data before rank 2's
+  group.settle();
+  group.pass(seconds(1));
+  const char* text =
+      "all_reduce #1: timed out after 1s on rank 2 (host n2), waiting for rank 0 (host n0)";
+  CHECK(failure(operations[2]) == text);
+  CHECK(pending(operations[0]));
+  group.stopped[1] = false;
+  group.settle();
+  CHECK(failure(operations[0]) == text);
+  CHECK(failure(operations[1]) == text);
+}
+
 TEST_CASE("without its launcher an engine is over, and tells the others") {
   EngineGroup group(3);
   const auto operations = group.submit_all(barrier());
@@ -223,6 +251,97 @@ TEST_CASE("an engine is not idle while its last word waits to be sent") {
   group.settle();
   CHECK(group[0].idle());
   CHECK(succeeded(send));
+}
+
+TEST_CASE("a rank whose bytes make no sense to another hears that its connection is over") {
+  EngineGroup group(2);
+  const auto waiting = group.submit(1, barrier());
+  group.settle();
+  group.pipe(1, 0).bytes.assign(100, std::byte{0x55});
+  group.settle();
+  CHECK(pending(waiting));
+  group.pass(seconds(5));
+  CHECK(failure(waiting) == "barrier #1: connection to rank 0 (host n0) lost");
+}
+
+TEST_CASE("a rank that does not read for too long hears that its connection is over") {
+  EngineGroup group(2);
+  group.pipe(0, 1).capacity = 0;
+  std::vector<float> values = {1};
+  OperationRequest hurried = message(OperationKind::send, 1, values);
+  hurried.timeout = seconds(1);
+  for (size_t i = 0; i <= queued_messages_max; ++i) {
+    group.submit(0, hurried);
+    group[0].step(group.now);
+    group[0].step(group.now += seconds(1));
+  }
+  const auto waiting = group.submit(1, message(OperationKind::receive, 0, values));
+  group.settle();
+  group.pass(seconds(5));
+  group.pass(seconds(5));
+  CHECK(failure(waiting) == "receive from rank 0: connection to rank 0 (host n0) lost");
+}
+
+TEST_CASE("data of a rank that has left counts, however late it is wanted") {
+  EngineGroup group(3);
+  std::vector<float> values[3] = {{0}, {0}, {7}};
+  std::vector<std::shared_ptr<Operation>> operations;
+  group.pipe(0, 1).capacity = 0;
+  for (int rank = 0; rank < 3; ++rank) {
+    OperationRequest broadcast = message(OperationKind::broadcast, 2, values[rank]);
+    operations.push_back(group.submit(rank, broadcast));
+  }
+  group.settle();
+  REQUIRE(succeeded(operations[2]));
+  REQUIRE(pending(operations[1]));
+  group.tell(1, Notice::Kind::left, 2);
+  group.end(2);
+  group.pass(seconds(2));
+  group.pipe(0, 1).capacity = 1 << 20;
+  group.settle();
+  CHECK(failure(operations[1]) == "ok");
+  CHECK(values[1].front() == 7);
+}
+
+/// Puts a control message into the link from rank 1 to rank 0.
+void forge(EngineGroup& group, MessageType type, uint32_t stream, const Writer& payload) {
+  Bytes frame;
+  append_frame(frame, {.type = static_cast<uint8_t>(type), .generation = 3, .stream = stream},
+               payload.view());
+  auto& bytes = group.pipe(1, 0).bytes;
+  bytes.insert(bytes.end(), frame.begin(), frame.end());
+}
+
+TEST_CASE("two offers with one number break the protocol") {
+  EngineGroup group(2);
+  std::vector<float> values = {0};
+  std::vector<float> more = {0};
+  group.submit(0, message(OperationKind::receive, 1, values));
+  const auto second = group.submit(0, message(OperationKind::receive, 1, more));
+  Writer offer;
+  offer.number(ElementType::float32).number(uint64_t{1});
+  forge(group, MessageType::offer, 1, offer);
+  forge(group, MessageType::offer, 1, offer);
+  group.settle();
+  group.pass(seconds(5));
+  CHECK(failure(second) ==
+        "receive from rank 1: connection to rank 1 (host n1) lost: a second offer 1");
+}
+
+TEST_CASE("a stop of a kind that there is not breaks the protocol") {
+  for (const int code : {-1, 1000}) {
+    CAPTURE(code);
+    EngineGroup group(2);
+    const auto waiting = group.submit(0, barrier());
+    Writer stop;
+    stop.number(uint64_t{1}).number(int32_t{code}).number(int32_t{-1}).text("why").text("later");
+    forge(group, MessageType::stop, 0, stop);
+    group.settle();
+    CHECK(pending(waiting));
+    group.pass(seconds(5));
+    CHECK(failure(waiting) ==
+          "barrier #1: connection to rank 1 (host n1) lost: stop of no known kind");
+  }
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
+#include <bit>
 #include <numeric>
 
 namespace dt {
@@ -11,9 +11,9 @@ namespace {
 
 using Floats = std::vector<float>;
 using Works = std::vector<std::shared_ptr<Operation>>;
-/// Numbers from a C caller are checked before they are used.
-constexpr int no_type = 77;
-constexpr int no_reduction = 9;
+/// Numbers that a C caller may give.
+constexpr auto no_type = std::bit_cast<ElementType>(uint8_t{77});
+constexpr auto no_reduction = std::bit_cast<ReduceOp>(uint8_t{9});
 
 OperationRequest all_reduce(Floats& values, ReduceOp op = ReduceOp::sum) {
   return {.kind = OperationKind::all_reduce,
@@ -70,14 +70,21 @@ struct OneOfEach {
     const auto n = static_cast<float>(ranks);
     const float ranks_sum = n * (n - 1) / 2;
     for (size_t r = 0; r < ranks; ++r) {
-      for (size_t i = 0; i < count; ++i) {
-        REQUIRE(sums[r][i] == n * static_cast<float>(i) + ranks_sum);
-        REQUIRE(casts[r][i] == static_cast<float>(i) + n - 1);
-        REQUIRE(scattered[r][i] == static_cast<float>(r * count + i) + ranks_sum / n);
-      }
-      for (size_t i = 0; i < count * ranks; ++i)
-        REQUIRE(gathered[r][i] == static_cast<float>(i / count + i % count));
+      check_each(sums[r], [&](size_t i) { return n * static_cast<float>(i) + ranks_sum; });
+      check_each(casts[r], [&](size_t i) { return static_cast<float>(i) + n - 1; });
+      check_each(scattered[r],
+                 [&](size_t i) { return static_cast<float>(r * count + i) + ranks_sum / n; });
+      check_each(gathered[r], [&](size_t i) {
+        const size_t part = i / count;
+        return static_cast<float>(part + i % count);
+      });
     }
+  }
+
+  template <class Expected>
+  static void check_each(const Floats& values, Expected expected) {
+    for (size_t i = 0; i < values.size(); ++i)
+      REQUIRE(values[i] == expected(i));
   }
 
   size_t ranks;
@@ -344,10 +351,8 @@ TEST_CASE("arguments that cannot be right fail at once, here alone, and take no 
        "all_reduce: average of int32 is not supported; use sum, and divide"},
       {with([](auto& r) { r.input = nullptr; }), "all_reduce: the input is null"},
       {with([](auto& r) { r.output = nullptr; }), "all_reduce: the output is null"},
-      {with([](auto& r) { r.type = static_cast<ElementType>(no_type); }),
-       "all_reduce: there is no element type 77"},
-      {with([](auto& r) { r.reduce = static_cast<ReduceOp>(no_reduction); }),
-       "all_reduce: there is no reduction 9"},
+      {with([](auto& r) { r.type = no_type; }), "all_reduce: there is no element type 77"},
+      {with([](auto& r) { r.reduce = no_reduction; }), "all_reduce: there is no reduction 9"},
       {with([](auto& r) { r.timeout = -seconds(1); }), "all_reduce: the timeout is negative"},
       {with([](auto& r) { r.count = SIZE_MAX / 4; }),
        "all_reduce: float32[4611686018427387903] is too large"},

@@ -174,7 +174,9 @@ TEST_CASE("a cancelled receive writes no byte more, and the link goes on") {
   keeper.posted[6].resize(sent.size());
   REQUIRE(ends.a.flush());
   REQUIRE(ends.b.receive(keeper));
-  ends.b.cancel_receive(data_type, 6);
+  CHECK(ends.b.cancel_receive(data_type, 5) == 0);
+  CHECK(ends.b.cancel_receive(data_type, 6) == sent.size());
+  CHECK(ends.b.cancel_receive(data_type, 6) == 0);
   const Bytes so_far = keeper.posted[6];
   REQUIRE(ends.a.send_control(1, 1, as_bytes("after")));
   ends.move(keeper);

@@ -162,10 +162,34 @@ TEST_CASE("a receive that ends in the middle of its data throws the rest away") 
   group[1].step(group.now);
   CHECK(failure_code(receiving) == Errc::timeout);
   const Ints so_far = into;
+  CHECK(!group[1].idle());
   group.settle();
   CHECK(succeeded(sending));
   CHECK(into == so_far);
   CHECK(group[1].idle());
+}
+
+TEST_CASE("receives that end in the middle of their data leave nothing behind") {
+  EngineGroup group(2);
+  Ints values(10'000, 1);
+  Ints into(10'000);
+  OperationRequest hurried = receive(0, into);
+  hurried.timeout = seconds(1);
+  group.pipe(0, 1).capacity = 10'000;
+  for (size_t i = 0; i < PointToPoint::offers_max + 1; ++i) {
+    const auto receiving = group.submit(1, hurried);
+    const auto sending = group.submit(0, send(1, values));
+    for (int step = 0; step < 4; ++step) {
+      group[0].step(group.now);
+      group[1].step(group.now);
+    }
+    group.now += seconds(1);
+    group[1].step(group.now);
+    REQUIRE(failure_code(receiving) == Errc::timeout);
+    group.settle();
+    REQUIRE(failure(sending) == "ok");
+    REQUIRE(group[1].idle());
+  }
 }
 
 TEST_CASE("a send that ends in the middle of its data fails the receive, too") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <cstddef>
 #include <memory>
@@ -70,6 +71,18 @@ TEST_CASE("a link whose peer is gone still gives what it had sent, and then says
   CHECK(pair.at_one.receive(into).value() == 3);
   CHECK(pair.at_one.receive(into).error().code == Errc::closed);
   CHECK(pair.at_one.send(into).error().code == Errc::closed);
+}
+
+TEST_CASE("a link that is closed sends nothing more, and its peer's socket ends") {
+  LinkPair pair;
+  int sockets[2] = {-1, -1};
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0);
+  pair.one->socket = Fd(sockets[0]);
+  pair.zero->socket = Fd(sockets[1]);
+  CHECK(!rings(pair.zero->socket));
+  pair.at_zero.close();
+  CHECK(rings(pair.zero->socket));
+  CHECK(pair.at_zero.send(numbered(8)).error().code == Errc::closed);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <random>
 #include <thread>
 #include <vector>
@@ -31,7 +32,7 @@ TEST_CASE("a ring gives back what was written, in order, across its end") {
   RingWriter writer(ring.control, ring.data);
   RingReader reader(ring.control, ring.data);
   size_t position = 0;
-  for (const size_t size : {5, 11, 16, 1, 15, 7, 16}) {
+  for (const size_t size : std::initializer_list<size_t>{5, 11, 16, 1, 15, 7, 16}) {
     const Bytes sent = numbered(size, position);
     REQUIRE(writer.write(sent).value() == size);
     Bytes got(size);

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstddef>
 #include <vector>
 
@@ -40,6 +42,21 @@ TEST_CASE("a segment is refused unless its size is right and sealed") {
   Fd unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   REQUIRE(ftruncate(unsealed.get(), 4096) == 0);
   CHECK(ShmSegment::open(std::move(unsealed), 2).error().code == Errc::protocol);
+}
+
+TEST_CASE("a segment is made although a timer sends signals all the time") {
+  struct sigaction before = {};
+  struct sigaction ignore = {};
+  ignore.sa_handler = [](int) {};
+  ignore.sa_flags = SA_RESTART;
+  REQUIRE(sigaction(SIGALRM, &ignore, &before) == 0);
+  const itimerval often = {.it_interval = {0, 200}, .it_value = {0, 200}};
+  REQUIRE(setitimer(ITIMER_REAL, &often, nullptr) == 0);
+  const auto segment = ShmSegment::create(16);
+  const itimerval never = {};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+  CHECK(segment.has_value());
 }
 
 }  // namespace

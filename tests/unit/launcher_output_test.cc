@@ -90,7 +90,9 @@ TEST_CASE("neutralise_escapes lets colours through and shows the rest") {
   CHECK(neutralise_escapes("\x1b]0;title\x07") == "\\x1B]0;title\\x07");
   CHECK(neutralise_escapes("\x1b[2J") == "\\x1B[2J");
   CHECK(neutralise_escapes("\xc2\x9b"
-                           "2J") == "\\x9B2J");
+                           "2J") == "\\xC2\\x9B2J");
+  CHECK(neutralise_escapes("\x9b"
+                           "2J\xff") == "\\x9B2J\\xFF");
   CHECK(neutralise_escapes("grün €") == "grün €");
 }
 

@@ -20,8 +20,12 @@ TEST_CASE("local_hosts: all names of this machine are one host, whose slots add 
   RunConfig config;
   config.hosts = {{.name = "localhost", .slots = 2}, {.name = "127.0.0.1", .slots = 3}};
   CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 5}});
-  config.hosts.push_back({.name = "::1"});
+  config.hosts = {{.name = "localhost"}, {.name = "::1"}};
   CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 0}});
+  config.hosts[0].slots = 2;
+  const auto mixed = local_hosts(config);
+  REQUIRE_FALSE(mixed.has_value());
+  CHECK(mixed.error().code == Errc::input);
 }
 
 TEST_CASE("local_hosts: other machines are named, all of them") {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <optional>
 
 namespace dt {
@@ -29,12 +30,10 @@ Child start_family(const std::string& script) {
 Sweep::Report sweep(Duration patience) {
   const auto loop = Loop::create().value();
   std::optional<Sweep::Report> report;
-  const Sweep running(
-      *loop, patience, [](pid_t) { return false; },
-      [&](Sweep::Report done) {
-        report = std::move(done);
-        loop->stop();
-      });
+  const Sweep running(*loop, {.patience = patience}, [&](Sweep::Report done) {
+    report = std::move(done);
+    loop->stop();
+  });
   if (!report) CHECK(loop->run().has_value());
   return *report;
 }
@@ -71,6 +70,25 @@ TEST_CASE("reap_strangers leaves a child of ours its status") {
   REQUIRE(poll(&ended, 1, 10'000) == 1);
   reap_strangers([&](pid_t pid) { return pid == child.pid(); });
   CHECK(child.reap().value() == ExitStatus{.code = 9});
+}
+
+TEST_CASE("Sweep spares the children that were there before, and what is below them") {
+  become_subreaper();
+  Child own = start_family("sleep 60 & echo ready; wait");
+  const std::vector<pid_t> spared = existing_children();
+  CHECK(spared == std::vector<pid_t>{own.pid()});
+  const Child stray = start_family("echo ready; exec sleep 60");
+  const auto loop = Loop::create().value();
+  std::optional<Sweep::Report> report;
+  const Sweep running(*loop, {.patience = seconds(5), .spared = spared}, [&](Sweep::Report done) {
+    report = std::move(done);
+    loop->stop();
+  });
+  if (!report) CHECK(loop->run().has_value());
+  CHECK(report->ended == 1);
+  CHECK(::kill(own.pid(), 0) == 0);
+  own.signal_group(SIGKILL);
+  CHECK(own.reap().has_value());
 }
 
 }  // namespace

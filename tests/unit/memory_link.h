@@ -41,6 +41,11 @@ class MemoryLink final : public Link {
     return size;
   }
 
+  void close() override {
+    out_->closed = true;
+    in_->closed = true;
+  }
+
   bool exposed() const override { return false; }
 
  private:

@@ -29,7 +29,11 @@ class StoreBench {
     collect();
     return reply_to(client, id);
   }
-  /// The reply to the last request of any client, by now.
+  /// The error of a request that fails at once.
+  Error error_of(ClientId client, Request request) {
+    return ask(client, std::move(request)).value_or(Reply()).error.value_or(Error{});
+  }
+  /// The reply to this client's request, by now.
   std::optional<Reply> reply_to(ClientId client, uint32_t id) {
     collect();
     for (const Delivery& delivery : all) {
@@ -118,20 +122,19 @@ TEST_CASE("every request that names a key refuses an empty or too long one") {
     for (const Request& request : requests) {
       CAPTURE(request.index());
       StoreBench bench(1, 1);
-      const auto reply = bench.ask(1, request);
-      REQUIRE(reply);
-      CHECK(reply->error == check_key(key).error());
+      CHECK(bench.error_of(1, request) == check_key(key).error());
     }
   }
   StoreBench bench(1, 1);
-  CHECK(bench.ask(1, WatchRequest{long_key})->error == check_key(long_key).error());
+  CHECK(bench.error_of(1, WatchRequest{long_key}) == check_key(long_key).error());
   CHECK(bench.ask(1, WatchRequest{""}) == Reply{});
 }
 
 TEST_CASE("values, keys and the job's bytes have bounds, each named when it is exceeded") {
   StoreBench bench(1, 1, {.keys = 2, .bytes = 20});
-  const Reply too_big = *bench.ask(1, SetRequest{"k", Bytes(value_bytes_max + 1), Lifetime::job});
-  CHECK(too_big.error->code == Errc::input);
+  const Bytes too_big(value_bytes_max + 1);
+  CHECK(bench.error_of(1, SetRequest{"k", too_big, Lifetime::job}) ==
+        check_value("k", too_big).error());
   CHECK(bench.ask(1, set_of("a", "123456789")) == Reply{});
   CHECK(bench.ask(1, set_of("b", "1234567890")) ==
         failed(Errc::refused,
@@ -143,7 +146,7 @@ TEST_CASE("values, keys and the job's bytes have bounds, each named when it is e
   CHECK(bench.ask(1, set_of("a", "1")) == Reply{});
   bench.ask(1, EraseRequest{"b"});
   CHECK(bench.ask(1, set_of("c", "12345678901234567")) == Reply{});
-  CHECK(bench.ask(1, AddRequest{"a", 99})->error->code == Errc::refused);
+  CHECK(bench.error_of(1, AddRequest{"a", 99}).code == Errc::refused);
 }
 
 TEST_CASE("a wait is answered by the set, or at its deadline with the key's name") {
@@ -198,7 +201,7 @@ TEST_CASE("a barrier's count is agreed, and nobody is in it twice") {
   CHECK(bench.ask(1, BarrierRequest{"b", 3, seconds(1)}) ==
         failed(Errc::input, "already in barrier 'b'"));
   for (const int count : {0, -1}) {
-    CHECK(bench.ask(2, BarrierRequest{"c", count, seconds(1)})->error->code == Errc::input);
+    CHECK(bench.error_of(2, BarrierRequest{"c", count, seconds(1)}).code == Errc::input);
   }
 }
 
@@ -324,8 +327,8 @@ TEST_CASE("a wait for members names the missing at its deadline, at most eight")
   bench.store.expire(store_start + seconds(1));
   CHECK(bench.reply_to(1, few) ==
         failed(Errc::timeout, "not joined in time: worker:2 (host node2), worker:3 (host node3)"));
-  const std::string many = bench.reply_to(1, bench.last_id)->error->message;
-  CHECK(many.ends_with("worker:9 (host node9) and 2 more"));
+  const Reply many = bench.reply_to(1, bench.last_id).value_or(Reply());
+  CHECK(many.error.value_or(Error{}).message.ends_with("worker:9 (host node9) and 2 more"));
 }
 
 TEST_CASE("a wait for members fails at once when one of them is gone or unknown") {
@@ -341,6 +344,13 @@ TEST_CASE("a wait for members fails at once when one of them is gone or unknown"
   CHECK(!bench.reply_to(1, without));
   CHECK(bench.ask(1, MembersRequest{{{"worker", 3}}, seconds(1)}) ==
         failed(Errc::peer_lost, "worker:3 (host node3) has left"));
+}
+
+TEST_CASE("nobody waits for more members than the job has") {
+  StoreBench bench(2, 1);
+  const std::vector<TaskId> three(3, TaskId{"worker", 1});
+  CHECK(bench.ask(1, MembersRequest{three, seconds(1)}) ==
+        failed(Errc::input, "cannot wait for 3 tasks: this job has 2"));
 }
 
 }  // namespace

@@ -154,16 +154,18 @@ TEST_CASE("a message longer than a frame arrives whole, and so does the next") {
   Bytes wire;
   pair.there.send(wire, MessageType::welcome, 0, payload);
   pair.there.send(wire, MessageType::reply, 7, as_bytes("short"));
-  size_t used = 0;
-  const auto message = pair.here.receive(wire, &used).value();
-  REQUIRE(message);
-  CHECK(message->type == MessageType::welcome);
-  CHECK(as_text(message->payload) == as_text(payload));
-  const auto next = pair.here.receive(ByteSpan(wire).subspan(used), &used).value();
-  REQUIRE(next);
-  CHECK(next->type == MessageType::reply);
-  CHECK(next->id == 7);
-  CHECK(as_text(next->payload) == "short");
+  const auto check_front = [&](size_t at, MessageType type, uint32_t id, std::string_view text) {
+    size_t used = 0;
+    const auto message = pair.here.receive(ByteSpan(wire).subspan(at), &used).value();
+    REQUIRE(message.has_value());
+    if (!message) return used;
+    CHECK(message->type == type);
+    CHECK(message->id == id);
+    CHECK(as_text(message->payload) == text);
+    return used;
+  };
+  const size_t first = check_front(0, MessageType::welcome, 0, as_text(payload));
+  CHECK(first + check_front(first, MessageType::reply, 7, "short") == wire.size());
 }
 
 TEST_CASE("a message over its bound is refused before it is held") {
@@ -184,6 +186,7 @@ TEST_CASE("a frame of an old generation or of an unknown type is refused") {
         Error{Errc::protocol, "frame of generation 0, this is generation 1"});
   ChannelPair unknown = channel_pair(1000);
   wire.clear();
+  // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): what is tested
   unknown.there.send(wire, static_cast<MessageType>(6), 1, {});
   CHECK(unknown.here.receive(wire, &used).error() ==
         Error{Errc::protocol, "frame type 6 is unknown"});

@@ -1,0 +1,51 @@
+#include "launcher/stage.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+namespace dt {
+
+Stage::Stage(bool verbose)
+    : log_(verbose ? Log::Level::verbose : Log::Level::normal,
+           [this](std::string_view line) { err_->write(std::string(line), {}); }) {
+}
+
+Result<std::unique_ptr<Stage>> Stage::open(bool verbose) {
+  std::unique_ptr<Stage> stage(new Stage(verbose));
+  Stage& self = *stage;
+  self.loop_ = TRY(Loop::create());
+  self.err_ = TRY(Sink::open(*self.loop_, STDERR_FILENO, [](const Error&) {}));
+  self.out_ = TRY(Sink::open(*self.loop_, STDOUT_FILENO, [&self](const Error& error) {
+    self.log_.warn("standard output cannot be written ({}); the job goes on without it",
+                   error.message);
+  }));
+  self.signals_ = TRY(Signals::block(
+      *self.loop_, {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGPIPE},
+      [&self](int number) { self.signalled(number); }));
+  return stage;
+}
+
+void Stage::signalled(int number) {
+  if (number == SIGPIPE) return;  // the failed write says it
+  if (take_) {
+    take_(number);
+  } else if (number != SIGUSR1 && number != SIGUSR2 && number != SIGWINCH) {
+    interrupted_ = number;
+  }
+}
+
+Stage::Taker::~Taker() {
+  stage_.take_ = {};
+  stage_.out_->forget_writers();
+  stage_.err_->forget_writers();
+}
+
+void Stage::drain(Time deadline) {
+  interrupted_ = 0;
+  while (!(out_->drained() && err_->drained()) && interrupted_ == 0 && Clock::now() < deadline) {
+    if (!loop_->run_once(deadline)) return;
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/result.h"
+#include "base/signals.h"
+#include "launcher/console.h"
+
+#include <functional>
+#include <memory>
+
+namespace dt {
+
+/// What lives as long as `dtrain run`: the loop, the two output streams, dtrain's own lines, and
+/// the signals that it gets.
+class Stage {
+ public:
+  static Result<std::unique_ptr<Stage>> open(bool verbose);
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  Loop& loop() { return *loop_; }
+  Sink& out() { return *out_; }
+  Sink& err() { return *err_; }
+  Log& log() { return log_; }
+  /// The last signal that means stop and that nobody has taken; 0: none.
+  int interrupted() const { return interrupted_; }
+
+  /// While this lives all signals go to `take`; when it dies, nothing that is queued for the
+  /// console calls its writers any more.
+  class Taker {
+   public:
+    Taker(Stage& stage, std::function<void(int number)> take) : stage_(stage) {
+      stage_.take_ = std::move(take);
+    }
+    Taker(const Taker&) = delete;
+    Taker& operator=(const Taker&) = delete;
+    ~Taker();
+
+   private:
+    Stage& stage_;
+  };
+
+  /// Lets what is queued for the console leave: until `deadline`, or until a person who is tired of
+  /// waiting sends a signal.
+  void drain(Time deadline);
+
+ private:
+  explicit Stage(bool verbose);
+  void signalled(int number);
+
+  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<Sink> err_;
+  std::unique_ptr<Sink> out_;
+  Log log_;
+  std::unique_ptr<Signals> signals_;
+  std::function<void(int)> take_;
+  int interrupted_ = 0;
+};
+
+}  // namespace dt
