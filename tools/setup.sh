@@ -8,7 +8,7 @@ packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev l
   libtomlplusplus-dev nlohmann-json3-dev"
 case ${1-build} in
   build) ;;
-  test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 python3 python3-venv
+  test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-venv
   shellcheck" ;;
   fresh_machine) packages="debootstrap" ;;
   *) echo "usage: setup.sh [build|test|fresh_machine]" >&2 && exit 2 ;;
