@@ -88,7 +88,7 @@ std::string run_help() {
           0) +
       "\n\nexamples\n"
       "  dtrain run -np 4 python train.py\n"
-      "  dtrain run -H node1:4,node2:4 -x NCCL_DEBUG=INFO -- ./train --epochs 3\n";
+      "  dtrain run -np 2 -x NCCL_DEBUG=INFO -- ./train --epochs 3\n";
   for (const Group& group : groups) {
     text += format("\n{}\n", group.title);
     for (const Option& option : run_options) {
