@@ -18,13 +18,20 @@ namespace {
 /// How long the console may hold us up after the job was told to end.
 constexpr Duration drain_patience = seconds(2);
 
+void warn(Stage& stage, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    stage.log().warn("{}", warning);
+  }
+}
+
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
 Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Stage& stage) {
   const Time start_deadline = Clock::now() + config.start_timeout;
   const auto interrupted = [&stage] { return stage.interrupted() != 0; };
   const Environment travelling = TRY(travelling_environment(environment, config.environment));
   TRY(check_counts(config));
-  const std::vector<Host> hosts = TRY(local_hosts(config));
+  const auto [hosts, warnings] = TRY(local_hosts(config));
+  warn(stage, warnings);
 
   const std::vector<pid_t> own_children = existing_children();
   Crew crew(stage.loop(), {.heartbeat = config.heartbeat, .dead_after = config.dead_after});
@@ -77,9 +84,7 @@ int run(const RunConfig& config, const Environment& environment) {
     return exit_status(stage.error().code);
   }
   become_subreaper();
-  for (const std::string& warning : config.warnings) {
-    (*stage)->log().warn("{}", warning);
-  }
+  warn(**stage, config.warnings);
   Result<Outcome> result = run_job(config, environment, **stage);
   const Outcome outcome = outcome_of(std::move(result), (*stage)->interrupted());
   if (!outcome.reason.empty()) (*stage)->log().error("{}", outcome.reason);
