@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cmd/check_build.h"
 #include "cmd/options.h"
 #include "launcher/agent.h"
 #include "launcher/given.h"
@@ -73,6 +74,8 @@ int main_of(const std::vector<std::string>& words) {
       return print(invocation->help);
     case Invocation::Command::version:
       return print_version(invocation->json);
+    case Invocation::Command::check_build:
+      return print(check_build_text());
     case Invocation::Command::run:
       break;
   }
