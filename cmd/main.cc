@@ -1,6 +1,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cmd/completion.h"
 #include "cmd/options.h"
 #include "launcher/agent.h"
 #include "launcher/load_config.h"
@@ -12,6 +13,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <span>
 #include <string_view>
 
 namespace dt {
@@ -47,6 +49,9 @@ int main_of(const std::vector<std::string>& words) {
   if (!words.empty() && words.front() == "agent") {
     const auto served = run_agent();
     return served ? 0 : say_error(served.error());
+  }
+  if (!words.empty() && words.front() == "__complete") {
+    return print(answer_completion(std::span(words).subspan(1)));
   }
   const auto invocation = parse_command_line(words);
   if (!invocation) return say_error(invocation.error());
