@@ -24,7 +24,9 @@ struct Option {
   std::string_view name;       ///< the key in a file
   std::string_view spellings;  ///< on the command line, the usual one first
   OptionKind kind = OptionKind::text;
-  std::string_view placeholder;  ///< of the value; empty for flags
+  /// Of the value; empty for flags. Capitals stand for something to fill in (FILE, DIR, HOSTS,
+  /// TIME, N, …), small words between | are values as they are written: "none|RANK|all".
+  std::string_view placeholder;
   OptionGroup group = OptionGroup::itself;
   std::string_view help;
   bool in_files = true;
@@ -85,6 +87,8 @@ inline constexpr std::array run_options = {
 const Option* find_option(std::string_view name);
 /// "-np", "--np", … with their dashes.
 std::vector<std::string_view> spellings_of(const Option& option);
+/// The values that its placeholder spells out: none and all of "none|RANK|all".
+std::vector<std::string_view> choices_of(const Option& option);
 /// DTRAIN_OPT_START_TIMEOUT for "start-timeout".
 std::string variable_of(const Option& option);
 

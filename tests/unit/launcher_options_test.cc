@@ -43,5 +43,19 @@ TEST_CASE("an unknown word finds the option that was meant") {
   }
 }
 
+TEST_CASE("small words of a placeholder are the values that can be written") {
+  using Words = std::vector<std::string_view>;
+  const std::vector<std::pair<std::string_view, Words>> cases = {
+      {"none|RANK|all", {"none", "all"}},
+      {"kill|continue", {"kill", "continue"}},
+      {"TIME", {}},
+      {"NAME[=VALUE]", {}},
+      {"", {}}};
+  for (const auto& [placeholder, choices] : cases) {
+    CAPTURE(placeholder);
+    CHECK(choices_of(Option{.name = "x", .placeholder = placeholder}) == choices);
+  }
+}
+
 }  // namespace
 }  // namespace dt
