@@ -50,11 +50,12 @@ RunLine read_run_line(std::span<const std::string> words) {
     line.given.insert(option);
     if (equals != std::string::npos) {
       keep_value(*option, words[i].substr(equals + 1));
-    } else if (option->kind != OptionKind::flag && ++i == last) {
+    } else if (const size_t count = value_count(*option); i + count >= last && count > 0) {
       line.awaited = option;
       return line;
-    } else if (option->kind != OptionKind::flag) {
-      keep_value(*option, words[i]);
+    } else if (count > 0) {
+      keep_value(*option, words[i + 1]);
+      i += count;
     }
   }
   if (words[last].empty() || words[last][0] != '-') line.command_at = last;
@@ -67,11 +68,13 @@ void offer(Completion& completion, std::string_view typed, std::string_view word
     completion.candidates.push_back({std::string(word), std::string(help)});
 }
 
-/// All spellings of an option come to light only when more than dashes was typed.
+/// All spellings of an option come to light only when more than dashes was typed, and options that
+/// only get an answer (horovodrun's) never: nobody looks for them.
 void offer_options(Completion& completion, std::string_view typed,
                    const std::set<const Option*>& given) {
   const bool all = typed.find_first_not_of('-') != std::string_view::npos;
   for (const Option& option : run_options) {
+    if (option.effect != Effect::decides && option.effect != Effect::prints) continue;
     if (option.kind != OptionKind::list && given.contains(&option)) continue;
     for (const std::string_view spelling : spellings_of(option)) {
       const size_t before = completion.candidates.size();
@@ -79,13 +82,6 @@ void offer_options(Completion& completion, std::string_view typed,
       if (!all && completion.candidates.size() > before) break;
     }
   }
-  offer(completion, typed, "--help", "Explain dtrain run and its options.");
-}
-
-bool is_choice(std::string_view word) {
-  return !word.empty() && std::ranges::all_of(word, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
 }
 
 void offer_variables(Completion& completion, std::string_view typed,
@@ -112,8 +108,9 @@ Completion complete_value(const Option& option, const std::string& typed, const 
   for (const std::string_view kind : split(option.placeholder, '|')) {
     if (kind == "FILE") completion.kind = Completion::Kind::files;
     if (kind == "DIR") completion.kind = Completion::Kind::folders;
-    if (is_choice(kind)) offer(completion, typed, kind, "");
   }
+  for (const std::string_view choice : choices_of(option))
+    offer(completion, typed, choice, "");
   return completion;
 }
 
