@@ -23,7 +23,9 @@ Result<> read_flags(const Sources& sources, RunConfig& config) {
     bool RunConfig::*member;
   };
   constexpr Flag flags[] = {{"oversubscribe", &RunConfig::oversubscribe},
+                            {"merge-stderr", &RunConfig::merge_stderr},
                             {"no-tag", &RunConfig::no_tag},
+                            {"timestamp", &RunConfig::timestamp},
                             {"quiet", &RunConfig::quiet},
                             {"verbose", &RunConfig::verbose},
                             {"dry-run", &RunConfig::dry_run},
@@ -160,6 +162,9 @@ Result<> read_texts(const Sources& sources, RunConfig& config) {
   if (const auto given = find_given(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
   if (const auto given = find_given(sources, "output-dir")) {
     config.output_dir = TRY(given->text("a folder"));
+  }
+  if (const auto given = find_given(sources, "color")) {
+    config.color = parse_color_choice(TRY(given->choice())).value();
   }
   if (const auto given = find_given(sources, "on-failure")) {
     config.continue_on_failure = TRY(given->choice()) == "continue";

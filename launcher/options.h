@@ -46,10 +46,21 @@ inline constexpr std::array own_options = {
     Option{"on-failure", "--on-failure", OptionKind::text, "kill|continue", OptionGroup::faults,
            "What happens to the other processes when one fails (default kill)."},
 
-    Option{"output-dir", "--output-dir", OptionKind::text, "DIR", OptionGroup::output,
-           "Also write each worker's output to DIR/rank.N/stdout and stderr."},
+    Option{"output-dir", "--output-dir --output-filename", OptionKind::text, "DIR",
+           OptionGroup::output,
+           "Also write each worker's output, byte for byte, to DIR/rank.N/stdout and stderr."},
+    Option{"merge-stderr", "--merge-stderr", OptionKind::flag, "", OptionGroup::output,
+           "Give each worker one stream for both: what it writes to stderr goes where its stdout "
+           "goes, in the order written."},
     Option{"no-tag", "--no-tag", OptionKind::flag, "", OptionGroup::output,
            "Print workers' lines without [rank]<stdout>: before them."},
+    Option{"timestamp", "--timestamp -prefix-timestamp --prefix-output-with-timestamp",
+           OptionKind::flag, "", OptionGroup::output,
+           "Print before each of the workers' lines the time at which dtrain had all of it."},
+    Option{"color", "--color", OptionKind::text, "auto|always|never", OptionGroup::output,
+           "Colour the tags of the workers' lines, one colour a rank, and dtrain's own warnings "
+           "and errors. auto, the default, does so on a terminal and obeys NO_COLOR, "
+           "CLICOLOR_FORCE, CLICOLOR=0 and TERM=dumb."},
     Option{"quiet", "--quiet", OptionKind::flag, "", OptionGroup::output,
            "Keep the workers' output off the console."},
     Option{"verbose", "--verbose", OptionKind::flag, "", OptionGroup::output,
