@@ -2,6 +2,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cmd/check_build.h"
+#include "cmd/completion.h"
 #include "cmd/options.h"
 #include "launcher/agent.h"
 #include "launcher/given.h"
@@ -14,6 +16,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <span>
 #include <string_view>
 
 namespace dt {
@@ -66,6 +69,9 @@ int main_of(const std::vector<std::string>& words) {
     const auto served = run_agent();
     return served ? 0 : say_error(served.error());
   }
+  if (!words.empty() && words.front() == "__complete") {
+    return print(answer_completion(std::span(words).subspan(1)));
+  }
   const auto invocation = parse_command_line(words);
   if (!invocation) return say_error(invocation.error());
   switch (invocation->command) {
@@ -73,6 +79,8 @@ int main_of(const std::vector<std::string>& words) {
       return print(invocation->help);
     case Invocation::Command::version:
       return print_version(invocation->json);
+    case Invocation::Command::check_build:
+      return print(check_build_text());
     case Invocation::Command::run:
       break;
   }

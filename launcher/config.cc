@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/answers.h"
 #include "launcher/environment.h"
 #include "launcher/given.h"
 #include "launcher/options.h"
@@ -219,6 +220,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(check_command(command));
   RunConfig config;
   config.command = std::move(command);
+  config.warnings = TRY(answer_options(by_precedence));
   TRY(read_process_count(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
   TRY(read_environment(by_precedence, config));
