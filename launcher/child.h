@@ -41,6 +41,8 @@ class Child {
   int pidfd() const { return pidfd_.get(); }
   /// Collects its status; call when pidfd is readable. OOM kills are not told here.
   Result<ExitStatus> reap();
+  /// Known once it has been reaped.
+  const ResourceUse& used() const { return used_; }
   /// To its whole process group.
   void signal_group(int number) const;
 
@@ -48,6 +50,7 @@ class Child {
   Child(pid_t pid, Fd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
   pid_t pid_;
   Fd pidfd_;
+  ResourceUse used_;
 };
 
 /// Raises this process's soft limit of descriptors to the hard one; returns what it was, for

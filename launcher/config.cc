@@ -163,6 +163,12 @@ Result<> read_texts(const Sources& sources, RunConfig& config) {
   if (const auto given = find_given(sources, "output-dir")) {
     config.output_dir = TRY(given->text("a folder"));
   }
+  if (const auto given = find_given(sources, "report")) {
+    config.report = TRY(given->text("a file"));
+    if (config.report == "-") {
+      return given->refuse("standard output is the workers'; give a file, or /dev/stderr");
+    }
+  }
   if (const auto given = find_given(sources, "color")) {
     config.color = parse_color_choice(TRY(given->choice())).value();
   }

@@ -48,6 +48,7 @@ struct RunConfig {
   bool no_tag = false;
   bool timestamp = false;
   ColorChoice color = ColorChoice::automatic;
+  std::optional<std::string> report;
   bool quiet = false;
   bool verbose = false;
   bool dry_run = false;
