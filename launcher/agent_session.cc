@@ -241,8 +241,10 @@ void AgentSession::start_task(uint32_t local_index) {
                           .environment = environment_entries(environment),
                           .cwd = prepared_.cwd,
                           .open_files_max = open_files_max_};
-  auto process =
-      TaskProcess::start(loop_, std::move(request), wanted.wants_input, handlers_for(local_index));
+  auto process = TaskProcess::start(
+      loop_, std::move(request),
+      {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
+      handlers_for(local_index));
   if (process) {
     task.process = *std::move(process);
   } else {
