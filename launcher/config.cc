@@ -2,66 +2,20 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/answers.h"
 #include "launcher/environment.h"
+#include "launcher/given.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <numeric>
 
 namespace dt {
 namespace {
 
-/// An option as the winning source gave it.
-struct Given {
-  const std::vector<std::string>* values = nullptr;
-  std::string origin;
-
-  /// Of an option that has one value: the last one written.
-  const std::string& value() const { return values->back(); }
-  tl::unexpected<Error> expected(std::string_view what) const {
-    const std::string& text = value();
-    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    const std::string got = digits ? printable(text) : format("\"{}\"", printable(text));
-    return refuse(format("expected {}, got {}", what, got));
-  }
-  tl::unexpected<Error> refuse(std::string_view why) const {
-    return fail(Errc::input, format("{}: {}", origin, why));
-  }
-};
-
-std::optional<Given> find_in(const OptionSource& source, std::string_view name) {
-  const auto found = source.values.find(name);
-  if (found == source.values.end() || found->second.empty()) return std::nullopt;
-  const auto origin = source.origins.find(name);
-  return Given{&found->second, origin == source.origins.end() ? std::string(name) : origin->second};
-}
-
 using Sources = std::vector<OptionSource>;
-
-std::optional<Given> find(const Sources& sources, std::string_view name) {
-  for (const OptionSource& source : sources) {
-    if (auto given = find_in(source, name)) return given;
-  }
-  return std::nullopt;
-}
-
-Result<std::string> plain_text(const Given& given, std::string_view what) {
-  if (given.value().empty() || given.value().find('\0') != std::string::npos) {
-    return given.expected(what);
-  }
-  return given.value();
-}
-
-Result<bool> parse_flag(const Given& given) {
-  constexpr std::string_view yes[] = {"true", "1", "yes", "on"};
-  constexpr std::string_view no[] = {"false", "0", "no", "off"};
-  if (std::ranges::find(yes, given.value()) != std::end(yes)) return true;
-  if (std::ranges::find(no, given.value()) != std::end(no)) return false;
-  return given.expected("true or false");
-}
 
 Result<> read_flags(const Sources& sources, RunConfig& config) {
   struct Flag {
@@ -69,28 +23,23 @@ Result<> read_flags(const Sources& sources, RunConfig& config) {
     bool RunConfig::*member;
   };
   constexpr Flag flags[] = {{"oversubscribe", &RunConfig::oversubscribe},
+                            {"merge-stderr", &RunConfig::merge_stderr},
                             {"no-tag", &RunConfig::no_tag},
+                            {"timestamp", &RunConfig::timestamp},
                             {"quiet", &RunConfig::quiet},
                             {"verbose", &RunConfig::verbose},
                             {"dry-run", &RunConfig::dry_run},
                             {"json", &RunConfig::json}};
   for (const Flag& flag : flags) {
-    if (const auto given = find(sources, flag.name)) {
-      config.*flag.member = TRY(parse_flag(*given));
+    if (const auto given = find_given(sources, flag.name)) {
+      config.*flag.member = TRY(given->flag());
     }
   }
-  const auto json = find(sources, "json");
+  const auto json = find_given(sources, "json");
   if (json && config.json && !config.dry_run) {
     return json->refuse("only --dry-run prints JSON; give both, or neither");
   }
   return {};
-}
-
-Result<Duration> parse_positive(const Given& given) {
-  const Result<Duration> read = parse_duration(given.value());
-  if (!read) return given.refuse(read.error().message);
-  if (*read == Duration::zero()) return given.expected("a time longer than 0");
-  return *read;
 }
 
 /// A shorter one would keep both sides busy with it.
@@ -105,40 +54,36 @@ Result<> read_durations(const Sources& sources, RunConfig& config) {
                                   {"heartbeat", &RunConfig::heartbeat},
                                   {"dead-after", &RunConfig::dead_after}};
   for (const Setting& setting : settings) {
-    if (const auto given = find(sources, setting.name)) {
-      config.*setting.member = TRY(parse_positive(*given));
+    if (const auto given = find_given(sources, setting.name)) {
+      config.*setting.member = TRY(given->positive_duration());
     }
   }
-  if (const auto given = find(sources, "heartbeat"); given && config.heartbeat < heartbeat_min) {
+  if (const auto given = find_given(sources, "heartbeat");
+      given && config.heartbeat < heartbeat_min) {
     return given->expected("at least " + duration_text(heartbeat_min));
   }
-  if (const auto given = find(sources, "timeout")) config.timeout = TRY(parse_positive(*given));
-  if (const auto given = find(sources, "grace")) {
-    const Result<Duration> read = parse_duration(given->value());
-    if (!read) return given->refuse(read.error().message);
-    config.grace = *read;  // 0 is SIGKILL at once
+  if (const auto given = find_given(sources, "timeout"))
+    config.timeout = TRY(given->positive_duration());
+  if (const auto given = find_given(sources, "grace")) {
+    config.grace = TRY(given->duration());  // 0 is SIGKILL at once
   }
   if (config.heartbeat < config.dead_after) return {};
-  auto given = find(sources, "heartbeat");
-  if (!given) given = find(sources, "dead-after");
+  auto given = find_given(sources, "heartbeat");
+  if (!given) given = find_given(sources, "dead-after");
   assert(given && "the defaults fit");
   return given->refuse(format("the heartbeat ({}) must be shorter than the dead-after time ({})",
                               duration_text(config.heartbeat), duration_text(config.dead_after)));
 }
 
 Result<> read_process_count(const Sources& sources, RunConfig& config) {
-  const auto given = find(sources, "np");
+  const auto given = find_given(sources, "np");
   if (!given) return {};
-  const std::optional<int64_t> count = parse_integer(given->value());
-  if (!count || *count < 1 || *count > processes_max) {
-    return given->expected(format("1..{}", processes_max));
-  }
-  config.process_count = static_cast<int>(*count);
+  config.process_count = static_cast<int>(TRY(given->integer(1, processes_max)));
   return {};
 }
 
 Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) {
-  const std::string path = TRY(plain_text(given, "a file"));
+  const std::string path = TRY(given.text("a file"));
   const Result<std::string> text = read_text(path);
   if (!text) {
     return given.refuse(format("cannot read \"{}\": {}", printable(path), text.error().message));
@@ -155,7 +100,7 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
     if (hosts && hostfile) {
       return hosts->refuse(format("conflicts with {}; give one of them", hostfile->origin));
     }
-    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin)
+    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin, read_text)
                               : read_hostfile(*hostfile, read_text));
     config.hosts = std::move(list.hosts);
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));
@@ -185,7 +130,7 @@ Result<EnvironmentSetting> parse_setting(const std::string& text, const Given& g
 }
 
 Result<> read_environment(const Sources& sources, RunConfig& config) {
-  const auto given = find(sources, "env");
+  const auto given = find_given(sources, "env");
   if (!given) return {};
   for (const std::string& text : *given->values) {
     config.environment.push_back(TRY(parse_setting(text, *given)));
@@ -194,7 +139,7 @@ Result<> read_environment(const Sources& sources, RunConfig& config) {
 }
 
 Result<> read_stdin(const Sources& sources, RunConfig& config) {
-  const auto given = find(sources, "stdin");
+  const auto given = find_given(sources, "stdin");
   if (!given || given->value() == "none") return {};
   if (given->value() == "all") {
     config.stdin_target.kind = StdinTarget::Kind::all;
@@ -214,15 +159,21 @@ Result<> read_stdin(const Sources& sources, RunConfig& config) {
 }
 
 Result<> read_texts(const Sources& sources, RunConfig& config) {
-  if (const auto given = find(sources, "chdir")) config.chdir = TRY(plain_text(*given, "a folder"));
-  if (const auto given = find(sources, "output-dir")) {
-    config.output_dir = TRY(plain_text(*given, "a folder"));
+  if (const auto given = find_given(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
+  if (const auto given = find_given(sources, "output-dir")) {
+    config.output_dir = TRY(given->text("a folder"));
   }
-  if (const auto given = find(sources, "on-failure")) {
-    if (given->value() != "kill" && given->value() != "continue") {
-      return given->expected("kill or continue");
+  if (const auto given = find_given(sources, "report")) {
+    config.report = TRY(given->text("a file"));
+    if (config.report == "-") {
+      return given->refuse("standard output is the workers'; give a file, or /dev/stderr");
     }
-    config.continue_on_failure = given->value() == "continue";
+  }
+  if (const auto given = find_given(sources, "color")) {
+    config.color = parse_color_choice(TRY(given->choice())).value();
+  }
+  if (const auto given = find_given(sources, "on-failure")) {
+    config.continue_on_failure = TRY(given->choice()) == "continue";
   }
   return {};
 }
@@ -269,6 +220,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(check_command(command));
   RunConfig config;
   config.command = std::move(command);
+  config.warnings = TRY(answer_options(by_precedence));
   TRY(read_process_count(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
   TRY(read_environment(by_precedence, config));

@@ -39,6 +39,28 @@ std::vector<std::string_view> spellings_of(const Option& option) {
   return split_words(option.spellings);
 }
 
+size_t value_count(const Option& option) {
+  return split_words(option.placeholder).size();
+}
+
+bool says_no(const Option& option, std::string_view spelling) {
+  return option.kind == OptionKind::flag && spelling.starts_with("--no-") &&
+         !option.name.starts_with("no-");
+}
+
+std::vector<std::string_view> choices_of(const Option& option) {
+  std::vector<std::string_view> choices;
+  std::string_view rest = option.placeholder;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find('|'));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    const bool literal =
+        std::ranges::none_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '['; });
+    if (literal && !word.empty()) choices.push_back(word);
+  }
+  return choices;
+}
+
 std::string variable_of(const Option& option) {
   std::string variable = "DTRAIN_OPT_";
   for (const char c : option.name) {
