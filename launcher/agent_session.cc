@@ -5,7 +5,9 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "gpu/device_list.h"
+#include "launcher/argument_space.h"
 #include "launcher/executable.h"
+#include "launcher/variable_names.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -39,6 +41,12 @@ Environment own_environment() {
   for (char** at = environ; *at != nullptr; ++at)
     entries.emplace_back(*at);
   return parse_environment(entries);
+}
+
+Environment own_host_part() {
+  Environment environment = own_environment();
+  std::erase_if(environment, [](const auto& entry) { return !is_host_part(entry.first); });
+  return environment;
 }
 
 Hello make_hello() {
@@ -164,6 +172,9 @@ Result<> AgentSession::prepare(Prepare wanted) {
   const auto check = [&]() -> Result<> {
     TRY(check_folder(prepared_.cwd));
     executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
+    TRY(check_argument_space(prepared_.command,
+                             prepared_.environment_bytes + argument_bytes(own_host_part()),
+                             own_argument_bytes_max()));
     for (int i = 0; i < prepared_.ports; ++i) {
       Fd port = TRY(hold_port(0));
       answer.ports.push_back(TRY(local_address(port.get())).port);
@@ -182,8 +193,9 @@ Result<> AgentSession::prepare(Prepare wanted) {
 }
 
 Result<> AgentSession::launch(const Launch& wanted) {
-  const HostFacts host = {
-      .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
+  const HostFacts host = {.own = without(own_environment(), wanted.excluded),
+                          .hostname = own_hostname(),
+                          .allowed_cpus = count_allowed_cpus()};
   Environment travelling = wanted.travelling;
   travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
   const auto count = static_cast<int>(wanted.tasks.size());
