@@ -5,7 +5,9 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "gpu/device_list.h"
+#include "launcher/argument_space.h"
 #include "launcher/executable.h"
+#include "launcher/variable_names.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -47,6 +49,12 @@ Environment own_environment() {
   for (char** at = environ; *at != nullptr; ++at)
     entries.emplace_back(*at);
   return parse_environment(entries);
+}
+
+Environment own_host_part() {
+  Environment environment = own_environment();
+  std::erase_if(environment, [](const auto& entry) { return !is_host_part(entry.first); });
+  return environment;
 }
 
 Hello make_hello() {
@@ -184,6 +192,9 @@ Result<> AgentSession::prepare(Prepare wanted) {
   const auto check = [&]() -> Result<> {
     TRY(check_folder(prepared_.cwd));
     executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
+    TRY(check_argument_space(prepared_.command,
+                             prepared_.environment_bytes + argument_bytes(own_host_part()),
+                             own_argument_bytes_max()));
     for (int i = 0; i < prepared_.ports; ++i) {
       Fd port = TRY(hold_port(0));
       answer.ports.push_back(TRY(local_address(port.get())).port);
@@ -204,8 +215,9 @@ Result<> AgentSession::prepare(Prepare wanted) {
 Result<> AgentSession::launch(Launch wanted) {
   launch_ = std::move(wanted);
   launch_.travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
-  host_ = {
-      .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
+  host_ = {.own = without(own_environment(), launch_.excluded),
+           .hostname = own_hostname(),
+           .allowed_cpus = count_allowed_cpus()};
   tasks_.resize(launch_.tasks.size());
   // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
   if (auto pipe = make_pipe()) {

@@ -46,7 +46,10 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
     if (wants) input_tasks_.push_back(static_cast<size_t>(&task - plan_.tasks.data()));
   }
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    Launch launch = {.travelling = travelling, .tasks = {}, .merge_stderr = config_.merge_stderr};
+    Launch launch = {.travelling = travelling,
+                     .tasks = {},
+                     .merge_stderr = config_.merge_stderr,
+                     .excluded = config_.environment_excluded};
     const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
     for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
       launch.tasks.push_back(

@@ -52,6 +52,7 @@ void get(Reader& reader, Prepare& message) {
   message.ports = reader.number<int32_t>();
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
+  message.environment_bytes = reader.number<uint64_t>();
 }
 
 void get(Reader& reader, Prepared& message) {
@@ -71,6 +72,7 @@ void get(Reader& reader, Launch& message) {
     task.wants_input = reader.number<uint8_t>() != 0;
   }
   message.merge_stderr = reader.number<uint8_t>() != 0;
+  message.excluded = reader.texts();
 }
 
 void get(Reader& reader, SignalAll& message) {
@@ -149,6 +151,7 @@ Bytes encode(const Prepare& message) {
   writer.texts(message.command).text(message.cwd).text(message.path);
   writer.number(int32_t{message.ports});
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
+  writer.number(message.environment_bytes);
   return writer.take();
 }
 
@@ -171,6 +174,7 @@ Bytes encode(const Launch& message) {
     writer.number(static_cast<uint8_t>(task.wants_input));
   }
   writer.number(static_cast<uint8_t>(message.merge_stderr));
+  writer.texts(message.excluded);
   return writer.take();
 }
 

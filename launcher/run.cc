@@ -41,7 +41,8 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                         JobRecord& record) {
   const Time start_deadline = Clock::now() + config.start_timeout;
   const auto interrupted = [&stage] { return stage.interrupted() != 0; };
-  const Environment travelling = TRY(travelling_environment(environment, config.environment));
+  const Environment travelling =
+      TRY(travelling_environment(environment, config.environment, config.environment_excluded));
   TRY(check_counts(config));
   const auto [hosts, warnings] = TRY(local_hosts(config));
   warn(stage, warnings);
