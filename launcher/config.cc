@@ -100,7 +100,7 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
     if (hosts && hostfile) {
       return hosts->refuse(format("conflicts with {}; give one of them", hostfile->origin));
     }
-    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin)
+    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin, read_text)
                               : read_hostfile(*hostfile, read_text));
     config.hosts = std::move(list.hosts);
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));

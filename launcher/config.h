@@ -6,7 +6,6 @@
 #include "launcher/hosts.h"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -69,9 +68,6 @@ struct OptionSource {
   std::map<std::string, std::string, std::less<>> origins;  ///< by long name
   bool operator==(const OptionSource&) const = default;
 };
-
-/// A file's text by its path; the error says why not ("No such file or directory").
-using TextReader = std::function<Result<std::string>(const std::string& path)>;
 
 /// The options of a TOML text (top-level keys are long names), each with its file:line:column.
 Result<OptionSource> read_toml_options(std::string_view text, std::string_view path);

@@ -21,6 +21,12 @@ namespace {
 /// How long the console may hold us up after the job was told to end.
 constexpr Duration drain_patience = seconds(2);
 
+void warn(Stage& stage, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    stage.log().warn("{}", warning);
+  }
+}
+
 TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) {
   return {.folder = config.output_dir,
           .tags = !config.no_tag,
@@ -38,7 +44,8 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const auto interrupted = [&stage] { return stage.interrupted() != 0; };
   const Environment travelling = TRY(travelling_environment(environment, config.environment));
   TRY(check_counts(config));
-  const std::vector<Host> hosts = TRY(local_hosts(config));
+  const auto [hosts, warnings] = TRY(local_hosts(config));
+  warn(stage, warnings);
 
   const std::vector<pid_t> own_children = existing_children();
   StatusLine status(stage, wants_status_line(stage.err(), config.quiet, environment));
@@ -108,9 +115,7 @@ int run(const RunConfig& config, const Environment& environment) {
     return exit_status(stage.error().code);
   }
   become_subreaper();
-  for (const std::string& warning : config.warnings) {
-    (*stage)->log().warn("{}", warning);
-  }
+  warn(**stage, config.warnings);
   JobRecord record;
   auto report = ReportFile::open(config.dry_run ? std::nullopt : config.report);
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
