@@ -84,6 +84,8 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   TRY(job.launch(travelling, facts));
   TRY(job.supervise());
   crew.collect(Clock::now() + config.grace);
+  // What a reader who went away has lost is known once it was tried to write.
+  if (config.report) stage.drain(Clock::now() + drain_patience);
   record.output = output->counts();
   record.rendezvous = rendezvous->counters();
   return job.outcome();
