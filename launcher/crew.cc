@@ -34,6 +34,7 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
          .on_drained = {}}));
     agents_.push_back(std::move(agent));
   }
+  tell_connected();
   return {};
 }
 
@@ -72,6 +73,7 @@ Result<> Crew::handle(size_t number, const FrameView& message) {
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::hello:
       agent.hello = TRY(decode<Hello>(message.payload));
+      tell_connected();
       return {};
     case MessageType::prepared:
       agent.prepared = TRY(decode<Prepared>(message.payload));
@@ -82,6 +84,13 @@ Result<> Crew::handle(size_t number, const FrameView& message) {
       if (!handlers_.on_message) return fail(Errc::protocol, "a message before its time");
       return handlers_.on_message(number, message);
   }
+}
+
+void Crew::tell_connected() const {
+  if (!options_.on_connected) return;
+  const auto connected = std::ranges::count_if(
+      agents_, [](const std::unique_ptr<Agent>& agent) { return agent->hello.has_value(); });
+  options_.on_connected(static_cast<size_t>(connected), agents_.size());
 }
 
 void Crew::lose(size_t number, std::string why) {

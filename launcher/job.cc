@@ -39,6 +39,7 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
 }
 
 Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
+  parts_.status.ranks(0, plan_.tasks.size());
   for (const Task& task : plan_.tasks) {
     const StdinTarget& target = config_.stdin_target;
     const bool wants = target.kind == StdinTarget::Kind::all ||
@@ -139,6 +140,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
       parts_.record.tasks[task].pid = started.pid;
       parts_.record.tasks[task].started = now;
+      parts_.status.ranks(++started_, plan_.tasks.size());
       return supervisor_.started(task, started.pid, now);
     }
     case MessageType::start_failed: {
@@ -175,6 +177,7 @@ Result<> Job::stream_message(size_t agent, const FrameView& message) {
   const size_t task = task_of(agent, *stream);
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::output: {
+      parts_.status.end();
       const auto size = static_cast<uint32_t>(message.payload.size());
       uint32_t* const owed =
           &credit_owed_[task * 2 + (stream->stream == TaskStream::error ? 1 : 0)];

@@ -11,6 +11,7 @@
 #include "launcher/report_file.h"
 #include "launcher/slots.h"
 #include "launcher/stage.h"
+#include "launcher/status_line.h"
 #include "rendezvous/server.h"
 
 namespace dt {
@@ -48,7 +49,12 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   warn(stage, warnings);
 
   const std::vector<pid_t> own_children = existing_children();
-  Crew crew(stage.loop(), {.heartbeat = config.heartbeat, .dead_after = config.dead_after});
+  StatusLine status(stage, wants_status_line(stage.err(), config.quiet, environment));
+  Crew crew(stage.loop(), {.heartbeat = config.heartbeat,
+                           .dead_after = config.dead_after,
+                           .on_connected = [&status](size_t connected, size_t all) {
+                             status.hosts(connected, all);
+                           }});
   std::vector<Hello> hellos;
   if (!config.dry_run || !all_slots_known(hosts)) {
     TRY(crew.connect(hosts));
@@ -73,12 +79,14 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
   const JobFacts facts = job_facts(plan, table, token, rendezvous->address(), prepared);
 
-  Job job({stage.loop(), crew, *rendezvous, *output, stage.log(), record, own_children},
+  Job job({stage.loop(), crew, *rendezvous, *output, stage.log(), record, status, own_children},
           std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
   TRY(job.launch(travelling, facts));
   TRY(job.supervise());
   crew.collect(Clock::now() + config.grace);
+  // What a reader who went away has lost is known once it was tried to write.
+  if (config.report) stage.drain(Clock::now() + drain_patience);
   record.output = output->counts();
   record.rendezvous = rendezvous->counters();
   return job.outcome();
