@@ -32,9 +32,9 @@ demo: build
 bench:
 	tools/bench.sh
 
-# bin, lib and include under PREFIX (DESTDIR in front of it, for packages)
+# bin, lib, include and share under PREFIX (DESTDIR in front of it, for packages)
 install: build
-	cmake --install build/release --prefix $(abspath $(PREFIX))
+	umask 022 && cmake --install build/release --prefix $(abspath $(PREFIX))
 
 format:
 	tools/format.sh
