@@ -241,10 +241,10 @@ void AgentSession::start_task(uint32_t local_index) {
                           .environment = environment_entries(environment),
                           .cwd = prepared_.cwd,
                           .open_files_max = open_files_max_};
-  auto process = TaskProcess::start(
-      loop_, std::move(request),
-      {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
-      handlers_for(local_index));
+  auto process =
+      TaskProcess::start(loop_, std::move(request),
+                         {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
+                         handlers_for(local_index));
   if (process) {
     task.process = *std::move(process);
   } else {
@@ -373,8 +373,10 @@ void AgentSession::await_output_ends() {
   // A process that is not below us may hold a pipe open for ever; what was written into it has been
   // read.
   if (!open || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
-    // The launcher closes the link once it has read that; its end then stops us.
     send(MessageType::finished, 0, encode(Finished{swept_->ended, swept_->unkillable}));
+    send_outbox();
+    // Else the end of the link stops us: the launcher closes it once it has read that.
+    if (link_->unsent() == 0) loop_.stop();
     return;
   }
   output_timer_ = loop_.after(milliseconds(20), [this] { await_output_ends(); });

@@ -212,27 +212,30 @@ Result<Environment> travelling_environment(const Environment& launcher,
   return travelling;
 }
 
-Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task) {
-  const PlannedHost& planned = plan.hosts[static_cast<size_t>(task.agent)];
-  Environment environment = {
-      {"DTRAIN_HOSTNAME", planned.host.name},
-      {"DTRAIN_ROLE", task.id.role},
-      {"DTRAIN_TASK_INDEX", format("{}", task.id.index)},
-      {"DTRAIN_JOB_ID", job.job},
-      {"DTRAIN_RENDEZVOUS", job.rendezvous},
-      {"DTRAIN_TOKEN", job.token},
-      {"DTRAIN_GENERATION", format("{}", job.generation)},
-      {"MASTER_ADDR", job.master_address},
-      {"MASTER_PORT", format("{}", job.master_port)},
-      {"JAX_COORDINATOR_ADDRESS", host_port(job.master_address, job.jax_port)},
-      {"TF_GRPC_REUSE_PORT", "1"},
-      {"no_proxy", dialled_names(job, plan)},
-  };
-  std::string cluster = tf_config(job.cluster, task.id);
+TaskEnvironments::TaskEnvironments(const JobFacts& job, const Plan& plan)
+    : plan_(plan),
+      common_({{"DTRAIN_JOB_ID", job.job},
+               {"DTRAIN_RENDEZVOUS", job.rendezvous},
+               {"DTRAIN_TOKEN", job.token},
+               {"DTRAIN_GENERATION", format("{}", job.generation)},
+               {"MASTER_ADDR", job.master_address},
+               {"MASTER_PORT", format("{}", job.master_port)},
+               {"JAX_COORDINATOR_ADDRESS", host_port(job.master_address, job.jax_port)},
+               {"TF_GRPC_REUSE_PORT", "1"},
+               {"no_proxy", dialled_names(job, plan)}}),
+      tf_cluster_(tf_cluster(job.cluster)) {
+}
+
+Environment TaskEnvironments::of(const Task& task) const {
+  Environment environment = common_;
+  environment["DTRAIN_HOSTNAME"] = plan_.hosts[static_cast<size_t>(task.agent)].host.name;
+  environment["DTRAIN_ROLE"] = task.id.role;
+  environment["DTRAIN_TASK_INDEX"] = format("{}", task.id.index);
+  std::string cluster = tf_config(tf_cluster_, task.id);
   if (cluster.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
     environment["TF_CONFIG"] = std::move(cluster);
   }
-  if (task.rank >= 0) add_ranks(environment, plan, task);
+  if (task.rank >= 0) add_ranks(environment, plan_, task);
   return environment;
 }
 

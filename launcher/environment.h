@@ -49,10 +49,21 @@ inline constexpr size_t variable_bytes_max = 131072;
 /// list; `-x NAME` of a variable that is not set is an error.
 Result<Environment> travelling_environment(const Environment& launcher,
                                            const std::vector<EnvironmentSetting>& settings);
-/// What the launcher adds for one task: ranks, sizes, addresses. A task without rank gets neither
-/// ranks nor sizes. `no_proxy` holds the names to append, and TF_CONFIG is left out where it would
-/// be longer than a variable can be.
-Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task);
+/// What the launcher adds for each task: ranks, sizes, addresses. What is the same for all is made
+/// once, since a job of N tasks names N addresses to each of them.
+class TaskEnvironments {
+ public:
+  /// The plan outlives it.
+  TaskEnvironments(const JobFacts& job, const Plan& plan);
+  /// A task without rank gets neither ranks nor sizes. `no_proxy` holds the names to append, and
+  /// TF_CONFIG is left out where it would be longer than a variable can be.
+  Environment of(const Task& task) const;
+
+ private:
+  const Plan& plan_;
+  Environment common_;
+  std::string tf_cluster_;
+};
 /// What the worker gets: travelling, the host's own part where -x did not set it, over them the
 /// task's, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
 /// OMP_NUM_THREADS). The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
