@@ -49,9 +49,8 @@ std::string answer_completion(std::span<const std::string> words) {
   std::vector<std::string> environment;
   for (char** at = environ; *at != nullptr; ++at)
     environment.emplace_back(*at);
-  const CompletionReaders readers = {.text = text_of,
-                                     .paths = matching_paths,
-                                     .environment = parse_environment(environment)};
+  const CompletionReaders readers = {
+      .text = text_of, .paths = matching_paths, .environment = parse_environment(environment)};
   return completion_text(complete(words, readers));
 }
 

@@ -296,7 +296,8 @@ TaskProcess::Handlers AgentSession::handlers_for(uint32_t local_index) {
 
 void AgentSession::task_exited(uint32_t local_index, ExitStatus status) {
   if (status.signal == SIGKILL) status.out_of_memory = oom_.take_kill();
-  send(MessageType::exited, 0, encode(Exited{tasks_[local_index].id, status}));
+  const LocalTask& task = tasks_[local_index];
+  send(MessageType::exited, 0, encode(Exited{task.id, status, task.process->used()}));
   reap_strangers([this](pid_t pid) { return ours(pid); });
 }
 

@@ -38,6 +38,19 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return all;
 }
 
+Duration duration_of(const timeval& time) {
+  return seconds(time.tv_sec) + microseconds(time.tv_usec);
+}
+
+ResourceUse resource_use(const rusage& usage) {
+  return {.user = duration_of(usage.ru_utime),
+          .system = duration_of(usage.ru_stime),
+          .max_rss_bytes = int64_t{usage.ru_maxrss} << 10,
+          .major_faults = usage.ru_majflt,
+          .voluntary_switches = usage.ru_nvcsw,
+          .involuntary_switches = usage.ru_nivcsw};
+}
+
 }  // namespace
 
 /// Everything that the child uses of our memory between its clone and its exec.
@@ -130,11 +143,13 @@ std::optional<Result<>> Child::executed() const {
 
 Result<ExitStatus> Child::reap() {
   int status = 0;
+  rusage usage = {};
   pid_t got = -1;
   do {
-    got = waitpid(pid_, &status, 0);
+    got = wait4(pid_, &status, 0, &usage);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return fail_errno(format("cannot collect process {}", pid_));
+  used_ = resource_use(usage);
   if (WIFSIGNALED(status)) return ExitStatus{.signal = WTERMSIG(status)};
   return ExitStatus{.code = WEXITSTATUS(status)};
 }

@@ -53,6 +53,8 @@ class Child {
   std::optional<Result<>> executed() const;
   /// Collects its status; call when pidfd is readable. OOM kills are not told here.
   Result<ExitStatus> reap();
+  /// Known once it has been reaped.
+  const ResourceUse& used() const { return used_; }
   /// To its whole process group.
   void signal_group(int number) const;
 
@@ -66,6 +68,7 @@ class Child {
   pid_t pid_;
   Fd pidfd_;
   std::unique_ptr<Flight, EndFlight> flight_;
+  ResourceUse used_;
 };
 
 /// Raises this process's soft limit of descriptors to the hard one; returns what it was, for

@@ -39,6 +39,8 @@ class TaskProcess {
 
   pid_t pid() const { return child_.pid(); }
   bool exited() const { return exited_; }
+  /// Known once it has exited.
+  const ResourceUse& used() const { return child_.used(); }
   bool output_open() const { return output_.pipe || error_.pipe; }
   /// There may be unread output that the receiver has not asked for yet.
   bool output_waits_for_credit() const {
