@@ -234,8 +234,10 @@ void AgentSession::start_task(uint32_t local_index) {
   const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
-  const Environment environment = worker_environment(launch_.travelling, host_, wanted.environment,
-                                                     static_cast<int>(launch_.tasks.size()));
+  const Environment environment = worker_environment(
+      launch_.travelling, host_,
+      added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
+      static_cast<int>(launch_.tasks.size()));
   ChildRequest request = {.path = executable_,
                           .arguments = prepared_.command,
                           .environment = environment_entries(environment),
