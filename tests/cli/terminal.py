@@ -108,11 +108,9 @@ class Terminal:
     def stop_agent(self):
         """Stops dtrain's agent as soon as there is one; its pid, or None when it was too quick."""
         while read_file(f"/proc/{self.pid}/cmdline"):
-            # Between clone and exec the launcher waits for it, and would for ever.
             for child in read_file(f"/proc/{self.pid}/task/{self.pid}/children").split():
-                if b"\0agent\0" in read_file(f"/proc/{child.decode()}/cmdline"):
-                    os.kill(int(child), signal.SIGSTOP)
-                    return int(child)
+                os.kill(int(child), signal.SIGSTOP)
+                return int(child)
         return None
 
 
