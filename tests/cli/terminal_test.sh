@@ -91,7 +91,7 @@ END
 
 test_ranks_have_colours_on_a_terminal() {
   on_terminal <<'END'
-worker = ["-np", "2", "sh", "-c", "echo out; [ $RANK = 0 ] || { echo err >&2; exit 3; }"]
+worker = ["-np", "2", "--on-failure", "continue", "sh", "-c", "echo out; [ $RANK = 0 ] || { echo err >&2; exit 3; }"]
 def shown(environment=None, options=()):
     with Terminal([dtrain, "run", *options, *worker], environment=environment) as t:
         assert t.finish() == 3, t.text()
