@@ -55,11 +55,11 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                            .on_connected = [&status](size_t connected, size_t all) {
                              status.hosts(connected, all);
                            }});
+  const bool must_count_slots = !all_slots_known(hosts);
+  if (!config.dry_run || must_count_slots) TRY(crew.connect(hosts));
+  // Else the agents start while we get everything else ready.
   std::vector<Hello> hellos;
-  if (!config.dry_run || !all_slots_known(hosts)) {
-    TRY(crew.connect(hosts));
-    hellos = TRY(crew.await_hellos(start_deadline, interrupted));
-  }
+  if (must_count_slots) hellos = TRY(crew.await_hellos(start_deadline, interrupted));
   Plan plan = TRY(make_plan(plan_request(config, hosts, hellos)));
   TRY(check_stdin_target(config, plan));
   if (config.dry_run) {
