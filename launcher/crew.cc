@@ -2,13 +2,20 @@
 
 #include "base/format.h"
 #include "base/text.h"
-
-#include <poll.h>
+#include "rendezvous/dial.h"
 
 #include <algorithm>
 #include <csignal>
 
 namespace dt {
+
+namespace {
+
+bool has_ended(const Child& process, Time deadline) {
+  return await_readiness(process.pidfd(), POLLIN, deadline).value_or(false);
+}
+
+}  // namespace
 
 Crew::~Crew() {
   // The end of its input is an agent's order to end everything and go.
@@ -34,6 +41,7 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
          .on_drained = {}}));
     agents_.push_back(std::move(agent));
   }
+  tell_connected();
   return {};
 }
 
@@ -72,6 +80,7 @@ Result<> Crew::handle(size_t number, const FrameView& message) {
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::hello:
       agent.hello = TRY(decode<Hello>(message.payload));
+      tell_connected();
       return {};
     case MessageType::prepared:
       agent.prepared = TRY(decode<Prepared>(message.payload));
@@ -84,6 +93,13 @@ Result<> Crew::handle(size_t number, const FrameView& message) {
   }
 }
 
+void Crew::tell_connected() const {
+  if (!options_.on_connected) return;
+  const auto connected = std::ranges::count_if(
+      agents_, [](const std::unique_ptr<Agent>& agent) { return agent->hello.has_value(); });
+  options_.on_connected(static_cast<size_t>(connected), agents_.size());
+}
+
 void Crew::lose(size_t number, std::string why) {
   Agent& agent = *agents_[number];
   if (agent.gone) return;
@@ -94,11 +110,10 @@ void Crew::lose(size_t number, std::string why) {
 }
 
 std::string Crew::end_of(Agent& agent) {
-  constexpr int patience_ms = 200;
+  constexpr Duration patience = milliseconds(200);
   if (!agent.process) return "its connection ended";
   // Its socket closes a moment before its status can be had.
-  pollfd ended = {.fd = agent.process->pidfd(), .events = POLLIN, .revents = 0};
-  if (poll(&ended, 1, patience_ms) != 1) return "its connection ended";
+  if (!has_ended(*agent.process, Clock::now() + patience)) return "its connection ended";
   const auto status = agent.process->reap();
   agent.process.reset();
   return status ? "its process ended: " + status->text() : status.error().message;
@@ -194,10 +209,7 @@ void Crew::collect(Time deadline) {
     let_go(number);
   for (const auto& agent : agents_) {
     if (!agent->process) continue;
-    pollfd ended = {.fd = agent->process->pidfd(), .events = POLLIN, .revents = 0};
-    if (poll(&ended, 1, poll_ms(Clock::now(), deadline)) != 1) {
-      ::kill(agent->process->pid(), SIGKILL);
-    }
+    if (!has_ended(*agent->process, deadline)) ::kill(agent->process->pid(), SIGKILL);
     if (const auto status = agent->process->reap(); !status) continue;
     agent->process.reset();
   }

@@ -41,14 +41,15 @@ struct HostFacts {
 /// Linux refuses to execute a program that is given a longer NAME=value (MAX_ARG_STRLEN).
 inline constexpr size_t variable_bytes_max = 131072;
 
-/// What travels from the launcher: its environment, with the settings of -x applied. Three kinds
-/// stay behind: a host's own part (HOME, USER, SSH_*, what a container's runtime set, shell
-/// functions), which each host gives anew, so that a local job sees them unchanged; what names a
-/// place in an outer job (DTRAIN_*, an MPI's PMI and OMPI_*, a SLURM step, torchrun's), which would
-/// tell a worker that it is somebody else; and OLDPWD and PORT. -x brings any of them past this
-/// list; `-x NAME` of a variable that is not set is an error.
+/// What travels from the launcher: its environment without what stays behind (a host's own part and
+/// what names a place in an outer job, launcher/variable_names.h, and what fits a pattern of
+/// `excluded`), then the settings of -x and --env-file, which bring anything past these lists. A
+/// setting without value of a variable that is not set is an error.
 Result<Environment> travelling_environment(const Environment& launcher,
-                                           const std::vector<EnvironmentSetting>& settings);
+                                           const std::vector<EnvironmentSetting>& settings,
+                                           const std::vector<std::string>& excluded = {});
+/// The variables that fit no pattern of `excluded`.
+Environment without(Environment environment, const std::vector<std::string>& excluded);
 /// What the launcher adds for one task: ranks, sizes, addresses. A task without rank gets neither
 /// ranks nor sizes. `no_proxy` holds the names to append, and TF_CONFIG is left out where it would
 /// be longer than a variable can be.

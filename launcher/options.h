@@ -28,6 +28,14 @@ inline constexpr std::array own_options = {
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
         "Set a variable for the workers, or pass one on that would stay behind. What dtrain sets "
         "for each task it sets over this."},
+    Option{
+        "env-file", "--env-file", OptionKind::list, "FILE", OptionGroup::workers,
+        "Set the variables of FILE, one NAME=VALUE or NAME a line, as docker does: quotes belong "
+        "to the value. May be given again; -x wins over it."},
+    Option{
+        "env-exclude", "--env-exclude", OptionKind::list, "PATTERN", OptionGroup::workers,
+        "Keep variables whose names fit PATTERN, such as 'AWS_*', from the workers. May be given "
+        "again; -x and --env-file win over it."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
@@ -61,6 +69,9 @@ inline constexpr std::array own_options = {
            "Colour the tags of the workers' lines, one colour a rank, and dtrain's own warnings "
            "and errors. auto, the default, does so on a terminal and obeys NO_COLOR, "
            "CLICOLOR_FORCE, CLICOLOR=0 and TERM=dumb."},
+    Option{"report", "--report", OptionKind::text, "FILE", OptionGroup::output,
+           "Write one JSON document to FILE when the job has ended, however it ended: hosts, "
+           "tasks, times, exit, resources used. Not with --dry-run."},
     Option{"quiet", "--quiet", OptionKind::flag, "", OptionGroup::output,
            "Keep the workers' output off the console."},
     Option{"verbose", "--verbose", OptionKind::flag, "", OptionGroup::output,

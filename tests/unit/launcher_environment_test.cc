@@ -95,7 +95,24 @@ TEST_CASE("-x of a variable that is not set is an error with its remedy") {
   const Result<Environment> result = travelling_environment(launcher, {{"FOO", {}}});
   REQUIRE(!result);
   CHECK(result.error() ==
-        Error{Errc::input, "-x FOO: not set in the environment; use -x FOO=value"});
+        Error{Errc::input, "-x: FOO is not set in the environment; write FOO=VALUE"});
+  const Result<Environment> from_file =
+      travelling_environment(launcher, {{"FOO", {}, "job.env:3:1"}});
+  CHECK(from_file.error().message ==
+        "job.env:3:1: FOO is not set in the environment; write FOO=VALUE");
+}
+
+TEST_CASE("what fits a pattern of --env-exclude does not travel, unless it is set anew") {
+  const Environment environment = {{"AWS_KEY", "k"}, {"AWS_ID", "i"}, {"LANG", "C"}, {"A1", ""}};
+  const auto left = [&](const std::vector<EnvironmentSetting>& settings,
+                        const std::vector<std::string>& excluded) {
+    return travelling_environment(environment, settings, excluded).value();
+  };
+  CHECK(left({}, {"AWS_*"}) == Environment{{"A1", ""}, {"LANG", "C"}});
+  CHECK(left({}, {"AWS_?D", "A[0-9]"}) == Environment{{"AWS_KEY", "k"}, {"LANG", "C"}});
+  CHECK(left({}, {"AWS", "lang", "["}) == environment);
+  CHECK(left({{"AWS_ID", {}}, {"A1", "2"}}, {"*"}) == Environment{{"A1", "2"}, {"AWS_ID", "i"}});
+  CHECK(without({{"SSH_TTY", "t"}, {"HOME", "/h"}}, {"SSH_*"}) == Environment{{"HOME", "/h"}});
 }
 
 TEST_CASE("a task finds its rank and the job's addresses under every framework's names") {
