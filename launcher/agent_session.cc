@@ -3,12 +3,10 @@
 #include "base/format.h"
 #include "base/socket.h"
 #include "base/text.h"
-#include "base/version.h"
-#include "gpu/device_list.h"
 #include "launcher/executable.h"
+#include "launcher/own_host.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,34 +18,6 @@ namespace {
 
 /// How long tasks and strays have between SIGTERM and SIGKILL when nobody gives them a grace.
 constexpr Duration short_patience = seconds(2);
-
-int count_allowed_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
-  return std::max(1, CPU_COUNT(&allowed));
-}
-
-std::string own_hostname() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
-Environment own_environment() {
-  std::vector<std::string> entries;
-  for (char** at = environ; *at != nullptr; ++at)
-    entries.emplace_back(*at);
-  return parse_environment(entries);
-}
-
-Hello make_hello() {
-  return {.build = std::string(build_version),
-          .hostname = own_hostname(),
-          .addresses = interface_addresses(),
-          .allowed_cpus = count_allowed_cpus(),
-          .gpus = static_cast<int>(list_gpus().size())};
-}
 
 int exit_status_of(Errc code) {
   switch (code) {
@@ -103,7 +73,7 @@ void AgentSession::send(MessageType type, uint32_t stream, ByteSpan payload) {
 }
 
 size_t AgentSession::receive(ByteSpan bytes) {
-  last_heard_ = Clock::now();
+  lease_.heard(Clock::now());
   size_t used = 0;
   while (!lost_) {
     const auto frame = front_frame(bytes.subspan(used));
@@ -142,6 +112,12 @@ Result<> AgentSession::handle(const FrameView& frame) {
       if (task != nullptr) task->add_credit(StreamId::parse(frame.header.stream)->stream, bytes);
       return {};
     }
+    case MessageType::pause:
+      pause();
+      return {};
+    case MessageType::resume:
+      resume();
+      return {};
     case MessageType::finish:
       end_everything();
       return {};
@@ -160,6 +136,7 @@ TaskProcess* AgentSession::process_of(const FrameView& frame) const {
 
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
+  lease_ = Lease(prepared_.dead_after, Clock::now());
   Prepared answer;
   const auto check = [&]() -> Result<> {
     TRY(check_folder(prepared_.cwd));
@@ -182,8 +159,7 @@ Result<> AgentSession::prepare(Prepare wanted) {
 }
 
 Result<> AgentSession::launch(const Launch& wanted) {
-  const HostFacts host = {
-      .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
+  const HostFacts host = own_host_facts();
   Environment travelling = wanted.travelling;
   travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
   const auto count = static_cast<int>(wanted.tasks.size());
@@ -242,8 +218,21 @@ void AgentSession::task_exited(uint32_t local_index, ExitStatus status) {
   reap_strangers([this](pid_t pid) { return ours(pid); });
 }
 
+/// The launcher stops itself next: from now on its silence means nothing, and ours neither.
+void AgentSession::pause() {
+  heartbeat_ = Timer();
+  signal_tasks(SIGSTOP);
+  send(MessageType::paused, 0, {});
+}
+
+void AgentSession::resume() {
+  lease_.restart(Clock::now());
+  signal_tasks(SIGCONT);
+  beat();
+}
+
 void AgentSession::beat() {
-  if (Clock::now() - last_heard_ > prepared_.dead_after) {
+  if (lease_.over(Clock::now())) {
     launcher_lost();
     return;
   }
@@ -314,7 +303,10 @@ void AgentSession::await_output_ends() {
   // read.
   if (!open || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
     // The launcher closes the link once it has read that; its end then stops us.
-    send(MessageType::finished, 0, encode(Finished{swept_->ended, swept_->unkillable}));
+    send(MessageType::finished, 0,
+         encode(Finished{.strays_ended = swept_->ended,
+                         .contained_by = "sweep",
+                         .unkillable = swept_->unkillable}));
     return;
   }
   output_timer_ = loop_.after(milliseconds(20), [this] { await_output_ends(); });

@@ -3,6 +3,7 @@
 #include "base/loop.h"
 #include "base/signals.h"
 #include "base/stream.h"
+#include "launcher/lease.h"
 #include "launcher/message.h"
 #include "launcher/oom.h"
 #include "launcher/sweep.h"
@@ -41,6 +42,8 @@ class AgentSession {
   void start_task(uint32_t local_index, const TaskLaunch& wanted, const Environment& environment);
   TaskProcess::Handlers handlers_for(uint32_t local_index);
   void task_exited(uint32_t local_index, ExitStatus status);
+  void pause();
+  void resume();
   void beat();
   void launcher_lost();
   void signal_tasks(int number);
@@ -60,7 +63,7 @@ class AgentSession {
   std::vector<LocalTask> tasks_;
   OomCounter oom_;
   uint64_t open_files_max_ = raise_open_files_limit();  ///< of our tasks: what it was before
-  Time last_heard_ = Clock::now();
+  Lease lease_{Prepare().dead_after, Clock::now()};
   Timer heartbeat_;
   Timer output_timer_;
   int looks_ = 0;  ///< times that output was waited for although no credit lacked

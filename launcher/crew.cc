@@ -10,6 +10,17 @@
 
 namespace dt {
 
+namespace {
+
+std::string suspension_text(Duration away, Duration lease) {
+  const Duration rounded = away < seconds(10) ? std::chrono::round<milliseconds>(away / 100) * 100
+                                              : Duration(std::chrono::round<seconds>(away));
+  return format("dtrain was suspended for {}, longer than the lease of {} (--dead-after)",
+                duration_text(rounded), duration_text(lease));
+}
+
+}  // namespace
+
 Crew::~Crew() {
   // The end of its input is an agent's order to end everything and go.
   for (const auto& agent : agents_) {
@@ -21,9 +32,8 @@ Crew::~Crew() {
 Result<> Crew::connect(const std::vector<Host>& hosts) {
   const uint64_t open_files_max = raise_open_files_limit();
   for (size_t number = 0; number < hosts.size(); ++number) {
-    auto agent = std::make_unique<Agent>();
-    agent->host = hosts[number].name;
-    agent->last_heard = Clock::now();
+    auto agent =
+        std::make_unique<Agent>(hosts[number].name, Lease(options_.dead_after, Clock::now()));
     Carrier carrier = TRY(start_local_agent(open_files_max));
     agent->process = std::move(carrier.process);
     agent->link = TRY(Stream::open(
@@ -39,7 +49,7 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
 
 size_t Crew::receive(size_t number, ByteSpan bytes) {
   Agent& agent = *agents_[number];
-  agent.last_heard = Clock::now();
+  agent.lease.heard(Clock::now());
   size_t used = 0;
   if (!agent.magic_seen) {
     if (bytes.size() < agent_magic.size()) return 0;
@@ -87,6 +97,9 @@ Result<> Crew::handle(size_t number, const FrameView& message) {
 void Crew::lose(size_t number, std::string why) {
   Agent& agent = *agents_[number];
   if (agent.gone) return;
+  // Before the launch agents keep no lease that could have ended.
+  const auto away = handlers_.on_lost ? agent.lease.suspended(Clock::now()) : std::nullopt;
+  if (away) why = suspension_text(*away, options_.dead_after);
   agent.gone = true;
   agent.why_gone = std::move(why);
   agent.link.reset();
@@ -109,7 +122,7 @@ void Crew::beat() {
   for (size_t number = 0; number < agents_.size(); ++number) {
     Agent& agent = *agents_[number];
     if (agent.gone) continue;
-    if (now - agent.last_heard > options_.dead_after) {
+    if (agent.lease.over(now)) {
       lose(number, format("no heartbeat for {}", duration_text(options_.dead_after)));
     } else {
       send(number, MessageType::heartbeat, 0, {});
@@ -159,6 +172,7 @@ Result<std::vector<Prepared>> Crew::prepare(const std::vector<Prepare>& wanted, 
     generation_ = wanted[number].generation;
     send(number, MessageType::prepare, 0, encode(wanted[number]));
   }
+  restart_leases();
   beat();
   TRY(await(
       deadline, interrupted, [](const Agent& agent) { return agent.prepared.has_value(); },
@@ -180,6 +194,11 @@ void Crew::send(size_t number, MessageType type, uint32_t stream, ByteSpan paylo
 void Crew::send_all(MessageType type, ByteSpan payload) {
   for (size_t number = 0; number < agents_.size(); ++number)
     send(number, type, 0, payload);
+}
+
+void Crew::restart_leases() {
+  for (const auto& agent : agents_)
+    agent->lease.restart(Clock::now());
 }
 
 void Crew::let_go(size_t number) {

@@ -96,6 +96,7 @@ void get(Reader& reader, Exited& message) {
 
 void get(Reader& reader, Finished& message) {
   message.strays_ended = reader.number<int32_t>();
+  message.contained_by = reader.text();
   message.unkillable = reader.texts();
 }
 
@@ -190,7 +191,9 @@ Bytes encode(const Exited& message) {
 }
 
 Bytes encode(const Finished& message) {
-  return Writer().number(int32_t{message.strays_ended}).texts(message.unkillable).take();
+  Writer writer;
+  writer.number(int32_t{message.strays_ended}).text(message.contained_by);
+  return writer.texts(message.unkillable).take();
 }
 
 Bytes encode_credit(uint32_t bytes) {

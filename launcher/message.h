@@ -22,7 +22,9 @@ enum class MessageType : uint8_t {
   part = 2,  ///< either way: the front of a message that is too long for one frame
   launch = 3,
   signal = 4,
-  input = 5,  ///< bytes for a task's stdin; empty: its end
+  input = 5,   ///< bytes for a task's stdin; empty: its end
+  pause = 7,   ///< stop all tasks where they are, expect silence, and answer `paused`
+  resume = 8,  ///< the reverse
   finish = 9,
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
@@ -35,6 +37,7 @@ enum class MessageType : uint8_t {
   output = 21,  ///< bytes of a task's stdout or stderr
   output_end = 22,
   exited = 23,
+  paused = 24,
   finished = 25,
 };
 
@@ -149,6 +152,7 @@ struct Exited {
 /// Agent: all is reaped; what it had to end by force, and what it could not.
 struct Finished {
   int strays_ended = 0;
+  std::string contained_by;             ///< what made sure that nobody is left: "cgroup" or "sweep"
   std::vector<std::string> unkillable;  ///< "python (pid 77)"
   bool operator==(const Finished&) const = default;
 };

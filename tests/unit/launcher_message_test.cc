@@ -38,7 +38,7 @@ TEST_CASE("messages are read back as they were written") {
   check_round_trip(Started{{"ps", 0}, 4711});
   check_round_trip(StartFailed{{"worker", 2}, 126, "why"});
   check_round_trip(Exited{{"worker", 0}, {.code = 0, .signal = 9, .out_of_memory = true}});
-  check_round_trip(Finished{2, {"python (pid 7)"}});
+  check_round_trip(Finished{2, "sweep", {"python (pid 7)"}});
 }
 
 TEST_CASE("random bytes never crash a decoder") {
