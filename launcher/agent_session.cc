@@ -149,7 +149,9 @@ Result<> AgentSession::prepare(Prepare wanted) {
     return {};
   };
   if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
-  if (const auto checked = check(); !checked) {
+  if (const auto checked = check(); checked) {
+    cgroup_ = TaskCgroup::make();
+  } else {
     answer.failure = checked.error().message;
     answer.status = exit_status_of(checked.error().code);
   }
@@ -179,7 +181,8 @@ void AgentSession::start_task(uint32_t local_index, const TaskLaunch& wanted,
                           .arguments = prepared_.command,
                           .environment = environment_entries(environment),
                           .cwd = prepared_.cwd,
-                          .open_files_max = open_files_max_};
+                          .open_files_max = open_files_max_,
+                          .cgroup = cgroup_ ? cgroup_->fd() : -1};
   auto process =
       TaskProcess::start(loop_, std::move(request), wanted.wants_input, handlers_for(local_index));
   if (!process) {
@@ -276,12 +279,17 @@ void AgentSession::end_everything() {
   signal_tasks(SIGTERM);
   sweep_.emplace(
       loop_,
-      Sweep::Options{.patience = short_patience, .ours = [this](pid_t pid) { return ours(pid); }},
+      Sweep::Options{.patience = short_patience,
+                     .ours = [this](pid_t pid) { return ours(pid); },
+                     .spared = {},
+                     .kill_all = cgroup_ ? [this] { cgroup_->kill(); } : std::function<void()>()},
       [this](Sweep::Report report) { all_ended(std::move(report)); });
 }
 
 void AgentSession::all_ended(Sweep::Report report) {
   swept_ = std::move(report);
+  // Whom the sweep could not see, since they are not below us.
+  if (cgroup_ && cgroup_->populated()) cgroup_->kill();
   if (lost_) {
     loop_.stop();
   } else {
@@ -305,7 +313,7 @@ void AgentSession::await_output_ends() {
     // The launcher closes the link once it has read that; its end then stops us.
     send(MessageType::finished, 0,
          encode(Finished{.strays_ended = swept_->ended,
-                         .contained_by = "sweep",
+                         .contained_by = cgroup_ ? "cgroup" : "sweep",
                          .unkillable = swept_->unkillable}));
     return;
   }

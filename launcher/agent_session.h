@@ -7,6 +7,7 @@
 #include "launcher/message.h"
 #include "launcher/oom.h"
 #include "launcher/sweep.h"
+#include "launcher/task_cgroup.h"
 #include "launcher/task_process.h"
 
 #include <map>
@@ -61,6 +62,7 @@ class AgentSession {
   std::string executable_;
   std::vector<Fd> held_ports_;
   std::vector<LocalTask> tasks_;
+  std::unique_ptr<TaskCgroup> cgroup_;  ///< of the tasks; null: only the sweep finds what is left
   OomCounter oom_;
   uint64_t open_files_max_ = raise_open_files_limit();  ///< of our tasks: what it was before
   Lease lease_{Prepare().dead_after, Clock::now()};

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/clone_into.h"
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -76,6 +77,20 @@ __attribute__((no_sanitize("address", "thread"))) int child_main(void* argument)
   execve(order->path, order->arguments, order->environment);
   if (errno == ENOEXEC) execve("/bin/sh", order->shell_arguments, order->environment);
   give_up(order);
+}
+
+void child_main_in_cgroup(void* argument) {
+  child_main(argument);
+}
+
+/// The new process's pid, or a negative errno.
+long clone_in_cgroup(Order& order, int cgroup, int* pidfd) {
+  clone_args how = {};
+  how.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_INTO_CGROUP;
+  how.exit_signal = SIGCHLD;
+  how.pidfd = reinterpret_cast<uint64_t>(pidfd);
+  how.cgroup = static_cast<uint64_t>(cgroup);
+  return clone_into(how, child_main_in_cgroup, &order);
 }
 
 rlimit open_files_limit(uint64_t soft) {
@@ -157,12 +172,16 @@ Result<Child> Child::start(const ChildRequest& request) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int pidfd = -1;
-  const int pid = clone(child_main, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
-                        &order, &pidfd);
+  long pid = request.cgroup < 0 ? -1 : clone_in_cgroup(order, request.cgroup, &pidfd);
+  // Also when the cgroup will not have it: the sweep finds it as well.
+  if (pid < 0) {
+    pid = clone(child_main, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &order,
+                &pidfd);
+  }
   const int clone_error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return fail_errno("cannot start a process", clone_error);
-  Child child(pid, Fd(pidfd));
+  Child child(static_cast<pid_t>(pid), Fd(pidfd));
   if (auto executed = exec_result(request, order); !executed) {
     TRY(child.reap());
     return tl::unexpected(executed.error());

@@ -26,6 +26,7 @@ struct ChildRequest {
   int death_signal = 9;         ///< the kernel sends it when our thread dies; 0: none
   uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: ours
   bool new_session = false;     ///< else a process group of its own
+  int cgroup = -1;              ///< the folder of one of version 2 to be born in; -1: ours
 };
 
 /// A child process of ours. No race: its pid stays its own until reap() has been called.

@@ -232,6 +232,7 @@ Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
     parts_.log.info("{}: ended {} process(es) that tasks had left behind", host,
                     finished.strays_ended);
   }
+  parts_.log.info("{}: all has ended, as its {} shows", host, finished.contained_by);
   for (const std::string& process : finished.unkillable) {
     parts_.log.warn("{}: {} cannot be killed (it waits in the kernel); it is left there", host,
                     process);

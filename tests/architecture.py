@@ -61,6 +61,7 @@ TESTED_ELSEWHERE = {
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent.cc": "tests/cli/run_test.sh",
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",
+    "launcher/clone_into_": "tests/unit/launcher_task_cgroup_test.cc",
     "launcher/config_file.cc": "tests/unit/launcher_config_test.cc",
     "launcher/crew.cc": "tests/cli/faults_test.sh",
     "launcher/host_name.cc": "tests/cli/run_test.sh",
