@@ -33,7 +33,7 @@ TEST_CASE("messages are read back as they were written") {
                            .heartbeat = milliseconds(100),
                            .dead_after = milliseconds(500)});
   check_round_trip(Prepared{{1, 65535}, "cannot", 127});
-  check_round_trip(Launch{{{"A", "1"}, {"B", ""}}, {{{"worker", 1}, {{"RANK", "1"}}, true}}});
+  check_round_trip(Launch{{{"A", "1"}, {"B", ""}}, {{{"worker", 1}, {{"RANK", "1"}}, true}}, true});
   check_round_trip(SignalAll{SIGTERM});
   check_round_trip(Started{{"ps", 0}, 4711});
   check_round_trip(StartFailed{{"worker", 2}, 126, "why"});
