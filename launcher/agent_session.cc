@@ -141,11 +141,13 @@ Result<> AgentSession::prepare(Prepare wanted) {
   const auto check = [&]() -> Result<> {
     TRY(check_folder(prepared_.cwd));
     executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
-    for (int i = 0; i < prepared_.ports; ++i) {
-      Fd port = TRY(hold_port(0));
-      answer.ports.push_back(TRY(local_address(port.get())).port);
-      held_ports_.push_back(std::move(port));
-    }
+    const uint64_t port_files =
+        static_cast<uint64_t>(prepared_.ports) * (prepared_.port_range ? 2 : 1);
+    TRY(check_open_files(open_files_of_tasks(prepared_.tasks, port_files),
+                         format("{} tasks", prepared_.tasks)));
+    held_ports_ = TRY(hold_ports(prepared_.ports, prepared_.port_range));
+    for (const HeldPort& port : held_ports_)
+      answer.ports.push_back(port.number);
     return {};
   };
   if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");

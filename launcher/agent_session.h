@@ -6,6 +6,8 @@
 #include "launcher/lease.h"
 #include "launcher/message.h"
 #include "launcher/oom.h"
+#include "launcher/open_files.h"
+#include "launcher/port_range.h"
 #include "launcher/sweep.h"
 #include "launcher/task_cgroup.h"
 #include "launcher/task_process.h"
@@ -61,7 +63,7 @@ class AgentSession {
   std::unique_ptr<Signals> signals_;
   Prepare prepared_;
   std::string executable_;
-  std::vector<Fd> held_ports_;
+  std::vector<HeldPort> held_ports_;
   std::vector<LocalTask> tasks_;
   std::unique_ptr<TaskCgroup> cgroup_;  ///< of the tasks; null: only the sweep finds what is left
   OomCounter oom_;

@@ -200,15 +200,6 @@ Result<ExitStatus> Child::reap() {
   return ExitStatus{.code = WEXITSTATUS(status)};
 }
 
-uint64_t raise_open_files_limit() {
-  rlimit limit = {};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const uint64_t before = limit.rlim_cur;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  return before;
-}
-
 void Child::signal_group(int number) const {
   // It may have ended already: then there is nothing to tell.
   ::kill(-pid_, number);

@@ -51,8 +51,4 @@ class Child {
   Fd pidfd_;
 };
 
-/// Raises this process's soft limit of descriptors to the hard one; returns what it was, for
-/// children.
-uint64_t raise_open_files_limit();
-
 }  // namespace dt

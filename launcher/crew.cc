@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/open_files.h"
 
 #include <poll.h>
 

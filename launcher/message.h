@@ -5,6 +5,7 @@
 #include "base/frame.h"
 #include "base/result.h"
 #include "launcher/environment.h"
+#include "launcher/port_range.h"
 #include "rendezvous/task.h"
 
 #include <cstdint>
@@ -96,7 +97,9 @@ struct Prepare {
   std::vector<std::string> command;
   std::string cwd;
   std::string path;  ///< the PATH in which the command is looked up
+  int tasks = 0;     ///< how many will be launched
   int ports = 0;     ///< how many to hold
+  std::optional<PortRange> port_range;
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
   bool operator==(const Prepare&) const = default;

@@ -29,7 +29,9 @@ TEST_CASE("messages are read back as they were written") {
                            .command = {"python", "", "a b"},
                            .cwd = "/x y",
                            .path = "/bin",
+                           .tasks = 2,
                            .ports = 4,
+                           .port_range = PortRange{5000, 5009},
                            .heartbeat = milliseconds(100),
                            .dead_after = milliseconds(500)});
   check_round_trip(Prepared{{1, 65535}, "cannot", 127});
