@@ -7,9 +7,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace dt {
 
@@ -78,6 +80,7 @@ Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options o
     channels.error.tagger = LineTagger(all->lead(task, TaskStream::error));
     if (all->options_.folder) TRY(all->make_files(folder_name(plan, task), channels));
     all->tasks_.push_back(std::move(channels));
+    all->open_ += 2;
   }
   return all;
 }
@@ -112,6 +115,7 @@ void TaskOutput::end(size_t task, TaskStream stream) {
   if (to.ended) return;
   to.ended = true;
   to.file.reset();
+  if (--open_ == 0) tell_losses();
   std::string lines;
   to.tagger.end(lines, time());
   show(stream, std::move(lines), {});
@@ -132,11 +136,35 @@ std::vector<std::string> TaskOutput::last_errors(size_t task) const {
 }
 
 void TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
-  if (!channel.file) return;
-  if (const auto written = write_all(channel.file.get(), bytes); !written) {
-    log_.warn("{}: {}; what follows of this stream is not kept there", channel.path,
-              written.error().message);
+  while (channel.file && !bytes.empty()) {
+    const ssize_t n = ::write(channel.file.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n >= 0) {
+      bytes = bytes.subspan(static_cast<size_t>(n));
+      continue;
+    }
+    // One full disk is one warning, however many files are on it.
+    if (!std::exchange(warned_, true)) {
+      log_.warn("cannot write {}: {}; the job goes on without what does not fit", channel.path,
+                errno_text(errno));
+    }
+    // What is kept is the front of the output, without holes.
     channel.file.reset();
+  }
+  if (!channel.path.empty()) channel.lost += bytes.size();
+}
+
+void TaskOutput::tell_losses() const {
+  uint64_t bytes = 0;
+  size_t files = 0;
+  for (const TaskChannels& task : tasks_) {
+    for (const Channel* channel : {&task.output, &task.error}) {
+      bytes += channel->lost;
+      files += channel->lost > 0 ? 1 : 0;
+    }
+  }
+  if (files > 0) {
+    log_.warn("{}: {} bytes of output were lost, in {} file(s)", *options_.folder, bytes, files);
   }
 }
 

@@ -45,6 +45,7 @@ class TaskOutput {
     LineTagger tagger{""};
     Fd file;
     std::string path;
+    uint64_t lost = 0;  ///< bytes that the file should have, too
     bool ended = false;
   };
   struct TaskChannels {
@@ -59,6 +60,7 @@ class TaskOutput {
   std::string time() const;
   Channel& channel(size_t task, TaskStream stream);
   void write_file(Channel& channel, ByteSpan bytes);
+  void tell_losses() const;
   void show(TaskStream stream, std::string text, std::function<void()> on_done);
 
   Options options_;
@@ -66,6 +68,8 @@ class TaskOutput {
   Sink& err_;
   Log& log_;
   std::vector<TaskChannels> tasks_;
+  size_t open_ = 0;  ///< streams that have not ended
+  bool warned_ = false;
 };
 
 /// The SGR colour of a task's tags: of ranks that follow each other never the same.
