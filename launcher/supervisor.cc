@@ -56,7 +56,6 @@ Supervisor::Supervisor(Plan plan, Options options, Time now)
       time_limit_(options.timeout ? now + *options.timeout : Time::max()),
       agents_awaited_(plan_.hosts.size()),
       agents_gone_(plan_.hosts.size()) {
-  outcome_.contained_by.resize(plan_.hosts.size());
 }
 
 Actions Supervisor::started(size_t task, int64_t pid, Time) {
@@ -114,8 +113,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   return actions;
 }
 
-Actions Supervisor::agent_finished(size_t agent, std::string contained_by, Time) {
-  outcome_.contained_by[agent] = std::move(contained_by);
+Actions Supervisor::agent_finished(size_t agent, Time) {
   agents_gone_[agent] = true;
   Actions actions;
   suspend_if_all_paused(actions);

@@ -47,9 +47,6 @@ struct Outcome {
   std::string
       reason;  ///< otherwise why it ended: "interrupted by SIGINT", "time limit of 10s reached"
   int failed_tasks = 0;
-  /// By host, what made sure that nothing was left behind: "cgroup", "sweep", or empty when its
-  /// agent was lost.
-  std::vector<std::string> contained_by;
   bool operator==(const Outcome&) const = default;
 };
 
@@ -87,7 +84,7 @@ class Supervisor {
   /// A signal to dtrain that means stop; the second one kills at once.
   Actions interrupted(int number, Time now);
   /// The agent has ended all that was left, and goes.
-  Actions agent_finished(size_t agent, std::string contained_by, Time now);
+  Actions agent_finished(size_t agent, Time now);
   /// A signal to dtrain that means stop for a while (Ctrl-Z).
   Actions pause_wanted(Time now);
   /// The agent has stopped its tasks.

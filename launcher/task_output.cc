@@ -104,10 +104,18 @@ void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
                      std::function<void()> on_done) {
   Channel& to = channel(task, stream);
   if (stream == TaskStream::error || options_.merged) tasks_[task].tail.add(as_text(bytes));
-  write_file(to, bytes);
+  OutputCount& count = tasks_[task].count;
+  (stream == TaskStream::output ? count.stdout_bytes : count.stderr_bytes) += bytes.size();
+  const size_t lost = write_file(to, bytes);
+  count.lost_bytes += lost;
   std::string lines;
   if (!options_.quiet) to.tagger.add(as_text(bytes), lines, time());
-  show(stream, std::move(lines), std::move(on_done));
+  show(stream, std::move(lines),
+       [this, task, stream, rest = bytes.size() - lost, on_done = std::move(on_done)] {
+         const bool dropped = !options_.quiet && sink(stream).is_broken();
+         if (dropped) tasks_[task].count.lost_bytes += rest;
+         on_done();
+       });
 }
 
 void TaskOutput::end(size_t task, TaskStream stream) {
@@ -122,8 +130,15 @@ void TaskOutput::end(size_t task, TaskStream stream) {
 }
 
 void TaskOutput::show(TaskStream stream, std::string text, std::function<void()> on_done) {
-  Sink& sink = stream == TaskStream::output ? out_ : err_;
-  sink.write(sink.terminal() ? neutralise_escapes(text) : std::move(text), std::move(on_done));
+  Sink& to = sink(stream);
+  to.write(to.terminal() ? neutralise_escapes(text) : std::move(text), std::move(on_done));
+}
+
+std::vector<OutputCount> TaskOutput::counts() const {
+  std::vector<OutputCount> all;
+  for (const TaskChannels& task : tasks_)
+    all.push_back(task.count);
+  return all;
 }
 
 bool TaskOutput::ended(size_t task, TaskStream stream) const {
@@ -135,7 +150,9 @@ std::vector<std::string> TaskOutput::last_errors(size_t task) const {
   return tasks_[task].tail.lines();
 }
 
-void TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
+/// How many of the bytes are not kept where they belong.
+size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
+  if (!options_.folder) return 0;
   while (channel.file && !bytes.empty()) {
     const ssize_t n = ::write(channel.file.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
@@ -151,7 +168,8 @@ void TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
     // What is kept is the front of the output, without holes.
     channel.file.reset();
   }
-  if (!channel.path.empty()) channel.lost += bytes.size();
+  channel.lost += bytes.size();
+  return bytes.size();
 }
 
 void TaskOutput::tell_losses() const {

@@ -159,7 +159,7 @@ import os, pty, re, select, sys, time
 steps = [line.rstrip("\n").split("|", 2) for line in sys.stdin]
 pid, fd = pty.fork()
 if pid == 0:
-    os.environ["PS1"] = "PROMPT> "
+    os.environ.update(PS1="PROMPT> ", NO_COLOR="1")
     os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
 seen = ""
 def read_until(text, seconds):

@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(Fixture, "a job whose tasks all exit 0 ends with status 0 and 
   CHECK_FALSE(job.finishing());
   CHECK(job.exited(1, {}, now) == Actions{left(1), finish});
   CHECK(job.finishing());
-  CHECK(job.outcome() == Outcome{.contained_by = {""}});
+  CHECK(job.outcome() == Outcome{});
 }
 
 TEST_CASE_FIXTURE(Fixture, "the first failure is told to the engines before anybody gets TERM") {
@@ -304,12 +304,11 @@ TEST_CASE_FIXTURE(Fixture, "an agent that is lost or has finished is not waited 
   Supervisor job = start(2);
   for (size_t task = 0; task < 4; ++task)
     job.exited(task, {}, now);
-  job.agent_finished(0, "cgroup", now);
+  job.agent_finished(0, now);
   CHECK(job.pause_wanted(now) == Actions{pause});
   CHECK(job.agent_lost(1, "its connection ended", now) == Actions{suspend});
   CHECK(job.resumed(now) == Actions{resume});
   CHECK(job.pause_wanted(now) == Actions{pause, suspend});
-  CHECK(job.outcome().contained_by == std::vector<std::string>{"cgroup", ""});
 }
 
 }  // namespace
