@@ -7,12 +7,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -39,7 +38,17 @@ std::optional<std::string> own_folder() {
   return std::nullopt;
 }
 
-/// An agent that was killed could not remove its cgroup. The kernel keeps one that is in use.
+/// Taken by the agent whose cgroup it is, for as long as it lives; a pid would mean something else
+/// in another container that shares the hierarchy.
+bool lock(const Fd& folder) {
+  return folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+Fd open_folder(const std::string& path) {
+  return Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+/// An agent that was killed could not remove its cgroup.
 void remove_leftovers(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
   if (!entries) return;
@@ -47,9 +56,8 @@ void remove_leftovers(const std::string& folder) {
   while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe)
     const std::string_view name = entry->d_name;
     if (!name.starts_with(name_prefix)) continue;
-    const auto agent = parse_integer(name.substr(name_prefix.size()));
-    const bool gone = agent && ::kill(static_cast<pid_t>(*agent), 0) < 0 && errno == ESRCH;
-    if (gone) ::rmdir(format("{}/{}", folder, name).c_str());
+    const std::string path = format("{}/{}", folder, name);
+    if (lock(open_folder(path))) ::rmdir(path.c_str());
   }
 }
 
@@ -73,10 +81,9 @@ std::unique_ptr<TaskCgroup> TaskCgroup::make() {
   remove_leftovers(*own);
   const std::string path = format("{}/{}{}", *own, name_prefix, getpid());
   if (::mkdir(path.c_str(), 0755) < 0) return nullptr;
-  std::unique_ptr<TaskCgroup> made(
-      new TaskCgroup(path, Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))));
+  std::unique_ptr<TaskCgroup> made(new TaskCgroup(path, open_folder(path)));
   const bool can_kill = ::access((path + "/cgroup.kill").c_str(), W_OK) == 0;
-  if (!made->folder_ || !can_kill) return nullptr;
+  if (!lock(made->folder_) || !can_kill) return nullptr;
   return made;
 }
 

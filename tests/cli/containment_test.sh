@@ -2,21 +2,6 @@
 # What tasks leave behind ends with the job, however well it hides.
 . "$(dirname "$0")/lib.sh"
 
-# Where an agent that is started here makes its cgroups; fails where it cannot.
-cgroup_folder() {
-  local mount folder
-  for mount in /sys/fs/cgroup /sys/fs/cgroup/unified; do
-    [[ $(stat -fc %T "$mount" 2>/dev/null) == cgroup2fs ]] || continue
-    folder=$mount$(sed -n 's/^0:://p' /proc/self/cgroup)
-    [[ -e $folder/cgroup.procs ]] || return 1
-    mkdir "$folder/dtrain-test-$$" 2>/dev/null || return 1
-    rmdir "$folder/dtrain-test-$$"
-    echo "${folder%/}"
-    return 0
-  done
-  return 1
-}
-
 # Forks for ever, so that nobody who lists processes ever meets it: double-forked, in a session of
 # its own, without our environment, deaf to TERM. Its name is on its command line.
 write_hare() {
