@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/options.h"
 
 #include <algorithm>
 #include <array>
@@ -22,14 +21,13 @@ constexpr std::array topics = {
     CommandHelp{"help", "Explain dtrain, or one command: dtrain help run."},
 };
 
-struct Group {
-  OptionGroup group;
-  std::string_view title;
-};
 constexpr std::array groups = {
-    Group{OptionGroup::hosts, "Hosts and processes"}, Group{OptionGroup::workers, "Workers"},
-    Group{OptionGroup::faults, "Time and faults"},    Group{OptionGroup::output, "Output"},
-    Group{OptionGroup::itself, "dtrain itself"},
+    OptionGroupTitle{OptionGroup::hosts, "Hosts and processes"},
+    OptionGroupTitle{OptionGroup::workers, "Workers"},
+    OptionGroupTitle{OptionGroup::faults, "Time and faults"},
+    OptionGroupTitle{OptionGroup::output, "Output"},
+    OptionGroupTitle{OptionGroup::itself, "dtrain itself"},
+    OptionGroupTitle{OptionGroup::horovod, "Horovod's options"},
 };
 
 /// `text` broken at blanks into lines of `columns`, each but the first behind `indent` blanks.
@@ -126,7 +124,8 @@ std::string run_help() {
       "\n\nexamples\n"
       "  dtrain run -np 4 python train.py\n"
       "  dtrain run -np 2 -x NCCL_DEBUG=INFO -- ./train --epochs 3\n";
-  for (const Group& group : groups) {
+  for (const OptionGroupTitle& group : groups) {
+    if (group.group == OptionGroup::horovod) continue;  // these by their names only
     text += format("\n{}\n", group.title);
     for (const Option& option : run_options) {
       if (option.group == group.group) text += option_entry(option);
@@ -156,6 +155,10 @@ std::vector<std::string> command_names() {
   std::ranges::transform(topics, names.begin(),
                          [](const CommandHelp& topic) { return std::string(topic.name); });
   return names;
+}
+
+std::span<const OptionGroupTitle> option_groups() {
+  return groups;
 }
 
 std::string help_text(std::string_view topic) {

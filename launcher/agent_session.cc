@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/socket.h"
 #include "base/text.h"
+#include "launcher/argument_space.h"
 #include "launcher/executable.h"
 #include "launcher/own_host.h"
 
@@ -161,6 +162,9 @@ Result<> AgentSession::prepare(Prepare wanted) {
   const auto check = [&]() -> Result<> {
     TRY(check_folder(prepared_.cwd));
     executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
+    TRY(check_argument_space(prepared_.command,
+                             prepared_.environment_bytes + argument_bytes(own_host_part()),
+                             own_argument_bytes_max()));
     const uint64_t port_files =
         static_cast<uint64_t>(prepared_.ports) * (prepared_.port_range ? 2 : 1);
     TRY(check_open_files(open_files_of_tasks(prepared_.tasks, port_files),
@@ -185,7 +189,7 @@ Result<> AgentSession::prepare(Prepare wanted) {
 Result<> AgentSession::launch(Launch wanted) {
   launch_ = std::move(wanted);
   launch_.travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
-  host_ = own_host_facts();
+  host_ = own_host_facts(launch_.excluded);
   tasks_.resize(launch_.tasks.size());
   // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
   if (auto pipe = make_pipe()) {
@@ -214,8 +218,10 @@ void AgentSession::start_task(uint32_t local_index) {
   const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
-  const Environment environment = worker_environment(launch_.travelling, host_, wanted.environment,
-                                                     static_cast<int>(launch_.tasks.size()));
+  const Environment environment = worker_environment(
+      launch_.travelling, host_,
+      added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
+      static_cast<int>(launch_.tasks.size()));
   ChildRequest request = {.path = executable_,
                           .arguments = prepared_.command,
                           .environment = environment_entries(environment),
@@ -373,11 +379,13 @@ void AgentSession::await_output_ends() {
   // A process that is not below us may hold a pipe open for ever; what was written into it has been
   // read.
   if (!open || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
-    // The launcher closes the link once it has read that; its end then stops us.
     send(MessageType::finished, 0,
          encode(Finished{.strays_ended = swept_->ended,
                          .contained_by = cgroup_ ? "cgroup" : "sweep",
                          .unkillable = swept_->unkillable}));
+    send_outbox();
+    // Else the end of the link stops us: the launcher closes it once it has read that.
+    if (link_->unsent() == 0) loop_.stop();
     return;
   }
   output_timer_ = loop_.after(milliseconds(20), [this] { await_output_ends(); });

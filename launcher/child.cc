@@ -147,6 +147,7 @@ Result<Child> Child::start(ChildRequest request) {
 }
 
 std::optional<Result<>> Child::executed() const {
+  if (!flight_) return Result<>();
   if (flight_->tid.load(std::memory_order_acquire) != 0) return std::nullopt;
   const ChildOrder& order = flight_->order;
   if (order.error == 0) return Result<>();

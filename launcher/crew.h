@@ -22,6 +22,8 @@ class Crew {
   struct Options {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
+    /// Told at the start and with each hello; may be empty.
+    std::function<void(size_t connected, size_t all)> on_connected;
   };
   struct Handlers {
     /// An error is the agent's: it is lost.
@@ -29,7 +31,7 @@ class Crew {
     /// Called once for each agent that is gone before it was let go.
     std::function<void(size_t agent, const std::string& why)> on_lost;
   };
-  Crew(Loop& loop, Options options) : loop_(loop), options_(options) {}
+  Crew(Loop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
   ~Crew();
@@ -62,6 +64,8 @@ class Crew {
     MessageAssembler assembler;
     std::optional<Child> process;
     Lease lease;
+    Watch end_watch;  // after the process: destroyed before its descriptor is closed
+    Timer end_timer;
     bool magic_seen = false;
     bool gone = false;
     std::optional<Hello> hello;
@@ -70,6 +74,8 @@ class Crew {
   };
   size_t receive(size_t agent, ByteSpan bytes);
   Result<> handle(size_t agent, const FrameView& message);
+  void tell_connected() const;
+  void link_ended(size_t agent);
   void lose(size_t agent, std::string why);
   void beat();
   /// What to say of an agent whose link has ended: how its process ended, when that is known.

@@ -21,10 +21,15 @@ uint64_t open_files_limit() {
 uint64_t raise_open_files_limit() {
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
-  const uint64_t before = limit.rlim_cur;
-  limit.rlim_cur = limit.rlim_max;
+  set_open_files_limit(limit.rlim_max);
+  return limit.rlim_cur;
+}
+
+void set_open_files_limit(uint64_t soft) {
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = soft;
   setrlimit(RLIMIT_NOFILE, &limit);
-  return before;
 }
 
 uint64_t count_open_files() {

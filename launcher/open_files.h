@@ -10,6 +10,7 @@ namespace dt {
 /// Raises this process's soft limit of descriptors to the hard one; returns what it was, for
 /// children.
 uint64_t raise_open_files_limit();
+void set_open_files_limit(uint64_t soft);
 
 /// Descriptors that this process has open now.
 uint64_t count_open_files();

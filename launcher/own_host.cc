@@ -3,6 +3,7 @@
 #include "base/socket.h"
 #include "base/version.h"
 #include "gpu/device_list.h"
+#include "launcher/variable_names.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -43,9 +44,16 @@ Hello make_hello() {
           .gpus = static_cast<int>(list_gpus().size())};
 }
 
-HostFacts own_host_facts() {
-  return {
-      .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
+Environment own_host_part() {
+  Environment environment = own_environment();
+  std::erase_if(environment, [](const auto& entry) { return !is_host_part(entry.first); });
+  return environment;
+}
+
+HostFacts own_host_facts(const std::vector<std::string>& excluded) {
+  return {.own = without(own_environment(), excluded),
+          .hostname = own_hostname(),
+          .allowed_cpus = count_allowed_cpus()};
 }
 
 }  // namespace dt

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -150,25 +149,6 @@ TEST_CASE("Child: its group can be signalled as soon as it is there") {
     await_end(child);
     CHECK(child.reap().value() == ExitStatus{.signal = SIGTERM});
   }
-}
-
-TEST_CASE("Child: nobody needs to wait for what it reads of ours, nor keep it") {
-  std::string long_text(100'000, 'x');
-  Pipe pipe = make_pipe().value();
-  pid_t pid = 0;
-  {
-    const Child child = Child::start({.path = "/bin/sh",
-                                      .arguments = {"sh", "-c", "echo ${#LONG}"},
-                                      .environment = {"LONG=" + long_text},
-                                      .output = pipe.write.get()})
-                            .value();
-    pid = child.pid();
-  }
-  pipe.write.reset();
-  char buffer[64];
-  const ssize_t n = ::read(pipe.read.get(), buffer, sizeof buffer);
-  CHECK(std::string(buffer, static_cast<size_t>(n > 0 ? n : 0)) == "100000\n");
-  CHECK(waitpid(pid, nullptr, 0) == pid);
 }
 
 TEST_CASE("Child runs a script without #! with sh, as a shell would") {
