@@ -23,6 +23,9 @@ inline constexpr std::array own_options = {
            "Read the hosts from FILE, one \"host slots=N\" a line."},
     Option{"oversubscribe", "--oversubscribe", OptionKind::flag, "", OptionGroup::hosts,
            "Allow more processes than slots, shared out in proportion to the slots of each host."},
+    Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
+           "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
+           "on each host (one each, and two more on the first)."},
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
