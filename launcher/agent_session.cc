@@ -246,8 +246,10 @@ void AgentSession::start_task(uint32_t local_index) {
   const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
-  const Environment environment = worker_environment(launch_.travelling, host_, wanted.environment,
-                                                     static_cast<int>(launch_.tasks.size()));
+  const Environment environment = worker_environment(
+      launch_.travelling, host_,
+      added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
+      static_cast<int>(launch_.tasks.size()));
   ChildRequest request = {.path = executable_,
                           .arguments = prepared_.command,
                           .environment = environment_entries(environment),
@@ -386,8 +388,10 @@ void AgentSession::await_output_ends() {
   // A process that is not below us may hold a pipe open for ever; what was written into it has been
   // read.
   if (!open || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
-    // The launcher closes the link once it has read that; its end then stops us.
     send(MessageType::finished, 0, encode(Finished{swept_->ended, swept_->unkillable}));
+    send_outbox();
+    // Else the end of the link stops us: the launcher closes it once it has read that.
+    if (link_->unsent() == 0) loop_.stop();
     return;
   }
   output_timer_ = loop_.after(milliseconds(20), [this] { await_output_ends(); });

@@ -59,6 +59,8 @@ class Crew {
     std::unique_ptr<Stream> link;
     MessageAssembler assembler;
     std::optional<Child> process;
+    Watch end_watch;  // after the process: destroyed before its descriptor is closed
+    Timer end_timer;
     Time last_heard;
     bool magic_seen = false;
     bool gone = false;
@@ -69,6 +71,7 @@ class Crew {
   size_t receive(size_t agent, ByteSpan bytes);
   Result<> handle(size_t agent, const FrameView& message);
   void tell_connected() const;
+  void link_ended(size_t agent);
   void lose(size_t agent, std::string why);
   void beat();
   /// What to say of an agent whose link has ended: how its process ended, when that is known.

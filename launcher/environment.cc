@@ -142,12 +142,8 @@ Environment without(Environment environment, const std::vector<std::string>& exc
   return environment;
 }
 
-Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task) {
-  const PlannedHost& planned = plan.hosts[static_cast<size_t>(task.agent)];
-  Environment environment = {
-      {"DTRAIN_HOSTNAME", planned.host.name},
-      {"DTRAIN_ROLE", task.id.role},
-      {"DTRAIN_TASK_INDEX", format("{}", task.id.index)},
+Environment common_environment(const JobFacts& job, const Plan& plan) {
+  return {
       {"DTRAIN_JOB_ID", job.job},
       {"DTRAIN_RENDEZVOUS", job.rendezvous},
       {"DTRAIN_TOKEN", job.token},
@@ -158,26 +154,41 @@ Environment task_environment(const JobFacts& job, const Plan& plan, const Task& 
       {"TF_GRPC_REUSE_PORT", "1"},
       {"no_proxy", dialled_names(job, plan)},
   };
-  std::string cluster = tf_config(job.cluster, task.id);
-  if (cluster.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
-    environment["TF_CONFIG"] = std::move(cluster);
-  }
+}
+
+Environment task_environment(const Plan& plan, const Task& task) {
+  Environment environment = {
+      {"DTRAIN_HOSTNAME", plan.hosts[static_cast<size_t>(task.agent)].host.name},
+      {"DTRAIN_ROLE", task.id.role},
+      {"DTRAIN_TASK_INDEX", format("{}", task.id.index)},
+  };
   if (task.rank >= 0) add_ranks(environment, plan, task);
   return environment;
 }
 
+Environment added_environment(const Environment& common, const Environment& task,
+                              std::string_view tf_cluster, const TaskId& id) {
+  Environment added = task;
+  added.insert(common.begin(), common.end());
+  std::string config = tf_config(tf_cluster, id);
+  if (config.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
+    added["TF_CONFIG"] = std::move(config);
+  }
+  return added;
+}
+
 Environment worker_environment(const Environment& travelling, const HostFacts& host,
-                               const Environment& task, int local_tasks) {
+                               const Environment& added, int local_tasks) {
   Environment environment = travelling;
   for (const auto& [name, value] : host.own) {
     if (is_host_part(name)) environment.emplace(name, value);
   }
   environment.emplace("HOSTNAME", host.hostname);
-  for (const auto& [name, value] : task) {
+  for (const auto& [name, value] : added) {
     if (name != "no_proxy") environment[name] = value;
   }
-  const auto names = task.find("no_proxy");
-  if (names != task.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
+  const auto names = added.find("no_proxy");
+  if (names != added.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
   environment.emplace("PYTHONUNBUFFERED", "1");
   const int threads = std::max(1, host.allowed_cpus / std::max(1, local_tasks));
   environment.emplace("OMP_NUM_THREADS", format("{}", threads));

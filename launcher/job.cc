@@ -46,8 +46,12 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
                        (target.kind == StdinTarget::Kind::rank && target.rank == task.rank);
     if (wants) input_tasks_.push_back(static_cast<size_t>(&task - plan_.tasks.data()));
   }
+  const Environment common = common_environment(facts, plan_);
+  const std::string cluster = tf_cluster(facts.cluster);
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
     Launch launch = {.travelling = travelling,
+                     .common = common,
+                     .tf_cluster = cluster,
                      .tasks = {},
                      .merge_stderr = config_.merge_stderr,
                      .excluded = config_.environment_excluded};
@@ -55,7 +59,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
     for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
       launch.tasks.push_back(
           {.id = plan_.tasks[at].id,
-           .environment = task_environment(facts, plan_, plan_.tasks[at]),
+           .environment = task_environment(plan_, plan_.tasks[at]),
            .wants_input = std::ranges::find(input_tasks_, at) != input_tasks_.end()});
     }
     const Bytes order = encode(launch);

@@ -65,6 +65,8 @@ void get(Reader& reader, Prepared& message) {
 
 void get(Reader& reader, Launch& message) {
   message.travelling = get_environment(reader);
+  message.common = get_environment(reader);
+  message.tf_cluster = reader.text();
   message.tasks.resize(reader.count(3 * sizeof(uint32_t)));
   for (TaskLaunch& task : message.tasks) {
     task.id = decode_task_id(reader);
@@ -167,6 +169,8 @@ Bytes encode(const Prepared& message) {
 Bytes encode(const Launch& message) {
   Writer writer;
   put(writer, message.travelling);
+  put(writer, message.common);
+  writer.text(message.tf_cluster);
   writer.number(static_cast<uint32_t>(message.tasks.size()));
   for (const TaskLaunch& task : message.tasks) {
     encode(writer, task.id);

@@ -122,13 +122,15 @@ struct Prepared {
 
 struct TaskLaunch {
   TaskId id;
-  Environment environment;  ///< what the launcher adds for this task
+  Environment environment;  ///< what the launcher adds for this task beside Launch::common
   bool wants_input = false;
   bool operator==(const TaskLaunch&) const = default;
 };
 
 struct Launch {
   Environment travelling;
+  Environment common;      ///< what the launcher adds for every task
+  std::string tf_cluster;  ///< of its TF_CONFIG
   std::vector<TaskLaunch> tasks;
   bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
   std::vector<std::string> excluded;  ///< patterns of names that the host does not add either

@@ -55,11 +55,11 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                            .on_connected = [&status](size_t connected, size_t all) {
                              status.hosts(connected, all);
                            }});
+  const bool must_count_slots = !all_slots_known(hosts);
+  if (!config.dry_run || must_count_slots) TRY(crew.connect(hosts));
+  // Else the agents start while we get everything else ready.
   std::vector<Hello> hellos;
-  if (!config.dry_run || !all_slots_known(hosts)) {
-    TRY(crew.connect(hosts));
-    hellos = TRY(crew.await_hellos(start_deadline, interrupted));
-  }
+  if (must_count_slots) hellos = TRY(crew.await_hellos(start_deadline, interrupted));
   Plan plan = TRY(make_plan(plan_request(config, hosts, hellos)));
   TRY(check_stdin_target(config, plan));
   if (config.dry_run) {
@@ -83,6 +83,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
           std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
   TRY(job.launch(travelling, facts));
+  ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
   crew.collect(Clock::now() + config.grace);
   // What a reader who went away has lost is known once it was tried to write.

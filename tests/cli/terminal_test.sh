@@ -8,7 +8,7 @@ tests=$(realpath "$(dirname "$0")")
 # on_terminal <<PYTHON: `Terminal` and `dtrain` are known there.
 on_terminal() {
   {
-    echo 'import os, re, signal, sys; from terminal import *; dtrain = os.environ["DTRAIN"]'
+    echo 'import os, re, signal, sys, time; from terminal import *; dtrain = os.environ["DTRAIN"]'
     cat
   } >script.py
   DTRAIN="$DTRAIN" PYTHONPATH="$tests" PYTHONDONTWRITEBYTECODE=1 run python3 script.py
@@ -29,10 +29,12 @@ END
 test_the_line_counts_the_ranks_that_have_started() {
   # The first rank to run stops its agent, which then has others left to start.
   on_terminal <<'END'
-stop = 'mkdir stopped 2>/dev/null && { echo $PPID >agent; kill -STOP $PPID; }; true'
+stop = 'mkdir stopped 2>/dev/null && { kill -STOP $PPID; echo $PPID >pid; mv pid agent; }; true'
 with Terminal([dtrain, "run", "-np", "200", "sh", "-c", stop]) as t:
     started = int(t.read_until(r"dtrain: (\d+) of 200 ranks started…")[1])
     assert started < 200
+    while not os.path.exists("agent"):
+        time.sleep(0.01)
     os.kill(int(read_file("agent")), signal.SIGCONT)
     assert t.finish() == 0, t.text()
     assert t.screen() == [], t.screen()
@@ -91,7 +93,7 @@ END
 
 test_ranks_have_colours_on_a_terminal() {
   on_terminal <<'END'
-worker = ["-np", "2", "sh", "-c", "echo out; [ $RANK = 0 ] || { echo err >&2; exit 3; }"]
+worker = ["-np", "2", "--on-failure", "continue", "sh", "-c", "echo out; [ $RANK = 0 ] || { echo err >&2; exit 3; }"]
 def shown(environment=None, options=()):
     with Terminal([dtrain, "run", *options, *worker], environment=environment) as t:
         assert t.finish() == 3, t.text()
