@@ -62,11 +62,11 @@ void InputReader::read_some() {
   }
   std::array<std::byte, stream_chunk_bytes> buffer;
   const ssize_t n = ::read(fd_, buffer.data(), room());
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n <= 0) {
+  const bool again = n < 0 && (errno == EAGAIN || errno == EINTR);
+  if (n <= 0 && !again) {
     ended_ = true;
     handlers_.on_end();
-  } else {
+  } else if (n > 0) {
     for (uint32_t& credit : credits_) {
       if (credit != gone) credit -= static_cast<uint32_t>(n);
     }
