@@ -62,6 +62,10 @@ class World {
         return take(job_.agent_lost(which % hosts, "no heartbeat for 5s", now_));
       case 'i':
         return take(job_.interrupted(signals[which % std::size(signals)], now_));
+      case 'z':
+        return take(job_.pause_wanted(now_));
+      case 'p':
+        return take(job_.paused(which % hosts, now_));
       case 'm':
         return advance(milliseconds(which));
       case '+':
@@ -119,6 +123,19 @@ class World {
       case Action::Kind::abandon:
         assert(finishes_ == 1);
         break;
+      case Action::Kind::pause:
+        assert(!paused_);
+        paused_ = true;
+        break;
+      case Action::Kind::suspend:
+        assert(paused_);
+        now_ += seconds(100);  // until somebody says fg
+        take(job_.resumed(now_));
+        break;
+      case Action::Kind::resume:
+        assert(paused_);
+        paused_ = false;
+        break;
       case Action::Kind::finish:
         ++finishes_;
         break;
@@ -130,6 +147,7 @@ class World {
   std::array<int, tasks> ends_ = {};
   int finishes_ = 0;
   bool killed_ = false;
+  bool paused_ = false;
   int status_ = 0;
 };
 
