@@ -211,6 +211,10 @@ Result<OptionSource> read_environment_options(const std::vector<std::string>& en
                   format("{}: no such option{}", printable(variable),
                          guess ? format("; did you mean {}?", variable_of(*guess->option)) : ""));
     }
+    if (option->effect == Effect::prints) {
+      return fail(Errc::input, format("{}: this option belongs on the command line: {}", variable,
+                                      spellings_of(*option).back()));
+    }
     std::vector<std::string> values = {value};
     if (option->kind == OptionKind::list) {
       const std::vector<std::string_view> words = split_words(value);

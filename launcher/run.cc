@@ -85,6 +85,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
       std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
   TRY(job.launch(travelling, facts));
+  ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
   crew.collect(Clock::now() + config.grace);
   // What a reader who went away has lost is known once it was tried to write.

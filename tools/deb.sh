@@ -19,6 +19,7 @@ strip --strip-debug "$stage/usr/lib/libdtrain.a"
 find "$stage/usr/share/man" -type f -exec gzip -9n {} +
 # Debian's zsh reads the files of packages here.
 mv "$stage/usr/share/zsh/site-functions" "$stage/usr/share/zsh/vendor-completions"
+mv "$stage/usr/share/doc/dtrain" "$stage/usr/share/doc/libdtrain-dev"
 
 cd "$work" # the tools of dpkg look for debian/ here
 version=$("$source_dir/build/release/dtrain" version)

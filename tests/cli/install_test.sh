@@ -100,7 +100,8 @@ test_the_files_are_where_the_words_say() {
     lib/cmake/dtrain/dtrainConfigVersion.cmake share/man/man1/dtrain.1 share/man/man1/dtrain-run.1 \
     share/man/man5/dtrain.toml.5 share/man/man7/dtrain-environment.7 \
     share/bash-completion/completions/dtrain share/zsh/site-functions/_dtrain \
-    share/fish/vendor_completions.d/dtrain.fish; do
+    share/fish/vendor_completions.d/dtrain.fish share/doc/dtrain/examples/hello/main.c \
+    share/doc/dtrain/examples/linear_regression/README.md share/doc/dtrain/examples/ci-smoke.sh; do
     expect test -s "prefix/$file"
   done
   expect test "$(readlink prefix/lib/libdtrain.so)" = libdtrain.so.0
@@ -120,11 +121,13 @@ test_a_package_gets_the_same_files_under_its_destdir() {
 test_modes_are_those_of_files_for_everybody_whatever_the_umask() {
   umask 077
   install_here
-  run find prefix -type f ! -perm 0644 ! -path prefix/bin/dtrain
-  expect_stdout ''
+  local programs=(prefix/bin/dtrain prefix/share/doc/dtrain/examples/ci-smoke.sh)
+  run find prefix -type f ! -perm 0644
+  expect_stdout_lines "${programs[@]}"
   run find prefix -type d ! -perm 0755
   expect_stdout ''
-  expect test "$(stat -c %a prefix/bin/dtrain)" = 755
+  run stat -c %a "${programs[@]}"
+  expect_stdout_lines 755 755
 }
 
 test_programs_are_built_by_pkg_config_shared_and_static_in_c99_and_cpp20() {
@@ -190,9 +193,16 @@ test_installed_programs_run_as_a_job() {
   install_here
   write_programs
   build_by_pkg_config program c++ -std=c++20 program.cc
-  run env LD_LIBRARY_PATH="$PWD/prefix/lib" prefix/bin/dtrain run -np 2 --no-tag ./program
+  export LD_LIBRARY_PATH=$PWD/prefix/lib
+  run prefix/bin/dtrain run -np 2 --no-tag ./program
   expect_status 0
   expect_stdout_lines 'C++: rank 0 of 2, sum 4' 'C++: rank 1 of 2, sum 4'
+  # The examples too can be built as they lie there.
+  local examples=prefix/share/doc/dtrain/examples
+  build_by_pkg_config hello cc -std=c99 $examples/hello/main.c
+  build_by_pkg_config line c++ -std=c++20 $examples/linear_regression/main.cc
+  run prefix/bin/dtrain run -np 2 --no-tag ./hello
+  expect_stdout_contains 'the ranks add up to 1'
   expect_no_processes
 }
 

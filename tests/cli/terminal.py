@@ -108,9 +108,11 @@ class Terminal:
     def stop_agent(self):
         """Stops dtrain's agent as soon as there is one; its pid, or None when it was too quick."""
         while read_file(f"/proc/{self.pid}/cmdline"):
+            # Before it has its name it may be one that the launcher waits for.
             for child in read_file(f"/proc/{self.pid}/task/{self.pid}/children").split():
-                os.kill(int(child), signal.SIGSTOP)
-                return int(child)
+                if read_file(f"/proc/{child.decode()}/comm") == b"dtrain-agent\n":
+                    os.kill(int(child), signal.SIGSTOP)
+                    return int(child)
         return None
 
 

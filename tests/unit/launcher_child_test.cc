@@ -21,6 +21,7 @@ void await_end(const Child& child) {
 
 struct Ended {
   ExitStatus status;
+  ResourceUse used;
   std::string output;
 };
 
@@ -40,12 +41,22 @@ Ended run_shell(const std::string& script, ChildRequest request = {}) {
   REQUIRE(child.executed().has_value());
   CHECK(child.executed()->has_value());
   ended.status = child.reap().value();
+  ended.used = child.used();
   return ended;
 }
 
 TEST_CASE("Child tells code and signal of its end") {
   CHECK(run_shell("exit 3").status == ExitStatus{.code = 3});
   CHECK(run_shell("kill -SEGV $$").status == ExitStatus{.signal = SIGSEGV});
+}
+
+TEST_CASE("Child tells what it has used, with the children that it waited for") {
+  // tail keeps all that it may have to print.
+  const ResourceUse used = run_shell("head -c 50M /dev/zero | tail -c 40M | wc -c").used;
+  CHECK(used.max_rss_bytes > (int64_t{40} << 20));
+  CHECK(used.max_rss_bytes < (int64_t{4} << 30));
+  CHECK(used.user + used.system > Duration::zero());
+  CHECK(used.voluntary_switches > 0);
 }
 
 TEST_CASE("Child gets exactly the environment, arguments and folder that were asked for") {

@@ -221,6 +221,8 @@ TEST_CASE("a variable's fault is named by the variable") {
   };
   CHECK(unknown("DTRAIN_OPT_START_TIMOUT=1") ==
         "DTRAIN_OPT_START_TIMOUT: no such option; did you mean DTRAIN_OPT_START_TIMEOUT?");
+  CHECK(unknown("DTRAIN_OPT_HELP=1") ==
+        "DTRAIN_OPT_HELP: this option belongs on the command line: --help");
   CHECK(unknown("DTRAIN_OPT_ZEBRA=1") == "DTRAIN_OPT_ZEBRA: no such option");
 }
 
