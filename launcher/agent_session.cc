@@ -157,13 +157,15 @@ Result<> AgentSession::prepare(Prepare wanted) {
     return {};
   };
   if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
-  if (const auto checked = check(); checked) {
-    cgroup_ = TaskCgroup::make();
-  } else {
+  const auto checked = check();
+  if (!checked) {
     answer.failure = checked.error().message;
     answer.status = exit_status_of(checked.error().code);
   }
   send(MessageType::prepared, 0, encode(answer));
+  // At once, so that the cgroup is made while the launcher makes the launch.
+  send_outbox();
+  if (checked) cgroup_ = TaskCgroup::make();
   beat();
   return {};
 }
