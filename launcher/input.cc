@@ -62,11 +62,14 @@ void InputReader::read_some() {
   }
   std::array<std::byte, stream_chunk_bytes> buffer;
   const ssize_t n = ::read(fd_, buffer.data(), room());
-  const bool again = n < 0 && (errno == EAGAIN || errno == EINTR);
-  if (n <= 0 && !again) {
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+    wait();
+    return;
+  }
+  if (n <= 0) {
     ended_ = true;
     handlers_.on_end();
-  } else if (n > 0) {
+  } else {
     for (uint32_t& credit : credits_) {
       if (credit != gone) credit -= static_cast<uint32_t>(n);
     }
