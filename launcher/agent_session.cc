@@ -124,6 +124,9 @@ Result<> AgentSession::handle(const FrameView& frame) {
   switch (static_cast<MessageType>(frame.header.type)) {
     case MessageType::prepare:
       return prepare(TRY(decode<Prepare>(frame.payload)));
+    case MessageType::probe:
+      probe(TRY(decode<Probe>(frame.payload)));
+      return {};
     case MessageType::launch:
       return launch(TRY(decode<Launch>(frame.payload)));
     case MessageType::signal:
@@ -169,6 +172,10 @@ Result<> AgentSession::prepare(Prepare wanted) {
       answer.ports.push_back(TRY(local_address(port.get())).port);
       held_ports_.push_back(std::move(port));
     }
+    if (!prepared_.probe) return {};
+    const Token token = TRY(Token::parse(prepared_.token));
+    probe_point_ = TRY(ProbePoint::open(loop_, interface_addresses(), token, prepared_.number));
+    answer.probe_points = probe_point_->addresses();
     return {};
   };
   if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
@@ -181,7 +188,19 @@ Result<> AgentSession::prepare(Prepare wanted) {
   return {};
 }
 
+void AgentSession::probe(Probe wanted) {
+  const auto token = Token::parse(prepared_.token);
+  if (!token) return;  // there has been no prepare
+  const auto answer = [this](ProbeCalls::Reached reached) {
+    send(MessageType::reached, 0, encode(Reached{std::move(reached)}));
+  };
+  probe_calls_ = std::make_unique<ProbeCalls>(loop_, *token, std::move(wanted.targets),
+                                              Clock::now() + wanted.patience, answer);
+}
+
 Result<> AgentSession::launch(const Launch& wanted) {
+  probe_point_.reset();
+  probe_calls_.reset();
   const HostFacts host = {
       .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
   Environment travelling = wanted.travelling;

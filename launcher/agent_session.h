@@ -37,6 +37,7 @@ class AgentSession {
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
+  void probe(Probe wanted);
   Result<> launch(const Launch& wanted);
   void start_task(uint32_t local_index, const TaskLaunch& wanted, const Environment& environment);
   TaskProcess::Handlers handlers_for(uint32_t local_index);
@@ -57,6 +58,8 @@ class AgentSession {
   Prepare prepared_;
   std::string executable_;
   std::vector<Fd> held_ports_;
+  std::unique_ptr<ProbePoint> probe_point_;
+  std::unique_ptr<ProbeCalls> probe_calls_;
   std::vector<LocalTask> tasks_;
   OomCounter oom_;
   uint64_t open_files_max_ = raise_open_files_limit();  ///< of our tasks: what it was before

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "base/socket.h"
 #include "base/stream.h"
+#include "launcher/probe_target.h"
 
 #include <cstdint>
 #include <functional>
@@ -15,9 +16,6 @@
 #include <vector>
 
 namespace dt {
-
-/// Who answers a probe: an agent's number, or the launcher.
-inline constexpr uint32_t launcher_number = UINT32_MAX;
 
 /// Listens on some addresses of this machine for a moment, and proves to whoever dials that they
 /// lead here: 16 random bytes in, their HMAC by the job's token and this number out. So an address
@@ -50,13 +48,6 @@ class ProbePoint {
   std::list<Listener> listeners_;
   uint64_t next_caller_ = 0;
   std::map<uint64_t, std::unique_ptr<Stream>> callers_;
-};
-
-/// One machine that shall be dialled.
-struct ProbeTarget {
-  uint32_t number = 0;
-  std::vector<Address> addresses;
-  bool operator==(const ProbeTarget&) const = default;
 };
 
 /// Dials all addresses of all targets at once.
