@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -67,6 +68,26 @@ std::string option_entry(const Option& option) {
   return entry(left, option.help);
 }
 
+/// Their names only: what each means is horovodrun's to explain, and what it leads to here is the
+/// same for many.
+std::string horovod_entries() {
+  constexpr std::pair<Effect, std::string_view> effects[] = {
+      {Effect::agrees, "so anyway"},
+      {Effect::warns, "ignored, with a line"},
+      {Effect::refuses, "refused, with why"}};
+  std::string text = "\nHorovod's options\n";
+  for (const auto& [effect, title] : effects) {
+    std::string names;
+    for (const Option& option : horovod_options) {
+      if (option.effect != effect) continue;
+      for (const std::string_view spelling : spellings_of(option))
+        names += format("{} ", spelling);
+    }
+    text += entry(std::string(title), names);
+  }
+  return text;
+}
+
 std::string overview() {
   std::string text =
       "dtrain starts distributed training jobs.\n\n"
@@ -95,6 +116,7 @@ std::string run_help() {
       if (option.group == group.group) text += option_entry(option);
     }
   }
+  text += horovod_entries();
   text += "\n" +
           wrapped(
               "TIME is 10, 10s, 500ms, 2m or 1h. Every option can also stand in dtrain.toml "

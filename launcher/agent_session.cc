@@ -208,23 +208,23 @@ Result<> AgentSession::launch(const Launch& wanted) {
   const auto count = static_cast<int>(wanted.tasks.size());
   tasks_.resize(wanted.tasks.size());
   for (size_t i = 0; i < wanted.tasks.size(); ++i) {
-    start_task(static_cast<uint32_t>(i), wanted.tasks[i],
+    tasks_[i].id = wanted.tasks[i].id;
+    start_task(static_cast<uint32_t>(i),
+               {.wants_input = wanted.tasks[i].wants_input, .merge_stderr = wanted.merge_stderr},
                worker_environment(travelling, host, wanted.tasks[i].environment, count));
   }
   return {};
 }
 
-void AgentSession::start_task(uint32_t local_index, const TaskLaunch& wanted,
+void AgentSession::start_task(uint32_t local_index, TaskProcess::Options options,
                               const Environment& environment) {
   LocalTask& task = tasks_[local_index];
-  task.id = wanted.id;
   ChildRequest request = {.path = executable_,
                           .arguments = prepared_.command,
                           .environment = environment_entries(environment),
                           .cwd = prepared_.cwd,
                           .open_files_max = open_files_max_};
-  auto process =
-      TaskProcess::start(loop_, std::move(request), wanted.wants_input, handlers_for(local_index));
+  auto process = TaskProcess::start(loop_, std::move(request), options, handlers_for(local_index));
   if (!process) {
     const Error& error = process.error();
     send(MessageType::start_failed, 0,

@@ -39,7 +39,8 @@ class AgentSession {
   Result<> prepare(Prepare wanted);
   void probe(Probe wanted);
   Result<> launch(const Launch& wanted);
-  void start_task(uint32_t local_index, const TaskLaunch& wanted, const Environment& environment);
+  void start_task(uint32_t local_index, TaskProcess::Options options,
+                  const Environment& environment);
   TaskProcess::Handlers handlers_for(uint32_t local_index);
   void task_exited(uint32_t local_index, ExitStatus status);
   void beat();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/color.h"
 #include "base/result.h"
 #include "launcher/hosts.h"
 
@@ -44,7 +45,10 @@ struct RunConfig {
   bool continue_on_failure = false;
   StdinTarget stdin_target;
   std::optional<std::string> output_dir;
+  bool merge_stderr = false;
   bool no_tag = false;
+  bool timestamp = false;
+  ColorChoice color = ColorChoice::automatic;
   bool quiet = false;
   bool verbose = false;
   bool dry_run = false;

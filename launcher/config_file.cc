@@ -55,6 +55,10 @@ std::optional<std::vector<std::string>> values_of(const toml::node& node, Option
     case OptionKind::text:
       if (text) return {{*text}};
       return std::nullopt;
+    case OptionKind::number:
+      if (integer) return {{format("{}", *integer)}};
+      if (const auto real = node.value_exact<double>()) return {{format("{}", *real)}};
+      return std::nullopt;
     case OptionKind::duration:
       if (integer) return {{format("{}", *integer)}};
       if (const auto real = node.value_exact<double>()) return {{format("{}", *real)}};
@@ -75,6 +79,8 @@ std::string_view wanted(OptionKind kind) {
       return "a whole number";
     case OptionKind::text:
       return "a string";
+    case OptionKind::number:
+      return "a number";
     case OptionKind::duration:
       return "a duration such as \"30s\", or a number of seconds";
     case OptionKind::list:

@@ -46,7 +46,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
     if (wants) input_tasks_.push_back(static_cast<size_t>(&task - plan_.tasks.data()));
   }
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    Launch launch = {.travelling = travelling, .tasks = {}};
+    Launch launch = {.travelling = travelling, .tasks = {}, .merge_stderr = config_.merge_stderr};
     const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
     for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
       launch.tasks.push_back(
@@ -265,7 +265,8 @@ void Job::report_failure() {
   if (failure_reported_ || !outcome().failure) return;
   failure_reported_ = true;
   const auto task = task_of(outcome().failure->task);
-  parts_.log.error("{}", failure_text(*outcome().failure, parts_.output.last_errors(*task)));
+  parts_.log.error("{}", failure_text(*outcome().failure, parts_.output.last_errors(*task),
+                                      config_.merge_stderr ? "output" : "stderr"));
 }
 
 void Job::set_timer() {

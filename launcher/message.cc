@@ -114,6 +114,7 @@ void get(Reader& reader, Launch& message) {
     task.environment = get_environment(reader);
     task.wants_input = reader.number<uint8_t>() != 0;
   }
+  message.merge_stderr = reader.number<uint8_t>() != 0;
 }
 
 void get(Reader& reader, SignalAll& message) {
@@ -226,6 +227,7 @@ Bytes encode(const Launch& message) {
     put(writer, task.environment);
     writer.number(static_cast<uint8_t>(task.wants_input));
   }
+  writer.number(static_cast<uint8_t>(message.merge_stderr));
   return writer.take();
 }
 

@@ -137,6 +137,7 @@ struct TaskLaunch {
 struct Launch {
   Environment travelling;
   std::vector<TaskLaunch> tasks;
+  bool merge_stderr = false;  ///< one pipe for stdout and stderr of a task
   bool operator==(const Launch&) const = default;
 };
 

@@ -8,7 +8,8 @@ namespace dt {
 
 /// Turns one stream of a task into what the console shows: whole lines, each with its tag. The tag
 /// starts anew after \n and after \r (progress bars); \r\n is one line end. A line over
-/// line_bytes_max is cut into pieces that end in " …". Any bytes go; no tag can be forged.
+/// line_bytes_max is cut into pieces that end in " …". Any bytes go; no tag can be forged. A time,
+/// if there is one, stands before the tag.
 class LineTagger {
  public:
   static constexpr size_t line_bytes_max = size_t{64} << 10;
@@ -17,12 +18,12 @@ class LineTagger {
   explicit LineTagger(std::string tag) : tag_(std::move(tag)) {}
 
   /// Appends to `out` the lines that `bytes` complete.
-  void add(std::string_view bytes, std::string& out);
+  void add(std::string_view bytes, std::string& out, std::string_view time = {});
   /// The stream is over: what is left becomes a line.
-  void end(std::string& out);
+  void end(std::string& out, std::string_view time = {});
 
  private:
-  void emit(std::string_view piece, std::string& out);
+  void emit(std::string_view piece, std::string& out, std::string_view time);
 
   std::string tag_;
   std::string partial_;

@@ -18,6 +18,16 @@ namespace {
 /// How long the console may hold us up after the job was told to end.
 constexpr Duration drain_patience = seconds(2);
 
+TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) {
+  return {.folder = config.output_dir,
+          .tags = !config.no_tag,
+          .quiet = config.quiet,
+          .merged = config.merge_stderr,
+          .timestamps = config.timestamp,
+          .colored_out = stage.colored_out(),
+          .colored_err = stage.colored_err()};
+}
+
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
 Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Stage& stage) {
   const Time start_deadline = Clock::now() + config.start_timeout;
@@ -43,9 +53,8 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const Token token = TRY(Token::random());
   const TaskTable table = task_table(plan, TRY(random_name(8)));
   const auto rendezvous = TRY(listen_for(stage, config, table, token));
-  const auto output = TRY(TaskOutput::open(
-      plan, {.folder = config.output_dir, .tags = !config.no_tag, .quiet = config.quiet},
-      stage.out(), stage.err(), stage.log()));
+  const auto output = TRY(
+      TaskOutput::open(plan, output_options(config, stage), stage.out(), stage.err(), stage.log()));
 
   const std::vector<Prepare> orders = prepare_orders(config, plan, table, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, start_deadline, interrupted));
@@ -71,7 +80,7 @@ Outcome outcome_of(Result<Outcome> result, int interrupted) {
 }  // namespace
 
 int run(const RunConfig& config, const Environment& environment) {
-  const auto stage = Stage::open(config.verbose);
+  const auto stage = Stage::open({.verbose = config.verbose, .color = config.color}, environment);
   if (!stage) {
     Log(Log::Level::normal, write_to_stderr).error("{}", stage.error().message);
     return exit_status(stage.error().code);

@@ -11,16 +11,17 @@
 namespace dt {
 
 Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest request,
-                                                        bool wants_input, Handlers handlers) {
+                                                        Options options, Handlers handlers) {
   Pipe output = TRY(make_pipe());
-  Pipe error = TRY(make_pipe());
+  Pipe error;
+  if (!options.merge_stderr) error = TRY(make_pipe());
   Pipe input;
-  if (wants_input) {
+  if (options.wants_input) {
     input = TRY(make_pipe());
     request.input = input.read.get();
   }
   request.output = output.write.get();
-  request.error = error.write.get();
+  request.error = options.merge_stderr ? request.output : error.write.get();
   Child child = TRY(Child::start(request));
   std::unique_ptr<TaskProcess> task(new TaskProcess(loop, std::move(child), std::move(handlers)));
   task->output_.pipe = std::move(output.read);
@@ -38,7 +39,7 @@ Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest
 Result<> TaskProcess::watch_all() {
   exit_watch_ = TRY(loop_.watch(child_.pidfd(), EPOLLIN, [this](uint32_t) { child_ended(); }));
   TRY(set_nonblocking(output_.pipe.get()));
-  TRY(set_nonblocking(error_.pipe.get()));
+  if (error_.pipe) TRY(set_nonblocking(error_.pipe.get()));
   if (input_) TRY(set_nonblocking(input_.get()));
   TRY(watch_output(TaskStream::output));
   return watch_output(TaskStream::error);

@@ -24,9 +24,13 @@ class TaskProcess {
     std::function<void(uint32_t)> on_input_taken;
     std::function<void(ExitStatus)> on_exit;
   };
+  struct Options {
+    bool wants_input = false;
+    bool merge_stderr = false;  ///< both go into one pipe; there is no error stream then
+  };
   /// request.input, output and error are set here.
   static Result<std::unique_ptr<TaskProcess>> start(Loop& loop, ChildRequest request,
-                                                    bool wants_input, Handlers handlers);
+                                                    Options options, Handlers handlers);
   TaskProcess(const TaskProcess&) = delete;
   TaskProcess& operator=(const TaskProcess&) = delete;
 

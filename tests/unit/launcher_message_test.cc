@@ -37,7 +37,7 @@ TEST_CASE("messages are read back as they were written") {
   check_round_trip(Prepared{{1, 65535}, {{"10.0.0.1", 9}, {"::1", 65535}}, "cannot", 127});
   check_round_trip(Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7)});
   check_round_trip(Reached{{{3, {{"10.0.0.1", 9}}}}});
-  check_round_trip(Launch{{{"A", "1"}, {"B", ""}}, {{{"worker", 1}, {{"RANK", "1"}}, true}}});
+  check_round_trip(Launch{{{"A", "1"}, {"B", ""}}, {{{"worker", 1}, {{"RANK", "1"}}, true}}, true});
   check_round_trip(SignalAll{SIGTERM});
   check_round_trip(Started{{"ps", 0}, 4711});
   check_round_trip(StartFailed{{"worker", 2}, 126, "why"});

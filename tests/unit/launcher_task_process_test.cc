@@ -17,12 +17,12 @@ struct Fixture {
   uint32_t input_taken = 0;
   std::optional<ExitStatus> status;
 
-  void start(const std::string& script, bool wants_input = false) {
+  void start(const std::string& script, TaskProcess::Options options = {}) {
     task = TaskProcess::start(*loop,
                               {.path = "/bin/sh",
                                .arguments = {"sh", "-c", script},
                                .environment = {"PATH=/usr/bin:/bin"}},
-                              wants_input,
+                              options,
                               {.on_output =
                                    [this](TaskStream stream, ByteSpan bytes) {
                                      (stream == TaskStream::output ? output : error) +=
@@ -55,6 +55,15 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess hands out both streams, their ends and t
   CHECK_FALSE(task->output_open());
 }
 
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: one pipe for both streams keeps the order written") {
+  start("for i in 1 2 3; do echo out $i; echo err $i >&2; done", {.merge_stderr = true});
+  run_until([this] { return status && ends == 1; });
+  CHECK(output == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
+  CHECK(error.empty());
+  CHECK_FALSE(task->output_open());
+  CHECK_FALSE(task->output_waits_for_credit());
+}
+
 TEST_CASE_FIXTURE(Fixture, "TaskProcess reads no more than its credit, and the task waits") {
   start("head -c 1000000 /dev/zero; echo done >&2");
   run_until([this] { return task->output_waits_for_credit(); });
@@ -77,7 +86,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: what nobody reads any more does not hol
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess writes input as it is taken, to its end") {
-  start("sleep 0.05; wc -c", true);
+  start("sleep 0.05; wc -c", {.wants_input = true});
   const Bytes zeros(300'000);
   task->write_input(zeros);
   task->end_input();
@@ -92,7 +101,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: input that the task does not want count
   sigemptyset(&pipe_signal);
   sigaddset(&pipe_signal, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
-  start("exec true", true);
+  start("exec true", {.wants_input = true});
   task->write_input(Bytes(300'000));
   run_until([this] { return input_taken == 300'000; });
   run_to_end();
