@@ -6,6 +6,7 @@
 #include "launcher/message.h"
 #include "launcher/oom.h"
 #include "launcher/sweep.h"
+#include "launcher/probe.h"
 #include "launcher/task_process.h"
 
 #include <map>
