@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "cmd/check_build.h"
+#include "cmd/completion.h"
 #include "cmd/options.h"
 #include "launcher/agent.h"
 #include "launcher/given.h"
@@ -15,6 +16,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <span>
 #include <string_view>
 
 namespace dt {
@@ -66,6 +68,9 @@ int main_of(const std::vector<std::string>& words) {
   if (!words.empty() && words.front() == "agent") {
     const auto served = run_agent();
     return served ? 0 : say_error(served.error());
+  }
+  if (!words.empty() && words.front() == "__complete") {
+    return print(answer_completion(std::span(words).subspan(1)));
   }
   const auto invocation = parse_command_line(words);
   if (!invocation) return say_error(invocation.error());

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "cmd/completion.h"
 #include "cmd/help.h"
 #include "cmd/run_words.h"
 
@@ -90,6 +91,24 @@ Result<Invocation> parse_help(Words words) {
   return help_for(topic);
 }
 
+Result<Invocation> parse_completion(Words words) {
+  if (std::ranges::any_of(words, is_help)) return help_for("completion");
+  const std::string shells = join(completion_shells(), ", ");
+  if (words.size() != 1) {
+    return fail(Errc::input,
+                format("completion: needs one shell ({}); see: dtrain help completion", shells));
+  }
+  const std::optional<std::string_view> script = completion_script(words[0]);
+  if (!script) {
+    return fail(Errc::input,
+                format("completion: \"{}\" is no shell that dtrain knows; use one of {}",
+                       printable(words[0]), shells));
+  }
+  Invocation invocation;
+  invocation.help = *script;
+  return invocation;
+}
+
 /// `dtrain -np 4 cmd`: an option where a command belongs.
 tl::unexpected<Error> forgotten_command(Words words) {
   if (!is_run_option(words[0])) {
@@ -109,6 +128,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   const Words words = Words(arguments).subspan(1);
   if (arguments[0] == "run") return parse_run(words);
   if (arguments[0] == "version" || arguments[0] == "--version") return parse_version(words);
+  if (arguments[0] == "completion") return parse_completion(words);
   if (arguments[0] == "help") return parse_help(words);
   if (arguments[0].starts_with('-')) return forgotten_command(arguments);
   return unknown_command(arguments[0]);
