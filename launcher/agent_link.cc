@@ -54,8 +54,8 @@ Result<> AgentLink::start() {
   process_ = std::move(carrier.process);
   messages_ = std::move(carrier.messages);
   if (messages_) {
-    messages_watch_ = TRY(
-        loop_.watch(messages_.get(), EPOLLIN, [this](uint32_t) { read_messages(); }));
+    messages_watch_ =
+        TRY(loop_.watch(messages_.get(), EPOLLIN, [this](uint32_t) { read_messages(); }));
   }
   stream_ = TRY(Stream::open(loop_, std::move(carrier.from_agent), std::move(carrier.to_agent),
                              {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },

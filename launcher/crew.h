@@ -2,9 +2,9 @@
 
 #include "base/loop.h"
 #include "base/result.h"
-#include "base/stream.h"
-#include "launcher/carrier.h"
+#include "launcher/agent_link.h"
 #include "launcher/message.h"
+#include "launcher/plan.h"
 
 #include <functional>
 #include <memory>
@@ -21,6 +21,7 @@ class Crew {
   struct Options {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
+    SshOptions ssh;
   };
   struct Handlers {
     /// An error is the agent's: it is lost.
@@ -28,18 +29,26 @@ class Crew {
     /// Called once for each agent that is gone before it was let go.
     std::function<void(size_t agent, const std::string& why)> on_lost;
   };
-  Crew(Loop& loop, Options options) : loop_(loop), options_(options) {}
+  Crew(Loop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
   ~Crew();
 
   /// Starts an agent on each host, all at once; answers come later.
   Result<> connect(const std::vector<Host>& hosts);
-  /// Waits until each has said hello. `interrupted` is asked on the way.
-  Result<std::vector<Hello>> await_hellos(Time deadline, const std::function<bool()>& interrupted);
+  /// How long answers are waited for.
+  struct Awaited {
+    Time deadline;
+    std::function<bool()> interrupted;  ///< asked on the way
+  };
+  /// Waits until each has said hello.
+  Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
+  /// Lets those go for whom the plan has no task; the others are numbered as it numbers them.
+  void keep(const Plan& plan);
   /// Sends each its prepare and waits for all answers.
-  Result<std::vector<Prepared>> prepare(const std::vector<Prepare>& wanted, Time deadline,
-                                        const std::function<bool()>& interrupted);
+  Result<std::vector<Prepared>> prepare(const std::vector<Prepare>& wanted, const Awaited& awaited);
+  /// Sends each its probe and waits for all answers.
+  Result<std::vector<Reached>> probe(const std::vector<Probe>& wanted, const Awaited& awaited);
 
   /// From now on what agents say goes to the handlers.
   void hand_over(Handlers handlers) { handlers_ = std::move(handlers); }
@@ -53,30 +62,23 @@ class Crew {
 
  private:
   struct Agent {
-    std::string host;
-    std::unique_ptr<Stream> link;
-    MessageAssembler assembler;
-    std::optional<Child> process;
-    Time last_heard;
-    bool magic_seen = false;
-    bool gone = false;
+    size_t number = 0;
+    std::unique_ptr<AgentLink> link;
     std::optional<Hello> hello;
     std::optional<Prepared> prepared;
-    std::string why_gone;
+    std::optional<Reached> reached;
   };
-  size_t receive(size_t agent, ByteSpan bytes);
-  Result<> handle(size_t agent, const FrameView& message);
-  void lose(size_t agent, std::string why);
+  Result<> handle(Agent& agent, const FrameView& message);
   void beat();
-  /// What to say of an agent whose link has ended: how its process ended, when that is known.
-  std::string end_of(Agent& agent);
-  Result<> await(Time deadline, const std::function<bool()>& interrupted,
-                 const std::function<bool(const Agent&)>& done, std::string_view what);
+  Result<> await(const Awaited& awaited, const std::function<bool(const Agent&)>& done,
+                 std::string_view what);
 
   Loop& loop_;
   Options options_;
+  AgentWays ways_;
   Handlers handlers_;
   std::vector<std::unique_ptr<Agent>> agents_;
+  std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours
   uint32_t generation_ = 0;
   Timer heartbeat_;
 };

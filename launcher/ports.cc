@@ -11,6 +11,7 @@ namespace dt {
 
 namespace {
 
+constexpr uint32_t first_generation = 1;
 constexpr int ports_of_rank_0 = 2;  // MASTER_PORT and JAX's coordinator
 
 std::string current_folder() {
@@ -29,40 +30,43 @@ std::string value_of(const Environment& environment, const std::string& name) {
 
 }  // namespace
 
-TaskTable task_table(const Plan& plan, std::string job) {
-  TaskTable table = {.job = std::move(job), .generation = 1, .tasks = {}};
+TaskTable task_table(const Plan& plan, std::string job, const Reach& reach) {
+  TaskTable table = {.job = std::move(job), .generation = first_generation, .tasks = {}};
   for (const Task& task : plan.tasks) {
     table.tasks.push_back({.id = task.id,
                            .rank = task.rank,
                            .agent = task.agent,
                            .host = plan.hosts[static_cast<size_t>(task.agent)].host.name,
-                           .addresses = {"127.0.0.1"}});
+                           .addresses = {reach.hosts[static_cast<size_t>(task.agent)]}});
   }
   return table;
 }
 
-Result<std::unique_ptr<RendezvousServer>> listen_for(Stage& stage, const RunConfig& config,
-                                                     const TaskTable& table, const Token& token) {
-  auto server = RendezvousServer::listen(
-      stage.loop(), {.token = token, .table = table, .dead_after = config.dead_after}, stage.log());
+Result<std::unique_ptr<RendezvousServer>> listen_for(Stage& stage,
+                                                     RendezvousServer::Options options) {
+  const size_t tasks = options.table.tasks.size();
+  auto server = RendezvousServer::listen(stage.loop(), std::move(options), stage.log());
   if (!server) return fail(Errc::refused, "rendezvous: " + server.error().message);
-  stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(), (*server)->address().text());
+  stage.log().info("{} tasks; rendezvous on {}", tasks, (*server)->address().text());
   return server;
 }
 
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
-                                    const TaskTable& table, const Token& token,
+                                    const std::string& job, const Token& token,
                                     const Environment& travelling) {
+  const bool probe = needs_probe(plan);
   const std::string path = value_of(travelling, "PATH");
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
     orders.push_back({.token = token.text(),
-                      .job = table.job,
-                      .generation = table.generation,
+                      .job = job,
+                      .generation = first_generation,
                       .command = config.command,
                       .cwd = config.chdir ? absolute_folder(*config.chdir) : current_folder(),
                       .path = path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
                       .ports = host.task_count,
+                      .probe = probe,
+                      .number = static_cast<uint32_t>(orders.size()),
                       .heartbeat = config.heartbeat,
                       .dead_after = config.dead_after});
   }

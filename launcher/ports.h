@@ -6,6 +6,7 @@
 #include "launcher/environment.h"
 #include "launcher/message.h"
 #include "launcher/plan.h"
+#include "launcher/reach.h"
 #include "launcher/stage.h"
 #include "launcher/supervisor.h"
 #include "rendezvous/server.h"
@@ -18,18 +19,18 @@
 
 namespace dt {
 
-/// The tasks as the rendezvous tells them to each other. A job on one machine talks over loopback.
-TaskTable task_table(const Plan& plan, std::string job);
+/// The tasks as the rendezvous tells them to each other, at the addresses that were found.
+TaskTable task_table(const Plan& plan, std::string job, const Reach& reach);
 
-/// The rendezvous of the job; Errc::refused when it cannot listen.
-Result<std::unique_ptr<RendezvousServer>> listen_for(Stage& stage, const RunConfig& config,
-                                                     const TaskTable& table, const Token& token);
+/// The rendezvous of the job, on this address of ours; Errc::refused when it cannot listen.
+Result<std::unique_ptr<RendezvousServer>> listen_for(Stage& stage,
+                                                     RendezvousServer::Options options);
 
 /// What each agent must be able to do before anything starts: run the command in the folder, and
 /// hold the ports that its tasks will be told: one a task for the ClusterSpec, two more on rank 0's
 /// host.
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
-                                    const TaskTable& table, const Token& token,
+                                    const std::string& job, const Token& token,
                                     const Environment& travelling);
 
 /// Why nothing can be started, each cause once with its hosts; none when all can.

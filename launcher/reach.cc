@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t all_pairs_max = 32;
 constexpr uint32_t sample = 16;
+constexpr const char* loopback = "127.0.0.1";
 
 /// Of one machine: its best address, and who cannot use it.
 struct Choice {
@@ -84,6 +85,32 @@ Result<Reach> choose_addresses(const Probed& launcher, const std::vector<Probed>
     reach.hosts.push_back(std::move(choice.ip));
   }
   return reach;
+}
+
+bool needs_probe(const Plan& plan) {
+  return plan.hosts.size() > 1 || !plan.hosts.front().host.here;
+}
+
+Result<Reach> find_reach(Loop& loop, Crew& crew, const Plan& plan,
+                         const std::vector<Prepared>& prepared, const ReachTerms& terms) {
+  if (!needs_probe(plan)) return Reach{.launcher = loopback, .hosts = {loopback}, .warnings = {}};
+  const auto own = TRY(ProbePoint::open(loop, interface_addresses(), terms.token, launcher_number));
+  const Probed launcher = {.name = "this machine", .addresses = own->addresses()};
+  std::vector<Probed> hosts;
+  for (size_t number = 0; number < prepared.size(); ++number)
+    hosts.push_back({plan.hosts[number].host.name, prepared[number].probe_points});
+  std::vector<Probe> orders(hosts.size());
+  for (size_t number = 0; number < hosts.size(); ++number) {
+    for (const uint32_t target :
+         probe_targets(static_cast<uint32_t>(number), static_cast<uint32_t>(hosts.size()))) {
+      const Probed& machine = target == launcher_number ? launcher : hosts[target];
+      orders[number].targets.push_back({target, machine.addresses});
+    }
+  }
+  std::vector<ProbeCalls::Reached> reached;
+  for (Reached& answer : TRY(crew.probe(orders, terms.awaited)))
+    reached.push_back(std::move(answer.targets));
+  return choose_addresses(launcher, hosts, reached);
 }
 
 }  // namespace dt

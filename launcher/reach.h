@@ -1,6 +1,8 @@
 #pragma once
 
 #include "base/result.h"
+#include "launcher/crew.h"
+#include "launcher/plan.h"
 #include "launcher/probe.h"
 
 #include <string>
@@ -22,6 +24,12 @@ struct Probed {
   std::vector<Address> addresses;
 };
 
+/// What else a probe needs to know.
+struct ReachTerms {
+  Token token;
+  Crew::Awaited awaited;
+};
+
 /// Whom an agent dials: everybody in small jobs, and the launcher always; above 32 hosts the next
 /// 16 in the round, so that the work of each stays the same and each is dialled by 16.
 std::vector<uint32_t> probe_targets(uint32_t agent, uint32_t agent_count);
@@ -32,5 +40,12 @@ std::vector<uint32_t> probe_targets(uint32_t agent, uint32_t agent_count);
 /// launcher.
 Result<Reach> choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
                                const std::vector<ProbeCalls::Reached>& reached);
+
+/// Whether the machines of this plan have to find each other; one machine talks over loopback.
+bool needs_probe(const Plan& plan);
+
+/// Has all agents of the plan dial each other and this machine, where needed, and chooses.
+Result<Reach> find_reach(Loop& loop, Crew& crew, const Plan& plan,
+                         const std::vector<Prepared>& prepared, const ReachTerms& terms);
 
 }  // namespace dt

@@ -31,7 +31,8 @@ TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) 
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
 Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Stage& stage) {
   const Time start_deadline = Clock::now() + config.start_timeout;
-  const auto interrupted = [&stage] { return stage.interrupted() != 0; };
+  const Crew::Awaited answers = {.deadline = start_deadline,
+                                 .interrupted = [&stage] { return stage.interrupted() != 0; }};
   const Environment travelling = TRY(travelling_environment(environment, config.environment));
   TRY(check_counts(config));
   const std::vector<Host> hosts = TRY(local_hosts(config));
@@ -41,7 +42,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   std::vector<Hello> hellos;
   if (!config.dry_run || !all_slots_known(hosts)) {
     TRY(crew.connect(hosts));
-    hellos = TRY(crew.await_hellos(start_deadline, interrupted));
+    hellos = TRY(crew.await_hellos(answers));
   }
   Plan plan = TRY(make_plan(plan_request(config, hosts, hellos)));
   TRY(check_stdin_target(config, plan));
@@ -51,14 +52,19 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   }
 
   const Token token = TRY(Token::random());
-  const TaskTable table = task_table(plan, TRY(random_name(8)));
-  const auto rendezvous = TRY(listen_for(stage, config, table, token));
+  const std::string job_name = TRY(random_name(8));
   const auto output = TRY(
       TaskOutput::open(plan, output_options(config, stage), stage.out(), stage.err(), stage.log()));
 
-  const std::vector<Prepare> orders = prepare_orders(config, plan, table, token, travelling);
-  const std::vector<Prepared> prepared = TRY(crew.prepare(orders, start_deadline, interrupted));
+  crew.keep(plan);
+  const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, travelling);
+  const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
+  const Reach reach = TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers}));
+  const TaskTable table = task_table(plan, job_name, reach);
+  const auto rendezvous = TRY(listen_for(
+      stage,
+      {.ip = reach.launcher, .token = token, .table = table, .dead_after = config.dead_after}));
   const JobFacts facts = job_facts(plan, table, token, rendezvous->address(), prepared);
 
   Job job({stage.loop(), crew, *rendezvous, *output, stage.log(), own_children}, std::move(plan),

@@ -37,32 +37,21 @@ Result<std::vector<Host>> local_hosts(const RunConfig& config) {
     if (!config.process_count) {
       return fail(Errc::input, "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
     }
-    return std::vector<Host>{{.name = "localhost", .user = {}, .slots = *config.process_count}};
+    return std::vector<Host>{
+        {.name = "localhost", .user = {}, .slots = *config.process_count, .here = true}};
   }
   const std::vector<std::string> own = own_names();
-  std::vector<std::string> remote;
-  Host here = config.hosts.front();
-  here.slots = 0;
-  bool unknown = false;
-  for (const Host& host : config.hosts) {
-    if (!is_local(host, own)) {
-      remote.push_back(host.user.empty() ? host.name : host.user + "@" + host.name);
+  std::vector<Host> hosts;
+  for (Host host : config.hosts) {
+    host.here = is_local(host, own);
+    const auto first = std::ranges::find(hosts, true, &Host::here);
+    if (host.here && first != hosts.end()) {
+      first->slots += host.slots;
+    } else {
+      hosts.push_back(std::move(host));
     }
-    unknown = unknown || host.slots == 0;
-    here.slots += host.slots;
   }
-  if (!remote.empty()) {
-    return fail(Errc::unreachable,
-                format("{}: not this machine, and this version of dtrain starts processes on this "
-                       "machine only (hosts over SSH are not there yet)",
-                       join(remote, ", ")));
-  }
-  if (unknown && here.slots != 0) {
-    return fail(Errc::input,
-                "-H: this machine is named with and without slots; give slots to each of its "
-                "names, or to none");
-  }
-  return std::vector<Host>{here};
+  return hosts;
 }
 
 Result<> check_stdin_target(const RunConfig& config, const Plan& plan) {
