@@ -100,7 +100,7 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
     if (hosts && hostfile) {
       return hosts->refuse(format("conflicts with {}; give one of them", hostfile->origin));
     }
-    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin)
+    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin, read_text)
                               : read_hostfile(*hostfile, read_text));
     config.hosts = std::move(list.hosts);
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));
@@ -162,6 +162,12 @@ Result<> read_texts(const Sources& sources, RunConfig& config) {
   if (const auto given = find_given(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
   if (const auto given = find_given(sources, "output-dir")) {
     config.output_dir = TRY(given->text("a folder"));
+  }
+  if (const auto given = find_given(sources, "report")) {
+    config.report = TRY(given->text("a file"));
+    if (config.report == "-") {
+      return given->refuse("standard output is the workers'; give a file, or /dev/stderr");
+    }
   }
   if (const auto given = find_given(sources, "color")) {
     config.color = parse_color_choice(TRY(given->choice())).value();

@@ -78,6 +78,17 @@ struct ExitStatus {
   bool operator==(const ExitStatus&) const = default;
 };
 
+/// What a process has used, with those of its children that it has waited for.
+struct ResourceUse {
+  Duration user{};
+  Duration system{};
+  int64_t max_rss_bytes = 0;  ///< of the largest one; never less than its agent had when it started
+  int64_t major_faults = 0;
+  int64_t voluntary_switches = 0;
+  int64_t involuntary_switches = 0;
+  bool operator==(const ResourceUse&) const = default;
+};
+
 /// Agent: who and where I am.
 struct Hello {
   std::string build;  ///< version of the agent's build
@@ -95,9 +106,9 @@ struct Prepare {
   uint32_t generation = 0;
   std::vector<std::string> command;
   std::string cwd;
-  std::string path;  ///< the PATH in which the command is looked up
-  int ports = 0;     ///< how many to hold
-  bool probe = false;  ///< listen on all addresses, for the probe that follows
+  std::string path;     ///< the PATH in which the command is looked up
+  int ports = 0;        ///< how many to hold
+  bool probe = false;   ///< listen on all addresses, for the probe that follows
   uint32_t number = 0;  ///< the agent's own
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
@@ -163,6 +174,7 @@ struct StartFailed {
 struct Exited {
   TaskId task;
   ExitStatus status;
+  ResourceUse used;
   bool operator==(const Exited&) const = default;
 };
 

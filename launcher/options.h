@@ -61,6 +61,9 @@ inline constexpr std::array own_options = {
            "Colour the tags of the workers' lines, one colour a rank, and dtrain's own warnings "
            "and errors. auto, the default, does so on a terminal and obeys NO_COLOR, "
            "CLICOLOR_FORCE, CLICOLOR=0 and TERM=dumb."},
+    Option{"report", "--report", OptionKind::text, "FILE", OptionGroup::output,
+           "Write one JSON document to FILE when the job has ended, however it ended: hosts, "
+           "tasks, times, exit, resources used. Not with --dry-run."},
     Option{"quiet", "--quiet", OptionKind::flag, "", OptionGroup::output,
            "Keep the workers' output off the console."},
     Option{"verbose", "--verbose", OptionKind::flag, "", OptionGroup::output,

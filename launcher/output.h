@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,15 @@ class LineTagger {
   std::string tag_;
   std::string partial_;
   bool after_return_ = false;  ///< the last line ended in \r: a \n that follows belongs to it
+};
+
+/// Bytes of a task's output that reached the launcher, and those of them that did not reach every
+/// place where they belong (a disk was full, a reader went away).
+struct OutputCount {
+  uint64_t stdout_bytes = 0;
+  uint64_t stderr_bytes = 0;
+  uint64_t lost_bytes = 0;
+  bool operator==(const OutputCount&) const = default;
 };
 
 /// The last lines of a stream, for the report of a failure.

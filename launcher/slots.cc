@@ -3,11 +3,13 @@
 #include "base/format.h"
 #include "base/socket.h"
 #include "base/text.h"
+#include "launcher/host_merger.h"
 
 #include <netdb.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 
 namespace dt {
 
@@ -24,6 +26,19 @@ std::vector<std::string> own_names() {
   return names;
 }
 
+/// "a, b, c", cut after a few.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t shown_max = 8;
+  if (names.size() <= shown_max) return join(names, ", ");
+  return format("{} and {} more", join(std::span(names).first(shown_max), ", "),
+                names.size() - shown_max);
+}
+
+std::string one_machine(const std::vector<std::string>& names, const Host& host) {
+  return format("{} are one machine; {}", some_of(names),
+                host.slots == 0 ? "counted once" : format("merged to {} slots", host.slots));
+}
+
 }  // namespace
 
 Result<> check_counts(const RunConfig& config) {
@@ -32,26 +47,36 @@ Result<> check_counts(const RunConfig& config) {
   return {};
 }
 
-Result<std::vector<Host>> local_hosts(const RunConfig& config) {
+Result<HostList> job_hosts(const RunConfig& config) {
   if (config.hosts.empty()) {
     if (!config.process_count) {
       return fail(Errc::input, "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
     }
-    return std::vector<Host>{
-        {.name = "localhost", .user = {}, .slots = *config.process_count, .here = true}};
+    return HostList{
+        .hosts = {{.name = "localhost", .user = {}, .slots = *config.process_count, .here = true}},
+        .warnings = {}};
   }
   const std::vector<std::string> own = own_names();
-  std::vector<Host> hosts;
+  HostList list;
+  std::vector<std::string> names;
   for (Host host : config.hosts) {
     host.here = is_local(host, own);
-    const auto first = std::ranges::find(hosts, true, &Host::here);
-    if (host.here && first != hosts.end()) {
-      first->slots += host.slots;
+    if (host.here) names.push_back(host.name);
+    const auto here = std::ranges::find(list.hosts, true, &Host::here);
+    if (host.here && here != list.hosts.end()) {
+      TRY(merge_host(*here, host));
     } else {
-      hosts.push_back(std::move(host));
+      list.hosts.push_back(std::move(host));
     }
   }
-  return hosts;
+  const auto here = std::ranges::find(list.hosts, true, &Host::here);
+  if (names.size() > 1) list.warnings.push_back(one_machine(names, *here));
+  if (!all_slots_known(list.hosts)) return list;
+  const Plan plan = TRY(make_plan(plan_request(config, list.hosts, {})));
+  list.hosts.clear();
+  for (const PlannedHost& planned : plan.hosts)
+    list.hosts.push_back(planned.host);
+  return list;
 }
 
 Result<> check_stdin_target(const RunConfig& config, const Plan& plan) {
@@ -70,6 +95,7 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (hosts[i].slots != 0) continue;
     hosts[i].slots = hellos[i].gpus > 0 ? hellos[i].gpus : hellos[i].allowed_cpus;
+    if (hosts[i].max_slots != 0) hosts[i].slots = std::min(hosts[i].slots, hosts[i].max_slots);
   }
   return {.hosts = std::move(hosts),
           .process_count = config.process_count,

@@ -101,10 +101,18 @@ void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
                      std::function<void()> on_done) {
   Channel& to = channel(task, stream);
   if (stream == TaskStream::error || options_.merged) tasks_[task].tail.add(as_text(bytes));
-  write_file(to, bytes);
+  OutputCount& count = tasks_[task].count;
+  (stream == TaskStream::output ? count.stdout_bytes : count.stderr_bytes) += bytes.size();
+  const bool kept = write_file(to, bytes);
+  if (!kept) count.lost_bytes += bytes.size();
   std::string lines;
   if (!options_.quiet) to.tagger.add(as_text(bytes), lines, time());
-  show(stream, std::move(lines), std::move(on_done));
+  show(stream, std::move(lines),
+       [this, task, stream, kept, size = bytes.size(), on_done = std::move(on_done)] {
+         const bool dropped = !options_.quiet && sink(stream).is_broken();
+         if (kept && dropped) tasks_[task].count.lost_bytes += size;
+         on_done();
+       });
 }
 
 void TaskOutput::end(size_t task, TaskStream stream) {
@@ -118,8 +126,15 @@ void TaskOutput::end(size_t task, TaskStream stream) {
 }
 
 void TaskOutput::show(TaskStream stream, std::string text, std::function<void()> on_done) {
-  Sink& sink = stream == TaskStream::output ? out_ : err_;
-  sink.write(sink.terminal() ? neutralise_escapes(text) : std::move(text), std::move(on_done));
+  Sink& to = sink(stream);
+  to.write(to.terminal() ? neutralise_escapes(text) : std::move(text), std::move(on_done));
+}
+
+std::vector<OutputCount> TaskOutput::counts() const {
+  std::vector<OutputCount> all;
+  for (const TaskChannels& task : tasks_)
+    all.push_back(task.count);
+  return all;
 }
 
 bool TaskOutput::ended(size_t task, TaskStream stream) const {
@@ -131,13 +146,17 @@ std::vector<std::string> TaskOutput::last_errors(size_t task) const {
   return tasks_[task].tail.lines();
 }
 
-void TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
-  if (!channel.file) return;
+/// Whether they are kept where they belong.
+bool TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
+  if (!options_.folder) return true;
+  if (!channel.file) return false;
   if (const auto written = write_all(channel.file.get(), bytes); !written) {
     log_.warn("{}: {}; what follows of this stream is not kept there", channel.path,
               written.error().message);
     channel.file.reset();
+    return false;
   }
+  return true;
 }
 
 }  // namespace dt

@@ -37,6 +37,8 @@ class TaskOutput {
   void add(size_t task, TaskStream stream, ByteSpan bytes, std::function<void()> on_done);
   void end(size_t task, TaskStream stream);
   bool ended(size_t task, TaskStream stream) const;
+  /// What came of each task so far.
+  std::vector<OutputCount> counts() const;
   /// The last lines that the task wrote to stderr (or to the one stream that it has).
   std::vector<std::string> last_errors(size_t task) const;
 
@@ -51,6 +53,7 @@ class TaskOutput {
     Channel output;
     Channel error;
     Tail tail;
+    OutputCount count;
   };
   TaskOutput(Options options, Sink& out, Sink& err, Log& log)
       : options_(std::move(options)), out_(out), err_(err), log_(log) {}
@@ -58,8 +61,9 @@ class TaskOutput {
   std::string lead(const Task& task, TaskStream stream) const;
   std::string time() const;
   Channel& channel(size_t task, TaskStream stream);
-  void write_file(Channel& channel, ByteSpan bytes);
+  bool write_file(Channel& channel, ByteSpan bytes);
   void show(TaskStream stream, std::string text, std::function<void()> on_done);
+  Sink& sink(TaskStream stream) { return stream == TaskStream::output ? out_ : err_; }
 
   Options options_;
   Sink& out_;

@@ -60,6 +60,7 @@ TEST_CASE("every option reaches its place in the configuration") {
                                           {"no-tag", {"true"}},
                                           {"timestamp", {"true"}},
                                           {"color", {"always"}},
+                                          {"report", {"r.json"}},
                                           {"quiet", {"1"}},
                                           {"verbose", {"yes"}},
                                           {"dry-run", {"on"}},
@@ -81,6 +82,7 @@ TEST_CASE("every option reaches its place in the configuration") {
   expected.output_dir = "out";
   expected.merge_stderr = expected.timestamp = true;
   expected.color = ColorChoice::always;
+  expected.report = "r.json";
   expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;
   expected.command = {"true"};
   CHECK(config == expected);

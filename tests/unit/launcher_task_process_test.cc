@@ -11,19 +11,22 @@ namespace {
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::unique_ptr<TaskProcess> task;
+  std::string program = "/bin/sh";
   std::string output;
   std::string error;
   int ends = 0;
   uint32_t input_taken = 0;
+  std::optional<Result<>> executed;
   std::optional<ExitStatus> status;
 
   void start(const std::string& script, TaskProcess::Options options = {}) {
     task = TaskProcess::start(*loop,
-                              {.path = "/bin/sh",
+                              {.path = program,
                                .arguments = {"sh", "-c", script},
                                .environment = {"PATH=/usr/bin:/bin"}},
                               options,
-                              {.on_output =
+                              {.on_executed = [this](const Result<>& result) { executed = result; },
+                               .on_output =
                                    [this](TaskStream stream, ByteSpan bytes) {
                                      (stream == TaskStream::output ? output : error) +=
                                          as_text(bytes);
@@ -50,9 +53,29 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess hands out both streams, their ends and t
   run_to_end();
   CHECK(output == "out\n");
   CHECK(error == "err\n");
+  REQUIRE(executed);
+  CHECK(executed->has_value());
   CHECK(status == ExitStatus{.code = 3});
   CHECK(task->exited());
   CHECK_FALSE(task->output_open());
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess tells why the program does not run, and of no end then") {
+  program = "/no/such/file";
+  start("");
+  run_until([this] { return executed && ends == 2; });
+  REQUIRE_FALSE(executed->has_value());
+  CHECK(executed->error().code == Errc::not_found);
+  CHECK_FALSE(status);
+  CHECK(task->exited());
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess tells that the program runs before what it writes") {
+  start("echo out; cat", {.wants_input = true});
+  run_until([this] { return !output.empty(); });
+  CHECK(executed);
+  task->end_input();
+  run_to_end();
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess: one pipe for both streams keeps the order written") {
