@@ -38,7 +38,7 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
       ways_(ways),
       handlers_(std::move(handlers)),
       connect_deadline_(Clock::now() + ways.ssh.connect_timeout),
-      last_heard_(Clock::now()) {
+      lease_(ways.dead_after, Clock::now()) {
 }
 
 Result<Carrier> AgentLink::start_carrier() const {
@@ -78,7 +78,7 @@ void AgentLink::read_messages() {
 }
 
 size_t AgentLink::receive(ByteSpan bytes) {
-  last_heard_ = Clock::now();
+  lease_.heard(Clock::now());
   size_t used = starting_ ? receive_start(bytes) : 0;
   while (!starting_ && !gone_) {
     const auto frame = front_frame(bytes.subspan(used));
@@ -109,6 +109,7 @@ size_t AgentLink::receive_start(ByteSpan bytes) {
         break;
       case AgentStart::Step::agent:
         starting_.reset();
+        stream_->write(std::exchange(early_, {}));
         return used;
       case AgentStart::Step::failed:
         lose(starting_->why());
@@ -167,7 +168,13 @@ bool AgentLink::try_again(const SshFailure& failure) {
 }
 
 void AgentLink::write(ByteSpan frames) {
-  if (!gone_ && stream_) stream_->write(frames);
+  if (gone_) return;
+  // A shell that starts the agent would take them for its own input.
+  if (starting_) {
+    early_.insert(early_.end(), frames.begin(), frames.end());
+  } else if (stream_) {
+    stream_->write(frames);
+  }
 }
 
 void AgentLink::lose(std::string why) {

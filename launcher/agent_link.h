@@ -5,6 +5,7 @@
 #include "base/stream.h"
 #include "launcher/agent_start.h"
 #include "launcher/carrier.h"
+#include "launcher/lease.h"
 #include "launcher/message.h"
 #include "launcher/openssh.h"
 
@@ -22,6 +23,7 @@ struct AgentWays {
   AgentBinary binary;           ///< for hosts that do not have it; empty without remote hosts
   std::string architecture;     ///< of this machine, as uname -m says it
   uint64_t open_files_max = 0;  ///< that tasks of this machine shall have
+  Duration dead_after = seconds(5);
 };
 
 /// One agent and the way to it: starts it, again where that may help, gets it to speak frames, and
@@ -56,7 +58,7 @@ class AgentLink {
   const Host& host() const { return host_; }
   bool gone() const { return gone_; }
   const std::string& why() const { return why_; }
-  Time last_heard() const { return last_heard_; }
+  Lease& lease() { return lease_; }
 
  private:
   Result<Carrier> start_carrier() const;
@@ -84,7 +86,8 @@ class AgentLink {
   Time connect_deadline_;
   Timer again_;
   int attempt_ = 0;
-  Time last_heard_;
+  Lease lease_;
+  Bytes early_;  ///< frames for an agent that does not speak yet
   bool gone_ = false;
   std::string why_;
 };

@@ -3,12 +3,11 @@
 #include "base/format.h"
 #include "base/socket.h"
 #include "base/text.h"
-#include "base/version.h"
-#include "gpu/device_list.h"
+#include "launcher/argument_space.h"
 #include "launcher/executable.h"
+#include "launcher/own_host.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -24,51 +23,6 @@ constexpr Duration short_patience = seconds(2);
 
 /// So much for the launcher does not wait for the end of the loop's round.
 constexpr size_t outbox_bytes = size_t{64} << 10;
-
-/// Tasks started in one round of the loop: between rounds the ends and output of the first of them
-/// are dealt with, and their descriptors need not be copied into the last.
-constexpr size_t starts_a_round = 16;
-
-int count_allowed_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
-  return std::max(1, CPU_COUNT(&allowed));
-}
-
-std::string own_hostname() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
-Environment own_environment() {
-  std::vector<std::string> entries;
-  for (char** at = environ; *at != nullptr; ++at)
-    entries.emplace_back(*at);
-  return parse_environment(entries);
-}
-
-Hello make_hello() {
-  return {.build = std::string(build_version),
-          .hostname = own_hostname(),
-          .addresses = interface_addresses(),
-          .allowed_cpus = count_allowed_cpus(),
-          .gpus = static_cast<int>(list_gpus().size())};
-}
-
-int exit_status_of(Errc code) {
-  switch (code) {
-    case Errc::not_found:
-      return 127;
-    case Errc::not_runnable:
-      return 126;
-    case Errc::input:
-      return 2;
-    default:
-      return 3;
-  }
-}
 
 Result<> check_folder(const std::string& folder) {
   const Fd opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -96,7 +50,7 @@ Result<> AgentSession::open(Fd in, Fd out) {
 
 void AgentSession::signalled(int number) {
   if (number == SIGCHLD) {
-    reap_strangers([this](pid_t pid) { return ours(pid); });
+    reap_strangers([this](pid_t pid) { return tasks_.owns(pid); });
   } else if (number != SIGPIPE) {
     // Whoever stops the agent itself stops its tasks too.
     launcher_lost();
@@ -121,7 +75,7 @@ void AgentSession::send_outbox() {
 }
 
 size_t AgentSession::receive(ByteSpan bytes) {
-  last_heard_ = Clock::now();
+  lease_.heard(Clock::now());
   size_t used = 0;
   while (!lost_) {
     const auto frame = front_frame(bytes.subspan(used));
@@ -139,8 +93,8 @@ size_t AgentSession::receive(ByteSpan bytes) {
 
 Result<> AgentSession::handle(const FrameView& frame) {
   // What the launcher says is meant for all tasks that it has launched.
-  start_tasks(launch_.tasks.size());
-  TaskProcess* const task = process_of(frame);
+  tasks_.start_rest();
+  TaskProcess* const task = tasks_.find(frame.header.stream);
   switch (static_cast<MessageType>(frame.header.type)) {
     case MessageType::prepare:
       return prepare(TRY(decode<Prepare>(frame.payload)));
@@ -148,9 +102,16 @@ Result<> AgentSession::handle(const FrameView& frame) {
       probe(TRY(decode<Probe>(frame.payload)));
       return {};
     case MessageType::launch:
-      return launch(TRY(decode<Launch>(frame.payload)));
+      probe_point_.reset();
+      probe_calls_.reset();
+      return tasks_.launch(TRY(decode<Launch>(frame.payload)),
+                           {.executable = executable_,
+                            .command = prepared_.command,
+                            .cwd = prepared_.cwd,
+                            .open_files_max = open_files_max_,
+                            .cgroup = cgroup_ ? cgroup_->fd() : -1});
     case MessageType::signal:
-      signal_tasks(TRY(decode<SignalAll>(frame.payload)).number);
+      tasks_.signal(TRY(decode<SignalAll>(frame.payload)).number);
       return {};
     case MessageType::input:
       if (task == nullptr) return {};
@@ -165,6 +126,12 @@ Result<> AgentSession::handle(const FrameView& frame) {
       if (task != nullptr) task->add_credit(StreamId::parse(frame.header.stream)->stream, bytes);
       return {};
     }
+    case MessageType::pause:
+      pause();
+      return {};
+    case MessageType::resume:
+      resume();
+      return {};
     case MessageType::finish:
       end_everything();
       return {};
@@ -175,23 +142,23 @@ Result<> AgentSession::handle(const FrameView& frame) {
   }
 }
 
-TaskProcess* AgentSession::process_of(const FrameView& frame) const {
-  const auto stream = StreamId::parse(frame.header.stream);
-  if (!stream || stream->local_index >= tasks_.size()) return nullptr;
-  return tasks_[stream->local_index].process.get();
-}
-
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
+  lease_ = Lease(prepared_.dead_after, Clock::now());
   Prepared answer;
   const auto check = [&]() -> Result<> {
     TRY(check_folder(prepared_.cwd));
     executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
-    for (int i = 0; i < prepared_.ports; ++i) {
-      Fd port = TRY(hold_port(0));
-      answer.ports.push_back(TRY(local_address(port.get())).port);
-      held_ports_.push_back(std::move(port));
-    }
+    TRY(check_argument_space(prepared_.command,
+                             prepared_.environment_bytes + argument_bytes(own_host_part()),
+                             own_argument_bytes_max()));
+    const uint64_t port_files =
+        static_cast<uint64_t>(prepared_.ports) * (prepared_.port_range ? 2 : 1);
+    TRY(check_open_files(open_files_of_tasks(prepared_.tasks, port_files),
+                         format("{} tasks", prepared_.tasks)));
+    held_ports_ = TRY(hold_ports(prepared_.ports, prepared_.port_range));
+    for (const HeldPort& port : held_ports_)
+      answer.ports.push_back(port.number);
     if (!prepared_.probe) return {};
     const Token token = TRY(Token::parse(prepared_.token));
     probe_point_ = TRY(ProbePoint::open(loop_, interface_addresses(), token, prepared_.number));
@@ -199,11 +166,15 @@ Result<> AgentSession::prepare(Prepare wanted) {
     return {};
   };
   if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
-  if (const auto checked = check(); !checked) {
+  const auto checked = check();
+  if (!checked) {
     answer.failure = checked.error().message;
     answer.status = exit_status_of(checked.error().code);
   }
   send(MessageType::prepared, 0, encode(answer));
+  // At once, so that the cgroup is made while the launcher makes the launch.
+  send_outbox();
+  if (checked) cgroup_ = TaskCgroup::make();
   beat();
   return {};
 }
@@ -218,143 +189,35 @@ void AgentSession::probe(Probe wanted) {
                                               Clock::now() + wanted.patience, answer);
 }
 
-Result<> AgentSession::launch(Launch wanted) {
-  probe_point_.reset();
-  probe_calls_.reset();
-  launch_ = std::move(wanted);
-  launch_.travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
-  host_ = {
-      .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
-  tasks_.resize(launch_.tasks.size());
-  // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
-  if (auto pipe = make_pipe()) {
-    exec_pipe_ = *std::move(pipe);
-    exec_watch_ = TRY(loop_.watch(exec_pipe_.read.get(), EPOLLIN, [this](uint32_t) {
-      exec_watch_ = Watch();
-      look_at_execs();
-    }));
-  }
-  start_tasks(starts_a_round);
-  return {};
+/// The launcher stops itself next: from now on its silence means nothing, and ours neither.
+void AgentSession::pause() {
+  heartbeat_ = Timer();
+  tasks_.signal(SIGSTOP);
+  send(MessageType::paused, 0, {});
 }
 
-void AgentSession::start_tasks(size_t count_max) {
-  const size_t end = next_start_ + std::min(count_max, launch_.tasks.size() - next_start_);
-  while (next_start_ < end)
-    start_task(static_cast<uint32_t>(next_start_++));
-  if (next_start_ < launch_.tasks.size()) {
-    start_timer_ = loop_.after(Duration::zero(), [this] { start_tasks(starts_a_round); });
-  } else {
-    exec_pipe_.write.reset();
-  }
-}
-
-void AgentSession::start_task(uint32_t local_index) {
-  const TaskLaunch& wanted = launch_.tasks[local_index];
-  LocalTask& task = tasks_[local_index];
-  task.id = wanted.id;
-  const Environment environment = worker_environment(launch_.travelling, host_, wanted.environment,
-                                                     static_cast<int>(launch_.tasks.size()));
-  ChildRequest request = {.path = executable_,
-                          .arguments = prepared_.command,
-                          .environment = environment_entries(environment),
-                          .cwd = prepared_.cwd,
-                          .open_files_max = open_files_max_};
-  auto process =
-      TaskProcess::start(loop_, std::move(request),
-                         {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
-                         handlers_for(local_index));
-  if (process) {
-    task.process = *std::move(process);
-  } else {
-    start_failed(local_index, process.error());
-  }
-}
-
-void AgentSession::start_failed(uint32_t local_index, const Error& error) {
-  send(MessageType::start_failed, 0,
-       encode(StartFailed{tasks_[local_index].id, exit_status_of(error.code), error.message}));
-}
-
-void AgentSession::task_executed(uint32_t local_index, const Result<>& result) {
-  const LocalTask& task = tasks_[local_index];
-  if (result) {
-    send(MessageType::started, 0, encode(Started{task.id, task.process->pid()}));
-  } else {
-    start_failed(local_index, result.error());
-  }
-}
-
-void AgentSession::look_at_execs() {
-  for (const LocalTask& task : tasks_) {
-    if (task.process) task.process->look_at_exec();
-  }
-}
-
-TaskProcess::Handlers AgentSession::handlers_for(uint32_t local_index) {
-  return {
-      .on_executed = [this,
-                      local_index](const Result<>& result) { task_executed(local_index, result); },
-      .on_output =
-          [this, local_index](TaskStream stream, ByteSpan bytes) {
-            quiet_looks_ = 0;
-            send(MessageType::output, StreamId{local_index, stream}.number(), bytes);
-          },
-      .on_output_end =
-          [this, local_index](TaskStream stream) {
-            send(MessageType::output_end, StreamId{local_index, stream}.number(), {});
-          },
-      .on_input_taken =
-          [this, local_index](uint32_t bytes) {
-            send(MessageType::credit, StreamId{local_index, TaskStream::input}.number(),
-                 encode_credit(bytes));
-          },
-      .on_exit = [this, local_index](ExitStatus status) { task_exited(local_index, status); },
-  };
-}
-
-void AgentSession::task_exited(uint32_t local_index, ExitStatus status) {
-  if (status.signal == SIGKILL) status.out_of_memory = oom_.take_kill();
-  const LocalTask& task = tasks_[local_index];
-  send(MessageType::exited, 0, encode(Exited{task.id, status, task.process->used()}));
-  reap_strangers([this](pid_t pid) { return ours(pid); });
+void AgentSession::resume() {
+  lease_.restart(Clock::now());
+  tasks_.signal(SIGCONT);
+  beat();
 }
 
 void AgentSession::beat() {
-  if (Clock::now() - last_heard_ > prepared_.dead_after) {
+  if (lease_.over(Clock::now())) {
     launcher_lost();
     return;
   }
-  look_at_execs();
+  tasks_.look_at_execs();
   send(MessageType::heartbeat, 0, {});
   heartbeat_ = loop_.after(prepared_.heartbeat, [this] { beat(); });
-}
-
-bool AgentSession::ours(pid_t pid) const {
-  return std::ranges::any_of(tasks_, [pid](const LocalTask& task) {
-    return task.process && !task.process->exited() && task.process->pid() == pid;
-  });
-}
-
-void AgentSession::signal_tasks(int number) {
-  const bool means_stop =
-      number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
-  for (const LocalTask& task : tasks_) {
-    if (!task.process) continue;
-    task.process->signal(number);
-    // A stopped process could not act on it.
-    if (means_stop) task.process->signal(SIGCONT);
-  }
 }
 
 void AgentSession::launcher_lost() {
   if (lost_) return;
   lost_ = true;
   heartbeat_ = Timer();
-  start_timer_ = Timer();
-  for (const LocalTask& task : tasks_) {
-    if (task.process) task.process->discard_output();
-  }
+  tasks_.stop_starting();
+  tasks_.discard_output();
   if (swept_) {
     loop_.stop();
   } else {
@@ -364,15 +227,20 @@ void AgentSession::launcher_lost() {
 
 void AgentSession::end_everything() {
   if (sweep_) return;
-  signal_tasks(SIGTERM);
+  tasks_.signal(SIGTERM);
   sweep_.emplace(
       loop_,
-      Sweep::Options{.patience = short_patience, .ours = [this](pid_t pid) { return ours(pid); }},
+      Sweep::Options{.patience = short_patience,
+                     .ours = [this](pid_t pid) { return tasks_.owns(pid); },
+                     .spared = {},
+                     .kill_all = cgroup_ ? [this] { cgroup_->kill(); } : std::function<void()>()},
       [this](Sweep::Report report) { all_ended(std::move(report)); });
 }
 
 void AgentSession::all_ended(Sweep::Report report) {
   swept_ = std::move(report);
+  // Whom the sweep could not see, since they are not below us.
+  if (cgroup_ && cgroup_->populated()) cgroup_->kill();
   if (lost_) {
     loop_.stop();
   } else {
@@ -383,18 +251,19 @@ void AgentSession::all_ended(Sweep::Report report) {
 void AgentSession::await_output_ends() {
   constexpr int quiet_looks_max = 10;
   constexpr int looks_max = 250;
-  const bool open = std::ranges::any_of(
-      tasks_, [](const LocalTask& task) { return task.process && task.process->output_open(); });
-  const bool blocked = std::ranges::any_of(tasks_, [](const LocalTask& task) {
-    return task.process && task.process->output_waits_for_credit();
-  });
-  quiet_looks_ = blocked ? 0 : quiet_looks_ + 1;
+  const bool blocked = tasks_.output_waits_for_credit();
+  quiet_looks_ = blocked || tasks_.take_spoke() ? 0 : quiet_looks_ + 1;
   looks_ += blocked ? 0 : 1;
   // A process that is not below us may hold a pipe open for ever; what was written into it has been
   // read.
-  if (!open || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
-    // The launcher closes the link once it has read that; its end then stops us.
-    send(MessageType::finished, 0, encode(Finished{swept_->ended, swept_->unkillable}));
+  if (!tasks_.output_open() || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
+    send(MessageType::finished, 0,
+         encode(Finished{.strays_ended = swept_->ended,
+                         .contained_by = cgroup_ ? "cgroup" : "sweep",
+                         .unkillable = swept_->unkillable}));
+    send_outbox();
+    // Else the end of the link stops us: the launcher closes it once it has read that.
+    if (link_->unsent() == 0) loop_.stop();
     return;
   }
   output_timer_ = loop_.after(milliseconds(20), [this] { await_output_ends(); });

@@ -18,9 +18,9 @@ struct Carrier {
   Fd messages;    ///< what that client says on its stderr; empty for an agent of this machine
 };
 
-/// Starts an agent on this machine: this executable with the word `agent`, in a session of its own,
-/// so that a terminal's signals reach only the launcher. `open_files_max` is the soft limit that
-/// its tasks shall have.
+/// Starts an agent on this machine: a copy of this process, which knows what `dtrain agent` would
+/// first have to load, in a session of its own, so that a terminal's signals reach only the
+/// launcher. `open_files_max` is the soft limit that its tasks shall have.
 Result<Carrier> start_local_agent(uint64_t open_files_max);
 /// Starts a client that reaches a host, found in our PATH, in a session of its own: it gets no
 /// signals of a terminal and cannot ask anything there.

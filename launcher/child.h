@@ -29,6 +29,7 @@ struct ChildRequest {
   int death_signal = 9;         ///< the kernel sends it when our thread dies; 0: none
   uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: ours
   bool new_session = false;     ///< else a process group of its own
+  int cgroup = -1;              ///< the folder of one of version 2 to be born in; -1: ours
 };
 
 /// A child process of ours. No race: its pid stays its own until reap() has been called.
@@ -41,6 +42,9 @@ class Child {
   /// Whether the program could be executed is known later: see executed(). `input`, `output` and
   /// `error` of the request may be closed when this returns.
   static Result<Child> start(ChildRequest request);
+
+  /// A child that was started otherwise; it has no program to execute.
+  static Child adopt(pid_t pid, Fd pidfd) { return {pid, std::move(pidfd), nullptr}; }
 
   pid_t pid() const { return pid_; }
   /// Readable once it has ended.
@@ -64,12 +68,8 @@ class Child {
   Child(pid_t pid, Fd pidfd, std::unique_ptr<Flight, EndFlight> flight);
   pid_t pid_;
   Fd pidfd_;
-  ResourceUse used_;
   std::unique_ptr<Flight, EndFlight> flight_;
+  ResourceUse used_;
 };
-
-/// Raises this process's soft limit of descriptors to the hard one; returns what it was, for
-/// children.
-uint64_t raise_open_files_limit();
 
 }  // namespace dt

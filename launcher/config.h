@@ -4,6 +4,7 @@
 #include "base/color.h"
 #include "base/result.h"
 #include "launcher/hosts.h"
+#include "launcher/port_range.h"
 
 #include <cstdint>
 #include <map>
@@ -26,6 +27,7 @@ struct StdinTarget {
 struct EnvironmentSetting {
   std::string name;
   std::optional<std::string> value;
+  std::string origin = "-x";  ///< where it was written
   bool operator==(const EnvironmentSetting&) const = default;
 };
 
@@ -33,13 +35,15 @@ struct EnvironmentSetting {
 struct RunConfig {
   std::optional<int> process_count;
   std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
-  std::vector<EnvironmentSetting> environment;
+  std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
+  std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   Duration start_timeout = seconds(30);
   Duration grace = seconds(10);
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
+  std::optional<PortRange> port_range;  ///< none: any free ports
   bool oversubscribe = false;
   bool continue_on_failure = false;
   StdinTarget stdin_target;

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/open_files.h"
 
 #include <sys/utsname.h>
 
@@ -17,6 +18,13 @@ std::string own_architecture() {
   return about.machine;
 }
 
+std::string suspension_text(Duration away, Duration lease) {
+  const Duration rounded = away < seconds(10) ? std::chrono::round<milliseconds>(away / 100) * 100
+                                              : Duration(std::chrono::round<seconds>(away));
+  return format("dtrain was suspended for {}, longer than the lease of {} (--dead-after)",
+                duration_text(rounded), duration_text(lease));
+}
+
 }  // namespace
 
 Crew::~Crew() {
@@ -29,7 +37,8 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
   ways_ = {.ssh = options_.ssh,
            .binary = {},
            .architecture = own_architecture(),
-           .open_files_max = raise_open_files_limit()};
+           .open_files_max = raise_open_files_limit(),
+           .dead_after = options_.dead_after};
   if (!std::ranges::all_of(hosts, &Host::here)) ways_.binary = TRY(AgentBinary::own());
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
@@ -39,12 +48,10 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
         loop_, host, ways_,
         AgentLink::Handlers{
             .on_message = [this, &agent](const FrameView& m) { return handle(agent, m); },
-            .on_gone =
-                [this, &agent] {
-                  if (handlers_.on_lost) handlers_.on_lost(agent.number, agent.link->why());
-                }});
+            .on_gone = [this, &agent] { gone(agent); }});
     TRY(agent.link->start());
   }
+  tell_connected();
   return {};
 }
 
@@ -52,6 +59,7 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::hello:
       agent.hello = TRY(decode<Hello>(message.payload));
+      tell_connected();
       return {};
     case MessageType::prepared:
       agent.prepared = TRY(decode<Prepared>(message.payload));
@@ -67,11 +75,25 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
   }
 }
 
+void Crew::tell_connected() const {
+  if (!options_.on_connected) return;
+  const auto connected = std::ranges::count_if(
+      agents_, [](const std::unique_ptr<Agent>& agent) { return agent->hello.has_value(); });
+  options_.on_connected(static_cast<size_t>(connected), agents_.size());
+}
+
+void Crew::gone(const Agent& agent) {
+  if (!handlers_.on_lost) return;
+  const auto away = agent.link->lease().suspended(Clock::now());
+  handlers_.on_lost(agent.number,
+                    away ? suspension_text(*away, options_.dead_after) : agent.link->why());
+}
+
 void Crew::beat() {
   const Time now = Clock::now();
   for (const auto& agent : agents_) {
     if (agent->link->gone()) continue;
-    if (now - agent->link->last_heard() > options_.dead_after) {
+    if (agent->link->lease().over(now)) {
       agent->link->lose(format("no heartbeat for {}", duration_text(options_.dead_after)));
     } else {
       send(agent->number, MessageType::heartbeat, 0, {});
@@ -139,6 +161,7 @@ Result<std::vector<Prepared>> Crew::prepare(const std::vector<Prepare>& wanted,
     generation_ = wanted[number].generation;
     send(number, MessageType::prepare, 0, encode(wanted[number]));
   }
+  restart_leases();
   beat();
   TRY(await(awaited, [](const Agent& agent) { return agent.prepared.has_value(); }, "answer"));
   std::vector<Prepared> answers;
@@ -166,6 +189,11 @@ void Crew::send(size_t number, MessageType type, uint32_t stream, ByteSpan paylo
 void Crew::send_all(MessageType type, ByteSpan payload) {
   for (size_t number = 0; number < agents_.size(); ++number)
     send(number, type, 0, payload);
+}
+
+void Crew::restart_leases() {
+  for (const auto& agent : agents_)
+    agent->link->lease().restart(Clock::now());
 }
 
 void Crew::let_go(size_t number) {

@@ -22,6 +22,8 @@ class Crew {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
     SshOptions ssh;
+    /// Told at the start and with each hello; may be empty.
+    std::function<void(size_t connected, size_t all)> on_connected;
   };
   struct Handlers {
     /// An error is the agent's: it is lost.
@@ -54,6 +56,8 @@ class Crew {
   void hand_over(Handlers handlers) { handlers_ = std::move(handlers); }
   void send(size_t agent, MessageType type, uint32_t stream, ByteSpan payload);
   void send_all(MessageType type, ByteSpan payload);
+  /// The silence until now, on either side, was agreed.
+  void restart_leases();
   /// The agent has finished: its end is expected, and nobody is told.
   void let_go(size_t agent);
   /// Lets all agents go and waits for their processes; those that stay longer are killed.
@@ -69,6 +73,8 @@ class Crew {
     std::optional<Reached> reached;
   };
   Result<> handle(Agent& agent, const FrameView& message);
+  void tell_connected() const;
+  void gone(const Agent& agent);
   void beat();
   Result<> await(const Awaited& awaited, const std::function<bool(const Agent&)>& done,
                  std::string_view what);

@@ -31,6 +31,7 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
       plan_(std::move(plan)),
       config_(config),
       supervisor_(plan_, supervisor_options(config, start_deadline), Clock::now()),
+      input_(plan_, config.stdin_target),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
   parts_.crew.hand_over(
@@ -39,20 +40,21 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
 }
 
 Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
-  for (const Task& task : plan_.tasks) {
-    const StdinTarget& target = config_.stdin_target;
-    const bool wants = target.kind == StdinTarget::Kind::all ||
-                       (target.kind == StdinTarget::Kind::rank && target.rank == task.rank);
-    if (wants) input_tasks_.push_back(static_cast<size_t>(&task - plan_.tasks.data()));
-  }
+  parts_.status.ranks(0, plan_.tasks.size());
+  const Environment common = common_environment(facts, plan_);
+  const std::string cluster = tf_cluster(facts.cluster);
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    Launch launch = {.travelling = travelling, .tasks = {}, .merge_stderr = config_.merge_stderr};
+    Launch launch = {.travelling = travelling,
+                     .common = common,
+                     .tf_cluster = cluster,
+                     .tasks = {},
+                     .merge_stderr = config_.merge_stderr,
+                     .excluded = config_.environment_excluded};
     const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
     for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
-      launch.tasks.push_back(
-          {.id = plan_.tasks[at].id,
-           .environment = task_environment(facts, plan_, plan_.tasks[at]),
-           .wants_input = std::ranges::find(input_tasks_, at) != input_tasks_.end()});
+      launch.tasks.push_back({.id = plan_.tasks[at].id,
+                              .environment = task_environment(plan_, plan_.tasks[at]),
+                              .wants_input = input_.wanted_by(at)});
     }
     const Bytes order = encode(launch);
     if (order.size() > MessageAssembler::message_bytes_max) {
@@ -63,29 +65,17 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
     }
     parts_.crew.send(agent, MessageType::launch, 0, order);
   }
-  if (!input_tasks_.empty()) open_input();
+  input_.open(parts_.loop, parts_.log,
+              [this](size_t task, ByteSpan bytes) { send_input(task, bytes); });
   set_timer();
   return {};
 }
 
-void Job::open_input() {
-  const auto send = [this](ByteSpan bytes) {
-    for (const size_t task : input_tasks_) {
-      const auto agent = static_cast<size_t>(plan_.tasks[task].agent);
-      const auto local =
-          static_cast<uint32_t>(task) - static_cast<uint32_t>(plan_.hosts[agent].first_task);
-      parts_.crew.send(agent, MessageType::input, StreamId{local, TaskStream::input}.number(),
-                       bytes);
-    }
-  };
-  auto reader = InputReader::open(parts_.loop, STDIN_FILENO, input_tasks_.size(),
-                                  {.on_bytes = send, .on_end = [send] { send({}); }});
-  if (reader) {
-    input_ = *std::move(reader);
-  } else {
-    parts_.log.warn("standard input cannot be read: {}", reader.error().message);
-    send({});
-  }
+void Job::send_input(size_t task, ByteSpan bytes) {
+  const auto agent = static_cast<size_t>(plan_.tasks[task].agent);
+  const auto local =
+      static_cast<uint32_t>(task) - static_cast<uint32_t>(plan_.hosts[agent].first_task);
+  parts_.crew.send(agent, MessageType::input, StreamId{local, TaskStream::input}.number(), bytes);
 }
 
 Result<> Job::supervise() {
@@ -100,6 +90,8 @@ void Job::signalled(int number) {
   const bool forwarded = number == SIGUSR1 || number == SIGUSR2 || number == SIGWINCH;
   if (forwarded) {
     parts_.crew.send_all(MessageType::signal, encode(SignalAll{number}));
+  } else if (number == SIGTSTP) {
+    carry_out(supervisor_.pause_wanted(Clock::now()));
   } else {
     carry_out(supervisor_.interrupted(number, Clock::now()));
   }
@@ -136,12 +128,13 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
       parts_.record.tasks[task].pid = started.pid;
       parts_.record.tasks[task].started = now;
+      parts_.status.ranks(++started_, plan_.tasks.size());
       return supervisor_.started(task, started.pid, now);
     }
     case MessageType::start_failed: {
       const auto failed = TRY(decode<StartFailed>(message.payload));
       const size_t task = TRY(task_named(failed.task));
-      end_input_of(task);
+      input_.task_gone(task);
       return supervisor_.start_failed(task, failed.status, failed.why, now);
     }
     case MessageType::exited: {
@@ -151,12 +144,13 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       parts_.record.tasks[task].ended = now;
       parts_.record.tasks[task].exit = exited.status;
       parts_.record.tasks[task].used = exited.used;
-      end_input_of(task);
+      input_.task_gone(task);
       return supervisor_.exited(task, exited.status, now);
     }
+    case MessageType::paused:
+      return supervisor_.paused(agent, now);
     case MessageType::finished:
-      TRY(agent_finished(agent, TRY(decode<Finished>(message.payload))));
-      return Actions();
+      return agent_finished(agent, TRY(decode<Finished>(message.payload)));
     default:
       TRY(stream_message(agent, message));
       return Actions();
@@ -172,6 +166,7 @@ Result<> Job::stream_message(size_t agent, const FrameView& message) {
   const size_t task = task_of(agent, *stream);
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::output: {
+      parts_.status.end();
       const auto size = static_cast<uint32_t>(message.payload.size());
       uint32_t* const owed =
           &credit_owed_[task * 2 + (stream->stream == TaskStream::error ? 1 : 0)];
@@ -188,11 +183,7 @@ Result<> Job::stream_message(size_t agent, const FrameView& message) {
       parts_.output.end(task, stream->stream);
       return {};
     case MessageType::credit: {
-      const uint32_t bytes = TRY(decode_credit(message.payload));
-      const auto reader = std::ranges::find(input_tasks_, task);
-      if (input_ && reader != input_tasks_.end()) {
-        input_->taken(static_cast<size_t>(reader - input_tasks_.begin()), bytes);
-      }
+      input_.taken(task, TRY(decode_credit(message.payload)));
       return {};
     }
     default:
@@ -206,14 +197,8 @@ void Job::end_streams(size_t agent) {
        ++task) {
     parts_.output.end(task, TaskStream::output);
     parts_.output.end(task, TaskStream::error);
-    end_input_of(task);
+    input_.task_gone(task);
   }
-}
-
-void Job::end_input_of(size_t task) {
-  const auto reader = std::ranges::find(input_tasks_, task);
-  if (!input_ || reader == input_tasks_.end()) return;
-  input_->reader_gone(static_cast<size_t>(reader - input_tasks_.begin()));
 }
 
 void Job::agent_lost(size_t agent, const std::string& why) {
@@ -225,22 +210,23 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   carry_out(supervisor_.agent_lost(agent, why, Clock::now()));
 }
 
-Result<> Job::agent_finished(size_t agent, const Finished& finished) {
+Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
   if (!supervisor_.finishing()) return fail(Errc::protocol, "finished before it was asked to");
   agent_done_[agent] = true;
-  parts_.record.contained_by[agent] = "sweep";
+  parts_.record.contained_by[agent] = finished.contained_by;
   end_streams(agent);
   const std::string& host = plan_.hosts[agent].host.name;
   if (finished.strays_ended > 0) {
     parts_.log.info("{}: ended {} process(es) that tasks had left behind", host,
                     finished.strays_ended);
   }
+  parts_.log.info("{}: all has ended, as its {} shows", host, finished.contained_by);
   for (const std::string& process : finished.unkillable) {
     parts_.log.warn("{}: {} cannot be killed (it waits in the kernel); it is left there", host,
                     process);
   }
   parts_.crew.let_go(agent);
-  return {};
+  return supervisor_.agent_finished(agent, Clock::now());
 }
 
 void Job::carry_out(const Actions& actions) {
@@ -251,6 +237,19 @@ void Job::carry_out(const Actions& actions) {
         break;
       case Action::Kind::signal:
         parts_.crew.send_all(MessageType::signal, encode(SignalAll{action.signal}));
+        break;
+      case Action::Kind::pause:
+        parts_.rendezvous.pause();
+        parts_.crew.send_all(MessageType::pause, {});
+        break;
+      case Action::Kind::suspend:
+        suspend();
+        break;
+      case Action::Kind::resume:
+        // Before the tasks go on, so that nothing of theirs finds a deadline passed.
+        parts_.rendezvous.resume();
+        parts_.crew.restart_leases();
+        parts_.crew.send_all(MessageType::resume, {});
         break;
       case Action::Kind::finish:
         parts_.crew.send_all(MessageType::finish, {});
@@ -264,6 +263,14 @@ void Job::carry_out(const Actions& actions) {
   if (outcome().failure && !failure_reported_ && !report_timer_) {
     report_timer_ = parts_.loop.after(report_patience, [this] { report_failure(); });
   }
+}
+
+/// SIGSTOP and not the default of SIGTSTP: the kernel ignores that in a process group that no shell
+/// looks after, and by now all tasks stand still.
+void Job::suspend() {
+  parts_.log.info("paused; a SIGCONT (fg, bg) goes on");
+  ::kill(getpid(), SIGSTOP);
+  carry_out(supervisor_.resumed(Clock::now()));
 }
 
 void Job::report_failure() {

@@ -66,6 +66,15 @@ std::vector<ProbeTarget> get_targets(Reader& reader) {
   return targets;
 }
 
+/// 0 to 0: none.
+std::optional<PortRange> get_port_range(Reader& reader) {
+  PortRange range;
+  range.first = reader.number<uint16_t>();
+  range.last = reader.number<uint16_t>();
+  if (range.first == 0 || range.last < range.first) return std::nullopt;
+  return range;
+}
+
 void get(Reader& reader, Hello& message) {
   message.build = reader.text();
   message.hostname = reader.text();
@@ -81,11 +90,14 @@ void get(Reader& reader, Prepare& message) {
   message.command = reader.texts();
   message.cwd = reader.text();
   message.path = reader.text();
+  message.tasks = reader.number<int32_t>();
   message.ports = reader.number<int32_t>();
+  message.port_range = get_port_range(reader);
   message.probe = reader.number<bool>();
   message.number = reader.number<uint32_t>();
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
+  message.environment_bytes = reader.number<uint64_t>();
 }
 
 void get(Reader& reader, Prepared& message) {
@@ -108,6 +120,8 @@ void get(Reader& reader, Reached& message) {
 
 void get(Reader& reader, Launch& message) {
   message.travelling = get_environment(reader);
+  message.common = get_environment(reader);
+  message.tf_cluster = reader.text();
   message.tasks.resize(reader.count(3 * sizeof(uint32_t)));
   for (TaskLaunch& task : message.tasks) {
     task.id = decode_task_id(reader);
@@ -115,6 +129,7 @@ void get(Reader& reader, Launch& message) {
     task.wants_input = reader.number<uint8_t>() != 0;
   }
   message.merge_stderr = reader.number<uint8_t>() != 0;
+  message.excluded = reader.texts();
 }
 
 void get(Reader& reader, SignalAll& message) {
@@ -147,6 +162,7 @@ void get(Reader& reader, Exited& message) {
 
 void get(Reader& reader, Finished& message) {
   message.strays_ended = reader.number<int32_t>();
+  message.contained_by = reader.text();
   message.unkillable = reader.texts();
 }
 
@@ -197,8 +213,12 @@ Bytes encode(const Prepare& message) {
   Writer writer;
   writer.text(message.token).text(message.job).number(message.generation);
   writer.texts(message.command).text(message.cwd).text(message.path);
-  writer.number(int32_t{message.ports}).number(message.probe).number(message.number);
+  writer.number(int32_t{message.tasks}).number(int32_t{message.ports});
+  const PortRange range = message.port_range.value_or(PortRange());
+  writer.number(range.first).number(range.last);
+  writer.number(message.probe).number(message.number);
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
+  writer.number(message.environment_bytes);
   return writer.take();
 }
 
@@ -227,6 +247,8 @@ Bytes encode(const Reached& message) {
 Bytes encode(const Launch& message) {
   Writer writer;
   put(writer, message.travelling);
+  put(writer, message.common);
+  writer.text(message.tf_cluster);
   writer.number(static_cast<uint32_t>(message.tasks.size()));
   for (const TaskLaunch& task : message.tasks) {
     encode(writer, task.id);
@@ -234,6 +256,7 @@ Bytes encode(const Launch& message) {
     writer.number(static_cast<uint8_t>(task.wants_input));
   }
   writer.number(static_cast<uint8_t>(message.merge_stderr));
+  writer.texts(message.excluded);
   return writer.take();
 }
 
@@ -265,7 +288,9 @@ Bytes encode(const Exited& message) {
 }
 
 Bytes encode(const Finished& message) {
-  return Writer().number(int32_t{message.strays_ended}).texts(message.unkillable).take();
+  Writer writer;
+  writer.number(int32_t{message.strays_ended}).text(message.contained_by);
+  return writer.texts(message.unkillable).take();
 }
 
 Bytes encode_credit(uint32_t bytes) {

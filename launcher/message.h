@@ -5,6 +5,7 @@
 #include "base/frame.h"
 #include "base/result.h"
 #include "launcher/environment.h"
+#include "launcher/port_range.h"
 #include "launcher/probe_target.h"
 #include "rendezvous/task.h"
 
@@ -23,7 +24,9 @@ enum class MessageType : uint8_t {
   part = 2,  ///< either way: the front of a message that is too long for one frame
   launch = 3,
   signal = 4,
-  input = 5,  ///< bytes for a task's stdin; empty: its end
+  input = 5,   ///< bytes for a task's stdin; empty: its end
+  pause = 7,   ///< stop all tasks where they are, expect silence, and answer `paused`
+  resume = 8,  ///< the reverse
   finish = 9,
   probe = 11,
   // both ways
@@ -38,6 +41,7 @@ enum class MessageType : uint8_t {
   output = 21,  ///< bytes of a task's stdout or stderr
   output_end = 22,
   exited = 23,
+  paused = 24,
   finished = 25,
 };
 
@@ -106,12 +110,15 @@ struct Prepare {
   uint32_t generation = 0;
   std::vector<std::string> command;
   std::string cwd;
-  std::string path;     ///< the PATH in which the command is looked up
-  int ports = 0;        ///< how many to hold
+  std::string path;  ///< the PATH in which the command is looked up
+  int tasks = 0;     ///< how many will be launched
+  int ports = 0;     ///< how many to hold
+  std::optional<PortRange> port_range;
   bool probe = false;   ///< listen on all addresses, for the probe that follows
   uint32_t number = 0;  ///< the agent's own
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
+  uint64_t environment_bytes = 0;  ///< what the launcher gives a task at most, as execve counts it
   bool operator==(const Prepare&) const = default;
 };
 
@@ -140,15 +147,18 @@ struct Reached {
 
 struct TaskLaunch {
   TaskId id;
-  Environment environment;  ///< what the launcher adds for this task
+  Environment environment;  ///< what the launcher adds for this task beside Launch::common
   bool wants_input = false;
   bool operator==(const TaskLaunch&) const = default;
 };
 
 struct Launch {
   Environment travelling;
+  Environment common;      ///< what the launcher adds for every task
+  std::string tf_cluster;  ///< of its TF_CONFIG
   std::vector<TaskLaunch> tasks;
-  bool merge_stderr = false;  ///< one pipe for stdout and stderr of a task
+  bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
+  std::vector<std::string> excluded;  ///< patterns of names that the host does not add either
   bool operator==(const Launch&) const = default;
 };
 
@@ -181,6 +191,7 @@ struct Exited {
 /// Agent: all is reaped; what it had to end by force, and what it could not.
 struct Finished {
   int strays_ended = 0;
+  std::string contained_by;             ///< what made sure that nobody is left: "cgroup" or "sweep"
   std::vector<std::string> unkillable;  ///< "python (pid 77)"
   bool operator==(const Finished&) const = default;
 };

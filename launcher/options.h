@@ -17,17 +17,31 @@ inline constexpr std::array own_options = {
     Option{"np", "-np -n --np --num-proc", OptionKind::integer, "N", OptionGroup::hosts,
            "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
     Option{"hosts", "-H --hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
-           "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2. Without "
-           "hosts everything runs on this machine."},
+           "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2; "
+           "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. Without hosts "
+           "everything runs on this machine."},
     Option{"hostfile", "--hostfile -hostfile", OptionKind::text, "FILE", OptionGroup::hosts,
-           "Read the hosts from FILE, one \"host slots=N\" a line."},
+           "Read the hosts from FILE, a line each, as for Horovod, Open MPI, MPICH or DeepSpeed: "
+           "\"host slots=N max_slots=M\" or \"host:N\"."},
     Option{"oversubscribe", "--oversubscribe", OptionKind::flag, "", OptionGroup::hosts,
-           "Allow more processes than slots, shared out in proportion to the slots of each host."},
+           "Allow more processes than slots, shared out in proportion to the slots of each host, "
+           "and up to its max_slots."},
+    Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
+           "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
+           "on each host (one each, and two more on the first)."},
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
         "Set a variable for the workers, or pass one on that would stay behind. What dtrain sets "
         "for each task it sets over this."},
+    Option{
+        "env-file", "--env-file", OptionKind::list, "FILE", OptionGroup::workers,
+        "Set the variables of FILE, one NAME=VALUE or NAME a line, as docker does: quotes belong "
+        "to the value. May be given again; -x wins over it."},
+    Option{
+        "env-exclude", "--env-exclude", OptionKind::list, "PATTERN", OptionGroup::workers,
+        "Keep variables whose names fit PATTERN, such as 'AWS_*', from the workers. May be given "
+        "again; -x and --env-file win over it."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,

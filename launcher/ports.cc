@@ -2,6 +2,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/argument_space.h"
+#include "launcher/open_files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -28,6 +30,16 @@ std::string value_of(const Environment& environment, const std::string& name) {
   return at == environment.end() ? "" : at->second;
 }
 
+/// What is added for a task at most, before the ports in it are known: ranks and names, the cluster
+/// in TF_CONFIG, and its addresses in no_proxy and NO_PROXY.
+uint64_t task_part_bytes(const Plan& plan) {
+  constexpr uint64_t fixed = 4096;
+  constexpr uint64_t address_bytes_max = 45;  // IPv6 with an IPv4 tail
+  constexpr uint64_t address_extra = sizeof R"("[]:65535", )";
+  const uint64_t cluster = plan.tasks.size() * (address_bytes_max + address_extra);
+  return fixed + 3 * std::min<uint64_t>(cluster, variable_bytes_max);
+}
+
 }  // namespace
 
 TaskTable task_table(const Plan& plan, std::string job, const Reach& reach) {
@@ -42,13 +54,37 @@ TaskTable task_table(const Plan& plan, std::string job, const Reach& reach) {
   return table;
 }
 
-Result<std::unique_ptr<RendezvousServer>> listen_for(Stage& stage,
-                                                     RendezvousServer::Options options) {
-  const size_t tasks = options.table.tasks.size();
-  auto server = RendezvousServer::listen(stage.loop(), std::move(options), stage.log());
-  if (!server) return fail(Errc::refused, "rendezvous: " + server.error().message);
-  stage.log().info("{} tasks; rendezvous on {}", tasks, (*server)->address().text());
-  return server;
+Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
+                              const Token& token, const std::string& ip) {
+  RendezvousServer::Options options = {
+      .ip = ip, .token = token, .table = table, .dead_after = config.dead_after};
+  const auto listen = [&]() -> Result<Rendezvous> {
+    if (!config.port_range) {
+      return Rendezvous{.server =
+                            TRY(RendezvousServer::listen(stage.loop(), options, stage.log()))};
+    }
+    for (int port = config.port_range->first; port <= config.port_range->last; ++port) {
+      options.port = static_cast<uint16_t>(port);
+      auto claim = PortClaim::make(options.port);
+      if (!claim) continue;
+      auto server = RendezvousServer::listen(stage.loop(), options, stage.log());
+      if (server) return Rendezvous{.server = *std::move(server), .claim = std::move(claim)};
+    }
+    return fail(Errc::refused, all_busy_text(*config.port_range));
+  };
+  auto rendezvous = listen();
+  if (!rendezvous) return fail(Errc::refused, "rendezvous: " + rendezvous.error().message);
+  stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(),
+                   rendezvous->server->address().text());
+  return rendezvous;
+}
+
+Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
+  // Tasks that link libdtrain connect, each once, and some more are under way while they do.
+  constexpr uint64_t handshakes = 32;
+  const uint64_t files_of_output = config.output_dir ? 2 : 0;
+  return check_open_files(plan.tasks.size() * (1 + files_of_output) + handshakes,
+                          format("{} tasks", plan.tasks.size()));
 }
 
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
@@ -56,6 +92,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const Environment& travelling) {
   const bool probe = needs_probe(plan);
   const std::string path = value_of(travelling, "PATH");
+  const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(plan);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
     orders.push_back({.token = token.text(),
@@ -64,11 +101,14 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .command = config.command,
                       .cwd = config.chdir ? absolute_folder(*config.chdir) : current_folder(),
                       .path = path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
+                      .tasks = host.task_count,
                       .ports = host.task_count,
+                      .port_range = config.port_range,
                       .probe = probe,
                       .number = static_cast<uint32_t>(orders.size()),
                       .heartbeat = config.heartbeat,
-                      .dead_after = config.dead_after});
+                      .dead_after = config.dead_after,
+                      .environment_bytes = environment_bytes});
   }
   orders[static_cast<size_t>(plan.tasks.front().agent)].ports += ports_of_rank_0;
   return orders;

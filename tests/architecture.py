@@ -20,6 +20,7 @@ ARROWS = {
     "comm": {"base", "gpu", "rendezvous"},
     "launcher": {"base", "gpu", "rendezvous"},
     "cmd": {"base", "gpu", "rendezvous", "comm", "launcher"},
+    "man": {"base", "launcher", "cmd"},
     "examples": set(),
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
@@ -57,7 +58,9 @@ TESTED_ELSEWHERE = {
     "comm/engine/": "tests/sim/engine_sim_test.cc",
     "comm/schedule/": "tests/unit/comm_schedule_test.cc",
     "examples/digits/main.cc": "tests/cli/digits_test.sh",
+    "examples/linear_regression/main.cc": "tests/cli/examples_test.sh",
     "launcher/stage.cc": "tests/cli/output_test.sh",
+    "man/pages.cc": "tests/cli/man_test.sh",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent.cc": "tests/cli/run_test.sh",
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",
@@ -68,7 +71,10 @@ TESTED_ELSEWHERE = {
     "launcher/job.cc": "tests/cli/run_test.sh",
     "launcher/kernel_call_": "tests/unit/launcher_child_test.cc",
     "launcher/local.cc": "tests/cli/run_test.sh",
+    "launcher/local_tasks.cc": "tests/unit/launcher_agent_session_test.cc",
+    "launcher/own_host.cc": "tests/unit/launcher_agent_session_test.cc",
     "launcher/oom.cc": "tests/cli/faults_test.sh",
+    "launcher/task_input.cc": "tests/cli/output_test.sh",
     "launcher/run.cc": "tests/cli/run_test.sh",
     "rendezvous/acceptor.cc": "tests/unit/rendezvous_server_test.cc",
     "rendezvous/membership.cc": "tests/unit/rendezvous_server_test.cc",

@@ -29,15 +29,23 @@ TEST_CASE("messages are read back as they were written") {
                            .command = {"python", "", "a b"},
                            .cwd = "/x y",
                            .path = "/bin",
+                           .tasks = 2,
                            .ports = 4,
+                           .port_range = PortRange{5000, 5009},
                            .probe = true,
                            .number = 7,
                            .heartbeat = milliseconds(100),
-                           .dead_after = milliseconds(500)});
+                           .dead_after = milliseconds(500),
+                           .environment_bytes = uint64_t{1} << 40});
   check_round_trip(Prepared{{1, 65535}, {{"10.0.0.1", 9}, {"::1", 65535}}, "cannot", 127});
   check_round_trip(Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7)});
   check_round_trip(Reached{{{3, {{"10.0.0.1", 9}}}}});
-  check_round_trip(Launch{{{"A", "1"}, {"B", ""}}, {{{"worker", 1}, {{"RANK", "1"}}, true}}, true});
+  check_round_trip(Launch{.travelling = {{"A", "1"}, {"B", ""}},
+                          .common = {{"C", "3"}},
+                          .tf_cluster = "{}",
+                          .tasks = {{{"worker", 1}, {{"RANK", "1"}}, true}},
+                          .merge_stderr = true,
+                          .excluded = {"C*"}});
   check_round_trip(SignalAll{SIGTERM});
   check_round_trip(Started{{"ps", 0}, 4711});
   check_round_trip(StartFailed{{"worker", 2}, 126, "why"});
@@ -49,7 +57,7 @@ TEST_CASE("messages are read back as they were written") {
                            .major_faults = 3,
                            .voluntary_switches = 4,
                            .involuntary_switches = 5}});
-  check_round_trip(Finished{2, {"python (pid 7)"}});
+  check_round_trip(Finished{2, "sweep", {"python (pid 7)"}});
 }
 
 TEST_CASE("random bytes never crash a decoder") {
