@@ -33,7 +33,7 @@ Result<> check_folder(const std::string& folder) {
 
 }  // namespace
 
-Result<> AgentSession::open(Fd in, Fd out) {
+Result<> AgentSession::open(Fd in, Fd out, AgentPlace place) {
   become_subreaper();
   TRY(set_nonblocking(in.get()));
   if (out) TRY(set_nonblocking(out.get()));
@@ -43,8 +43,9 @@ Result<> AgentSession::open(Fd in, Fd out) {
                            {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
                             .on_end = [this](const std::optional<Error>&) { launcher_lost(); },
                             .on_drained = {}}));
-  link_->write(as_bytes(agent_magic));
-  send(MessageType::hello, 0, encode(make_hello()));
+  const ByteSpan magic = as_bytes(agent_magic);
+  outbox_.assign(magic.begin(), magic.end());
+  send(MessageType::hello, 0, encode(make_hello(place)));
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "launcher/local_tasks.h"
 #include "launcher/message.h"
 #include "launcher/open_files.h"
+#include "launcher/own_host.h"
 #include "launcher/port_range.h"
 #include "launcher/probe.h"
 #include "launcher/sweep.h"
@@ -27,7 +28,7 @@ class AgentSession {
   AgentSession& operator=(const AgentSession&) = delete;
 
   /// Takes over the two descriptors and says hello.
-  Result<> open(Fd in, Fd out);
+  Result<> open(Fd in, Fd out, AgentPlace place);
 
  private:
   void signalled(int number);

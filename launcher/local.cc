@@ -36,7 +36,7 @@ std::vector<std::string> own_environment() {
   sigset_t none;
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  const auto served = run_agent();
+  const auto served = run_agent(AgentPlace::launchers_host);
   if (!served) Log(Log::Level::normal, write_to_stderr).error("{}", served.error().message);
   _exit(served ? 0 : 1);
 }

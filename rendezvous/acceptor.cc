@@ -22,12 +22,13 @@ constexpr Duration between_complaints = seconds(1);
 
 /// Sends what is so short that a fresh connection's buffer takes it whole.
 bool send_short(int fd, ByteSpan bytes) {
-  while (!bytes.empty()) {
+  constexpr int tries_max = 100;
+  for (int tries = 0; tries < tries_max && !bytes.empty(); ++tries) {
     const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n < 0 && errno != EINTR) return false;
+    if (n < 0 && errno != EINTR && errno != EAGAIN) return false;
     if (n > 0) bytes = bytes.subspan(static_cast<size_t>(n));
   }
-  return true;
+  return bytes.empty();
 }
 
 std::string peer_ip(int fd) {
