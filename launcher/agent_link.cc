@@ -17,6 +17,8 @@ namespace {
 
 /// The end of a link and that of its process belong together, but do not come together.
 constexpr Duration end_patience = seconds(1);
+/// After the time to connect, for the client to say in its own words what it waited for.
+constexpr Duration last_words = milliseconds(500);
 constexpr size_t said_bytes_max = size_t{8} << 10;
 constexpr Duration again_first = milliseconds(100);
 constexpr Duration again_max = seconds(2);
@@ -57,6 +59,7 @@ Result<> AgentLink::start() {
     messages_watch_ =
         TRY(loop_.watch(messages_.get(), EPOLLIN, [this](uint32_t) { read_messages(); }));
   }
+  if (!host_.here) give_up_ = loop_.at(connect_deadline_ + last_words, [this] { no_answer(); });
   stream_ = TRY(Stream::open(loop_, std::move(carrier.from_agent), std::move(carrier.to_agent),
                              {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
                               .on_end = [this](const std::optional<Error>&) { way_ended(); },
@@ -105,10 +108,12 @@ size_t AgentLink::receive_start(ByteSpan bytes) {
       case AgentStart::Step::wait:
         return used;
       case AgentStart::Step::push:
+        give_up_ = Timer();  // how long the rest takes is up to the network and --start-timeout
         stream_->write(ways_.binary.bytes);
         break;
       case AgentStart::Step::agent:
         starting_.reset();
+        give_up_ = Timer();
         stream_->write(std::exchange(early_, {}));
         return used;
       case AgentStart::Step::failed:
@@ -157,6 +162,12 @@ std::string AgentLink::end_of_speaking(const std::optional<ExitStatus>& status) 
   return host_.here ? how : ssh_failure(host_, said_, how).text;
 }
 
+void AgentLink::no_answer() {
+  const std::string waited = duration_text(ways_.ssh.connect_timeout);
+  lose(said_.empty() ? format("no answer for {} (--connect-timeout)", waited)
+                     : ssh_failure(host_, said_, "no answer for " + waited).text);
+}
+
 bool AgentLink::try_again(const SshFailure& failure) {
   if (!failure.again || gone_) return false;
   const Time when = Clock::now() + pause_before(attempt_, host_.name);
@@ -182,6 +193,7 @@ void AgentLink::lose(std::string why) {
   gone_ = true;
   why_ = std::move(why);
   again_ = Timer();
+  give_up_ = Timer();
   stream_.reset();
   if (handlers_.on_gone) handlers_.on_gone();
 }
@@ -190,6 +202,7 @@ void AgentLink::let_go() {
   if (gone_) return;
   gone_ = true;
   again_ = Timer();
+  give_up_ = Timer();
   if (stream_) stream_->close_after_sending();
 }
 

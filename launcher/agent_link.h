@@ -57,6 +57,8 @@ class AgentLink {
 
   const Host& host() const { return host_; }
   bool gone() const { return gone_; }
+  /// It has spoken, and is not gone.
+  bool speaking() const { return !starting_ && !gone_; }
   const std::string& why() const { return why_; }
   Lease& lease() { return lease_; }
 
@@ -68,6 +70,7 @@ class AgentLink {
   void way_ended();
   void process_ended();
   std::string end_of_speaking(const std::optional<ExitStatus>& status) const;
+  void no_answer();
   bool try_again(const SshFailure& failure);
 
   Loop& loop_;
@@ -85,6 +88,7 @@ class AgentLink {
   MessageAssembler assembler_;
   Time connect_deadline_;
   Timer again_;
+  Timer give_up_;
   int attempt_ = 0;
   Lease lease_;
   Bytes early_;  ///< frames for an agent that does not speak yet

@@ -92,7 +92,7 @@ void Crew::gone(const Agent& agent) {
 void Crew::beat() {
   const Time now = Clock::now();
   for (const auto& agent : agents_) {
-    if (agent->link->gone()) continue;
+    if (!agent->link->speaking()) continue;
     if (agent->link->lease().over(now)) {
       agent->link->lose(format("no heartbeat for {}", duration_text(options_.dead_after)));
     } else {

@@ -17,8 +17,8 @@ std::string login_of(const Host& host) {
   return host.user.empty() ? host.name : host.user + "@" + host.name;
 }
 
-/// What OpenSSH's client says, what that means, and what to do about it. {} is the login. The
-/// first that fits counts.
+/// What OpenSSH's client says, what that means, and what to do about it. {} is the login, %h the
+/// host. The first that fits counts.
 struct Meaning {
   std::string_view said;
   std::string_view remedy;  ///< empty: the line says it all
@@ -26,7 +26,7 @@ struct Meaning {
 };
 constexpr Meaning meanings[] = {
     {"REMOTE HOST IDENTIFICATION HAS CHANGED",
-     "its host key has changed; if that is right: ssh-keygen -R {}, then ssh {} once"},
+     "its host key has changed; if that is right: ssh-keygen -R %h, then ssh {} once"},
     {"Host key verification failed",
      "its host key is not known; to look at it and keep it: ssh {}"},
     {"Permission denied", "login refused; to allow your key: ssh-copy-id {}"},
@@ -41,11 +41,13 @@ constexpr Meaning meanings[] = {
     {"Connection closed", "", true},
 };
 
-std::string fill(std::string_view remedy, const std::string& login) {
-  std::string text(remedy);
-  for (size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}", at)) {
-    text.replace(at, 2, login);
-    at += login.size();
+std::string fill(std::string_view remedy, const Host& host) {
+  std::string text;
+  while (!remedy.empty()) {
+    const bool login = remedy.starts_with("{}");
+    const bool name = remedy.starts_with("%h");
+    text += login ? login_of(host) : name ? host.name : std::string(remedy.substr(0, 1));
+    remedy.remove_prefix(login || name ? 2 : 1);
   }
   return text;
 }
@@ -65,19 +67,17 @@ std::vector<std::string_view> lines_of(std::string_view messages) {
 
 std::vector<std::string> ssh_words(const Host& host, const SshOptions& options,
                                    const std::string& command) {
-  std::vector<std::string> words = {options.program};
+  std::vector<std::string> words = {"ssh"};
   const auto add = [&words](std::initializer_list<std::string> more) {
     words.insert(words.end(), more);
   };
-  if (options.is_openssh) {
-    const auto timeout_s = std::max<int64_t>(
-        1, std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count());
-    add({"-T", "-a", "-x", "-o", "BatchMode=yes", "-o", format("ConnectTimeout={}", timeout_s)});
-    if (options.config) add({"-F", *options.config});
-    if (options.port) add({"-p", format("{}", *options.port)});
-    if (options.identity) add({"-i", *options.identity});
-    add({"--"});
-  }
+  const auto timeout_s = std::max<int64_t>(
+      1, std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count());
+  add({"-T", "-a", "-x", "-o", "BatchMode=yes", "-o", format("ConnectTimeout={}", timeout_s)});
+  if (options.config) add({"-F", *options.config});
+  if (options.port) add({"-p", format("{}", *options.port)});
+  if (options.identity) add({"-i", *options.identity});
+  add({"--"});
   add({login_of(host), command});
   return words;
 }
@@ -89,13 +89,12 @@ Result<Carrier> start_over_ssh(const Host& host, const SshOptions& options,
 
 SshFailure ssh_failure(const Host& host, std::string_view messages, std::string_view how_it_ended) {
   const std::vector<std::string_view> lines = lines_of(messages);
-  const std::string login = login_of(host);
   for (const Meaning& meaning : meanings) {
     const auto line = std::ranges::find_if(lines, [&meaning](std::string_view text) {
       return text.find(meaning.said) != std::string_view::npos;
     });
     if (line == lines.end()) continue;
-    const std::string remedy = fill(meaning.remedy, login);
+    const std::string remedy = fill(meaning.remedy, host);
     return {.text = remedy.empty() ? printable(*line, 300)
                                    : format("{} ({})", remedy, printable(*line, 300)),
             .again = meaning.again};

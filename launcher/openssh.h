@@ -1,27 +1,15 @@
 #pragma once
 
-#include "base/clock.h"
 #include "base/result.h"
 #include "launcher/carrier.h"
 #include "launcher/hosts.h"
+#include "launcher/ssh_options.h"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace dt {
-
-/// What the command line says of logging in; it wins over the user's ssh configuration.
-struct SshOptions {
-  std::string program = "ssh";          ///< or any rsh-like one, which gets only HOST COMMAND
-  bool is_openssh = true;               ///< it takes ssh's options
-  std::optional<uint16_t> port;         ///< -p
-  std::optional<std::string> identity;  ///< -i
-  std::optional<std::string> config;    ///< ssh -F
-  Duration connect_timeout = seconds(10);
-};
 
 /// The words that run `command` on the host. Nothing is ever asked (BatchMode), neither agent nor
 /// X11 is forwarded, and no terminal is made.

@@ -53,6 +53,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   StatusLine status(stage, wants_status_line(stage.err(), config.quiet, environment));
   Crew crew(stage.loop(), {.heartbeat = config.heartbeat,
                            .dead_after = config.dead_after,
+                           .ssh = config.ssh,
                            .on_connected = [&status](size_t connected, size_t all) {
                              status.hosts(connected, all);
                            }});

@@ -3,7 +3,7 @@
 #include "launcher/agent_start.h"
 #include "launcher/child.h"
 #include "launcher/message.h"
-#include "temporary_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
 

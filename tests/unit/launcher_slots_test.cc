@@ -8,7 +8,8 @@ namespace {
 TEST_CASE("job_hosts: no hosts means this machine with as many slots as processes") {
   RunConfig config;
   config.process_count = 3;
-  CHECK(job_hosts(config).value() == HostList{{{.name = "localhost", .slots = 3, .here = true}}, {}});
+  CHECK(job_hosts(config).value() ==
+        HostList{{{.name = "localhost", .slots = 3, .here = true}}, {}});
   config.process_count.reset();
   const auto hosts = job_hosts(config);
   REQUIRE_FALSE(hosts.has_value());
@@ -23,8 +24,8 @@ TEST_CASE("F22: all names of this machine are one host, whose slots add up") {
         HostList{{{.name = "localhost", .slots = 5, .here = true}},
                  {"localhost, 127.0.0.1 are one machine; merged to 5 slots"}});
   config.hosts = {{.name = "localhost"}, {.name = "::1"}};
-  CHECK(job_hosts(config).value() ==
-        HostList{{{.name = "localhost", .here = true}}, {"localhost, ::1 are one machine; counted once"}});
+  CHECK(job_hosts(config).value() == HostList{{{.name = "localhost", .here = true}},
+                                              {"localhost, ::1 are one machine; counted once"}});
   config.hosts[0].slots = 2;
   const auto mixed = job_hosts(config);
   REQUIRE_FALSE(mixed.has_value());
