@@ -26,12 +26,18 @@ hosts_up() {
   if [[ $(id -u) -ne 0 ]]; then skip 'network namespaces need root'; fi
   if ! ip netns add "$net-l" 2>/dev/null; then skip 'no network namespaces here'; fi
   trap 'hosts_down; end_marked_processes' EXIT
+  if ! ip -n "$net-l" link add bridge type bridge 2>/dev/null ||
+    ! ip -n "$net-l" link add probe0 type veth peer name probe1 2>/dev/null; then
+    skip 'no bridges or veth pairs here'
+  fi
+  if ! ip netns exec "$net-l" unshare -m -u sh -c 'mount --make-rprivate / && hostname x' 2>/dev/null; then
+    skip 'no mount namespaces here'
+  fi
   # A chatty rc file must not slow each login of a test.
   export SHLVL=5
   mkdir -p "$out/net" /run/sshd
   local k
   ip -n "$net-l" link set lo up
-  ip -n "$net-l" link add bridge type bridge
   ip -n "$net-l" link set bridge up
   ip -n "$net-l" address add 10.77.0.254/24 dev bridge
   ip -n "$net-l" address add fd77::254/64 dev bridge nodad 2>/dev/null || true
