@@ -129,6 +129,7 @@ void Acceptor::readable(uint64_t id) {
     pending.unsent.insert(pending.unsent.end(), output.begin(), output.end());
     if (!send_unsent(pending)) return reject(id, "hung up");
   }
+  if (!pending.unsent.empty()) return;  // until the socket takes it
   // The watch ends here, before the descriptor goes elsewhere.
   Pending proved = std::move(pending);
   pending_.erase(id);
