@@ -45,7 +45,6 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                                  .interrupted = [&stage] { return stage.interrupted() != 0; }};
   const Environment travelling =
       TRY(travelling_environment(environment, config.environment, config.environment_excluded));
-  TRY(check_counts(config));
   const auto [hosts, warnings] = TRY(job_hosts(config));
   warn(stage, warnings);
 
