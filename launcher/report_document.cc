@@ -102,7 +102,8 @@ Json rendezvous_json(const std::optional<RendezvousServer::Counters>& counters) 
   return Json::Object{{"connections", count(counters->accepted)},
                       {"rejected", count(counters->rejected)},
                       {"refused", count(counters->refused)},
-                      {"requests", count(counters->requests)}};
+                      {"requests", count(counters->requests)},
+                      {"horovod_requests", count(counters->horovod_requests)}};
 }
 
 }  // namespace

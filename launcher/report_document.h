@@ -43,7 +43,8 @@ namespace dt {
 ///                               launcher, and what of it did not reach console and file; null
 ///                               before the launch
 ///   counters        {rendezvous: {connections, rejected (proved nothing), refused (a task taken or
-///                   unknown), requests}}; rendezvous is null when it did not come so far
+///                   unknown), requests, horovod_requests}}; rendezvous is null when it
+///                   did not come so far
 ///
 /// Every member is always there. Text that is no UTF-8 has U+FFFD in its place.
 Json report_document(const JobRecord& record, const std::vector<std::string>& command,

@@ -122,8 +122,12 @@ void Acceptor::readable(uint64_t id) {
     const ssize_t n = ::read(fd, buffer.data(), handshake.wanted());
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) return reject(id, n < 0 ? errno_text(errno) : "hung up during the handshake");
-    pending.silent = false;
-    const Result<size_t> used = handshake.receive(ByteSpan(buffer).first(static_cast<size_t>(n)));
+    const ByteSpan received = ByteSpan(buffer).first(static_cast<size_t>(n));
+    const bool first = std::exchange(pending.silent, false);
+    if (first && options_.guests.take && options_.guests.begin_with(received[0])) {
+      return hand_over(id, received);
+    }
+    const Result<size_t> used = handshake.receive(received);
     if (!used) return reject(id, used.error().message);
     const Bytes output = handshake.take_output();
     pending.unsent.insert(pending.unsent.end(), output.begin(), output.end());
@@ -135,6 +139,17 @@ void Acceptor::readable(uint64_t id) {
   pending_.erase(id);
   proved.watch = Watch();
   on_proved_(std::move(proved.connection), std::move(proved.handshake));
+}
+
+void Acceptor::hand_over(uint64_t id, ByteSpan begun) {
+  // The watch ends here, before the descriptor goes elsewhere.
+  pending_.at(id).watch = Watch();
+  Fd connection = std::move(pending_.at(id).connection);
+  pending_.erase(id);
+  if (const Result<> taken = options_.guests.take(std::move(connection), begun); !taken) {
+    ++rejected_;
+    complain(taken.error().message);
+  }
 }
 
 bool Acceptor::send_unsent(Pending& pending) {

@@ -22,12 +22,19 @@ namespace dt {
 /// handshake is read.
 class Acceptor {
  public:
+  /// Peers that speak something else than our handshake; they have proved nothing.
+  struct Guests {
+    std::function<bool(std::byte first)> begin_with;
+    /// An error when this one is not wanted.
+    std::function<Result<>(Fd connection, ByteSpan begun)> take;
+  };
   struct Options {
     Address address;
     Claim claim;
     Duration handshake_timeout = seconds(5);
     Duration dead_after = seconds(5);
     size_t pending_max = 128;  ///< handshakes at once; the newest beyond is refused
+    Guests guests = {};        ///< empty: there are none
   };
   /// The peer has proved the token and waits for accept_peer() or refuse_peer().
   using OnProved = std::function<void(Fd connection, Handshake handshake)>;
@@ -64,6 +71,7 @@ class Acceptor {
   static bool send_unsent(Pending& pending);
   Timer deadline_of(uint64_t id);
   void readable(uint64_t id);
+  void hand_over(uint64_t id, ByteSpan begun);
   void reject(uint64_t id, const std::string& why);
   void complain(std::string text);
 

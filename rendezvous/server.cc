@@ -4,6 +4,7 @@
 #include "base/stream.h"
 #include "rendezvous/acceptor.h"
 #include "rendezvous/channel.h"
+#include "rendezvous/horovod_server.h"
 
 #include <sys/socket.h>
 
@@ -20,7 +21,7 @@ class Server final : public RendezvousServer {
  public:
   Server(Loop& loop, Options options, Log& log)
       : loop_(loop), options_(std::move(options)), log_(log) {
-    store_ = std::make_unique<Store>(options_.table, options_.limits);
+    begin_generation();
   }
   Result<> start();
 
@@ -38,6 +39,8 @@ class Server final : public RendezvousServer {
     Bytes out;  // not yet given to the stream
   };
 
+  void begin_generation();
+  Acceptor::Guests guests();
   Claim claim() const;
   size_t pending_max() const { return options_.pending_max + options_.table.tasks.size(); }
   void proved(Fd connection, Handshake handshake);
@@ -56,6 +59,7 @@ class Server final : public RendezvousServer {
   Options options_;
   Log& log_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<HorovodServer> horovod_;  // when it is wanted
   std::unique_ptr<Acceptor> acceptor_;
   std::map<ClientId, Client> clients_;
   std::vector<ClientId> unflushed_;
@@ -66,6 +70,25 @@ class Server final : public RendezvousServer {
   uint64_t refused_ = 0;
   uint64_t requests_ = 0;
 };
+
+void Server::begin_generation() {
+  store_ = std::make_unique<Store>(options_.table, options_.limits);
+  if (!options_.horovod_sources) return;
+  horovod_ = std::make_unique<HorovodServer>(
+      loop_,
+      HorovodServer::Options{.sources = *options_.horovod_sources,
+                             .patience = options_.handshake_timeout,
+                             .connections_max = pending_max(),
+                             .limits = HorovodLimits::for_ranks(options_.table.tasks.size())},
+      log_);
+}
+
+Acceptor::Guests Server::guests() {
+  if (!horovod_) return {};
+  return {.begin_with = HorovodServer::begins_with, .take = [this](Fd connection, ByteSpan begun) {
+            return horovod_->take(std::move(connection), begun);
+          }};
+}
 
 Claim Server::claim() const {
   return {.token = options_.token,
@@ -81,6 +104,7 @@ Result<> Server::start() {
   accept.handshake_timeout = options_.handshake_timeout;
   accept.dead_after = options_.dead_after;
   accept.pending_max = pending_max();
+  accept.guests = guests();
   acceptor_ = TRY(
       Acceptor::listen(loop_, std::move(accept), log_, [this](Fd connection, Handshake handshake) {
         proved(std::move(connection), std::move(handshake));
@@ -97,6 +121,7 @@ void Server::pause() {
   if (paused_at_) return;
   paused_at_ = Clock::now();
   acceptor_->suspend_deadlines();
+  if (horovod_) horovod_->suspend_deadlines();
   flush();
 }
 
@@ -105,6 +130,7 @@ void Server::resume() {
   store_->postpone(Clock::now() - *paused_at_);
   paused_at_.reset();
   acceptor_->restart_deadlines();
+  if (horovod_) horovod_->restart_deadlines();
   flush();
 }
 
@@ -112,7 +138,7 @@ void Server::set_table(TaskTable table) {
   clients_.clear();
   unflushed_.clear();
   options_.table = std::move(table);
-  store_ = std::make_unique<Store>(options_.table, options_.limits);
+  begin_generation();
   acceptor_->set_claim(claim(), pending_max());
   flush();
 }
@@ -122,6 +148,7 @@ Server::Counters Server::counters() const {
           .rejected = acceptor_->rejected(),
           .refused = refused_,
           .requests = requests_,
+          .horovod_requests = horovod_ ? horovod_->requests() : 0,
           .joined = clients_.size(),
           .pending = acceptor_->pending()};
 }

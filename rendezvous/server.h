@@ -6,12 +6,14 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "base/socket.h"
+#include "rendezvous/source_set.h"
 #include "rendezvous/store.h"
 #include "rendezvous/task.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace dt {
@@ -32,6 +34,9 @@ class RendezvousServer {
     /// A client that leaves more than this unread is dropped.
     size_t unsent_bytes_max = size_t{16} << 20;
     StoreLimits limits;
+    /// The addresses from which Horovod's workers are answered, who can prove nothing; none: from
+    /// nowhere, and a request of theirs is a failed handshake.
+    std::optional<SourceSet> horovod_sources = {};
   };
   static Result<std::unique_ptr<RendezvousServer>> listen(Loop& loop, Options options, Log& log);
   virtual ~RendezvousServer() = default;
@@ -51,6 +56,7 @@ class RendezvousServer {
     uint64_t rejected = 0;  ///< closed before they proved anything
     uint64_t refused = 0;   ///< proved the token, but claimed a task that is taken or unknown
     uint64_t requests = 0;
+    uint64_t horovod_requests = 0;
     size_t joined = 0;   ///< tasks connected now
     size_t pending = 0;  ///< handshakes under way now
   };

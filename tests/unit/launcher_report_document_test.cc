@@ -74,8 +74,12 @@ TEST_CASE("report_document: what is known of a task that ended") {
   record.tasks[1].exit = ExitStatus{.signal = SIGKILL, .out_of_memory = true};
   record.output = {{.stdout_bytes = 10, .stderr_bytes = 20, .lost_bytes = 5}, {}, {}};
   record.contained_by = {"sweep"};
-  record.rendezvous = RendezvousServer::Counters{
-      .accepted = 4, .rejected = 1, .refused = 2, .requests = 99, .joined = 2};
+  record.rendezvous = RendezvousServer::Counters{.accepted = 4,
+                                                 .rejected = 1,
+                                                 .refused = 2,
+                                                 .requests = 99,
+                                                 .horovod_requests = 7,
+                                                 .joined = 2};
   const Json json = report_document(record, {"true"}, {}, record.began + seconds(3));
   CHECK(at(json, "tasks", 0).text() ==
         R"({"role":"worker","index":0,"rank":0,"local_rank":0,"host":"node1","pid":77,)"
@@ -86,8 +90,9 @@ TEST_CASE("report_document: what is known of a task that ended") {
   CHECK(at(at(json, "tasks", 1), "exit").text() ==
         R"({"code":null,"signal":"SIGKILL","oom":true})");
   CHECK(at(at(json, "hosts", 0), "contained_by") == Json("sweep"));
-  CHECK(at(json, "counters").text() ==
-        R"({"rendezvous":{"connections":4,"rejected":1,"refused":2,"requests":99}})");
+  CHECK(
+      at(json, "counters").text() ==
+      R"({"rendezvous":{"connections":4,"rejected":1,"refused":2,"requests":99,"horovod_requests":7}})");
 }
 
 TEST_CASE("report_document: the failure, with the last lines of its stderr") {
