@@ -24,6 +24,7 @@ Result<> read_flags(const Sources& sources, RunConfig& config) {
     bool RunConfig::*member;
   };
   constexpr Flag flags[] = {{"oversubscribe", &RunConfig::oversubscribe},
+                            {"no-horovod", &RunConfig::no_horovod},
                             {"merge-stderr", &RunConfig::merge_stderr},
                             {"no-tag", &RunConfig::no_tag},
                             {"timestamp", &RunConfig::timestamp},

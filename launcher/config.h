@@ -49,6 +49,7 @@ struct RunConfig {
   bool oversubscribe = false;
   bool continue_on_failure = false;
   StdinTarget stdin_target;
+  bool no_horovod = false;
   std::optional<std::string> output_dir;
   bool merge_stderr = false;
   bool no_tag = false;

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/horovod_environment.h"
 #include "launcher/variable_names.h"
 
 #include <algorithm>
@@ -143,7 +144,7 @@ Environment without(Environment environment, const std::vector<std::string>& exc
 }
 
 Environment common_environment(const JobFacts& job, const Plan& plan) {
-  return {
+  Environment common = {
       {"DTRAIN_JOB_ID", job.job},
       {"DTRAIN_RENDEZVOUS", job.rendezvous},
       {"DTRAIN_TOKEN", job.token},
@@ -154,15 +155,22 @@ Environment common_environment(const JobFacts& job, const Plan& plan) {
       {"TF_GRPC_REUSE_PORT", "1"},
       {"no_proxy", dialled_names(job, plan)},
   };
+  if (job.horovod) add_horovod_controller(common);
+  return common;
 }
 
 Environment task_environment(const Plan& plan, const Task& task) {
+  const std::string& host = plan.hosts[static_cast<size_t>(task.agent)].host.name;
   Environment environment = {
-      {"DTRAIN_HOSTNAME", plan.hosts[static_cast<size_t>(task.agent)].host.name},
+      {"DTRAIN_HOSTNAME", host},
+      {"HOROVOD_HOSTNAME", host},  // by which it names the group of a host's ranks
       {"DTRAIN_ROLE", task.id.role},
       {"DTRAIN_TASK_INDEX", format("{}", task.id.index)},
   };
-  if (task.rank >= 0) add_ranks(environment, plan, task);
+  if (task.rank >= 0) {
+    add_ranks(environment, plan, task);
+    add_horovod_ranks(environment, plan, task);
+  }
   return environment;
 }
 
@@ -170,6 +178,7 @@ Environment added_environment(const Environment& common, const Environment& task
                               std::string_view tf_cluster, const TaskId& id) {
   Environment added = task;
   added.insert(common.begin(), common.end());
+  add_horovod_rendezvous(added);
   std::string config = tf_config(tf_cluster, id);
   if (config.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
     added["TF_CONFIG"] = std::move(config);
@@ -189,6 +198,7 @@ Environment worker_environment(const Environment& travelling, const HostFacts& h
   }
   const auto names = added.find("no_proxy");
   if (names != added.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
+  add_horovod_interface(environment);
   environment.emplace("PYTHONUNBUFFERED", "1");
   const int threads = std::max(1, host.allowed_cpus / std::max(1, local_tasks));
   environment.emplace("OMP_NUM_THREADS", format("{}", threads));

@@ -28,6 +28,7 @@ struct JobFacts {
   std::string master_address;  ///< of rank 0's host, as its peers reach it
   uint16_t master_port = 0;
   uint16_t jax_port = 0;  ///< of rank 0's host
+  bool horovod = false;   ///< the rendezvous answers Horovod's workers, too
   ClusterSpec cluster;
 };
 
@@ -61,7 +62,8 @@ Environment added_environment(const Environment& common, const Environment& task
                               std::string_view tf_cluster, const TaskId& id);
 /// What the worker gets: travelling, the host's own part where -x did not set it, over them the
 /// added, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
-/// OMP_NUM_THREADS). The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
+/// OMP_NUM_THREADS, HOROVOD_GLOO_IFACE). The job's addresses are appended to no_proxy and NO_PROXY
+/// if there is a proxy.
 Environment worker_environment(const Environment& travelling, const HostFacts& host,
                                const Environment& added, int local_tasks);
 

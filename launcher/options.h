@@ -52,6 +52,8 @@ inline constexpr std::array own_options = {
         "again; -x and --env-file win over it."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
+    Option{"no-horovod", "--no-horovod", OptionKind::flag, "", OptionGroup::workers,
+           "Do not answer Horovod's workers, who ask for each other without authentication."},
     Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
            "Who reads dtrain's standard input (default none)."},
 

@@ -63,16 +63,17 @@ Result<std::optional<HeldPort>> hold_rendezvous_port(const RunConfig& config) {
 
 Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
                               const Token& token, RendezvousPlace place) {
-  auto server = RendezvousServer::listen(stage.loop(),
-                                         {.ip = place.ip,
-                                          .port = place.port ? place.port->number : uint16_t{0},
-                                          .token = token,
-                                          .table = table,
-                                          .dead_after = config.dead_after},
-                                         stage.log());
+  RendezvousServer::Options options = {.ip = place.ip,
+                                       .port = place.port ? place.port->number : uint16_t{0},
+                                       .token = token,
+                                       .table = table,
+                                       .dead_after = config.dead_after};
+  if (!config.no_horovod) options.horovod_sources = place.sources;
+  auto server = RendezvousServer::listen(stage.loop(), std::move(options), stage.log());
   if (!server) return fail(Errc::refused, "rendezvous: " + server.error().message);
   stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(), (*server)->address().text());
-  return Rendezvous{.server = *std::move(server), .place = std::move(place)};
+  const RendezvousFacts facts = {.address = (*server)->address(), .horovod = !config.no_horovod};
+  return Rendezvous{.server = *std::move(server), .place = std::move(place), .facts = facts};
 }
 
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
@@ -134,7 +135,7 @@ std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<P
 }
 
 JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,
-                   const Address& rendezvous, const std::vector<Prepared>& prepared) {
+                   const RendezvousFacts& rendezvous, const std::vector<Prepared>& prepared) {
   std::vector<std::vector<uint16_t>> ports;
   for (const Prepared& answer : prepared)
     ports.push_back(answer.ports);
@@ -147,8 +148,9 @@ JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,
   JobFacts facts = {.job = table.job,
                     .generation = table.generation,
                     .token = token.text(),
-                    .rendezvous = rendezvous.text(),
+                    .rendezvous = rendezvous.address.text(),
                     .master_address = table.tasks.front().addresses.front(),
+                    .horovod = rendezvous.horovod,
                     .cluster = {}};
   facts.master_port = take_port(plan.tasks.front().agent);
   facts.jax_port = take_port(plan.tasks.front().agent);

@@ -11,6 +11,7 @@
 #include "launcher/stage.h"
 #include "launcher/supervisor.h"
 #include "rendezvous/server.h"
+#include "rendezvous/source_set.h"
 #include "rendezvous/task.h"
 
 #include <memory>
@@ -23,19 +24,27 @@ namespace dt {
 /// The tasks as the rendezvous tells them to each other, at the addresses that were found.
 TaskTable task_table(const Plan& plan, std::string job, const Reach& reach);
 
-/// Where the rendezvous listens: on this address of ours, at this port; none: any.
+/// Where the rendezvous listens: on this address of ours, at this port; none: any. And from where
+/// tasks dial it.
 struct RendezvousPlace {
   std::string ip;
   std::optional<HeldPort> port = {};
+  SourceSet sources = {};
 };
 /// Holds the first free port of --port-range, before agents of this machine take theirs.
 /// Errc::refused when all are busy.
 Result<std::optional<HeldPort>> hold_rendezvous_port(const RunConfig& config);
 
+/// What tasks are told of it.
+struct RendezvousFacts {
+  Address address;
+  bool horovod = false;  ///< it answers Horovod's workers, too
+};
 /// The rendezvous of the job, and its place.
 struct Rendezvous {
   std::unique_ptr<RendezvousServer> server;
   RendezvousPlace place;
+  RendezvousFacts facts;
 };
 /// Errc::refused when it cannot listen.
 Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
@@ -57,6 +66,6 @@ std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<P
 
 /// Hands out the held ports: the ClusterSpec, MASTER_PORT and JAX's port.
 JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,
-                   const Address& rendezvous, const std::vector<Prepared>& prepared);
+                   const RendezvousFacts& rendezvous, const std::vector<Prepared>& prepared);
 
 }  // namespace dt

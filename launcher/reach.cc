@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace dt {
@@ -35,6 +36,10 @@ Choice choose(uint32_t number, const Probed& machine,
     }
   }
   return best;
+}
+
+bool is_loopback(const std::string& ip) {
+  return ip.starts_with("127.") || ip == "::1";
 }
 
 std::string addresses_of(const Probed& machine) {
@@ -85,6 +90,17 @@ Result<Reach> choose_addresses(const Probed& launcher, const std::vector<Probed>
     reach.hosts.push_back(std::move(choice.ip));
   }
   return reach;
+}
+
+SourceSet task_sources(const Plan& plan, const Reach& reach, const std::vector<Hello>& hellos) {
+  std::vector<std::string> ips;
+  for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
+    // Tasks on this machine dial one of its addresses from that address.
+    if (plan.hosts[agent].host.here) ips.push_back(reach.launcher);
+    std::ranges::copy_if(hellos[agent].addresses, std::back_inserter(ips),
+                         [](const std::string& ip) { return !is_loopback(ip); });
+  }
+  return SourceSet(ips);
 }
 
 bool needs_probe(const Plan& plan) {

@@ -4,6 +4,7 @@
 #include "launcher/crew.h"
 #include "launcher/plan.h"
 #include "launcher/probe.h"
+#include "rendezvous/source_set.h"
 
 #include <string>
 #include <vector>
@@ -40,6 +41,10 @@ std::vector<uint32_t> probe_targets(uint32_t agent, uint32_t agent_count);
 /// launcher.
 Result<Reach> choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
                                const std::vector<ProbeCalls::Reached>& reached);
+
+/// From which addresses the tasks may dial the launcher: those that their agents reported. On one
+/// machine that is the loopback alone, and nowhere else is it any.
+SourceSet task_sources(const Plan& plan, const Reach& reach, const std::vector<Hello>& hellos);
 
 /// Whether the machines of this plan have to find each other; one machine talks over loopback.
 bool needs_probe(const Plan& plan);

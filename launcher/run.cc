@@ -84,8 +84,9 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   warn(stage, reach.warnings);
   const TaskTable table = task_table(plan, job_name, reach);
   const Rendezvous rendezvous = TRY(listen_for(
-      stage, config, table, token, {.ip = reach.launcher, .port = std::move(rendezvous_port)}));
-  const JobFacts facts = job_facts(plan, table, token, rendezvous.server->address(), prepared);
+      stage, config, table, token,
+      {reach.launcher, std::move(rendezvous_port), task_sources(plan, reach, crew.hellos())}));
+  const JobFacts facts = job_facts(plan, table, token, rendezvous.facts, prepared);
 
   Job job(
       {stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status, own_children},

@@ -45,6 +45,7 @@ constexpr Pattern outer_job[] = {
     "HOROVOD_CROSS_*",
     "HOROVOD_HOSTNAME",
     "HOROVOD_GLOO_RENDEZVOUS_*",
+    "HOROVOD_ELASTIC",
     "_HOROVOD_SECRET_KEY",
     // A task without rank gets none of these anew.
     "RANK",

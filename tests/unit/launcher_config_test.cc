@@ -58,6 +58,7 @@ TEST_CASE("every option reaches its place in the configuration") {
                                           {"dead-after", {"1s"}},
                                           {"on-failure", {"continue"}},
                                           {"output-dir", {"out"}},
+                                          {"no-horovod", {"true"}},
                                           {"merge-stderr", {"true"}},
                                           {"no-tag", {"true"}},
                                           {"timestamp", {"true"}},
@@ -82,7 +83,7 @@ TEST_CASE("every option reaches its place in the configuration") {
   expected.continue_on_failure = true;
   expected.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = 2};
   expected.output_dir = "out";
-  expected.merge_stderr = expected.timestamp = true;
+  expected.no_horovod = expected.merge_stderr = expected.timestamp = true;
   expected.color = ColorChoice::always;
   expected.report = "r.json";
   expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;

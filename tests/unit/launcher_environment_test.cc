@@ -32,6 +32,7 @@ JobFacts facts() {
       .master_address = "10.0.0.1",
       .master_port = 5000,
       .jax_port = 6000,
+      .horovod = true,
       .cluster = {.jobs = {{"worker", {{0, "10.0.0.1:1"}, {1, "10.0.0.1:2"}, {2, "[::1]:3"}}}}}};
 }
 
@@ -76,6 +77,7 @@ TEST_CASE("the launcher's environment travels, less the host's part and an outer
                            "TORCHELASTIC_USE_AGENT_STORE",
                            "RANK",
                            "HOROVOD_RANK",
+                           "HOROVOD_ELASTIC",
                            "TF_CONFIG"}) {
     CAPTURE(name);
     CHECK(travelling({{name, "x"}}).empty());
@@ -151,6 +153,17 @@ TEST_CASE("a task finds its rank and the job's addresses under every framework's
                                    {"JAX_PROCESS_ID", "2"},
                                    {"TF_CONFIG", cluster},
                                    {"TF_GRPC_REUSE_PORT", "1"},
+                                   {"HOROVOD_RANK", "2"},
+                                   {"HOROVOD_SIZE", "3"},
+                                   {"HOROVOD_LOCAL_RANK", "0"},
+                                   {"HOROVOD_LOCAL_SIZE", "1"},
+                                   {"HOROVOD_CROSS_RANK", "1"},
+                                   {"HOROVOD_CROSS_SIZE", "2"},
+                                   {"HOROVOD_HOSTNAME", "::1"},
+                                   {"HOROVOD_CONTROLLER", "gloo"},
+                                   {"HOROVOD_CPU_OPERATIONS", "gloo"},
+                                   {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "fe80::5"},
+                                   {"HOROVOD_GLOO_RENDEZVOUS_PORT", "4000"},
                                    {"OMPI_COMM_WORLD_RANK", "2"},
                                    {"OMPI_COMM_WORLD_SIZE", "3"},
                                    {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
@@ -180,6 +193,15 @@ TEST_CASE("a task without rank gets every variable but ranks and sizes") {
                          name == "JAX_NUM_PROCESSES" || name == "JAX_PROCESS_ID";
     CHECK(environment.contains(name) == !of_rank);
   }
+}
+
+TEST_CASE("Horovod's workers are not sent to a rendezvous that does not answer them") {
+  const Plan plan = three_tasks();
+  JobFacts job = facts();
+  job.horovod = false;
+  const Environment environment = added(job, plan, plan.tasks[0]);
+  CHECK(value(environment, "HOROVOD_CONTROLLER") == "(unset)");
+  CHECK(value(environment, "HOROVOD_GLOO_RENDEZVOUS_ADDR") == "(unset)");
 }
 
 TEST_CASE("TF_CONFIG is left out where no program could be started with it") {

@@ -78,5 +78,22 @@ TEST_CASE("few hosts dial all others, many a part, and everybody is dialled") {
   CHECK(dialled == std::vector<int>(1000, 16));
 }
 
+TEST_CASE("tasks dial from the addresses of their hosts, and from loopback on one machine alone") {
+  const Plan local = make_plan({.hosts = {{.name = "here", .slots = 2, .here = true}}}).value();
+  const Reach at_home = {.launcher = "127.0.0.1", .hosts = {"127.0.0.1"}, .warnings = {}};
+  CHECK(task_sources(local, at_home, {Hello{}}) == SourceSet({"127.0.0.1"}));
+
+  const Plan plan = make_plan({.hosts = {{.name = "here", .slots = 1, .here = true},
+                                         {.name = "a", .slots = 1},
+                                         {.name = "b", .slots = 1}}})
+                        .value();
+  const std::vector<Hello> hellos = {{},
+                                     {.addresses = {"10.0.0.2", "fd00::2", "127.0.0.1", "::1"}},
+                                     {.addresses = {"10.0.0.3", "127.0.0.2"}}};
+  const Reach reach = {.launcher = "10.0.0.9", .hosts = {}, .warnings = {}};
+  CHECK(task_sources(plan, reach, hellos) ==
+        SourceSet({"10.0.0.9", "10.0.0.2", "fd00::2", "10.0.0.3"}));
+}
+
 }  // namespace
 }  // namespace dt

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "launcher/environment.h"
+#include "launcher/plan.h"
+
+namespace dt {
+
+// What Horovod's workers read when their controller is gloo.
+
+/// The place of a task that has a rank.
+void add_horovod_ranks(Environment& environment, const Plan& plan, const Task& task);
+/// For all tasks of a job whose rendezvous answers them.
+void add_horovod_controller(Environment& common);
+/// Where they meet: where this task's DTRAIN_RENDEZVOUS says, which its agent may have changed.
+/// Only with add_horovod_controller; without an address Horovod would wait for nobody it can reach,
+/// and fail.
+void add_horovod_rendezvous(Environment& added);
+/// By which interface their peers reach them; nothing when it is unknown, and Horovod then asks
+/// what the host's name resolves to.
+void add_horovod_interface(Environment& environment);
+
+}  // namespace dt

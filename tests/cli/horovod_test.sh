@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Horovod's rendezvous from outside: what its workers are told, and what they are answered. The real ones are
+# in tests/frameworks.
+. "$(dirname "$0")/lib.sh"
+
+
+# Speaks as a worker does: a connection a request, until its peers are there.
+cat_worker() {
+  cat >worker.py <<'END'
+import http.client, os, time
+
+def ask(method, path, body=b""):
+    link = http.client.HTTPConnection(os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"],
+                                      int(os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"]), timeout=30)
+    link.request(method, path, body)
+    answer = link.getresponse()
+    return answer.status, answer.read()
+
+def wait_for(path):
+    while True:
+        status, value = ask("GET", path)
+        if status == 200:
+            return value.decode()
+        assert status == 404, status
+        time.sleep(0.01)
+
+rank, size = int(os.environ["HOROVOD_RANK"]), int(os.environ["HOROVOD_SIZE"])
+assert ask("PUT", f"/global/{rank}", f"address {rank}".encode()) == (200, b"")
+peers = [wait_for(f"/global/{i}") for i in range(size)]
+assert peers == [f"address {i}" for i in range(size)], peers
+# Gone once all have said so, which is not before each has all addresses.
+assert ask("DELETE", f"/global/{rank}") == (200, b"")
+while ask("GET", f"/global/{rank}")[0] != 404:
+    time.sleep(0.01)
+print("met", size)
+END
+}
+
+test_workers_meet_at_the_rendezvous_and_leave_nothing() {
+  cat_worker
+  run_dtrain run -np 4 --report report.json --no-tag python3 worker.py
+  expect_status 0
+  expect_stdout_lines 'met 4' 'met 4' 'met 4' 'met 4'
+  expect_stderr ''
+  expect grep -qE '"horovod_requests": [1-9]' report.json
+  expect grep -q '"rejected": 0' report.json
+}
+
+test_workers_are_told_their_place() {
+  run_dtrain run -np 1 --no-tag sh -c 'env | grep ^HOROVOD_ | grep -v PORT | sort'
+  expect_status 0
+  expect_stdout 'HOROVOD_CONTROLLER=gloo
+HOROVOD_CPU_OPERATIONS=gloo
+HOROVOD_CROSS_RANK=0
+HOROVOD_CROSS_SIZE=1
+HOROVOD_GLOO_IFACE=lo
+HOROVOD_GLOO_RENDEZVOUS_ADDR=127.0.0.1
+HOROVOD_HOSTNAME=localhost
+HOROVOD_LOCAL_RANK=0
+HOROVOD_LOCAL_SIZE=1
+HOROVOD_RANK=0
+HOROVOD_SIZE=1'
+}
+
+test_no_horovod_answers_nobody_who_cannot_prove_the_token() {
+  cat >stranger.py <<'END'
+import os, socket
+host, port = os.environ["DTRAIN_RENDEZVOUS"].rsplit(":", 1)
+link = socket.create_connection((host, int(port)), timeout=30)
+link.sendall(b"GET /global/0 HTTP/1.1\r\n\r\n")
+try:
+    answer = link.recv(100)
+except ConnectionResetError:
+    answer = b""
+print(answer, sum(name.startswith("HOROVOD_GLOO") for name in os.environ))
+END
+  run_dtrain run -np 1 --no-horovod --report report.json --no-tag python3 stranger.py
+  expect_status 0
+  expect_stdout "b'' 0"
+  expect_stderr_contains 'authentication failed from 127.0.0.1'
+  expect grep -q '"rejected": 1' report.json
+  expect grep -q '"horovod_requests": 0' report.json
+}
+
+test_a_failure_of_a_worker_ends_those_that_wait_for_it() {
+  cat_worker
+  # shellcheck disable=SC2016  # the workers' shell expands it
+  run_dtrain run -np 3 --grace 1s sh -c '[ $HOROVOD_RANK != 1 ] || exit 7; exec python3 worker.py'
+  expect_status 7
+  expect_no_processes
+}
+
+run_tests "$@"
