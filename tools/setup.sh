@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for `setup.sh build`, `test`, `fuzz`, `deb` or `fresh_machine`;
-# with `test` also the pinned clang tools. Says nothing when all is there.
+# Installs the Debian packages that are missing for `setup.sh build`, `test`, `frameworks`, `fuzz`, `deb` or
+# `fresh_machine`; with `test` also the pinned clang tools, with `frameworks` what tests/frameworks needs from
+# PyPI. Says nothing when all is there.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,10 +13,11 @@ case ${1-build} in
   shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
   openssh-client openssh-server tcsh" ;;
   hosts) packages="openssh-client openssh-server iproute2 procps" ;;
+  frameworks) packages="g++ cmake python3 python3-dev python3-venv python3-torch libtorch-dev pybind11-dev" ;;
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
   deb) packages="dpkg-dev" ;;
   fresh_machine) packages="debootstrap" ;;
-  *) echo "usage: setup.sh [build|test|hosts|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
+  *) echo "usage: setup.sh [build|test|frameworks|hosts|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
 esac
 
 # The names of `packages` that are not installed.
@@ -56,4 +58,7 @@ install_packages() {
 
 missing=$(missing_packages)
 if [ -n "$missing" ]; then install_packages "$missing"; fi
-if [ "${1-build}" = test ]; then tools/clang_tools.sh; fi
+case ${1-build} in
+  test) tools/clang_tools.sh ;;
+  frameworks) tools/frameworks.sh ;;
+esac
