@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Horovod scripts for PyTorch as they are, with the Horovod that tools/setup.sh frameworks has built.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=../net/lib.sh
+. "$(dirname "$0")/../net/lib.sh"
+here=$(realpath "$(dirname "$0")")
+project=$(realpath "$here/../..")
+python=$project/build/venv-horovod-torch/bin/python
+train=$project/examples/horovod_torch/train.py
+
+needs_horovod() {
+  [[ -e $project/build/venv-horovod-torch/installed ]] || skip 'Horovod is not installed (tools/setup.sh frameworks)'
+}
+
+test_two_and_four_ranks_add_gather_and_broadcast() {
+  needs_horovod
+  local np rank expected
+  for np in 2 4; do
+    run_dtrain run -np "$np" --no-tag --report report.json "$python" "$here/horovod_torch_operations.py"
+    expect_status 0
+    expected=()
+    for ((rank = 0; rank < np; rank++)); do expected+=("rank $rank of $np is content"); done
+    expect_stdout_lines "${expected[@]}"
+    expect_stderr ''
+    expect grep -q '"rejected": 0' report.json
+  done
+  expect_no_processes
+}
+
+test_training_ends_as_it_does_alone() {
+  needs_horovod
+  local np result loss=
+  for np in 1 2 4; do
+    run_dtrain run -np "$np" --no-tag "$python" "$train"
+    expect_status 0
+    expect_stderr ''
+    # shellcheck disable=SC2031  # set by the library
+    result=$(tail -n 1 "$out/stdout")
+    [[ $result =~ ^$np\ ranks?:\ loss\ ([0-9.]+),\ accuracy\ (89|9[0-9])\. ]] || fail 'no such result'
+    # Sums in another order, so the last digit may differ.
+    loss=${loss:-${BASH_REMATCH[1]}}
+    awk -v a="$loss" -v b="${BASH_REMATCH[1]}" 'BEGIN { exit !((a - b) ^ 2 <= 1e-6) }' ||
+      fail "expected the loss $loss"
+  done
+}
+
+test_training_goes_over_two_hosts() {
+  needs_horovod
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run -H node1:2,node2:2 --no-tag "$python" "$train"
+  expect_status 0
+  expect_stdout_contains '4 ranks: loss 0.0'
+  expect_stderr ''
+  expect_no_processes
+}
+
+test_an_error_of_one_rank_ends_the_job() {
+  needs_horovod
+  cat >broken.py <<'END'
+import horovod.torch as hvd
+import torch
+
+hvd.init()
+if hvd.rank() == 1:
+    raise RuntimeError("no such image")
+hvd.allreduce(torch.ones(1))
+END
+  run_dtrain run -np 3 --grace 2s "$python" broken.py
+  expect_status 1
+  expect_stderr_contains '[1]<stderr>:RuntimeError: no such image'
+  # Who is said to have failed first is who ended first: Horovod tells all ranks before the one that raised ends.
+  expect_stderr_contains 'failed: exit status 1'
+  expect_no_processes
+}
+
+run_tests "$@"
