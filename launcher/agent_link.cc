@@ -71,13 +71,24 @@ void AgentLink::read_messages() {
   std::array<char, 4096> buffer;
   for (;;) {
     const ssize_t n = ::read(messages_.get(), buffer.data(), buffer.size());
-    if (n < 0) return;
-    if (n == 0) break;
+    if (n < 0) break;
+    if (n == 0) {
+      messages_watch_ = Watch();
+      messages_.reset();
+      break;
+    }
     said_.append(buffer.data(), static_cast<size_t>(n));
     if (said_.size() > said_bytes_max) said_.erase(0, said_.size() - said_bytes_max);
   }
-  messages_watch_ = Watch();
-  messages_.reset();
+  look_for_end();
+}
+
+void AgentLink::look_for_end() {
+  const size_t at = said_.find(agent_ended_word);
+  const size_t end = at == std::string::npos ? at : said_.find('\n', at);
+  if (starting_ || end == std::string::npos) return;
+  const size_t begin = at + agent_ended_word.size();
+  lose(printable(std::string_view(said_).substr(begin, end - begin), 300));
 }
 
 size_t AgentLink::receive(ByteSpan bytes) {

@@ -67,6 +67,8 @@ class AgentLink {
   size_t receive(ByteSpan bytes);
   size_t receive_start(ByteSpan bytes);
   void read_messages();
+  /// Whether its keeper has said how it ended.
+  void look_for_end();
   void way_ended();
   void process_ended();
   std::string end_of_speaking(const std::optional<ExitStatus>& status) const;

@@ -49,6 +49,10 @@ enum class MessageType : uint8_t {
 /// from it.
 inline constexpr std::string_view agent_magic = "dtrain-agent 1\n";
 
+/// What an agent's keeper writes to stderr before how the agent was ended, so that the launcher need
+/// not wait until the keeper has ended what is left.
+inline constexpr std::string_view agent_ended_word = "dtrain-agent-ended ";
+
 /// The three streams of each task on one link; 0 is the link's own.
 enum class TaskStream : uint8_t { input = 0, output = 1, error = 2 };
 

@@ -134,7 +134,7 @@ int run(const RunConfig& config, const Environment& environment) {
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
                                    : run_job(config, environment, **stage, record);
   const Outcome outcome = outcome_of(std::move(result), (*stage)->interrupted());
-  if (!outcome.reason.empty()) (*stage)->log().error("{}", outcome.reason);
+  if (!outcome.reason.empty() && !outcome.reason_told) (*stage)->log().error("{}", outcome.reason);
   if (report) write_report(config, *report, record, outcome, (*stage)->log());
   (*stage)->drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
   return outcome.exit_status;

@@ -21,18 +21,6 @@ test_every_host_runs_its_ranks_without_dtrain_installed() {
   expect_no_processes
 }
 
-test_the_executable_is_sent_once() {
-  hosts_up 1
-  run_on_launcher "$DTRAIN" run -H node1:1 true
-  expect_status 0
-  local put
-  put=$(echo "$(home_of 1)"/.cache/dtrain/*/dtrain)
-  touch -d '2 days ago' "$put"
-  run_on_launcher "$DTRAIN" run -H node1:1 true
-  expect_status 0
-  [[ $(find "$put" -mtime +1 | wc -l) -eq 1 ]] || fail 'it was sent again'
-}
-
 test_this_machine_and_others_sum_together() {
   hosts_up 2
   run_on_launcher "$DTRAIN" run -H localhost:2,node1:2,node2:1 "$collective" -1 none none
@@ -123,13 +111,6 @@ test_an_interrupt_ends_the_workers_of_all_hosts() { # F25
   expect_status 130
   expect_within_ms 5000
   expect_no_processes
-}
-
-agent_on() {
-  local pid
-  for pid in $(ip netns pids "$net-$1"); do
-    if [[ $(cat "/proc/$pid/comm") == dtrain-agent ]]; then echo "$pid"; fi
-  done
 }
 
 test_a_killed_agent_names_its_host() { # F2 R2
