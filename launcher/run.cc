@@ -80,6 +80,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
+  warn(stage, moved_home(plan, orders, prepared));
   const Reach reach = TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers}));
   warn(stage, reach.warnings);
   const TaskTable table = task_table(plan, job_name, reach);

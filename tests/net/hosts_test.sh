@@ -124,6 +124,22 @@ test_a_killed_agent_names_its_host() { # F2 R2
   expect_no_processes
 }
 
+test_a_folder_that_hosts_lack_is_one_warning_and_their_home() {
+  hosts_up 3
+  mkdir -p "$out/data/my job"
+  host_setup 1 "mount -t tmpfs data $out/data"
+  host_setup 2 "mount -t tmpfs data $out/data && touch '$out/data/my job'"
+  cd "$out/data/my job"
+  # shellcheck disable=SC2016  # for the workers' shells
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1,node3:1 -- sh -c 'echo "$PWD $(pwd)"'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:/root /root' '[1]<stdout>:/root /root' "[2]<stdout>:$PWD $PWD"
+  expect_stderr "dtrain: warning: '$PWD' cannot be entered on node1, node2; workers start in the home directory there (see --chdir)"
+  run_on_launcher "$DTRAIN" run -H node1:1 --chdir "$PWD" pwd
+  expect_status 2
+  expect_stderr "dtrain: node1: cannot enter the working directory '$PWD': No such file or directory (use --chdir)"
+}
+
 test_ipv6_alone_is_enough() { # F20 R29
   hosts_up 2
   ip netns exec "$net-l" ip -4 address flush dev bridge
