@@ -129,7 +129,7 @@ test_a_folder_that_hosts_lack_is_one_warning_and_their_home() {
   mkdir -p "$out/data/my job"
   host_setup 1 "mount -t tmpfs data $out/data"
   host_setup 2 "mount -t tmpfs data $out/data && touch '$out/data/my job'"
-  cd "$out/data/my job"
+  cd "$out/data/my job" || fail 'no folder'
   # shellcheck disable=SC2016  # for the workers' shells
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1,node3:1 -- sh -c 'echo "$PWD $(pwd)"'
   expect_status 0
