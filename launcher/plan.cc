@@ -122,14 +122,13 @@ std::vector<int> fill_in_proportion(const std::vector<Host>& hosts, int64_t coun
 /// Adds `block` tasks of a role on one host, which starts with them.
 void place_block(Plan& plan, const Role& role, const Host& host, int block) {
   const int agent = static_cast<int>(plan.hosts.size());
-  const int first = static_cast<int>(plan.tasks.size());
-  plan.hosts.push_back({.host = host, .first_task = first, .task_count = block});
+  plan.hosts.push_back({.host = host});
   for (int local_rank = 0; local_rank < block; ++local_rank) {
-    const int index = first + local_rank;
-    plan.tasks.push_back({.id = {.role = role.name, .index = index},
-                          .rank = index,
-                          .local_rank = local_rank,
-                          .agent = agent});
+    const int rank = static_cast<int>(plan.tasks.size());
+    plan.add({.id = {.role = role.name, .index = rank},
+              .rank = rank,
+              .local_rank = local_rank,
+              .agent = agent});
   }
 }
 
@@ -145,6 +144,13 @@ void number_across_hosts(Plan& plan) {
 }
 
 }  // namespace
+
+void Plan::add(Task task) {
+  std::vector<size_t>& of_host = hosts[static_cast<size_t>(task.agent)].tasks;
+  task.local_index = static_cast<uint32_t>(of_host.size());
+  of_host.push_back(tasks.size());
+  tasks.push_back(std::move(task));
+}
 
 int Plan::rank_digits() const {
   int digits = 1;

@@ -4,6 +4,7 @@
 #include "launcher/hosts.h"
 #include "rendezvous/task.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,16 +26,17 @@ struct Task {
   int rank = -1;
   int local_rank = -1;
   int cross_rank = -1;
-  int cross_size = 0;  ///< hosts that have this local rank
-  int agent = 0;       ///< index into Plan::hosts
+  int cross_size = 0;        ///< hosts that have this local rank
+  int agent = 0;             ///< index into Plan::hosts
+  uint32_t local_index = 0;  ///< index into its host's tasks; its streams are named by it
   bool operator==(const Task&) const = default;
 };
 
 /// A host that takes part, with its place in the agents' order.
 struct PlannedHost {
   Host host;
-  int first_task = 0;  ///< its tasks are tasks[first_task, first_task + task_count)
-  int task_count = 0;
+  std::vector<size_t> tasks = {};  ///< indices into Plan::tasks, in the order of its launch
+  int task_count() const { return static_cast<int>(tasks.size()); }
   bool operator==(const PlannedHost&) const = default;
 };
 
@@ -44,8 +46,10 @@ struct Plan {
   std::vector<Task> tasks;         ///< in rank order; tasks without rank after them
   int world_size = 0;
 
+  /// Appends a task, also to those of its host, which must be there.
+  void add(Task task);
   int local_size(const Task& task) const {
-    return hosts[static_cast<size_t>(task.agent)].task_count;
+    return hosts[static_cast<size_t>(task.agent)].task_count();
   }
   /// Digits of the highest rank: how wide NN is in rank.NN.
   int rank_digits() const;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <random>
@@ -15,7 +16,8 @@ std::string blocks(const Result<Plan>& plan) {
   if (!plan) return plan.error().message;
   std::string all;
   for (const PlannedHost& planned : plan->hosts) {
-    all += (all.empty() ? "" : " ") + planned.host.name + ":" + std::to_string(planned.task_count);
+    all +=
+        (all.empty() ? "" : " ") + planned.host.name + ":" + std::to_string(planned.task_count());
   }
   return all;
 }
@@ -129,25 +131,27 @@ TEST_CASE("rank_digits is the width of the highest rank") {
   }
 }
 
-/// The tasks of one host, which start at `first`.
-void check_block(const Plan& plan, int agent, int first) {
+/// The tasks of one host, in the order of their ranks.
+void check_host(const Plan& plan, int agent) {
   const PlannedHost& host = plan.hosts[static_cast<size_t>(agent)];
-  REQUIRE(host.first_task == first);
-  REQUIRE(host.task_count > 0);
-  for (int i = 0; i < host.task_count; ++i) {
-    const size_t at = static_cast<size_t>(first) + static_cast<size_t>(i);
-    CHECK(plan.tasks[at].agent == agent);
-    CHECK(plan.tasks[at].local_rank == i);
+  REQUIRE(host.task_count() > 0);
+  CHECK(std::ranges::is_sorted(host.tasks));
+  for (int i = 0; i < host.task_count(); ++i) {
+    const Task& task = plan.tasks[host.tasks[static_cast<size_t>(i)]];
+    CHECK(task.agent == agent);
+    CHECK(task.local_rank == i);
+    CHECK(task.local_index == static_cast<uint32_t>(i));
   }
 }
 
+/// Each task is in its host's list, and in no other.
 void check_hosts(const Plan& plan) {
-  int next = 0;
+  int tasks = 0;
   for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
-    check_block(plan, static_cast<int>(agent), next);
-    next += plan.hosts[agent].task_count;
+    check_host(plan, static_cast<int>(agent));
+    tasks += plan.hosts[agent].task_count();
   }
-  CHECK(next == plan.world_size);
+  CHECK(tasks == plan.world_size);
 }
 
 void check_cross(const Plan& plan) {
@@ -182,8 +186,8 @@ TEST_CASE("any plan has contiguous ranks, blocks that add up and dense cross ran
     check_hosts(plan);
     check_cross(plan);
     for (const PlannedHost& host : plan.hosts) {
-      if (*request.process_count <= slots) CHECK(host.task_count <= host.host.slots);
-      if (*request.process_count > slots) CHECK(host.task_count >= host.host.slots);
+      if (*request.process_count <= slots) CHECK(host.task_count() <= host.host.slots);
+      if (*request.process_count > slots) CHECK(host.task_count() >= host.host.slots);
     }
   }
 }
