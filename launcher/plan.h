@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "launcher/hosts.h"
+#include "launcher/placement_options.h"
 #include "rendezvous/task.h"
 
 #include <cstdint>
@@ -60,13 +61,17 @@ struct PlanRequest {
   std::vector<Host> hosts;                ///< slots all known (> 0)
   std::optional<int> process_count = {};  ///< -np; none: the sum of slots
   bool oversubscribe = false;             ///< more processes than slots, in equal blocks a host
+  DealBy map_by = DealBy::slot;
+  DealBy rank_by = DealBy::slot;
 };
 
-/// Fills one host before the next, in the order given; a host that gets no task is left out.
-/// With more processes than slots and `oversubscribe`, every host gets its share of the processes
-/// in proportion to its slots (never fewer than its slots), and what rounding leaves over goes to
-/// the largest remainders, the first named first: hosts of equal slots get equal blocks. A host
-/// takes max_slots at most; what it would have had above them goes to the others in the same way.
+/// Deals the processes to the hosts by map_by, in the order given, then the ranks to the processes
+/// by rank_by: rank 0 is always on the first host, a host's local ranks follow its ranks, and a
+/// host that gets no task is left out. With more processes than slots and `oversubscribe`, every
+/// host gets its share of the processes in proportion to its slots (never fewer than its slots),
+/// and what rounding leaves over goes to the largest remainders, the first named first: hosts of
+/// equal slots get equal blocks. A host takes max_slots at most; what it would have had above them
+/// goes to the others in the same way.
 Result<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace dt
