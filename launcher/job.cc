@@ -50,8 +50,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
                      .tasks = {},
                      .merge_stderr = config_.merge_stderr,
                      .excluded = config_.environment_excluded};
-    const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
-    for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
+    for (const size_t at : plan_.hosts[agent].tasks) {
       launch.tasks.push_back({.id = plan_.tasks[at].id,
                               .environment = task_environment(plan_, plan_.tasks[at]),
                               .wants_input = input_.wanted_by(at)});
@@ -72,10 +71,9 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
 }
 
 void Job::send_input(size_t task, ByteSpan bytes) {
-  const auto agent = static_cast<size_t>(plan_.tasks[task].agent);
-  const auto local =
-      static_cast<uint32_t>(task) - static_cast<uint32_t>(plan_.hosts[agent].first_task);
-  parts_.crew.send(agent, MessageType::input, StreamId{local, TaskStream::input}.number(), bytes);
+  const Task& to = plan_.tasks[task];
+  parts_.crew.send(static_cast<size_t>(to.agent), MessageType::input,
+                   StreamId{to.local_index, TaskStream::input}.number(), bytes);
 }
 
 Result<> Job::supervise() {
@@ -95,10 +93,6 @@ void Job::signalled(int number) {
   } else {
     carry_out(supervisor_.interrupted(number, Clock::now()));
   }
-}
-
-size_t Job::task_of(size_t agent, const StreamId& stream) const {
-  return static_cast<size_t>(plan_.hosts[agent].first_task) + stream.local_index;
 }
 
 std::optional<size_t> Job::task_of(const TaskId& id) const {
@@ -159,11 +153,12 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
 
 Result<> Job::stream_message(size_t agent, const FrameView& message) {
   const auto stream = StreamId::parse(message.header.stream);
-  if (!stream || stream->local_index >= static_cast<uint32_t>(plan_.hosts[agent].task_count)) {
+  const std::vector<size_t>& tasks = plan_.hosts[agent].tasks;
+  if (!stream || stream->local_index >= tasks.size()) {
     return fail(Errc::protocol,
                 format("message {} on stream {}", message.header.type, message.header.stream));
   }
-  const size_t task = task_of(agent, *stream);
+  const size_t task = tasks[stream->local_index];
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::output: {
       parts_.status.end();
@@ -192,9 +187,7 @@ Result<> Job::stream_message(size_t agent, const FrameView& message) {
 }
 
 void Job::end_streams(size_t agent) {
-  const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
-  for (size_t task = first; task < first + static_cast<size_t>(plan_.hosts[agent].task_count);
-       ++task) {
+  for (const size_t task : plan_.hosts[agent].tasks) {
     parts_.output.end(task, TaskStream::output);
     parts_.output.end(task, TaskStream::error);
     input_.task_gone(task);

@@ -49,7 +49,6 @@ class Job {
   const Outcome& outcome() const { return supervisor_.outcome(); }
 
  private:
-  size_t task_of(size_t agent, const StreamId& stream) const;
   std::optional<size_t> task_of(const TaskId& id) const;
   Result<> message(size_t agent, const FrameView& message);
   Result<Actions> decide(size_t agent, const FrameView& message);
