@@ -39,8 +39,8 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
       host_(std::move(host)),
       ways_(ways),
       handlers_(std::move(handlers)),
-      connect_deadline_(Clock::now() + ways.ssh.connect_timeout),
-      lease_(ways.dead_after, Clock::now()) {
+      connect_deadline_(loop_.now() + ways.ssh.connect_timeout),
+      lease_(ways.dead_after, loop_.now()) {
 }
 
 Result<Carrier> AgentLink::start_carrier() const {
@@ -81,7 +81,7 @@ void AgentLink::read_messages() {
 }
 
 size_t AgentLink::receive(ByteSpan bytes) {
-  lease_.heard(Clock::now());
+  lease_.heard(loop_.now());
   size_t used = starting_ ? receive_start(bytes) : 0;
   while (!starting_ && !gone_) {
     const auto frame = front_frame(bytes.subspan(used));
@@ -170,7 +170,7 @@ void AgentLink::no_answer() {
 
 bool AgentLink::try_again(const SshFailure& failure) {
   if (!failure.again || gone_) return false;
-  const Time when = Clock::now() + pause_before(attempt_, host_.name);
+  const Time when = loop_.now() + pause_before(attempt_, host_.name);
   if (when >= connect_deadline_) return false;
   again_ = loop_.at(when, [this] {
     if (const auto started = start(); !started) lose(started.error().message);
@@ -211,7 +211,7 @@ void AgentLink::collect(Time deadline) {
   exit_watch_ = Watch();
   if (!process_) return;
   pollfd ended = {.fd = process_->pidfd(), .events = POLLIN, .revents = 0};
-  if (poll(&ended, 1, poll_ms(Clock::now(), deadline)) != 1) ::kill(process_->pid(), SIGKILL);
+  if (poll(&ended, 1, poll_ms(loop_.now(), deadline)) != 1) ::kill(process_->pid(), SIGKILL);
   if (process_->reap()) process_.reset();
 }
 

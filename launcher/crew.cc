@@ -84,13 +84,13 @@ void Crew::tell_connected() const {
 
 void Crew::gone(const Agent& agent) {
   if (!handlers_.on_lost) return;
-  const auto away = agent.link->lease().suspended(Clock::now());
+  const auto away = agent.link->lease().suspended(loop_.now());
   handlers_.on_lost(agent.number,
                     away ? suspension_text(*away, options_.dead_after) : agent.link->why());
 }
 
 void Crew::beat() {
-  const Time now = Clock::now();
+  const Time now = loop_.now();
   for (const auto& agent : agents_) {
     if (!agent->link->speaking()) continue;
     if (agent->link->lease().over(now)) {
@@ -106,7 +106,7 @@ Result<> Crew::await(const Awaited& awaited, const std::function<bool(const Agen
                      std::string_view what) {
   const auto open = [&done](const auto& agent) { return !agent->link->gone() && !done(*agent); };
   // All hosts are heard before any failure is told: one run shows all that is wrong.
-  while (std::ranges::any_of(agents_, open) && Clock::now() < awaited.deadline) {
+  while (std::ranges::any_of(agents_, open) && loop_.now() < awaited.deadline) {
     if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
     TRY(loop_.run_once(awaited.deadline));
   }
@@ -193,7 +193,7 @@ void Crew::send_all(MessageType type, ByteSpan payload) {
 
 void Crew::restart_leases() {
   for (const auto& agent : agents_)
-    agent->link->lease().restart(Clock::now());
+    agent->link->lease().restart(loop_.now());
 }
 
 void Crew::let_go(size_t number) {
