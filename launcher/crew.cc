@@ -5,6 +5,7 @@
 #include "launcher/open_files.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -33,13 +34,20 @@ Crew::~Crew() {
     agent->link->let_go();
 }
 
+Result<AgentWays> Crew::own_ways(const std::vector<Host>& hosts) const {
+  AgentWays ways = {.ssh = options_.ssh,
+                    .binary = {},
+                    .architecture = own_architecture(),
+                    .open_files_max = raise_open_files_limit(),
+                    .dead_after = options_.dead_after,
+                    .noise = static_cast<uint64_t>(getpid()),
+                    .other = {}};
+  if (!std::ranges::all_of(hosts, &Host::here)) ways.binary = TRY(AgentBinary::own());
+  return ways;
+}
+
 Result<> Crew::connect(const std::vector<Host>& hosts) {
-  ways_ = {.ssh = options_.ssh,
-           .binary = {},
-           .architecture = own_architecture(),
-           .open_files_max = raise_open_files_limit(),
-           .dead_after = options_.dead_after};
-  if (!std::ranges::all_of(hosts, &Host::here)) ways_.binary = TRY(AgentBinary::own());
+  ways_ = options_.ways ? *options_.ways : TRY(own_ways(hosts));
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();

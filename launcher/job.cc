@@ -3,8 +3,6 @@
 #include "base/format.h"
 #include "launcher/report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 
@@ -265,11 +263,10 @@ void Job::carry_out(const Actions& actions) {
   }
 }
 
-/// SIGSTOP and not the default of SIGTSTP: the kernel ignores that in a process group that no shell
-/// looks after, and by now all tasks stand still.
+/// By now all tasks stand still.
 void Job::suspend() {
   parts_.log.info("paused; a SIGCONT (fg, bg) goes on");
-  ::kill(getpid(), SIGSTOP);
+  parts_.suspend();
   carry_out(supervisor_.resumed(parts_.loop.now()));
 }
 

@@ -25,6 +25,7 @@ class Server final : public RendezvousServer {
   Result<> start();
 
   const Address& address() const override { return acceptor_->address(); }
+  void adopt(Fd connection) override { acceptor_->add(std::move(connection)); }
   void notify(const Notice& notice) override;
   void pause() override;
   void resume() override;
