@@ -24,6 +24,9 @@ struct AgentWays {
   std::string architecture;     ///< of this machine, as uname -m says it
   uint64_t open_files_max = 0;  ///< that tasks of this machine shall have
   Duration dead_after = seconds(5);
+  uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
+  /// Reaches an agent by another way than ours; may be empty.
+  std::function<Result<Carrier>(const Host&)> other;
 };
 
 /// One agent and the way to it: starts it, again where that may help, gets it to speak frames, and

@@ -30,6 +30,7 @@ class Crew {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
     SshOptions ssh;
+    std::optional<AgentWays> ways;  ///< none: those that this machine has
     /// Told at the start and with each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
   };
@@ -82,6 +83,7 @@ class Crew {
     std::optional<Prepared> prepared;
     std::optional<Reached> reached;
   };
+  Result<AgentWays> own_ways(const std::vector<Host>& hosts) const;
   Result<> handle(Agent& agent, const FrameView& message);
   void tell_connected() const;
   void gone(const Agent& agent);
