@@ -46,7 +46,7 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
 Result<Carrier> AgentLink::start_carrier() const {
   if (ways_.other) return ways_.other(host_);
   if (host_.here) return start_local_agent(ways_.open_files_max);
-  return start_over_ssh(host_, ways_.ssh, agent_command(ways_.binary));
+  return start_over_ssh(host_, ways_.ssh, agent_command(ways_.binary, kept_executable_));
 }
 
 Result<> AgentLink::start() {
@@ -150,6 +150,11 @@ void AgentLink::process_ended() {
     lose(end_of_speaking(status));
     return;
   }
+  if (starting_->ran_kept_copy() && kept_executable_ == KeptExecutable::trust) {
+    kept_executable_ = KeptExecutable::distrust;
+    start_again(Clock::now());
+    return;
+  }
   const std::string how = status ? status->text() : "its connection ended";
   const SshFailure failure = ssh_failure(host_, said_, how);
   if (try_again(failure)) return;
@@ -173,10 +178,14 @@ bool AgentLink::try_again(const SshFailure& failure) {
   if (!failure.again || gone_) return false;
   const Time when = loop_.now() + pause_before(attempt_, host_.name, ways_.noise);
   if (when >= connect_deadline_) return false;
+  start_again(when);
+  return true;
+}
+
+void AgentLink::start_again(Time when) {
   again_ = loop_.at(when, [this] {
     if (const auto started = start(); !started) lose(started.error().message);
   });
-  return true;
 }
 
 void AgentLink::write(ByteSpan frames) {

@@ -75,6 +75,7 @@ class AgentLink {
   std::string end_of_speaking(const std::optional<ExitStatus>& status) const;
   void no_answer();
   bool try_again(const SshFailure& failure);
+  void start_again(Time when);
 
   Loop& loop_;
   Host host_;
@@ -93,6 +94,7 @@ class AgentLink {
   Timer again_;
   Timer give_up_;
   int attempt_ = 0;
+  KeptExecutable kept_executable_ = KeptExecutable::trust;
   Lease lease_;
   Bytes early_;  ///< frames for an agent that does not speak yet
   bool gone_ = false;
