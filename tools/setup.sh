@@ -9,7 +9,7 @@ packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev l
 case ${1-build} in
   build) ;;
   test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-venv
-  shellcheck" ;;
+  shellcheck openssh-client openssh-server" ;;
   fresh_machine) packages="debootstrap" ;;
   *) echo "usage: setup.sh [build|test|fresh_machine]" >&2 && exit 2 ;;
 esac
