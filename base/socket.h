@@ -30,8 +30,9 @@ std::string host_port(std::string_view host, uint16_t port);
 
 /// Listens on exactly this address (port 0: any), non-blocking, with a long backlog.
 Result<Fd> listen_on(const Address& address);
-/// Starts a non-blocking connect; EPOLLOUT then tells that it ended, connect_result how.
-Result<Fd> start_connect(const Address& address);
+/// Starts a non-blocking connect, from the address `from_ip` where one is given; EPOLLOUT then
+/// tells that it ended, connect_result how.
+Result<Fd> start_connect(const Address& address, const std::string& from_ip = {});
 Result<> connect_result(int fd, const Address& to);
 /// Accepts one connection, non-blocking; an empty Fd when none waits.
 Result<Fd> accept_one(int listener);
@@ -41,6 +42,9 @@ Result<Address> peer_address(int fd);
 /// Small writes leave at once, and a silent peer is noticed within `dead_after` (TCP_USER_TIMEOUT
 /// and keepalive).
 void tune_tcp(int fd, Duration dead_after);
+/// Acknowledges what has arrived now and not up to 40 ms later, which is what a peer that waits for
+/// it before its next small write (Nagle) would lose. The kernel forgets it: ask again after reads.
+void acknowledge_now(int fd);
 
 /// A socket that holds a TCP port without listening: bound on [::] dual-stack (0.0.0.0 without
 /// IPv6) with SO_REUSEADDR and SO_REUSEPORT, so that a worker that sets either flag can bind the
