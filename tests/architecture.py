@@ -32,6 +32,7 @@ HOMES = {
     "CLI": r"cmd/options\.cc",
     "toml++": r"launcher/config\w*\.cc",
     "openssl": r"base/crypto\.cc",
+    "libssh2": r"launcher/ssh\.cc",
     "nlohmann": r"base/json\.cc",
     "fmt": r"base/format\.h",
     "tl": r"base/result\.h",
@@ -39,6 +40,8 @@ HOMES = {
     "benchmark": r"tests/.*",
     "dtrain": r"(examples|tests)/.*",
 }
+# Third-party headers that have no folder of their own.
+FLAT_HEADERS = {"libssh2.h": "libssh2"}
 MANY_FILES = {"doctest", "benchmark", "dtrain"}
 SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
@@ -69,6 +72,8 @@ TESTED_ELSEWHERE = {
     "launcher/local.cc": "tests/cli/run_test.sh",
     "launcher/oom.cc": "tests/cli/faults_test.sh",
     "launcher/run.cc": "tests/cli/run_test.sh",
+    "launcher/ssh.cc": "tests/unit/launcher_ssh_session_test.cc",
+    "launcher/ssh_absent.cc": "tests/unit/launcher_ssh_session_test.cc",
     "rendezvous/acceptor.cc": "tests/unit/rendezvous_server_test.cc",
     "rendezvous/membership.cc": "tests/unit/rendezvous_server_test.cc",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
@@ -207,9 +212,9 @@ def check_homes(tree):
     users = {}
     for path, text in code_of(tree).items():
         for line, target in includes(text, "<"):
-            if "/" not in target or target.split("/")[0] in SYSTEM_FOLDERS:
+            library = FLAT_HEADERS.get(target, target.split("/")[0])
+            if library == target or library in SYSTEM_FOLDERS:
                 continue
-            library = target.split("/")[0]
             if library == "dtrain":
                 if not path.startswith(("examples/", "tests/")) or f"comm/{target[7:]}" not in PUBLIC:
                     yield f"{path}:{line}: <{target}> is for users; inside, includes start at the root"
@@ -330,6 +335,7 @@ BAD = [
     (check_homes, 1, {"cmd/run.cc": "#include <CLI/CLI.hpp>\n"}),
     (check_homes, 2, {"examples/a/a.cc": "#include <dtrain/dtrain.hpp>\n#include <dtrain/engine.h>\n",
                       "launcher/a.cc": "#include <dtrain/dtrain.h>\n"}),
+    (check_homes, 1, {"launcher/crew.cc": "#include <libssh2.h>\n#include <netdb.h>\n"}),
     (check_homes, 1, {"base/a.cc": "#include <boost/any.hpp>\n#include <sys/stat.h>\n"}),
     (check_homes, 1, {"launcher/config.cc": "#include <toml++/toml.h>\n",
                       "launcher/config_file.cc": "#include <toml++/toml.h>\n"}),
