@@ -26,15 +26,16 @@ target_include_directories(dtrain_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(dtrain_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Wno-missing-field-initializers
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
-  -fstack-protector-strong -ffunction-sections -fdata-sections)
+  -fstack-protector-strong -ffunction-sections -fdata-sections
+  $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection>)
 target_compile_definitions(dtrain_flags INTERFACE _GNU_SOURCE)
-target_link_options(dtrain_flags INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now)
+target_link_options(dtrain_flags INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack)
 
 if(DTRAIN_SANITIZE)
   add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DTRAIN_SANITIZE})
   # gcc's own manual: sanitizers make it warn falsely of uninitialised values.
-  add_compile_options(-Wno-maybe-uninitialized)
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   # Empty optionals, indices out of range: checked at each access.
   add_compile_definitions($<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
   if(CMAKE_UNITY_BUILD)
@@ -42,7 +43,11 @@ if(DTRAIN_SANITIZE)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
 else()
-  target_compile_definitions(dtrain_flags INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+  target_compile_definitions(dtrain_flags INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=3>)
+endif()
+
+if(DTRAIN_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # One static target a folder: dtrain_folder(<name> SOURCES … LINK …).

@@ -30,8 +30,11 @@ if(version MATCHES "^1\\.11\\.[01]$" AND NOT DTRAIN_LIBSSH2_PATCHED)
 endif()
 
 set(DTRAIN_SSH_SOURCE ssh.cc)
-add_library(dtrain_libssh2 INTERFACE)
-target_include_directories(dtrain_libssh2 SYSTEM INTERFACE ${DTRAIN_LIBSSH2_INCLUDE})
-target_link_libraries(dtrain_libssh2 INTERFACE ${DTRAIN_LIBSSH2_LIBRARY} OpenSSL::Crypto ${DTRAIN_ZLIB_LIBRARY})
+add_library(dtrain_libssh2 UNKNOWN IMPORTED GLOBAL)
+# Its OpenSSL is that of base, which the binary brings with it.
+set_target_properties(dtrain_libssh2 PROPERTIES
+  IMPORTED_LOCATION ${DTRAIN_LIBSSH2_LIBRARY}
+  INTERFACE_INCLUDE_DIRECTORIES ${DTRAIN_LIBSSH2_INCLUDE}
+  INTERFACE_LINK_LIBRARIES "dtrain_base;${DTRAIN_ZLIB_LIBRARY}")
 set(DTRAIN_SSH_LIBRARIES dtrain_libssh2)
 message(STATUS "libssh2 ${version}: ${DTRAIN_LIBSSH2_LIBRARY}")

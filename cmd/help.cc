@@ -2,10 +2,10 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/options.h"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -13,24 +13,23 @@ namespace {
 constexpr size_t columns = 80;
 constexpr size_t help_column = 26;
 
-struct Topic {
-  std::string_view name;
-  std::string_view summary;
-};
 constexpr std::array topics = {
-    Topic{"run", "Start a job and stay with it to its end."},
-    Topic{"version", "Print the version; with --json as a JSON document."},
-    Topic{"help", "Explain dtrain, or one command: dtrain help run."},
+    CommandHelp{"run", "Start a job and stay with it to its end."},
+    CommandHelp{"config", "Show what flags, variables and files decide: dtrain config show.",
+                "show --origin --all --json --help"},
+    CommandHelp{"completion", "Print the completion script for bash, zsh or fish.",
+                "bash zsh fish --help"},
+    CommandHelp{"version", "Print the version; with --json as a JSON document.", "--json --help"},
+    CommandHelp{"help", "Explain dtrain, or one command: dtrain help run."},
 };
 
-struct Group {
-  OptionGroup group;
-  std::string_view title;
-};
 constexpr std::array groups = {
-    Group{OptionGroup::hosts, "Hosts and processes"}, Group{OptionGroup::workers, "Workers"},
-    Group{OptionGroup::faults, "Time and faults"},    Group{OptionGroup::output, "Output"},
-    Group{OptionGroup::itself, "dtrain itself"},
+    OptionGroupTitle{OptionGroup::hosts, "Hosts and processes"},
+    OptionGroupTitle{OptionGroup::workers, "Workers"},
+    OptionGroupTitle{OptionGroup::faults, "Time and faults"},
+    OptionGroupTitle{OptionGroup::output, "Output"},
+    OptionGroupTitle{OptionGroup::itself, "dtrain itself"},
+    OptionGroupTitle{OptionGroup::horovod, "Horovod's options"},
 };
 
 /// `text` broken at blanks into lines of `columns`, each but the first behind `indent` blanks.
@@ -67,14 +66,68 @@ std::string option_entry(const Option& option) {
   return entry(left, option.help);
 }
 
+std::string_view summary_of(std::string_view command) {
+  return std::ranges::find(topics, command, &CommandHelp::name)->summary;
+}
+
+std::string completion_help() {
+  return "usage: dtrain completion bash|zsh|fish\n\n" +
+         wrapped(
+             "Prints a script that completes commands, options, values, hosts (of the hostfile and "
+             "~/.ssh/config) and the workers' command. Packages install it where the shell finds "
+             "it; elsewhere:",
+             0) +
+         "\n\n"
+         "  bash  in ~/.bashrc:  source <(dtrain completion bash)\n"
+         "  zsh   in ~/.zshrc, behind compinit:  source <(dtrain completion zsh)\n"
+         "  fish  dtrain completion fish > ~/.config/fish/completions/dtrain.fish\n";
+}
+
+std::string config_help() {
+  return "usage: dtrain config show [--origin] [--all] [--json] [options of run] [command]\n\n" +
+         wrapped(
+             "Prints the options that a run would have, from the command line, DTRAIN_OPT_* "
+             "variables and the configuration file, in the form of a dtrain.toml. The file is that "
+             "of --config-file, else ./dtrain.toml, else ~/.config/dtrain/config.toml. Values are "
+             "shown as they are written; dtrain run --dry-run checks them.",
+             0) +
+         "\n\n" + entry("--origin", "Add where each was written.") +
+         entry("--all", "Show the defaults, too.") +
+         entry("--json", "Print one JSON document, with values and origins.") +
+         "\nexamples\n"
+         "  dtrain config show --origin\n"
+         "  dtrain config show -np 4 -H node1:2,node2:2 > dtrain.toml\n";
+}
+
+/// Their names only: what each means is horovodrun's to explain, and what it leads to here is the
+/// same for many.
+std::string horovod_entries() {
+  constexpr std::pair<Effect, std::string_view> effects[] = {
+      {Effect::agrees, "so anyway"},
+      {Effect::warns, "ignored, with a line"},
+      {Effect::refuses, "refused, with why"}};
+  std::string text = "\nHorovod's options\n";
+  for (const auto& [effect, title] : effects) {
+    std::string names;
+    for (const Option& option : horovod_options) {
+      if (option.effect != effect) continue;
+      for (const std::string_view spelling : spellings_of(option))
+        names += format("{} ", spelling);
+    }
+    text += entry(std::string(title), names);
+  }
+  return text;
+}
+
 std::string overview() {
   std::string text =
       "dtrain starts distributed training jobs.\n\n"
       "usage: dtrain run -np N [options] [--] command [args]\n\n"
       "example: dtrain run -np 4 python train.py\n\n"
       "commands\n";
-  for (const Topic& topic : topics)
+  for (const CommandHelp& topic : topics)
     text += entry(std::string(topic.name), topic.summary);
+  text += "\nmore: dtrain help run, man dtrain-run\n";
   return text;
 }
 
@@ -89,12 +142,14 @@ std::string run_help() {
       "\n\nexamples\n"
       "  dtrain run -np 4 python train.py\n"
       "  dtrain run -np 2 -x NCCL_DEBUG=INFO -- ./train --epochs 3\n";
-  for (const Group& group : groups) {
+  for (const OptionGroupTitle& group : groups) {
+    if (group.group == OptionGroup::horovod) continue;  // these by their names only
     text += format("\n{}\n", group.title);
     for (const Option& option : run_options) {
       if (option.group == group.group) text += option_entry(option);
     }
   }
+  text += horovod_entries();
   text += "\n" +
           wrapped(
               "TIME is 10, 10s, 500ms, 2m or 1h. Every option can also stand in dtrain.toml "
@@ -109,17 +164,28 @@ std::string run_help() {
 
 }  // namespace
 
+std::span<const CommandHelp> commands() {
+  return topics;
+}
+
 std::vector<std::string> command_names() {
   std::vector<std::string> names(topics.size());
-  std::ranges::transform(topics, names.begin(), [](const Topic& t) { return std::string(t.name); });
+  std::ranges::transform(topics, names.begin(),
+                         [](const CommandHelp& topic) { return std::string(topic.name); });
   return names;
+}
+
+std::span<const OptionGroupTitle> option_groups() {
+  return groups;
 }
 
 std::string help_text(std::string_view topic) {
   if (topic == "run") return run_help();
+  if (topic == "config") return config_help();
+  if (topic == "completion") return completion_help();
   if (topic == "version") {
     return format("usage: dtrain version [--json]\n\n{}\n\nexample: dtrain version --json\n",
-                  topics[1].summary);
+                  summary_of(topic));
   }
   return overview();
 }

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/color.h"
 #include "base/result.h"
 #include "launcher/hosts.h"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,6 +26,7 @@ struct StdinTarget {
 struct EnvironmentSetting {
   std::string name;
   std::optional<std::string> value;
+  std::string origin = "-x";  ///< where it was written
   bool operator==(const EnvironmentSetting&) const = default;
 };
 
@@ -33,7 +34,8 @@ struct EnvironmentSetting {
 struct RunConfig {
   std::optional<int> process_count;
   std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
-  std::vector<EnvironmentSetting> environment;
+  std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
+  std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   Duration start_timeout = seconds(30);
@@ -44,7 +46,11 @@ struct RunConfig {
   bool continue_on_failure = false;
   StdinTarget stdin_target;
   std::optional<std::string> output_dir;
+  bool merge_stderr = false;
   bool no_tag = false;
+  bool timestamp = false;
+  ColorChoice color = ColorChoice::automatic;
+  std::optional<std::string> report;
   bool quiet = false;
   bool verbose = false;
   bool dry_run = false;
@@ -64,9 +70,6 @@ struct OptionSource {
   std::map<std::string, std::string, std::less<>> origins;  ///< by long name
   bool operator==(const OptionSource&) const = default;
 };
-
-/// A file's text by its path; the error says why not ("No such file or directory").
-using TextReader = std::function<Result<std::string>(const std::string& path)>;
 
 /// The options of a TOML text (top-level keys are long names), each with its file:line:column.
 Result<OptionSource> read_toml_options(std::string_view text, std::string_view path);

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
+#include <cmath>
+#include <system_error>
 
 namespace dt {
 
@@ -39,6 +42,14 @@ Result<int64_t> Given::integer(int64_t min, int64_t max) const {
   return expected(format("{}..{}", min, max));
 }
 
+Result<double> Given::number() const {
+  double read = 0;
+  const char* end = value().data() + value().size();
+  const auto [stopped, error] = std::from_chars(value().data(), end, read);
+  if (error == std::errc() && stopped == end && std::isfinite(read) && read >= 0) return read;
+  return expected("a number from 0");
+}
+
 Result<Duration> Given::duration() const {
   const Result<Duration> read = parse_duration(value());
   if (!read) return refuse(read.error().message);
@@ -62,7 +73,10 @@ Result<std::string> Given::choice() const {
     words += words.empty() ? "" : last ? " or " : ", ";
     words += choice;
   }
-  return expected(words);
+  const std::optional<std::string> guess =
+      nearest(value(), std::vector<std::string>(choices.begin(), choices.end()));
+  return refuse(format("expected {}, got \"{}\"{}", words, printable(value()),
+                       guess ? format("; did you mean {}?", *guess) : ""));
 }
 
 std::optional<Given> find_in(const OptionSource& source, std::string_view name) {

@@ -52,6 +52,7 @@ void get(Reader& reader, Prepare& message) {
   message.ports = reader.number<int32_t>();
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
+  message.environment_bytes = reader.number<uint64_t>();
 }
 
 void get(Reader& reader, Prepared& message) {
@@ -64,12 +65,16 @@ void get(Reader& reader, Prepared& message) {
 
 void get(Reader& reader, Launch& message) {
   message.travelling = get_environment(reader);
+  message.common = get_environment(reader);
+  message.tf_cluster = reader.text();
   message.tasks.resize(reader.count(3 * sizeof(uint32_t)));
   for (TaskLaunch& task : message.tasks) {
     task.id = decode_task_id(reader);
     task.environment = get_environment(reader);
     task.wants_input = reader.number<uint8_t>() != 0;
   }
+  message.merge_stderr = reader.number<uint8_t>() != 0;
+  message.excluded = reader.texts();
 }
 
 void get(Reader& reader, SignalAll& message) {
@@ -92,6 +97,12 @@ void get(Reader& reader, Exited& message) {
   message.status.code = reader.number<int32_t>();
   message.status.signal = reader.number<int32_t>();
   message.status.out_of_memory = reader.number<uint8_t>() != 0;
+  message.used.user = Duration(reader.number<int64_t>());
+  message.used.system = Duration(reader.number<int64_t>());
+  message.used.max_rss_bytes = reader.number<int64_t>();
+  message.used.major_faults = reader.number<int64_t>();
+  message.used.voluntary_switches = reader.number<int64_t>();
+  message.used.involuntary_switches = reader.number<int64_t>();
 }
 
 void get(Reader& reader, Finished& message) {
@@ -142,6 +153,7 @@ Bytes encode(const Prepare& message) {
   writer.texts(message.command).text(message.cwd).text(message.path);
   writer.number(int32_t{message.ports});
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
+  writer.number(message.environment_bytes);
   return writer.take();
 }
 
@@ -157,12 +169,16 @@ Bytes encode(const Prepared& message) {
 Bytes encode(const Launch& message) {
   Writer writer;
   put(writer, message.travelling);
+  put(writer, message.common);
+  writer.text(message.tf_cluster);
   writer.number(static_cast<uint32_t>(message.tasks.size()));
   for (const TaskLaunch& task : message.tasks) {
     encode(writer, task.id);
     put(writer, task.environment);
     writer.number(static_cast<uint8_t>(task.wants_input));
   }
+  writer.number(static_cast<uint8_t>(message.merge_stderr));
+  writer.texts(message.excluded);
   return writer.take();
 }
 
@@ -186,7 +202,11 @@ Bytes encode(const Exited& message) {
   Writer writer;
   encode(writer, message.task);
   writer.number(int32_t{message.status.code}).number(int32_t{message.status.signal});
-  return writer.number(static_cast<uint8_t>(message.status.out_of_memory)).take();
+  writer.number(static_cast<uint8_t>(message.status.out_of_memory));
+  const ResourceUse& used = message.used;
+  writer.number(int64_t{used.user.count()}).number(int64_t{used.system.count()});
+  writer.number(used.max_rss_bytes).number(used.major_faults);
+  return writer.number(used.voluntary_switches).number(used.involuntary_switches).take();
 }
 
 Bytes encode(const Finished& message) {

@@ -75,6 +75,17 @@ struct ExitStatus {
   bool operator==(const ExitStatus&) const = default;
 };
 
+/// What a process has used, with those of its children that it has waited for.
+struct ResourceUse {
+  Duration user{};
+  Duration system{};
+  int64_t max_rss_bytes = 0;  ///< of the largest one; never less than its agent had when it started
+  int64_t major_faults = 0;
+  int64_t voluntary_switches = 0;
+  int64_t involuntary_switches = 0;
+  bool operator==(const ResourceUse&) const = default;
+};
+
 /// Agent: who and where I am.
 struct Hello {
   std::string build;  ///< version of the agent's build
@@ -96,6 +107,7 @@ struct Prepare {
   int ports = 0;     ///< how many to hold
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
+  uint64_t environment_bytes = 0;  ///< what the launcher gives a task at most, as execve counts it
   bool operator==(const Prepare&) const = default;
 };
 
@@ -110,14 +122,18 @@ struct Prepared {
 
 struct TaskLaunch {
   TaskId id;
-  Environment environment;  ///< what the launcher adds for this task
+  Environment environment;  ///< what the launcher adds for this task beside Launch::common
   bool wants_input = false;
   bool operator==(const TaskLaunch&) const = default;
 };
 
 struct Launch {
   Environment travelling;
+  Environment common;      ///< what the launcher adds for every task
+  std::string tf_cluster;  ///< of its TF_CONFIG
   std::vector<TaskLaunch> tasks;
+  bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
+  std::vector<std::string> excluded;  ///< patterns of names that the host does not add either
   bool operator==(const Launch&) const = default;
 };
 
@@ -143,6 +159,7 @@ struct StartFailed {
 struct Exited {
   TaskId task;
   ExitStatus status;
+  ResourceUse used;
   bool operator==(const Exited&) const = default;
 };
 

@@ -7,14 +7,32 @@
 
 namespace dt {
 
-void LineTagger::emit(std::string_view piece, std::string& out) {
+namespace {
+
+/// Where the first line ends: at its \n, or at a \r before that. By memchr(3) and a piece at a
+/// time, since a long progress bar has no \n at all.
+size_t find_line_end(std::string_view bytes) {
+  constexpr size_t piece_bytes = 512;
+  for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
+    const std::string_view piece = bytes.substr(at, piece_bytes);
+    const size_t newline = piece.find('\n');
+    const size_t end = std::min(newline, piece.substr(0, newline).find('\r'));
+    if (end != std::string_view::npos) return at + end;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+void LineTagger::emit(std::string_view piece, std::string& out, std::string_view time) {
+  out += time;
   out += tag_;
   out += partial_;
   out += piece;
   partial_.clear();
 }
 
-void LineTagger::add(std::string_view bytes, std::string& out) {
+void LineTagger::add(std::string_view bytes, std::string& out, std::string_view time) {
   while (!bytes.empty()) {
     if (after_return_ && bytes.front() == '\n') {
       out += '\n';
@@ -24,13 +42,13 @@ void LineTagger::add(std::string_view bytes, std::string& out) {
     }
     after_return_ = false;
     const size_t room = line_bytes_max - partial_.size();
-    const size_t end = bytes.substr(0, room + 1).find_first_of("\r\n");
+    const size_t end = find_line_end(bytes.substr(0, room + 1));
     if (end != std::string_view::npos) {
-      emit(bytes.substr(0, end + 1), out);
+      emit(bytes.substr(0, end + 1), out, time);
       after_return_ = bytes[end] == '\r';
       bytes.remove_prefix(end + 1);
     } else if (bytes.size() > room) {
-      emit(bytes.substr(0, room), out);
+      emit(bytes.substr(0, room), out, time);
       out += " …\n";
       bytes.remove_prefix(room);
     } else {
@@ -40,8 +58,8 @@ void LineTagger::add(std::string_view bytes, std::string& out) {
   }
 }
 
-void LineTagger::end(std::string& out) {
-  if (!partial_.empty()) emit("\n", out);
+void LineTagger::end(std::string& out, std::string_view time) {
+  if (!partial_.empty()) emit("\n", out, time);
 }
 
 void Tail::add(std::string_view bytes) {

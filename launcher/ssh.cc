@@ -162,6 +162,7 @@ ssize_t Libssh2Protocol::on_receive(int, void* into, size_t size, int, void** ab
   return static_cast<ssize_t>(n);
 }
 
+// NOLINTNEXTLINE(readability-function-size): libssh2 wants these parameters
 void Libssh2Protocol::on_disconnect(LIBSSH2_SESSION*, int, const char* message, int size,
                                     const char*, int, void** abstract) {
   auto& words = static_cast<Libssh2Protocol*>(*abstract)->last_words_;
@@ -230,7 +231,7 @@ Result<> Libssh2Protocol::prefer(int method, std::string_view order) const {
     if (known.contains(name)) wanted.emplace_back(name);
   }
   const int code = libssh2_session_method_pref(session_, method, join(wanted, ",").c_str());
-  libssh2_free(session_, names);
+  libssh2_free(session_, static_cast<void*>(names));
   if (code < 0) return failure(code);
   return {};
 }

@@ -20,6 +20,7 @@ ARROWS = {
     "comm": {"base", "gpu", "rendezvous"},
     "launcher": {"base", "gpu", "rendezvous"},
     "cmd": {"base", "gpu", "rendezvous", "comm", "launcher"},
+    "man": {"base", "launcher", "cmd"},
     "examples": set(),
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
@@ -49,7 +50,7 @@ SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 PREPROCESSOR_FILES = r"comm/dtrain\.h|gpu/.*\.cuh?"
 MACROS = {
     "base/result.h": {"TRY"},
-    "launcher/config_file.cc": {"TOML_HEADER_ONLY", "TOML_EXCEPTIONS", "TOML_MAX_NESTED_VALUES"},
+    "launcher/config_file.cc": {"TOML_ASSERT"},
     "tests/unit/main.cc": {"DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN"},
 }
 
@@ -60,15 +61,19 @@ TESTED_ELSEWHERE = {
     "comm/engine/": "tests/sim/engine_sim_test.cc",
     "comm/schedule/": "tests/unit/comm_schedule_test.cc",
     "examples/digits/main.cc": "tests/cli/digits_test.sh",
+    "examples/linear_regression/main.cc": "tests/cli/examples_test.sh",
     "launcher/stage.cc": "tests/cli/output_test.sh",
     "launcher/ssh_options.cc": "tests/unit/launcher_ssh_config_test.cc",
+    "man/pages.cc": "tests/cli/man_test.sh",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent.cc": "tests/cli/run_test.sh",
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",
     "launcher/config_file.cc": "tests/unit/launcher_config_test.cc",
     "launcher/crew.cc": "tests/cli/faults_test.sh",
     "launcher/host_name.cc": "tests/cli/run_test.sh",
+    "launcher/child_main.cc": "tests/unit/launcher_child_test.cc",
     "launcher/job.cc": "tests/cli/run_test.sh",
+    "launcher/kernel_call_": "tests/unit/launcher_child_test.cc",
     "launcher/local.cc": "tests/cli/run_test.sh",
     "launcher/oom.cc": "tests/cli/faults_test.sh",
     "launcher/run.cc": "tests/cli/run_test.sh",

@@ -40,10 +40,32 @@ TEST_CASE("LineTagger: whole lines, each with the tag, however the bytes were cu
     CHECK(tagged(c.chunks) == c.shown);
 }
 
+TEST_CASE("LineTagger finds the end of a line of any length, and the first of two ends") {
+  for (const size_t length : {0, 1, 511, 512, 513, 1023, 1024, 5000}) {
+    for (const std::string end : {"\n", "\r", "\r\n"}) {
+      CAPTURE(length);
+      const std::string line = std::string(length, 'x') + end;
+      LineTagger tagger("T:");
+      std::string out;
+      tagger.add(line + "y\r" + std::string(600, 'z') + "\n", out);
+      CHECK(out == "T:" + line + "T:y\rT:" + std::string(600, 'z') + "\n");
+    }
+  }
+}
+
 TEST_CASE("LineTagger cuts a line over 64 KiB into pieces that say so") {
   const std::string most(LineTagger::line_bytes_max, 'x');
   CHECK(tagged({most + "\n"}) == "[0]<stdout>:" + most + "\n");
   CHECK(tagged({most, "yz\n"}) == "[0]<stdout>:" + most + " …\n[0]<stdout>:yz\n");
+}
+
+TEST_CASE("LineTagger: each line has the time at which it was whole") {
+  LineTagger tagger("[0]<stdout>:");
+  std::string out;
+  tagger.add("a\nb", out, "1");
+  tagger.add("c\nd", out, "2");
+  tagger.end(out, "3");
+  CHECK(out == "1[0]<stdout>:a\n2[0]<stdout>:bc\n3[0]<stdout>:d\n");
 }
 
 TEST_CASE("LineTagger: no bytes of a worker can start a line without its tag") {

@@ -5,9 +5,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-// Of LeakSanitizer, in builds that have it.
+// NOLINTBEGIN(readability-identifier-naming): LeakSanitizer's names, there in builds that have it
 extern "C" __attribute__((weak)) void __lsan_disable();
 extern "C" __attribute__((weak)) void __lsan_enable();
+// NOLINTEND(readability-identifier-naming)
 
 namespace dt {
 namespace {
