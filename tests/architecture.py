@@ -58,6 +58,7 @@ TESTED_ELSEWHERE = {
     "comm/schedule/": "tests/unit/comm_schedule_test.cc",
     "examples/digits/main.cc": "tests/cli/digits_test.sh",
     "launcher/stage.cc": "tests/cli/output_test.sh",
+    "launcher/known_hosts_report.cc": "tests/unit/launcher_known_hosts_test.cc",
     "launcher/ssh_options.cc": "tests/unit/launcher_ssh_config_test.cc",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent.cc": "tests/cli/run_test.sh",
