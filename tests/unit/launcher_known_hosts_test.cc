@@ -155,10 +155,27 @@ TEST_CASE("a line is appended to a file that is made if need be, after a newline
 
 TEST_CASE("any bytes are a known_hosts file") {
   std::mt19937 random(5);
-  const std::string pieces[] = {
-      "node1", " ", "\n", "@revoked ",    "@cert-authority ",   "|1|",          "|",
-      "*",     "!", ",",  key_text,       other_text,           "ssh-ed25519 ", "AAAA",
-      "=",     "#", "\t", "[node1]:2222", std::string(1, '\0'), "\xff"};
+  const std::string pieces[] = {"node1",
+                                " ",
+                                "\n",
+                                "@revoked ",
+                                "@cert-authority ",
+                                "|1|",
+                                "|",
+                                "*",
+                                "!",
+                                ",",
+                                "[node1]:2222 " + key_text + "\n",
+                                key_text,
+                                other_text,
+                                "ssh-ed25519 ",
+                                "AAAA",
+                                "=",
+                                "#",
+                                "\t",
+                                "[node1]:2222",
+                                std::string(1, '\0'),
+                                "\xff"};
   size_t keys = 0;
   for (int round = 0; round < 20000; ++round) {
     std::string text;
