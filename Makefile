@@ -1,6 +1,6 @@
 # The words people type. How things are built is in CMakePresets.json, how they are tested in tools/.
 PREFIX ?= /usr/local
-.PHONY: build test check test-long demo bench install clean format
+.PHONY: build test check test-long fuzz demo bench install clean format
 
 # build/release/dtrain, the libraries and the examples
 build:
@@ -19,6 +19,10 @@ check:
 # the full counts and timers, and a machine that never saw the project
 test-long:
 	tools/test.sh --long
+
+# any bytes for everything that reads some, a minute each; longer: make fuzz SECONDS=600
+fuzz:
+	tools/fuzz.sh $(SECONDS)
 
 # trains a small network on four processes
 demo: build

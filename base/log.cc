@@ -1,17 +1,26 @@
 #include "base/log.h"
 
 #include "base/bytes.h"
+#include "base/color.h"
 #include "base/fd.h"
 #include "base/text.h"
 
 #include <unistd.h>
 
+#include <utility>
+
 namespace dt {
 
-void Log::line(const std::string& text) {
+void Log::line(Kind kind, const std::string& text) {
+  const bool error = kind == Kind::error;
+  const std::string name = colored_ && error ? painted("dtrain:", "31") : "dtrain:";
+  std::string mark;
+  if (kind == Kind::warning) mark = (colored_ ? painted("warning:", "33") : "warning:") + " ";
   std::string all;
   for (const std::string_view part : split(text, '\n')) {
-    all += "dtrain: ";
+    all += name;
+    all += ' ';
+    all += std::exchange(mark, {});
     all += part;
     all += '\n';
   }

@@ -16,29 +16,33 @@ class Log {
   using Sink = std::function<void(std::string_view line)>;
 
   Log(Level level, Sink sink) : level_(level), sink_(std::move(sink)) {}
+  /// From now on "dtrain:" is red in failures, and "warning:" yellow.
+  void use_color() { colored_ = true; }
 
   /// Failures: always shown.
   template <class... Args>
   void error(fmt::format_string<Args...> text, Args&&... args) {
-    line(format(text, std::forward<Args>(args)...));
+    line(Kind::error, format(text, std::forward<Args>(args)...));
   }
   /// What a person should know although the job goes on; not when quiet.
   template <class... Args>
   void warn(fmt::format_string<Args...> text, Args&&... args) {
-    if (level_ != Level::quiet) line("warning: " + format(text, std::forward<Args>(args)...));
+    if (level_ != Level::quiet) line(Kind::warning, format(text, std::forward<Args>(args)...));
   }
   /// What happens, for --verbose.
   template <class... Args>
   void info(fmt::format_string<Args...> text, Args&&... args) {
-    if (level_ == Level::verbose) line(format(text, std::forward<Args>(args)...));
+    if (level_ == Level::verbose) line(Kind::info, format(text, std::forward<Args>(args)...));
   }
 
  private:
+  enum class Kind { error, warning, info };
   /// Prefixes each line of `text`.
-  void line(const std::string& text);
+  void line(Kind kind, const std::string& text);
 
   Level level_;
   Sink sink_;
+  bool colored_ = false;
 };
 
 /// The sink that real programs use: one write(2) to stderr a call.

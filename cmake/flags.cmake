@@ -34,7 +34,7 @@ if(DTRAIN_SANITIZE)
   add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DTRAIN_SANITIZE})
   # gcc's own manual: sanitizers make it warn falsely of uninitialised values.
-  add_compile_options(-Wno-maybe-uninitialized)
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   # Empty optionals, indices out of range: checked at each access.
   add_compile_definitions($<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
   if(CMAKE_UNITY_BUILD)
@@ -43,6 +43,10 @@ if(DTRAIN_SANITIZE)
   endif()
 else()
   target_compile_definitions(dtrain_flags INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+endif()
+
+if(DTRAIN_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # One static target a folder: dtrain_folder(<name> SOURCES … LINK …).

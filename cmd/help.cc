@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -13,14 +14,12 @@ namespace {
 constexpr size_t columns = 80;
 constexpr size_t help_column = 26;
 
-struct Topic {
-  std::string_view name;
-  std::string_view summary;
-};
 constexpr std::array topics = {
-    Topic{"run", "Start a job and stay with it to its end."},
-    Topic{"version", "Print the version; with --json as a JSON document."},
-    Topic{"help", "Explain dtrain, or one command: dtrain help run."},
+    CommandHelp{"run", "Start a job and stay with it to its end."},
+    CommandHelp{"completion", "Print the completion script for bash, zsh or fish.",
+                "bash zsh fish --help"},
+    CommandHelp{"version", "Print the version; with --json as a JSON document.", "--json --help"},
+    CommandHelp{"help", "Explain dtrain, or one command: dtrain help run."},
 };
 
 struct Group {
@@ -67,14 +66,52 @@ std::string option_entry(const Option& option) {
   return entry(left, option.help);
 }
 
+std::string_view summary_of(std::string_view command) {
+  return std::ranges::find(topics, command, &CommandHelp::name)->summary;
+}
+
+std::string completion_help() {
+  return "usage: dtrain completion bash|zsh|fish\n\n" +
+         wrapped(
+             "Prints a script that completes commands, options, values, hosts (of the hostfile and "
+             "~/.ssh/config) and the workers' command. Packages install it where the shell finds "
+             "it; elsewhere:",
+             0) +
+         "\n\n"
+         "  bash  in ~/.bashrc:  source <(dtrain completion bash)\n"
+         "  zsh   in ~/.zshrc, behind compinit:  source <(dtrain completion zsh)\n"
+         "  fish  dtrain completion fish > ~/.config/fish/completions/dtrain.fish\n";
+}
+
+/// Their names only: what each means is horovodrun's to explain, and what it leads to here is the
+/// same for many.
+std::string horovod_entries() {
+  constexpr std::pair<Effect, std::string_view> effects[] = {
+      {Effect::agrees, "so anyway"},
+      {Effect::warns, "ignored, with a line"},
+      {Effect::refuses, "refused, with why"}};
+  std::string text = "\nHorovod's options\n";
+  for (const auto& [effect, title] : effects) {
+    std::string names;
+    for (const Option& option : horovod_options) {
+      if (option.effect != effect) continue;
+      for (const std::string_view spelling : spellings_of(option))
+        names += format("{} ", spelling);
+    }
+    text += entry(std::string(title), names);
+  }
+  return text;
+}
+
 std::string overview() {
   std::string text =
       "dtrain starts distributed training jobs.\n\n"
       "usage: dtrain run -np N [options] [--] command [args]\n\n"
       "example: dtrain run -np 4 python train.py\n\n"
       "commands\n";
-  for (const Topic& topic : topics)
+  for (const CommandHelp& topic : topics)
     text += entry(std::string(topic.name), topic.summary);
+  text += "\nmore: dtrain help run, man dtrain-run\n";
   return text;
 }
 
@@ -95,6 +132,7 @@ std::string run_help() {
       if (option.group == group.group) text += option_entry(option);
     }
   }
+  text += horovod_entries();
   text += "\n" +
           wrapped(
               "TIME is 10, 10s, 500ms, 2m or 1h. Every option can also stand in dtrain.toml "
@@ -109,17 +147,23 @@ std::string run_help() {
 
 }  // namespace
 
+std::span<const CommandHelp> commands() {
+  return topics;
+}
+
 std::vector<std::string> command_names() {
   std::vector<std::string> names(topics.size());
-  std::ranges::transform(topics, names.begin(), [](const Topic& t) { return std::string(t.name); });
+  std::ranges::transform(topics, names.begin(),
+                         [](const CommandHelp& topic) { return std::string(topic.name); });
   return names;
 }
 
 std::string help_text(std::string_view topic) {
   if (topic == "run") return run_help();
+  if (topic == "completion") return completion_help();
   if (topic == "version") {
     return format("usage: dtrain version [--json]\n\n{}\n\nexample: dtrain version --json\n",
-                  topics[1].summary);
+                  summary_of(topic));
   }
   return overview();
 }

@@ -1,8 +1,12 @@
+#include "base/color.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cmd/check_build.h"
+#include "cmd/completion.h"
 #include "cmd/options.h"
 #include "launcher/agent.h"
+#include "launcher/given.h"
 #include "launcher/load_config.h"
 #include "launcher/report.h"
 #include "launcher/run.h"
@@ -12,13 +16,25 @@
 
 #include <csignal>
 #include <cstdio>
+#include <span>
 #include <string_view>
 
 namespace dt {
 namespace {
 
-int say_error(const Error& error) {
-  Log(Log::Level::normal, write_to_stderr).error("{}", error.message);
+std::vector<std::string> own_environment() {
+  std::vector<std::string> entries;
+  for (char** at = environ; *at != nullptr; ++at)
+    entries.emplace_back(*at);
+  return entries;
+}
+
+int say_error(const Error& error, ColorChoice color = ColorChoice::automatic) {
+  Log log(Log::Level::normal, write_to_stderr);
+  if (wants_color(color, parse_environment(own_environment()), ::isatty(STDERR_FILENO) != 0)) {
+    log.use_color();
+  }
+  log.error("{}", error.message);
   return exit_status(error.code);
 }
 
@@ -32,13 +48,18 @@ int print_version(bool json) {
   return print(format("dtrain {}\n", build_version));
 }
 
+/// For errors that keep us from knowing it better: --color as it was typed.
+ColorChoice typed_color(const Invocation& invocation) {
+  const auto color = find_in(invocation.flags, "color");
+  if (!color) return ColorChoice::automatic;
+  return parse_color_choice(color->value()).value_or(ColorChoice::automatic);
+}
+
 int run_command(const Invocation& invocation) {
-  std::vector<std::string> environment;
-  for (char** at = environ; *at != nullptr; ++at)
-    environment.emplace_back(*at);
+  const std::vector<std::string> environment = own_environment();
   const auto config = load_run_config(
       {.flags = invocation.flags, .command = invocation.words, .environment = environment});
-  if (!config) return say_error(config.error());
+  if (!config) return say_error(config.error(), typed_color(invocation));
   return run(*config, parse_environment(environment));
 }
 
@@ -48,6 +69,9 @@ int main_of(const std::vector<std::string>& words) {
     const auto served = run_agent();
     return served ? 0 : say_error(served.error());
   }
+  if (!words.empty() && words.front() == "__complete") {
+    return print(answer_completion(std::span(words).subspan(1)));
+  }
   const auto invocation = parse_command_line(words);
   if (!invocation) return say_error(invocation.error());
   switch (invocation->command) {
@@ -55,6 +79,8 @@ int main_of(const std::vector<std::string>& words) {
       return print(invocation->help);
     case Invocation::Command::version:
       return print_version(invocation->json);
+    case Invocation::Command::check_build:
+      return print(check_build_text());
     case Invocation::Command::run:
       break;
   }

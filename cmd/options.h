@@ -11,7 +11,7 @@ namespace dt {
 
 /// What the command line asks for.
 struct Invocation {
-  enum class Command : uint8_t { help, version, run };
+  enum class Command : uint8_t { help, version, check_build, run };
   Command command = Command::help;
   OptionSource flags;              ///< run: options as typed
   std::vector<std::string> words;  ///< run: the workers' command

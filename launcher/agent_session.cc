@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,13 @@ namespace {
 
 /// How long tasks and strays have between SIGTERM and SIGKILL when nobody gives them a grace.
 constexpr Duration short_patience = seconds(2);
+
+/// So much for the launcher does not wait for the end of the loop's round.
+constexpr size_t outbox_bytes = size_t{64} << 10;
+
+/// Tasks started in one round of the loop: between rounds the ends and output of the first of them
+/// are dealt with, and their descriptors need not be copied into the last.
+constexpr size_t starts_a_round = 16;
 
 int count_allowed_cpus() {
   cpu_set_t allowed;
@@ -97,9 +105,19 @@ void AgentSession::signalled(int number) {
 
 void AgentSession::send(MessageType type, uint32_t stream, ByteSpan payload) {
   if (lost_) return;
-  Bytes frames;
-  append_message(frames, type, {.generation = prepared_.generation, .stream = stream}, payload);
-  link_->write(frames);
+  append_message(outbox_, type, {.generation = prepared_.generation, .stream = stream}, payload);
+  if (outbox_.size() >= outbox_bytes) {
+    send_outbox();
+  } else if (!outbox_timer_) {
+    outbox_timer_ = loop_.after(Duration::zero(), [this] { send_outbox(); });
+  }
+}
+
+void AgentSession::send_outbox() {
+  outbox_timer_ = Timer();
+  if (lost_) return;
+  link_->write(outbox_);
+  outbox_.clear();
 }
 
 size_t AgentSession::receive(ByteSpan bytes) {
@@ -120,6 +138,8 @@ size_t AgentSession::receive(ByteSpan bytes) {
 }
 
 Result<> AgentSession::handle(const FrameView& frame) {
+  // What the launcher says is meant for all tasks that it has launched.
+  start_tasks(launch_.tasks.size());
   TaskProcess* const task = process_of(frame);
   switch (static_cast<MessageType>(frame.header.type)) {
     case MessageType::prepare:
@@ -181,43 +201,81 @@ Result<> AgentSession::prepare(Prepare wanted) {
   return {};
 }
 
-Result<> AgentSession::launch(const Launch& wanted) {
-  const HostFacts host = {
+Result<> AgentSession::launch(Launch wanted) {
+  launch_ = std::move(wanted);
+  launch_.travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
+  host_ = {
       .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
-  Environment travelling = wanted.travelling;
-  travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
-  const auto count = static_cast<int>(wanted.tasks.size());
-  tasks_.resize(wanted.tasks.size());
-  for (size_t i = 0; i < wanted.tasks.size(); ++i) {
-    start_task(static_cast<uint32_t>(i), wanted.tasks[i],
-               worker_environment(travelling, host, wanted.tasks[i].environment, count));
+  tasks_.resize(launch_.tasks.size());
+  // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
+  if (auto pipe = make_pipe()) {
+    exec_pipe_ = *std::move(pipe);
+    exec_watch_ = TRY(loop_.watch(exec_pipe_.read.get(), EPOLLIN, [this](uint32_t) {
+      exec_watch_ = Watch();
+      look_at_execs();
+    }));
   }
+  start_tasks(starts_a_round);
   return {};
 }
 
-void AgentSession::start_task(uint32_t local_index, const TaskLaunch& wanted,
-                              const Environment& environment) {
+void AgentSession::start_tasks(size_t count_max) {
+  const size_t end = next_start_ + std::min(count_max, launch_.tasks.size() - next_start_);
+  while (next_start_ < end)
+    start_task(static_cast<uint32_t>(next_start_++));
+  if (next_start_ < launch_.tasks.size()) {
+    start_timer_ = loop_.after(Duration::zero(), [this] { start_tasks(starts_a_round); });
+  } else {
+    exec_pipe_.write.reset();
+  }
+}
+
+void AgentSession::start_task(uint32_t local_index) {
+  const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
+  const Environment environment = worker_environment(launch_.travelling, host_, wanted.environment,
+                                                     static_cast<int>(launch_.tasks.size()));
   ChildRequest request = {.path = executable_,
                           .arguments = prepared_.command,
                           .environment = environment_entries(environment),
                           .cwd = prepared_.cwd,
                           .open_files_max = open_files_max_};
   auto process =
-      TaskProcess::start(loop_, std::move(request), wanted.wants_input, handlers_for(local_index));
-  if (!process) {
-    const Error& error = process.error();
-    send(MessageType::start_failed, 0,
-         encode(StartFailed{task.id, exit_status_of(error.code), error.message}));
-    return;
+      TaskProcess::start(loop_, std::move(request),
+                         {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
+                         handlers_for(local_index));
+  if (process) {
+    task.process = *std::move(process);
+  } else {
+    start_failed(local_index, process.error());
   }
-  task.process = *std::move(process);
-  send(MessageType::started, 0, encode(Started{task.id, task.process->pid()}));
+}
+
+void AgentSession::start_failed(uint32_t local_index, const Error& error) {
+  send(MessageType::start_failed, 0,
+       encode(StartFailed{tasks_[local_index].id, exit_status_of(error.code), error.message}));
+}
+
+void AgentSession::task_executed(uint32_t local_index, const Result<>& result) {
+  const LocalTask& task = tasks_[local_index];
+  if (result) {
+    send(MessageType::started, 0, encode(Started{task.id, task.process->pid()}));
+  } else {
+    start_failed(local_index, result.error());
+  }
+}
+
+void AgentSession::look_at_execs() {
+  for (const LocalTask& task : tasks_) {
+    if (task.process) task.process->look_at_exec();
+  }
 }
 
 TaskProcess::Handlers AgentSession::handlers_for(uint32_t local_index) {
   return {
+      .on_executed = [this,
+                      local_index](const Result<>& result) { task_executed(local_index, result); },
       .on_output =
           [this, local_index](TaskStream stream, ByteSpan bytes) {
             quiet_looks_ = 0;
@@ -238,7 +296,8 @@ TaskProcess::Handlers AgentSession::handlers_for(uint32_t local_index) {
 
 void AgentSession::task_exited(uint32_t local_index, ExitStatus status) {
   if (status.signal == SIGKILL) status.out_of_memory = oom_.take_kill();
-  send(MessageType::exited, 0, encode(Exited{tasks_[local_index].id, status}));
+  const LocalTask& task = tasks_[local_index];
+  send(MessageType::exited, 0, encode(Exited{task.id, status, task.process->used()}));
   reap_strangers([this](pid_t pid) { return ours(pid); });
 }
 
@@ -247,6 +306,7 @@ void AgentSession::beat() {
     launcher_lost();
     return;
   }
+  look_at_execs();
   send(MessageType::heartbeat, 0, {});
   heartbeat_ = loop_.after(prepared_.heartbeat, [this] { beat(); });
 }
@@ -272,6 +332,7 @@ void AgentSession::launcher_lost() {
   if (lost_) return;
   lost_ = true;
   heartbeat_ = Timer();
+  start_timer_ = Timer();
   for (const LocalTask& task : tasks_) {
     if (task.process) task.process->discard_output();
   }

@@ -3,6 +3,7 @@
 #include "base/loop.h"
 #include "base/signals.h"
 #include "base/stream.h"
+#include "launcher/environment.h"
 #include "launcher/message.h"
 #include "launcher/oom.h"
 #include "launcher/sweep.h"
@@ -33,12 +34,18 @@ class AgentSession {
   };
 
   void signalled(int number);
+  /// Leaves with all else that this round of the loop brings.
   void send(MessageType type, uint32_t stream, ByteSpan payload);
+  void send_outbox();
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
-  Result<> launch(const Launch& wanted);
-  void start_task(uint32_t local_index, const TaskLaunch& wanted, const Environment& environment);
+  Result<> launch(Launch wanted);
+  void start_tasks(size_t count_max);
+  void start_task(uint32_t local_index);
+  void task_executed(uint32_t local_index, const Result<>& result);
+  void start_failed(uint32_t local_index, const Error& error);
+  void look_at_execs();
   TaskProcess::Handlers handlers_for(uint32_t local_index);
   void task_exited(uint32_t local_index, ExitStatus status);
   void beat();
@@ -52,12 +59,22 @@ class AgentSession {
 
   Loop& loop_;
   std::unique_ptr<Stream> link_;
+  Bytes outbox_;
+  Timer outbox_timer_;
   MessageAssembler assembler_;
   std::unique_ptr<Signals> signals_;
   Prepare prepared_;
   std::string executable_;
   std::vector<Fd> held_ports_;
   std::vector<LocalTask> tasks_;
+  Launch launch_;
+  HostFacts host_;
+  size_t next_start_ = 0;  ///< the first of launch_.tasks that has not been started yet
+  Timer start_timer_;
+  /// In every task between its clone and its exec there is a copy of the writing end, close-on-exec
+  /// like all that is ours: the reading end tells when the last one runs.
+  Pipe exec_pipe_;
+  Watch exec_watch_;
   OomCounter oom_;
   uint64_t open_files_max_ = raise_open_files_limit();  ///< of our tasks: what it was before
   Time last_heard_ = Clock::now();

@@ -2,81 +2,24 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/child_main.h"
+#include "launcher/kernel_call.h"
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cassert>
 #include <cerrno>
 
 namespace dt {
 
 namespace {
-
-/// What the child reads while it shares our memory, and where it leaves its errno. Everything is
-/// made before the clone: the child may only make system calls.
-struct Order {
-  const char* path;
-  char* const* arguments;
-  char* const* shell_arguments;  ///< sh PATH ARGUMENT…: for scripts without #!, as execvp(3) does
-  char* const* environment;
-  const char* cwd;
-  int fds[3];
-  bool new_session;
-  int death_signal;
-  rlimit open_files;
-  pid_t parent;
-  int error = 0;
-  bool in_chdir = false;  ///< the error is the folder's, not the program's
-};
-
-__attribute__((no_sanitize("address", "thread"), noreturn)) void give_up(Order* order) {
-  order->error = errno;
-  _exit(127);
-}
-
-/// Runs in the child, on its own stack, in our memory, while this thread waits (CLONE_VFORK). Not
-/// instrumented: the sanitizers would see a second thread where there is none.
-__attribute__((no_sanitize("address", "thread"))) int child_main(void* argument) {
-  auto* order = static_cast<Order*>(argument);
-  prctl(PR_SET_PDEATHSIG, order->death_signal);
-  // Our parent may have died before the line above; then nobody would ever end us.
-  if (getppid() != order->parent) _exit(127);
-  if (order->new_session) {
-    setsid();
-  } else {
-    setpgid(0, 0);
-  }
-  // First above 2, so that none of the three is overwritten before it has been copied.
-  int high[3];
-  for (int i = 0; i < 3; ++i) {
-    high[i] = order->fds[i] < 0 ? -1 : fcntl(order->fds[i], F_DUPFD_CLOEXEC, 3);
-    if (order->fds[i] >= 0 && high[i] < 0) give_up(order);
-  }
-  for (int i = 0; i < 3; ++i) {
-    if (high[i] >= 0 && dup2(high[i], i) < 0) give_up(order);
-  }
-  close_range(3, ~0U, 0);
-  setrlimit(RLIMIT_NOFILE, &order->open_files);
-  if (order->cwd != nullptr && chdir(order->cwd) < 0) {
-    order->in_chdir = true;
-    give_up(order);
-  }
-  sigset_t none;
-  sigemptyset(&none);
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): this process has one thread
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  execve(order->path, order->arguments, order->environment);
-  if (errno == ENOEXEC) execve("/bin/sh", order->shell_arguments, order->environment);
-  give_up(order);
-}
 
 rlimit open_files_limit(uint64_t soft) {
   rlimit limit = {};
@@ -95,88 +38,117 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return all;
 }
 
-/// A stack for the child, taken from mmap so that a guard page lies below it.
-class ChildStack {
- public:
-  ChildStack()
-      : base_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
-                   -1, 0)) {}
-  ChildStack(const ChildStack&) = delete;
-  ChildStack& operator=(const ChildStack&) = delete;
-  ~ChildStack() {
-    if (*this) munmap(base_, bytes);
-  }
-  explicit operator bool() const { return base_ != MAP_FAILED; }
-  void* top() const { return static_cast<char*>(base_) + bytes; }
+Duration duration_of(const timeval& time) {
+  return seconds(time.tv_sec) + microseconds(time.tv_usec);
+}
 
- private:
-  static constexpr size_t bytes = size_t{64} << 10;
-  void* base_;
-};
-
-Result<> exec_result(const ChildRequest& request, const Order& order) {
-  const int number = order.error;
-  if (number == 0) return {};
-  if (order.in_chdir)
-    return fail_errno(format("cannot enter {}", shell_quote(request.cwd)), number);
-  const Errc code = number == ENOENT || number == ENOTDIR ? Errc::not_found : Errc::not_runnable;
-  return fail(
-      code, format("cannot run {}: {}", shell_quote(printable(request.path)), errno_text(number)));
+ResourceUse resource_use(const rusage& usage) {
+  return {.user = duration_of(usage.ru_utime),
+          .system = duration_of(usage.ru_stime),
+          .max_rss_bytes = int64_t{usage.ru_maxrss} << 10,
+          .major_faults = usage.ru_majflt,
+          .voluntary_switches = usage.ru_nvcsw,
+          .involuntary_switches = usage.ru_nivcsw};
 }
 
 }  // namespace
 
-Result<Child> Child::start(const ChildRequest& request) {
-  const ChildStack stack;
-  if (!stack) return fail_errno("cannot make a stack for a process");
+/// Everything that the child uses of our memory between its clone and its exec.
+struct Child::Flight {
+  explicit Flight(ChildRequest wanted);
+
+  ChildRequest request;
+  std::vector<std::string> shell_words;
+  std::vector<char*> arguments;
+  std::vector<char*> shell_arguments;
+  std::vector<char*> environment;
+  ChildOrder order;
+  /// Set to 0 by the kernel when the child has let go of our memory: by exec or by its end.
+  std::atomic<int> tid = 1;
+  alignas(16) std::array<std::byte, size_t{16} << 10> stack;  // the child's
+};
+
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the stack needs no contents
+Child::Flight::Flight(ChildRequest wanted)
+    : request(std::move(wanted)),
+      shell_words({"sh", request.path}),
+      arguments(pointers(request.arguments)),
+      environment(pointers(request.environment)) {
+  shell_words.insert(shell_words.end(), request.arguments.begin() + 1, request.arguments.end());
+  shell_arguments = pointers(shell_words);
+  order = {.path = request.path.c_str(),
+           .arguments = arguments.data(),
+           .shell_arguments = shell_arguments.data(),
+           .environment = environment.data(),
+           .cwd = request.cwd.empty() ? nullptr : request.cwd.c_str(),
+           .fds = {request.input, request.output, request.error},
+           .new_session = request.new_session,
+           .death_signal = request.death_signal,
+           .open_files = open_files_limit(request.open_files_max),
+           .parent = getpid()};
+}
+
+void Child::EndFlight::operator()(Flight* flight) const {
+  if (flight->tid.load(std::memory_order_acquire) == 0) std::default_delete<Flight>()(flight);
+}
+
+Child::Child(pid_t pid, Fd pidfd, std::unique_ptr<Flight, EndFlight> flight)
+    : pid_(pid), pidfd_(std::move(pidfd)), flight_(std::move(flight)) {
+}
+
+Result<Child> Child::start(ChildRequest request) {
   Fd null;
   if (request.input < 0) {
     null = Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!null) return fail_errno("cannot open /dev/null");
+    request.input = null.get();
   }
-  std::vector<std::string> shell_words = {"sh", request.path};
-  shell_words.insert(shell_words.end(), request.arguments.begin() + 1, request.arguments.end());
-  const std::vector<char*> arguments = pointers(request.arguments);
-  const std::vector<char*> shell_arguments = pointers(shell_words);
-  const std::vector<char*> environment = pointers(request.environment);
-  Order order = {
-      .path = request.path.c_str(),
-      .arguments = arguments.data(),
-      .shell_arguments = shell_arguments.data(),
-      .environment = environment.data(),
-      .cwd = request.cwd.empty() ? nullptr : request.cwd.c_str(),
-      .fds = {null ? null.get() : request.input, request.output, request.error},
-      .new_session = request.new_session,
-      .death_signal = request.death_signal,
-      .open_files = open_files_limit(request.open_files_max),
-      .parent = getpid(),
-  };
-  // All signals wait while the child uses our memory, so that no handler of ours runs in it.
+  for (const int fd : {request.input, request.output, request.error})
+    assert(fd == -1 || fd > STDERR_FILENO);
+  auto flight = std::make_unique<Flight>(std::move(request));
+  int pidfd = -1;
+  // All signals wait until the child has dropped our handlers.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int pidfd = -1;
-  const int pid = clone(child_main, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
-                        &order, &pidfd);
-  const int clone_error = errno;
+  static_assert(sizeof flight->tid == sizeof(int));
+  const long pid = kernel_clone({.flags = CLONE_VM | CLONE_PIDFD | CLONE_CHILD_CLEARTID | SIGCHLD,
+                                 .stack_top = flight->stack.data() + flight->stack.size(),
+                                 .pidfd = &pidfd,
+                                 .tid = reinterpret_cast<int*>(&flight->tid),
+                                 .main = child_main,
+                                 .argument = &flight->order});
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid < 0) return fail_errno("cannot start a process", clone_error);
-  Child child(pid, Fd(pidfd));
-  if (auto executed = exec_result(request, order); !executed) {
-    TRY(child.reap());
-    return tl::unexpected(executed.error());
-  }
-  return child;
+  if (pid < 0) return fail_errno("cannot start a process", static_cast<int>(-pid));
+  // Both of us do it: whoever comes first, the group is there when this returns.
+  if (!flight->request.new_session) setpgid(static_cast<pid_t>(pid), static_cast<pid_t>(pid));
+  return Child(static_cast<pid_t>(pid), Fd(pidfd),
+               std::unique_ptr<Flight, EndFlight>(flight.release()));
+}
+
+std::optional<Result<>> Child::executed() const {
+  if (flight_->tid.load(std::memory_order_acquire) != 0) return std::nullopt;
+  const ChildOrder& order = flight_->order;
+  if (order.error == 0) return Result<>();
+  const ChildRequest& request = flight_->request;
+  if (order.in_chdir)
+    return fail_errno(format("cannot enter {}", shell_quote(request.cwd)), order.error);
+  const bool missing = order.error == ENOENT || order.error == ENOTDIR;
+  return fail(
+      missing ? Errc::not_found : Errc::not_runnable,
+      format("cannot run {}: {}", shell_quote(printable(request.path)), errno_text(order.error)));
 }
 
 Result<ExitStatus> Child::reap() {
   int status = 0;
+  rusage usage = {};
   pid_t got = -1;
   do {
-    got = waitpid(pid_, &status, 0);
+    got = wait4(pid_, &status, 0, &usage);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return fail_errno(format("cannot collect process {}", pid_));
+  used_ = resource_use(usage);
   if (WIFSIGNALED(status)) return ExitStatus{.signal = WTERMSIG(status)};
   return ExitStatus{.code = WEXITSTATUS(status)};
 }

@@ -8,6 +8,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,8 @@ struct ChildRequest {
   std::vector<std::string> arguments;    ///< argv, the first being the name
   std::vector<std::string> environment;  ///< NAME=value
   std::string cwd;                       ///< empty: ours
-  int input = -1;  ///< its descriptors 0, 1, 2; -1: /dev/null for input, ours for the others
+  /// Its descriptors 0, 1, 2, each above 2; -1: /dev/null for input, ours for the others.
+  int input = -1;
   int output = -1;
   int error = -1;
   int death_signal = 9;         ///< the kernel sends it when our thread dies; 0: none
@@ -29,25 +32,40 @@ struct ChildRequest {
 };
 
 /// A child process of ours. No race: its pid stays its own until reap() has been called.
+///
+/// It is started by a clone that shares our memory until it executes its program: the cost does not
+/// grow with our size, and we do not wait for it. Until then it makes only system calls, on a stack
+/// of its own, and reads what was laid out for it.
 class Child {
  public:
-  /// Starts it by a vfork-like clone: the cost does not grow with our size, and a failed exec is
-  /// known when this returns (Errc::not_found or not_runnable). The kernel sends it death_signal
-  /// when this thread dies.
-  static Result<Child> start(const ChildRequest& request);
+  /// Whether the program could be executed is known later: see executed(). `input`, `output` and
+  /// `error` of the request may be closed when this returns.
+  static Result<Child> start(ChildRequest request);
 
   pid_t pid() const { return pid_; }
   /// Readable once it has ended.
   int pidfd() const { return pidfd_.get(); }
+  /// None while the exec is under way, which it no longer is when pidfd is readable. An error says
+  /// why the program does not run (Errc::not_found, not_runnable): the child then ends by itself.
+  std::optional<Result<>> executed() const;
   /// Collects its status; call when pidfd is readable. OOM kills are not told here.
   Result<ExitStatus> reap();
+  /// Known once it has been reaped.
+  const ResourceUse& used() const { return used_; }
   /// To its whole process group.
   void signal_group(int number) const;
 
  private:
-  Child(pid_t pid, Fd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  struct Flight;
+  /// A child that still reads its Flight when we lose interest in it keeps it for ever.
+  struct EndFlight {
+    void operator()(Flight* flight) const;
+  };
+  Child(pid_t pid, Fd pidfd, std::unique_ptr<Flight, EndFlight> flight);
   pid_t pid_;
   Fd pidfd_;
+  ResourceUse used_;
+  std::unique_ptr<Flight, EndFlight> flight_;
 };
 
 /// Raises this process's soft limit of descriptors to the hard one; returns what it was, for

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/answers.h"
 #include "launcher/environment.h"
 #include "launcher/given.h"
 #include "launcher/options.h"
@@ -22,7 +23,9 @@ Result<> read_flags(const Sources& sources, RunConfig& config) {
     bool RunConfig::*member;
   };
   constexpr Flag flags[] = {{"oversubscribe", &RunConfig::oversubscribe},
+                            {"merge-stderr", &RunConfig::merge_stderr},
                             {"no-tag", &RunConfig::no_tag},
+                            {"timestamp", &RunConfig::timestamp},
                             {"quiet", &RunConfig::quiet},
                             {"verbose", &RunConfig::verbose},
                             {"dry-run", &RunConfig::dry_run},
@@ -97,7 +100,7 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
     if (hosts && hostfile) {
       return hosts->refuse(format("conflicts with {}; give one of them", hostfile->origin));
     }
-    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin)
+    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin, read_text)
                               : read_hostfile(*hostfile, read_text));
     config.hosts = std::move(list.hosts);
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));
@@ -160,6 +163,15 @@ Result<> read_texts(const Sources& sources, RunConfig& config) {
   if (const auto given = find_given(sources, "output-dir")) {
     config.output_dir = TRY(given->text("a folder"));
   }
+  if (const auto given = find_given(sources, "report")) {
+    config.report = TRY(given->text("a file"));
+    if (config.report == "-") {
+      return given->refuse("standard output is the workers'; give a file, or /dev/stderr");
+    }
+  }
+  if (const auto given = find_given(sources, "color")) {
+    config.color = parse_color_choice(TRY(given->choice())).value();
+  }
   if (const auto given = find_given(sources, "on-failure")) {
     config.continue_on_failure = TRY(given->choice()) == "continue";
   }
@@ -208,6 +220,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(check_command(command));
   RunConfig config;
   config.command = std::move(command);
+  config.warnings = TRY(answer_options(by_precedence));
   TRY(read_process_count(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
   TRY(read_environment(by_precedence, config));

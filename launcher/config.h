@@ -1,11 +1,11 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/color.h"
 #include "base/result.h"
 #include "launcher/hosts.h"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -44,7 +44,11 @@ struct RunConfig {
   bool continue_on_failure = false;
   StdinTarget stdin_target;
   std::optional<std::string> output_dir;
+  bool merge_stderr = false;
   bool no_tag = false;
+  bool timestamp = false;
+  ColorChoice color = ColorChoice::automatic;
+  std::optional<std::string> report;
   bool quiet = false;
   bool verbose = false;
   bool dry_run = false;
@@ -64,9 +68,6 @@ struct OptionSource {
   std::map<std::string, std::string, std::less<>> origins;  ///< by long name
   bool operator==(const OptionSource&) const = default;
 };
-
-/// A file's text by its path; the error says why not ("No such file or directory").
-using TextReader = std::function<Result<std::string>(const std::string& path)>;
 
 /// The options of a TOML text (top-level keys are long names), each with its file:line:column.
 Result<OptionSource> read_toml_options(std::string_view text, std::string_view path);

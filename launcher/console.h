@@ -30,6 +30,8 @@ class Sink {
   void forget_writers();
   bool drained() const { return queue_.empty(); }
   bool terminal() const { return terminal_; }
+  /// Nobody reads any more; text is dropped.
+  bool is_broken() const { return is_broken_; }
 
  private:
   enum class Kind { file, own, socket, shared };

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
+#include <cmath>
+#include <system_error>
 
 namespace dt {
 
@@ -37,6 +40,14 @@ Result<int64_t> Given::integer(int64_t min, int64_t max) const {
   const std::optional<int64_t> read = parse_integer(value());
   if (read && *read >= min && *read <= max) return *read;
   return expected(format("{}..{}", min, max));
+}
+
+Result<double> Given::number() const {
+  double read = 0;
+  const char* end = value().data() + value().size();
+  const auto [stopped, error] = std::from_chars(value().data(), end, read);
+  if (error == std::errc() && stopped == end && std::isfinite(read) && read >= 0) return read;
+  return expected("a number from 0");
 }
 
 Result<Duration> Given::duration() const {

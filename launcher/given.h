@@ -30,6 +30,8 @@ struct Given {
   /// true, 1, yes, on or their opposites.
   Result<bool> flag() const;
   Result<int64_t> integer(int64_t min, int64_t max) const;
+  /// From 0, a point allowed.
+  Result<double> number() const;
   Result<Duration> duration() const;
   Result<Duration> positive_duration() const;
   /// One of the words that the option's row names.

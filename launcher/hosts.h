@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,8 @@ struct Host {
   std::string name;       ///< name or address, without brackets
   std::string user = {};  ///< empty: ssh's default
   int slots = 0;          ///< 0: not given
-  /// "a:4", "user@[::1]:4": what parse_host_list reads back.
+  int max_slots = 0;      ///< no more processes than these, even oversubscribed; 0: no such limit
+  /// "a:4", "user@[::1]:4": what parse_host_list reads back (it knows no max_slots).
   std::string text() const;
   bool operator==(const Host&) const = default;
 };
@@ -28,10 +30,16 @@ struct HostList {
   bool operator==(const HostList&) const = default;
 };
 
-/// "a:4,b:4", "[user@]host[:slots]", "[::1]:4". `option` ("-H") names the place in errors.
-Result<HostList> parse_host_list(std::string_view text, std::string_view option);
-/// A hostfile's text: one `host [slots=N]` a line, # comments, blank lines, CRLF, BOM. `path` names
-/// the place in errors ("hosts:3:9: …").
+/// A file's text by its path; the error says why not ("No such file or directory").
+using TextReader = std::function<Result<std::string>(const std::string& path)>;
+
+/// "a:4,b:4", "[user@]host[:slots]", "[::1]:4", "node[01-16]:8", "@FILE" for the hosts of a
+/// hostfile. `option` ("-H") names the place in errors.
+Result<HostList> parse_host_list(std::string_view text, std::string_view option,
+                                 const TextReader& read_text = {});
+/// A hostfile's text, in the shapes of Horovod, Open MPI, DeepSpeed (`host slots=N max_slots=M
+/// user=NAME`) and MPICH (`host:N`): names may hold ranges; # comments, blank lines, CRLF, BOM.
+/// `path` names the place in errors ("hosts:3:9: …").
 Result<HostList> parse_hostfile(std::string_view text, std::string_view path);
 
 /// Whether this machine is meant: localhost, 127.0.0.1, ::1, its names and its interface addresses

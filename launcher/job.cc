@@ -46,7 +46,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
     if (wants) input_tasks_.push_back(static_cast<size_t>(&task - plan_.tasks.data()));
   }
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    Launch launch = {.travelling = travelling, .tasks = {}};
+    Launch launch = {.travelling = travelling, .tasks = {}, .merge_stderr = config_.merge_stderr};
     const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
     for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
       launch.tasks.push_back(
@@ -134,6 +134,8 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       const auto started = TRY(decode<Started>(message.payload));
       const size_t task = TRY(task_named(started.task));
       parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
+      parts_.record.tasks[task].pid = started.pid;
+      parts_.record.tasks[task].started = now;
       return supervisor_.started(task, started.pid, now);
     }
     case MessageType::start_failed: {
@@ -146,6 +148,9 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       const auto exited = TRY(decode<Exited>(message.payload));
       const size_t task = TRY(task_named(exited.task));
       parts_.log.info("{} ended: {}", exited.task.text(), exited.status.text());
+      parts_.record.tasks[task].ended = now;
+      parts_.record.tasks[task].exit = exited.status;
+      parts_.record.tasks[task].used = exited.used;
       end_input_of(task);
       return supervisor_.exited(task, exited.status, now);
     }
@@ -223,6 +228,7 @@ void Job::agent_lost(size_t agent, const std::string& why) {
 Result<> Job::agent_finished(size_t agent, const Finished& finished) {
   if (!supervisor_.finishing()) return fail(Errc::protocol, "finished before it was asked to");
   agent_done_[agent] = true;
+  parts_.record.contained_by[agent] = "sweep";
   end_streams(agent);
   const std::string& host = plan_.hosts[agent].host.name;
   if (finished.strays_ended > 0) {
@@ -265,7 +271,9 @@ void Job::report_failure() {
   if (failure_reported_ || !outcome().failure) return;
   failure_reported_ = true;
   const auto task = task_of(outcome().failure->task);
-  parts_.log.error("{}", failure_text(*outcome().failure, parts_.output.last_errors(*task)));
+  parts_.record.last_stderr = parts_.output.last_errors(*task);
+  parts_.log.error("{}", failure_text(*outcome().failure, parts_.record.last_stderr,
+                                      config_.merge_stderr ? "output" : "stderr"));
 }
 
 void Job::set_timer() {

@@ -6,6 +6,7 @@
 #include "launcher/crew.h"
 #include "launcher/environment.h"
 #include "launcher/input.h"
+#include "launcher/job_record.h"
 #include "launcher/plan.h"
 #include "launcher/supervisor.h"
 #include "launcher/sweep.h"
@@ -29,6 +30,7 @@ class Job {
     RendezvousServer& rendezvous;
     TaskOutput& output;
     Log& log;
+    JobRecord& record;
     std::vector<pid_t> spared;  ///< children that we had before there was any agent
   };
   /// `start_deadline`: when the last task must have started.

@@ -18,7 +18,6 @@ Result<Carrier> start_local_agent(uint64_t open_files_max) {
                                   .cwd = {},
                                   .input = link.theirs.get(),
                                   .output = link.theirs.get(),
-
                                   .death_signal = SIGTERM,
                                   .open_files_max = open_files_max,
                                   .new_session = true}));

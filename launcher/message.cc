@@ -70,6 +70,7 @@ void get(Reader& reader, Launch& message) {
     task.environment = get_environment(reader);
     task.wants_input = reader.number<uint8_t>() != 0;
   }
+  message.merge_stderr = reader.number<uint8_t>() != 0;
 }
 
 void get(Reader& reader, SignalAll& message) {
@@ -92,6 +93,12 @@ void get(Reader& reader, Exited& message) {
   message.status.code = reader.number<int32_t>();
   message.status.signal = reader.number<int32_t>();
   message.status.out_of_memory = reader.number<uint8_t>() != 0;
+  message.used.user = Duration(reader.number<int64_t>());
+  message.used.system = Duration(reader.number<int64_t>());
+  message.used.max_rss_bytes = reader.number<int64_t>();
+  message.used.major_faults = reader.number<int64_t>();
+  message.used.voluntary_switches = reader.number<int64_t>();
+  message.used.involuntary_switches = reader.number<int64_t>();
 }
 
 void get(Reader& reader, Finished& message) {
@@ -163,6 +170,7 @@ Bytes encode(const Launch& message) {
     put(writer, task.environment);
     writer.number(static_cast<uint8_t>(task.wants_input));
   }
+  writer.number(static_cast<uint8_t>(message.merge_stderr));
   return writer.take();
 }
 
@@ -186,7 +194,11 @@ Bytes encode(const Exited& message) {
   Writer writer;
   encode(writer, message.task);
   writer.number(int32_t{message.status.code}).number(int32_t{message.status.signal});
-  return writer.number(static_cast<uint8_t>(message.status.out_of_memory)).take();
+  writer.number(static_cast<uint8_t>(message.status.out_of_memory));
+  const ResourceUse& used = message.used;
+  writer.number(int64_t{used.user.count()}).number(int64_t{used.system.count()});
+  writer.number(used.max_rss_bytes).number(used.major_faults);
+  return writer.number(used.voluntary_switches).number(used.involuntary_switches).take();
 }
 
 Bytes encode(const Finished& message) {

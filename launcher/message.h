@@ -75,6 +75,17 @@ struct ExitStatus {
   bool operator==(const ExitStatus&) const = default;
 };
 
+/// What a process has used, with those of its children that it has waited for.
+struct ResourceUse {
+  Duration user{};
+  Duration system{};
+  int64_t max_rss_bytes = 0;  ///< of the largest one; never less than its agent had when it started
+  int64_t major_faults = 0;
+  int64_t voluntary_switches = 0;
+  int64_t involuntary_switches = 0;
+  bool operator==(const ResourceUse&) const = default;
+};
+
 /// Agent: who and where I am.
 struct Hello {
   std::string build;  ///< version of the agent's build
@@ -118,6 +129,7 @@ struct TaskLaunch {
 struct Launch {
   Environment travelling;
   std::vector<TaskLaunch> tasks;
+  bool merge_stderr = false;  ///< one pipe for stdout and stderr of a task
   bool operator==(const Launch&) const = default;
 };
 
@@ -143,6 +155,7 @@ struct StartFailed {
 struct Exited {
   TaskId task;
   ExitStatus status;
+  ResourceUse used;
   bool operator==(const Exited&) const = default;
 };
 

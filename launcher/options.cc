@@ -39,6 +39,15 @@ std::vector<std::string_view> spellings_of(const Option& option) {
   return split_words(option.spellings);
 }
 
+size_t value_count(const Option& option) {
+  return split_words(option.placeholder).size();
+}
+
+bool says_no(const Option& option, std::string_view spelling) {
+  return option.kind == OptionKind::flag && spelling.starts_with("--no-") &&
+         !option.name.starts_with("no-");
+}
+
 std::vector<std::string_view> choices_of(const Option& option) {
   std::vector<std::string_view> choices;
   std::string_view rest = option.placeholder;

@@ -1,7 +1,10 @@
 #pragma once
 
+#include "launcher/horovod_options.h"
+#include "launcher/option.h"
+
+#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,30 +12,8 @@
 
 namespace dt {
 
-enum class OptionKind : uint8_t {
-  flag,
-  text,
-  integer,
-  duration,
-  list,  ///< may be given again; each adds to it
-};
-
-enum class OptionGroup : uint8_t { hosts, workers, faults, output, itself };
-
-/// One option of `dtrain run`, for the command line, TOML files, DTRAIN_OPT_* variables and help.
-struct Option {
-  std::string_view name;       ///< the key in a file
-  std::string_view spellings;  ///< on the command line, the usual one first
-  OptionKind kind = OptionKind::text;
-  /// Of the value; empty for flags. Capitals stand for something to fill in (FILE, DIR, HOSTS,
-  /// TIME, N, …), small words between | are values as they are written: "none|RANK|all".
-  std::string_view placeholder;
-  OptionGroup group = OptionGroup::itself;
-  std::string_view help;
-  bool in_files = true;
-};
-
-inline constexpr std::array run_options = {
+/// What dtrain decides by.
+inline constexpr std::array own_options = {
     Option{"np", "-np -n --np --num-proc", OptionKind::integer, "N", OptionGroup::hosts,
            "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
     Option{"hosts", "-H --hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
@@ -65,10 +46,24 @@ inline constexpr std::array run_options = {
     Option{"on-failure", "--on-failure", OptionKind::text, "kill|continue", OptionGroup::faults,
            "What happens to the other processes when one fails (default kill)."},
 
-    Option{"output-dir", "--output-dir", OptionKind::text, "DIR", OptionGroup::output,
-           "Also write each worker's output to DIR/rank.N/stdout and stderr."},
+    Option{"output-dir", "--output-dir --output-filename", OptionKind::text, "DIR",
+           OptionGroup::output,
+           "Also write each worker's output, byte for byte, to DIR/rank.N/stdout and stderr."},
+    Option{"merge-stderr", "--merge-stderr", OptionKind::flag, "", OptionGroup::output,
+           "Give each worker one stream for both: what it writes to stderr goes where its stdout "
+           "goes, in the order written."},
     Option{"no-tag", "--no-tag", OptionKind::flag, "", OptionGroup::output,
            "Print workers' lines without [rank]<stdout>: before them."},
+    Option{"timestamp", "--timestamp -prefix-timestamp --prefix-output-with-timestamp",
+           OptionKind::flag, "", OptionGroup::output,
+           "Print before each of the workers' lines the time at which dtrain had all of it."},
+    Option{"color", "--color", OptionKind::text, "auto|always|never", OptionGroup::output,
+           "Colour the tags of the workers' lines, one colour a rank, and dtrain's own warnings "
+           "and errors. auto, the default, does so on a terminal and obeys NO_COLOR, "
+           "CLICOLOR_FORCE, CLICOLOR=0 and TERM=dumb."},
+    Option{"report", "--report", OptionKind::text, "FILE", OptionGroup::output,
+           "Write one JSON document to FILE when the job has ended, however it ended: hosts, "
+           "tasks, times, exit, resources used. Not with --dry-run."},
     Option{"quiet", "--quiet", OptionKind::flag, "", OptionGroup::output,
            "Keep the workers' output off the console."},
     Option{"verbose", "--verbose", OptionKind::flag, "", OptionGroup::output,
@@ -82,13 +77,30 @@ inline constexpr std::array run_options = {
            "Read options from this TOML file (default ./dtrain.toml, then "
            "~/.config/dtrain/config.toml).",
            false},
+    Option{"help", "-h --help", OptionKind::flag, "", OptionGroup::itself, "Show this.", false,
+           Effect::prints},
+    Option{"version", "-v --version", OptionKind::flag, "", OptionGroup::itself,
+           "Print the version.", false, Effect::prints},
+    Option{"check-build", "-cb --check-build", OptionKind::flag, "", OptionGroup::itself,
+           "Print what this build can do.", false, Effect::prints},
 };
+
+/// All options of `dtrain run`.
+inline constexpr auto run_options = [] {
+  std::array<Option, own_options.size() + horovod_options.size()> all;
+  std::ranges::copy(horovod_options, std::ranges::copy(own_options, all.begin()).out);
+  return all;
+}();
 
 const Option* find_option(std::string_view name);
 /// "-np", "--np", … with their dashes.
 std::vector<std::string_view> spellings_of(const Option& option);
+/// How many words follow it on the command line; flags have none.
+size_t value_count(const Option& option);
 /// The values that its placeholder spells out: none and all of "none|RANK|all".
 std::vector<std::string_view> choices_of(const Option& option);
+/// Whether this spelling of a flag turns it off: "--no-autotune" of "autotune".
+bool says_no(const Option& option, std::string_view spelling);
 /// DTRAIN_OPT_START_TIMEOUT for "start-timeout".
 std::string variable_of(const Option& option);
 

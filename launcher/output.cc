@@ -7,14 +7,15 @@
 
 namespace dt {
 
-void LineTagger::emit(std::string_view piece, std::string& out) {
+void LineTagger::emit(std::string_view piece, std::string& out, std::string_view time) {
+  out += time;
   out += tag_;
   out += partial_;
   out += piece;
   partial_.clear();
 }
 
-void LineTagger::add(std::string_view bytes, std::string& out) {
+void LineTagger::add(std::string_view bytes, std::string& out, std::string_view time) {
   while (!bytes.empty()) {
     if (after_return_ && bytes.front() == '\n') {
       out += '\n';
@@ -26,11 +27,11 @@ void LineTagger::add(std::string_view bytes, std::string& out) {
     const size_t room = line_bytes_max - partial_.size();
     const size_t end = bytes.substr(0, room + 1).find_first_of("\r\n");
     if (end != std::string_view::npos) {
-      emit(bytes.substr(0, end + 1), out);
+      emit(bytes.substr(0, end + 1), out, time);
       after_return_ = bytes[end] == '\r';
       bytes.remove_prefix(end + 1);
     } else if (bytes.size() > room) {
-      emit(bytes.substr(0, room), out);
+      emit(bytes.substr(0, room), out, time);
       out += " …\n";
       bytes.remove_prefix(room);
     } else {
@@ -40,8 +41,8 @@ void LineTagger::add(std::string_view bytes, std::string& out) {
   }
 }
 
-void LineTagger::end(std::string& out) {
-  if (!partial_.empty()) emit("\n", out);
+void LineTagger::end(std::string& out, std::string_view time) {
+  if (!partial_.empty()) emit("\n", out, time);
 }
 
 void Tail::add(std::string_view bytes) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,7 +9,8 @@ namespace dt {
 
 /// Turns one stream of a task into what the console shows: whole lines, each with its tag. The tag
 /// starts anew after \n and after \r (progress bars); \r\n is one line end. A line over
-/// line_bytes_max is cut into pieces that end in " …". Any bytes go; no tag can be forged.
+/// line_bytes_max is cut into pieces that end in " …". Any bytes go; no tag can be forged. A time,
+/// if there is one, stands before the tag.
 class LineTagger {
  public:
   static constexpr size_t line_bytes_max = size_t{64} << 10;
@@ -17,16 +19,25 @@ class LineTagger {
   explicit LineTagger(std::string tag) : tag_(std::move(tag)) {}
 
   /// Appends to `out` the lines that `bytes` complete.
-  void add(std::string_view bytes, std::string& out);
+  void add(std::string_view bytes, std::string& out, std::string_view time = {});
   /// The stream is over: what is left becomes a line.
-  void end(std::string& out);
+  void end(std::string& out, std::string_view time = {});
 
  private:
-  void emit(std::string_view piece, std::string& out);
+  void emit(std::string_view piece, std::string& out, std::string_view time);
 
   std::string tag_;
   std::string partial_;
   bool after_return_ = false;  ///< the last line ended in \r: a \n that follows belongs to it
+};
+
+/// Bytes of a task's output that reached the launcher, and those of them that did not reach every
+/// place where they belong (a disk was full, a reader went away).
+struct OutputCount {
+  uint64_t stdout_bytes = 0;
+  uint64_t stderr_bytes = 0;
+  uint64_t lost_bytes = 0;
+  bool operator==(const OutputCount&) const = default;
 };
 
 /// The last lines of a stream, for the report of a failure.

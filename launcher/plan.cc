@@ -15,6 +15,16 @@ int64_t total_slots(const std::vector<Host>& hosts) {
                          [](int64_t sum, const Host& host) { return sum + host.slots; });
 }
 
+/// The most tasks that a host takes.
+int64_t limit_of(const Host& host) {
+  return host.max_slots != 0 ? host.max_slots : processes_max;
+}
+
+int64_t total_limit(const std::vector<Host>& hosts) {
+  return std::accumulate(hosts.begin(), hosts.end(), int64_t{0},
+                         [](int64_t sum, const Host& host) { return sum + limit_of(host); });
+}
+
 /// "a:4 b:4", cut after a few.
 std::string hosts_text(const std::vector<Host>& hosts) {
   constexpr size_t shown_max = 8;
@@ -42,6 +52,12 @@ Result<int> count_processes(const PlanRequest& request) {
         format("asked for {} processes but hosts offer {} ({}); use -np {} or --oversubscribe",
                wanted, slots, hosts_text(request.hosts), slots));
   }
+  if (wanted > total_limit(request.hosts)) {
+    return fail(Errc::input,
+                format("asked for {0} processes but max_slots of the hosts ({1}) allows {2}; use "
+                       "-np {2}",
+                       wanted, hosts_text(request.hosts), total_limit(request.hosts)));
+  }
   return static_cast<int>(wanted);
 }
 
@@ -56,20 +72,50 @@ std::vector<int> fill_in_order(const std::vector<Host>& hosts, int count) {
   return blocks;
 }
 
-std::vector<int> fill_in_proportion(const std::vector<Host>& hosts, int count) {
-  const int64_t slots = total_slots(hosts);
-  std::vector<int> blocks(hosts.size());
-  std::ranges::transform(hosts, blocks.begin(), [&](const Host& host) {
-    return static_cast<int>(int64_t{count} * host.slots / slots);
-  });
-  std::vector<size_t> by_remainder(hosts.size());
-  std::iota(by_remainder.begin(), by_remainder.end(), size_t{0});
-  const auto remainder = [&](size_t i) { return int64_t{count} * hosts[i].slots % slots; };
+/// A host that has not got its tasks yet, and its share of those that are left.
+struct Open {
+  size_t host = 0;
+  int64_t slots = 0;
+  int64_t limit = 0;
+  int64_t share = 0;
+};
+
+/// `count` by slots; what rounding leaves over goes to the largest remainders.
+void share_out(std::vector<Open>& open, int64_t count) {
+  int64_t slots = 0;
+  for (const Open& one : open)
+    slots += one.slots;
+  int64_t left = count;
+  std::vector<Open*> by_remainder;
+  for (Open& one : open) {
+    one.share = count * one.slots / slots;
+    left -= one.share;
+    by_remainder.push_back(&one);
+  }
+  const auto remainder = [&](const Open* one) { return count * one->slots % slots; };
   std::ranges::stable_sort(by_remainder, std::ranges::greater(), remainder);
-  const int left = count - std::accumulate(blocks.begin(), blocks.end(), 0);
   for (size_t i = 0; i < static_cast<size_t>(left); ++i)
-    ++blocks[by_remainder[i]];
-  return blocks;
+    ++by_remainder[i]->share;
+}
+
+/// Hosts whose share is above their limit get that, and the others share what it leaves over, until
+/// no share is above a limit. `count` is not above all limits together.
+std::vector<int> fill_in_proportion(const std::vector<Host>& hosts, int64_t count) {
+  std::vector<int> blocks(hosts.size());
+  std::vector<Open> open;
+  for (size_t i = 0; i < hosts.size(); ++i)
+    open.push_back({.host = i, .slots = hosts[i].slots, .limit = limit_of(hosts[i])});
+  for (;;) {
+    share_out(open, count);
+    const auto [full, end] =
+        std::ranges::stable_partition(open, [](const Open& one) { return one.share <= one.limit; });
+    for (const Open& one : open)
+      blocks[one.host] = static_cast<int>(std::min(one.share, one.limit));
+    if (full == end) return blocks;
+    count -= std::accumulate(full, end, int64_t{0},
+                             [](int64_t sum, const Open& one) { return sum + one.limit; });
+    open.erase(full, end);
+  }
 }
 
 /// Adds `block` tasks of a role on one host, which starts with them.

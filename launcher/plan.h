@@ -61,7 +61,8 @@ struct PlanRequest {
 /// Fills one host before the next, in the order given; a host that gets no task is left out.
 /// With more processes than slots and `oversubscribe`, every host gets its share of the processes
 /// in proportion to its slots (never fewer than its slots), and what rounding leaves over goes to
-/// the largest remainders, the first named first: hosts of equal slots get equal blocks.
+/// the largest remainders, the first named first: hosts of equal slots get equal blocks. A host
+/// takes max_slots at most; what it would have had above them goes to the others in the same way.
 Result<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace dt

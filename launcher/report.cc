@@ -5,16 +5,17 @@
 
 namespace dt {
 
-std::string failure_text(const Failure& failure, const std::vector<std::string>& last_errors) {
+std::string failure_text(const Failure& failure, const std::vector<std::string>& last_lines,
+                         std::string_view stream) {
   const std::string who = failure.rank >= 0 ? format("rank {}", failure.rank) : failure.task.text();
   const std::string where = failure.pid > 0 ? format("host {}, pid {}", failure.host, failure.pid)
                                             : format("host {}", failure.host);
   std::string text = failure.pid > 0
                          ? format("{} ({}) failed: {}", who, where, failure.cause)
                          : format("{} ({}) could not be started: {}", who, where, failure.cause);
-  if (!last_errors.empty()) {
-    text += format("\nlast lines of its stderr:");
-    for (const std::string& line : last_errors)
+  if (!last_lines.empty()) {
+    text += format("\nlast lines of its {}:", stream);
+    for (const std::string& line : last_lines)
       text += "\n  " + line;
   }
   return text;

@@ -6,12 +6,14 @@
 #include "launcher/supervisor.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
 
-/// "rank 3 (host a, pid 77) failed: killed by SIGSEGV" and the last lines of its stderr below.
-std::string failure_text(const Failure& failure, const std::vector<std::string>& last_errors);
+/// "rank 3 (host a, pid 77) failed: killed by SIGSEGV" and below the last lines of its `stream`.
+std::string failure_text(const Failure& failure, const std::vector<std::string>& last_lines,
+                         std::string_view stream = "stderr");
 
 /// What `dtrain run --dry-run` shows: who would run where.
 std::string plan_text(const Plan& plan, const std::vector<std::string>& command);

@@ -7,6 +7,8 @@
 #include "launcher/job.h"
 #include "launcher/ports.h"
 #include "launcher/report.h"
+#include "launcher/report_document.h"
+#include "launcher/report_file.h"
 #include "launcher/slots.h"
 #include "launcher/stage.h"
 #include "rendezvous/server.h"
@@ -18,13 +20,31 @@ namespace {
 /// How long the console may hold us up after the job was told to end.
 constexpr Duration drain_patience = seconds(2);
 
+void warn(Stage& stage, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    stage.log().warn("{}", warning);
+  }
+}
+
+TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) {
+  return {.folder = config.output_dir,
+          .tags = !config.no_tag,
+          .quiet = config.quiet,
+          .merged = config.merge_stderr,
+          .timestamps = config.timestamp,
+          .colored_out = stage.colored_out(),
+          .colored_err = stage.colored_err()};
+}
+
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
-Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Stage& stage) {
+Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Stage& stage,
+                        JobRecord& record) {
   const Time start_deadline = Clock::now() + config.start_timeout;
   const auto interrupted = [&stage] { return stage.interrupted() != 0; };
   const Environment travelling = TRY(travelling_environment(environment, config.environment));
   TRY(check_counts(config));
-  const std::vector<Host> hosts = TRY(local_hosts(config));
+  const auto [hosts, warnings] = TRY(local_hosts(config));
+  warn(stage, warnings);
 
   const std::vector<pid_t> own_children = existing_children();
   Crew crew(stage.loop(), {.heartbeat = config.heartbeat, .dead_after = config.dead_after});
@@ -42,22 +62,24 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
 
   const Token token = TRY(Token::random());
   const TaskTable table = task_table(plan, TRY(random_name(8)));
+  record.planned(plan, table.job);
   const auto rendezvous = TRY(listen_for(stage, config, table, token));
-  const auto output = TRY(TaskOutput::open(
-      plan, {.folder = config.output_dir, .tags = !config.no_tag, .quiet = config.quiet},
-      stage.out(), stage.err(), stage.log()));
+  const auto output = TRY(
+      TaskOutput::open(plan, output_options(config, stage), stage.out(), stage.err(), stage.log()));
 
   const std::vector<Prepare> orders = prepare_orders(config, plan, table, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, start_deadline, interrupted));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
   const JobFacts facts = job_facts(plan, table, token, rendezvous->address(), prepared);
 
-  Job job({stage.loop(), crew, *rendezvous, *output, stage.log(), own_children}, std::move(plan),
-          config, start_deadline);
+  Job job({stage.loop(), crew, *rendezvous, *output, stage.log(), record, own_children},
+          std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
   TRY(job.launch(travelling, facts));
   TRY(job.supervise());
   crew.collect(Clock::now() + config.grace);
+  record.output = output->counts();
+  record.rendezvous = rendezvous->counters();
   return job.outcome();
 }
 
@@ -68,21 +90,33 @@ Outcome outcome_of(Result<Outcome> result, int interrupted) {
   return {.exit_status = exit_status(result.error().code), .reason = result.error().message};
 }
 
+/// Tells of the end to whoever asked for a report.
+void write_report(const RunConfig& config, ReportFile& file, const JobRecord& record,
+                  const Outcome& outcome, Log& log) {
+  if (!config.report || config.dry_run) return;
+  const Json document = report_document(record, config.command, outcome, Clock::now());
+  if (const auto written = file.write(document.text(2) + "\n"); !written) {
+    log.warn("{}", written.error().message);
+  }
+}
+
 }  // namespace
 
 int run(const RunConfig& config, const Environment& environment) {
-  const auto stage = Stage::open(config.verbose);
+  const auto stage = Stage::open({.verbose = config.verbose, .color = config.color}, environment);
   if (!stage) {
     Log(Log::Level::normal, write_to_stderr).error("{}", stage.error().message);
     return exit_status(stage.error().code);
   }
   become_subreaper();
-  for (const std::string& warning : config.warnings) {
-    (*stage)->log().warn("{}", warning);
-  }
-  Result<Outcome> result = run_job(config, environment, **stage);
+  warn(**stage, config.warnings);
+  JobRecord record;
+  auto report = ReportFile::open(config.dry_run ? std::nullopt : config.report);
+  Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
+                                   : run_job(config, environment, **stage, record);
   const Outcome outcome = outcome_of(std::move(result), (*stage)->interrupted());
   if (!outcome.reason.empty()) (*stage)->log().error("{}", outcome.reason);
+  if (report) write_report(config, *report, record, outcome, (*stage)->log());
   (*stage)->drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
   return outcome.exit_status;
 }

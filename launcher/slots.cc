@@ -3,11 +3,14 @@
 #include "base/format.h"
 #include "base/socket.h"
 #include "base/text.h"
+#include "launcher/host_merger.h"
 
 #include <netdb.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 namespace dt {
 
@@ -24,6 +27,26 @@ std::vector<std::string> own_names() {
   return names;
 }
 
+/// "a, b, c", cut after a few.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t shown_max = 8;
+  if (names.size() <= shown_max) return join(names, ", ");
+  return format("{} and {} more", join(std::span(names).first(shown_max), ", "),
+                names.size() - shown_max);
+}
+
+tl::unexpected<Error> not_here(const std::vector<std::string>& remote) {
+  return fail(Errc::unreachable,
+              format("{}: not this machine, and this version of dtrain starts processes on this "
+                     "machine only (hosts over SSH are not there yet)",
+                     some_of(remote)));
+}
+
+std::string one_machine(const std::vector<std::string>& names, const Host& host) {
+  return format("{} are one machine; {}", some_of(names),
+                host.slots == 0 ? "counted once" : format("merged to {} slots", host.slots));
+}
+
 }  // namespace
 
 Result<> check_counts(const RunConfig& config) {
@@ -32,37 +55,34 @@ Result<> check_counts(const RunConfig& config) {
   return {};
 }
 
-Result<std::vector<Host>> local_hosts(const RunConfig& config) {
+Result<HostList> local_hosts(const RunConfig& config) {
   if (config.hosts.empty()) {
     if (!config.process_count) {
       return fail(Errc::input, "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
     }
-    return std::vector<Host>{{.name = "localhost", .user = {}, .slots = *config.process_count}};
+    return HostList{.hosts = {{.name = "localhost", .user = {}, .slots = *config.process_count}},
+                    .warnings = {}};
   }
   const std::vector<std::string> own = own_names();
   std::vector<std::string> remote;
-  Host here = config.hosts.front();
-  here.slots = 0;
-  bool unknown = false;
+  std::vector<std::string> names;
+  std::optional<Host> here;
   for (const Host& host : config.hosts) {
     if (!is_local(host, own)) {
       remote.push_back(host.user.empty() ? host.name : host.user + "@" + host.name);
+      continue;
     }
-    unknown = unknown || host.slots == 0;
-    here.slots += host.slots;
+    names.push_back(host.name);
+    if (here) {
+      TRY(merge_host(*here, host));
+    } else {
+      here = host;
+    }
   }
-  if (!remote.empty()) {
-    return fail(Errc::unreachable,
-                format("{}: not this machine, and this version of dtrain starts processes on this "
-                       "machine only (hosts over SSH are not there yet)",
-                       join(remote, ", ")));
-  }
-  if (unknown && here.slots != 0) {
-    return fail(Errc::input,
-                "-H: this machine is named with and without slots; give slots to each of its "
-                "names, or to none");
-  }
-  return std::vector<Host>{here};
+  if (!remote.empty()) return not_here(remote);
+  HostList list{.hosts = {*here}, .warnings = {}};
+  if (names.size() > 1) list.warnings.push_back(one_machine(names, *here));
+  return list;
 }
 
 Result<> check_stdin_target(const RunConfig& config, const Plan& plan) {
@@ -81,6 +101,7 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (hosts[i].slots != 0) continue;
     hosts[i].slots = hellos[i].gpus > 0 ? hellos[i].gpus : hellos[i].allowed_cpus;
+    if (hosts[i].max_slots != 0) hosts[i].slots = std::min(hosts[i].slots, hosts[i].max_slots);
   }
   return {.hosts = std::move(hosts),
           .process_count = config.process_count,

@@ -14,8 +14,8 @@ namespace dt {
 Result<> check_counts(const RunConfig& config);
 
 /// The hosts of the job; this version starts tasks on this machine only, and says so of any other.
-/// All names of this machine count as one host.
-Result<std::vector<Host>> local_hosts(const RunConfig& config);
+/// All names of this machine count as one host, with a warning where there are several.
+Result<HostList> local_hosts(const RunConfig& config);
 
 /// --stdin RANK must name a rank of the plan.
 Result<> check_stdin_target(const RunConfig& config, const Plan& plan);

@@ -11,8 +11,8 @@ Stage::Stage(bool verbose)
            [this](std::string_view line) { err_->write(std::string(line), {}); }) {
 }
 
-Result<std::unique_ptr<Stage>> Stage::open(bool verbose) {
-  std::unique_ptr<Stage> stage(new Stage(verbose));
+Result<std::unique_ptr<Stage>> Stage::open(Options options, const Environment& environment) {
+  std::unique_ptr<Stage> stage(new Stage(options.verbose));
   Stage& self = *stage;
   self.loop_ = TRY(Loop::create());
   self.err_ = TRY(Sink::open(*self.loop_, STDERR_FILENO, [](const Error&) {}));
@@ -20,6 +20,9 @@ Result<std::unique_ptr<Stage>> Stage::open(bool verbose) {
     self.log_.warn("standard output cannot be written ({}); the job goes on without it",
                    error.message);
   }));
+  self.colored_out_ = wants_color(options.color, environment, self.out_->terminal());
+  self.colored_err_ = wants_color(options.color, environment, self.err_->terminal());
+  if (self.colored_err_) self.log_.use_color();
   self.signals_ = TRY(Signals::block(
       *self.loop_, {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGPIPE},
       [&self](int number) { self.signalled(number); }));

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "base/color.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/result.h"
 #include "base/signals.h"
 #include "launcher/console.h"
+#include "launcher/environment.h"
 
 #include <functional>
 #include <memory>
@@ -15,7 +17,11 @@ namespace dt {
 /// the signals that it gets.
 class Stage {
  public:
-  static Result<std::unique_ptr<Stage>> open(bool verbose);
+  struct Options {
+    bool verbose = false;
+    ColorChoice color = ColorChoice::automatic;
+  };
+  static Result<std::unique_ptr<Stage>> open(Options options, const Environment& environment);
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
@@ -23,6 +29,8 @@ class Stage {
   Sink& out() { return *out_; }
   Sink& err() { return *err_; }
   Log& log() { return log_; }
+  bool colored_out() const { return colored_out_; }
+  bool colored_err() const { return colored_err_; }
   /// The last signal that means stop and that nobody has taken; 0: none.
   int interrupted() const { return interrupted_; }
 
@@ -56,6 +64,8 @@ class Stage {
   std::unique_ptr<Signals> signals_;
   std::function<void(int)> take_;
   int interrupted_ = 0;
+  bool colored_out_ = false;
+  bool colored_err_ = false;
 };
 
 }  // namespace dt

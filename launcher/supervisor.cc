@@ -57,6 +57,7 @@ Actions Supervisor::started(size_t task, int64_t pid, Time) {
 }
 
 Actions Supervisor::start_failed(size_t task, int status, std::string why, Time now) {
+  if (tasks_[task].life == Life::ended) return {};
   Actions actions = {
       notify(Notice::Kind::dead, plan_.tasks[task].id, "could not be started: " + why)};
   fail_task(task, status, std::move(why));

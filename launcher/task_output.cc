@@ -1,11 +1,14 @@
 #include "launcher/task_output.h"
 
+#include "base/color.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "base/wall_time.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 
 namespace dt {
@@ -45,15 +48,34 @@ std::string output_tag(const Task& task, TaskStream stream) {
   return format("[{}]<{}>:", who, stream == TaskStream::output ? "stdout" : "stderr");
 }
 
+std::string_view tag_color(const Task& task) {
+  // No red, which is for errors, and nothing that vanishes on a black or a white ground.
+  constexpr std::array<std::string_view, 10> colors = {"36", "33", "32", "35", "34",
+                                                       "96", "93", "92", "95", "94"};
+  return colors.at(static_cast<size_t>(task.rank >= 0 ? task.rank : task.id.index) % colors.size());
+}
+
+/// What stands before each line of a stream, after the time.
+std::string TaskOutput::lead(const Task& task, TaskStream stream) const {
+  // As horovodrun writes them, there is nothing between a time and a tag.
+  if (!options_.tags) return options_.timestamps ? " " : "";
+  const bool colored = stream == TaskStream::output ? options_.colored_out : options_.colored_err;
+  const std::string tag = output_tag(task, stream);
+  return colored ? painted(tag, tag_color(task)) : tag;
+}
+
+std::string TaskOutput::time() const {
+  return options_.timestamps ? local_time_text(WallClock::now()) : "";
+}
+
 Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options options, Sink& out,
                                                      Sink& err, Log& log) {
   std::unique_ptr<TaskOutput> all(new TaskOutput(std::move(options), out, err, log));
   if (all->options_.folder) TRY(make_folders(*all->options_.folder));
   for (const Task& task : plan.tasks) {
     TaskChannels channels;
-    const bool tags = all->options_.tags;
-    channels.output.tagger = LineTagger(tags ? output_tag(task, TaskStream::output) : "");
-    channels.error.tagger = LineTagger(tags ? output_tag(task, TaskStream::error) : "");
+    channels.output.tagger = LineTagger(all->lead(task, TaskStream::output));
+    channels.error.tagger = LineTagger(all->lead(task, TaskStream::error));
     if (all->options_.folder) TRY(all->make_files(folder_name(plan, task), channels));
     all->tasks_.push_back(std::move(channels));
   }
@@ -64,8 +86,9 @@ Result<> TaskOutput::make_files(const std::string& name, TaskChannels& channels)
   const std::string folder = *options_.folder + "/" + name;
   TRY(make_folder(folder));
   channels.output.path = folder + "/stdout";
-  channels.error.path = folder + "/stderr";
   channels.output.file = TRY(make_file(channels.output.path));
+  if (options_.merged) return {};
+  channels.error.path = folder + "/stderr";
   channels.error.file = TRY(make_file(channels.error.path));
   return {};
 }
@@ -77,11 +100,19 @@ TaskOutput::Channel& TaskOutput::channel(size_t task, TaskStream stream) {
 void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
                      std::function<void()> on_done) {
   Channel& to = channel(task, stream);
-  if (stream == TaskStream::error) tasks_[task].tail.add(as_text(bytes));
-  write_file(to, bytes);
+  if (stream == TaskStream::error || options_.merged) tasks_[task].tail.add(as_text(bytes));
+  OutputCount& count = tasks_[task].count;
+  (stream == TaskStream::output ? count.stdout_bytes : count.stderr_bytes) += bytes.size();
+  const bool kept = write_file(to, bytes);
+  if (!kept) count.lost_bytes += bytes.size();
   std::string lines;
-  if (!options_.quiet) to.tagger.add(as_text(bytes), lines);
-  show(stream, std::move(lines), std::move(on_done));
+  if (!options_.quiet) to.tagger.add(as_text(bytes), lines, time());
+  show(stream, std::move(lines),
+       [this, task, stream, kept, size = bytes.size(), on_done = std::move(on_done)] {
+         const bool dropped = !options_.quiet && sink(stream).is_broken();
+         if (kept && dropped) tasks_[task].count.lost_bytes += size;
+         on_done();
+       });
 }
 
 void TaskOutput::end(size_t task, TaskStream stream) {
@@ -90,30 +121,42 @@ void TaskOutput::end(size_t task, TaskStream stream) {
   to.ended = true;
   to.file.reset();
   std::string lines;
-  to.tagger.end(lines);
+  to.tagger.end(lines, time());
   show(stream, std::move(lines), {});
 }
 
 void TaskOutput::show(TaskStream stream, std::string text, std::function<void()> on_done) {
-  Sink& sink = stream == TaskStream::output ? out_ : err_;
-  sink.write(sink.terminal() ? neutralise_escapes(text) : std::move(text), std::move(on_done));
+  Sink& to = sink(stream);
+  to.write(to.terminal() ? neutralise_escapes(text) : std::move(text), std::move(on_done));
+}
+
+std::vector<OutputCount> TaskOutput::counts() const {
+  std::vector<OutputCount> all;
+  for (const TaskChannels& task : tasks_)
+    all.push_back(task.count);
+  return all;
 }
 
 bool TaskOutput::ended(size_t task, TaskStream stream) const {
-  return stream == TaskStream::output ? tasks_[task].output.ended : tasks_[task].error.ended;
+  const bool first = stream == TaskStream::output || options_.merged;
+  return first ? tasks_[task].output.ended : tasks_[task].error.ended;
 }
 
 std::vector<std::string> TaskOutput::last_errors(size_t task) const {
   return tasks_[task].tail.lines();
 }
 
-void TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
-  if (!channel.file) return;
+/// Whether they are kept where they belong.
+bool TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
+  if (!options_.folder) return true;
+  if (!channel.file) return false;
   if (const auto written = write_all(channel.file.get(), bytes); !written) {
     log_.warn("{}: {}; what follows of this stream is not kept there", channel.path,
               written.error().message);
     channel.file.reset();
+    return false;
   }
+  return true;
 }
 
 }  // namespace dt

@@ -23,7 +23,11 @@ class TaskOutput {
   struct Options {
     std::optional<std::string> folder;  ///< --output-dir
     bool tags = true;
-    bool quiet = false;  ///< nothing to the console
+    bool quiet = false;       ///< nothing to the console
+    bool merged = false;      ///< tasks have one stream, which counts as their stdout
+    bool timestamps = false;  ///< before each line on the console
+    bool colored_out = false;
+    bool colored_err = false;
   };
   /// Makes the files, if any, before anything starts.
   static Result<std::unique_ptr<TaskOutput>> open(const Plan& plan, Options options, Sink& out,
@@ -33,7 +37,9 @@ class TaskOutput {
   void add(size_t task, TaskStream stream, ByteSpan bytes, std::function<void()> on_done);
   void end(size_t task, TaskStream stream);
   bool ended(size_t task, TaskStream stream) const;
-  /// The last lines that the task wrote to stderr.
+  /// What came of each task so far.
+  std::vector<OutputCount> counts() const;
+  /// The last lines that the task wrote to stderr (or to the one stream that it has).
   std::vector<std::string> last_errors(size_t task) const;
 
  private:
@@ -47,13 +53,17 @@ class TaskOutput {
     Channel output;
     Channel error;
     Tail tail;
+    OutputCount count;
   };
   TaskOutput(Options options, Sink& out, Sink& err, Log& log)
       : options_(std::move(options)), out_(out), err_(err), log_(log) {}
   Result<> make_files(const std::string& name, TaskChannels& channels) const;
+  std::string lead(const Task& task, TaskStream stream) const;
+  std::string time() const;
   Channel& channel(size_t task, TaskStream stream);
-  void write_file(Channel& channel, ByteSpan bytes);
+  bool write_file(Channel& channel, ByteSpan bytes);
   void show(TaskStream stream, std::string text, std::function<void()> on_done);
+  Sink& sink(TaskStream stream) { return stream == TaskStream::output ? out_ : err_; }
 
   Options options_;
   Sink& out_;
@@ -62,6 +72,8 @@ class TaskOutput {
   std::vector<TaskChannels> tasks_;
 };
 
+/// The SGR colour of a task's tags: of ranks that follow each other never the same.
+std::string_view tag_color(const Task& task);
 /// "[3]<stdout>:" for rank 3, "[ps:0]<stderr>:" for a task without rank: exactly horovodrun's form.
 std::string output_tag(const Task& task, TaskStream stream);
 

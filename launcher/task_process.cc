@@ -11,17 +11,18 @@
 namespace dt {
 
 Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest request,
-                                                        bool wants_input, Handlers handlers) {
+                                                        Options options, Handlers handlers) {
   Pipe output = TRY(make_pipe());
-  Pipe error = TRY(make_pipe());
+  Pipe error;
+  if (!options.merge_stderr) error = TRY(make_pipe());
   Pipe input;
-  if (wants_input) {
+  if (options.wants_input) {
     input = TRY(make_pipe());
     request.input = input.read.get();
   }
   request.output = output.write.get();
-  request.error = error.write.get();
-  Child child = TRY(Child::start(request));
+  request.error = options.merge_stderr ? request.output : error.write.get();
+  Child child = TRY(Child::start(std::move(request)));
   std::unique_ptr<TaskProcess> task(new TaskProcess(loop, std::move(child), std::move(handlers)));
   task->output_.pipe = std::move(output.read);
   task->error_.pipe = std::move(error.read);
@@ -38,7 +39,7 @@ Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest
 Result<> TaskProcess::watch_all() {
   exit_watch_ = TRY(loop_.watch(child_.pidfd(), EPOLLIN, [this](uint32_t) { child_ended(); }));
   TRY(set_nonblocking(output_.pipe.get()));
-  TRY(set_nonblocking(error_.pipe.get()));
+  if (error_.pipe) TRY(set_nonblocking(error_.pipe.get()));
   if (input_) TRY(set_nonblocking(input_.get()));
   TRY(watch_output(TaskStream::output));
   return watch_output(TaskStream::error);
@@ -76,6 +77,7 @@ void TaskProcess::read_output(TaskStream stream) {
     return;
   }
   if (discarding_) return;
+  look_at_exec();
   from.credit -= static_cast<uint32_t>(n);
   handlers_.on_output(stream, ByteSpan(buffer).first(static_cast<size_t>(n)));
   watch_or_end(stream);
@@ -129,11 +131,20 @@ void TaskProcess::flush_input() {
   if (taken > 0) handlers_.on_input_taken(static_cast<uint32_t>(taken));
 }
 
+void TaskProcess::look_at_exec() {
+  if (executed_) return;
+  const std::optional<Result<>> result = child_.executed();
+  if (!result) return;
+  executed_ = true;
+  handlers_.on_executed(*result);
+}
+
 void TaskProcess::child_ended() {
   exit_watch_ = Watch();
   auto status = child_.reap();
   exited_ = true;
-  handlers_.on_exit(status ? *status : ExitStatus{.code = 127});
+  look_at_exec();
+  if (child_.executed()->has_value()) handlers_.on_exit(status ? *status : ExitStatus{.code = 127});
 }
 
 void TaskProcess::signal(int number) const {

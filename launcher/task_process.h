@@ -18,25 +18,36 @@ namespace dt {
 class TaskProcess {
  public:
   struct Handlers {
+    /// Called once and before the others: the program runs, or why it does not; then there will be
+    /// no on_exit.
+    std::function<void(Result<>)> on_executed;
     std::function<void(TaskStream, ByteSpan)> on_output;
     std::function<void(TaskStream)> on_output_end;
     /// So many bytes of input have been taken by the task (or thrown away, since it reads no more).
     std::function<void(uint32_t)> on_input_taken;
     std::function<void(ExitStatus)> on_exit;
   };
+  struct Options {
+    bool wants_input = false;
+    bool merge_stderr = false;  ///< both go into one pipe; there is no error stream then
+  };
   /// request.input, output and error are set here.
   static Result<std::unique_ptr<TaskProcess>> start(Loop& loop, ChildRequest request,
-                                                    bool wants_input, Handlers handlers);
+                                                    Options options, Handlers handlers);
   TaskProcess(const TaskProcess&) = delete;
   TaskProcess& operator=(const TaskProcess&) = delete;
 
   pid_t pid() const { return child_.pid(); }
   bool exited() const { return exited_; }
+  /// Known once it has exited.
+  const ResourceUse& used() const { return child_.used(); }
   bool output_open() const { return output_.pipe || error_.pipe; }
   /// There may be unread output that the receiver has not asked for yet.
   bool output_waits_for_credit() const {
     return (output_.pipe && output_.credit == 0) || (error_.pipe && error_.credit == 0);
   }
+  /// Tells on_executed if it is known by now. Its own output and end tell it too.
+  void look_at_exec();
   /// To its process group, while its leader has not been reaped.
   void signal(int number) const;
   void add_credit(TaskStream stream, uint32_t bytes);
@@ -72,6 +83,7 @@ class TaskProcess {
   Watch input_watch_;
   Bytes input_queue_;
   bool input_ending_ = false;
+  bool executed_ = false;  ///< on_executed has been told
   bool exited_ = false;
   bool discarding_ = false;
 };

@@ -185,6 +185,7 @@ run_one() (
   for name in ${!DTRAIN_@}; do
     [[ $name == DTRAIN_TEST_LONG ]] || unset "$name"
   done
+  unset NO_COLOR CLICOLOR CLICOLOR_FORCE CI
   export TEST_MARKER=$2 HOME=$1/home XDG_CONFIG_HOME=$1/home/.config
   out=$1/out
   mkdir -p "$out" "$1/home" "$1/cwd"

@@ -138,7 +138,7 @@ test_a_worker_that_never_reads_its_stdin_can_still_end() {
 test_terminal_escapes_are_neutralised_on_a_terminal_only() {
   run_dtrain run -np 1 printf '\033]0;title\007\n'
   expect_stdout $'[0]<stdout>:\033]0;title\007'
-  script -qec "$DTRAIN run -np 1 printf '\\033]0;title\\007\\033[31mred\\n'" /dev/null >terminal
+  script -qec "$DTRAIN run --color never -np 1 printf '\\033]0;title\\007\\033[31mred\\n'" /dev/null >terminal
   grep -qF '[0]<stdout>:\x1B]0;title\x07' terminal || fail "got $(cat -v terminal)"
   grep -qF $'\033[31mred' terminal || fail 'colours are gone'
 }

@@ -28,5 +28,18 @@ TEST_CASE("each line of a message starts with the program's name, in one call") 
   CHECK(calls == std::vector<std::string>{"dtrain: one\ndtrain: two\n"});
 }
 
+TEST_CASE("in colour only the name and the word are painted") {
+  std::string said;
+  Log log(Log::Level::verbose, [&said](std::string_view line) { said += line; });
+  log.use_color();
+  log.error("one\ntwo");
+  log.warn("three\nfour");
+  log.info("five");
+  CHECK(said ==
+        "\x1b[0;31mdtrain:\x1b[0m one\n\x1b[0;31mdtrain:\x1b[0m two\n"
+        "dtrain: \x1b[0;33mwarning:\x1b[0m three\ndtrain: four\n"
+        "dtrain: five\n");
+}
+
 }  // namespace
 }  // namespace dt

@@ -75,10 +75,18 @@ TEST_CASE("every option of the table is known under every spelling") {
   for (const Option& option : run_options) {
     for (const std::string_view spelling : spellings_of(option)) {
       CAPTURE(spelling);
+      if (option.effect == Effect::prints) {
+        CHECK(parsed({"run", std::string(spelling)}).command != Invocation::Command::run);
+        continue;
+      }
       const bool flag = option.kind == OptionKind::flag;
-      const Invocation run = flag ? parsed({"run", std::string(spelling), "true"})
-                                  : parsed({"run", std::string(spelling), "v", "true"});
-      CHECK(run.flags.values == OptionValues{{std::string(option.name), {flag ? "true" : "v"}}});
+      const Words values(value_count(option), "v");
+      Words line = {"run", std::string(spelling)};
+      line.insert(line.end(), values.begin(), values.end());
+      line.emplace_back("true");
+      const Invocation run = parsed(line);
+      const Words expected = !flag ? values : Words{says_no(option, spelling) ? "false" : "true"};
+      CHECK(run.flags.values == OptionValues{{std::string(option.name), expected}});
       CHECK(run.words == Words{"true"});
     }
   }
@@ -121,6 +129,10 @@ TEST_CASE("B15: an unknown or incomplete option is refused, with what was meant"
       {{"run", "-np", "--", "cmd"}, "-np: needs a value, N; see: dtrain help run"},
       {{"run", "-np", "-H", "a:1"}, "-np: needs a value, N; see: dtrain help run"},
       {{"run", "--hostfile"}, "--hostfile: needs a value, FILE; see: dtrain help run"},
+      {{"run", "--blacklist-cooldown-range", "1", "-np", "2"},
+       "--blacklist-cooldown-range: needs 2 values, MIN MAX; see: dtrain help run"},
+      {{"run", "--no-autotune=false"}, "--no-autotune: takes no value"},
+      {{"run", "--num-p", "2"}, "--num-p: no such option; did you mean -np?"},
       {{"-np", "4", "echo", "a b"},
        "-np: a command comes first; did you mean: dtrain run -np 4 echo 'a b'"},
       {{"--zebra"}, "--zebra: no such option; see: dtrain help"},
@@ -151,6 +163,21 @@ TEST_CASE("version and help are found under their usual names") {
     CHECK(parsed(words).help == help_text("run"));
   }
   CHECK(parsed({"version", "--help"}).help == help_text("version"));
+}
+
+TEST_CASE("--version and --check-build of run print and start nothing") {
+  for (const char* word : {"-v", "--version"}) {
+    CHECK(parsed({"run", word, "-np", "x"}).command == Invocation::Command::version);
+  }
+  for (const char* word : {"-cb", "--check-build"}) {
+    CHECK(parsed({"run", "-np", "2", word}).command == Invocation::Command::check_build);
+  }
+}
+
+TEST_CASE("a value that looks like an option is taken where it is attached") {
+  const Invocation run = parsed({"run", "--chdir=--quiet", "-x--A=1", "--hosts=", "cmd"});
+  CHECK(run.flags.values ==
+        OptionValues{{"chdir", {"--quiet"}}, {"env", {"--A=1"}}, {"hosts", {""}}});
 }
 
 TEST_CASE("help fits into 80 columns, has an example and names every option and command") {

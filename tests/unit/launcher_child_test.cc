@@ -6,12 +6,19 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 
 namespace dt {
 namespace {
+
+/// Waits for the end of the process.
+void await_end(const Child& child) {
+  pollfd ended = {.fd = child.pidfd(), .events = POLLIN, .revents = 0};
+  CHECK(poll(&ended, 1, 10'000) == 1);
+}
 
 struct Ended {
   ExitStatus status;
@@ -30,8 +37,9 @@ Ended run_shell(const std::string& script, ChildRequest request = {}) {
   for (ssize_t n = 0; (n = ::read(pipe.read.get(), buffer, sizeof buffer)) > 0;) {
     ended.output.append(buffer, static_cast<size_t>(n));
   }
-  pollfd exited = {.fd = child.pidfd(), .events = POLLIN, .revents = 0};
-  CHECK(poll(&exited, 1, 10'000) == 1);
+  await_end(child);
+  REQUIRE(child.executed().has_value());
+  CHECK(child.executed()->has_value());
   ended.status = child.reap().value();
   return ended;
 }
@@ -85,7 +93,7 @@ TEST_CASE("Child starts with no signal blocked, and its stdin is empty by defaul
   CHECK(ended.output == "SigBlk:\t0000000000000000\n");
 }
 
-TEST_CASE("Child: what cannot be run is known at once, with the reason") {
+TEST_CASE("Child: what cannot be run is known at its end, with the reason") {
   struct Case {
     const char* path;
     const char* cwd;
@@ -100,11 +108,67 @@ TEST_CASE("Child: what cannot be run is known at once, with the reason") {
   };
   for (const Case& c : cases) {
     CAPTURE(c.path);
-    const auto child = Child::start({.path = c.path, .arguments = {"x"}, .cwd = c.cwd});
-    REQUIRE_FALSE(child.has_value());
-    CHECK(child.error().code == c.code);
-    CHECK(child.error().message == c.message);
+    Child child = Child::start({.path = c.path, .arguments = {"x"}, .cwd = c.cwd}).value();
+    await_end(child);
+    const auto executed = child.executed();
+    REQUIRE(executed.has_value());
+    REQUIRE_FALSE(executed->has_value());
+    CHECK(executed->error().code == c.code);
+    CHECK(executed->error().message == c.message);
+    CHECK(child.reap().has_value());
   }
+}
+
+TEST_CASE("Child: a pipe of ours ends for its reader when all children run their programs") {
+  Pipe hold = make_pipe().value();  // on which they wait
+  Pipe ours = make_pipe().value();
+  std::vector<Child> children;
+  for (int i = 0; i < 20; ++i) {
+    const ChildRequest wanted = {
+        .path = "/bin/cat", .arguments = {"cat"}, .input = hold.read.get()};
+    children.push_back(Child::start(wanted).value());
+  }
+  ours.write.reset();
+  pollfd ended = {.fd = ours.read.get(), .events = POLLIN, .revents = 0};
+  CHECK(poll(&ended, 1, 10'000) == 1);
+  CHECK((ended.revents & POLLHUP) != 0);
+  for (const Child& child : children) {
+    REQUIRE(child.executed().has_value());
+    CHECK(child.executed()->has_value());
+  }
+  hold.write.reset();
+  for (Child& child : children) {
+    await_end(child);
+    CHECK(child.reap().value() == ExitStatus());
+  }
+}
+
+TEST_CASE("Child: its group can be signalled as soon as it is there") {
+  for (int i = 0; i < 50; ++i) {
+    Child child = Child::start({.path = "/bin/sleep", .arguments = {"sleep", "1000"}}).value();
+    child.signal_group(SIGTERM);
+    await_end(child);
+    CHECK(child.reap().value() == ExitStatus{.signal = SIGTERM});
+  }
+}
+
+TEST_CASE("Child: nobody needs to wait for what it reads of ours, nor keep it") {
+  std::string long_text(100'000, 'x');
+  Pipe pipe = make_pipe().value();
+  pid_t pid = 0;
+  {
+    const Child child = Child::start({.path = "/bin/sh",
+                                      .arguments = {"sh", "-c", "echo ${#LONG}"},
+                                      .environment = {"LONG=" + long_text},
+                                      .output = pipe.write.get()})
+                            .value();
+    pid = child.pid();
+  }
+  pipe.write.reset();
+  char buffer[64];
+  const ssize_t n = ::read(pipe.read.get(), buffer, sizeof buffer);
+  CHECK(std::string(buffer, static_cast<size_t>(n > 0 ? n : 0)) == "100000\n");
+  CHECK(waitpid(pid, nullptr, 0) == pid);
 }
 
 TEST_CASE("Child runs a script without #! with sh, as a shell would") {

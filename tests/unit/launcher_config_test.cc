@@ -56,7 +56,11 @@ TEST_CASE("every option reaches its place in the configuration") {
                                           {"dead-after", {"1s"}},
                                           {"on-failure", {"continue"}},
                                           {"output-dir", {"out"}},
+                                          {"merge-stderr", {"true"}},
                                           {"no-tag", {"true"}},
+                                          {"timestamp", {"true"}},
+                                          {"color", {"always"}},
+                                          {"report", {"r.json"}},
                                           {"quiet", {"1"}},
                                           {"verbose", {"yes"}},
                                           {"dry-run", {"on"}},
@@ -76,6 +80,9 @@ TEST_CASE("every option reaches its place in the configuration") {
   expected.continue_on_failure = true;
   expected.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = 2};
   expected.output_dir = "out";
+  expected.merge_stderr = expected.timestamp = true;
+  expected.color = ColorChoice::always;
+  expected.report = "r.json";
   expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;
   expected.command = {"true"};
   CHECK(config == expected);

@@ -33,11 +33,18 @@ TEST_CASE("messages are read back as they were written") {
                            .heartbeat = milliseconds(100),
                            .dead_after = milliseconds(500)});
   check_round_trip(Prepared{{1, 65535}, "cannot", 127});
-  check_round_trip(Launch{{{"A", "1"}, {"B", ""}}, {{{"worker", 1}, {{"RANK", "1"}}, true}}});
+  check_round_trip(Launch{{{"A", "1"}, {"B", ""}}, {{{"worker", 1}, {{"RANK", "1"}}, true}}, true});
   check_round_trip(SignalAll{SIGTERM});
   check_round_trip(Started{{"ps", 0}, 4711});
   check_round_trip(StartFailed{{"worker", 2}, 126, "why"});
-  check_round_trip(Exited{{"worker", 0}, {.code = 0, .signal = 9, .out_of_memory = true}});
+  check_round_trip(Exited{{"worker", 0},
+                          {.code = 0, .signal = 9, .out_of_memory = true},
+                          {.user = seconds(1),
+                           .system = milliseconds(2),
+                           .max_rss_bytes = int64_t{1} << 40,
+                           .major_faults = 3,
+                           .voluntary_switches = 4,
+                           .involuntary_switches = 5}});
   check_round_trip(Finished{2, {"python (pid 7)"}});
 }
 

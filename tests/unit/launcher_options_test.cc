@@ -14,6 +14,9 @@ TEST_CASE("the options stand in one table whose names and spellings are all diff
     CHECK(find_option(option.name) == &option);
     CHECK((option.kind == OptionKind::flag) == option.placeholder.empty());
     CHECK(option.help.ends_with("."));
+    const bool answers = option.effect == Effect::warns || option.effect == Effect::refuses;
+    CHECK(answers == !option.answer.empty());
+    CHECK((option.group == OptionGroup::horovod) == (answers || option.effect == Effect::agrees));
     for (const std::string_view spelling : spellings_of(option)) {
       CHECK(std::ranges::count(seen, spelling) == 0);
       seen.push_back(spelling);
@@ -21,6 +24,12 @@ TEST_CASE("the options stand in one table whose names and spellings are all diff
   }
   CHECK(find_option("nothing") == nullptr);
   CHECK(variable_of(*find_option("start-timeout")) == "DTRAIN_OPT_START_TIMEOUT");
+}
+
+TEST_CASE("a flag's --no- spelling turns it off, unless that is its name") {
+  CHECK(says_no(*find_option("autotune"), "--no-autotune"));
+  CHECK(!says_no(*find_option("autotune"), "--autotune"));
+  CHECK(!says_no(*find_option("no-tag"), "--no-tag"));
 }
 
 TEST_CASE("an unknown word finds the option that was meant") {

@@ -46,6 +46,15 @@ TEST_CASE("LineTagger cuts a line over 64 KiB into pieces that say so") {
   CHECK(tagged({most, "yz\n"}) == "[0]<stdout>:" + most + " …\n[0]<stdout>:yz\n");
 }
 
+TEST_CASE("LineTagger: each line has the time at which it was whole") {
+  LineTagger tagger("[0]<stdout>:");
+  std::string out;
+  tagger.add("a\nb", out, "1");
+  tagger.add("c\nd", out, "2");
+  tagger.end(out, "3");
+  CHECK(out == "1[0]<stdout>:a\n2[0]<stdout>:bc\n3[0]<stdout>:d\n");
+}
+
 TEST_CASE("LineTagger: no bytes of a worker can start a line without its tag") {
   std::mt19937 random(7);
   std::string bytes;

@@ -65,6 +65,24 @@ TEST_CASE("without -np a job has as many processes as slots, and idle hosts are 
   CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 5})) == "a:4 b:1");
 }
 
+TEST_CASE("a host takes max_slots at most, and the others what it would have had above them") {
+  const std::vector<Host> hosts = {{.name = "a", .slots = 2, .max_slots = 3},
+                                   {.name = "b", .slots = 2},
+                                   {.name = "c", .slots = 2, .max_slots = 2}};
+  const auto blocks_for = [&](int count) {
+    return blocks(make_plan({.hosts = hosts, .process_count = count, .oversubscribe = true}));
+  };
+  CHECK(blocks_for(6) == "a:2 b:2 c:2");
+  CHECK(blocks_for(7) == "a:3 b:2 c:2");
+  CHECK(blocks_for(9) == "a:3 b:4 c:2");
+  CHECK(blocks_for(20) == "a:3 b:15 c:2");
+  const std::vector<Host> limited = {hosts[0], hosts[2]};
+  CHECK(blocks(make_plan({.hosts = limited, .process_count = 5, .oversubscribe = true})) ==
+        "a:3 c:2");
+  CHECK(blocks(make_plan({.hosts = limited, .process_count = 6, .oversubscribe = true})) ==
+        "asked for 6 processes but max_slots of the hosts (a:2 c:2) allows 5; use -np 5");
+}
+
 TEST_CASE("B12, B13: a process count that cannot be is refused with what would do") {
   CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 16})) ==
         "asked for 16 processes but hosts offer 8 (a:4 b:4); use -np 8 or --oversubscribe");

@@ -12,6 +12,9 @@ TEST_CASE("failure_text names rank, host, pid and cause, and the last lines of s
   CHECK(failure_text(failure, {"a", "b"}) ==
         "rank 3 (host node2, pid 77) failed: killed by SIGSEGV\n"
         "last lines of its stderr:\n  a\n  b");
+  CHECK(failure_text(failure, {"a"}, "output") ==
+        "rank 3 (host node2, pid 77) failed: killed by SIGSEGV\n"
+        "last lines of its output:\n  a");
   failure.pid = 0;
   failure.cause = "cannot run x";
   CHECK(failure_text(failure, {}) == "rank 3 (host node2) could not be started: cannot run x");

@@ -8,7 +8,7 @@ namespace {
 TEST_CASE("local_hosts: no hosts means this machine with as many slots as processes") {
   RunConfig config;
   config.process_count = 3;
-  CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 3}});
+  CHECK(local_hosts(config).value() == HostList{{{.name = "localhost", .slots = 3}}, {}});
   config.process_count.reset();
   const auto hosts = local_hosts(config);
   REQUIRE_FALSE(hosts.has_value());
@@ -16,12 +16,15 @@ TEST_CASE("local_hosts: no hosts means this machine with as many slots as proces
   CHECK(hosts.error().message == "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
 }
 
-TEST_CASE("local_hosts: all names of this machine are one host, whose slots add up") {
+TEST_CASE("F22: all names of this machine are one host, whose slots add up") {
   RunConfig config;
   config.hosts = {{.name = "localhost", .slots = 2}, {.name = "127.0.0.1", .slots = 3}};
-  CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 5}});
+  CHECK(local_hosts(config).value() ==
+        HostList{{{.name = "localhost", .slots = 5}},
+                 {"localhost, 127.0.0.1 are one machine; merged to 5 slots"}});
   config.hosts = {{.name = "localhost"}, {.name = "::1"}};
-  CHECK(local_hosts(config).value() == std::vector<Host>{{.name = "localhost", .slots = 0}});
+  CHECK(local_hosts(config).value() ==
+        HostList{{{.name = "localhost"}}, {"localhost, ::1 are one machine; counted once"}});
   config.hosts[0].slots = 2;
   const auto mixed = local_hosts(config);
   REQUIRE_FALSE(mixed.has_value());
@@ -60,6 +63,8 @@ TEST_CASE("plan_request: a host without slots offers its GPUs, else the CPUs it 
   CHECK(request.hosts[0].slots == 6);
   CHECK(request.hosts[1].slots == 2);
   CHECK(request.hosts[2].slots == 9);
+  const PlanRequest limited = plan_request(config, {{.name = "a", .max_slots = 4}}, hellos);
+  CHECK(limited.hosts[0].slots == 4);
 }
 
 }  // namespace

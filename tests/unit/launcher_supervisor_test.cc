@@ -208,6 +208,7 @@ TEST_CASE_FIXTURE(Fixture, "what is said of a task that has ended changes nothin
   Supervisor job = start();
   job.exited(0, {}, now);
   CHECK(job.exited(0, {.code = 1}, now).empty());
+  CHECK(job.start_failed(0, 127, "not found", now).empty());
   CHECK(job.started(0, 7, now).empty());
   CHECK_FALSE(job.finishing());
   CHECK(job.outcome().exit_status == 0);

@@ -68,6 +68,40 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: quiet shows nothing, without tags no tag
   CHECK(done == 2);
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskOutput: merged tasks have one file, and their last words are in it") {
+  const std::string logs = folder.path() + "/logs";
+  const auto output =
+      TaskOutput::open(plan, {.folder = logs, .merged = true}, *out, *err, log).value();
+  add(*output, 0, TaskStream::output, "both\n");
+  output->end(0, TaskStream::output);
+  CHECK(output->ended(0, TaskStream::error));
+  CHECK(output->last_errors(0) == std::vector<std::string>{"both"});
+  CHECK(folder.read("out") == "[0]<stdout>:both\n");
+  CHECK(folder.read("logs/rank.00/stdout") == "both\n");
+  CHECK(access((logs + "/rank.00/stderr").c_str(), F_OK) != 0);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskOutput: colours end with the tag, and each stream has its own say") {
+  const auto output = TaskOutput::open(plan, {.colored_out = true}, *out, *err, log).value();
+  add(*output, 1, TaskStream::output, "a\n");
+  add(*output, 2, TaskStream::output, "b\n");
+  add(*output, 1, TaskStream::error, "c\n");
+  CHECK(folder.read("out") == "\x1b[0;33m[1]<stdout>:\x1b[0ma\n\x1b[0;32m[2]<stdout>:\x1b[0mb\n");
+  CHECK(folder.read("err") == "[1]<stderr>:c\n");
+  CHECK(tag_color(plan.tasks[0]) == tag_color(plan.tasks[10]));
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: without a tag a blank parts the time from the line") {
+  const auto output =
+      TaskOutput::open(plan, {.tags = false, .timestamps = true}, *out, *err, log).value();
+  add(*output, 0, TaskStream::output, "line\n");
+  const std::string shown = folder.read("out");
+  REQUIRE(shown.size() == std::string_view("Sun Jun 20 23:21:05 1993 line\n").size());
+  CHECK(shown.ends_with(" line\n"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "TaskOutput: a folder that cannot be had is an input error") {
   folder.write("file", "");
   const auto output =

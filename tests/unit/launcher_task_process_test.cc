@@ -11,19 +11,22 @@ namespace {
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::unique_ptr<TaskProcess> task;
+  std::string program = "/bin/sh";
   std::string output;
   std::string error;
   int ends = 0;
   uint32_t input_taken = 0;
+  std::optional<Result<>> executed;
   std::optional<ExitStatus> status;
 
-  void start(const std::string& script, bool wants_input = false) {
+  void start(const std::string& script, TaskProcess::Options options = {}) {
     task = TaskProcess::start(*loop,
-                              {.path = "/bin/sh",
+                              {.path = program,
                                .arguments = {"sh", "-c", script},
                                .environment = {"PATH=/usr/bin:/bin"}},
-                              wants_input,
-                              {.on_output =
+                              options,
+                              {.on_executed = [this](const Result<>& result) { executed = result; },
+                               .on_output =
                                    [this](TaskStream stream, ByteSpan bytes) {
                                      (stream == TaskStream::output ? output : error) +=
                                          as_text(bytes);
@@ -50,9 +53,38 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess hands out both streams, their ends and t
   run_to_end();
   CHECK(output == "out\n");
   CHECK(error == "err\n");
+  REQUIRE(executed);
+  CHECK(executed->has_value());
   CHECK(status == ExitStatus{.code = 3});
   CHECK(task->exited());
   CHECK_FALSE(task->output_open());
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess tells why the program does not run, and of no end then") {
+  program = "/no/such/file";
+  start("");
+  run_until([this] { return executed && ends == 2; });
+  REQUIRE_FALSE(executed->has_value());
+  CHECK(executed->error().code == Errc::not_found);
+  CHECK_FALSE(status);
+  CHECK(task->exited());
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess tells that the program runs before what it writes") {
+  start("echo out; cat", {.wants_input = true});
+  run_until([this] { return !output.empty(); });
+  CHECK(executed);
+  task->end_input();
+  run_to_end();
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: one pipe for both streams keeps the order written") {
+  start("for i in 1 2 3; do echo out $i; echo err $i >&2; done", {.merge_stderr = true});
+  run_until([this] { return status && ends == 1; });
+  CHECK(output == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
+  CHECK(error.empty());
+  CHECK_FALSE(task->output_open());
+  CHECK_FALSE(task->output_waits_for_credit());
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess reads no more than its credit, and the task waits") {
@@ -77,7 +109,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: what nobody reads any more does not hol
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess writes input as it is taken, to its end") {
-  start("sleep 0.05; wc -c", true);
+  start("sleep 0.05; wc -c", {.wants_input = true});
   const Bytes zeros(300'000);
   task->write_input(zeros);
   task->end_input();
@@ -92,7 +124,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: input that the task does not want count
   sigemptyset(&pipe_signal);
   sigaddset(&pipe_signal, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
-  start("exec true", true);
+  start("exec true", {.wants_input = true});
   task->write_input(Bytes(300'000));
   run_until([this] { return input_taken == 300'000; });
   run_to_end();

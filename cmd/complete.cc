@@ -1,0 +1,181 @@
+#include "cmd/complete.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "cmd/complete_hosts.h"
+#include "cmd/help.h"
+#include "launcher/options.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace dt {
+namespace {
+
+/// The words before the cursor, as `run` reads them.
+struct RunLine {
+  std::set<const Option*> given;
+  const Option* awaited = nullptr;      ///< the word under the cursor is its value
+  std::optional<std::string> hostfile;  ///< as written
+  std::optional<size_t> command_at;
+};
+
+const Option* option_spelled(std::string_view spelling) {
+  const auto found = std::ranges::find_if(run_options, [&](const Option& option) {
+    return std::ranges::count(spellings_of(option), spelling) > 0;
+  });
+  return found == run_options.end() ? nullptr : &*found;
+}
+
+bool begins_command(std::string_view word) {
+  return word.size() < 2 || word[0] != '-';
+}
+
+/// `words` begin behind "run"; the last of them is under the cursor.
+RunLine read_run_line(std::span<const std::string> words) {
+  RunLine line;
+  const size_t last = words.size() - 1;
+  const auto keep_value = [&line](const Option& option, const std::string& value) {
+    if (option.name == "hostfile") line.hostfile = value;
+  };
+  for (size_t i = 0; i < last; ++i) {
+    if (words[i] == "--" || begins_command(words[i])) {
+      line.command_at = words[i] == "--" ? i + 1 : i;
+      return line;
+    }
+    const size_t equals = words[i].find('=');
+    const Option* option = option_spelled(std::string_view(words[i]).substr(0, equals));
+    if (option == nullptr) continue;
+    line.given.insert(option);
+    if (equals != std::string::npos) {
+      keep_value(*option, words[i].substr(equals + 1));
+    } else if (const size_t count = value_count(*option); i + count >= last && count > 0) {
+      line.awaited = option;
+      return line;
+    } else if (count > 0) {
+      keep_value(*option, words[i + 1]);
+      i += count;
+    }
+  }
+  if (words[last].empty() || words[last][0] != '-') line.command_at = last;
+  return line;
+}
+
+void offer(Completion& completion, std::string_view typed, std::string_view word,
+           std::string_view help) {
+  if (word.starts_with(typed))
+    completion.candidates.push_back({std::string(word), std::string(help)});
+}
+
+/// All spellings of an option come to light only when more than dashes was typed, and options that
+/// only get an answer (horovodrun's) never: nobody looks for them.
+void offer_options(Completion& completion, std::string_view typed,
+                   const std::set<const Option*>& given) {
+  const bool all = typed.find_first_not_of('-') != std::string_view::npos;
+  for (const Option& option : run_options) {
+    if (option.effect != Effect::decides && option.effect != Effect::prints) continue;
+    if (option.kind != OptionKind::list && given.contains(&option)) continue;
+    for (const std::string_view spelling : spellings_of(option)) {
+      const size_t before = completion.candidates.size();
+      offer(completion, typed, spelling, option.help);
+      if (!all && completion.candidates.size() > before) break;
+    }
+  }
+}
+
+void offer_variables(Completion& completion, std::string_view typed,
+                     const Environment& environment) {
+  for (const auto& [name, value] : environment)
+    offer(completion, typed, name, "");
+}
+
+/// The placeholder tells what kind of value an option wants: FILE, DIR, HOSTS, NAME…, or choices
+/// in lower case, as in none|RANK|all.
+Completion complete_value(const Option& option, const std::string& typed, const RunLine& line,
+                          const CompletionReaders& readers) {
+  Completion completion;
+  if (option.kind == OptionKind::flag) {
+    offer(completion, typed, "true", "");
+    offer(completion, typed, "false", "");
+    return completion;
+  }
+  if (option.placeholder == "HOSTS") return complete_hosts(typed, line.hostfile, readers);
+  if (option.placeholder.starts_with("NAME")) {
+    offer_variables(completion, typed, readers.environment);
+    return completion;
+  }
+  for (const std::string_view kind : split(option.placeholder, '|')) {
+    if (kind == "FILE") completion.kind = Completion::Kind::files;
+    if (kind == "DIR") completion.kind = Completion::Kind::folders;
+  }
+  for (const std::string_view choice : choices_of(option))
+    offer(completion, typed, choice, "");
+  return completion;
+}
+
+Completion complete_run(std::span<const std::string> words, const CompletionReaders& readers) {
+  constexpr size_t words_before = 2;  // dtrain run
+  const RunLine line = read_run_line(words);
+  const std::string& typed = words.back();
+  if (line.awaited != nullptr) return complete_value(*line.awaited, typed, line, readers);
+  if (line.command_at) {
+    return {.kind = Completion::Kind::command, .command_at = *line.command_at + words_before};
+  }
+  const size_t equals = typed.find('=');
+  Completion completion;
+  if (equals == std::string::npos) {
+    offer_options(completion, typed, line.given);
+    return completion;
+  }
+  const std::string spelling = typed.substr(0, equals);
+  const Option* option = option_spelled(spelling);
+  if (option == nullptr) return {};
+  completion = complete_value(*option, typed.substr(equals + 1), line, readers);
+  completion.kept.insert(0, spelling + "=");
+  return completion;
+}
+
+Completion complete_command(std::string_view typed) {
+  Completion completion;
+  for (const CommandHelp& command : commands())
+    offer(completion, typed, command.name, command.summary);
+  if (typed.starts_with('-')) {
+    offer(completion, typed, "--help", "Explain dtrain.");
+    offer(completion, typed, "--version", "Print the version.");
+  }
+  return completion;
+}
+
+}  // namespace
+
+Completion complete(std::span<const std::string> words, const CompletionReaders& readers) {
+  if (words.empty()) return {};
+  if (words.size() == 1) return complete_command(words[0]);
+  if (words[0] == "run") return complete_run(words.subspan(1), readers);
+  if (words[0] == "help" && words.size() == 2) return complete_command(words[1]);
+  Completion completion;
+  for (const CommandHelp& command : commands()) {
+    if (command.name != words[0]) continue;
+    for (const std::string_view word : split_words(command.words)) {
+      const bool given = std::ranges::count(words.first(words.size() - 1), word) > 0;
+      if (!given) offer(completion, words.back(), word, "");
+    }
+  }
+  return completion;
+}
+
+std::string completion_text(const Completion& completion) {
+  constexpr std::array kinds = {"words", "files", "folders", "command"};
+  const std::string behind = completion.kind == Completion::Kind::command
+                                 ? format("{}", completion.command_at)
+                             : completion.open ? "nospace"
+                                               : "space";
+  std::string text =
+      format("{}\t{}\t{}\n", kinds[static_cast<size_t>(completion.kind)], behind, completion.kept);
+  for (const Completion::Candidate& candidate : completion.candidates)
+    text += format("{}\t{}\n", candidate.word, candidate.help);
+  return text;
+}
+
+}  // namespace dt

@@ -1,0 +1,118 @@
+#include "cmd/run_words.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/options.h"
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace dt {
+namespace {
+
+constexpr std::string_view help_hint = "see: dtrain help run";
+
+/// A word that is an option: which, how it was spelled, and a value in the same word.
+struct Spelled {
+  const Option* option = nullptr;
+  std::string spelling;
+  std::optional<std::string> value;
+};
+
+/// Whether "-np4" is -np with the value 4. Only after one dash, and numbers only where a number is
+/// wanted, so that -nproc stays a slip.
+bool can_attach(const Option& option, std::string_view spelling, std::string_view rest) {
+  if (spelling.starts_with("--") || rest.empty()) return false;
+  if (option.kind == OptionKind::integer) return rest[0] >= '0' && rest[0] <= '9';
+  // -hostfileX and -hostfiles are slips; -Ha:4 and -xNAME are how short options are written.
+  return option.kind != OptionKind::flag && spelling.size() == 2;
+}
+
+std::optional<Spelled> match(std::string_view word, const Option& option,
+                             std::string_view spelling) {
+  if (!word.starts_with(spelling)) return std::nullopt;
+  const std::string_view rest = word.substr(spelling.size());
+  Spelled found{&option, std::string(spelling), std::nullopt};
+  if (rest.empty()) return found;
+  const bool equals = rest[0] == '=';
+  if (!equals && !can_attach(option, spelling, rest)) return std::nullopt;
+  found.value = rest.substr(equals ? 1 : 0);
+  return found;
+}
+
+/// The longest spelling that the word begins with: -iFILE is -i, but -input would be itself.
+std::optional<Spelled> find_spelled(std::string_view word) {
+  std::optional<Spelled> best;
+  for (const Option& option : run_options) {
+    for (const std::string_view spelling : spellings_of(option)) {
+      if (best && spelling.size() <= best->spelling.size()) continue;
+      if (auto found = match(word, option, spelling)) best = std::move(found);
+    }
+  }
+  return best;
+}
+
+tl::unexpected<Error> unknown_option(std::string_view word) {
+  const std::string_view name = word.substr(0, word.find('='));
+  const std::optional<OptionGuess> guess = guess_option(name);
+  return fail(Errc::input,
+              format("{}: no such option; {}", printable(name),
+                     guess ? format("did you mean {}?", guess->spelling) : std::string(help_hint)));
+}
+
+/// The option's values: in its own word, or in those that follow, of which it takes what it needs
+/// from `rest`. A word that is an option itself is a value forgotten.
+Result<std::vector<std::string>> take_values(const Spelled& spelled,
+                                             std::span<const std::string>& rest) {
+  const Option& option = *spelled.option;
+  if (option.kind == OptionKind::flag) {
+    const std::string_view plain = says_no(option, spelled.spelling) ? "false" : "true";
+    if (spelled.value && plain == "false") {
+      return fail(Errc::input, format("{}: takes no value", spelled.spelling));
+    }
+    return std::vector{spelled.value.value_or(std::string(plain))};
+  }
+  std::vector<std::string> values;
+  if (spelled.value) values.push_back(*spelled.value);
+  const size_t wanted = value_count(option);
+  while (values.size() < wanted && !rest.empty() && rest.front() != "--" &&
+         !is_run_option(rest.front())) {
+    values.push_back(rest.front());
+    rest = rest.subspan(1);
+  }
+  if (values.size() == wanted) return values;
+  return fail(Errc::input, format("{}: needs {}, {}; {}", spelled.spelling,
+                                  wanted == 1 ? "a value" : format("{} values", wanted),
+                                  option.placeholder, help_hint));
+}
+
+}  // namespace
+
+Result<RunWords> read_run_words(std::span<const std::string> words) {
+  RunWords result;
+  while (!words.empty() && words.front().size() > 1 && words.front().starts_with('-')) {
+    const std::string& word = words.front();
+    words = words.subspan(1);
+    if (word == "--") break;
+    const std::optional<Spelled> spelled = find_spelled(word);
+    if (!spelled) return unknown_option(word);
+    const Option& option = *spelled->option;
+    if (option.effect == Effect::prints) {
+      result.prints = &option;
+      return result;
+    }
+    std::vector<std::string> values = TRY(take_values(*spelled, words));
+    std::vector<std::string>& all = result.flags.values[std::string(option.name)];
+    std::ranges::move(values, std::back_inserter(all));
+    result.flags.origins.insert_or_assign(std::string(option.name), spelled->spelling);
+  }
+  result.command.assign(words.begin(), words.end());
+  return result;
+}
+
+bool is_run_option(std::string_view word) {
+  return find_spelled(word).has_value();
+}
+
+}  // namespace dt

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "base/result.h"
+#include "launcher/config.h"
+#include "launcher/option.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// The words behind `dtrain run`.
+struct RunWords {
+  OptionSource flags;                ///< options as typed
+  std::vector<std::string> command;  ///< the workers'
+  /// The first option that only prints something (--help); nothing behind it was read.
+  const Option* prints = nullptr;
+};
+
+/// Reads options up to the first word that is none, or to `--`: from there on all is the command.
+Result<RunWords> read_run_words(std::span<const std::string> words);
+
+/// Whether the word is an option of `dtrain run`, with or without a value in it.
+bool is_run_option(std::string_view word);
+
+}  // namespace dt

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace dt {
+
+enum class OptionKind : uint8_t {
+  flag,
+  text,
+  integer,
+  number,  ///< from 0, a point allowed
+  duration,
+  list,  ///< may be given again; each adds to it
+};
+
+enum class OptionGroup : uint8_t { hosts, workers, faults, output, itself, horovod };
+
+/// What an option leads to when it is given.
+enum class Effect : uint8_t {
+  decides,  ///< it is a part of RunConfig
+  prints,   ///< something is printed and nothing started: --help, --version
+  agrees,   ///< what it asks for is so anyway
+  warns,    ///< the job is right without it: its answer is shown, and the job goes on
+  refuses,  ///< without it the job would be another one: its answer is the error
+};
+
+/// One option of `dtrain run`, for the command line, TOML files, DTRAIN_OPT_* variables, help, man
+/// pages and completions.
+struct Option {
+  std::string_view name;  ///< the key in a file
+  /// On the command line, the usual one first. A flag's spelling --no-… says false, unless the
+  /// option's own name begins so.
+  std::string_view spellings;
+  OptionKind kind = OptionKind::text;
+  /// Of the value; empty for flags. Capitals stand for something to fill in (FILE, DIR, HOSTS,
+  /// TIME, N, …), small words between | are values as they are written: "none|RANK|all". Each word
+  /// stands for a word on the command line: "MIN MAX" takes two.
+  std::string_view placeholder;
+  OptionGroup group = OptionGroup::itself;
+  std::string_view help;
+  bool in_files = true;
+  Effect effect = Effect::decides;
+  std::string_view answer = {};  ///< what those that warn or refuse say
+};
+
+}  // namespace dt

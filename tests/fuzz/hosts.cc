@@ -1,0 +1,38 @@
+// -H lists and hostfiles: any text is a list of usable hosts or an error for people.
+
+#include "launcher/hosts.h"
+
+#include "tests/fuzz/fuzz.h"
+
+namespace dt {
+namespace {
+
+void check_host(const Host& host) {
+  assert(!host.name.empty());
+  assert(!host.name.starts_with('-') && !host.user.starts_with('-'));
+  assert(host.slots >= 0 && host.slots <= slots_max);
+  static_cast<void>(is_local(host, {"here", "10.0.0.1"}));
+  assert(host.max_slots == 0 || host.max_slots >= host.slots);
+  // What a message shows of a host can be given back to us, but for max_slots.
+  const Result<HostList> again = parse_host_list(host.text(), "-H");
+  Host shown = host;
+  shown.max_slots = 0;
+  assert(again && again->hosts == std::vector<Host>{shown});
+}
+
+void check(const Result<HostList>& list) {
+  if (!list) return check_message(list.error());
+  assert(!list->hosts.empty() && list->hosts.size() <= hosts_max);
+  std::ranges::for_each(list->hosts, check_host);
+  for (const std::string& warning : list->warnings)
+    check_message({Errc::input, warning});
+}
+
+}  // namespace
+
+void fuzz_one(ByteSpan bytes) {
+  check(parse_host_list(as_text(bytes), "-H"));
+  check(parse_hostfile(as_text(bytes), "hosts"));
+}
+
+}  // namespace dt

@@ -1,0 +1,9 @@
+// A target as libFuzzer runs it.
+
+#include "tests/fuzz/fuzz.h"
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer looks for this name.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  dt::fuzz_one(std::as_bytes(std::span(bytes, size)));
+  return 0;
+}

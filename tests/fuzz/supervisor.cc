@@ -1,0 +1,150 @@
+// The supervisor under any sequence of events. The input is readable: a flag character, then words
+// of a letter and a character, for example "0 s0 s1 s2 f3 +5 x0 x1": see `happen`.
+
+#include "launcher/supervisor.h"
+
+#include "tests/fuzz/fuzz.h"
+
+#include <csignal>
+
+namespace dt {
+namespace {
+
+constexpr size_t hosts = 2;
+constexpr size_t per_host = 2;
+constexpr size_t tasks = hosts * per_host;
+
+Plan small_plan() {
+  Plan plan;
+  plan.world_size = tasks;
+  for (size_t h = 0; h < hosts; ++h) {
+    plan.hosts.push_back({.host = {.name = "node", .slots = per_host},
+                          .first_task = static_cast<int>(h * per_host),
+                          .task_count = per_host});
+  }
+  for (size_t i = 0; i < tasks; ++i) {
+    const int rank = static_cast<int>(i);
+    plan.tasks.push_back(
+        {.id = {"worker", rank}, .rank = rank, .agent = static_cast<int>(i / per_host)});
+  }
+  return plan;
+}
+
+/// '0' plain; 1: --on-failure continue; 2: --timeout; 4: --grace 0.
+Supervisor::Options options_of(uint8_t flags, Time now) {
+  Supervisor::Options options = {.start_deadline = now + seconds(30)};
+  options.continue_on_failure = (flags & 1) != 0;
+  if ((flags & 2) != 0) options.timeout = seconds(60);
+  if ((flags & 4) != 0) options.grace = Duration::zero();
+  return options;
+}
+
+/// A job, and what was seen of it.
+class World {
+ public:
+  explicit World(uint8_t flags) : job_(small_plan(), options_of(flags, now_), now_) {}
+
+  void happen(uint8_t what, size_t which) {
+    constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    const size_t task = which % tasks;
+    switch (what) {
+      case 's':
+        return take(job_.started(task, 77, now_));
+      case 'n':
+        return take(job_.start_failed(task, 127, "not found", now_));
+      case 'x':
+        return take(job_.exited(task, {}, now_));
+      case 'f':
+        return take(job_.exited(task, {.code = 1 + static_cast<int>(task)}, now_));
+      case 'k':
+        return take(job_.exited(task, {.signal = SIGKILL}, now_));
+      case 'l':
+        return take(job_.agent_lost(which % hosts, "no heartbeat for 5s", now_));
+      case 'i':
+        return take(job_.interrupted(signals[which % std::size(signals)], now_));
+      case 'm':
+        return advance(milliseconds(which));
+      case '+':
+        return advance(seconds(which));
+      default:
+        return;
+    }
+  }
+
+  /// Told to end by signals, the job ends soon, whoever answers or not.
+  void end() {
+    for (int i = 0; i < 3 && !job_.finishing(); ++i) {
+      take(job_.interrupted(SIGTERM, now_));
+      advance(seconds(20));
+    }
+    assert(job_.finishing() && finishes_ == 1);
+    advance(seconds(60));
+    assert(job_.next_deadline() == Time::max());
+    assert(job_.outcome().failed_tasks <= static_cast<int>(tasks));
+  }
+
+ private:
+  /// As the loop does it: tick when the next deadline has come.
+  void advance(Duration step) {
+    const Time until = now_ + step;
+    int ticks = 0;
+    while (job_.next_deadline() <= until) {
+      constexpr int ticks_max = 8;  // there are fewer phases, and none waits in the past
+      assert(++ticks <= ticks_max);
+      now_ = std::max(now_, job_.next_deadline());
+      take(job_.tick(now_));
+    }
+    now_ = until;
+    take(job_.tick(now_));
+  }
+
+  void take(const Actions& actions) {
+    std::ranges::for_each(actions, [this](const Action& action) { take(action); });
+    const Outcome& outcome = job_.outcome();
+    if (status_ != 0) assert(outcome.exit_status == status_);
+    status_ = outcome.exit_status;
+    assert((finishes_ == 1) == job_.finishing());
+  }
+  void take(const Action& action) {
+    switch (action.kind) {
+      case Action::Kind::notify:
+        ++ends_[static_cast<size_t>(action.notice.task.index)];
+        assert(ends_[static_cast<size_t>(action.notice.task.index)] == 1);
+        break;
+      case Action::Kind::signal:
+        assert(finishes_ == 0);
+        assert(!killed_ || action.signal == SIGKILL);
+        killed_ = action.signal == SIGKILL;
+        break;
+      case Action::Kind::abandon:
+        assert(finishes_ == 1);
+        break;
+      case Action::Kind::finish:
+        ++finishes_;
+        break;
+    }
+  }
+
+  Time now_ = Time() + seconds(1000);
+  Supervisor job_;
+  std::array<int, tasks> ends_ = {};
+  int finishes_ = 0;
+  bool killed_ = false;
+  int status_ = 0;
+};
+
+}  // namespace
+
+void fuzz_one(ByteSpan bytes) {
+  Reader input(bytes);
+  World world(input.number<uint8_t>());
+  while (input.rest().size() >= 2) {
+    const auto what = input.number<uint8_t>();
+    if (what == ' ' || what == '\n') continue;
+    const auto which = input.number<uint8_t>();
+    world.happen(what, which >= '0' && which <= '9' ? which - size_t{'0'} : which);
+  }
+  world.end();
+}
+
+}  // namespace dt

@@ -1,0 +1,28 @@
+// dtrain.toml: any text is a decided run or an error for people.
+
+#include "launcher/config.h"
+#include "launcher/slots.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace dt {
+namespace {
+
+void check(const Result<RunConfig>& config) {
+  if (!config) return check_message(config.error());
+  assert(config->process_count || !config->hosts.empty());
+  assert(config->heartbeat > Duration::zero() && config->heartbeat < config->dead_after);
+  if (const Result<> counts = check_counts(*config); !counts) check_message(counts.error());
+}
+
+}  // namespace
+
+void fuzz_one(ByteSpan bytes) {
+  const Result<OptionSource> source = read_toml_options(as_text(bytes), "dtrain.toml");
+  if (!source) return check_message(source.error());
+  check(make_run_config({*source}, {"true"}, [](const std::string& path) -> Result<std::string> {
+    if (path.starts_with('/')) return fail(Errc::not_found, "No such file or directory");
+    return std::string("a slots=2\nb slots=2\n");
+  }));
+}
+
+}  // namespace dt

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Fuzzes every target of tests/fuzz, or those that are named, for SECONDS each (60). What breaks one is
+# kept in build/fuzz/found with the command that repeats it; so is what reached new code, and the next
+# run goes on from there.
+#
+#   tools/fuzz.sh [SECONDS [TARGET…]]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+limit=${1:-60}
+shift $(($# > 0 ? 1 : 0))
+tools/setup.sh fuzz
+cmake --preset fuzz --log-level=WARNING
+cmake --build --preset fuzz
+
+if (($# == 0)); then
+  for corpus in tests/fuzz/corpus/*; do set -- "$@" "$(basename "$corpus")"; done
+fi
+broken=0
+for target in "$@"; do
+  printf '\n== %s, %s s\n' "$target" "$limit"
+  found=build/fuzz/found/$target
+  mkdir -p "$found/corpus"
+  fuzzer=build/fuzz/tests/fuzz/fuzz_$target
+  if "$fuzzer" -max_total_time="$limit" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
+    -artifact_prefix="$found/" "$found/corpus" "tests/fuzz/corpus/$target" >"$found/log" 2>&1; then
+    grep -E '^stat::number_of_executed_units' "$found/log"
+    continue
+  fi
+  broken=1
+  tail -n 40 "$found/log"
+  input=$(sed -n 's/.*Test unit written to //p' "$found/log" | tail -n 1)
+  echo "fuzz: $target is broken; again: $fuzzer ${input:-(no input was kept)}"
+done
+exit $broken
