@@ -89,11 +89,12 @@ HostKeyVerdict KnownHost::verdict(const HostKey& key) const {
 
 std::vector<std::string> KnownHost::key_types() const {
   std::vector<std::string> types(preferred_types.begin(), preferred_types.end());
-  std::ranges::stable_partition(types, [this](const std::string& type) {
+  const auto is_known = [this](const std::string& type) {
     return std::ranges::any_of(keys, [&type](const KnownKey& known) {
       return known.marker == KnownKey::Marker::none && known.key.type == type;
     });
-  });
+  };
+  std::stable_partition(types.begin(), types.end(), is_known);
   return types;
 }
 
