@@ -1,6 +1,6 @@
 # The words people type. How things are built is in CMakePresets.json, how they are tested in tools/.
 PREFIX ?= /usr/local
-.PHONY: build test check test-long fuzz demo bench install clean format
+.PHONY: build test check test-long fuzz demo bench install deb clean format
 
 # build/release/dtrain, the libraries and the examples
 build:
@@ -32,9 +32,15 @@ demo: build
 bench:
 	tools/bench.sh
 
-# bin, lib and include under PREFIX (DESTDIR in front of it, for packages)
+# bin, lib, include and share under PREFIX (DESTDIR in front of it, for packages)
 install: build
-	cmake --install build/release --prefix $(abspath $(PREFIX))
+	umask 022 && cmake --install build/release --prefix $(abspath $(PREFIX))
+
+# Debian packages of dtrain, libdtrain0 and libdtrain-dev in DEBS
+DEBS ?= build/deb
+deb: build
+	tools/setup.sh deb
+	mkdir -p $(DEBS) && tools/deb.sh $(DEBS)
 
 format:
 	tools/format.sh

@@ -82,6 +82,10 @@ Result<Token> Token::parse(std::string_view text) {
   return token;
 }
 
+void ignore_openssl_config() {
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+}
+
 Result<> random_bytes(std::span<std::byte> bytes) {
   // Up to 256 bytes come whole or not at all (getrandom(2)).
   assert(bytes.size() <= 256);

@@ -25,6 +25,11 @@ struct Token {
   bool operator==(const Token&) const = default;
 };
 
+/// Keeps the machine's openssl.cnf out of this process; to be called before the first digest. Our
+/// programs need nothing of it, and reading it takes longer than their first handshake. A library
+/// leaves that to the program that it is in.
+void ignore_openssl_config();
+
 /// Fills `bytes` from the kernel's random source.
 Result<> random_bytes(std::span<std::byte> bytes);
 /// `count` random bytes as hex text, for names that nobody can guess.

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cassert>
 #include <cerrno>
 
@@ -57,10 +58,8 @@ void Stream::out_ready(uint32_t events) {
 
 void Stream::readable() {
   if (paused_ || ended_) return;
-  const size_t had = in_.size();
-  in_.resize(had + read_bytes);
-  const ssize_t n = ::read(in_fd_.get(), in_.data() + had, read_bytes);
-  in_.resize(had + static_cast<size_t>(n > 0 ? n : 0));
+  std::array<std::byte, read_bytes> buffer;  // not cleared: most reads are short
+  const ssize_t n = ::read(in_fd_.get(), buffer.data(), buffer.size());
   if (n < 0 && errno == EINTR) return;
   if (n < 0 && errno == EAGAIN) {
     if (write_error_) end(std::move(write_error_));
@@ -74,6 +73,7 @@ void Stream::readable() {
     end(std::move(write_error_));
     return;
   }
+  in_.insert(in_.end(), buffer.begin(), buffer.begin() + n);
   // Both are the handler's for the time of the call: it may destroy us.
   const auto handlers = handlers_;
   Bytes received = std::move(in_);

@@ -26,9 +26,10 @@ target_include_directories(dtrain_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(dtrain_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Wno-missing-field-initializers
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
-  -fstack-protector-strong -ffunction-sections -fdata-sections)
+  -fstack-protector-strong -ffunction-sections -fdata-sections
+  $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection>)
 target_compile_definitions(dtrain_flags INTERFACE _GNU_SOURCE)
-target_link_options(dtrain_flags INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now)
+target_link_options(dtrain_flags INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack)
 
 if(DTRAIN_SANITIZE)
   add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -42,7 +43,7 @@ if(DTRAIN_SANITIZE)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
 else()
-  target_compile_definitions(dtrain_flags INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+  target_compile_definitions(dtrain_flags INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=3>)
 endif()
 
 if(DTRAIN_FUZZ)

@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/options.h"
 
 #include <algorithm>
 #include <array>
@@ -16,20 +15,21 @@ constexpr size_t help_column = 26;
 
 constexpr std::array topics = {
     CommandHelp{"run", "Start a job and stay with it to its end."},
+    CommandHelp{"config", "Show what flags, variables and files decide: dtrain config show.",
+                "show --origin --all --json --help"},
     CommandHelp{"completion", "Print the completion script for bash, zsh or fish.",
                 "bash zsh fish --help"},
     CommandHelp{"version", "Print the version; with --json as a JSON document.", "--json --help"},
     CommandHelp{"help", "Explain dtrain, or one command: dtrain help run."},
 };
 
-struct Group {
-  OptionGroup group;
-  std::string_view title;
-};
 constexpr std::array groups = {
-    Group{OptionGroup::hosts, "Hosts and processes"}, Group{OptionGroup::workers, "Workers"},
-    Group{OptionGroup::faults, "Time and faults"},    Group{OptionGroup::output, "Output"},
-    Group{OptionGroup::itself, "dtrain itself"},
+    OptionGroupTitle{OptionGroup::hosts, "Hosts and processes"},
+    OptionGroupTitle{OptionGroup::workers, "Workers"},
+    OptionGroupTitle{OptionGroup::faults, "Time and faults"},
+    OptionGroupTitle{OptionGroup::output, "Output"},
+    OptionGroupTitle{OptionGroup::itself, "dtrain itself"},
+    OptionGroupTitle{OptionGroup::horovod, "Horovod's options"},
 };
 
 /// `text` broken at blanks into lines of `columns`, each but the first behind `indent` blanks.
@@ -83,6 +83,22 @@ std::string completion_help() {
          "  fish  dtrain completion fish > ~/.config/fish/completions/dtrain.fish\n";
 }
 
+std::string config_help() {
+  return "usage: dtrain config show [--origin] [--all] [--json] [options of run] [command]\n\n" +
+         wrapped(
+             "Prints the options that a run would have, from the command line, DTRAIN_OPT_* "
+             "variables and the configuration file, in the form of a dtrain.toml. The file is that "
+             "of --config-file, else ./dtrain.toml, else ~/.config/dtrain/config.toml. Values are "
+             "shown as they are written; dtrain run --dry-run checks them.",
+             0) +
+         "\n\n" + entry("--origin", "Add where each was written.") +
+         entry("--all", "Show the defaults, too.") +
+         entry("--json", "Print one JSON document, with values and origins.") +
+         "\nexamples\n"
+         "  dtrain config show --origin\n"
+         "  dtrain config show -np 4 -H node1:2,node2:2 > dtrain.toml\n";
+}
+
 /// Their names only: what each means is horovodrun's to explain, and what it leads to here is the
 /// same for many.
 std::string horovod_entries() {
@@ -126,7 +142,8 @@ std::string run_help() {
       "\n\nexamples\n"
       "  dtrain run -np 4 python train.py\n"
       "  dtrain run -np 2 -x NCCL_DEBUG=INFO -- ./train --epochs 3\n";
-  for (const Group& group : groups) {
+  for (const OptionGroupTitle& group : groups) {
+    if (group.group == OptionGroup::horovod) continue;  // these by their names only
     text += format("\n{}\n", group.title);
     for (const Option& option : run_options) {
       if (option.group == group.group) text += option_entry(option);
@@ -158,8 +175,13 @@ std::vector<std::string> command_names() {
   return names;
 }
 
+std::span<const OptionGroupTitle> option_groups() {
+  return groups;
+}
+
 std::string help_text(std::string_view topic) {
   if (topic == "run") return run_help();
+  if (topic == "config") return config_help();
   if (topic == "completion") return completion_help();
   if (topic == "version") {
     return format("usage: dtrain version [--json]\n\n{}\n\nexample: dtrain version --json\n",

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "launcher/options.h"
+
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +17,13 @@ struct CommandHelp {
 };
 std::span<const CommandHelp> commands();
 std::vector<std::string> command_names();
+
+/// The title under which help and the man page show a group of options.
+struct OptionGroupTitle {
+  OptionGroup group = OptionGroup::itself;
+  std::string_view title;
+};
+std::span<const OptionGroupTitle> option_groups();
 
 /// What `dtrain help TOPIC` prints, at most 80 columns wide; an empty topic is the overview. The
 /// topic is one of command_names().

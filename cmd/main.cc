@@ -6,6 +6,7 @@
 #include "cmd/completion.h"
 #include "cmd/options.h"
 #include "launcher/agent.h"
+#include "launcher/config_show.h"
 #include "launcher/given.h"
 #include "launcher/load_config.h"
 #include "launcher/report.h"
@@ -63,6 +64,14 @@ int run_command(const Invocation& invocation) {
   return run(*config, parse_environment(environment));
 }
 
+int show_config(const Invocation& invocation) {
+  const auto sources = load_sources(invocation.flags, own_environment());
+  if (!sources) return say_error(sources.error(), typed_color(invocation));
+  const std::vector<DecidedOption> decided = decided_options(*sources, invocation.all);
+  if (invocation.json) return print(decided_json(decided).text(2) + "\n");
+  return print(decided_toml(decided, invocation.origin));
+}
+
 int main_of(const std::vector<std::string>& words) {
   // Before the command line is parsed: the agent's start is on the way of every job.
   if (!words.empty() && words.front() == "agent") {
@@ -81,6 +90,8 @@ int main_of(const std::vector<std::string>& words) {
       return print_version(invocation->json);
     case Invocation::Command::check_build:
       return print(check_build_text());
+    case Invocation::Command::config_show:
+      return show_config(*invocation);
     case Invocation::Command::run:
       break;
   }

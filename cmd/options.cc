@@ -109,6 +109,28 @@ Result<Invocation> parse_completion(Words words) {
   return invocation;
 }
 
+Result<Invocation> parse_config_show(Words words) {
+  constexpr std::string_view own_flags[] = {"--origin", "--all", "--json"};
+  RunWords run = TRY(read_run_words(words, own_flags));
+  if (run.prints != nullptr && run.prints->name == "help") return help_for("config");
+  if (run.prints != nullptr) return printing(*run.prints);
+  Invocation invocation;
+  invocation.command = Invocation::Command::config_show;
+  invocation.flags = std::move(run.flags);
+  invocation.origin = std::ranges::count(run.own, "--origin") > 0;
+  invocation.all = std::ranges::count(run.own, "--all") > 0;
+  invocation.json = std::ranges::count(run.own, "--json") > 0;
+  return invocation;
+}
+
+Result<Invocation> parse_config(Words words) {
+  if (words.empty() || is_help(words[0])) return help_for("config");
+  if (words[0] == "show") return parse_config_show(words.subspan(1));
+  return fail(Errc::input,
+              format("config: \"{}\" is not one of its commands; did you mean dtrain config show?",
+                     printable(words[0])));
+}
+
 /// `dtrain -np 4 cmd`: an option where a command belongs.
 tl::unexpected<Error> forgotten_command(Words words) {
   if (!is_run_option(words[0])) {
@@ -128,6 +150,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   const Words words = Words(arguments).subspan(1);
   if (arguments[0] == "run") return parse_run(words);
   if (arguments[0] == "version" || arguments[0] == "--version") return parse_version(words);
+  if (arguments[0] == "config") return parse_config(words);
   if (arguments[0] == "completion") return parse_completion(words);
   if (arguments[0] == "help") return parse_help(words);
   if (arguments[0].starts_with('-')) return forgotten_command(arguments);

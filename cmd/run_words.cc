@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launcher/options.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -53,12 +54,16 @@ std::optional<Spelled> find_spelled(std::string_view word) {
   return best;
 }
 
-tl::unexpected<Error> unknown_option(std::string_view word) {
+tl::unexpected<Error> unknown_option(std::string_view word,
+                                     std::span<const std::string_view> own_flags) {
   const std::string_view name = word.substr(0, word.find('='));
+  const std::optional<std::string> own =
+      nearest(name, std::vector<std::string>(own_flags.begin(), own_flags.end()));
   const std::optional<OptionGuess> guess = guess_option(name);
+  const std::string_view meant = own ? *own : guess ? guess->spelling : "";
   return fail(Errc::input,
               format("{}: no such option; {}", printable(name),
-                     guess ? format("did you mean {}?", guess->spelling) : std::string(help_hint)));
+                     meant.empty() ? std::string(help_hint) : format("did you mean {}?", meant)));
 }
 
 /// The option's values: in its own word, or in those that follow, of which it takes what it needs
@@ -89,14 +94,19 @@ Result<std::vector<std::string>> take_values(const Spelled& spelled,
 
 }  // namespace
 
-Result<RunWords> read_run_words(std::span<const std::string> words) {
+Result<RunWords> read_run_words(std::span<const std::string> words,
+                                std::span<const std::string_view> own_flags) {
   RunWords result;
   while (!words.empty() && words.front().size() > 1 && words.front().starts_with('-')) {
     const std::string& word = words.front();
     words = words.subspan(1);
     if (word == "--") break;
+    if (std::ranges::find(own_flags, word) != own_flags.end()) {
+      result.own.push_back(word);
+      continue;
+    }
     const std::optional<Spelled> spelled = find_spelled(word);
-    if (!spelled) return unknown_option(word);
+    if (!spelled) return unknown_option(word, own_flags);
     const Option& option = *spelled->option;
     if (option.effect == Effect::prints) {
       result.prints = &option;

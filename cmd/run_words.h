@@ -17,10 +17,13 @@ struct RunWords {
   std::vector<std::string> command;  ///< the workers'
   /// The first option that only prints something (--help); nothing behind it was read.
   const Option* prints = nullptr;
+  std::vector<std::string> own;  ///< flags of the command that takes run's words beside its own
 };
 
 /// Reads options up to the first word that is none, or to `--`: from there on all is the command.
-Result<RunWords> read_run_words(std::span<const std::string> words);
+/// `own_flags` stand for themselves wherever an option may stand.
+Result<RunWords> read_run_words(std::span<const std::string> words,
+                                std::span<const std::string_view> own_flags = {});
 
 /// Whether the word is an option of `dtrain run`, with or without a value in it.
 bool is_run_option(std::string_view word);

@@ -5,7 +5,9 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "gpu/device_list.h"
+#include "launcher/argument_space.h"
 #include "launcher/executable.h"
+#include "launcher/variable_names.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -47,6 +49,12 @@ Environment own_environment() {
   for (char** at = environ; *at != nullptr; ++at)
     entries.emplace_back(*at);
   return parse_environment(entries);
+}
+
+Environment own_host_part() {
+  Environment environment = own_environment();
+  std::erase_if(environment, [](const auto& entry) { return !is_host_part(entry.first); });
+  return environment;
 }
 
 Hello make_hello() {
@@ -184,6 +192,9 @@ Result<> AgentSession::prepare(Prepare wanted) {
   const auto check = [&]() -> Result<> {
     TRY(check_folder(prepared_.cwd));
     executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
+    TRY(check_argument_space(prepared_.command,
+                             prepared_.environment_bytes + argument_bytes(own_host_part()),
+                             own_argument_bytes_max()));
     for (int i = 0; i < prepared_.ports; ++i) {
       Fd port = TRY(hold_port(0));
       answer.ports.push_back(TRY(local_address(port.get())).port);
@@ -204,8 +215,9 @@ Result<> AgentSession::prepare(Prepare wanted) {
 Result<> AgentSession::launch(Launch wanted) {
   launch_ = std::move(wanted);
   launch_.travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
-  host_ = {
-      .own = own_environment(), .hostname = own_hostname(), .allowed_cpus = count_allowed_cpus()};
+  host_ = {.own = without(own_environment(), launch_.excluded),
+           .hostname = own_hostname(),
+           .allowed_cpus = count_allowed_cpus()};
   tasks_.resize(launch_.tasks.size());
   // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
   if (auto pipe = make_pipe()) {
@@ -234,8 +246,10 @@ void AgentSession::start_task(uint32_t local_index) {
   const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
-  const Environment environment = worker_environment(launch_.travelling, host_, wanted.environment,
-                                                     static_cast<int>(launch_.tasks.size()));
+  const Environment environment = worker_environment(
+      launch_.travelling, host_,
+      added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
+      static_cast<int>(launch_.tasks.size()));
   ChildRequest request = {.path = executable_,
                           .arguments = prepared_.command,
                           .environment = environment_entries(environment),
@@ -374,8 +388,10 @@ void AgentSession::await_output_ends() {
   // A process that is not below us may hold a pipe open for ever; what was written into it has been
   // read.
   if (!open || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
-    // The launcher closes the link once it has read that; its end then stops us.
     send(MessageType::finished, 0, encode(Finished{swept_->ended, swept_->unkillable}));
+    send_outbox();
+    // Else the end of the link stops us: the launcher closes it once it has read that.
+    if (link_->unsent() == 0) loop_.stop();
     return;
   }
   output_timer_ = loop_.after(milliseconds(20), [this] { await_output_ends(); });

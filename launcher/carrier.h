@@ -16,9 +16,9 @@ struct Carrier {
   Child process;  ///< ours, on this machine: the agent itself
 };
 
-/// Starts an agent on this machine: this executable with the word `agent`, in a session of its own,
-/// so that a terminal's signals reach only the launcher. `open_files_max` is the soft limit that
-/// its tasks shall have.
+/// Starts an agent on this machine: a copy of this process, which knows what `dtrain agent` would
+/// first have to load, in a session of its own, so that a terminal's signals reach only the
+/// launcher. `open_files_max` is the soft limit that its tasks shall have.
 Result<Carrier> start_local_agent(uint64_t open_files_max);
 
 }  // namespace dt

@@ -128,6 +128,7 @@ Result<Child> Child::start(ChildRequest request) {
 }
 
 std::optional<Result<>> Child::executed() const {
+  if (!flight_) return Result<>();
   if (flight_->tid.load(std::memory_order_acquire) != 0) return std::nullopt;
   const ChildOrder& order = flight_->order;
   if (order.error == 0) return Result<>();
@@ -156,10 +157,13 @@ Result<ExitStatus> Child::reap() {
 uint64_t raise_open_files_limit() {
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
-  const uint64_t before = limit.rlim_cur;
-  limit.rlim_cur = limit.rlim_max;
+  set_open_files_limit(limit.rlim_max);
+  return limit.rlim_cur;
+}
+
+void set_open_files_limit(uint64_t soft) {
+  const rlimit limit = open_files_limit(soft);
   setrlimit(RLIMIT_NOFILE, &limit);
-  return before;
 }
 
 void Child::signal_group(int number) const {

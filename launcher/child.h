@@ -42,6 +42,9 @@ class Child {
   /// `error` of the request may be closed when this returns.
   static Result<Child> start(ChildRequest request);
 
+  /// A child that was started otherwise; it has no program to execute.
+  static Child adopt(pid_t pid, Fd pidfd) { return {pid, std::move(pidfd), nullptr}; }
+
   pid_t pid() const { return pid_; }
   /// Readable once it has ended.
   int pidfd() const { return pidfd_.get(); }
@@ -64,12 +67,13 @@ class Child {
   Child(pid_t pid, Fd pidfd, std::unique_ptr<Flight, EndFlight> flight);
   pid_t pid_;
   Fd pidfd_;
-  ResourceUse used_;
   std::unique_ptr<Flight, EndFlight> flight_;
+  ResourceUse used_;
 };
 
 /// Raises this process's soft limit of descriptors to the hard one; returns what it was, for
 /// children.
 uint64_t raise_open_files_limit();
+void set_open_files_limit(uint64_t soft);
 
 }  // namespace dt

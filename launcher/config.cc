@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/answers.h"
+#include "launcher/env_file.h"
 #include "launcher/environment.h"
 #include "launcher/given.h"
 #include "launcher/options.h"
@@ -82,13 +83,17 @@ Result<> read_process_count(const Sources& sources, RunConfig& config) {
   return {};
 }
 
+Result<std::string> read_named(const Given& given, const std::string& path,
+                               const TextReader& read_text) {
+  if (path.empty() || path.find('\0') != std::string::npos) return given.expected("a file");
+  Result<std::string> text = read_text(path);
+  if (text) return text;
+  return given.refuse(format("cannot read \"{}\": {}", printable(path), text.error().message));
+}
+
 Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) {
-  const std::string path = TRY(given.text("a file"));
-  const Result<std::string> text = read_text(path);
-  if (!text) {
-    return given.refuse(format("cannot read \"{}\": {}", printable(path), text.error().message));
-  }
-  return parse_hostfile(*text, path);
+  const std::string& path = given.value();
+  return parse_hostfile(TRY(read_named(given, path, read_text)), path);
 }
 
 /// The first source that names hosts in either way decides.
@@ -111,29 +116,23 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
                                   processes_max));
 }
 
-Result<EnvironmentSetting> parse_setting(const std::string& text, const Given& given) {
-  const size_t equals = text.find('=');
-  EnvironmentSetting setting{.name = text.substr(0, equals), .value = std::nullopt};
-  if (setting.name.empty()) {
-    return given.refuse(format("expected NAME or NAME=VALUE, got \"{}\"", printable(text)));
+/// Files first: -x wins over them.
+Result<> read_environment(const Sources& sources, const TextReader& read_text, RunConfig& config) {
+  if (const auto given = find_given(sources, "env-file")) {
+    for (const std::string& path : *given->values) {
+      const std::string text = TRY(read_named(*given, path, read_text));
+      std::ranges::move(TRY(parse_env_file(text, path)), std::back_inserter(config.environment));
+    }
   }
-  if (text.find('\0') != std::string::npos) {
-    return given.refuse(format("\"{}\": a variable cannot hold a NUL byte", printable(text)));
+  if (const auto given = find_given(sources, "env")) {
+    for (const std::string& text : *given->values)
+      config.environment.push_back(TRY(parse_setting(text, given->origin)));
   }
-  if (text.size() + 1 > variable_bytes_max) {
-    return given.refuse(format("{}={}… takes {} bytes; a variable can have {}",
-                               printable(setting.name, 40), printable(text.substr(equals + 1, 8)),
-                               text.size(), variable_bytes_max - 1));
-  }
-  if (equals != std::string::npos) setting.value = text.substr(equals + 1);
-  return setting;
-}
-
-Result<> read_environment(const Sources& sources, RunConfig& config) {
-  const auto given = find_given(sources, "env");
-  if (!given) return {};
-  for (const std::string& text : *given->values) {
-    config.environment.push_back(TRY(parse_setting(text, *given)));
+  if (const auto given = find_given(sources, "env-exclude")) {
+    for (const std::string& pattern : *given->values) {
+      if (pattern.empty()) return given->expected("a pattern of names");
+    }
+    config.environment_excluded = *given->values;
   }
   return {};
 }
@@ -204,6 +203,10 @@ Result<OptionSource> read_environment_options(const std::vector<std::string>& en
                   format("{}: no such option{}", printable(variable),
                          guess ? format("; did you mean {}?", variable_of(*guess->option)) : ""));
     }
+    if (option->effect == Effect::prints) {
+      return fail(Errc::input, format("{}: this option belongs on the command line: {}", variable,
+                                      spellings_of(*option).back()));
+    }
     std::vector<std::string> values = {value};
     if (option->kind == OptionKind::list) {
       const std::vector<std::string_view> words = split_words(value);
@@ -223,7 +226,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   config.warnings = TRY(answer_options(by_precedence));
   TRY(read_process_count(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
-  TRY(read_environment(by_precedence, config));
+  TRY(read_environment(by_precedence, read_text, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_durations(by_precedence, config));

@@ -26,6 +26,7 @@ struct StdinTarget {
 struct EnvironmentSetting {
   std::string name;
   std::optional<std::string> value;
+  std::string origin = "-x";  ///< where it was written
   bool operator==(const EnvironmentSetting&) const = default;
 };
 
@@ -33,7 +34,8 @@ struct EnvironmentSetting {
 struct RunConfig {
   std::optional<int> process_count;
   std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
-  std::vector<EnvironmentSetting> environment;
+  std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
+  std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   Duration start_timeout = seconds(30);

@@ -37,6 +37,7 @@ void Sink::write(std::string text, std::function<void()> on_written) {
     if (on_written) on_written();
     return;
   }
+  if (before_text_) before_text_();
   queue_.push_back({std::move(text), std::move(on_written)});
   if (!watch_) flush();
 }

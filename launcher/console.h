@@ -26,6 +26,8 @@ class Sink {
   /// Queues text; `on_written` (may be empty) is called when the kernel has all of it, or it was
   /// dropped.
   void write(std::string text, std::function<void()> on_written);
+  /// `hook` (may be empty) is called before each text is queued, and may write itself.
+  void before_text(std::function<void()> hook) { before_text_ = std::move(hook); }
   /// What is queued still leaves, but nobody is told any more: the writers are gone.
   void forget_writers();
   bool drained() const { return queue_.empty(); }
@@ -54,6 +56,7 @@ class Sink {
   bool is_broken_ = false;
   bool flushing_ = false;
   std::function<void(Error)> on_broken_;
+  std::function<void()> before_text_;
   std::deque<Piece> queue_;
   size_t offset_ = 0;
   Watch watch_;

@@ -2,13 +2,25 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "rendezvous/dial.h"
 
-#include <poll.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
 #include <csignal>
 
 namespace dt {
+
+namespace {
+
+bool has_ended(const Child& process, Time deadline) {
+  return await_readiness(process.pidfd(), POLLIN, deadline).value_or(false);
+}
+
+/// How long after the end of an agent's link its process may take to end.
+constexpr Duration status_patience = milliseconds(200);
+
+}  // namespace
 
 Crew::~Crew() {
   // The end of its input is an agent's order to end everything and go.
@@ -26,14 +38,14 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
     agent->last_heard = Clock::now();
     Carrier carrier = TRY(start_local_agent(open_files_max));
     agent->process = std::move(carrier.process);
-    agent->link = TRY(Stream::open(
-        loop_, std::move(carrier.from_agent), std::move(carrier.to_agent),
-        {.on_bytes = [this, number](ByteSpan bytes) { return receive(number, bytes); },
-         .on_end = [this, number](
-                       const std::optional<Error>&) { lose(number, end_of(*agents_[number])); },
-         .on_drained = {}}));
+    agent->link = TRY(
+        Stream::open(loop_, std::move(carrier.from_agent), std::move(carrier.to_agent),
+                     {.on_bytes = [this, number](ByteSpan bytes) { return receive(number, bytes); },
+                      .on_end = [this, number](const std::optional<Error>&) { link_ended(number); },
+                      .on_drained = {}}));
     agents_.push_back(std::move(agent));
   }
+  tell_connected();
   return {};
 }
 
@@ -72,6 +84,7 @@ Result<> Crew::handle(size_t number, const FrameView& message) {
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::hello:
       agent.hello = TRY(decode<Hello>(message.payload));
+      tell_connected();
       return {};
     case MessageType::prepared:
       agent.prepared = TRY(decode<Prepared>(message.payload));
@@ -84,21 +97,42 @@ Result<> Crew::handle(size_t number, const FrameView& message) {
   }
 }
 
+void Crew::tell_connected() const {
+  if (!options_.on_connected) return;
+  const auto connected = std::ranges::count_if(
+      agents_, [](const std::unique_ptr<Agent>& agent) { return agent->hello.has_value(); });
+  options_.on_connected(static_cast<size_t>(connected), agents_.size());
+}
+
+void Crew::link_ended(size_t number) {
+  Agent& agent = *agents_[number];
+  if (agent.gone) return;
+  const auto ended = [this, number] { lose(number, end_of(*agents_[number])); };
+  if (!agent.process) {
+    ended();
+    return;
+  }
+  // Its link ends a moment before its status can be had, and that says more.
+  auto watch = loop_.watch(agent.process->pidfd(), EPOLLIN, [ended](uint32_t) { ended(); });
+  if (watch) agent.end_watch = *std::move(watch);
+  agent.end_timer = loop_.after(status_patience, ended);
+}
+
 void Crew::lose(size_t number, std::string why) {
   Agent& agent = *agents_[number];
   if (agent.gone) return;
   agent.gone = true;
+  agent.end_watch = Watch();
+  agent.end_timer = Timer();
   agent.why_gone = std::move(why);
   agent.link.reset();
   if (handlers_.on_lost) handlers_.on_lost(number, agent.why_gone);
 }
 
 std::string Crew::end_of(Agent& agent) {
-  constexpr int patience_ms = 200;
   if (!agent.process) return "its connection ended";
-  // Its socket closes a moment before its status can be had.
-  pollfd ended = {.fd = agent.process->pidfd(), .events = POLLIN, .revents = 0};
-  if (poll(&ended, 1, patience_ms) != 1) return "its connection ended";
+  if (!has_ended(*agent.process, Clock::now())) return "its connection ended";
+  agent.end_watch = Watch();
   const auto status = agent.process->reap();
   agent.process.reset();
   return status ? "its process ended: " + status->text() : status.error().message;
@@ -186,6 +220,8 @@ void Crew::let_go(size_t number) {
   Agent& agent = *agents_[number];
   if (agent.gone) return;
   agent.gone = true;
+  agent.end_watch = Watch();
+  agent.end_timer = Timer();
   agent.link->close_after_sending();
 }
 
@@ -194,10 +230,7 @@ void Crew::collect(Time deadline) {
     let_go(number);
   for (const auto& agent : agents_) {
     if (!agent->process) continue;
-    pollfd ended = {.fd = agent->process->pidfd(), .events = POLLIN, .revents = 0};
-    if (poll(&ended, 1, poll_ms(Clock::now(), deadline)) != 1) {
-      ::kill(agent->process->pid(), SIGKILL);
-    }
+    if (!has_ended(*agent->process, deadline)) ::kill(agent->process->pid(), SIGKILL);
     if (const auto status = agent->process->reap(); !status) continue;
     agent->process.reset();
   }

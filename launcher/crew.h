@@ -21,6 +21,8 @@ class Crew {
   struct Options {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
+    /// Told at the start and with each hello; may be empty.
+    std::function<void(size_t connected, size_t all)> on_connected;
   };
   struct Handlers {
     /// An error is the agent's: it is lost.
@@ -28,7 +30,7 @@ class Crew {
     /// Called once for each agent that is gone before it was let go.
     std::function<void(size_t agent, const std::string& why)> on_lost;
   };
-  Crew(Loop& loop, Options options) : loop_(loop), options_(options) {}
+  Crew(Loop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
   ~Crew();
@@ -57,6 +59,8 @@ class Crew {
     std::unique_ptr<Stream> link;
     MessageAssembler assembler;
     std::optional<Child> process;
+    Watch end_watch;  // after the process: destroyed before its descriptor is closed
+    Timer end_timer;
     Time last_heard;
     bool magic_seen = false;
     bool gone = false;
@@ -66,6 +70,8 @@ class Crew {
   };
   size_t receive(size_t agent, ByteSpan bytes);
   Result<> handle(size_t agent, const FrameView& message);
+  void tell_connected() const;
+  void link_ended(size_t agent);
   void lose(size_t agent, std::string why);
   void beat();
   /// What to say of an agent whose link has ended: how its process ended, when that is known.

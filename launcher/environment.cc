@@ -2,91 +2,14 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/variable_names.h"
 
 #include <algorithm>
 #include <array>
 #include <set>
-#include <span>
 
 namespace dt {
 namespace {
-
-// A name, or the beginning of names when it ends in "*".
-using Pattern = std::string_view;
-
-constexpr Pattern host_part[] = {
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TMPDIR",
-    "XDG_RUNTIME_DIR",
-    "HOSTNAME",
-    "SSH_*",
-    "CUDA_VISIBLE_DEVICES",
-    // A container's runtime sets these for its own container.
-    "NVIDIA_VISIBLE_DEVICES",
-    "NVIDIA_DRIVER_CAPABILITIES",
-    "KUBERNETES_*",
-    "K_MPI_JOB_ROLE",
-    // Shell functions call what is installed beside them.
-    "BASH_FUNC_*",
-};
-
-constexpr Pattern outer_job[] = {
-    "DTRAIN_*",
-    // An MPI library that sees these would talk to a launcher that is not its own.
-    "PMI_*",
-    "PMIX_*",
-    "OMPI_*",
-    "PRTE_*",
-    "MPI_LOCALNRANKS",
-    "MPI_LOCALRANKID",
-    "HOROVOD_RANK",
-    "HOROVOD_SIZE",
-    "HOROVOD_LOCAL_RANK",
-    "HOROVOD_LOCAL_SIZE",
-    "HOROVOD_CROSS_*",
-    "HOROVOD_HOSTNAME",
-    "HOROVOD_GLOO_RENDEZVOUS_*",
-    "_HOROVOD_SECRET_KEY",
-    // A task without rank gets none of these anew.
-    "RANK",
-    "WORLD_SIZE",
-    "LOCAL_RANK",
-    "LOCAL_WORLD_SIZE",
-    "GROUP_RANK",
-    "GROUP_WORLD_SIZE",
-    "ROLE_NAME",
-    "ROLE_RANK",
-    "ROLE_WORLD_SIZE",
-    "TORCHELASTIC_*",
-    "JAX_PROCESS_ID",
-    "JAX_NUM_PROCESSES",
-    "TF_CONFIG",
-    // A SLURM step's own; those of its allocation travel.
-    "SLURM_PROCID",
-    "SLURM_LOCALID",
-    "SLURM_NODEID",
-    "SLURM_STEP_*",
-    "SLURM_STEPID",
-    "SLURM_TASK_PID",
-    "SLURM_GTIDS",
-    "SLURM_SRUN_*",
-    "SLURM_LAUNCH_NODE_IPADDR",
-    "SLURM_CPU_BIND*",
-    "SLURMD_NODENAME",
-    // ps-lite binds the one, and the other is the shell's memory.
-    "PORT",
-    "OLDPWD",
-};
-
-bool matches(std::string_view name, std::span<const Pattern> patterns) {
-  return std::ranges::any_of(patterns, [name](Pattern pattern) {
-    if (!pattern.ends_with('*')) return name == pattern;
-    return name.starts_with(pattern.substr(0, pattern.size() - 1));
-  });
-}
 
 /// The host of "host:port", without brackets.
 std::string host_of(std::string_view address) {
@@ -192,10 +115,12 @@ std::vector<std::string> environment_entries(const Environment& environment) {
 }
 
 Result<Environment> travelling_environment(const Environment& launcher,
-                                           const std::vector<EnvironmentSetting>& settings) {
+                                           const std::vector<EnvironmentSetting>& settings,
+                                           const std::vector<std::string>& excluded) {
   Environment travelling;
   for (const auto& [name, value] : launcher) {
-    if (!matches(name, host_part) && !matches(name, outer_job)) travelling[name] = value;
+    if (is_host_part(name) || is_outer_job(name) || fits_any(name, excluded)) continue;
+    travelling[name] = value;
   }
   for (const EnvironmentSetting& setting : settings) {
     if (setting.value) {
@@ -204,20 +129,21 @@ Result<Environment> travelling_environment(const Environment& launcher,
     }
     const auto found = launcher.find(setting.name);
     if (found == launcher.end()) {
-      return fail(Errc::input, format("-x {0}: not set in the environment; use -x {0}=value",
-                                      printable(setting.name)));
+      return fail(Errc::input, format("{0}: {1} is not set in the environment; write {1}=VALUE",
+                                      setting.origin, printable(setting.name)));
     }
     travelling[setting.name] = found->second;
   }
   return travelling;
 }
 
-Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task) {
-  const PlannedHost& planned = plan.hosts[static_cast<size_t>(task.agent)];
-  Environment environment = {
-      {"DTRAIN_HOSTNAME", planned.host.name},
-      {"DTRAIN_ROLE", task.id.role},
-      {"DTRAIN_TASK_INDEX", format("{}", task.id.index)},
+Environment without(Environment environment, const std::vector<std::string>& excluded) {
+  std::erase_if(environment, [&](const auto& entry) { return fits_any(entry.first, excluded); });
+  return environment;
+}
+
+Environment common_environment(const JobFacts& job, const Plan& plan) {
+  return {
       {"DTRAIN_JOB_ID", job.job},
       {"DTRAIN_RENDEZVOUS", job.rendezvous},
       {"DTRAIN_TOKEN", job.token},
@@ -228,26 +154,41 @@ Environment task_environment(const JobFacts& job, const Plan& plan, const Task& 
       {"TF_GRPC_REUSE_PORT", "1"},
       {"no_proxy", dialled_names(job, plan)},
   };
-  std::string cluster = tf_config(job.cluster, task.id);
-  if (cluster.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
-    environment["TF_CONFIG"] = std::move(cluster);
-  }
+}
+
+Environment task_environment(const Plan& plan, const Task& task) {
+  Environment environment = {
+      {"DTRAIN_HOSTNAME", plan.hosts[static_cast<size_t>(task.agent)].host.name},
+      {"DTRAIN_ROLE", task.id.role},
+      {"DTRAIN_TASK_INDEX", format("{}", task.id.index)},
+  };
   if (task.rank >= 0) add_ranks(environment, plan, task);
   return environment;
 }
 
+Environment added_environment(const Environment& common, const Environment& task,
+                              std::string_view tf_cluster, const TaskId& id) {
+  Environment added = task;
+  added.insert(common.begin(), common.end());
+  std::string config = tf_config(tf_cluster, id);
+  if (config.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
+    added["TF_CONFIG"] = std::move(config);
+  }
+  return added;
+}
+
 Environment worker_environment(const Environment& travelling, const HostFacts& host,
-                               const Environment& task, int local_tasks) {
+                               const Environment& added, int local_tasks) {
   Environment environment = travelling;
   for (const auto& [name, value] : host.own) {
-    if (matches(name, host_part)) environment.emplace(name, value);
+    if (is_host_part(name)) environment.emplace(name, value);
   }
   environment.emplace("HOSTNAME", host.hostname);
-  for (const auto& [name, value] : task) {
+  for (const auto& [name, value] : added) {
     if (name != "no_proxy") environment[name] = value;
   }
-  const auto names = task.find("no_proxy");
-  if (names != task.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
+  const auto names = added.find("no_proxy");
+  if (names != added.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
   environment.emplace("PYTHONUNBUFFERED", "1");
   const int threads = std::max(1, host.allowed_cpus / std::max(1, local_tasks));
   environment.emplace("OMP_NUM_THREADS", format("{}", threads));

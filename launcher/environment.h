@@ -41,22 +41,28 @@ struct HostFacts {
 /// Linux refuses to execute a program that is given a longer NAME=value (MAX_ARG_STRLEN).
 inline constexpr size_t variable_bytes_max = 131072;
 
-/// What travels from the launcher: its environment, with the settings of -x applied. Three kinds
-/// stay behind: a host's own part (HOME, USER, SSH_*, what a container's runtime set, shell
-/// functions), which each host gives anew, so that a local job sees them unchanged; what names a
-/// place in an outer job (DTRAIN_*, an MPI's PMI and OMPI_*, a SLURM step, torchrun's), which would
-/// tell a worker that it is somebody else; and OLDPWD and PORT. -x brings any of them past this
-/// list; `-x NAME` of a variable that is not set is an error.
+/// What travels from the launcher: its environment without what stays behind (a host's own part and
+/// what names a place in an outer job, launcher/variable_names.h, and what fits a pattern of
+/// `excluded`), then the settings of -x and --env-file, which bring anything past these lists. A
+/// setting without value of a variable that is not set is an error.
 Result<Environment> travelling_environment(const Environment& launcher,
-                                           const std::vector<EnvironmentSetting>& settings);
-/// What the launcher adds for one task: ranks, sizes, addresses. A task without rank gets neither
-/// ranks nor sizes. `no_proxy` holds the names to append, and TF_CONFIG is left out where it would
-/// be longer than a variable can be.
-Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task);
+                                           const std::vector<EnvironmentSetting>& settings,
+                                           const std::vector<std::string>& excluded = {});
+/// The variables that fit no pattern of `excluded`.
+Environment without(Environment environment, const std::vector<std::string>& excluded);
+/// What the launcher adds for every task alike: the job and its addresses. `no_proxy` holds the
+/// names to append. Sent once, since N tasks would else be told N addresses each.
+Environment common_environment(const JobFacts& job, const Plan& plan);
+/// What it adds for one task: its name, ranks and sizes; a task without rank gets neither of those.
+Environment task_environment(const Plan& plan, const Task& task);
+/// Both, and TF_CONFIG, made of what tf_cluster() gave; it is left out where it would be longer
+/// than a variable can be.
+Environment added_environment(const Environment& common, const Environment& task,
+                              std::string_view tf_cluster, const TaskId& id);
 /// What the worker gets: travelling, the host's own part where -x did not set it, over them the
-/// task's, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
+/// added, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
 /// OMP_NUM_THREADS). The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
 Environment worker_environment(const Environment& travelling, const HostFacts& host,
-                               const Environment& task, int local_tasks);
+                               const Environment& added, int local_tasks);
 
 }  // namespace dt

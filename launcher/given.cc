@@ -73,7 +73,10 @@ Result<std::string> Given::choice() const {
     words += words.empty() ? "" : last ? " or " : ", ";
     words += choice;
   }
-  return expected(words);
+  const std::optional<std::string> guess =
+      nearest(value(), std::vector<std::string>(choices.begin(), choices.end()));
+  return refuse(format("expected {}, got \"{}\"{}", words, printable(value()),
+                       guess ? format("; did you mean {}?", *guess) : ""));
 }
 
 std::optional<Given> find_in(const OptionSource& source, std::string_view name) {

@@ -39,19 +39,27 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
 }
 
 Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
+  parts_.status.ranks(0, plan_.tasks.size());
   for (const Task& task : plan_.tasks) {
     const StdinTarget& target = config_.stdin_target;
     const bool wants = target.kind == StdinTarget::Kind::all ||
                        (target.kind == StdinTarget::Kind::rank && target.rank == task.rank);
     if (wants) input_tasks_.push_back(static_cast<size_t>(&task - plan_.tasks.data()));
   }
+  const Environment common = common_environment(facts, plan_);
+  const std::string cluster = tf_cluster(facts.cluster);
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    Launch launch = {.travelling = travelling, .tasks = {}, .merge_stderr = config_.merge_stderr};
+    Launch launch = {.travelling = travelling,
+                     .common = common,
+                     .tf_cluster = cluster,
+                     .tasks = {},
+                     .merge_stderr = config_.merge_stderr,
+                     .excluded = config_.environment_excluded};
     const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
     for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
       launch.tasks.push_back(
           {.id = plan_.tasks[at].id,
-           .environment = task_environment(facts, plan_, plan_.tasks[at]),
+           .environment = task_environment(plan_, plan_.tasks[at]),
            .wants_input = std::ranges::find(input_tasks_, at) != input_tasks_.end()});
     }
     const Bytes order = encode(launch);
@@ -136,6 +144,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
       parts_.record.tasks[task].pid = started.pid;
       parts_.record.tasks[task].started = now;
+      parts_.status.ranks(++started_, plan_.tasks.size());
       return supervisor_.started(task, started.pid, now);
     }
     case MessageType::start_failed: {
@@ -172,6 +181,7 @@ Result<> Job::stream_message(size_t agent, const FrameView& message) {
   const size_t task = task_of(agent, *stream);
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::output: {
+      parts_.status.end();
       const auto size = static_cast<uint32_t>(message.payload.size());
       uint32_t* const owed =
           &credit_owed_[task * 2 + (stream->stream == TaskStream::error ? 1 : 0)];

@@ -8,6 +8,7 @@
 #include "launcher/input.h"
 #include "launcher/job_record.h"
 #include "launcher/plan.h"
+#include "launcher/status_line.h"
 #include "launcher/supervisor.h"
 #include "launcher/sweep.h"
 #include "launcher/task_output.h"
@@ -31,6 +32,7 @@ class Job {
     TaskOutput& output;
     Log& log;
     JobRecord& record;
+    StatusLine& status;
     std::vector<pid_t> spared;  ///< children that we had before there was any agent
   };
   /// `start_deadline`: when the last task must have started.
@@ -71,6 +73,7 @@ class Job {
   std::vector<size_t> input_tasks_;
   std::vector<bool> agent_done_;
   std::vector<uint32_t> credit_owed_;  ///< by task * 2 + stream: written, not yet granted again
+  size_t started_ = 0;
   std::optional<Sweep> sweep_;
   bool must_sweep_ = false;
   bool swept_ = false;

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/environment.h"
+#include "launcher/horovod_yaml.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -47,6 +48,9 @@ std::vector<std::string> default_config_files(const Environment& environment) {
 
 Result<OptionSource> read_named(const NamedFile& file) {
   const Result<std::string> text = read_text_file(file.path, config_bytes_max);
+  if (text && is_yaml(*text, file.path)) {
+    return fail(Errc::input, format("{}: {}", file.origin, yaml_answer(*text, file.path)));
+  }
   if (text) return read_toml_options(*text, file.path);
   return fail(Errc::input, format("{}: cannot read \"{}\": {}", file.origin, printable(file.path),
                                   text.error().message));
@@ -85,15 +89,21 @@ Result<std::string> read_text_file(const std::string& path, size_t bytes_max) {
   return fail(Errc::input, format("it is larger than {} MB", bytes_max >> 20));
 }
 
+Result<std::vector<OptionSource>> load_sources(OptionSource flags,
+                                               const std::vector<std::string>& environment) {
+  OptionSource variables = TRY(read_environment_options(environment));
+  const auto named = named_config_file(flags, variables);
+  OptionSource file =
+      TRY(named ? read_named(*named)
+                : read_first_existing(default_config_files(parse_environment(environment))));
+  return std::vector{std::move(flags), std::move(variables), std::move(file)};
+}
+
 Result<RunConfig> load_run_config(RunRequest request) {
-  OptionSource variables = TRY(read_environment_options(request.environment));
-  const auto named = named_config_file(request.flags, variables);
-  OptionSource file = TRY(
-      named ? read_named(*named)
-            : read_first_existing(default_config_files(parse_environment(request.environment))));
-  return make_run_config(
-      {std::move(request.flags), std::move(variables), std::move(file)}, std::move(request.command),
-      [](const std::string& path) { return read_text_file(path, hostfile_bytes_max); });
+  const auto sources = TRY(load_sources(std::move(request.flags), request.environment));
+  return make_run_config(sources, std::move(request.command), [](const std::string& path) {
+    return read_text_file(path, hostfile_bytes_max);
+  });
 }
 
 }  // namespace dt

@@ -22,9 +22,14 @@ struct RunRequest {
   std::vector<std::string> environment;
 };
 
-/// Finds and reads the configuration file (--config-file, else ./dtrain.toml, else
-/// $XDG_CONFIG_HOME/dtrain/config.toml, else ~/.config/dtrain/config.toml: the first that exists)
-/// and the hostfile, and decides. Relative paths are taken from the current folder.
+/// Flags, variables and the configuration file (--config-file, else ./dtrain.toml, else
+/// $XDG_CONFIG_HOME/dtrain/config.toml, else ~/.config/dtrain/config.toml: the first that exists),
+/// in the order in which they count.
+Result<std::vector<OptionSource>> load_sources(OptionSource flags,
+                                               const std::vector<std::string>& environment);
+
+/// Reads these and the files that they name, and decides. Relative paths are taken from the current
+/// folder.
 Result<RunConfig> load_run_config(RunRequest request);
 
 }  // namespace dt

@@ -1,28 +1,49 @@
-#include "base/format.h"
+#include "base/log.h"
+#include "launcher/agent.h"
 #include "launcher/carrier.h"
 
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
 
 namespace dt {
 
+namespace {
+
+/// In the copy of this process that is to be the agent: takes `link` for its standard input and
+/// output, lets go of all that was the launcher's, and serves. Nothing that the launcher has built
+/// is destroyed here.
+[[noreturn]] void be_agent(int link, pid_t launcher, uint64_t open_files_max) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // It may have ended before the line above; then nobody would ever end us.
+  const bool ours = getppid() == launcher && setsid() > 0 && dup2(link, STDIN_FILENO) >= 0 &&
+                    dup2(link, STDOUT_FILENO) >= 0;
+  if (!ours) _exit(1);
+  close_range(STDERR_FILENO + 1, ~0U, 0);
+  set_open_files_limit(open_files_max);
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  const auto served = run_agent();
+  if (!served) Log(Log::Level::normal, write_to_stderr).error("{}", served.error().message);
+  _exit(served ? 0 : 1);
+}
+
+}  // namespace
+
 Result<Carrier> start_local_agent(uint64_t open_files_max) {
   SocketPair link = TRY(make_socketpair());
-  std::vector<std::string> environment;
-  for (char** at = environ; *at != nullptr; ++at)
-    environment.emplace_back(*at);
-  Child agent = TRY(Child::start({.path = "/proc/self/exe",
-                                  .arguments = {"dtrain", "agent"},
-                                  .environment = std::move(environment),
-                                  .cwd = {},
-                                  .input = link.theirs.get(),
-                                  .output = link.theirs.get(),
-                                  .death_signal = SIGTERM,
-                                  .open_files_max = open_files_max,
-                                  .new_session = true}));
+  const pid_t launcher = getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("cannot start an agent");
+  if (pid == 0) be_agent(link.theirs.get(), launcher, open_files_max);
+  // No race: it keeps its pid until we reap it. glibc 2.34 has no function for this call.
+  Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) return fail_errno("cannot watch an agent");
   TRY(set_nonblocking(link.ours.get()));
-  return Carrier{std::move(link.ours), Fd(), std::move(agent)};
+  return Carrier{std::move(link.ours), Fd(), Child::adopt(pid, std::move(pidfd))};
 }
 
 }  // namespace dt

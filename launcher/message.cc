@@ -52,6 +52,7 @@ void get(Reader& reader, Prepare& message) {
   message.ports = reader.number<int32_t>();
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
+  message.environment_bytes = reader.number<uint64_t>();
 }
 
 void get(Reader& reader, Prepared& message) {
@@ -64,6 +65,8 @@ void get(Reader& reader, Prepared& message) {
 
 void get(Reader& reader, Launch& message) {
   message.travelling = get_environment(reader);
+  message.common = get_environment(reader);
+  message.tf_cluster = reader.text();
   message.tasks.resize(reader.count(3 * sizeof(uint32_t)));
   for (TaskLaunch& task : message.tasks) {
     task.id = decode_task_id(reader);
@@ -71,6 +74,7 @@ void get(Reader& reader, Launch& message) {
     task.wants_input = reader.number<uint8_t>() != 0;
   }
   message.merge_stderr = reader.number<uint8_t>() != 0;
+  message.excluded = reader.texts();
 }
 
 void get(Reader& reader, SignalAll& message) {
@@ -149,6 +153,7 @@ Bytes encode(const Prepare& message) {
   writer.texts(message.command).text(message.cwd).text(message.path);
   writer.number(int32_t{message.ports});
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
+  writer.number(message.environment_bytes);
   return writer.take();
 }
 
@@ -164,6 +169,8 @@ Bytes encode(const Prepared& message) {
 Bytes encode(const Launch& message) {
   Writer writer;
   put(writer, message.travelling);
+  put(writer, message.common);
+  writer.text(message.tf_cluster);
   writer.number(static_cast<uint32_t>(message.tasks.size()));
   for (const TaskLaunch& task : message.tasks) {
     encode(writer, task.id);
@@ -171,6 +178,7 @@ Bytes encode(const Launch& message) {
     writer.number(static_cast<uint8_t>(task.wants_input));
   }
   writer.number(static_cast<uint8_t>(message.merge_stderr));
+  writer.texts(message.excluded);
   return writer.take();
 }
 

@@ -107,6 +107,7 @@ struct Prepare {
   int ports = 0;     ///< how many to hold
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
+  uint64_t environment_bytes = 0;  ///< what the launcher gives a task at most, as execve counts it
   bool operator==(const Prepare&) const = default;
 };
 
@@ -121,15 +122,18 @@ struct Prepared {
 
 struct TaskLaunch {
   TaskId id;
-  Environment environment;  ///< what the launcher adds for this task
+  Environment environment;  ///< what the launcher adds for this task beside Launch::common
   bool wants_input = false;
   bool operator==(const TaskLaunch&) const = default;
 };
 
 struct Launch {
   Environment travelling;
+  Environment common;      ///< what the launcher adds for every task
+  std::string tf_cluster;  ///< of its TF_CONFIG
   std::vector<TaskLaunch> tasks;
-  bool merge_stderr = false;  ///< one pipe for stdout and stderr of a task
+  bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
+  std::vector<std::string> excluded;  ///< patterns of names that the host does not add either
   bool operator==(const Launch&) const = default;
 };
 

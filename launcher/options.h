@@ -28,6 +28,14 @@ inline constexpr std::array own_options = {
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
         "Set a variable for the workers, or pass one on that would stay behind. What dtrain sets "
         "for each task it sets over this."},
+    Option{
+        "env-file", "--env-file", OptionKind::list, "FILE", OptionGroup::workers,
+        "Set the variables of FILE, one NAME=VALUE or NAME a line, as docker does: quotes belong "
+        "to the value. May be given again; -x wins over it."},
+    Option{
+        "env-exclude", "--env-exclude", OptionKind::list, "PATTERN", OptionGroup::workers,
+        "Keep variables whose names fit PATTERN, such as 'AWS_*', from the workers. May be given "
+        "again; -x and --env-file win over it."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,

@@ -7,6 +7,23 @@
 
 namespace dt {
 
+namespace {
+
+/// Where the first line ends: at its \n, or at a \r before that. By memchr(3) and a piece at a
+/// time, since a long progress bar has no \n at all.
+size_t find_line_end(std::string_view bytes) {
+  constexpr size_t piece_bytes = 512;
+  for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
+    const std::string_view piece = bytes.substr(at, piece_bytes);
+    const size_t newline = piece.find('\n');
+    const size_t end = std::min(newline, piece.substr(0, newline).find('\r'));
+    if (end != std::string_view::npos) return at + end;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
 void LineTagger::emit(std::string_view piece, std::string& out, std::string_view time) {
   out += time;
   out += tag_;
@@ -25,7 +42,7 @@ void LineTagger::add(std::string_view bytes, std::string& out, std::string_view 
     }
     after_return_ = false;
     const size_t room = line_bytes_max - partial_.size();
-    const size_t end = bytes.substr(0, room + 1).find_first_of("\r\n");
+    const size_t end = find_line_end(bytes.substr(0, room + 1));
     if (end != std::string_view::npos) {
       emit(bytes.substr(0, end + 1), out, time);
       after_return_ = bytes[end] == '\r';

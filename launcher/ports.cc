@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/argument_space.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -25,6 +26,17 @@ std::string absolute_folder(const std::string& folder) {
 std::string value_of(const Environment& environment, const std::string& name) {
   const auto at = environment.find(name);
   return at == environment.end() ? "" : at->second;
+}
+
+/// What is added for a task at most, before the ports in it are known: ranks and names, the cluster
+/// in TF_CONFIG, and its addresses in no_proxy and NO_PROXY.
+uint64_t task_part_bytes(const TaskTable& table) {
+  constexpr uint64_t fixed = 4096;
+  constexpr uint64_t address_extra = sizeof R"("[]:65535", )";
+  uint64_t cluster = 0;
+  for (const TaskEntry& task : table.tasks)
+    cluster += task.addresses.front().size() + address_extra;
+  return fixed + 3 * std::min<uint64_t>(cluster, variable_bytes_max);
 }
 
 }  // namespace
@@ -54,6 +66,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const TaskTable& table, const Token& token,
                                     const Environment& travelling) {
   const std::string path = value_of(travelling, "PATH");
+  const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(table);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
     orders.push_back({.token = token.text(),
@@ -64,7 +77,8 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .path = path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
                       .ports = host.task_count,
                       .heartbeat = config.heartbeat,
-                      .dead_after = config.dead_after});
+                      .dead_after = config.dead_after,
+                      .environment_bytes = environment_bytes});
   }
   orders[static_cast<size_t>(plan.tasks.front().agent)].ports += ports_of_rank_0;
   return orders;

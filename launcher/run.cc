@@ -11,6 +11,7 @@
 #include "launcher/report_file.h"
 #include "launcher/slots.h"
 #include "launcher/stage.h"
+#include "launcher/status_line.h"
 #include "rendezvous/server.h"
 
 namespace dt {
@@ -41,18 +42,24 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                         JobRecord& record) {
   const Time start_deadline = Clock::now() + config.start_timeout;
   const auto interrupted = [&stage] { return stage.interrupted() != 0; };
-  const Environment travelling = TRY(travelling_environment(environment, config.environment));
+  const Environment travelling =
+      TRY(travelling_environment(environment, config.environment, config.environment_excluded));
   TRY(check_counts(config));
   const auto [hosts, warnings] = TRY(local_hosts(config));
   warn(stage, warnings);
 
   const std::vector<pid_t> own_children = existing_children();
-  Crew crew(stage.loop(), {.heartbeat = config.heartbeat, .dead_after = config.dead_after});
+  StatusLine status(stage, wants_status_line(stage.err(), config.quiet, environment));
+  Crew crew(stage.loop(), {.heartbeat = config.heartbeat,
+                           .dead_after = config.dead_after,
+                           .on_connected = [&status](size_t connected, size_t all) {
+                             status.hosts(connected, all);
+                           }});
+  const bool must_count_slots = !all_slots_known(hosts);
+  if (!config.dry_run || must_count_slots) TRY(crew.connect(hosts));
+  // Else the agents start while we get everything else ready.
   std::vector<Hello> hellos;
-  if (!config.dry_run || !all_slots_known(hosts)) {
-    TRY(crew.connect(hosts));
-    hellos = TRY(crew.await_hellos(start_deadline, interrupted));
-  }
+  if (must_count_slots) hellos = TRY(crew.await_hellos(start_deadline, interrupted));
   Plan plan = TRY(make_plan(plan_request(config, hosts, hellos)));
   TRY(check_stdin_target(config, plan));
   if (config.dry_run) {
@@ -72,12 +79,15 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
   const JobFacts facts = job_facts(plan, table, token, rendezvous->address(), prepared);
 
-  Job job({stage.loop(), crew, *rendezvous, *output, stage.log(), record, own_children},
+  Job job({stage.loop(), crew, *rendezvous, *output, stage.log(), record, status, own_children},
           std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
   TRY(job.launch(travelling, facts));
+  ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
   crew.collect(Clock::now() + config.grace);
+  // What a reader who went away has lost is known once it was tried to write.
+  if (config.report) stage.drain(Clock::now() + drain_patience);
   record.output = output->counts();
   record.rendezvous = rendezvous->counters();
   return job.outcome();

@@ -22,7 +22,12 @@ constexpr Duration between_complaints = seconds(1);
 
 /// Sends what is so short that a fresh connection's buffer takes it whole.
 bool send_short(int fd, ByteSpan bytes) {
-  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  while (!bytes.empty()) {
+    const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return true;
 }
 
 std::string peer_ip(int fd) {

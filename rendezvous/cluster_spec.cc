@@ -151,11 +151,15 @@ Result<ClusterSpec> ClusterSpec::from_json(const Json& json) {
   return cluster;
 }
 
-std::string tf_config(const ClusterSpec& cluster, const TaskId& task) {
+std::string tf_cluster(const ClusterSpec& cluster) {
   ClusterSpec shown = cluster;
   shown.jobs.erase(std::string(evaluator_role));
+  return shown.json().text();
+}
+
+std::string tf_config(std::string_view cluster, const TaskId& task) {
   const Json::Object self = {{"type", task.role}, {"index", task.index}};
-  return Json(Json::Object{{"cluster", shown.json()}, {"task", self}}).text();
+  return format(R"({{"cluster":{},"task":{}}})", cluster, Json(self).text());
 }
 
 }  // namespace dt

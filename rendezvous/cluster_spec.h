@@ -26,7 +26,9 @@ struct ClusterSpec {
   bool operator==(const ClusterSpec&) const = default;
 };
 
-/// The value of TF_CONFIG for one task. The evaluator is never part of `cluster`.
-std::string tf_config(const ClusterSpec& cluster, const TaskId& task);
+/// The part of TF_CONFIG that all tasks of a job share; the evaluator is never in it.
+std::string tf_cluster(const ClusterSpec& cluster);
+/// The value of TF_CONFIG for one task.
+std::string tf_config(std::string_view cluster, const TaskId& task);
 
 }  // namespace dt

@@ -20,6 +20,7 @@ ARROWS = {
     "comm": {"base", "gpu", "rendezvous"},
     "launcher": {"base", "gpu", "rendezvous"},
     "cmd": {"base", "gpu", "rendezvous", "comm", "launcher"},
+    "man": {"base", "launcher", "cmd"},
     "examples": set(),
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
@@ -57,9 +58,11 @@ TESTED_ELSEWHERE = {
     "comm/engine/": "tests/sim/engine_sim_test.cc",
     "comm/schedule/": "tests/unit/comm_schedule_test.cc",
     "examples/digits/main.cc": "tests/cli/digits_test.sh",
+    "examples/linear_regression/main.cc": "tests/cli/examples_test.sh",
     "launcher/stage.cc": "tests/cli/output_test.sh",
     "launcher/known_hosts_report.cc": "tests/unit/launcher_known_hosts_test.cc",
     "launcher/ssh_options.cc": "tests/unit/launcher_ssh_config_test.cc",
+    "man/pages.cc": "tests/cli/man_test.sh",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent.cc": "tests/cli/run_test.sh",
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for `setup.sh build`, `test`, `fuzz` or `fresh_machine`;
+# Installs the Debian packages that are missing for `setup.sh build`, `test`, `fuzz`, `deb` or `fresh_machine`;
 # with `test` also the pinned clang tools. Says nothing when all is there.
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,10 +9,12 @@ packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev l
 case ${1-build} in
   build) ;;
   test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-venv
-  shellcheck bash-completion zsh fish openssh-client openssh-server" ;;
+  shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
+  openssh-client openssh-server" ;;
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
+  deb) packages="dpkg-dev" ;;
   fresh_machine) packages="debootstrap" ;;
-  *) echo "usage: setup.sh [build|test|fuzz|fresh_machine]" >&2 && exit 2 ;;
+  *) echo "usage: setup.sh [build|test|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
 esac
 
 # The names of `packages` that are not installed.

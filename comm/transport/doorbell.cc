@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 
 namespace dt {
@@ -15,13 +16,15 @@ Result<Fd> make_doorbell() {
 
 void ring(int doorbell) {
   constexpr uint64_t one = 1;
-  // It fails only when the counter is full, and then it is ringing already.
-  [[maybe_unused]] const ssize_t n = ::write(doorbell, &one, sizeof one);
+  // Otherwise it fails only when the counter is full, and then it is ringing already.
+  while (::write(doorbell, &one, sizeof one) < 0 && errno == EINTR)
+    continue;
 }
 
 void silence(int doorbell) {
   uint64_t rings = 0;
-  [[maybe_unused]] const ssize_t n = ::read(doorbell, &rings, sizeof rings);
+  while (::read(doorbell, &rings, sizeof rings) < 0 && errno == EINTR)
+    continue;
 }
 
 }  // namespace dt

@@ -106,7 +106,10 @@ Result<> send_descriptors(int fd, ByteSpan bytes, std::span<const int> descripto
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
   std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
-  const ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  ssize_t n = 0;
+  do {
+    n = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (n < 0 && errno == EINTR);
   // A few bytes on a fresh socket go whole or not at all.
   if (n != static_cast<ssize_t>(bytes.size())) {
     return fail(Errc::closed,

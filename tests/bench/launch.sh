@@ -1,49 +1,51 @@
 #!/usr/bin/env bash
-# How long a local job of `true` takes, beside MPICH's hydra and Open MPI where they are installed: whole
-# commands in alternation, so that a machine whose speed drifts is fair to all. Prints medians in ms with
-# the range, and each one's ratio to hydra.
+# How long a local job of `true` takes, beside MPICH's hydra and Open MPI where they are installed, and how
+# much memory launcher and agent need. Whole commands in alternation; prints a Markdown table.
 #
 #   launch.sh [rounds] [np…]
 set -euo pipefail
 
-dtrain=${DTRAIN:-$(dirname "$0")/../../build/release/dtrain}
-rounds=${1:-15}
+here=$(dirname "$0")
+dtrain=$(realpath "${DTRAIN:-$here/../../build/release/dtrain}")
+rounds=${1:-21}
 if (($# > 0)); then shift; fi
-counts=("${@:-1}")
+counts=("$@")
 if (($# == 0)); then counts=(1 8 64 128); fi
 
-declare -A commands=([dtrain]="$dtrain run -np %d true")
-if command -v mpiexec.hydra >/dev/null; then commands[hydra]='mpiexec.hydra -n %d true'; fi
+# The first is the yardstick of the ratios.
+launchers=()
+if command -v mpiexec.hydra >/dev/null; then
+  launchers+=('hydra=mpiexec.hydra -n %d true')
+else
+  echo 'MPICH is not installed (apt-get install mpich): no comparison with hydra'
+fi
+launchers+=("dtrain=$dtrain run -np %d true")
 if command -v mpirun.openmpi >/dev/null; then
-  commands[openmpi]='timeout 20 mpirun.openmpi --allow-run-as-root --oversubscribe -n %d true'
+  launchers+=('openmpi=timeout 20 mpirun.openmpi --allow-run-as-root --oversubscribe -n %d true')
+else
+  echo 'Open MPI is not installed (apt-get install openmpi-bin): no comparison with it'
 fi
 
-times=$(mktemp)
-trap 'rm -f "$times"' EXIT
-for np in "${counts[@]}"; do
-  for ((round = 0; round <= rounds; round++)); do
-    for name in "${!commands[@]}"; do
-      # shellcheck disable=SC2059  # the format is the command
-      command=$(printf "${commands[$name]}" "$np")
-      begin=${EPOCHREALTIME/./}
-      $command >/dev/null 2>&1 || continue
-      # The first round warms the caches.
-      if ((round > 0)); then echo "$np $name $((${EPOCHREALTIME/./} - begin))" >>"$times"; fi
-    done
-  done
-done
+peak_kb() { awk '$1 == "VmHWM:" { print $2 }' "/proc/$1/status"; }
 
-printf '%4s %-8s %9s %9s %9s %9s\n' np launcher median min max /hydra
-for np in "${counts[@]}"; do
-  hydra=
-  for name in hydra dtrain openmpi; do
-    row=$(awk -v np="$np" -v name="$name" '$1 == np && $2 == name { print $3 }' "$times" | sort -n)
-    [[ -n $row ]] || continue
-    count=$(wc -l <<<"$row")
-    median=$(sed -n "$(((count + 1) / 2))p" <<<"$row")
-    if [[ $name == hydra ]]; then hydra=$median; fi
-    awk -v np="$np" -v name="$name" -v med="$median" -v min="$(head -n 1 <<<"$row")" -v max="$(tail -n 1 <<<"$row")" \
-      -v hydra="${hydra:-0}" 'BEGIN { printf "%4d %-8s %9.2f %9.2f %9.2f %9s\n", np, name, med / 1000, min / 1000,
-        max / 1000, (hydra > 0 ? sprintf("%.2f", med / hydra) : "-") }'
+# Of launcher and agent, once all tasks run.
+print_memory() {
+  local np=$1 launcher agent
+  "$dtrain" run -np "$np" sleep 600 &
+  launcher=$!
+  until agent=$(pgrep -P "$launcher" -x dtrain-agent) && (($(pgrep -c -P "$agent" -x sleep) == np)); do
+    sleep 0.1
   done
+  awk -v np="$np" -v launcher="$(peak_kb "$launcher")" -v agent="$(peak_kb "$agent")" 'BEGIN {
+    printf "Memory at np %d: launcher %.1f MB, agent %.1f MB, together %.1f MB\n", np, launcher / 1024,
+      agent / 1024, (launcher + agent) / 1024 }'
+  kill "$launcher"
+  wait "$launcher" 2>/dev/null || true
+}
+
+printf '\n| np | launcher | median ms | quartiles | min | CPU ms | ratio |\n|---|---|---|---|---|---|---|\n'
+for np in "${counts[@]}"; do
+  python3 "$here/alternate.py" "$rounds" "$np" "${launchers[@]//%d/$np}"
 done
+echo
+print_memory "${counts[-1]}" 2>/dev/null

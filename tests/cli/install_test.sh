@@ -1,13 +1,25 @@
 #!/usr/bin/env bash
-# What `make install` puts down, and that programs in C and C++ can be built with it alone.
+# What `make install` puts down, and that programs in C and C++ can be built with it alone, by
+# pkg-config and by find_package, with the shared and with the static library.
 . "$(dirname "$0")/lib.sh"
 build_dir=$(dirname "$DTRAIN")
+source_dir=$(realpath "$(dirname "$0")/../..")
 
-# Installs into ./prefix of the test's folder and lets pkg-config look there only.
-install_here() {
-  run cmake --install "$build_dir" --prefix "$PWD/prefix"
+# Installs with the words of the Makefile, without building anything anew.
+make_install() {
+  run env -u MAKEFLAGS -u MAKELEVEL make -C "$source_dir" --no-print-directory -o build install "$@"
   expect_status 0
-  export PKG_CONFIG_LIBDIR=$PWD/prefix/lib/pkgconfig PKG_CONFIG_PATH=
+}
+
+# Into ./prefix of the test's folder. Only OpenSSL's own pkg-config file is taken from elsewhere.
+install_here() {
+  make_install "PREFIX=$PWD/prefix"
+  use_prefix "$PWD/prefix"
+}
+use_prefix() {
+  local openssl
+  openssl=$(env -u PKG_CONFIG_LIBDIR pkg-config --variable=pcfiledir libcrypto)
+  export PKG_CONFIG_LIBDIR=$1/lib/pkgconfig:$openssl PKG_CONFIG_PATH=
 }
 
 write_programs() {
@@ -42,88 +54,163 @@ int main() {
 END
 }
 
-# build_program COMPILER FLAGS SOURCE [--static]: libdtrain and what it needs come from pkg-config.
-build_program() {
+# build_by_pkg_config PROGRAM COMPILER FLAGS SOURCE [--static]
+build_by_pkg_config() {
   local flags
   # shellcheck disable=SC2086  # an option of pkg-config or none
-  flags=$(pkg-config --cflags --libs ${4-} dtrain)
-  if [[ ${4-} == --static ]]; then flags=${flags/-ldtrain/-l:libdtrain.a}; fi
+  flags=$(pkg-config --cflags --libs ${5-} dtrain)
+  if [[ ${5-} == --static ]]; then flags=${flags/-ldtrain/-l:libdtrain.a}; fi
   # shellcheck disable=SC2086  # several words each
-  run $1 $2 -Wall -Wextra -Wpedantic -Werror "$3" -o program $flags
+  run $2 $3 -Wall -Wextra -Wpedantic -Werror "$4" -o "$1" $flags
   expect_status 0
 }
+
+# The four programs by find_package, in ./build; $1 is the prefix.
+build_by_find_package() {
+  cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(user LANGUAGES C CXX)
+find_package(dtrain 0.1 REQUIRED COMPONENTS static)
+foreach(kind dtrain static)
+  add_executable(c_${kind} program.c)
+  set_target_properties(c_${kind} PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
+  add_executable(cpp_${kind} program.cc)
+  set_target_properties(cpp_${kind} PROPERTIES CXX_STANDARD 20)
+  target_link_libraries(c_${kind} dtrain::${kind})
+  target_link_libraries(cpp_${kind} dtrain::${kind})
+endforeach()
+END
+  run cmake -G Ninja -S . -B build -D "CMAKE_PREFIX_PATH=$1"
+  expect_status 0
+  run cmake --build build
+  expect_status 0
+}
+
+# Whether a program has the library in it, or looks for the shared one.
+expect_static() { expect_not grep -q 'NEEDED.*libdtrain' <(readelf -d "$1"); }
+expect_shared() { expect grep -q 'NEEDED.*libdtrain\.so\.0' <(readelf -d "$1"); }
+
+c_says='C: rank 0 of 1'
+cpp_says='C++: rank 0 of 1, sum 2'
 
 test_the_files_are_where_the_words_say() {
   install_here
   for file in bin/dtrain lib/libdtrain.so lib/libdtrain.a include/dtrain/dtrain.h \
-    include/dtrain/dtrain.hpp lib/pkgconfig/dtrain.pc; do
+    include/dtrain/dtrain.hpp lib/pkgconfig/dtrain.pc lib/cmake/dtrain/dtrainConfig.cmake \
+    lib/cmake/dtrain/dtrainConfigVersion.cmake share/man/man1/dtrain.1 share/man/man1/dtrain-run.1 \
+    share/man/man5/dtrain.toml.5 share/man/man7/dtrain-environment.7 \
+    share/bash-completion/completions/dtrain share/zsh/site-functions/_dtrain \
+    share/fish/vendor_completions.d/dtrain.fish share/doc/dtrain/examples/hello/main.c \
+    share/doc/dtrain/examples/linear_regression/README.md share/doc/dtrain/examples/ci-smoke.sh; do
     expect test -s "prefix/$file"
   done
-  expect_not grep -rqF "$build_dir" prefix/lib/pkgconfig prefix/include
+  expect test "$(readlink prefix/lib/libdtrain.so)" = libdtrain.so.0
+  expect grep -q 'SONAME.*\[libdtrain\.so\.0\]' <(readelf -d prefix/lib/libdtrain.so)
+  expect_not grep -rqF "$build_dir" prefix/lib/pkgconfig prefix/lib/cmake prefix/include prefix/share
+  expect_not grep -rqF "$PWD" prefix/lib/pkgconfig prefix/lib/cmake prefix/share
   run prefix/bin/dtrain version
   expect_status 0
 }
 
-test_a_moved_prefix_still_works() {
+test_a_package_gets_the_same_files_under_its_destdir() {
+  install_here
+  make_install PREFIX=/opt/dtrain "DESTDIR=$PWD/stage"
+  expect diff -r prefix stage/opt/dtrain
+}
+
+test_modes_are_those_of_files_for_everybody_whatever_the_umask() {
+  umask 077
+  install_here
+  local programs=(prefix/bin/dtrain prefix/share/doc/dtrain/examples/ci-smoke.sh)
+  run find prefix -type f ! -perm 0644
+  expect_stdout_lines "${programs[@]}"
+  run find prefix -type d ! -perm 0755
+  expect_stdout ''
+  run stat -c %a "${programs[@]}"
+  expect_stdout_lines 755 755
+}
+
+test_programs_are_built_by_pkg_config_shared_and_static_in_c99_and_cpp20() {
+  install_here
+  write_programs
+  export LD_LIBRARY_PATH=$PWD/prefix/lib
+  build_by_pkg_config c_shared cc -std=c99 program.c
+  build_by_pkg_config cpp_shared c++ -std=c++20 program.cc
+  build_by_pkg_config c_static cc -std=c99 program.c --static
+  build_by_pkg_config cpp_static c++ -std=c++20 program.cc --static
+  for kind in shared static; do
+    "expect_$kind" c_$kind
+    "expect_$kind" cpp_$kind
+    run ./c_$kind
+    expect_stdout "$c_says"
+    run ./cpp_$kind
+    expect_stdout "$cpp_says"
+  done
+}
+
+test_programs_are_built_by_find_package_shared_and_static_in_c99_and_cpp20_from_a_moved_prefix() {
   install_here
   mv prefix moved
-  export PKG_CONFIG_LIBDIR=$PWD/moved/lib/pkgconfig
   write_programs
-  build_program cc -std=c99 program.c
-  run env LD_LIBRARY_PATH="$PWD/moved/lib" ./program
-  expect_stdout 'C: rank 0 of 1'
+  build_by_find_package "$PWD/moved"
+  expect_shared build/c_dtrain
+  expect_shared build/cpp_dtrain
+  expect_static build/c_static
+  expect_static build/cpp_static
+  for kind in dtrain static; do
+    run build/c_$kind
+    expect_stdout "$c_says"
+    run build/cpp_$kind
+    expect_stdout "$cpp_says"
+  done
+  use_prefix "$PWD/moved"
+  build_by_pkg_config again cc -std=c99 program.c
+  run env LD_LIBRARY_PATH="$PWD/moved/lib" ./again
+  expect_stdout "$c_says"
 }
 
-test_a_c99_program_links_the_shared_library() {
+test_find_package_says_why_not() {
   install_here
-  write_programs
-  build_program cc -std=c99 program.c
-  run env LD_LIBRARY_PATH="$PWD/prefix/lib" ./program
-  expect_status 0
-  expect_stdout 'C: rank 0 of 1'
-}
-
-test_a_c99_program_links_the_static_library() {
-  install_here
-  write_programs
-  build_program cc -std=c99 program.c --static
-  run ./program
-  expect_status 0
-  expect_stdout 'C: rank 0 of 1'
-}
-
-test_a_cpp20_program_links_the_shared_library() {
-  install_here
-  write_programs
-  build_program c++ -std=c++20 program.cc
-  run env LD_LIBRARY_PATH="$PWD/prefix/lib" ./program
-  expect_status 0
-  expect_stdout 'C++: rank 0 of 1, sum 2'
-}
-
-test_a_cpp20_program_links_the_static_library() {
-  install_here
-  write_programs
-  build_program c++ -std=c++20 program.cc --static
-  run ./program
-  expect_status 0
-  expect_stdout 'C++: rank 0 of 1, sum 2'
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(user C)' \
+    'find_package(dtrain ${wanted} REQUIRED COMPONENTS ${part})' >CMakeLists.txt
+  run cmake -S . -B a -D "CMAKE_PREFIX_PATH=$PWD/prefix" -D wanted=0.1 -D part=gpu
+  expect_not test "$status" -eq 0
+  expect_stderr_contains 'dtrain has no component gpu, only static'
+  run cmake -S . -B b -D "CMAKE_PREFIX_PATH=$PWD/prefix" -D wanted=7.0
+  expect_not test "$status" -eq 0
+  expect_stderr_contains 'with requested version "7.0"'
 }
 
 test_the_shared_library_shows_its_public_names_only() {
   install_here
-  run sh -c 'nm -D --defined-only prefix/lib/libdtrain.so | grep " [TBDVWRu] " | grep -v " dtrain_"'
+  run sh -c 'nm -D --defined-only prefix/lib/libdtrain.so | grep -v " dtrain_"'
   expect_stdout ''
+  run sh -c 'nm -D --defined-only prefix/lib/libdtrain.so | grep -c " T dtrain_"'
+  expect test "$(cat "$out/stdout")" -gt 10
 }
 
 test_installed_programs_run_as_a_job() {
   install_here
   write_programs
-  build_program c++ -std=c++20 program.cc
-  run env LD_LIBRARY_PATH="$PWD/prefix/lib" prefix/bin/dtrain run -np 2 --no-tag ./program
+  build_by_pkg_config program c++ -std=c++20 program.cc
+  export LD_LIBRARY_PATH=$PWD/prefix/lib
+  run prefix/bin/dtrain run -np 2 --no-tag ./program
   expect_status 0
   expect_stdout_lines 'C++: rank 0 of 2, sum 4' 'C++: rank 1 of 2, sum 4'
+  # The examples too can be built as they lie there.
+  local examples=prefix/share/doc/dtrain/examples
+  build_by_pkg_config hello cc -std=c99 $examples/hello/main.c
+  build_by_pkg_config line c++ -std=c++20 $examples/linear_regression/main.cc
+  run prefix/bin/dtrain run -np 2 --no-tag ./hello
+  expect_stdout_contains 'the ranks add up to 1'
   expect_no_processes
+}
+
+test_installed_completions_are_those_that_the_binary_prints() {
+  install_here
+  expect diff prefix/share/bash-completion/completions/dtrain <("$DTRAIN" completion bash)
+  expect diff prefix/share/zsh/site-functions/_dtrain <("$DTRAIN" completion zsh)
+  expect diff prefix/share/fish/vendor_completions.d/dtrain.fish <("$DTRAIN" completion fish)
 }
 
 run_tests "$@"

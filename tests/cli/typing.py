@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs a command on a terminal and types into it: typing.py SECONDS STEPS COMMAND...
 
-STEPS is a file of pairs of lines: a text to wait for in what the terminal shows since the step
-before, and the keys to type then (Python escapes, as in run\\t; an empty line types nothing). The
+STEPS is a file of pairs of lines: a text to wait for in what the terminal shows since the last
+keys, and the keys to type then (Python escapes, as in run\\t; an empty line types nothing). The
 whole has SECONDS; then the terminal hangs up. Prints what was shown; ends with the command's
 status, or with 1 and the step that waited for nothing.
 """
@@ -67,8 +67,9 @@ def main(arguments):
         if not terminal.wait_for(text, begin):
             missing = text
             break
-        begin = len(terminal.shown)
-        os.write(terminal.fd, keys)
+        if keys:  # what came before them is no answer to them
+            begin = len(terminal.shown)
+            os.write(terminal.fd, keys)
     status = terminal.end()
     sys.stdout.buffer.write(terminal.shown)
     if missing is not None:

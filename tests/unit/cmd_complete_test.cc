@@ -73,7 +73,7 @@ TEST_CASE("each place of the line is completed with what belongs there") {
       {{"run", "--num"}, "--num-proc"},
       {{"run", "-np", "4", "--num"}, ""},
       {{"run", "--np=4", "--num"}, ""},
-      {{"run", "-x", "A", "--env"}, "--env"},
+      {{"run", "-x", "A", "--env"}, "--env --env-file --env-exclude"},
       {{"run", "--on-failure", ""}, "kill continue"},
       {{"run", "--on-failure=c"}, "--on-failure=|continue"},
       {{"run", "--stdin", ""}, "none all"},

@@ -180,8 +180,27 @@ TEST_CASE("a value that looks like an option is taken where it is attached") {
         OptionValues{{"chdir", {"--quiet"}}, {"env", {"--A=1"}}, {"hosts", {""}}});
 }
 
+TEST_CASE("config show takes run's words and its own flags between them") {
+  const Invocation show =
+      parsed({"config", "show", "-np", "4", "--origin", "--chdir", "--all", "cmd", "--json"});
+  CHECK(show.command == Invocation::Command::config_show);
+  CHECK(show.flags.values == OptionValues{{"np", {"4"}}, {"chdir", {"--all"}}});
+  CHECK(show.origin);
+  CHECK_FALSE(show.all);
+  CHECK_FALSE(show.json);
+  CHECK(parsed({"config", "show", "--json", "--all"}).json);
+  for (const Words& words :
+       {Words{"config"}, {"config", "--help"}, {"config", "show", "-h"}, {"help", "config"}}) {
+    CHECK(parsed(words).help == help_text("config"));
+  }
+  CHECK(error_of({"config", "shw"}) ==
+        "config: \"shw\" is not one of its commands; did you mean dtrain config show?");
+  CHECK(error_of({"config", "show", "--orign"}) ==
+        "--orign: no such option; did you mean --origin?");
+}
+
 TEST_CASE("help fits into 80 columns, has an example and names every option and command") {
-  for (const std::string topic : {"", "run", "version", "help"}) {
+  for (const std::string topic : {"", "run", "config", "version", "help"}) {
     CAPTURE(topic);
     const std::string text = help_text(topic);
     CHECK(text.find("example") != std::string::npos);

@@ -81,8 +81,8 @@ struct Fixture {
   pid_t launch(const std::string& script) {
     CHECK(prepare({"sh", "-c", script}).failure.empty());
     send(MessageType::launch,
-         encode(Launch{{{"PATH", "/usr/bin:/bin"}},
-                       {{.id = {"worker", 0}, .environment = {{"MARK", "m"}}}}}));
+         encode(Launch{.travelling = {{"PATH", "/usr/bin:/bin"}},
+                       .tasks = {{.id = {"worker", 0}, .environment = {{"MARK", "m"}}}}}));
     return static_cast<pid_t>(decode<Started>(await(MessageType::started)).value().pid);
   }
   void run_to_end() { CHECK(loop->run().has_value()); }

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -22,6 +21,7 @@ void await_end(const Child& child) {
 
 struct Ended {
   ExitStatus status;
+  ResourceUse used;
   std::string output;
 };
 
@@ -41,12 +41,22 @@ Ended run_shell(const std::string& script, ChildRequest request = {}) {
   REQUIRE(child.executed().has_value());
   CHECK(child.executed()->has_value());
   ended.status = child.reap().value();
+  ended.used = child.used();
   return ended;
 }
 
 TEST_CASE("Child tells code and signal of its end") {
   CHECK(run_shell("exit 3").status == ExitStatus{.code = 3});
   CHECK(run_shell("kill -SEGV $$").status == ExitStatus{.signal = SIGSEGV});
+}
+
+TEST_CASE("Child tells what it has used, with the children that it waited for") {
+  // tail keeps all that it may have to print.
+  const ResourceUse used = run_shell("head -c 50M /dev/zero | tail -c 40M | wc -c").used;
+  CHECK(used.max_rss_bytes > (int64_t{40} << 20));
+  CHECK(used.max_rss_bytes < (int64_t{4} << 30));
+  CHECK(used.user + used.system > Duration::zero());
+  CHECK(used.voluntary_switches > 0);
 }
 
 TEST_CASE("Child gets exactly the environment, arguments and folder that were asked for") {
@@ -150,25 +160,6 @@ TEST_CASE("Child: its group can be signalled as soon as it is there") {
     await_end(child);
     CHECK(child.reap().value() == ExitStatus{.signal = SIGTERM});
   }
-}
-
-TEST_CASE("Child: nobody needs to wait for what it reads of ours, nor keep it") {
-  std::string long_text(100'000, 'x');
-  Pipe pipe = make_pipe().value();
-  pid_t pid = 0;
-  {
-    const Child child = Child::start({.path = "/bin/sh",
-                                      .arguments = {"sh", "-c", "echo ${#LONG}"},
-                                      .environment = {"LONG=" + long_text},
-                                      .output = pipe.write.get()})
-                            .value();
-    pid = child.pid();
-  }
-  pipe.write.reset();
-  char buffer[64];
-  const ssize_t n = ::read(pipe.read.get(), buffer, sizeof buffer);
-  CHECK(std::string(buffer, static_cast<size_t>(n > 0 ? n : 0)) == "100000\n");
-  CHECK(waitpid(pid, nullptr, 0) == pid);
 }
 
 TEST_CASE("Child runs a script without #! with sh, as a shell would") {

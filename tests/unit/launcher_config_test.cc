@@ -23,6 +23,8 @@ OptionSource flags(OptionValues values) {
 Result<std::string> one_hostfile(const std::string& path) {
   if (path == "hosts") return "a slots=2\n# idle\nb slots=2\n"s;
   if (path == "empty") return ""s;
+  if (path == "a.env") return "A=file\nB=\"x\"\n"s;
+  if (path == "bad.env") return "A=1\nexport B=2\n"s;
   return fail(Errc::os, "No such file or directory");
 }
 
@@ -88,6 +90,18 @@ TEST_CASE("every option reaches its place in the configuration") {
   CHECK(config == expected);
 }
 
+TEST_CASE("-x stands behind --env-file, so that it wins over it") {
+  const RunConfig config = decide({flags({{"np", {"1"}},
+                                          {"env", {"A=typed"}},
+                                          {"env-file", {"a.env"}},
+                                          {"env-exclude", {"AWS_*"}}})})
+                               .value();
+  CHECK(config.environment == std::vector<EnvironmentSetting>{{"A", "file", "a.env:1:1"},
+                                                              {"B", "\"x\"", "a.env:2:1"},
+                                                              {"A", "typed", "-x"}});
+  CHECK(config.environment_excluded == std::vector<std::string>{"AWS_*"});
+}
+
 TEST_CASE("the first source that names an option wins whole") {
   const OptionSource high = flags({{"np", {"2"}}, {"env", {"A=1"}}, {"quiet", {"false"}}});
   const OptionSource low =
@@ -141,6 +155,13 @@ TEST_CASE("B12, B17, B28 and other values that cannot be are refused, with optio
       {{{"np", {"1"}}, {"env", {"A\0=1"s}}}, "-x: \"A\\x00=1\": a variable cannot hold a NUL byte"},
       {{{"np", {"1"}}, {"env", {huge}}},
        "-x: BIG=xxxxxxxx… takes 131072 bytes; a variable can have 131071"},
+      {{{"np", {"1"}}, {"env-file", {"bad.env"}}},
+       "bad.env:2:7: expected NAME=VALUE without blanks in the name, got \"export B\""},
+      {{{"np", {"1"}}, {"env-file", {"a.env", "gone"}}},
+       "--env-file: cannot read \"gone\": No such file or directory"},
+      {{{"np", {"1"}}, {"env-file", {""}}}, "--env-file: expected a file, got \"\""},
+      {{{"np", {"1"}}, {"env-exclude", {""}}},
+       "--env-exclude: expected a pattern of names, got \"\""},
       {{{"np", {"1"}}, {"chdir", {""}}}, "--chdir: expected a folder, got \"\""},
       {{{"np", {"1"}}, {"output-dir", {"a\0b"s}}},
        "--output-dir: expected a folder, got \"a\\x00b\""},
@@ -200,6 +221,8 @@ TEST_CASE("a variable's fault is named by the variable") {
   };
   CHECK(unknown("DTRAIN_OPT_START_TIMOUT=1") ==
         "DTRAIN_OPT_START_TIMOUT: no such option; did you mean DTRAIN_OPT_START_TIMEOUT?");
+  CHECK(unknown("DTRAIN_OPT_HELP=1") ==
+        "DTRAIN_OPT_HELP: this option belongs on the command line: --help");
   CHECK(unknown("DTRAIN_OPT_ZEBRA=1") == "DTRAIN_OPT_ZEBRA: no such option");
 }
 

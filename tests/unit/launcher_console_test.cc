@@ -73,6 +73,21 @@ TEST_CASE_FIXTURE(Fixture, "Sink: files take everything at once, in order") {
   CHECK(folder.read("file") == "one\ntwo\n");
 }
 
+TEST_CASE_FIXTURE(Fixture, "Sink: the hook before each text may write itself") {
+  const TemporaryFolder folder;
+  const Fd file(::open((folder.path() + "/file").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const auto sink = open(file.get());
+  bool first = true;
+  sink->before_text([&] {
+    if (std::exchange(first, false)) write(*sink, "before\n");
+  });
+  write(*sink, "one\n");
+  write(*sink, "two\n");
+  sink->before_text({});
+  write(*sink, "three\n");
+  CHECK(folder.read("file") == "before\none\ntwo\nthree\n");
+}
+
 TEST_CASE_FIXTURE(Fixture, "Sink: without a reader text is dropped, and that is told once") {
   sigset_t pipe_signal;
   sigemptyset(&pipe_signal);

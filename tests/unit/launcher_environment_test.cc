@@ -18,6 +18,11 @@ Plan three_tasks() {
   return make_plan({.hosts = {{.name = "a", .slots = 2}, {.name = "::1", .slots = 1}}}).value();
 }
 
+Environment added(const JobFacts& job, const Plan& plan, const Task& task) {
+  return added_environment(common_environment(job, plan), task_environment(plan, task),
+                           tf_cluster(job.cluster), task.id);
+}
+
 JobFacts facts() {
   return {
       .job = "job-1",
@@ -95,12 +100,29 @@ TEST_CASE("-x of a variable that is not set is an error with its remedy") {
   const Result<Environment> result = travelling_environment(launcher, {{"FOO", {}}});
   REQUIRE(!result);
   CHECK(result.error() ==
-        Error{Errc::input, "-x FOO: not set in the environment; use -x FOO=value"});
+        Error{Errc::input, "-x: FOO is not set in the environment; write FOO=VALUE"});
+  const Result<Environment> from_file =
+      travelling_environment(launcher, {{"FOO", {}, "job.env:3:1"}});
+  CHECK(from_file.error().message ==
+        "job.env:3:1: FOO is not set in the environment; write FOO=VALUE");
+}
+
+TEST_CASE("what fits a pattern of --env-exclude does not travel, unless it is set anew") {
+  const Environment environment = {{"AWS_KEY", "k"}, {"AWS_ID", "i"}, {"LANG", "C"}, {"A1", ""}};
+  const auto left = [&](const std::vector<EnvironmentSetting>& settings,
+                        const std::vector<std::string>& excluded) {
+    return travelling_environment(environment, settings, excluded).value();
+  };
+  CHECK(left({}, {"AWS_*"}) == Environment{{"A1", ""}, {"LANG", "C"}});
+  CHECK(left({}, {"AWS_?D", "A[0-9]"}) == Environment{{"AWS_KEY", "k"}, {"LANG", "C"}});
+  CHECK(left({}, {"AWS", "lang", "["}) == environment);
+  CHECK(left({{"AWS_ID", {}}, {"A1", "2"}}, {"*"}) == Environment{{"A1", "2"}, {"AWS_ID", "i"}});
+  CHECK(without({{"SSH_TTY", "t"}, {"HOME", "/h"}}, {"SSH_*"}) == Environment{{"HOME", "/h"}});
 }
 
 TEST_CASE("a task finds its rank and the job's addresses under every framework's names") {
   const Plan plan = three_tasks();
-  const Environment environment = task_environment(facts(), plan, plan.tasks[2]);
+  const Environment environment = added(facts(), plan, plan.tasks[2]);
   const std::string cluster = R"({"cluster":{"worker":["10.0.0.1:1","10.0.0.1:2","[::1]:3"]},)"
                               R"("task":{"type":"worker","index":2}})";
   CHECK(environment == Environment{{"DTRAIN_RANK", "2"},
@@ -140,7 +162,7 @@ TEST_CASE("an IPv6 address is bracketed where a port follows, and bare where non
   const Plan plan = three_tasks();
   JobFacts job = facts();
   job.master_address = "2001:db8::1";
-  const Environment environment = task_environment(job, plan, plan.tasks[0]);
+  const Environment environment = added(job, plan, plan.tasks[0]);
   CHECK(value(environment, "MASTER_ADDR") == "2001:db8::1");
   CHECK(value(environment, "JAX_COORDINATOR_ADDRESS") == "[2001:db8::1]:6000");
 }
@@ -148,8 +170,8 @@ TEST_CASE("an IPv6 address is bracketed where a port follows, and bare where non
 TEST_CASE("a task without rank gets every variable but ranks and sizes") {
   Plan plan = three_tasks();
   plan.tasks.push_back({.id = {"ps", 0}, .agent = 1});
-  const Environment ranked = task_environment(facts(), plan, plan.tasks[0]);
-  const Environment environment = task_environment(facts(), plan, plan.tasks[3]);
+  const Environment ranked = added(facts(), plan, plan.tasks[0]);
+  const Environment environment = added(facts(), plan, plan.tasks[3]);
   CHECK(value(environment, "DTRAIN_ROLE") == "ps");
   CHECK(value(environment, "DTRAIN_HOSTNAME") == "::1");
   for (const auto& [name, unused] : ranked) {
@@ -165,7 +187,7 @@ TEST_CASE("TF_CONFIG is left out where no program could be started with it") {
   JobFacts job = facts();
   for (int i = 0; i < 10'000; ++i)
     job.cluster.jobs["worker"][i] = "10.200.200.200:40000";
-  const Environment environment = task_environment(job, plan, plan.tasks[0]);
+  const Environment environment = added(job, plan, plan.tasks[0]);
   CHECK(!environment.contains("TF_CONFIG"));
   for (const auto& [name, text] : environment) {
     CHECK(name.size() + text.size() + 2 <= variable_bytes_max);

@@ -33,6 +33,27 @@ TEST_CASE("an error begins with the place where the value was written") {
   CHECK(given->text("a file") == "die");
 }
 
+TEST_CASE("a slip in one of the words to choose from finds the word") {
+  const OptionSource slip = source("on-failure", {"continu"}, "--on-failure");
+  CHECK(find_in(slip, "on-failure")->choice().error().message ==
+        "--on-failure: expected kill or continue, got \"continu\"; did you mean continue?");
+}
+
+TEST_CASE("a number has digits and a point, and is not below 0") {
+  for (const auto& [text, value] : {std::pair{"0", 0.0}, {"2.5", 2.5}, {"1e3", 1000.0}}) {
+    const OptionSource given = source("cycle-time-ms", {text}, "x");
+    CHECK(find_in(given, "cycle-time-ms")->number() == value);
+  }
+  for (const char* text : {"", "-1", "nan", "inf", "1,5", "2x", "1e999"}) {
+    CAPTURE(text);
+    const OptionSource given = source("cycle-time-ms", {text}, "x");
+    CHECK(find_in(given, "cycle-time-ms")
+              ->number()
+              .error()
+              .message.starts_with("x: expected a number from 0, got "));
+  }
+}
+
 TEST_CASE("values that say nothing are refused where something is needed") {
   const OptionSource empty = source("chdir", {""}, "--chdir");
   CHECK(find_in(empty, "chdir")->text("a folder").error().message ==

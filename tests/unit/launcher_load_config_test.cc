@@ -89,6 +89,15 @@ TEST_CASE("B17: a file that cannot be read is named with the reason") {
         format("--hostfile: cannot read \"{}\": it is larger than 16 MB", large));
 }
 
+TEST_CASE("horovodrun's YAML is not read, but its keys are translated") {
+  const Folder folder;
+  const std::string file = folder.write("job.conf", "params:\n  cycle_time_ms: 3\n");
+  CHECK(error_of(load({{"np", {"1"}}, {"config-file", {file}}})) ==
+        format("--config-file: \"{}\" is YAML, as horovodrun reads it; dtrain reads TOML, with "
+               "these keys:\n  params: cycle_time_ms  ->  cycle-time-ms = 3",
+               file));
+}
+
 TEST_CASE("a hostfile's text is read to its end, and its faults carry its path") {
   const Folder folder;
   const std::string good = folder.write("good", "a slots=2\nb slots=3\n");

@@ -31,9 +31,15 @@ TEST_CASE("messages are read back as they were written") {
                            .path = "/bin",
                            .ports = 4,
                            .heartbeat = milliseconds(100),
-                           .dead_after = milliseconds(500)});
+                           .dead_after = milliseconds(500),
+                           .environment_bytes = uint64_t{1} << 40});
   check_round_trip(Prepared{{1, 65535}, "cannot", 127});
-  check_round_trip(Launch{{{"A", "1"}, {"B", ""}}, {{{"worker", 1}, {{"RANK", "1"}}, true}}, true});
+  check_round_trip(Launch{.travelling = {{"A", "1"}, {"B", ""}},
+                          .common = {{"C", "3"}},
+                          .tf_cluster = "{}",
+                          .tasks = {{{"worker", 1}, {{"RANK", "1"}}, true}},
+                          .merge_stderr = true,
+                          .excluded = {"C*"}});
   check_round_trip(SignalAll{SIGTERM});
   check_round_trip(Started{{"ps", 0}, 4711});
   check_round_trip(StartFailed{{"worker", 2}, 126, "why"});

@@ -40,6 +40,19 @@ TEST_CASE("LineTagger: whole lines, each with the tag, however the bytes were cu
     CHECK(tagged(c.chunks) == c.shown);
 }
 
+TEST_CASE("LineTagger finds the end of a line of any length, and the first of two ends") {
+  for (const size_t length : {0, 1, 511, 512, 513, 1023, 1024, 5000}) {
+    for (const std::string end : {"\n", "\r", "\r\n"}) {
+      CAPTURE(length);
+      const std::string line = std::string(length, 'x') + end;
+      LineTagger tagger("T:");
+      std::string out;
+      tagger.add(line + "y\r" + std::string(600, 'z') + "\n", out);
+      CHECK(out == "T:" + line + "T:y\rT:" + std::string(600, 'z') + "\n");
+    }
+  }
+}
+
 TEST_CASE("LineTagger cuts a line over 64 KiB into pieces that say so") {
   const std::string most(LineTagger::line_bytes_max, 'x');
   CHECK(tagged({most + "\n"}) == "[0]<stdout>:" + most + "\n");

@@ -88,15 +88,15 @@ TEST_CASE("a made cluster is checked too") {
 
 TEST_CASE("TF_CONFIG names the cluster and the task") {
   const ClusterSpec cluster = {{{"worker", {{0, "h1:2222"}, {1, "h2:2222"}}}}};
-  CHECK(tf_config(cluster, {"worker", 1}) ==
+  CHECK(tf_config(tf_cluster(cluster), {"worker", 1}) ==
         R"({"cluster":{"worker":["h1:2222","h2:2222"]},"task":{"type":"worker","index":1}})");
 }
 
 TEST_CASE("the evaluator is outside the cluster, and finds itself by its task alone") {
   const ClusterSpec cluster = {{{"chief", {{0, "h0:1"}}}, {"evaluator", {{0, "h9:1"}}}}};
-  CHECK(tf_config(cluster, {"chief", 0}) ==
+  CHECK(tf_config(tf_cluster(cluster), {"chief", 0}) ==
         R"({"cluster":{"chief":["h0:1"]},"task":{"type":"chief","index":0}})");
-  CHECK(tf_config(cluster, {"evaluator", 0}) ==
+  CHECK(tf_config(tf_cluster(cluster), {"evaluator", 0}) ==
         R"({"cluster":{"chief":["h0:1"]},"task":{"type":"evaluator","index":0}})");
 }
 

@@ -1,0 +1,103 @@
+#include "launcher/variable_names.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+namespace dt {
+namespace {
+
+// A name, or the beginning of names when it ends in "*".
+using Pattern = std::string_view;
+
+constexpr Pattern host_part[] = {
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+    "HOSTNAME",
+    "SSH_*",
+    "CUDA_VISIBLE_DEVICES",
+    // A container's runtime sets these for its own container.
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "KUBERNETES_*",
+    "K_MPI_JOB_ROLE",
+    // Shell functions call what is installed beside them.
+    "BASH_FUNC_*",
+};
+
+constexpr Pattern outer_job[] = {
+    "DTRAIN_*",
+    // An MPI library that sees these would talk to a launcher that is not its own.
+    "PMI_*",
+    "PMIX_*",
+    "OMPI_*",
+    "PRTE_*",
+    "MPI_LOCALNRANKS",
+    "MPI_LOCALRANKID",
+    "HOROVOD_RANK",
+    "HOROVOD_SIZE",
+    "HOROVOD_LOCAL_RANK",
+    "HOROVOD_LOCAL_SIZE",
+    "HOROVOD_CROSS_*",
+    "HOROVOD_HOSTNAME",
+    "HOROVOD_GLOO_RENDEZVOUS_*",
+    "_HOROVOD_SECRET_KEY",
+    // A task without rank gets none of these anew.
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "GROUP_RANK",
+    "GROUP_WORLD_SIZE",
+    "ROLE_NAME",
+    "ROLE_RANK",
+    "ROLE_WORLD_SIZE",
+    "TORCHELASTIC_*",
+    "JAX_PROCESS_ID",
+    "JAX_NUM_PROCESSES",
+    "TF_CONFIG",
+    // A SLURM step's own; those of its allocation travel.
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_NODEID",
+    "SLURM_STEP_*",
+    "SLURM_STEPID",
+    "SLURM_TASK_PID",
+    "SLURM_GTIDS",
+    "SLURM_SRUN_*",
+    "SLURM_LAUNCH_NODE_IPADDR",
+    "SLURM_CPU_BIND*",
+    "SLURMD_NODENAME",
+    // ps-lite binds the one, and the other is the shell's memory.
+    "PORT",
+    "OLDPWD",
+};
+
+bool matches(std::string_view name, std::span<const Pattern> patterns) {
+  return std::ranges::any_of(patterns, [name](Pattern pattern) {
+    if (!pattern.ends_with('*')) return name == pattern;
+    return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  });
+}
+
+}  // namespace
+
+bool is_host_part(std::string_view name) {
+  return matches(name, host_part);
+}
+
+bool is_outer_job(std::string_view name) {
+  return matches(name, outer_job);
+}
+
+bool fits_any(const std::string& name, std::span<const std::string> patterns) {
+  return std::ranges::any_of(patterns, [&name](const std::string& pattern) {
+    return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  });
+}
+
+}  // namespace dt

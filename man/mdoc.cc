@@ -1,0 +1,166 @@
+#include "man/mdoc.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "cmd/help.h"
+#include "launcher/options.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace dt {
+namespace {
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+/// One word of text. A hyphen is to be copied as one, and not to become a typographer's.
+std::string escaped(std::string_view word) {
+  std::string text = replaced(std::string(word), "\\", "\\e");
+  text = replaced(std::move(text), "-", "\\-");
+  return replaced(std::move(text), "…", "...");
+}
+
+bool ends_sentence(std::string_view word) {
+  return word.ends_with('.') || word.ends_with(".)");
+}
+
+std::string flag(std::string_view spelling) {
+  return "Fl " + std::string(spelling.substr(1));
+}
+
+/// "none|RANK|all" as choices and arguments.
+std::string value_of(const Option& option) {
+  std::string text;
+  for (const std::string_view word : split_words(option.placeholder)) {
+    std::string alternatives;
+    for (const std::string_view value : split(word, '|')) {
+      const bool choice = std::ranges::count(choices_of(option), value) > 0;
+      alternatives += format("{}{} {}", alternatives.empty() ? "" : " | ", choice ? "Cm" : "Ar",
+                             escaped(value));
+    }
+    text += " " + alternatives;
+  }
+  return text;
+}
+
+/// "Fl np , Fl n Ar N"
+std::string spellings(const Option& option) {
+  std::string text;
+  for (const std::string_view spelling : spellings_of(option))
+    text += (text.empty() ? "" : " , ") + flag(spelling);
+  return text + value_of(option);
+}
+
+std::string_view type_name(OptionKind kind) {
+  switch (kind) {
+    case OptionKind::flag:
+      return "true or false";
+    case OptionKind::integer:
+      return "a whole number";
+    case OptionKind::number:
+      return "a number";
+    case OptionKind::duration:
+      return "a number of seconds or a string";
+    case OptionKind::list:
+      return "a string or an array of strings";
+    case OptionKind::text:
+      break;
+  }
+  return "a string";
+}
+
+std::string option_item(const Option& option) {
+  return format(".It {}\n{}", spellings(option), mdoc_text(option.help));
+}
+
+/// Options of horovodrun that only get an answer, one below the other, and then the answer that
+/// they share.
+std::string answered_items(std::span<const Option> options) {
+  std::string text;
+  for (size_t i = 0; i < options.size(); ++i) {
+    text += format(".It {}\n", spellings(options[i]));
+    const bool last = i + 1 == options.size() || options[i + 1].answer != options[i].answer;
+    const std::string_view answer = options[i].answer.empty() ? options[i].help : options[i].answer;
+    if (last) text += mdoc_text(format("{}{}", answer, answer.ends_with('.') ? "" : "."));
+  }
+  return text;
+}
+
+std::string key_item(const Option& option) {
+  return format(".It Ic {}\n{},\n.Ev {}\n.Pq {} .\n", option.name, type_name(option.kind),
+                variable_of(option), spellings(option));
+}
+
+struct List {
+  std::string_view mark;
+  std::string (*text)();
+};
+constexpr std::array lists = {List{"@COMMANDS@", mdoc_commands}, List{"@OPTIONS@", mdoc_options},
+                              List{"@KEYS@", mdoc_keys}};
+
+}  // namespace
+
+std::string mdoc_text(std::string_view text) {
+  constexpr size_t columns = 78;
+  std::string all;
+  std::string line;
+  const auto end_line = [&all, &line] {
+    if (line.empty()) return;
+    if (line[0] == '.' || line[0] == '\'') line.insert(0, "\\&");
+    all += line + "\n";
+    line.clear();
+  };
+  for (const std::string_view word : split_words(text)) {
+    const std::string next = escaped(word);
+    if (line.size() + 1 + next.size() > columns) end_line();
+    line += (line.empty() ? "" : " ") + next;
+    if (ends_sentence(word)) end_line();
+  }
+  end_line();
+  return all;
+}
+
+std::string mdoc_commands() {
+  std::string text = ".Bl -tag -width completion\n";
+  for (const CommandHelp& command : commands())
+    text += format(".It Cm {}\n{}", command.name, mdoc_text(command.summary));
+  return text + ".El\n";
+}
+
+std::string mdoc_options() {
+  std::string text;
+  for (const OptionGroupTitle& group : option_groups()) {
+    text += format(".Ss {}\n", group.title);
+    const bool answered = group.group == OptionGroup::horovod;
+    if (answered) text += "Known, so that its command lines are understood, and answered:\n.Pp\n";
+    text += format(".Bl -tag -width Ds{}\n", answered ? " -compact" : "");
+    for (const Option& option : own_options) {
+      if (option.group == group.group) text += option_item(option);
+    }
+    if (answered) text += answered_items(horovod_options);
+    text += ".El\n";
+  }
+  return text;
+}
+
+std::string mdoc_keys() {
+  std::string text = ".Bl -tag -width Ds\n";
+  for (const Option& option : own_options) {
+    if (option.in_files) text += key_item(option);
+  }
+  return text + ".El\n";
+}
+
+std::string mdoc_page(std::string_view source) {
+  std::string page(source);
+  for (const List& list : lists)
+    page = replaced(std::move(page), std::string(list.mark) + "\n", list.text());
+  return page;
+}
+
+}  // namespace dt

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# How long the binary takes to start and end, beside the smallest program there is.
+#
+#   start.sh [rounds]
+set -euo pipefail
+
+here=$(dirname "$0")
+dtrain=$(realpath "${DTRAIN:-$here/../../build/release/dtrain}")
+printf '\n| what | program | median ms | quartiles | min | CPU ms | ratio |\n|---|---|---|---|---|---|---|\n'
+python3 "$here/alternate.py" "${1:-201}" start 'true=/bin/true' "dtrain version=$dtrain version"

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# The small examples: they run, say what their README shows, and the same for any number of ranks.
+# The large one has tests of its own (digits_test.sh).
+. "$(dirname "$0")/lib.sh"
+examples=$(realpath "$(dirname "$0")/../../examples")
+programs=$(dirname "$DTRAIN")/examples
+
+# The lines that a README shows behind a command that contains a word.
+shown_after() {
+  sed -n "/^    \\\$ .*$2/,/^\$/{/^    [^\$]/s/^    //p}" "$examples/$1/README.md"
+}
+
+test_hello_prints_once_for_each_rank() {
+  local np rank expected
+  for np in 1 2 4; do
+    expected=()
+    for ((rank = 0; rank < np; rank++)); do
+      expected+=("rank $rank of $np on localhost: the ranks add up to $((np * (np - 1) / 2))")
+    done
+    run_dtrain run -np $np --no-tag "$programs/hello"
+    expect_status 0
+    expect_stdout_lines "${expected[@]}"
+    expect_stderr ''
+  done
+  expect_no_processes
+}
+
+test_hello_prints_what_its_readme_shows() {
+  run_dtrain run -np 3 --no-tag "$programs/hello"
+  mapfile -t lines < <(shown_after hello 'run -np 3')
+  expect test ${#lines[@]} -eq 3
+  expect_stdout_lines "${lines[@]}"
+}
+
+test_hello_is_alone_without_a_launcher() {
+  run "$programs/hello"
+  expect_status 0
+  expect_stdout_contains 'rank 0 of 1'
+}
+
+test_linear_regression_finds_the_line_and_prints_the_same_for_any_number_of_ranks() {
+  local np
+  for np in 1 2 4 3; do
+    run_dtrain run -np $np --no-tag "$programs/linear_regression"
+    expect_status 0
+    expect_stdout "$(shown_after linear_regression 'run -np 4')"
+  done
+  # w and b within 1 % of 2 and 10.
+  expect awk '/^y = / { found = 1; w = $3; b = $6 }
+    END { exit !(found && w > 1.98 && w < 2.02 && b > 9.9 && b < 10.1) }' "$out/stdout"
+  expect_no_processes
+}
+
+test_linear_regression_ends_when_a_rank_dies() {
+  run_dtrain run -np 2 sh -c '
+    if [ "$DTRAIN_RANK" = 1 ]; then exit 5; fi
+    exec "$0"' "$programs/linear_regression"
+  expect_status 5
+  expect_no_processes
+}
+
+test_the_smoke_test_for_ci_passes_without_a_terminal_and_without_stdin() {
+  run setsid --wait env CI=true "DTRAIN=$DTRAIN" "$examples/ci-smoke.sh" <&-
+  expect_status 0
+  expect_stdout_contains 'ci-smoke: ok'
+  expect_stdout_lines '[0]<stdout>:rank 0 of 2' '[1]<stdout>:rank 1 of 2' 'ci-smoke: ok'
+  # shellcheck disable=SC2016
+  run env "DTRAIN=$DTRAIN" "$examples/ci-smoke.sh" sh -c 'test -z "$(cat)" && test "$CI" = true'
+  expect_status 0
+  expect_no_processes
+}
+
+test_the_smoke_test_for_ci_sees_what_is_wrong() {
+  run env "DTRAIN=$DTRAIN" "$examples/ci-smoke.sh" false
+  expect_status 1
+  expect_stderr_contains 'ci-smoke: expected the status 0, not 1'
+  printf '#!/bin/sh\ncase "$*" in *"exit 3"*) exit 0 ;; *) exec "%s" "$@" ;; esac\n' "$DTRAIN" >forgetful
+  chmod +x forgetful
+  run env "DTRAIN=$PWD/forgetful" "$examples/ci-smoke.sh"
+  expect_status 1
+  expect_stderr_contains 'ci-smoke: expected the status 3, not 0'
+  expect_no_processes
+}
+
+run_tests "$@"
