@@ -88,13 +88,13 @@ HostKeyVerdict KnownHost::verdict(const HostKey& key) const {
 }
 
 std::vector<std::string> KnownHost::key_types() const {
-  std::vector<std::string> types(preferred_types.begin(), preferred_types.end());
-  const auto is_known = [this](const std::string& type) {
-    return std::ranges::any_of(keys, [&type](const KnownKey& known) {
-      return known.marker == KnownKey::Marker::none && known.key.type == type;
+  std::vector<std::string> types;
+  for (const std::string_view type : preferred_types) {
+    const bool known = std::ranges::any_of(keys, [type](const KnownKey& key) {
+      return key.marker == KnownKey::Marker::none && key.key.type == type;
     });
-  };
-  std::stable_partition(types.begin(), types.end(), is_known);
+    if (known) types.emplace_back(type);
+  }
   return types;
 }
 

@@ -45,8 +45,8 @@ struct KnownHost {
   /// OpenSSH's: a key that is listed is known; where only others are, of whatever type, it has
   /// changed.
   HostKeyVerdict verdict(const HostKey& key) const;
-  /// The types of keys to ask the server for, best first: those that are known (any other would be
-  /// a changed key), then the rest, each group in OpenSSH's order.
+  /// The types of keys that are known, in OpenSSH's order of preference: to be asked for before all
+  /// others, since any other key would be a changed one.
   std::vector<std::string> key_types() const;
   /// Why OpenSSH should be the carrier: "PLACE: @cert-authority" (a line that only it can honour),
   /// @revoked or a wildcard; empty when libssh2 may be.

@@ -60,9 +60,12 @@ KnownHost known_host(const Fixture& fixture, const RealSshd& sshd) {
   return all.find({fixture.host, fixture.port, fixture.alias});
 }
 
-/// The key that our carrier would be shown: of the best type that the server has.
+/// The key that our carrier would be shown: of the best type that the server has, the known types
+/// before all others.
 HostKey shown_key(const KnownHost& host, const Fixture& fixture, const RealSshd& sshd) {
-  for (const std::string& type : host.key_types()) {
+  std::vector<std::string> types = host.key_types();
+  types.insert(types.end(), {"ssh-ed25519", "ecdsa-sha2-nistp256", "ssh-rsa"});
+  for (const std::string& type : types) {
     for (const std::string& name : fixture.shows) {
       if (name != "certificate" && sshd.key(name).type == type) return sshd.key(name);
     }
