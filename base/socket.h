@@ -41,6 +41,9 @@ Result<Address> peer_address(int fd);
 /// Small writes leave at once, and a silent peer is noticed within `dead_after` (TCP_USER_TIMEOUT
 /// and keepalive).
 void tune_tcp(int fd, Duration dead_after);
+/// As tune_tcp, for a peer that may be stopped for long: who takes no data is silent only when its
+/// kernel is, too.
+void tune_tcp_of_worker(int fd, Duration dead_after);
 
 /// A socket that holds a TCP port without listening: bound on [::] dual-stack (0.0.0.0 without
 /// IPv6) with SO_REUSEADDR and SO_REUSEPORT, so that a worker that sets either flag can bind the

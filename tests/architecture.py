@@ -73,6 +73,7 @@ TESTED_ELSEWHERE = {
     "launcher/job.cc": "tests/cli/run_test.sh",
     "launcher/kernel_call_": "tests/unit/launcher_child_test.cc",
     "launcher/local.cc": "tests/cli/run_test.sh",
+    "launcher/own_host.cc": "tests/unit/launcher_agent_session_test.cc",
     "launcher/oom.cc": "tests/cli/faults_test.sh",
     "launcher/run.cc": "tests/cli/run_test.sh",
     "rendezvous/acceptor.cc": "tests/unit/rendezvous_server_test.cc",
