@@ -105,7 +105,7 @@ struct Hmac::State {
   Context keyed;
 };
 
-Hmac::Hmac(ByteSpan key) : state_(std::make_unique<State>(hmac_context("SHA256", key))) {
+Hmac::Hmac(ByteSpan key) : state_(std::make_unique<State>(State{hmac_context("SHA256", key)})) {
 }
 
 Hmac::Hmac(Hmac&&) noexcept = default;
@@ -131,7 +131,7 @@ struct HmacSha1::State {
 };
 
 HmacSha1::HmacSha1()
-    : state_(std::make_unique<State>(hmac_context("SHA1", as_bytes("any key, replaced later")))) {
+    : state_(std::make_unique<State>(State{hmac_context("SHA1", as_bytes("replaced later"))})) {
 }
 
 HmacSha1::HmacSha1(HmacSha1&&) noexcept = default;

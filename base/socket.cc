@@ -66,6 +66,11 @@ void set_flag(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof value);
 }
 
+int milliseconds_of(Duration duration) {
+  constexpr Duration longest = std::chrono::hours(24);
+  return static_cast<int>(duration_cast<milliseconds>(std::min(duration, longest)).count());
+}
+
 }  // namespace
 
 std::string host_port(std::string_view host, uint16_t port) {
@@ -163,14 +168,18 @@ Result<Address> peer_address(int fd) {
 }
 
 void tune_tcp(int fd, Duration dead_after) {
-  const auto ms = static_cast<int>(duration_cast<milliseconds>(dead_after).count());
+  tune_tcp_of_worker(fd, dead_after);
+  set_flag(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds_of(dead_after));
+}
+
+void tune_tcp_of_worker(int fd, Duration dead_after) {
+  const int ms = milliseconds_of(dead_after);
   const int probe_s = std::max(1, ms / 4000);
   set_flag(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_flag(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_flag(fd, IPPROTO_TCP, TCP_KEEPIDLE, probe_s);
   set_flag(fd, IPPROTO_TCP, TCP_KEEPINTVL, probe_s);
   set_flag(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set_flag(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
 }
 
 void acknowledge_now(int fd) {

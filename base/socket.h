@@ -45,6 +45,9 @@ void tune_tcp(int fd, Duration dead_after);
 /// Acknowledges what has arrived now and not up to 40 ms later, which is what a peer that waits for
 /// it before its next small write (Nagle) would lose. The kernel forgets it: ask again after reads.
 void acknowledge_now(int fd);
+/// As tune_tcp, for a peer that may be stopped for long: who takes no data is silent only when its
+/// kernel is, too.
+void tune_tcp_of_worker(int fd, Duration dead_after);
 
 /// A socket that holds a TCP port without listening: bound on [::] dual-stack (0.0.0.0 without
 /// IPv6) with SO_REUSEADDR and SO_REUSEPORT, so that a worker that sets either flag can bind the

@@ -25,6 +25,8 @@ target_include_directories(dtrain_flags INTERFACE ${PROJECT_SOURCE_DIR})
 # Designated initialisers name what they set; the rest has its default, so that warning says nothing.
 target_compile_options(dtrain_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Wno-missing-field-initializers
+  # What gcc's -Wconversion leaves out in C++, clang's has.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
   -fstack-protector-strong -ffunction-sections -fdata-sections
   $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection>)

@@ -90,7 +90,7 @@ void offer_variables(Completion& completion, std::string_view typed,
     offer(completion, typed, name, "");
 }
 
-/// The placeholder tells what kind of value an option wants: FILE, DIR, HOSTS, NAME…, or choices
+/// The placeholder tells what kind of value an option wants: FILE, DIR, HOSTS, NAME, or choices
 /// in lower case, as in none|RANK|all.
 Completion complete_value(const Option& option, const std::string& typed, const RunLine& line,
                           const CompletionReaders& readers) {
@@ -101,7 +101,7 @@ Completion complete_value(const Option& option, const std::string& typed, const 
     return completion;
   }
   if (option.placeholder == "HOSTS") return complete_hosts(typed, line.hostfile, readers);
-  if (option.placeholder.starts_with("NAME")) {
+  if (option.placeholder.starts_with("NAME") || option.placeholder == "PATTERN") {
     offer_variables(completion, typed, readers.environment);
     return completion;
   }

@@ -103,9 +103,9 @@ std::string config_help() {
 /// same for many.
 std::string horovod_entries() {
   constexpr std::pair<Effect, std::string_view> effects[] = {
-      {Effect::agrees, "so anyway"},
-      {Effect::warns, "ignored, with a line"},
-      {Effect::refuses, "refused, with why"}};
+      {Effect::agrees, "accepted"},
+      {Effect::warns, "ignored with a warning"},
+      {Effect::refuses, "refused with a reason"}};
   std::string text = "\nHorovod's options\n";
   for (const auto& [effect, title] : effects) {
     std::string names;
@@ -141,7 +141,9 @@ std::string run_help() {
           0) +
       "\n\nexamples\n"
       "  dtrain run -np 4 python train.py\n"
-      "  dtrain run -np 2 -x NCCL_DEBUG=INFO -- ./train --epochs 3\n";
+      "  dtrain run -np 2 -x NCCL_DEBUG=INFO -- ./train --epochs 3\n"
+      "  dtrain run -H localhost:4 --timeout 2h --output-dir logs python train.py\n"
+      "  dtrain run --hostfile hosts --dry-run python train.py\n";
   for (const OptionGroupTitle& group : groups) {
     if (group.group == OptionGroup::horovod) continue;  // these by their names only
     text += format("\n{}\n", group.title);

@@ -106,11 +106,11 @@ Result<std::optional<JoinRequest>> request_of(const dtrain_init_options& options
   const Transport transport = TRY(transport_of(options.transport));
   const Duration timeout = TRY(duration_of("timeout_ms", options.timeout_ms, join_timeout_default));
   const Duration dead_after =
-      TRY(duration_of("dead_after_ms", options.dead_after_ms, dead_after_default));
+      TRY(duration_of("dead_after_ms", options.dead_after_ms, Duration::zero()));
   if (!request) return request;
   request->transport = transport;
   request->timeout = timeout;
-  request->dead_after = dead_after;
+  if (dead_after != Duration::zero()) request->dead_after = dead_after;
   return request;
 }
 

@@ -44,9 +44,8 @@ std::vector<Engine::Peer> engine_peers(Mesh& mesh, const TaskEntry& self, int si
 }
 
 Result<std::unique_ptr<RendezvousClient>> connect(const JoinRequest& request, Time deadline) {
-  auto client = RendezvousClient::connect(
-      {.server = request.rendezvous, .claim = request.claim, .dead_after = request.dead_after},
-      deadline);
+  auto client =
+      RendezvousClient::connect({.server = request.rendezvous, .claim = request.claim}, deadline);
   if (client) return client;
   return fail(client.error().code,
               format("{}; was this process started by dtrain run, and does that job still run?",
@@ -67,21 +66,23 @@ std::shared_ptr<Context> Context::alone() {
 
 Result<std::shared_ptr<Context>> Context::join(const JoinRequest& request, int* blamed_rank) {
   const Time start = Clock::now();
-  const Time deadline = start + request.timeout;
-  std::unique_ptr<RendezvousClient> client =
-      TRY(connect(request, std::min(deadline, start + connect_timeout)));
+  const Duration patience = std::min(request.timeout, connect_timeout);
+  std::unique_ptr<RendezvousClient> client = TRY(connect(request, start + patience));
+  // What took longer than it was allowed to was a stop, which does not count.
+  const Duration connecting = std::min(Clock::now() - start, patience);
+  const Time deadline = Clock::now() + (request.timeout - connecting);
   const TaskEntry& self = client->self();
   Placement placement = TRY(place(client->table(), self));
   TRY(check_agrees("DTRAIN_RANK", request.rank, placement.rank));
   TRY(check_agrees("DTRAIN_SIZE", request.size, placement.size));
+  const Duration dead_after = request.dead_after.value_or(client->dead_after());
   std::unique_ptr<Mesh> mesh = TRY(Mesh::join(
-      *client,
-      {.claim = request.claim, .transport = request.transport, .dead_after = request.dead_after},
+      *client, {.claim = request.claim, .transport = request.transport, .dead_after = dead_after},
       deadline, blamed_rank));
-  auto engine = std::make_unique<Engine>(Engine::Options{.rank = self.rank,
-                                                         .dead_after = request.dead_after,
-                                                         .generation = request.claim.generation},
-                                         engine_peers(*mesh, self, placement.size));
+  auto engine = std::make_unique<Engine>(
+      Engine::Options{
+          .rank = self.rank, .dead_after = dead_after, .generation = request.claim.generation},
+      engine_peers(*mesh, self, placement.size));
   const bool sharing =
       static_cast<unsigned>(placement.local_size) > std::thread::hardware_concurrency();
   return std::make_shared<Context>(std::move(placement),

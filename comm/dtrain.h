@@ -99,7 +99,7 @@ typedef struct dtrain_init_options {
   int transport;          /* enum dtrain_transport */
   int timeout_ms;         /* for all ranks to join; 0: 300,000 */
   int dead_after_ms;      /* how long a broken connection waits for the launcher's word before its
-                             peer is blamed; 0: 5,000 */
+                             peer is blamed; 0: as long as dtrain run --dead-after says */
 } dtrain_init_options;
 
 /* All ranks of a job, seen from one of them. */

@@ -112,7 +112,7 @@ struct InitOptions {
   std::uint32_t generation = 0;
   Transport transport = Transport::automatic;
   std::chrono::milliseconds timeout = {};     ///< for all ranks to join; 0: 300 s
-  std::chrono::milliseconds dead_after = {};  ///< 0: 5 s
+  std::chrono::milliseconds dead_after = {};  ///< 0: that of dtrain run --dead-after
 };
 
 /// For one operation; see dtrain_op_options.

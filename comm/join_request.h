@@ -13,7 +13,6 @@
 namespace dt {
 
 inline constexpr Duration join_timeout_default = seconds(300);
-inline constexpr Duration dead_after_default = seconds(5);
 
 /// Who we are, whom to ask, and how long.
 struct JoinRequest {
@@ -23,7 +22,7 @@ struct JoinRequest {
   std::optional<int> size = {};
   Transport transport = Transport::automatic;
   Duration timeout = join_timeout_default;
-  Duration dead_after = dead_after_default;
+  std::optional<Duration> dead_after = {};  ///< none: what the job says
 };
 
 /// A variable's value; null when it is not set.

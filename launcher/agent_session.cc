@@ -3,14 +3,11 @@
 #include "base/format.h"
 #include "base/socket.h"
 #include "base/text.h"
-#include "base/version.h"
-#include "gpu/device_list.h"
 #include "launcher/argument_space.h"
 #include "launcher/executable.h"
-#include "launcher/variable_names.h"
+#include "launcher/own_host.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -30,40 +27,6 @@ constexpr size_t outbox_bytes = size_t{64} << 10;
 /// Tasks started in one round of the loop: between rounds the ends and output of the first of them
 /// are dealt with, and their descriptors need not be copied into the last.
 constexpr size_t starts_a_round = 16;
-
-int count_allowed_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
-  return std::max(1, CPU_COUNT(&allowed));
-}
-
-std::string own_hostname() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
-Environment own_environment() {
-  std::vector<std::string> entries;
-  for (char** at = environ; *at != nullptr; ++at)
-    entries.emplace_back(*at);
-  return parse_environment(entries);
-}
-
-Environment own_host_part() {
-  Environment environment = own_environment();
-  std::erase_if(environment, [](const auto& entry) { return !is_host_part(entry.first); });
-  return environment;
-}
-
-Hello make_hello() {
-  return {.build = std::string(build_version),
-          .hostname = own_hostname(),
-          .addresses = interface_addresses(),
-          .allowed_cpus = count_allowed_cpus(),
-          .gpus = static_cast<int>(list_gpus().size())};
-}
 
 int exit_status_of(Errc code) {
   switch (code) {
@@ -129,7 +92,7 @@ void AgentSession::send_outbox() {
 }
 
 size_t AgentSession::receive(ByteSpan bytes) {
-  last_heard_ = Clock::now();
+  lease_.heard(Clock::now());
   size_t used = 0;
   while (!lost_) {
     const auto frame = front_frame(bytes.subspan(used));
@@ -170,6 +133,12 @@ Result<> AgentSession::handle(const FrameView& frame) {
       if (task != nullptr) task->add_credit(StreamId::parse(frame.header.stream)->stream, bytes);
       return {};
     }
+    case MessageType::pause:
+      pause();
+      return {};
+    case MessageType::resume:
+      resume();
+      return {};
     case MessageType::finish:
       end_everything();
       return {};
@@ -188,6 +157,7 @@ TaskProcess* AgentSession::process_of(const FrameView& frame) const {
 
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
+  lease_ = Lease(prepared_.dead_after, Clock::now());
   Prepared answer;
   const auto check = [&]() -> Result<> {
     TRY(check_folder(prepared_.cwd));
@@ -195,15 +165,19 @@ Result<> AgentSession::prepare(Prepare wanted) {
     TRY(check_argument_space(prepared_.command,
                              prepared_.environment_bytes + argument_bytes(own_host_part()),
                              own_argument_bytes_max()));
-    for (int i = 0; i < prepared_.ports; ++i) {
-      Fd port = TRY(hold_port(0));
-      answer.ports.push_back(TRY(local_address(port.get())).port);
-      held_ports_.push_back(std::move(port));
-    }
+    const uint64_t port_files =
+        static_cast<uint64_t>(prepared_.ports) * (prepared_.port_range ? 2 : 1);
+    TRY(check_open_files(open_files_of_tasks(prepared_.tasks, port_files),
+                         format("{} tasks", prepared_.tasks)));
+    held_ports_ = TRY(hold_ports(prepared_.ports, prepared_.port_range));
+    for (const HeldPort& port : held_ports_)
+      answer.ports.push_back(port.number);
     return {};
   };
   if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
-  if (const auto checked = check(); !checked) {
+  if (const auto checked = check(); checked) {
+    cgroup_ = TaskCgroup::make();
+  } else {
     answer.failure = checked.error().message;
     answer.status = exit_status_of(checked.error().code);
   }
@@ -215,9 +189,7 @@ Result<> AgentSession::prepare(Prepare wanted) {
 Result<> AgentSession::launch(Launch wanted) {
   launch_ = std::move(wanted);
   launch_.travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
-  host_ = {.own = without(own_environment(), launch_.excluded),
-           .hostname = own_hostname(),
-           .allowed_cpus = count_allowed_cpus()};
+  host_ = own_host_facts(launch_.excluded);
   tasks_.resize(launch_.tasks.size());
   // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
   if (auto pipe = make_pipe()) {
@@ -254,7 +226,8 @@ void AgentSession::start_task(uint32_t local_index) {
                           .arguments = prepared_.command,
                           .environment = environment_entries(environment),
                           .cwd = prepared_.cwd,
-                          .open_files_max = open_files_max_};
+                          .open_files_max = open_files_max_,
+                          .cgroup = cgroup_ ? cgroup_->fd() : -1};
   auto process =
       TaskProcess::start(loop_, std::move(request),
                          {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
@@ -315,8 +288,21 @@ void AgentSession::task_exited(uint32_t local_index, ExitStatus status) {
   reap_strangers([this](pid_t pid) { return ours(pid); });
 }
 
+/// The launcher stops itself next: from now on its silence means nothing, and ours neither.
+void AgentSession::pause() {
+  heartbeat_ = Timer();
+  signal_tasks(SIGSTOP);
+  send(MessageType::paused, 0, {});
+}
+
+void AgentSession::resume() {
+  lease_.restart(Clock::now());
+  signal_tasks(SIGCONT);
+  beat();
+}
+
 void AgentSession::beat() {
-  if (Clock::now() - last_heard_ > prepared_.dead_after) {
+  if (lease_.over(Clock::now())) {
     launcher_lost();
     return;
   }
@@ -362,12 +348,17 @@ void AgentSession::end_everything() {
   signal_tasks(SIGTERM);
   sweep_.emplace(
       loop_,
-      Sweep::Options{.patience = short_patience, .ours = [this](pid_t pid) { return ours(pid); }},
+      Sweep::Options{.patience = short_patience,
+                     .ours = [this](pid_t pid) { return ours(pid); },
+                     .spared = {},
+                     .kill_all = cgroup_ ? [this] { cgroup_->kill(); } : std::function<void()>()},
       [this](Sweep::Report report) { all_ended(std::move(report)); });
 }
 
 void AgentSession::all_ended(Sweep::Report report) {
   swept_ = std::move(report);
+  // Whom the sweep could not see, since they are not below us.
+  if (cgroup_ && cgroup_->populated()) cgroup_->kill();
   if (lost_) {
     loop_.stop();
   } else {
@@ -388,7 +379,10 @@ void AgentSession::await_output_ends() {
   // A process that is not below us may hold a pipe open for ever; what was written into it has been
   // read.
   if (!open || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
-    send(MessageType::finished, 0, encode(Finished{swept_->ended, swept_->unkillable}));
+    send(MessageType::finished, 0,
+         encode(Finished{.strays_ended = swept_->ended,
+                         .contained_by = cgroup_ ? "cgroup" : "sweep",
+                         .unkillable = swept_->unkillable}));
     send_outbox();
     // Else the end of the link stops us: the launcher closes it once it has read that.
     if (link_->unsent() == 0) loop_.stop();

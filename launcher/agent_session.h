@@ -4,9 +4,13 @@
 #include "base/signals.h"
 #include "base/stream.h"
 #include "launcher/environment.h"
+#include "launcher/lease.h"
 #include "launcher/message.h"
 #include "launcher/oom.h"
+#include "launcher/open_files.h"
+#include "launcher/port_range.h"
 #include "launcher/sweep.h"
+#include "launcher/task_cgroup.h"
 #include "launcher/task_process.h"
 
 #include <map>
@@ -48,6 +52,8 @@ class AgentSession {
   void look_at_execs();
   TaskProcess::Handlers handlers_for(uint32_t local_index);
   void task_exited(uint32_t local_index, ExitStatus status);
+  void pause();
+  void resume();
   void beat();
   void launcher_lost();
   void signal_tasks(int number);
@@ -65,8 +71,9 @@ class AgentSession {
   std::unique_ptr<Signals> signals_;
   Prepare prepared_;
   std::string executable_;
-  std::vector<Fd> held_ports_;
+  std::vector<HeldPort> held_ports_;
   std::vector<LocalTask> tasks_;
+  std::unique_ptr<TaskCgroup> cgroup_;  ///< of the tasks; null: only the sweep finds what is left
   Launch launch_;
   HostFacts host_;
   size_t next_start_ = 0;  ///< the first of launch_.tasks that has not been started yet
@@ -77,7 +84,7 @@ class AgentSession {
   Watch exec_watch_;
   OomCounter oom_;
   uint64_t open_files_max_ = raise_open_files_limit();  ///< of our tasks: what it was before
-  Time last_heard_ = Clock::now();
+  Lease lease_{Prepare().dead_after, Clock::now()};
   Timer heartbeat_;
   Timer output_timer_;
   int looks_ = 0;  ///< times that output was waited for although no credit lacked

@@ -56,6 +56,8 @@ ResourceUse resource_use(const rusage& usage) {
 /// Everything that the child uses of our memory between its clone and its exec.
 struct Child::Flight {
   explicit Flight(ChildRequest wanted);
+  /// The child's pid, or minus the errno.
+  long clone(int* pidfd);
 
   ChildRequest request;
   std::vector<std::string> shell_words;
@@ -88,6 +90,29 @@ Child::Flight::Flight(ChildRequest wanted)
            .parent = getpid()};
 }
 
+long Child::Flight::clone(int* pidfd) {
+  static_assert(sizeof tid == sizeof(int));
+  constexpr unsigned long flags = CLONE_VM | CLONE_PIDFD | CLONE_CHILD_CLEARTID;
+  const CloneOrder plain = {.flags = flags | SIGCHLD,
+                            .stack_top = stack.data() + stack.size(),
+                            .pidfd = pidfd,
+                            .tid = reinterpret_cast<int*>(&tid),
+                            .main = child_main,
+                            .argument = &order};
+  if (request.cgroup < 0) return kernel_clone(plain);
+  clone_args how = {};
+  how.flags = flags | CLONE_INTO_CGROUP;
+  how.exit_signal = SIGCHLD;
+  how.stack = reinterpret_cast<uint64_t>(stack.data());
+  how.stack_size = stack.size();
+  how.pidfd = reinterpret_cast<uint64_t>(pidfd);
+  how.child_tid = reinterpret_cast<uint64_t>(&tid);
+  how.cgroup = static_cast<uint64_t>(request.cgroup);
+  const long pid = kernel_clone3(how, child_main, &order);
+  // Old kernels and some containers refuse it; then the sweep alone ends what is left.
+  return pid < 0 ? kernel_clone(plain) : pid;
+}
+
 void Child::EndFlight::operator()(Flight* flight) const {
   if (flight->tid.load(std::memory_order_acquire) == 0) std::default_delete<Flight>()(flight);
 }
@@ -112,13 +137,7 @@ Result<Child> Child::start(ChildRequest request) {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  static_assert(sizeof flight->tid == sizeof(int));
-  const long pid = kernel_clone({.flags = CLONE_VM | CLONE_PIDFD | CLONE_CHILD_CLEARTID | SIGCHLD,
-                                 .stack_top = flight->stack.data() + flight->stack.size(),
-                                 .pidfd = &pidfd,
-                                 .tid = reinterpret_cast<int*>(&flight->tid),
-                                 .main = child_main,
-                                 .argument = &flight->order});
+  const long pid = flight->clone(&pidfd);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return fail_errno("cannot start a process", static_cast<int>(-pid));
   // Both of us do it: whoever comes first, the group is there when this returns.
@@ -152,18 +171,6 @@ Result<ExitStatus> Child::reap() {
   used_ = resource_use(usage);
   if (WIFSIGNALED(status)) return ExitStatus{.signal = WTERMSIG(status)};
   return ExitStatus{.code = WEXITSTATUS(status)};
-}
-
-uint64_t raise_open_files_limit() {
-  rlimit limit = {};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  set_open_files_limit(limit.rlim_max);
-  return limit.rlim_cur;
-}
-
-void set_open_files_limit(uint64_t soft) {
-  const rlimit limit = open_files_limit(soft);
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 void Child::signal_group(int number) const {

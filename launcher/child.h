@@ -29,6 +29,7 @@ struct ChildRequest {
   int death_signal = 9;         ///< the kernel sends it when our thread dies; 0: none
   uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: ours
   bool new_session = false;     ///< else a process group of its own
+  int cgroup = -1;              ///< the folder of one of version 2 to be born in; -1: ours
 };
 
 /// A child process of ours. No race: its pid stays its own until reap() has been called.
@@ -70,10 +71,5 @@ class Child {
   std::unique_ptr<Flight, EndFlight> flight_;
   ResourceUse used_;
 };
-
-/// Raises this process's soft limit of descriptors to the hard one; returns what it was, for
-/// children.
-uint64_t raise_open_files_limit();
-void set_open_files_limit(uint64_t soft);
 
 }  // namespace dt

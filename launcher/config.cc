@@ -96,6 +96,14 @@ Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) 
   return parse_hostfile(TRY(read_named(given, path, read_text)), path);
 }
 
+Result<> read_port_range(const Sources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "port-range");
+  if (!given) return {};
+  config.port_range = parse_port_range(given->value());
+  if (config.port_range) return {};
+  return given->expected("FIRST-LAST of 1024..65535, for example 5000-5099");
+}
+
 /// The first source that names hosts in either way decides.
 Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConfig& config) {
   for (const OptionSource& source : sources) {
@@ -225,6 +233,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   config.command = std::move(command);
   config.warnings = TRY(answer_options(by_precedence));
   TRY(read_process_count(by_precedence, config));
+  TRY(read_port_range(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_stdin(by_precedence, config));

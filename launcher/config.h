@@ -4,6 +4,7 @@
 #include "base/color.h"
 #include "base/result.h"
 #include "launcher/hosts.h"
+#include "launcher/port_range.h"
 
 #include <cstdint>
 #include <map>
@@ -42,6 +43,7 @@ struct RunConfig {
   Duration grace = seconds(10);
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
+  std::optional<PortRange> port_range;  ///< none: any free ports
   bool oversubscribe = false;
   bool continue_on_failure = false;
   StdinTarget stdin_target;

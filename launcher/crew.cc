@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/open_files.h"
 #include "rendezvous/dial.h"
 
 #include <sys/epoll.h>
@@ -12,6 +13,13 @@
 namespace dt {
 
 namespace {
+
+std::string suspension_text(Duration away, Duration lease) {
+  const Duration rounded = away < seconds(10) ? std::chrono::round<milliseconds>(away / 100) * 100
+                                              : Duration(std::chrono::round<seconds>(away));
+  return format("dtrain was suspended for {}, longer than the lease of {} (--dead-after)",
+                duration_text(rounded), duration_text(lease));
+}
 
 bool has_ended(const Child& process, Time deadline) {
   return await_readiness(process.pidfd(), POLLIN, deadline).value_or(false);
@@ -33,9 +41,8 @@ Crew::~Crew() {
 Result<> Crew::connect(const std::vector<Host>& hosts) {
   const uint64_t open_files_max = raise_open_files_limit();
   for (size_t number = 0; number < hosts.size(); ++number) {
-    auto agent = std::make_unique<Agent>();
-    agent->host = hosts[number].name;
-    agent->last_heard = Clock::now();
+    auto agent =
+        std::make_unique<Agent>(hosts[number].name, Lease(options_.dead_after, Clock::now()));
     Carrier carrier = TRY(start_local_agent(open_files_max));
     agent->process = std::move(carrier.process);
     agent->link = TRY(
@@ -51,7 +58,7 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
 
 size_t Crew::receive(size_t number, ByteSpan bytes) {
   Agent& agent = *agents_[number];
-  agent.last_heard = Clock::now();
+  agent.lease.heard(Clock::now());
   size_t used = 0;
   if (!agent.magic_seen) {
     if (bytes.size() < agent_magic.size()) return 0;
@@ -121,6 +128,9 @@ void Crew::link_ended(size_t number) {
 void Crew::lose(size_t number, std::string why) {
   Agent& agent = *agents_[number];
   if (agent.gone) return;
+  // Before the launch agents keep no lease that could have ended.
+  const auto away = handlers_.on_lost ? agent.lease.suspended(Clock::now()) : std::nullopt;
+  if (away) why = suspension_text(*away, options_.dead_after);
   agent.gone = true;
   agent.end_watch = Watch();
   agent.end_timer = Timer();
@@ -143,7 +153,7 @@ void Crew::beat() {
   for (size_t number = 0; number < agents_.size(); ++number) {
     Agent& agent = *agents_[number];
     if (agent.gone) continue;
-    if (now - agent.last_heard > options_.dead_after) {
+    if (agent.lease.over(now)) {
       lose(number, format("no heartbeat for {}", duration_text(options_.dead_after)));
     } else {
       send(number, MessageType::heartbeat, 0, {});
@@ -193,6 +203,7 @@ Result<std::vector<Prepared>> Crew::prepare(const std::vector<Prepare>& wanted, 
     generation_ = wanted[number].generation;
     send(number, MessageType::prepare, 0, encode(wanted[number]));
   }
+  restart_leases();
   beat();
   TRY(await(
       deadline, interrupted, [](const Agent& agent) { return agent.prepared.has_value(); },
@@ -214,6 +225,11 @@ void Crew::send(size_t number, MessageType type, uint32_t stream, ByteSpan paylo
 void Crew::send_all(MessageType type, ByteSpan payload) {
   for (size_t number = 0; number < agents_.size(); ++number)
     send(number, type, 0, payload);
+}
+
+void Crew::restart_leases() {
+  for (const auto& agent : agents_)
+    agent->lease.restart(Clock::now());
 }
 
 void Crew::let_go(size_t number) {

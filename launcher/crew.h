@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "base/stream.h"
 #include "launcher/carrier.h"
+#include "launcher/lease.h"
 #include "launcher/message.h"
 
 #include <functional>
@@ -47,6 +48,8 @@ class Crew {
   void hand_over(Handlers handlers) { handlers_ = std::move(handlers); }
   void send(size_t agent, MessageType type, uint32_t stream, ByteSpan payload);
   void send_all(MessageType type, ByteSpan payload);
+  /// The silence until now, on either side, was agreed.
+  void restart_leases();
   /// The agent has finished: its end is expected, and nobody is told.
   void let_go(size_t agent);
   /// Lets all agents go and waits for their processes; those that stay longer are killed.
@@ -55,13 +58,14 @@ class Crew {
 
  private:
   struct Agent {
+    Agent(std::string on, const Lease& granted) : host(std::move(on)), lease(granted) {}
     std::string host;
     std::unique_ptr<Stream> link;
     MessageAssembler assembler;
     std::optional<Child> process;
+    Lease lease;
     Watch end_watch;  // after the process: destroyed before its descriptor is closed
     Timer end_timer;
-    Time last_heard;
     bool magic_seen = false;
     bool gone = false;
     std::optional<Hello> hello;

@@ -8,6 +8,12 @@
 #include <utility>
 
 namespace dt {
+namespace {
+
+/// With repeats. Ranges name many hosts in a few letters, and a file has room for many ranges.
+constexpr size_t mentions_max = size_t{1} << 20;
+
+}  // namespace
 
 Result<> merge_host(Host& into, const Host& host) {
   if (into.user != host.user) {
@@ -35,6 +41,9 @@ Result<> merge_host(Host& into, const Host& host) {
 
 Result<> HostMerger::add(HostList named, std::string_view part, const Place& place) {
   std::ranges::move(named.warnings, std::back_inserter(warnings_));
+  mentions_ += named.hosts.size();
+  if (mentions_ > mentions_max)
+    return place.refuse(part, format("more than {} hosts named", mentions_max));
   for (Host& host : named.hosts) {
     const auto [found, fresh] = by_name_.try_emplace(canonical_host(host.name), list_.size());
     if (fresh) {
@@ -43,7 +52,10 @@ Result<> HostMerger::add(HostList named, std::string_view part, const Place& pla
       return place.refuse(part, format("more than {} hosts", hosts_max));
     }
     Entry& entry = list_[found->second];
-    ++entry.mentions;
+    if (++entry.mentions > slots_max) {
+      return place.refuse(
+          part, format("host \"{}\" is given more than {} times", entry.host.name, slots_max));
+    }
     if (const Result<> merged = merge_host(entry.host, host); !merged) {
       return place.refuse(part, merged.error().message);
     }

@@ -32,6 +32,7 @@ class HostMerger {
   };
 
   std::vector<Entry> list_;
+  size_t mentions_ = 0;                    ///< of all hosts
   std::map<std::string, size_t> by_name_;  ///< canonical
   std::vector<std::string> warnings_;
 };

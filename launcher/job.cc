@@ -108,6 +108,8 @@ void Job::signalled(int number) {
   const bool forwarded = number == SIGUSR1 || number == SIGUSR2 || number == SIGWINCH;
   if (forwarded) {
     parts_.crew.send_all(MessageType::signal, encode(SignalAll{number}));
+  } else if (number == SIGTSTP) {
+    carry_out(supervisor_.pause_wanted(Clock::now()));
   } else {
     carry_out(supervisor_.interrupted(number, Clock::now()));
   }
@@ -163,9 +165,10 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       end_input_of(task);
       return supervisor_.exited(task, exited.status, now);
     }
+    case MessageType::paused:
+      return supervisor_.paused(agent, now);
     case MessageType::finished:
-      TRY(agent_finished(agent, TRY(decode<Finished>(message.payload))));
-      return Actions();
+      return agent_finished(agent, TRY(decode<Finished>(message.payload)));
     default:
       TRY(stream_message(agent, message));
       return Actions();
@@ -235,22 +238,23 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   carry_out(supervisor_.agent_lost(agent, why, Clock::now()));
 }
 
-Result<> Job::agent_finished(size_t agent, const Finished& finished) {
+Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
   if (!supervisor_.finishing()) return fail(Errc::protocol, "finished before it was asked to");
   agent_done_[agent] = true;
-  parts_.record.contained_by[agent] = "sweep";
+  parts_.record.contained_by[agent] = finished.contained_by;
   end_streams(agent);
   const std::string& host = plan_.hosts[agent].host.name;
   if (finished.strays_ended > 0) {
     parts_.log.info("{}: ended {} process(es) that tasks had left behind", host,
                     finished.strays_ended);
   }
+  parts_.log.info("{}: all has ended, as its {} shows", host, finished.contained_by);
   for (const std::string& process : finished.unkillable) {
     parts_.log.warn("{}: {} cannot be killed (it waits in the kernel); it is left there", host,
                     process);
   }
   parts_.crew.let_go(agent);
-  return {};
+  return supervisor_.agent_finished(agent, Clock::now());
 }
 
 void Job::carry_out(const Actions& actions) {
@@ -261,6 +265,19 @@ void Job::carry_out(const Actions& actions) {
         break;
       case Action::Kind::signal:
         parts_.crew.send_all(MessageType::signal, encode(SignalAll{action.signal}));
+        break;
+      case Action::Kind::pause:
+        parts_.rendezvous.pause();
+        parts_.crew.send_all(MessageType::pause, {});
+        break;
+      case Action::Kind::suspend:
+        suspend();
+        break;
+      case Action::Kind::resume:
+        // Before the tasks go on, so that nothing of theirs finds a deadline passed.
+        parts_.rendezvous.resume();
+        parts_.crew.restart_leases();
+        parts_.crew.send_all(MessageType::resume, {});
         break;
       case Action::Kind::finish:
         parts_.crew.send_all(MessageType::finish, {});
@@ -274,6 +291,14 @@ void Job::carry_out(const Actions& actions) {
   if (outcome().failure && !failure_reported_ && !report_timer_) {
     report_timer_ = parts_.loop.after(report_patience, [this] { report_failure(); });
   }
+}
+
+/// SIGSTOP and not the default of SIGTSTP: the kernel ignores that in a process group that no shell
+/// looks after, and by now all tasks stand still.
+void Job::suspend() {
+  parts_.log.info("paused; a SIGCONT (fg, bg) goes on");
+  ::kill(getpid(), SIGSTOP);
+  carry_out(supervisor_.resumed(Clock::now()));
 }
 
 void Job::report_failure() {

@@ -55,10 +55,11 @@ class Job {
   Result<Actions> decide(size_t agent, const FrameView& message);
   Result<> stream_message(size_t agent, const FrameView& message);
   void agent_lost(size_t agent, const std::string& why);
-  Result<> agent_finished(size_t agent, const Finished& finished);
+  Result<Actions> agent_finished(size_t agent, const Finished& finished);
   void end_streams(size_t agent);
   void end_input_of(size_t task);
   void carry_out(const Actions& actions);
+  void suspend();
   void report_failure();
   void set_timer();
   void check_end();

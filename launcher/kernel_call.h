@@ -1,5 +1,7 @@
 #pragma once
 
+#include <linux/sched.h>
+
 namespace dt {
 
 /// System calls without the C library, for a child that still uses our memory: libc would write its
@@ -22,5 +24,7 @@ struct CloneOrder {
 
 /// clone(2): the child's pid, or minus the errno.
 long kernel_clone(const CloneOrder& order);
+/// clone3(2), for what clone(2) cannot say.
+long kernel_clone3(const clone_args& how, ChildMain main, void* argument);
 
 }  // namespace dt

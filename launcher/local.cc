@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "launcher/agent.h"
 #include "launcher/carrier.h"
+#include "launcher/open_files.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -34,6 +34,15 @@ Environment get_environment(Reader& reader) {
   return environment;
 }
 
+/// 0 to 0: none.
+std::optional<PortRange> get_port_range(Reader& reader) {
+  PortRange range;
+  range.first = reader.number<uint16_t>();
+  range.last = reader.number<uint16_t>();
+  if (range.first == 0 || range.last < range.first) return std::nullopt;
+  return range;
+}
+
 void get(Reader& reader, Hello& message) {
   message.build = reader.text();
   message.hostname = reader.text();
@@ -49,7 +58,9 @@ void get(Reader& reader, Prepare& message) {
   message.command = reader.texts();
   message.cwd = reader.text();
   message.path = reader.text();
+  message.tasks = reader.number<int32_t>();
   message.ports = reader.number<int32_t>();
+  message.port_range = get_port_range(reader);
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
   message.environment_bytes = reader.number<uint64_t>();
@@ -107,6 +118,7 @@ void get(Reader& reader, Exited& message) {
 
 void get(Reader& reader, Finished& message) {
   message.strays_ended = reader.number<int32_t>();
+  message.contained_by = reader.text();
   message.unkillable = reader.texts();
 }
 
@@ -151,7 +163,9 @@ Bytes encode(const Prepare& message) {
   Writer writer;
   writer.text(message.token).text(message.job).number(message.generation);
   writer.texts(message.command).text(message.cwd).text(message.path);
-  writer.number(int32_t{message.ports});
+  writer.number(int32_t{message.tasks}).number(int32_t{message.ports});
+  const PortRange range = message.port_range.value_or(PortRange());
+  writer.number(range.first).number(range.last);
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
   writer.number(message.environment_bytes);
   return writer.take();
@@ -210,7 +224,9 @@ Bytes encode(const Exited& message) {
 }
 
 Bytes encode(const Finished& message) {
-  return Writer().number(int32_t{message.strays_ended}).texts(message.unkillable).take();
+  Writer writer;
+  writer.number(int32_t{message.strays_ended}).text(message.contained_by);
+  return writer.texts(message.unkillable).take();
 }
 
 Bytes encode_credit(uint32_t bytes) {

@@ -5,6 +5,7 @@
 #include "base/frame.h"
 #include "base/result.h"
 #include "launcher/environment.h"
+#include "launcher/port_range.h"
 #include "rendezvous/task.h"
 
 #include <cstdint>
@@ -22,7 +23,9 @@ enum class MessageType : uint8_t {
   part = 2,  ///< either way: the front of a message that is too long for one frame
   launch = 3,
   signal = 4,
-  input = 5,  ///< bytes for a task's stdin; empty: its end
+  input = 5,   ///< bytes for a task's stdin; empty: its end
+  pause = 7,   ///< stop all tasks where they are, expect silence, and answer `paused`
+  resume = 8,  ///< the reverse
   finish = 9,
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
@@ -35,6 +38,7 @@ enum class MessageType : uint8_t {
   output = 21,  ///< bytes of a task's stdout or stderr
   output_end = 22,
   exited = 23,
+  paused = 24,
   finished = 25,
 };
 
@@ -104,7 +108,9 @@ struct Prepare {
   std::vector<std::string> command;
   std::string cwd;
   std::string path;  ///< the PATH in which the command is looked up
+  int tasks = 0;     ///< how many will be launched
   int ports = 0;     ///< how many to hold
+  std::optional<PortRange> port_range;
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
   uint64_t environment_bytes = 0;  ///< what the launcher gives a task at most, as execve counts it
@@ -166,6 +172,7 @@ struct Exited {
 /// Agent: all is reaped; what it had to end by force, and what it could not.
 struct Finished {
   int strays_ended = 0;
+  std::string contained_by;             ///< what made sure that nobody is left: "cgroup" or "sweep"
   std::vector<std::string> unkillable;  ///< "python (pid 77)"
   bool operator==(const Finished&) const = default;
 };

@@ -17,12 +17,18 @@ inline constexpr std::array own_options = {
     Option{"np", "-np -n --np --num-proc", OptionKind::integer, "N", OptionGroup::hosts,
            "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
     Option{"hosts", "-H --hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
-           "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2. Without "
-           "hosts everything runs on this machine."},
+           "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2; "
+           "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. Without hosts "
+           "everything runs on this machine."},
     Option{"hostfile", "--hostfile -hostfile", OptionKind::text, "FILE", OptionGroup::hosts,
-           "Read the hosts from FILE, one \"host slots=N\" a line."},
+           "Read the hosts from FILE, a line each, as for Horovod, Open MPI, MPICH or DeepSpeed: "
+           "\"host slots=N max_slots=M\" or \"host:N\"."},
     Option{"oversubscribe", "--oversubscribe", OptionKind::flag, "", OptionGroup::hosts,
-           "Allow more processes than slots, shared out in proportion to the slots of each host."},
+           "Allow more processes than slots, shared out in proportion to the slots of each host, "
+           "and up to its max_slots."},
+    Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
+           "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
+           "on each host (one each, and two more on the first)."},
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,

@@ -107,14 +107,15 @@ std::vector<int> fill_in_proportion(const std::vector<Host>& hosts, int64_t coun
     open.push_back({.host = i, .slots = hosts[i].slots, .limit = limit_of(hosts[i])});
   for (;;) {
     share_out(open, count);
-    const auto [full, end] =
-        std::ranges::stable_partition(open, [](const Open& one) { return one.share <= one.limit; });
+    // Not std::ranges: clang 14 cannot compile gcc 12's subranges.
+    const auto full = std::stable_partition(open.begin(), open.end(),
+                                            [](const Open& one) { return one.share <= one.limit; });
     for (const Open& one : open)
       blocks[one.host] = static_cast<int>(std::min(one.share, one.limit));
-    if (full == end) return blocks;
-    count -= std::accumulate(full, end, int64_t{0},
+    if (full == open.end()) return blocks;
+    count -= std::accumulate(full, open.end(), int64_t{0},
                              [](int64_t sum, const Open& one) { return sum + one.limit; });
-    open.erase(full, end);
+    open.erase(full, open.end());
   }
 }
 

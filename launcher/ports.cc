@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/argument_space.h"
+#include "launcher/open_files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -53,13 +54,37 @@ TaskTable task_table(const Plan& plan, std::string job) {
   return table;
 }
 
-Result<std::unique_ptr<RendezvousServer>> listen_for(Stage& stage, const RunConfig& config,
-                                                     const TaskTable& table, const Token& token) {
-  auto server = RendezvousServer::listen(
-      stage.loop(), {.token = token, .table = table, .dead_after = config.dead_after}, stage.log());
-  if (!server) return fail(Errc::refused, "rendezvous: " + server.error().message);
-  stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(), (*server)->address().text());
-  return server;
+Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
+                              const Token& token) {
+  RendezvousServer::Options options = {
+      .token = token, .table = table, .dead_after = config.dead_after};
+  const auto listen = [&]() -> Result<Rendezvous> {
+    if (!config.port_range) {
+      return Rendezvous{.server =
+                            TRY(RendezvousServer::listen(stage.loop(), options, stage.log()))};
+    }
+    for (int port = config.port_range->first; port <= config.port_range->last; ++port) {
+      options.port = static_cast<uint16_t>(port);
+      auto claim = PortClaim::make(options.port);
+      if (!claim) continue;
+      auto server = RendezvousServer::listen(stage.loop(), options, stage.log());
+      if (server) return Rendezvous{.server = *std::move(server), .claim = std::move(claim)};
+    }
+    return fail(Errc::refused, all_busy_text(*config.port_range));
+  };
+  auto rendezvous = listen();
+  if (!rendezvous) return fail(Errc::refused, "rendezvous: " + rendezvous.error().message);
+  stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(),
+                   rendezvous->server->address().text());
+  return rendezvous;
+}
+
+Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
+  // Tasks that link libdtrain connect, each once, and some more are under way while they do.
+  constexpr uint64_t handshakes = 32;
+  const uint64_t files_of_output = config.output_dir ? 2 : 0;
+  return check_open_files(plan.tasks.size() * (1 + files_of_output) + handshakes,
+                          format("{} tasks", plan.tasks.size()));
 }
 
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
@@ -75,7 +100,9 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .command = config.command,
                       .cwd = config.chdir ? absolute_folder(*config.chdir) : current_folder(),
                       .path = path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
+                      .tasks = host.task_count,
                       .ports = host.task_count,
+                      .port_range = config.port_range,
                       .heartbeat = config.heartbeat,
                       .dead_after = config.dead_after,
                       .environment_bytes = environment_bytes});

@@ -6,6 +6,7 @@
 #include "launcher/environment.h"
 #include "launcher/message.h"
 #include "launcher/plan.h"
+#include "launcher/port_range.h"
 #include "launcher/stage.h"
 #include "launcher/supervisor.h"
 #include "rendezvous/server.h"
@@ -21,9 +22,17 @@ namespace dt {
 /// The tasks as the rendezvous tells them to each other. A job on one machine talks over loopback.
 TaskTable task_table(const Plan& plan, std::string job);
 
-/// The rendezvous of the job; Errc::refused when it cannot listen.
-Result<std::unique_ptr<RendezvousServer>> listen_for(Stage& stage, const RunConfig& config,
-                                                     const TaskTable& table, const Token& token);
+/// The rendezvous of the job, and its port's claim when that is one of --port-range.
+struct Rendezvous {
+  std::unique_ptr<RendezvousServer> server;
+  std::optional<PortClaim> claim = {};
+};
+/// Errc::refused when it cannot listen.
+Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
+                              const Token& token);
+
+/// Errc::input when this process may not open as many files as the job will need here.
+Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 
 /// What each agent must be able to do before anything starts: run the command in the folder, and
 /// hold the ports that its tasks will be told: one a task for the ClusterSpec, two more on rank 0's

@@ -70,17 +70,19 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const Token token = TRY(Token::random());
   const TaskTable table = task_table(plan, TRY(random_name(8)));
   record.planned(plan, table.job);
-  const auto rendezvous = TRY(listen_for(stage, config, table, token));
+  TRY(check_launcher_files(config, plan));
+  const Rendezvous rendezvous = TRY(listen_for(stage, config, table, token));
   const auto output = TRY(
       TaskOutput::open(plan, output_options(config, stage), stage.out(), stage.err(), stage.log()));
 
   const std::vector<Prepare> orders = prepare_orders(config, plan, table, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, start_deadline, interrupted));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
-  const JobFacts facts = job_facts(plan, table, token, rendezvous->address(), prepared);
+  const JobFacts facts = job_facts(plan, table, token, rendezvous.server->address(), prepared);
 
-  Job job({stage.loop(), crew, *rendezvous, *output, stage.log(), record, status, own_children},
-          std::move(plan), config, start_deadline);
+  Job job(
+      {stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status, own_children},
+      std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
   TRY(job.launch(travelling, facts));
   ignore_openssl_config();  // here, where we would else wait for the agents
@@ -89,7 +91,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   // What a reader who went away has lost is known once it was tried to write.
   if (config.report) stage.drain(Clock::now() + drain_patience);
   record.output = output->counts();
-  record.rendezvous = rendezvous->counters();
+  record.rendezvous = rendezvous.server->counters();
   return job.outcome();
 }
 

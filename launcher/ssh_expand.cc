@@ -75,7 +75,7 @@ SshExpansion expand_tilde(std::string_view text, const SshRequest& request, cons
 
 SshExpansion expand_ssh_path(std::string_view text, const SshTokens& tokens,
                              const SshRequest& request, const SshWorld& world) {
-  const SshExpansion path = expand_tilde(text, request, world);
+  SshExpansion path = expand_tilde(text, request, world);
   if (path.kind != SshExpansion::Kind::done) return path;
   return expand_ssh_tokens(path.text, tokens, &world);
 }

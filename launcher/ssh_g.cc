@@ -62,7 +62,8 @@ Result<SshSettings> parse_ssh_g(std::string_view output, const SshRequest& reque
   SshOptions options;
   for (const std::string_view line : split(output, '\n'))
     take_line(options, line);
-  if (!options.first.contains("hostname") || !options.first.contains("port")) {
+  const int64_t port = parse_integer(options.word("port")).value_or(0);
+  if (options.word("hostname").empty() || port < 1 || port > 65535) {
     return fail(Errc::protocol, format("ssh -G said nothing about {}: {}", printable(request.host),
                                        printable(output)));
   }

@@ -209,14 +209,12 @@ class Maker {
   void set_proxy() {
     const std::string_view jump = options_.word("proxyjump");
     const std::string_view command = options_.word("proxycommand");
-    if (const SshOption* const given = find("proxyjump"); !jump.empty()) {
+    if (!jump.empty()) {
       settings_.proxy_jump = jump;
-      add_needs_openssh("proxyjump", given->place);
-    }
-    if (const SshOption* const given = find("proxycommand");
-        !command.empty() && !equals_ignoring_case(command, "none")) {
+      add_needs_openssh("proxyjump", find("proxyjump")->place);
+    } else if (!command.empty() && !equals_ignoring_case(command, "none")) {
       settings_.proxy_command = command;
-      add_needs_openssh("proxycommand", given->place);
+      add_needs_openssh("proxycommand", find("proxycommand")->place);
     }
   }
 

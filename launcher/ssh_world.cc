@@ -37,6 +37,7 @@ Result<std::string> read_file(const std::string& path, bool guarded) {
 std::vector<std::string> matching_paths(const std::string& pattern) {
   glob_t found = {};
   std::vector<std::string> paths;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
   if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <utility>
 
 namespace dt {
 
@@ -24,7 +25,8 @@ Result<std::unique_ptr<Stage>> Stage::open(Options options, const Environment& e
   self.colored_err_ = wants_color(options.color, environment, self.err_->terminal());
   if (self.colored_err_) self.log_.use_color();
   self.signals_ = TRY(Signals::block(
-      *self.loop_, {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGPIPE, SIGTTOU},
+      *self.loop_,
+      {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGPIPE, SIGTTOU},
       [&self](int number) { self.signalled(number); }));
   return stage;
 }
@@ -35,9 +37,22 @@ void Stage::signalled(int number) {
   if (number == SIGTTOU) return;
   if (take_) {
     take_(number);
+  } else if (number == SIGTSTP) {
+    pause_wanted_ = true;
+    if (draining_) stop_if_wanted();
   } else if (number != SIGUSR1 && number != SIGUSR2 && number != SIGWINCH) {
     interrupted_ = number;
   }
+}
+
+void Stage::stop_if_wanted() {
+  if (std::exchange(pause_wanted_, false)) ::kill(getpid(), SIGSTOP);
+}
+
+Stage::Taker::Taker(Stage& stage, std::function<void(int number)> take) : stage_(stage) {
+  stage_.take_ = std::move(take);
+  // While agents were starting they could not have been paused.
+  if (std::exchange(stage_.pause_wanted_, false)) stage_.take_(SIGTSTP);
 }
 
 Stage::Taker::~Taker() {
@@ -48,6 +63,8 @@ Stage::Taker::~Taker() {
 
 void Stage::drain(Time deadline) {
   interrupted_ = 0;
+  draining_ = true;
+  stop_if_wanted();
   while (!(out_->drained() && err_->drained()) && interrupted_ == 0 && Clock::now() < deadline) {
     if (!loop_->run_once(deadline)) return;
   }

@@ -38,9 +38,7 @@ class Stage {
   /// console calls its writers any more.
   class Taker {
    public:
-    Taker(Stage& stage, std::function<void(int number)> take) : stage_(stage) {
-      stage_.take_ = std::move(take);
-    }
+    Taker(Stage& stage, std::function<void(int number)> take);
     Taker(const Taker&) = delete;
     Taker& operator=(const Taker&) = delete;
     ~Taker();
@@ -49,13 +47,14 @@ class Stage {
     Stage& stage_;
   };
 
-  /// Lets what is queued for the console leave: until `deadline`, or until a person who is tired of
-  /// waiting sends a signal.
+  /// Lets what is queued for the console leave, when nothing else is left to do: until `deadline`,
+  /// or until a person who is tired of waiting sends a signal.
   void drain(Time deadline);
 
  private:
   explicit Stage(bool verbose);
   void signalled(int number);
+  void stop_if_wanted();
 
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<Sink> err_;
@@ -64,6 +63,8 @@ class Stage {
   std::unique_ptr<Signals> signals_;
   std::function<void(int)> take_;
   int interrupted_ = 0;
+  bool pause_wanted_ = false;  ///< by a SIGTSTP that came when nobody could act on it
+  bool draining_ = false;
   bool colored_out_ = false;
   bool colored_err_ = false;
 };

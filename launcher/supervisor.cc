@@ -30,6 +30,15 @@ Action signal_all(int number) {
   return {.kind = Action::Kind::signal, .signal = number, .notice = {}};
 }
 
+Action plain(Action::Kind kind) {
+  return {.kind = kind, .signal = 0, .notice = {}};
+}
+
+/// Moves a point in time that is still to come.
+void postpone(Time& when, Duration by) {
+  if (when != Time::max()) when += by;
+}
+
 Action notify(Notice::Kind kind, const TaskId& task, std::string cause) {
   return {.kind = Action::Kind::notify, .notice = {kind, task, std::move(cause)}};
 }
@@ -44,7 +53,9 @@ Supervisor::Supervisor(Plan plan, Options options, Time now)
     : plan_(std::move(plan)),
       options_(options),
       tasks_(plan_.tasks.size()),
-      time_limit_(options.timeout ? now + *options.timeout : Time::max()) {
+      time_limit_(options.timeout ? now + *options.timeout : Time::max()),
+      agents_awaited_(plan_.hosts.size()),
+      agents_gone_(plan_.hosts.size()) {
 }
 
 Actions Supervisor::started(size_t task, int64_t pid, Time) {
@@ -96,13 +107,62 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
     ++outcome_.failed_tasks;
     end_task(task, now, actions);
   }
+  agents_gone_[agent] = true;
   if (phase_ == Phase::running) stop(SIGTERM, now, actions);
+  suspend_if_all_paused(actions);
   return actions;
+}
+
+Actions Supervisor::agent_finished(size_t agent, Time) {
+  agents_gone_[agent] = true;
+  Actions actions;
+  suspend_if_all_paused(actions);
+  return actions;
+}
+
+Actions Supervisor::pause_wanted(Time now) {
+  if (paused_at_) return {};
+  paused_at_ = now;
+  agents_awaited_.assign(plan_.hosts.size(), true);
+  Actions actions = {plain(Action::Kind::pause)};
+  suspend_if_all_paused(actions);
+  return actions;
+}
+
+Actions Supervisor::paused(size_t agent, Time) {
+  agents_awaited_[agent] = false;
+  Actions actions;
+  suspend_if_all_paused(actions);
+  return actions;
+}
+
+Actions Supervisor::resumed(Time now) {
+  Actions actions;
+  end_pause(now, actions);
+  return actions;
+}
+
+void Supervisor::suspend_if_all_paused(Actions& actions) {
+  if (!paused_at_) return;
+  for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
+    if (agents_awaited_[agent] && !agents_gone_[agent]) return;
+  }
+  actions.push_back(plain(Action::Kind::suspend));
+}
+
+void Supervisor::end_pause(Time now, Actions& actions) {
+  if (!paused_at_) return;
+  const Duration pause = now - *paused_at_;
+  paused_at_.reset();
+  for (Time* when : {&options_.start_deadline, &time_limit_, &phase_deadline_, &stopped_at_})
+    postpone(*when, pause);
+  actions.push_back(plain(Action::Kind::resume));
 }
 
 Actions Supervisor::interrupted(int number, Time now) {
   Actions actions;
   if (number == stop_signal_ && now - stopped_at_ < same_request) return actions;
+  end_pause(now, actions);
   const bool again = phase_ != Phase::running;
   stop_signal_ = number;
   stopped_at_ = now;
@@ -112,7 +172,7 @@ Actions Supervisor::interrupted(int number, Time now) {
   }
   if (outcome_.reason.empty()) outcome_.reason = interrupted_outcome(number).reason;
   if (phase_ == Phase::finishing) {
-    actions.push_back({.kind = Action::Kind::abandon});
+    actions.push_back(plain(Action::Kind::abandon));
   } else if (again) {
     kill_all(now, actions);
   } else {
@@ -123,6 +183,7 @@ Actions Supervisor::interrupted(int number, Time now) {
 
 Actions Supervisor::tick(Time now) {
   Actions actions;
+  if (paused_at_) return actions;
   if (phase_ == Phase::running && now >= std::min(options_.start_deadline, time_limit_)) {
     const bool starting = now >= options_.start_deadline;
     if (!decided_) outcome_.exit_status = starting ? status_start_timeout : status_time_limit;
@@ -141,12 +202,13 @@ Actions Supervisor::tick(Time now) {
     finish(actions, now);
   } else if (phase_ == Phase::finishing) {
     phase_deadline_ = Time::max();
-    actions.push_back({.kind = Action::Kind::abandon});
+    actions.push_back(plain(Action::Kind::abandon));
   }
   return actions;
 }
 
 Time Supervisor::next_deadline() const {
+  if (paused_at_) return Time::max();
   if (phase_ == Phase::running) return std::min(options_.start_deadline, time_limit_);
   return phase_deadline_;
 }
@@ -181,10 +243,11 @@ void Supervisor::end_task(size_t task, Time now, Actions& actions) {
 }
 
 void Supervisor::finish(Actions& actions, Time now) {
+  end_pause(now, actions);
   phase_ = Phase::finishing;
   // A job that ended by itself may wait for a slow reader of its output as long as that takes.
   phase_deadline_ = outcome_.reason.empty() ? Time::max() : now + finish_patience;
-  actions.push_back({.kind = Action::Kind::finish});
+  actions.push_back(plain(Action::Kind::finish));
 }
 
 void Supervisor::decide_after_failure(Time now, Actions& actions) {
@@ -193,12 +256,14 @@ void Supervisor::decide_after_failure(Time now, Actions& actions) {
 
 void Supervisor::stop(int signal, Time now, Actions& actions) {
   if (phase_ != Phase::running) return;
+  end_pause(now, actions);
   phase_ = Phase::stopping;
   phase_deadline_ = now + options_.grace;
   actions.push_back(signal_all(signal));
 }
 
 void Supervisor::kill_all(Time now, Actions& actions) {
+  end_pause(now, actions);
   if (phase_ != Phase::killing) phase_deadline_ = now + kill_patience;
   phase_ = Phase::killing;
   actions.push_back(signal_all(SIGKILL));

@@ -17,6 +17,9 @@ struct Action {
   enum class Kind {
     notify,   ///< tell the rendezvous (and through it every engine) about a death or departure
     signal,   ///< to the process groups of all running tasks
+    pause,    ///< agents stop all tasks where they are, and answer
+    suspend,  ///< stop this process itself; then tell resumed() when it goes on
+    resume,   ///< undo `pause`; nothing has expired meanwhile
     abandon,  ///< do not wait any longer: agents end what is left by themselves
     finish,   ///< agents end what tasks left behind, and go
   };
@@ -58,6 +61,9 @@ Outcome interrupted_outcome(int number);
 ///      ▼                                   │
 ///   stopping (first signal, --grace) ──▶ killing (SIGKILL)
 ///
+/// In each of these Ctrl-Z stops time: pause ▶ all agents have answered ▶ suspend ▶ resume. What
+/// ends the job calls off a pause that is not complete.
+///
 /// Tasks are named by their place in Plan::tasks.
 class Supervisor {
  public:
@@ -77,6 +83,14 @@ class Supervisor {
   Actions agent_lost(size_t agent, const std::string& why, Time now);
   /// A signal to dtrain that means stop; the second one kills at once.
   Actions interrupted(int number, Time now);
+  /// The agent has ended all that was left, and goes.
+  Actions agent_finished(size_t agent, Time now);
+  /// A signal to dtrain that means stop for a while (Ctrl-Z).
+  Actions pause_wanted(Time now);
+  /// The agent has stopped its tasks.
+  Actions paused(size_t agent, Time now);
+  /// This process goes on after Action::suspend.
+  Actions resumed(Time now);
   /// To be called at next_deadline(); harmless at other times.
   Actions tick(Time now);
   Time next_deadline() const;
@@ -101,6 +115,8 @@ class Supervisor {
   void end_task(size_t task, Time now, Actions& actions);
   void decide_after_failure(Time now, Actions& actions);
   void finish(Actions& actions, Time now);
+  void suspend_if_all_paused(Actions& actions);
+  void end_pause(Time now, Actions& actions);
 
   Plan plan_;
   Options options_;
@@ -114,6 +130,9 @@ class Supervisor {
   bool decided_ = false;  ///< the exit status stands
   Time time_limit_;
   Time phase_deadline_ = Time::max();
+  std::vector<bool> agents_awaited_;  ///< that have not answered `pause`
+  std::vector<bool> agents_gone_;
+  std::optional<Time> paused_at_;  ///< since then time stands still
 };
 
 }  // namespace dt

@@ -135,6 +135,7 @@ void Sweep::look() {
     end(std::move(report));
     return;
   }
+  if (now >= kill_at_ && options_.kill_all) options_.kill_all();
   for (const Stray& stray : strays) {
     const bool told = std::ranges::find(told_, stray.pid) != told_.end();
     if (!told) told_.push_back(stray.pid);

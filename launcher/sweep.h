@@ -41,6 +41,8 @@ class Sweep {
     Duration patience = seconds(2);
     std::function<bool(pid_t)> ours = [](pid_t) { return false; };  ///< as for reap_strangers
     std::vector<pid_t> spared;  ///< children that were there before us (of a shell that became us)
+    /// A stronger SIGKILL than one by one, for those who multiply faster than we look.
+    std::function<void()> kill_all = {};
   };
   /// `on_done` is called once, perhaps before this returns.
   Sweep(Loop& loop, Options options, std::function<void(Report)> on_done);

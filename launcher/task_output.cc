@@ -7,9 +7,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace dt {
 
@@ -78,6 +80,7 @@ Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options o
     channels.error.tagger = LineTagger(all->lead(task, TaskStream::error));
     if (all->options_.folder) TRY(all->make_files(folder_name(plan, task), channels));
     all->tasks_.push_back(std::move(channels));
+    all->open_ += 2;
   }
   return all;
 }
@@ -103,14 +106,14 @@ void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
   if (stream == TaskStream::error || options_.merged) tasks_[task].tail.add(as_text(bytes));
   OutputCount& count = tasks_[task].count;
   (stream == TaskStream::output ? count.stdout_bytes : count.stderr_bytes) += bytes.size();
-  const bool kept = write_file(to, bytes);
-  if (!kept) count.lost_bytes += bytes.size();
+  const size_t lost = write_file(to, bytes);
+  count.lost_bytes += lost;
   std::string lines;
   if (!options_.quiet) to.tagger.add(as_text(bytes), lines, time());
   show(stream, std::move(lines),
-       [this, task, stream, kept, size = bytes.size(), on_done = std::move(on_done)] {
+       [this, task, stream, rest = bytes.size() - lost, on_done = std::move(on_done)] {
          const bool dropped = !options_.quiet && sink(stream).is_broken();
-         if (kept && dropped) tasks_[task].count.lost_bytes += size;
+         if (dropped) tasks_[task].count.lost_bytes += rest;
          on_done();
        });
 }
@@ -120,6 +123,7 @@ void TaskOutput::end(size_t task, TaskStream stream) {
   if (to.ended) return;
   to.ended = true;
   to.file.reset();
+  if (--open_ == 0) tell_losses();
   std::string lines;
   to.tagger.end(lines, time());
   show(stream, std::move(lines), {});
@@ -146,17 +150,40 @@ std::vector<std::string> TaskOutput::last_errors(size_t task) const {
   return tasks_[task].tail.lines();
 }
 
-/// Whether they are kept where they belong.
-bool TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
-  if (!options_.folder) return true;
-  if (!channel.file) return false;
-  if (const auto written = write_all(channel.file.get(), bytes); !written) {
-    log_.warn("{}: {}; what follows of this stream is not kept there", channel.path,
-              written.error().message);
+/// How many of the bytes are not kept where they belong.
+size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
+  if (!options_.folder) return 0;
+  while (channel.file && !bytes.empty()) {
+    const ssize_t n = ::write(channel.file.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n >= 0) {
+      bytes = bytes.subspan(static_cast<size_t>(n));
+      continue;
+    }
+    // One full disk is one warning, however many files are on it.
+    if (!std::exchange(warned_, true)) {
+      log_.warn("cannot write {}: {}; the job goes on without what does not fit", channel.path,
+                errno_text(errno));
+    }
+    // What is kept is the front of the output, without holes.
     channel.file.reset();
-    return false;
   }
-  return true;
+  channel.lost += bytes.size();
+  return bytes.size();
+}
+
+void TaskOutput::tell_losses() const {
+  uint64_t bytes = 0;
+  size_t files = 0;
+  for (const TaskChannels& task : tasks_) {
+    for (const Channel* channel : {&task.output, &task.error}) {
+      bytes += channel->lost;
+      files += channel->lost > 0 ? 1 : 0;
+    }
+  }
+  if (files > 0) {
+    log_.warn("{}: {} bytes of output were lost, in {} file(s)", *options_.folder, bytes, files);
+  }
 }
 
 }  // namespace dt

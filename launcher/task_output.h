@@ -47,6 +47,7 @@ class TaskOutput {
     LineTagger tagger{""};
     Fd file;
     std::string path;
+    uint64_t lost = 0;  ///< bytes that the file should have, too
     bool ended = false;
   };
   struct TaskChannels {
@@ -61,7 +62,8 @@ class TaskOutput {
   std::string lead(const Task& task, TaskStream stream) const;
   std::string time() const;
   Channel& channel(size_t task, TaskStream stream);
-  bool write_file(Channel& channel, ByteSpan bytes);
+  size_t write_file(Channel& channel, ByteSpan bytes);
+  void tell_losses() const;
   void show(TaskStream stream, std::string text, std::function<void()> on_done);
   Sink& sink(TaskStream stream) { return stream == TaskStream::output ? out_ : err_; }
 
@@ -70,6 +72,8 @@ class TaskOutput {
   Sink& err_;
   Log& log_;
   std::vector<TaskChannels> tasks_;
+  size_t open_ = 0;  ///< streams that have not ended
+  bool warned_ = false;
 };
 
 /// The SGR colour of a task's tags: of ranks that follow each other never the same.

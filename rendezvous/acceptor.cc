@@ -98,12 +98,27 @@ void Acceptor::add(Fd connection) {
     complain(watch.error().message);
     return;
   }
-  Timer deadline = loop_.after(options_.handshake_timeout, [this, id] {
+  pending_.emplace(id, Pending{std::move(connection), *std::move(handshake), true,
+                               *std::move(watch), deadlines_ ? deadline_of(id) : Timer()});
+}
+
+Timer Acceptor::deadline_of(uint64_t id) {
+  return loop_.after(options_.handshake_timeout, [this, id] {
     reject(id, format("no handshake within {} ms",
                       duration_cast<milliseconds>(options_.handshake_timeout).count()));
   });
-  pending_.emplace(id, Pending{std::move(connection), *std::move(handshake), true,
-                               *std::move(watch), std::move(deadline)});
+}
+
+void Acceptor::suspend_deadlines() {
+  deadlines_ = false;
+  for (auto& [id, pending] : pending_)
+    pending.deadline = Timer();
+}
+
+void Acceptor::restart_deadlines() {
+  deadlines_ = true;
+  for (auto& [id, pending] : pending_)
+    pending.deadline = deadline_of(id);
 }
 
 void Acceptor::readable(uint64_t id) {

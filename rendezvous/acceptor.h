@@ -40,6 +40,9 @@ class Acceptor {
   const Address& address() const { return options_.address; }
   /// What peers must claim from now on; handshakes under way are dropped.
   void set_claim(Claim claim, size_t pending_max);
+  /// No handshake runs out until restart_deadlines(), which gives each the whole time again.
+  void suspend_deadlines();
+  void restart_deadlines();
   size_t pending() const { return pending_.size(); }
   uint64_t accepted() const { return accepted_; }
   uint64_t rejected() const { return rejected_; }
@@ -56,6 +59,7 @@ class Acceptor {
   Acceptor(Loop& loop, Options options, Log& log, OnProved on_proved);
   void accept_some();
   void add(Fd connection);
+  Timer deadline_of(uint64_t id);
   void readable(uint64_t id);
   void reject(uint64_t id, const std::string& why);
   void complain(std::string text);
@@ -66,6 +70,7 @@ class Acceptor {
   OnProved on_proved_;
   Fd listener_;
   Watch watch_;
+  bool deadlines_ = true;
   Timer resume_;  // runs while the system has no descriptor for us
   std::map<uint64_t, Pending> pending_;
   uint64_t next_id_ = 1;

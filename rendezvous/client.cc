@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/format.h"
+#include "base/lived_clock.h"
 #include "base/text.h"
 #include "rendezvous/channel.h"
 #include "rendezvous/dial.h"
@@ -41,10 +42,11 @@ class Client final : public RendezvousClient {
  public:
   Client(Fd fd, Address local, Channel channel)
       : fd_(std::move(fd)), local_(std::move(local)), channel_(std::move(channel)) {}
-  Result<> await_welcome(Time deadline);
+  Result<> await_welcome(Deadline& deadline);
 
   const TaskTable& table() const override { return table_; }
   const TaskEntry& self() const override { return self_; }
+  Duration dead_after() const override { return dead_after_; }
   const Address& local() const override { return local_; }
   Result<> set(std::string_view key, ByteSpan value, Time deadline, Lifetime lifetime) override;
   Result<std::optional<Bytes>> get(std::string_view key, Time deadline) override;
@@ -74,6 +76,7 @@ class Client final : public RendezvousClient {
   Channel channel_;
   TaskTable table_;
   TaskEntry self_;
+  Duration dead_after_ = {};
   bool welcomed_ = false;
   std::optional<Error> lost_;
   Bytes in_;
@@ -138,6 +141,8 @@ Result<> Client::take(const MessageView& message) {
     if (self == nullptr) return fail(Errc::protocol, "a welcome for a task outside its table");
     self_ = *self;
     table_ = std::move(welcome.table);
+    dead_after_ = welcome.dead_after;
+    tune_tcp(fd_.get(), dead_after_);
     notices_.assign(welcome.gone.begin(), welcome.gone.end());
     welcomed_ = true;
     return {};
@@ -158,7 +163,7 @@ Result<> Client::take(const MessageView& message) {
   return fail(Errc::refused, format("{} watched changes wait to be taken", changes_.size()));
 }
 
-Result<> Client::await_welcome(Time deadline) {
+Result<> Client::await_welcome(Deadline& deadline) {
   while (!welcomed_) {
     if (TRY(read_some())) continue;
     if (!TRY(await_readiness(fd_.get(), POLLIN, deadline))) {
@@ -176,10 +181,11 @@ Result<Reply> Client::call(const Request& request, std::string_view what, Time d
   }
   reply_.reset();
   channel_.send(out_, MessageType::request, ++last_request_, encode(request));
+  Deadline until(deadline);
   while (!reply_) {
     TRY(send_some());
     const auto events = static_cast<short>(out_.empty() ? POLLIN : POLLIN | POLLOUT);
-    if (!TRY(await_readiness(fd_.get(), events, deadline))) {
+    if (!TRY(await_readiness(fd_.get(), events, until))) {
       return fail(Errc::timeout, format("{}: the rendezvous does not answer", what));
     }
     TRY(read_some());
@@ -286,14 +292,15 @@ std::optional<Change> Client::next_change() {
 
 Result<std::unique_ptr<RendezvousClient>> RendezvousClient::connect(const Options& options,
                                                                     Time deadline) {
+  Deadline until(deadline);
   const auto connect = [&]() -> Result<std::unique_ptr<RendezvousClient>> {
     Dialed dialed = TRY(dial(options.server, options.claim, {std::string(launcher_role), 0},
-                             options.dead_after, deadline));
+                             options.dead_after, until));
     Channel channel(std::move(dialed.session), options.claim.generation, answer_bytes_max);
     Address local = TRY(local_address(dialed.connection.get()));
     auto client = std::make_unique<Client>(std::move(dialed.connection), std::move(local),
                                            std::move(channel));
-    TRY(client->await_welcome(deadline));
+    TRY(client->await_welcome(until));
     return client;
   };
   auto client = connect();

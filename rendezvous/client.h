@@ -27,7 +27,7 @@ class RendezvousClient {
   struct Options {
     Address server;
     Claim claim;
-    Duration dead_after = seconds(5);
+    Duration dead_after = seconds(5);  ///< until the welcome says the job's own
   };
   /// Dials (trying again while the connection is refused, until `deadline`), proves the token and
   /// waits for the welcome.
@@ -37,6 +37,8 @@ class RendezvousClient {
   /// The tasks of this generation, from the welcome.
   virtual const TaskTable& table() const = 0;
   virtual const TaskEntry& self() const = 0;
+  /// The job's dead-after time, from the welcome.
+  virtual Duration dead_after() const = 0;
   /// This machine's address as the server sees it from here: what peers may dial when the table
   /// names none.
   virtual const Address& local() const = 0;

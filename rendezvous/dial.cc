@@ -16,7 +16,7 @@ constexpr Duration first_pause = milliseconds(10);
 constexpr Duration longest_pause = milliseconds(500);
 
 /// Errc::unreachable and Errc::closed may pass; other errors are final.
-Result<Fd> connect_once(const Address& address, Time deadline) {
+Result<Fd> connect_once(const Address& address, Deadline& deadline) {
   Result<Fd> started = start_connect(address);
   // Loopback refuses at once.
   if (!started && started.error().code == Errc::os) {
@@ -32,7 +32,7 @@ Result<Fd> connect_once(const Address& address, Time deadline) {
   return fd;
 }
 
-Result<> send_all(int fd, ByteSpan bytes, Time deadline) {
+Result<> send_all(int fd, ByteSpan bytes, Deadline& deadline) {
   while (!bytes.empty()) {
     const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (n < 0 && errno == EAGAIN) {
@@ -46,7 +46,7 @@ Result<> send_all(int fd, ByteSpan bytes, Time deadline) {
   return {};
 }
 
-Result<> shake_hands(int fd, Handshake& handshake, Time deadline) {
+Result<> shake_hands(int fd, Handshake& handshake, Deadline& deadline) {
   while (!handshake.done()) {
     TRY(send_all(fd, handshake.take_output(), deadline));
     std::array<std::byte, 2 * handshake_bytes_max> buffer;
@@ -66,7 +66,7 @@ Result<> shake_hands(int fd, Handshake& handshake, Time deadline) {
 }
 
 Result<Dialed> dial_once(const Address& address, const Claim& claim, const TaskId& peer,
-                         Time deadline) {
+                         Deadline& deadline) {
   Fd fd = TRY(connect_once(address, deadline));
   Handshake handshake = TRY(Handshake::dial(claim, peer));
   TRY(shake_hands(fd.get(), handshake, deadline));
@@ -75,20 +75,19 @@ Result<Dialed> dial_once(const Address& address, const Claim& claim, const TaskI
 
 }  // namespace
 
-Result<bool> await_readiness(int fd, short events, Time deadline) {
+Result<bool> await_readiness(int fd, short events, Deadline& deadline) {
   while (true) {
-    const Time now = Clock::now();
+    const bool last = deadline.passed();
     pollfd polled{.fd = fd, .events = events, .revents = 0};
-    const int n = ::poll(&polled, 1, poll_ms(now, deadline));
+    const int n = ::poll(&polled, 1, last ? 0 : poll_ms(Clock::now(), deadline.look_again_at()));
     if (n < 0 && errno != EINTR) return fail_errno("cannot wait for a connection");
     if (n > 0) return true;
-    // poll_ms caps long waits, so a timeout may be early.
-    if (n == 0 && Clock::now() >= deadline) return false;
+    if (n == 0 && last) return false;
   }
 }
 
 Result<Dialed> dial(const Address& address, const Claim& claim, const TaskId& peer,
-                    Duration dead_after, Time deadline) {
+                    Duration dead_after, Deadline& deadline) {
   for (Duration pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
     Result<Dialed> dialed = dial_once(address, claim, peer, deadline);
     if (dialed) {
@@ -97,7 +96,7 @@ Result<Dialed> dial(const Address& address, const Claim& claim, const TaskId& pe
     }
     const Errc code = dialed.error().code;
     const bool may_pass = code == Errc::unreachable || code == Errc::closed;
-    if (!may_pass || Clock::now() + pause >= deadline) return dialed;
+    if (!may_pass || deadline.passed() || Clock::now() + pause >= deadline.real()) return dialed;
     // There is nothing to wait for but time: the other side does not call.
     ::poll(nullptr, 0, poll_ms(Time(), Time() + pause));
   }

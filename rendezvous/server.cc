@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,8 @@ class Server final : public RendezvousServer {
 
   const Address& address() const override { return acceptor_->address(); }
   void notify(const Notice& notice) override;
+  void pause() override;
+  void resume() override;
   void set_table(TaskTable table) override;
   Counters counters() const override;
 
@@ -59,6 +62,7 @@ class Server final : public RendezvousServer {
   ClientId next_client_ = 1;
   Timer expiry_;
   Time expiry_at_ = Time::max();
+  std::optional<Time> paused_at_;
   uint64_t refused_ = 0;
   uint64_t requests_ = 0;
 };
@@ -86,6 +90,21 @@ Result<> Server::start() {
 
 void Server::notify(const Notice& notice) {
   store_->note(notice);
+  flush();
+}
+
+void Server::pause() {
+  if (paused_at_) return;
+  paused_at_ = Clock::now();
+  acceptor_->suspend_deadlines();
+  flush();
+}
+
+void Server::resume() {
+  if (!paused_at_) return;
+  store_->postpone(Clock::now() - *paused_at_);
+  paused_at_.reset();
+  acceptor_->restart_deadlines();
   flush();
 }
 
@@ -122,7 +141,9 @@ void Server::proved(Fd connection, Handshake handshake) {
       id, Client{Channel(handshake.session(), options_.table.generation, request_bytes_max),
                  *std::move(stream), handshake.take_output()});
   log_.info("{} joined (pid {})", name_of(id), handshake.peer_pid());
-  send(id, MessageType::welcome, 0, encode(store_->welcome(id)));
+  Welcome welcome = store_->welcome(id);
+  welcome.dead_after = options_.dead_after;
+  send(id, MessageType::welcome, 0, encode(welcome));
   flush();
 }
 
@@ -222,7 +243,7 @@ void Server::flush() {
     at->second.stream->write(at->second.out);
     at->second.out = {};
   }
-  const Time next = store_->next_deadline();
+  const Time next = paused_at_ ? Time::max() : store_->next_deadline();
   if (next == expiry_at_) return;
   expiry_at_ = next;
   expiry_ = Timer();

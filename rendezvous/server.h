@@ -39,6 +39,9 @@ class RendezvousServer {
   virtual const Address& address() const = 0;
   /// Pushes a death or a departure to every connected task; later ones get it with their welcome.
   virtual void notify(const Notice& notice) = 0;
+  /// Time stands still between the two: no wait and no handshake runs out.
+  virtual void pause() = 0;
+  virtual void resume() = 0;
   /// Another table, before any task joins or for a new generation: all clients are dropped, and the
   /// store begins empty.
   virtual void set_table(TaskTable table) = 0;

@@ -223,7 +223,9 @@ std::vector<Delivery> Store::take_deliveries() {
 }
 
 Welcome Store::welcome(ClientId client) const {
-  return {membership_.task_of(client), membership_.table(), membership_.gone()};
+  return {.self = membership_.task_of(client),
+          .table = membership_.table(),
+          .gone = membership_.gone()};
 }
 
 }  // namespace dt

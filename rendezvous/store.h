@@ -52,6 +52,8 @@ class Store {
   void handle(ClientId client, uint32_t id, Request request, Time now);
   /// Answers the waits whose deadline has come.
   void expire(Time now);
+  /// Gives every wait so much longer.
+  void postpone(Duration by) { waits_.postpone(by); }
   Time next_deadline() const { return waits_.next_deadline(); }
   std::vector<Delivery> take_deliveries();
 

@@ -65,6 +65,14 @@ std::vector<WaitList::Id> WaitList::due(Time now) const {
   return ids;
 }
 
+void WaitList::postpone(Duration by) {
+  by_deadline_.clear();
+  for (auto& [id, wait] : waits_) {
+    wait.deadline += by;
+    by_deadline_.emplace(wait.deadline, id);
+  }
+}
+
 Time WaitList::next_deadline() const {
   return by_deadline_.empty() ? Time::max() : by_deadline_.begin()->first;
 }

@@ -41,6 +41,7 @@ class WaitList {
   const std::set<Id>& of_client(ClientId client) const;
   std::vector<Id> of_kind(Wait::Kind kind) const;
   std::vector<Id> due(Time now) const;
+  void postpone(Duration by);
   /// The first deadline, or Time::max().
   Time next_deadline() const;
 

@@ -211,17 +211,20 @@ Bytes encode(const Welcome& welcome) {
   writer.number(static_cast<uint32_t>(welcome.gone.size()));
   for (const Notice& notice : welcome.gone)
     encode(writer, notice);
-  return writer.take();
+  return writer.number(int64_t{welcome.dead_after.count()}).take();
 }
 
 Result<Welcome> decode_welcome(ByteSpan bytes) {
   constexpr size_t notice_bytes_min = 1 + 3 * sizeof(uint32_t);
   Reader reader(bytes);
-  Welcome welcome{decode_task_id(reader), decode_task_table(reader), {}};
+  Welcome welcome{.self = decode_task_id(reader), .table = decode_task_table(reader), .gone = {}};
   const uint32_t gone = reader.count(notice_bytes_min);
   for (uint32_t i = 0; i < gone; ++i)
     welcome.gone.push_back(TRY(checked_notice(reader)));
+  welcome.dead_after = Duration(reader.number<int64_t>());
   TRY(reader.finish("welcome"));
+  if (welcome.dead_after <= Duration::zero() || welcome.dead_after > timeout_max)
+    return fail(Errc::protocol, "a welcome with an impossible dead-after time");
   return welcome;
 }
 

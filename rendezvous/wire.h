@@ -104,6 +104,8 @@ struct Welcome {
   TaskId self;
   TaskTable table;
   std::vector<Notice> gone;  ///< the dead and left so far
+  /// How long who is silent is believed in this job.
+  Duration dead_after = seconds(5);
   bool operator==(const Welcome&) const = default;
 };
 

@@ -77,7 +77,7 @@ for package in dtrain libdtrain0 libdtrain-dev; do
   dpkg-gencontrol -p$package -P$package -ldebian/changelog -Tdebian/substvars -fdebian/files
   find $package -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
   (cd $package && find usr -type f -exec md5sum {} + | sort -k 2 >DEBIAN/md5sums)
-  dpkg-deb --root-owner-group -Zxz -z3 --build $package "$packages" >/dev/null
+  dpkg-deb --root-owner-group -Zxz -z1 --build $package "$packages" >/dev/null
 done
 
 left=$(find "$stage" ! -type d)

@@ -279,9 +279,7 @@ Result<> Collectives::stop(ByteSpan payload) {
 }
 
 Result<Place> Collectives::place(const Message& message) {
-  const bool pending = !queue_.empty();
-  const auto next = static_cast<uint32_t>(pending ? front().sequence : submitted_ + 1);
-  if (pending && message.stream == next) {
+  if (!queue_.empty() && message.stream == static_cast<uint32_t>(front().sequence)) {
     if (phase_ == Phase::running) return communicator_.place(message);
     // Others were told to go before we were.
     if (phase_ == Phase::agreeing) return Place{};

@@ -43,7 +43,7 @@ class Finally {
 
 Driver::Driver(Parts parts) : parts_(std::move(parts)) {
   if (!parts_.mesh) return;
-  const Time now = Clock::now();
+  const Time now = clock_.now();
   for (const Notice& notice : parts_.mesh->notices())
     parts_.engine->notice(notice, now);
 }
@@ -82,7 +82,7 @@ Driver::Work Driver::start(OperationRequest request) {
 }
 
 Driver::Work Driver::submit_locked(OperationRequest request) {
-  const Time now = Clock::now();
+  const Time now = clock_.now();
   if (finished_) {
     auto work = std::make_shared<Operation>();
     work->request = std::move(request);
@@ -110,7 +110,9 @@ std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
       --waiting_;
       pass_on();
     });
-    protect([&] { move(lock, *work, deadline); });
+    const Time now = clock_.now();
+    const Time lived = deadline == Time::max() ? deadline : now + (deadline - Clock::now());
+    protect([&] { move(lock, *work, lived); });
   }
   if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
   if (!finished_) return std::nullopt;
@@ -121,7 +123,7 @@ void Driver::move(Lock& lock, const Operation& operation, Time deadline) {
   // The background thread gives way to us; any other goes on until it has its own. Once is enough:
   // who wakes a driver each time that he wakes up, and is woken by it, never sleeps.
   wake_driver();
-  while (!over(operation) && Clock::now() < deadline) {
+  while (!over(operation) && clock_.now() < deadline) {
     if (driving_) {
       sleep(lock, operation, deadline);
     } else {
@@ -146,7 +148,7 @@ void Driver::protect(const Body& body) {
 void Driver::sleep(Lock& lock, const Operation& operation, Time deadline) {
   Sleeper self{&operation};
   sleepers_.push_back(&self);
-  changed_.wait_until(lock, not_too_late(deadline));
+  changed_.wait_until(lock, not_too_late(clock_.look_again_at(deadline)));
   std::erase(sleepers_, &self);
   if (self.called) --called_;
 }
@@ -222,9 +224,9 @@ void Driver::run_background() {
 void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadline) {
   driving_ = true;
   const Finally leave([this] { driving_ = false; });
-  Time spin_until = Clock::now() + parts_.spin;
+  Time spin_until = clock_.now() + parts_.spin;
   while (!enough()) {
-    const Time now = Clock::now();
+    const Time now = clock_.now();
     look_around(now);
     const bool moved = step(now);
     if (now >= deadline) break;  // also while data flows
@@ -233,7 +235,7 @@ void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadlin
     } else if (now >= spin_until) {
       if (enough()) break;  // what look_around() read may have ended it
       wait_for_peers(lock, deadline);
-      spin_until = Clock::now() + parts_.spin;
+      spin_until = clock_.now() + parts_.spin;
       continue;
     } else if (parts_.yield) {
       std::this_thread::yield();
@@ -249,7 +251,8 @@ bool Driver::step(Time now) {
 }
 
 void Driver::wait_for_peers(Lock& lock, Time deadline) {
-  const Time until = not_too_late(std::min(deadline, parts_.engine->next_deadline()));
+  const Time next = std::min(deadline, parts_.engine->next_deadline());
+  const Time until = not_too_late(clock_.look_again_at(next));
   sleeping_ = true;
   if (!parts_.mesh) {
     // Alone, nothing can happen but the end of a time limit or another thread's call.
@@ -261,7 +264,7 @@ void Driver::wait_for_peers(Lock& lock, Time deadline) {
   const Result<bool> waited = parts_.mesh->wait(until);
   lock.lock();
   sleeping_ = false;
-  const Time now = Clock::now();
+  const Time now = clock_.now();
   if (!waited) return lose_launcher(now);
   looked_around_ = now;
   if (*waited) read_rendezvous(now);
@@ -316,16 +319,16 @@ void Driver::finish() {
 
 /// What the engine has queued, such as a last refusal, leaves, also when a link is full for now.
 void Driver::drain() {
-  const Time start = Clock::now();
+  const Time start = clock_.now();
   const Time end = start + drain_timeout;
-  while (parts_.engine->step(Clock::now()) && Clock::now() < start + last_look) {
+  while (parts_.engine->step(clock_.now()) && clock_.now() < start + last_look) {
   }
   parts_.engine->close();
   parts_.mesh->forget_rendezvous();
-  while (!parts_.engine->idle() && Clock::now() < end) {
-    if (!parts_.engine->step(Clock::now()) && !parts_.mesh->wait(end)) break;
+  while (!parts_.engine->idle() && clock_.now() < end) {
+    if (!parts_.engine->step(clock_.now()) && !parts_.mesh->wait(clock_.look_again_at(end))) break;
   }
-  parts_.mesh->drain(end);
+  parts_.mesh->drain(clock_.real(end));
 }
 
 }  // namespace dt

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/lived_clock.h"
 #include "base/result.h"
 #include "comm/engine/engine.h"
 #include "comm/transport/mesh.h"
@@ -52,7 +53,8 @@ class Driver {
   Work submit(OperationRequest request);
   /// Submits an operation that goes on without its caller.
   Work start(OperationRequest request);
-  /// What became of it; none if the deadline came first.
+  /// What became of it; none if the deadline, a moment on the monotonic clock, came first. The time
+  /// in which this process was stopped does not count.
   std::optional<Outcome> wait(const Work& work, Time deadline);
   bool done(const Work& work);
   /// Ends everything; operations without an outcome have Errc::closed from now on, and no buffer is
@@ -101,6 +103,7 @@ class Driver {
   int called_ = 0;  ///< sleepers that were called and have not got the mutex yet
   bool finished_ = false;
   bool launcher_known_ = true;  ///< the rendezvous still answers
+  LivedClock clock_;            ///< all times here and in the engine are its
   Time looked_around_ = {};
 };
 

@@ -31,10 +31,12 @@ Result<> Joining::run(Time deadline) {
   Doorway doorway = TRY(open_doorway());
   TRY(publish(doorway.contact(), deadline));
   TRY(ask_contacts(deadline));
+  // So far we have asked a launcher that answers at once; from here on we wait for others.
+  clock_ = LivedClock();
   while (true) {
     TRY(round(doorway, deadline));
     if (complete()) return {};
-    if (Clock::now() >= deadline) return missing();
+    if (clock_.now() >= deadline) return missing();
     wait(doorway, deadline);
   }
 }
@@ -86,7 +88,7 @@ Result<> Joining::ask_contacts(Time deadline) {
 }
 
 Result<> Joining::round(Doorway& doorway, Time deadline) {
-  const Time now = Clock::now();
+  const Time now = clock_.now();
   auto greeted = TRY(doorway.advance(now, [this](Greeting& greeting) { return judge(greeting); }));
   for (const auto& greeting : greeted) {
     // Again after a try that the dialler had given up: its newest connection is the one that lives.
@@ -99,7 +101,7 @@ Result<> Joining::round(Doorway& doorway, Time deadline) {
   return {};
 }
 
-void Joining::wait(const Doorway& doorway, Time deadline) const {
+void Joining::wait(const Doorway& doorway, Time deadline) {
   std::vector<pollfd> fds;
   doorway.collect_fds(fds);
   fds.push_back({.fd = client_.fd(), .events = POLLIN, .revents = 0});
@@ -113,7 +115,7 @@ void Joining::wait(const Doorway& doorway, Time deadline) const {
     }
   }
   // Whatever it says, the next round looks at everything.
-  poll(fds.data(), fds.size(), poll_ms(Clock::now(), until));
+  poll(fds.data(), fds.size(), poll_ms(Clock::now(), clock_.look_again_at(until)));
 }
 
 bool Joining::complete() const {
@@ -194,7 +196,7 @@ Result<std::unique_ptr<Greeting>> Joining::dial(const Peer& peer, Time now) {
       .claim = options_.claim, .deadline = now + options_.handshake_timeout, .local = peer.local()};
   if (const auto& tcp = peer.contact->tcp; tcp && !peer.local()) {
     Fd socket = TRY(start_connect(*tcp));
-    tune_tcp(socket.get(), options_.dead_after);
+    tune_tcp_of_worker(socket.get(), options_.dead_after);
     return Greeting::dial(std::move(socket), peer.task.id, std::move(options));
   }
   Fd socket = TRY(connect_local(peer.contact->local));
@@ -229,17 +231,19 @@ Result<> Joining::judge(Greeting& greeting) {
     return fail(Errc::refused, "unexpected transport");
   }
   if (!peer->local()) {
-    tune_tcp(greeting.fd(), options_.dead_after);
+    tune_tcp_of_worker(greeting.fd(), options_.dead_after);
     return greeting.accept_peer({}, 0);
   }
   return greeting.accept_peer(locals_.gifts(), LocalGroup::gifts_expected(peer->slot));
 }
 
-tl::unexpected<Error> Joining::missing() const {
+tl::unexpected<Error> Joining::missing() {
   std::vector<std::string> names;
   size_t count = 0;
   for (const Peer& peer : peers_) {
-    if (peer.connection || ++count > missing_named_max) continue;
+    if (peer.connection) continue;
+    if (count == 0) blamed_rank_ = peer.task.rank;
+    if (++count > missing_named_max) continue;
     const std::string why = peer.failure.empty() ? "" : ": " + peer.failure;
     names.push_back(describe(peer.task) + why);
   }

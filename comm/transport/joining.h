@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/lived_clock.h"
 #include "base/result.h"
 #include "comm/transport/contact.h"
 #include "comm/transport/doorway.h"
@@ -51,7 +52,7 @@ class Joining {
   Joining(RendezvousClient& client, Options options);
 
   /// Errc::timeout names the tasks that are missing, Errc::peer_lost the one that died;
-  /// blamed_rank() then is its rank.
+  /// blamed_rank() then is the rank of the only one, or of the first.
   Result<> run(Time deadline);
   int blamed_rank() const { return blamed_rank_; }
 
@@ -68,7 +69,7 @@ class Joining {
   Result<> ask_contacts(Time deadline);
 
   Result<> round(Doorway& doorway, Time deadline);
-  void wait(const Doorway& doorway, Time deadline) const;
+  void wait(const Doorway& doorway, Time deadline);
   bool complete() const;
   Result<> read_rendezvous();
   Result<> take_notice(const Notice& notice);
@@ -81,7 +82,7 @@ class Joining {
   Result<std::unique_ptr<Greeting>> dial(const Peer& peer, Time now);
   Result<> failed(Peer& peer, Error error, Time now);
   Result<> judge(Greeting& greeting);
-  tl::unexpected<Error> missing() const;
+  tl::unexpected<Error> missing();
   Peer* find(const TaskId& id);
 
   RendezvousClient& client_;
@@ -90,6 +91,7 @@ class Joining {
   std::vector<Peer> peers_;
   std::vector<Notice> notices_;
   int blamed_rank_ = -1;
+  LivedClock clock_;  ///< of all deadlines here but those of client_
 };
 
 }  // namespace dt

@@ -1,5 +1,6 @@
 #include "comm/transport/mesh.h"
 
+#include "base/lived_clock.h"
 #include "comm/transport/doorbell.h"
 #include "comm/transport/tcp_link.h"
 
@@ -170,8 +171,8 @@ void Mesh::drain(Time deadline) {
     ::shutdown(socket->get(), SHUT_WR);
   // The kernel tells epoll when the peer has acknowledged our end; looking again from time to time
   // is a second string.
-  for (Time now = Clock::now(); !drained() && now < deadline; now = Clock::now()) {
-    if (!wait(std::min(deadline, now + drain_look_again))) return;
+  for (Deadline end(deadline); !drained() && !end.passed();) {
+    if (!wait(std::min(end.look_again_at(), Clock::now() + drain_look_again))) return;
   }
 }
 

@@ -1,7 +1,7 @@
 // One exec of `true` on each of N hosts at once, all of them one sshd: by libssh2 in this process,
 // and by the ssh command beside it. cpu_ms is the client's CPU time for each host.
 #include "launcher/ssh_session.h"
-#include "tests/unit/sshd_fixture.h"
+#include "tests/unit/ssh_server.h"
 
 #include <benchmark/benchmark.h>
 
@@ -28,7 +28,8 @@ void report(benchmark::State& state, double cpu) {
 }
 
 void in_process(benchmark::State& state) {
-  const std::string why = ssh_library().present ? no_sshd() : ssh_library().text;
+  const std::string why =
+      ssh_library().present ? RealSshd::obstacle().value_or("") : ssh_library().text;
   if (!why.empty()) return state.SkipWithError(why.c_str());
   const SshServer server(server_settings);
   const auto loop = Loop::create().value();
@@ -70,7 +71,7 @@ BENCHMARK(in_process)
     ->Unit(benchmark::kMillisecond);
 
 void ssh_command(benchmark::State& state) {
-  if (const std::string why = no_sshd(); !why.empty()) return state.SkipWithError(why.c_str());
+  if (const auto why = RealSshd::obstacle()) return state.SkipWithError(why->c_str());
   const SshServer server(server_settings);
   const std::string line = format(
       "for i in $(seq {}); do ssh -F none -p {} -i {} -a -x -o BatchMode=yes "

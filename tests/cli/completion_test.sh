@@ -2,6 +2,7 @@
 # Completions in the real shells: keys are typed on a terminal, and the shell tells its line.
 . "$(dirname "$0")/lib.sh"
 typing=$(realpath "$(dirname "$0")/typing.py")
+export PYTHONDONTWRITEBYTECODE=1 # typing.py includes a file beside it
 
 # What there is to complete: hosts, files and folders that are told apart, and a command with words
 # of its own.

@@ -30,6 +30,7 @@
 #   expect_stdout_lines LINE…  these lines in any order (ranks race) and no others; also stderr
 #   expect_no_processes    nothing that this test started still runs; waits up to 5 s
 #   long_or SHORT LONG     prints LONG in `make test-long`, else SHORT
+#   cgroup_folder          prints where an agent makes its cgroups; fails where it cannot
 #   skip REASON            ends the function; CTest shows the file as skipped when all were
 set -u -o pipefail
 
@@ -167,6 +168,20 @@ expect_no_processes() {
 }
 
 long_or() { if [[ ${DTRAIN_TEST_LONG-} == 1 ]]; then echo "$2"; else echo "$1"; fi; }
+
+cgroup_folder() {
+  local mount folder
+  for mount in /sys/fs/cgroup /sys/fs/cgroup/unified; do
+    [[ $(stat -fc %T "$mount" 2>/dev/null) == cgroup2fs ]] || continue
+    folder=$mount$(sed -n 's/^0:://p' /proc/self/cgroup)
+    [[ -e $folder/cgroup.procs ]] || return 1
+    mkdir "$folder/dtrain-test-$$" 2>/dev/null || return 1
+    rmdir "$folder/dtrain-test-$$"
+    echo "${folder%/}"
+    return 0
+  done
+  return 1
+}
 
 skip() {
   echo "skipped: $*"

@@ -2,6 +2,7 @@
 # dtrain in the hands of a shell: in loops, in the background of a terminal, in pipes.
 . "$(dirname "$0")/lib.sh"
 typing=$(realpath "$(dirname "$0")/typing.py")
+export PYTHONDONTWRITEBYTECODE=1 # typing.py includes a file beside it
 
 test_a_loop_that_reads_its_list_from_stdin_keeps_it() {
   printf '%s\n' a b c >list

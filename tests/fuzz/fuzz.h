@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "base/text.h"
+#include "tests/unit/message_form.h"
 
 #include <algorithm>
 #include <cassert>
@@ -15,14 +15,8 @@ namespace dt {
 /// process: an assertion, a sanitizer's finding, or libFuzzer's limits of time and memory.
 void fuzz_one(ByteSpan bytes);
 
-/// What every error for people promises: one to four lines of printable text, none endless.
 inline void check_message(const Error& error) {
-  constexpr size_t message_bytes_max = 4096;
-  assert(!error.message.empty());
-  assert(error.message.size() <= message_bytes_max);
-  assert(std::ranges::count(error.message, '\n') < 4);
-  for (const std::string_view line : split(error.message, '\n'))
-    assert(printable(line, message_bytes_max) == line);
+  assert(fault_of_message(error.message).empty());
 }
 
 }  // namespace dt

@@ -23,7 +23,12 @@ void check_host(const Host& host) {
 void check(const Result<HostList>& list) {
   if (!list) return check_message(list.error());
   assert(!list->hosts.empty() && list->hosts.size() <= hosts_max);
-  std::ranges::for_each(list->hosts, check_host);
+  // A range of a few letters makes thousands of hosts; those at its ends show what there is to see.
+  constexpr size_t checked_max = 32;
+  const std::span<const Host> hosts = list->hosts;
+  const size_t checked = std::min(checked_max, hosts.size());
+  std::ranges::for_each(hosts.first(checked), check_host);
+  std::ranges::for_each(hosts.last(checked), check_host);
   for (const std::string& warning : list->warnings)
     check_message({Errc::input, warning});
 }
@@ -31,7 +36,10 @@ void check(const Result<HostList>& list) {
 }  // namespace
 
 void fuzz_one(ByteSpan bytes) {
-  check(parse_host_list(as_text(bytes), "-H"));
+  check(parse_host_list(as_text(bytes), "-H", [](const std::string& path) -> Result<std::string> {
+    if (path.starts_with('/')) return fail(Errc::not_found, "No such file or directory");
+    return std::string("a slots=2\nnode[1-2]:2\n");
+  }));
   check(parse_hostfile(as_text(bytes), "hosts"));
 }
 

@@ -6,7 +6,11 @@ namespace dt {
 namespace {
 
 TEST_CASE("base64 both ways: the vectors of RFC 4648") {
-  const std::pair<std::string, std::string> cases[] = {
+  struct Case {
+    std::string plain;
+    std::string encoded;
+  };
+  const Case cases[] = {
       {"", ""},
       {"f", "Zg=="},
       {"fo", "Zm8="},
@@ -16,10 +20,10 @@ TEST_CASE("base64 both ways: the vectors of RFC 4648") {
       {"foobar", "Zm9vYmFy"},
       {"\xfb\xff\xfe", "+//+"},
   };
-  for (const auto& [plain, encoded] : cases) {
-    CAPTURE(encoded);
-    CHECK(base64_encode(as_bytes(plain)) == encoded);
-    CHECK(base64_decode(encoded) == to_bytes(plain));
+  for (const Case& c : cases) {
+    CAPTURE(c.encoded);
+    CHECK(base64_encode(as_bytes(c.plain)) == c.encoded);
+    CHECK(base64_decode(c.encoded) == to_bytes(c.plain));
   }
 }
 

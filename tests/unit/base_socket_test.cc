@@ -135,6 +135,14 @@ TEST_CASE("tune_tcp bounds how long a silent peer is believed") {
   CHECK(silence_s <= 8);
 }
 
+TEST_CASE("tune_tcp_of_worker lets a peer be that takes no data, while its kernel answers") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const Connection c = connect_to(listener, local_address(listener.get()).value());
+  tune_tcp_of_worker(c.ours.get(), seconds(8));
+  CHECK(option(c.ours, SOL_SOCKET, SO_KEEPALIVE) == 1);
+  CHECK(option(c.ours, IPPROTO_TCP, TCP_USER_TIMEOUT) == 0);
+}
+
 TEST_CASE("the machine's addresses end with loopback") {
   const std::vector<std::string> all = interface_addresses();
   const auto loopback = std::ranges::find(all, "127.0.0.1");

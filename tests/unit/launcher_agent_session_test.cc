@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 namespace dt {
 namespace {
@@ -126,7 +129,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(exited.task == TaskId{"worker", 0});
   CHECK(exited.status == ExitStatus{.code = 3});
   send(MessageType::finish, {});
-  CHECK(decode<Finished>(await(MessageType::finished)).value() == Finished{});
+  CHECK(decode<Finished>(await(MessageType::finished)).value().strays_ended == 0);
   link.reset();
   run_to_end();
 }
@@ -159,6 +162,46 @@ TEST_CASE_FIXTURE(Fixture,
 TEST_CASE_FIXTURE(Fixture, "AgentSession: bytes that are no message end the tasks too") {
   const pid_t pid = launch("exec sleep 60");
   REQUIRE(write_all(link.get(), as_bytes("GET / HTTP/1.1\r\n\r\n")).has_value());
+  run_to_end();
+  CHECK_FALSE(alive(pid));
+}
+
+/// The third field of /proc/PID/stat: R, S, T, …
+char state_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const size_t name_end = text.rfind(')');
+  return name_end == std::string::npos ? '?' : text[name_end + 2];
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession: a pause stops the tasks and the lease, both go on after") {
+  dead_after = milliseconds(300);
+  const pid_t pid = launch("exec sleep 60");
+  send(MessageType::pause, {});
+  await(MessageType::paused);
+  // The kernel stops it a moment after it was told to.
+  while (state_of(pid) == 'R' || state_of(pid) == 'S')
+    CHECK(loop->run_once(Clock::now() + milliseconds(1)).has_value());
+  const Time after_lease = Clock::now() + 3 * dead_after;
+  while (Clock::now() < after_lease)
+    CHECK(loop->run_once(after_lease).has_value());
+  CHECK(state_of(pid) == 'T');
+  send(MessageType::resume, {});
+  // The first beat since then; those of before have been read.
+  messages.clear();
+  received.clear();
+  await(MessageType::heartbeat);
+  CHECK(state_of(pid) != 'T');
+  run_to_end();  // a launcher that is silent from now on is lost
+  CHECK_FALSE(alive(pid));
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession: the end of the link ends paused tasks too") {
+  const pid_t pid = launch("exec sleep 60");
+  send(MessageType::pause, {});
+  await(MessageType::paused);
+  link.reset();
   run_to_end();
   CHECK_FALSE(alive(pid));
 }

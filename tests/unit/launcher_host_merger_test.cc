@@ -28,5 +28,19 @@ TEST_CASE("B6: a host given again adds its slots, with a warning") {
   }
 }
 
+TEST_CASE("repeats are bounded: a host's, and all of a file's") {
+  std::string text;
+  for (int i = 0; i < slots_max; ++i)
+    text += "a\n";
+  CHECK(shown(parse_hostfile(text, "hosts")) ==
+        "a:4096 | hosts: host \"a\" given 4096 times; merged to 4096 slots");
+  CHECK(shown(parse_hostfile(text + "a\n", "hosts")) ==
+        "hosts:4097:1: host \"a\" is given more than 4096 times");
+  std::string ranges;
+  for (int i = 0; i < 17; ++i)
+    ranges += "n[1-65536]\n";
+  CHECK(shown(parse_hostfile(ranges, "hosts")) == "hosts:17:1: more than 1048576 hosts named");
+}
+
 }  // namespace
 }  // namespace dt

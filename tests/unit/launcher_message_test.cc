@@ -29,7 +29,9 @@ TEST_CASE("messages are read back as they were written") {
                            .command = {"python", "", "a b"},
                            .cwd = "/x y",
                            .path = "/bin",
+                           .tasks = 2,
                            .ports = 4,
+                           .port_range = PortRange{5000, 5009},
                            .heartbeat = milliseconds(100),
                            .dead_after = milliseconds(500),
                            .environment_bytes = uint64_t{1} << 40});
@@ -51,7 +53,7 @@ TEST_CASE("messages are read back as they were written") {
                            .major_faults = 3,
                            .voluntary_switches = 4,
                            .involuntary_switches = 5}});
-  check_round_trip(Finished{2, {"python (pid 7)"}});
+  check_round_trip(Finished{2, "sweep", {"python (pid 7)"}});
 }
 
 TEST_CASE("random bytes never crash a decoder") {

@@ -33,6 +33,12 @@ Action dead(int rank, std::string cause) {
 Action left(int rank) {
   return {.kind = Action::Kind::notify, .notice = {Notice::Kind::left, {"worker", rank}, ""}};
 }
+Action plain(Action::Kind kind) {
+  return {.kind = kind, .notice = {}};
+}
+const Action pause = plain(Action::Kind::pause);
+const Action suspend = plain(Action::Kind::suspend);
+const Action resume = plain(Action::Kind::resume);
 const Action finish = {.kind = Action::Kind::finish, .notice = {}};
 
 struct Fixture {
@@ -231,6 +237,78 @@ TEST_CASE_FIXTURE(Fixture, "the time limit does not hide an earlier failure") {
   job.tick(now + seconds(60));
   CHECK(job.outcome().exit_status == 5);
   CHECK(job.outcome().reason == "time limit of 1m reached");
+}
+
+TEST_CASE_FIXTURE(Fixture, "Ctrl-Z suspends dtrain when all agents have stopped their tasks") {
+  Supervisor job = start(2);
+  CHECK(job.pause_wanted(now) == Actions{pause});
+  CHECK(job.pause_wanted(now).empty());
+  CHECK(job.paused(1, now).empty());
+  CHECK(job.paused(0, now) == Actions{suspend});
+  CHECK(job.resumed(now + seconds(60)) == Actions{resume});
+  CHECK(job.resumed(now + seconds(60)).empty());
+  // And again.
+  CHECK(job.pause_wanted(now + seconds(61)) == Actions{pause});
+  CHECK(job.paused(0, now + seconds(61)).empty());
+  CHECK(job.paused(1, now + seconds(61)) == Actions{suspend});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a pause stops the time limit and the start deadline") {
+  options.timeout = seconds(100);
+  Supervisor job(plan_of(1), options, now);
+  job.pause_wanted(now + seconds(10));
+  CHECK(job.next_deadline() == Time::max());
+  CHECK(job.tick(now + seconds(1000)).empty());
+  job.paused(0, now + seconds(10));
+  job.resumed(now + seconds(1010));
+  CHECK(job.next_deadline() == now + seconds(1030));
+  job.started(0, 100, now + seconds(1011));
+  job.started(1, 101, now + seconds(1011));
+  CHECK(job.next_deadline() == now + seconds(1100));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a pause stops the grace, and without a deadline there is none after") {
+  Supervisor job = start();
+  CHECK(job.next_deadline() == Time::max());
+  job.pause_wanted(now);
+  job.paused(0, now);
+  job.resumed(now + seconds(5));
+  CHECK(job.next_deadline() == Time::max());
+  job.exited(0, {.code = 1}, now + seconds(5));
+  job.pause_wanted(now + seconds(6));
+  job.paused(0, now + seconds(6));
+  job.resumed(now + seconds(106));
+  CHECK(job.next_deadline() == now + seconds(105) + options.grace);
+  CHECK(job.tick(now + seconds(105) + options.grace) == Actions{signal_all(SIGKILL)});
+}
+
+TEST_CASE_FIXTURE(Fixture, "what ends the job calls off a pause that is not complete") {
+  Supervisor failing = start();
+  failing.pause_wanted(now);
+  CHECK(failing.exited(0, {.code = 1}, now) ==
+        Actions{dead(0, "exit status 1"), resume, signal_all(SIGTERM)});
+  CHECK(failing.paused(0, now).empty());
+
+  Supervisor told = start();
+  told.pause_wanted(now);
+  CHECK(told.interrupted(SIGTERM, now) == Actions{resume, signal_all(SIGTERM)});
+
+  Supervisor done = start();
+  done.pause_wanted(now);
+  done.exited(0, {}, now);
+  CHECK(done.exited(1, {}, now) == Actions{left(1), resume, finish});
+}
+
+TEST_CASE_FIXTURE(Fixture, "an agent that is lost or has finished is not waited for in a pause") {
+  options.continue_on_failure = true;
+  Supervisor job = start(2);
+  for (size_t task = 0; task < 4; ++task)
+    job.exited(task, {}, now);
+  job.agent_finished(0, now);
+  CHECK(job.pause_wanted(now) == Actions{pause});
+  CHECK(job.agent_lost(1, "its connection ended", now) == Actions{suspend});
+  CHECK(job.resumed(now) == Actions{resume});
+  CHECK(job.pause_wanted(now) == Actions{pause, suspend});
 }
 
 }  // namespace

@@ -167,6 +167,21 @@ TEST_CASE("a wait is answered by the set, or at its deadline with the key's name
   CHECK(bench.ask(1, WaitRequest{"k", Duration::zero()}) == Reply{.value = to_bytes("v")});
 }
 
+TEST_CASE("a pause gives every wait as much longer") {
+  StoreBench bench(1, 1);
+  CHECK(!bench.ask(1, WaitRequest{"early", seconds(1)}));
+  CHECK(!bench.ask(1, WaitRequest{"late", seconds(2)}));
+  const uint32_t late = bench.last_id;
+  bench.store.postpone(seconds(60));
+  CHECK(bench.store.next_deadline() == store_start + seconds(61));
+  bench.store.expire(store_start + seconds(61));
+  CHECK(!bench.reply_to(1, late));
+  CHECK(bench.store.next_deadline() == store_start + seconds(62));
+  bench.ask(1, set_of("late", "v"));
+  CHECK(bench.reply_to(1, late) == Reply{.value = to_bytes("v")});
+  CHECK(bench.store.next_deadline() == Time::max());
+}
+
 TEST_CASE("the waits and watches of one client are bounded") {
   StoreBench bench(2, 2, {.waits_per_client = 2, .watches_per_client = 1});
   CHECK(!bench.ask(1, WaitRequest{"a", seconds(1)}));

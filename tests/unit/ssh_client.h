@@ -1,7 +1,7 @@
 #pragma once
 
 #include "launcher/ssh_session.h"
-#include "tests/unit/sshd_fixture.h"
+#include "tests/unit/ssh_server.h"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,8 @@ namespace dt {
 
 /// Whether tests that need a real sshd and libssh2 cannot run; says why.
 inline bool no_ssh_here() {
-  const std::string why = ssh_library().present ? no_sshd() : ssh_library().text;
+  const std::string why =
+      ssh_library().present ? RealSshd::obstacle().value_or("") : ssh_library().text;
   if (!why.empty()) MESSAGE("skipped: " << why);
   return !why.empty();
 }

@@ -7,9 +7,9 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,11 +18,10 @@ namespace dt {
 /// Everything about a host in one text, so that a difference is seen at once. `beyond` has its
 /// places, needs_openssh only its names: `ssh -G` knows no places.
 inline std::string shown(const SshSettings& settings) {
-  std::vector<std::string> openssh;
+  std::set<std::string> names;
   for (const SshDirective& directive : settings.needs_openssh)
-    openssh.push_back(directive.name);
-  std::ranges::sort(openssh);
-  openssh.erase(std::ranges::unique(openssh).begin(), openssh.end());
+    names.insert(directive.name);
+  const std::vector<std::string> openssh(names.begin(), names.end());
   std::vector<std::string> beyond;
   for (const SshDirective& directive : settings.beyond)
     beyond.push_back(directive.text());

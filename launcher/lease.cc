@@ -1,0 +1,26 @@
+#include "launcher/lease.h"
+
+namespace dt {
+
+void Lease::restart(Time now) {
+  last_heard_ = now;
+  last_look_ = now;
+}
+
+bool Lease::over(Time now) {
+  if (const Duration gap = now - last_look_; gap > dead_after_) {
+    suspended_ = gap;
+    woke_ = now;
+    last_heard_ = now;
+  }
+  last_look_ = now;
+  return now - last_heard_ > dead_after_;
+}
+
+std::optional<Duration> Lease::suspended(Time now) const {
+  if (now - last_look_ > dead_after_) return now - last_look_;
+  if (suspended_ && now - woke_ <= 2 * dead_after_) return suspended_;
+  return std::nullopt;
+}
+
+}  // namespace dt

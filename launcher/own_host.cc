@@ -1,0 +1,59 @@
+#include "launcher/own_host.h"
+
+#include "base/socket.h"
+#include "base/version.h"
+#include "gpu/device_list.h"
+#include "launcher/variable_names.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+int count_allowed_cpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
+  return std::max(1, CPU_COUNT(&allowed));
+}
+
+std::string own_hostname() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+Environment own_environment() {
+  std::vector<std::string> entries;
+  for (char** at = environ; *at != nullptr; ++at)
+    entries.emplace_back(*at);
+  return parse_environment(entries);
+}
+
+}  // namespace
+
+Hello make_hello() {
+  return {.build = std::string(build_version),
+          .hostname = own_hostname(),
+          .addresses = interface_addresses(),
+          .allowed_cpus = count_allowed_cpus(),
+          .gpus = static_cast<int>(list_gpus().size())};
+}
+
+Environment own_host_part() {
+  Environment environment = own_environment();
+  std::erase_if(environment, [](const auto& entry) { return !is_host_part(entry.first); });
+  return environment;
+}
+
+HostFacts own_host_facts(const std::vector<std::string>& excluded) {
+  return {.own = without(own_environment(), excluded),
+          .hostname = own_hostname(),
+          .allowed_cpus = count_allowed_cpus()};
+}
+
+}  // namespace dt

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Options as people know them from other launchers, where they come from, and hosts in every dialect.
+. "$(dirname "$0")/lib.sh"
+
+test_a_command_line_of_horovodrun_runs_with_a_line_for_each_thing_ignored() {
+  run_dtrain run -np 2 -H localhost:2 --gloo --disable-cache -p 22 -i key --network-interface lo \
+    --fusion-threshold-mb 32 --cycle-time-ms=3.5 --no-autotune --no-stall-check \
+    --log-without-timestamp --timeline-filename t.json --start-timeout 30 -- echo hello
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:hello' '[1]<stdout>:hello'
+  expect_stderr 'dtrain: warning: -p, -i: ignored; this version starts processes on this machine only, without SSH
+dtrain: warning: --network-interface: ignored; all processes run on this machine, and no network is chosen
+dtrain: warning: --fusion-threshold-mb, --cycle-time-ms: ignored; this tunes Horovod'"'"'s engine, and dtrain'"'"'s has no such setting yet
+dtrain: warning: --timeline-filename: ignored; dtrain writes no timeline yet'
+  expect_not test -e t.json
+}
+
+# refused WORDS… -- TEXT: ends with 2 and this text, in at most four lines, and starts nothing
+refused() {
+  local words=() text=${!#}
+  while [[ $1 != -- ]]; do words+=("$1") && shift; done
+  run_dtrain run "${words[@]}" -- touch started
+  expect_status 2
+  expect_stderr_contains "$text"
+  expect_stdout ''
+  expect test "$(wc -l <"$out/stderr")" -le 4
+  expect_not test -e started
+}
+
+test_what_would_make_another_job_of_it_is_refused() {
+  refused -np 2 --min-np 1 --max-np 4 -- '--min-np: not in this version'
+  refused -np 2 --blacklist-cooldown-range 10 100 -- '--blacklist-cooldown-range: not in this version'
+  refused -np 2 --host-discovery-script ./find -- '--host-discovery-script: not in this version'
+  refused -np 2 --mpi -- 'start MPI programs with mpirun'
+  refused -np 2 --jsrun -- 'start the job with jsrun'
+  refused -np 2 --tcp -- 'use -x NCCL_IB_DISABLE=1 instead'
+  refused -np 2 --mpi-args=--oversubscribe -- 'there is no mpirun'
+  refused -np 2 --cache-capacity many -- '--cache-capacity: expected 0..2147483647, got "many"'
+}
+
+test_version_and_build_are_printed_as_by_horovodrun() {
+  run_dtrain run -v
+  expect_status 0
+  expect_stdout "$("$DTRAIN" version)"
+  run_dtrain run --check-build
+  expect_status 0
+  expect_stdout_contains '    [ ] MPI'
+  expect_stdout_contains '    [X] TCP'
+}
+
+test_a_yaml_file_of_horovodrun_is_answered_with_toml_keys() {
+  printf 'params:\n    fusion_threshold_mb: 32\ntimeline:\n    filename: t.json\n' >job.yaml
+  refused -np 2 --config-file job.yaml -- 'params: fusion_threshold_mb  ->  fusion-threshold-mb = 32'
+  expect_stderr_contains 'timeline: filename  ->  timeline-filename = "t.json"'
+}
+
+test_variables_come_from_files_and_leave_by_pattern() {
+  printf '# all\nA=file\nB="quoted" \r\n\nHOME\n' >job.env
+  printf 'A=second\n' >second.env
+  run env AWS_KEY=k SSH_TTY=t KEPT=yes "$DTRAIN" run -np 1 --no-tag --env-file job.env \
+    --env-file second.env --env-exclude 'AWS_*' --env-exclude SSH_TTY -x C=typed \
+    sh -c 'echo "$A,$B,$C,$HOME,${AWS_KEY-none},${SSH_TTY-none},$KEPT"'
+  expect_status 0
+  expect_stdout "second,\"quoted\" ,typed,$HOME,none,none,yes"
+  run_dtrain run -np 1 --no-tag --env-file job.env -x A=typed sh -c 'echo $A'
+  expect_stdout typed
+  printf 'A=1\nexport B=2\n' >bad.env
+  refused -np 1 --env-file bad.env -- 'bad.env:2:7: expected NAME=VALUE'
+  printf 'NOT_THERE\n' >bad.env
+  refused -np 1 --env-file bad.env -- 'bad.env:1:1: NOT_THERE is not set in the environment'
+  refused -np 1 --env-file gone.env -- '--env-file: cannot read "gone.env": No such file'
+}
+
+test_an_environment_that_no_program_can_be_started_with_is_refused_before_the_start() {
+  local i
+  for i in 1 2 3; do printf 'BIG%s=%0120000d\n' "$i" 0; done >big.env
+  run bash -c 'ulimit -s 1024 && exec "$@"' - "$DTRAIN" run -np 2 --env-file big.env touch started
+  expect_status 2
+  expect_stderr_contains 'localhost: the command and its environment can take 36'
+  expect_stderr_contains 'can be started with 262144 here'
+  expect_not test -e started
+}
+
+test_every_dialect_of_hostfiles_places_the_ranks() {
+  # Horovod and DeepSpeed, Open MPI, MPICH; with a BOM, CRLF, tabs and comments.
+  printf 'localhost slots=3\n' >horovod
+  printf '\xEF\xBB\xBF# rack\r\n\tlocalhost\tslots=3 max_slots=4 # first\r\n' >openmpi
+  printf 'localhost:3\n' >mpich
+  local file
+  for file in horovod openmpi mpich; do
+    run_dtrain run --hostfile $file --no-tag sh -c 'echo $LOCAL_RANK/$LOCAL_WORLD_SIZE'
+    expect_status 0
+    expect_stdout_lines 0/3 1/3 2/3
+    run_dtrain run -H @$file -np 1 --no-tag echo one
+    expect_stdout one
+  done
+  run_dtrain run --hostfile openmpi -np 4 --oversubscribe --no-tag echo x
+  expect_stdout_lines x x x x
+  refused --hostfile openmpi -np 5 --oversubscribe -- 'max_slots of the hosts (localhost:3) allows 4; use -np 4'
+}
+
+test_all_names_of_this_machine_are_one_host() {
+  run_dtrain run -H "localhost:2,127.0.0.1:1,$(hostname):1" --verbose --no-tag \
+    sh -c 'echo $RANK $LOCAL_RANK $DTRAIN_CROSS_SIZE $DTRAIN_HOSTNAME'
+  expect_status 0
+  expect_stdout_lines '0 0 1 localhost' '1 1 1 localhost' '2 2 1 localhost' '3 3 1 localhost'
+  expect_stderr_contains "warning: localhost, 127.0.0.1, $(hostname) are one machine; merged to 4 slots"
+  run_dtrain run -H localhost:1,127.0.0.2:1 true
+  expect_status 3
+  expect_stderr_contains '127.0.0.2: not this machine'
+}
+
+test_config_show_tells_what_decides_and_can_be_saved() {
+  printf 'np = 2\ngrace = 3\nhosts = ["localhost:4"]\n' >dtrain.toml
+  run env DTRAIN_OPT_QUIET=1 "$DTRAIN" config show --origin -np 3 --no-tag echo x
+  expect_status 0
+  expect_stdout 'np = 3                 # -np
+hosts = "localhost:4"  # dtrain.toml:3:1
+grace = 3              # dtrain.toml:2:1
+no-tag = true          # --no-tag
+quiet = true           # DTRAIN_OPT_QUIET'
+  run_dtrain config show -np 3 --no-tag
+  cp "$out/stdout" saved.toml
+  run_dtrain run --config-file saved.toml echo x
+  expect_stdout_lines x x x
+  run_dtrain config show --json
+  expect_stdout_contains '"origin": "dtrain.toml:3:1"'
+  rm dtrain.toml
+  run_dtrain config show
+  expect_stdout '# No option is set; see the defaults: dtrain config show --all'
+}
+
+test_slips_find_what_was_meant() {
+  refused -np 2 --on-failure continu -- 'got "continu"; did you mean continue?'
+  refused -np 2 --env-fil a -- '--env-fil: no such option; did you mean --env-file?'
+  refused --num-p 2 -- '--num-p: no such option; did you mean'
+  printf 'env-exlude = "A"\n' >dtrain.toml
+  refused -np 2 -- 'did you mean env-exclude?'
+  run_dtrain config shwo
+  expect_status 2
+  expect_stderr_contains 'did you mean dtrain config show?'
+}
+
+run_tests "$@"

@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# Ctrl-Z, fg and bg, and what becomes of a dtrain that was stopped in a harder way.
+. "$(dirname "$0")/lib.sh"
+
+worker=$(dirname "$DTRAIN")/tests/programs/steady_worker
+pause_s=$(long_or 4 60) # longer than the lease, the time limits of sums and the job's time limit
+
+# STATE is T for stopped, [RSD] for not.
+states_are() { # STATE PID…
+  local states=$1 process
+  shift
+  for process; do
+    [[ $(ps -o stat= -p "$process" 2>/dev/null) =~ ^$states ]] || return 1
+  done
+}
+
+# Starts a job of steady workers and waits for its first sum: sets $ranks to their pids.
+start_steady() { # TRANSPORT OPTION…
+  local transport=$1
+  shift
+  rm -f stop
+  start_dtrain run -np 3 --heartbeat 100ms --dead-after 1s "$@" "$worker" stop "$transport"
+  wait_for 20 stdout_has '<stdout>:steady'
+  mapfile -t ranks < <(pgrep -P "$(pgrep -P "$pid" -x dtrain-agent)")
+  [[ ${#ranks[@]} -eq 3 ]] || fail "expected 3 ranks, found ${ranks[*]}"
+}
+
+expect_steady_end() {
+  touch stop
+  since_ms=$(now_ms)
+  finish
+  expect_status 0
+  [[ $(grep -c 'all sums were right' "$out/stdout") -eq 3 ]] || fail 'not all three came to the end'
+  expect_stderr ''
+  expect_no_processes
+}
+
+test_a_paused_job_stands_still_and_nothing_of_it_expires() { # F33 R34
+  for transport in auto tcp; do
+    start_steady "$transport" --timeout 30s
+    for _ in 1 2; do
+      signal TSTP
+      wait_for 5 states_are T "$pid" "${ranks[@]}"
+      sleep "$pause_s" # longer than every deadline of the job
+      states_are T "$pid" "${ranks[@]}" || fail 'something went on'
+      signal CONT
+      wait_for 5 states_are '[RSD]' "$pid" "${ranks[@]}"
+    done
+    expect_steady_end
+  done
+}
+
+test_the_time_limit_stands_still_too() { # F33
+  start_dtrain run -np 1 --timeout 2s sh -c 'echo up; exec sleep 60'
+  wait_for 5 stdout_has up
+  signal TSTP
+  wait_for 5 states_are T "$pid"
+  sleep 3
+  signal CONT
+  finish
+  expect_status 124
+  ((elapsed_ms > 500)) || fail "ended $elapsed_ms ms after the pause: the pause counted"
+  expect_no_processes
+}
+
+test_a_pause_that_was_asked_for_before_the_start_comes_with_it() {
+  for _ in 1 2 3 4 5 6; do
+    start_dtrain run -np 2 sh -c 'echo up; sleep 0.2'
+    wait_for 5 grep -qx dtrain "/proc/$pid/comm"
+    kill -TSTP "$pid"
+    wait_for 5 states_are T "$pid"
+    signal CONT
+    finish
+    expect_status 0
+    expect_stdout_lines '[0]<stdout>:up' '[1]<stdout>:up'
+  done
+}
+
+test_term_to_a_paused_job_ends_it_when_it_goes_on() {
+  start_dtrain run -np 2 sh -c 'echo up; exec sleep 60'
+  wait_for 5 stdout_has '[1]<stdout>:up'
+  signal TSTP
+  wait_for 5 states_are T "$pid"
+  kill -TERM "$pid"
+  signal CONT
+  finish
+  expect_status 143
+  expect_within_ms 3000
+  expect_no_processes
+}
+
+test_killing_a_paused_dtrain_leaves_nothing_behind() {
+  start_dtrain run -np 2 sh -c 'echo up; exec sleep 60'
+  wait_for 5 stdout_has '[1]<stdout>:up'
+  signal TSTP
+  wait_for 5 states_are T "$pid"
+  signal KILL
+  finish
+  expect_status 137
+  expect_no_processes
+}
+
+test_a_rank_that_is_killed_during_the_pause_fails_the_job_afterwards() {
+  start_steady auto
+  signal TSTP
+  wait_for 5 states_are T "$pid" "${ranks[@]}"
+  kill -KILL "${ranks[1]}"
+  signal CONT
+  finish
+  expect_status 137
+  expect_stderr_contains 'killed by SIGKILL'
+  expect_no_processes
+}
+
+test_a_tstp_that_was_ignored_stays_ignored() {
+  # A shell that ignores it hands that on.
+  (
+    trap '' TSTP
+    exec "$DTRAIN" run -np 1 sh -c 'echo up; sleep 1; echo done'
+  ) >"$out/stdout" 2>"$out/stderr" &
+  pid=$!
+  since_ms=$(now_ms)
+  wait_for 5 stdout_has up
+  kill -TSTP "$pid"
+  finish
+  expect_status 0
+  expect_stdout_contains 'done'
+}
+
+test_a_dtrain_stopped_for_longer_than_the_lease_ends_cleanly_and_says_so() { # F33 R34
+  start_steady auto
+  signal STOP
+  for rank in "${ranks[@]}"; do
+    wait_for 6 sh -c "! kill -0 $rank 2>/dev/null"
+  done
+  sleep 1
+  signal CONT
+  finish
+  expect_status 3
+  grep -qE 'agent on localhost lost: dtrain was suspended for [0-9.]+m?s, longer than the lease of 1s \(--dead-after\)' \
+    "$out/stderr" || fail 'the cause is not named'
+  expect_no_processes
+}
+
+test_a_job_that_was_frozen_as_a_whole_goes_on() { # docker pause, a virtual machine
+  start_steady auto
+  frozen=("$pid" "$(pgrep -P "$pid" -x dtrain-agent)" "${ranks[@]}")
+  kill -STOP "${frozen[@]}"
+  sleep 3
+  kill -CONT "${frozen[@]}"
+  expect_steady_end
+}
+
+# Drives an interactive shell on a terminal: each line of the script is sent, after what it waits
+# for has appeared.
+terminal() {
+  cat >terminal.py <<'END_PY'
+import os, pty, re, select, sys, time
+steps = [line.rstrip("\n").split("|", 2) for line in sys.stdin]
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ.update(PS1="PROMPT> ", NO_COLOR="1")
+    os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+seen = ""
+def read_until(text, seconds):
+    global seen
+    end = time.monotonic() + seconds
+    while text not in seen:
+        if time.monotonic() > end:
+            sys.exit("not seen within %s s: %s\n%s" % (seconds, text, seen))
+        if select.select([fd], [], [], 0.1)[0]:
+            try:
+                seen += os.read(fd, 65536).decode(errors="replace")
+            except OSError:
+                break
+    if text in seen:
+        seen = seen.split(text, 1)[1]
+for wanted, pause, send in steps:
+    read_until(wanted, 20)
+    time.sleep(float(pause))
+    os.write(fd, b"\x1a" if send == "^Z" else send.encode() + b"\n")
+try:
+    while True:
+        data = os.read(fd, 65536)
+        if not data:
+            break
+        seen += data.decode(errors="replace")
+except OSError:
+    pass
+sys.stdout.write(seen)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END_PY
+  run /usr/bin/python3 terminal.py
+}
+
+test_ctrl_z_and_fg_on_a_terminal_twice() { # F33 R34
+  terminal <<END_STEPS
+PROMPT> |0|$DTRAIN run -np 2 --heartbeat 100ms --dead-after 1s $worker stop
+:steady|0|^Z
+Stopped|$pause_s|fg
+$worker stop|0.5|^Z
+Stopped|$pause_s|touch stop; fg
+all sums were right|0|
+all sums were right|0|echo "status \$?"; exit 7
+END_STEPS
+  expect_status 7
+  expect_stdout_contains 'status 0'
+  expect_no_processes
+}
+
+test_a_job_in_the_background_is_not_stopped_by_the_terminal() { # F33
+  terminal <<END_STEPS
+PROMPT> |0|stty tostop -tostop; $DTRAIN run -np 2 --stdin all $worker stop &
+:steady|0.3|fg
+$worker stop|0.3|^Z
+Stopped|0.3|bg
+$worker stop|0.5|jobs -r; touch stop
+Running|0|wait %1; echo "status \$?"; exit 7
+END_STEPS
+  expect_status 7
+  expect_stdout_contains 'status 0'
+  expect_no_processes
+}
+
+run_tests "$@"

@@ -1,0 +1,46 @@
+// A worker that sums for as long as its job lets it, for the tests that pause and disturb jobs:
+//
+//   steady_worker STOP [TRANSPORT]    TRANSPORT: auto, tcp
+//
+// Each sum has a time limit of 3 s. Rank 0 says "steady" after the first; the file STOP ends the
+// job. Every rank then prints "all sums were right".
+#include <chrono>
+#include <cstdlib>
+#include <dtrain/dtrain.hpp>
+#include <filesystem>
+#include <iostream>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+int run(const char* stop, dtrain::Transport transport) {
+  dtrain::Context world =
+      dtrain::init({.transport = transport, .timeout = std::chrono::seconds(10)});
+  // Enough that over TCP some of it is always on the way.
+  std::vector<float> values(1'000'000);
+  for (int round = 0;; ++round) {
+    const bool last = world.rank() == 0 && std::filesystem::exists(stop);
+    values.assign(values.size(), 1.0F);
+    values.front() = last ? 1.0F : 0.0F;
+    world.all_reduce(values, dtrain::Op::sum, {.timeout = std::chrono::seconds(3)});
+    if (values.back() != static_cast<float>(world.size())) return 4;
+    if (values.front() > 0.0F) break;
+    if (round == 0 && world.rank() == 0) std::cout << "steady" << std::endl;
+  }
+  std::cout << "all sums were right" << std::endl;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const bool tcp = argc > 2 && std::string_view(argv[2]) == "tcp";
+  try {
+    return run(argv[1], tcp ? dtrain::Transport::tcp : dtrain::Transport::automatic);
+  } catch (const dtrain::Error& error) {
+    std::cerr << error.what() << std::endl;
+    return 5;
+  }
+}
