@@ -231,7 +231,7 @@ Result<> Libssh2Protocol::prefer(int method, std::string_view order) const {
     if (known.contains(name)) wanted.emplace_back(name);
   }
   const int code = libssh2_session_method_pref(session_, method, join(wanted, ",").c_str());
-  libssh2_free(session_, static_cast<void*>(names));
+  libssh2_free(session_, reinterpret_cast<void*>(names));
   if (code < 0) return failure(code);
   return {};
 }
