@@ -114,8 +114,9 @@ Completion complete_value(const Option& option, const std::string& typed, const 
   return completion;
 }
 
-Completion complete_run(std::span<const std::string> words, const CompletionReaders& readers) {
-  constexpr size_t words_before = 2;  // dtrain run
+/// `words` follow "run"; so many others stand before them, `dtrain` among these.
+Completion complete_run(std::span<const std::string> words, size_t words_before,
+                        const CompletionReaders& readers) {
   const RunLine line = read_run_line(words);
   const std::string& typed = words.back();
   if (line.awaited != nullptr) return complete_value(*line.awaited, typed, line, readers);
@@ -147,21 +148,31 @@ Completion complete_command(std::string_view typed) {
   return completion;
 }
 
+/// The words that help's table gives to a command.
+void offer_words_of(Completion& completion, std::span<const std::string> words) {
+  for (const CommandHelp& command : commands()) {
+    if (command.name != words[0]) continue;
+    for (const std::string_view word : split_words(command.words)) {
+      const bool known =
+          std::ranges::count(words.first(words.size() - 1), word) > 0 ||
+          std::ranges::count(completion.candidates, word, &Completion::Candidate::word) > 0;
+      if (!known) offer(completion, words.back(), word, "");
+    }
+  }
+}
+
 }  // namespace
 
 Completion complete(std::span<const std::string> words, const CompletionReaders& readers) {
   if (words.empty()) return {};
   if (words.size() == 1) return complete_command(words[0]);
-  if (words[0] == "run") return complete_run(words.subspan(1), readers);
+  if (words[0] == "run") return complete_run(words.subspan(1), 2, readers);
   if (words[0] == "help" && words.size() == 2) return complete_command(words[1]);
   Completion completion;
-  for (const CommandHelp& command : commands()) {
-    if (command.name != words[0]) continue;
-    for (const std::string_view word : split_words(command.words)) {
-      const bool given = std::ranges::count(words.first(words.size() - 1), word) > 0;
-      if (!given) offer(completion, words.back(), word, "");
-    }
-  }
+  const bool run_options_too = words[0] == "config" && words[1] == "show" && words.size() > 2;
+  if (run_options_too) completion = complete_run(words.subspan(2), 3, readers);
+  const bool option = completion.kept.empty() && words.back().starts_with('-');
+  if (!run_options_too || option) offer_words_of(completion, words);
   return completion;
 }
 

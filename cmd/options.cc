@@ -31,7 +31,7 @@ Result<> parse_with(CLI::App& app, std::vector<std::string> words) {
     app.parse(std::move(words));
     return {};
   } catch (const CLI::Error& error) {
-    return fail(Errc::input, format("{}; see: dtrain help", error.what()));
+    return fail(Errc::input, format("{}; see: dtrain help", printable(error.what(), 400)));
   }
 }
 

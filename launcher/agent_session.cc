@@ -24,23 +24,6 @@ constexpr Duration short_patience = seconds(2);
 /// So much for the launcher does not wait for the end of the loop's round.
 constexpr size_t outbox_bytes = size_t{64} << 10;
 
-/// Tasks started in one round of the loop: between rounds the ends and output of the first of them
-/// are dealt with, and their descriptors need not be copied into the last.
-constexpr size_t starts_a_round = 16;
-
-int exit_status_of(Errc code) {
-  switch (code) {
-    case Errc::not_found:
-      return 127;
-    case Errc::not_runnable:
-      return 126;
-    case Errc::input:
-      return 2;
-    default:
-      return 3;
-  }
-}
-
 Result<> check_folder(const std::string& folder) {
   const Fd opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (opened && ::access(folder.c_str(), X_OK) == 0) return {};
@@ -67,7 +50,7 @@ Result<> AgentSession::open(Fd in, Fd out) {
 
 void AgentSession::signalled(int number) {
   if (number == SIGCHLD) {
-    reap_strangers([this](pid_t pid) { return ours(pid); });
+    reap_strangers([this](pid_t pid) { return tasks_.owns(pid); });
   } else if (number != SIGPIPE) {
     // Whoever stops the agent itself stops its tasks too.
     launcher_lost();
@@ -110,15 +93,20 @@ size_t AgentSession::receive(ByteSpan bytes) {
 
 Result<> AgentSession::handle(const FrameView& frame) {
   // What the launcher says is meant for all tasks that it has launched.
-  start_tasks(launch_.tasks.size());
-  TaskProcess* const task = process_of(frame);
+  tasks_.start_rest();
+  TaskProcess* const task = tasks_.find(frame.header.stream);
   switch (static_cast<MessageType>(frame.header.type)) {
     case MessageType::prepare:
       return prepare(TRY(decode<Prepare>(frame.payload)));
     case MessageType::launch:
-      return launch(TRY(decode<Launch>(frame.payload)));
+      return tasks_.launch(TRY(decode<Launch>(frame.payload)),
+                           {.executable = executable_,
+                            .command = prepared_.command,
+                            .cwd = prepared_.cwd,
+                            .open_files_max = open_files_max_,
+                            .cgroup = cgroup_ ? cgroup_->fd() : -1});
     case MessageType::signal:
-      signal_tasks(TRY(decode<SignalAll>(frame.payload)).number);
+      tasks_.signal(TRY(decode<SignalAll>(frame.payload)).number);
       return {};
     case MessageType::input:
       if (task == nullptr) return {};
@@ -149,12 +137,6 @@ Result<> AgentSession::handle(const FrameView& frame) {
   }
 }
 
-TaskProcess* AgentSession::process_of(const FrameView& frame) const {
-  const auto stream = StreamId::parse(frame.header.stream);
-  if (!stream || stream->local_index >= tasks_.size()) return nullptr;
-  return tasks_[stream->local_index].process.get();
-}
-
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
   lease_ = Lease(prepared_.dead_after, Clock::now());
@@ -175,129 +157,29 @@ Result<> AgentSession::prepare(Prepare wanted) {
     return {};
   };
   if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
-  if (const auto checked = check(); checked) {
-    cgroup_ = TaskCgroup::make();
-  } else {
+  const auto checked = check();
+  if (!checked) {
     answer.failure = checked.error().message;
     answer.status = exit_status_of(checked.error().code);
   }
   send(MessageType::prepared, 0, encode(answer));
+  // At once, so that the cgroup is made while the launcher makes the launch.
+  send_outbox();
+  if (checked) cgroup_ = TaskCgroup::make();
   beat();
   return {};
-}
-
-Result<> AgentSession::launch(Launch wanted) {
-  launch_ = std::move(wanted);
-  launch_.travelling["PWD"] = prepared_.cwd;  // the launcher's own would be a lie after --chdir
-  host_ = own_host_facts(launch_.excluded);
-  tasks_.resize(launch_.tasks.size());
-  // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
-  if (auto pipe = make_pipe()) {
-    exec_pipe_ = *std::move(pipe);
-    exec_watch_ = TRY(loop_.watch(exec_pipe_.read.get(), EPOLLIN, [this](uint32_t) {
-      exec_watch_ = Watch();
-      look_at_execs();
-    }));
-  }
-  start_tasks(starts_a_round);
-  return {};
-}
-
-void AgentSession::start_tasks(size_t count_max) {
-  const size_t end = next_start_ + std::min(count_max, launch_.tasks.size() - next_start_);
-  while (next_start_ < end)
-    start_task(static_cast<uint32_t>(next_start_++));
-  if (next_start_ < launch_.tasks.size()) {
-    start_timer_ = loop_.after(Duration::zero(), [this] { start_tasks(starts_a_round); });
-  } else {
-    exec_pipe_.write.reset();
-  }
-}
-
-void AgentSession::start_task(uint32_t local_index) {
-  const TaskLaunch& wanted = launch_.tasks[local_index];
-  LocalTask& task = tasks_[local_index];
-  task.id = wanted.id;
-  const Environment environment = worker_environment(
-      launch_.travelling, host_,
-      added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
-      static_cast<int>(launch_.tasks.size()));
-  ChildRequest request = {.path = executable_,
-                          .arguments = prepared_.command,
-                          .environment = environment_entries(environment),
-                          .cwd = prepared_.cwd,
-                          .open_files_max = open_files_max_,
-                          .cgroup = cgroup_ ? cgroup_->fd() : -1};
-  auto process =
-      TaskProcess::start(loop_, std::move(request),
-                         {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
-                         handlers_for(local_index));
-  if (process) {
-    task.process = *std::move(process);
-  } else {
-    start_failed(local_index, process.error());
-  }
-}
-
-void AgentSession::start_failed(uint32_t local_index, const Error& error) {
-  send(MessageType::start_failed, 0,
-       encode(StartFailed{tasks_[local_index].id, exit_status_of(error.code), error.message}));
-}
-
-void AgentSession::task_executed(uint32_t local_index, const Result<>& result) {
-  const LocalTask& task = tasks_[local_index];
-  if (result) {
-    send(MessageType::started, 0, encode(Started{task.id, task.process->pid()}));
-  } else {
-    start_failed(local_index, result.error());
-  }
-}
-
-void AgentSession::look_at_execs() {
-  for (const LocalTask& task : tasks_) {
-    if (task.process) task.process->look_at_exec();
-  }
-}
-
-TaskProcess::Handlers AgentSession::handlers_for(uint32_t local_index) {
-  return {
-      .on_executed = [this,
-                      local_index](const Result<>& result) { task_executed(local_index, result); },
-      .on_output =
-          [this, local_index](TaskStream stream, ByteSpan bytes) {
-            quiet_looks_ = 0;
-            send(MessageType::output, StreamId{local_index, stream}.number(), bytes);
-          },
-      .on_output_end =
-          [this, local_index](TaskStream stream) {
-            send(MessageType::output_end, StreamId{local_index, stream}.number(), {});
-          },
-      .on_input_taken =
-          [this, local_index](uint32_t bytes) {
-            send(MessageType::credit, StreamId{local_index, TaskStream::input}.number(),
-                 encode_credit(bytes));
-          },
-      .on_exit = [this, local_index](ExitStatus status) { task_exited(local_index, status); },
-  };
-}
-
-void AgentSession::task_exited(uint32_t local_index, ExitStatus status) {
-  if (status.signal == SIGKILL) status.out_of_memory = oom_.take_kill();
-  const LocalTask& task = tasks_[local_index];
-  send(MessageType::exited, 0, encode(Exited{task.id, status, task.process->used()}));
-  reap_strangers([this](pid_t pid) { return ours(pid); });
 }
 
 /// The launcher stops itself next: from now on its silence means nothing, and ours neither.
 void AgentSession::pause() {
   heartbeat_ = Timer();
-  signal_tasks(SIGSTOP);
+  tasks_.signal(SIGSTOP);
   send(MessageType::paused, 0, {});
 }
 
 void AgentSession::resume() {
   lease_.restart(Clock::now());
-  signal_tasks(SIGCONT);
+  tasks_.signal(SIGCONT);
   beat();
 }
 
@@ -306,36 +188,17 @@ void AgentSession::beat() {
     launcher_lost();
     return;
   }
-  look_at_execs();
+  tasks_.look_at_execs();
   send(MessageType::heartbeat, 0, {});
   heartbeat_ = loop_.after(prepared_.heartbeat, [this] { beat(); });
-}
-
-bool AgentSession::ours(pid_t pid) const {
-  return std::ranges::any_of(tasks_, [pid](const LocalTask& task) {
-    return task.process && !task.process->exited() && task.process->pid() == pid;
-  });
-}
-
-void AgentSession::signal_tasks(int number) {
-  const bool means_stop =
-      number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
-  for (const LocalTask& task : tasks_) {
-    if (!task.process) continue;
-    task.process->signal(number);
-    // A stopped process could not act on it.
-    if (means_stop) task.process->signal(SIGCONT);
-  }
 }
 
 void AgentSession::launcher_lost() {
   if (lost_) return;
   lost_ = true;
   heartbeat_ = Timer();
-  start_timer_ = Timer();
-  for (const LocalTask& task : tasks_) {
-    if (task.process) task.process->discard_output();
-  }
+  tasks_.stop_starting();
+  tasks_.discard_output();
   if (swept_) {
     loop_.stop();
   } else {
@@ -345,11 +208,11 @@ void AgentSession::launcher_lost() {
 
 void AgentSession::end_everything() {
   if (sweep_) return;
-  signal_tasks(SIGTERM);
+  tasks_.signal(SIGTERM);
   sweep_.emplace(
       loop_,
       Sweep::Options{.patience = short_patience,
-                     .ours = [this](pid_t pid) { return ours(pid); },
+                     .ours = [this](pid_t pid) { return tasks_.owns(pid); },
                      .spared = {},
                      .kill_all = cgroup_ ? [this] { cgroup_->kill(); } : std::function<void()>()},
       [this](Sweep::Report report) { all_ended(std::move(report)); });
@@ -369,16 +232,12 @@ void AgentSession::all_ended(Sweep::Report report) {
 void AgentSession::await_output_ends() {
   constexpr int quiet_looks_max = 10;
   constexpr int looks_max = 250;
-  const bool open = std::ranges::any_of(
-      tasks_, [](const LocalTask& task) { return task.process && task.process->output_open(); });
-  const bool blocked = std::ranges::any_of(tasks_, [](const LocalTask& task) {
-    return task.process && task.process->output_waits_for_credit();
-  });
-  quiet_looks_ = blocked ? 0 : quiet_looks_ + 1;
+  const bool blocked = tasks_.output_waits_for_credit();
+  quiet_looks_ = blocked || tasks_.take_spoke() ? 0 : quiet_looks_ + 1;
   looks_ += blocked ? 0 : 1;
   // A process that is not below us may hold a pipe open for ever; what was written into it has been
   // read.
-  if (!open || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
+  if (!tasks_.output_open() || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
     send(MessageType::finished, 0,
          encode(Finished{.strays_ended = swept_->ended,
                          .contained_by = cgroup_ ? "cgroup" : "sweep",

@@ -31,6 +31,7 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
       plan_(std::move(plan)),
       config_(config),
       supervisor_(plan_, supervisor_options(config, start_deadline), Clock::now()),
+      input_(plan_, config.stdin_target),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
   parts_.crew.hand_over(
@@ -40,12 +41,6 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
 
 Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
   parts_.status.ranks(0, plan_.tasks.size());
-  for (const Task& task : plan_.tasks) {
-    const StdinTarget& target = config_.stdin_target;
-    const bool wants = target.kind == StdinTarget::Kind::all ||
-                       (target.kind == StdinTarget::Kind::rank && target.rank == task.rank);
-    if (wants) input_tasks_.push_back(static_cast<size_t>(&task - plan_.tasks.data()));
-  }
   const Environment common = common_environment(facts, plan_);
   const std::string cluster = tf_cluster(facts.cluster);
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
@@ -57,10 +52,9 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
                      .excluded = config_.environment_excluded};
     const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
     for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
-      launch.tasks.push_back(
-          {.id = plan_.tasks[at].id,
-           .environment = task_environment(plan_, plan_.tasks[at]),
-           .wants_input = std::ranges::find(input_tasks_, at) != input_tasks_.end()});
+      launch.tasks.push_back({.id = plan_.tasks[at].id,
+                              .environment = task_environment(plan_, plan_.tasks[at]),
+                              .wants_input = input_.wanted_by(at)});
     }
     const Bytes order = encode(launch);
     if (order.size() > MessageAssembler::message_bytes_max) {
@@ -71,29 +65,17 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
     }
     parts_.crew.send(agent, MessageType::launch, 0, order);
   }
-  if (!input_tasks_.empty()) open_input();
+  input_.open(parts_.loop, parts_.log,
+              [this](size_t task, ByteSpan bytes) { send_input(task, bytes); });
   set_timer();
   return {};
 }
 
-void Job::open_input() {
-  const auto send = [this](ByteSpan bytes) {
-    for (const size_t task : input_tasks_) {
-      const auto agent = static_cast<size_t>(plan_.tasks[task].agent);
-      const auto local =
-          static_cast<uint32_t>(task) - static_cast<uint32_t>(plan_.hosts[agent].first_task);
-      parts_.crew.send(agent, MessageType::input, StreamId{local, TaskStream::input}.number(),
-                       bytes);
-    }
-  };
-  auto reader = InputReader::open(parts_.loop, STDIN_FILENO, input_tasks_.size(),
-                                  {.on_bytes = send, .on_end = [send] { send({}); }});
-  if (reader) {
-    input_ = *std::move(reader);
-  } else {
-    parts_.log.warn("standard input cannot be read: {}", reader.error().message);
-    send({});
-  }
+void Job::send_input(size_t task, ByteSpan bytes) {
+  const auto agent = static_cast<size_t>(plan_.tasks[task].agent);
+  const auto local =
+      static_cast<uint32_t>(task) - static_cast<uint32_t>(plan_.hosts[agent].first_task);
+  parts_.crew.send(agent, MessageType::input, StreamId{local, TaskStream::input}.number(), bytes);
 }
 
 Result<> Job::supervise() {
@@ -152,7 +134,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::start_failed: {
       const auto failed = TRY(decode<StartFailed>(message.payload));
       const size_t task = TRY(task_named(failed.task));
-      end_input_of(task);
+      input_.task_gone(task);
       return supervisor_.start_failed(task, failed.status, failed.why, now);
     }
     case MessageType::exited: {
@@ -162,7 +144,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       parts_.record.tasks[task].ended = now;
       parts_.record.tasks[task].exit = exited.status;
       parts_.record.tasks[task].used = exited.used;
-      end_input_of(task);
+      input_.task_gone(task);
       return supervisor_.exited(task, exited.status, now);
     }
     case MessageType::paused:
@@ -201,11 +183,7 @@ Result<> Job::stream_message(size_t agent, const FrameView& message) {
       parts_.output.end(task, stream->stream);
       return {};
     case MessageType::credit: {
-      const uint32_t bytes = TRY(decode_credit(message.payload));
-      const auto reader = std::ranges::find(input_tasks_, task);
-      if (input_ && reader != input_tasks_.end()) {
-        input_->taken(static_cast<size_t>(reader - input_tasks_.begin()), bytes);
-      }
+      input_.taken(task, TRY(decode_credit(message.payload)));
       return {};
     }
     default:
@@ -219,14 +197,8 @@ void Job::end_streams(size_t agent) {
        ++task) {
     parts_.output.end(task, TaskStream::output);
     parts_.output.end(task, TaskStream::error);
-    end_input_of(task);
+    input_.task_gone(task);
   }
-}
-
-void Job::end_input_of(size_t task) {
-  const auto reader = std::ranges::find(input_tasks_, task);
-  if (!input_ || reader == input_tasks_.end()) return;
-  input_->reader_gone(static_cast<size_t>(reader - input_tasks_.begin()));
 }
 
 void Job::agent_lost(size_t agent, const std::string& why) {

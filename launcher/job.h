@@ -5,12 +5,12 @@
 #include "launcher/config.h"
 #include "launcher/crew.h"
 #include "launcher/environment.h"
-#include "launcher/input.h"
 #include "launcher/job_record.h"
 #include "launcher/plan.h"
 #include "launcher/status_line.h"
 #include "launcher/supervisor.h"
 #include "launcher/sweep.h"
+#include "launcher/task_input.h"
 #include "launcher/task_output.h"
 #include "rendezvous/server.h"
 
@@ -57,21 +57,19 @@ class Job {
   void agent_lost(size_t agent, const std::string& why);
   Result<Actions> agent_finished(size_t agent, const Finished& finished);
   void end_streams(size_t agent);
-  void end_input_of(size_t task);
   void carry_out(const Actions& actions);
   void suspend();
   void report_failure();
   void set_timer();
   void check_end();
-  void open_input();
+  void send_input(size_t task, ByteSpan bytes);
   void sweep_own();
 
   Parts parts_;
   Plan plan_;
   const RunConfig& config_;
   Supervisor supervisor_;
-  std::unique_ptr<InputReader> input_;
-  std::vector<size_t> input_tasks_;
+  TaskInput input_;
   std::vector<bool> agent_done_;
   std::vector<uint32_t> credit_owed_;  ///< by task * 2 + stream: written, not yet granted again
   size_t started_ = 0;

@@ -23,10 +23,10 @@ namespace dt {
 ///                   {role, index, rank, host, pid, cause, last_stderr: [line, …]}
 ///   failed_tasks    how many
 ///   world_size      tasks with a rank
-///   hosts           [{name, slots, tasks, contained_by}]; contained_by tells what made sure that
-///   no
-///                   process was left: "sweep" (looking for them below the agent), or null when the
-///                   host was lost or the job did not come so far
+///   hosts           [{name, slots, tasks, contained_by}]; contained_by is what made sure that no
+///                   process was left: "cgroup" (the kernel ended all in it) or "sweep" (they
+///                   were looked for below the agent); null when the host was lost or the job did
+///                   not come so far
 ///   tasks           [{role, index, rank, local_rank, host, pid, started_at_s, ended_at_s, exit,
 ///                   resources, output}], in rank order, tasks without rank last
 ///     rank, local_rank          null without a rank

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/wall_time.h"
+#include "launcher/output_folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -73,7 +74,10 @@ std::string TaskOutput::time() const {
 Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options options, Sink& out,
                                                      Sink& err, Log& log) {
   std::unique_ptr<TaskOutput> all(new TaskOutput(std::move(options), out, err, log));
-  if (all->options_.folder) TRY(make_folders(*all->options_.folder));
+  if (all->options_.folder) {
+    TRY(make_folders(*all->options_.folder));
+    TRY(check_output_folder(*all->options_.folder));
+  }
   for (const Task& task : plan.tasks) {
     TaskChannels channels;
     channels.output.tagger = LineTagger(all->lead(task, TaskStream::output));
@@ -88,6 +92,7 @@ Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options o
 Result<> TaskOutput::make_files(const std::string& name, TaskChannels& channels) const {
   const std::string folder = *options_.folder + "/" + name;
   TRY(make_folder(folder));
+  TRY(check_task_folder(folder));
   channels.output.path = folder + "/stdout";
   channels.output.file = TRY(make_file(channels.output.path));
   if (options_.merged) return {};

@@ -29,16 +29,21 @@ no_hare() {
 
 test_the_cgroup_ends_what_no_list_of_processes_shows() { # F24 R14
   folder=$(cgroup_folder) || skip 'no cgroup of version 2 is ours to divide here'
+  folder=$folder/dtrain-test-$$
+  mkdir "$folder"
   write_hare
   for _ in $(seq "$(long_or 1 10)"); do
-    run_dtrain run -np 2 --verbose sh -c "exec env -i /usr/bin/python3 hare.py hare-$$"
+    # shellcheck disable=SC2016  # the inner shell's
+    run sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "$folder" \
+      "$DTRAIN" run -np 2 --verbose sh -c "exec env -i /usr/bin/python3 hare.py hare-$$"
     expect_status 0
     expect_within_ms 8000
     expect_stderr_contains 'localhost: all has ended, as its cgroup shows'
     expect_stderr_lacks 'cannot be killed'
     no_hare || fail 'a stray is left'
-    [[ -z $(find "$folder" -maxdepth 1 -name 'dtrain-tasks-*') ]] || fail "a cgroup is left in $folder"
+    [[ -z $(find "$folder" -mindepth 1 -type d) ]] || fail "a cgroup is left in $folder"
   done
+  rmdir "$folder"
 }
 
 test_tasks_are_in_a_cgroup_of_their_own_and_the_agent_is_not() {

@@ -101,18 +101,6 @@ test_an_agent_that_hangs_is_lost_after_the_dead_after_time() {
   expect_no_processes
 }
 
-test_workers_end_when_the_launcher_is_stopped_for_longer_than_the_lease() {
-  start_job 2 --heartbeat 100ms --dead-after 1s sh -c "$sleeper"
-  signal STOP
-  worker=$(cat pid.0)
-  wait_for 5 sh -c "! kill -0 $worker 2>/dev/null"
-  signal CONT
-  finish
-  expect_status 3
-  expect_stderr_contains 'agent on localhost lost'
-  expect_no_processes
-}
-
 test_a_crashed_worker_ends_the_others_at_once() { # F7
   for signal in SEGV ABRT KILL; do
     start_job 4 sh -c 'echo $$ >pid.$RANK; test $RANK = 2 || exec sleep 60; while test ! -e go; do sleep 0.02; done

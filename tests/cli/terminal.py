@@ -116,13 +116,17 @@ class Terminal:
         return None
 
 
-def slow_start(command, **options):
-    """A terminal with a dtrain whose agent was stopped on the way, and that agent's pid."""
-    for _ in range(50):
+def slow_start(command, shows=True, **options):
+    """A terminal with a dtrain whose agent was stopped on the way, and that agent's pid.
+
+    `shows`: there is the line that tells of a slow start; else it had the time to come."""
+    for _ in range(100):
         terminal = Terminal(command, **options)
         agent = terminal.stop_agent()
-        # Reading ends at once where the whole job was quicker than we are.
-        if agent and not terminal.read(0.4) or terminal.output.startswith(b"dtrain: "):
+        terminal.read(0.4)
+        # Without these the agent was quicker than we are, and the job is over or has begun.
+        alive = read_file(f"/proc/{terminal.pid}/cmdline") != b""
+        if agent and alive and (terminal.output.startswith(b"dtrain: ") or not shows):
             return terminal, agent
         terminal.__exit__()
     sys.exit("the agent was always too quick")

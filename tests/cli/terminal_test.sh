@@ -68,7 +68,7 @@ END
 test_there_is_no_line_where_nobody_wants_it() {
   on_terminal <<'END'
 def check(command, environment=None):
-    t, agent = slow_start(command, environment=environment)
+    t, agent = slow_start(command, shows=False, environment=environment)
     with t:
         assert t.output == b"", t.text()
         os.kill(agent, signal.SIGCONT)

@@ -60,6 +60,12 @@ class World {
         return take(job_.exited(task, {.signal = SIGKILL}, now_));
       case 'l':
         return take(job_.agent_lost(which % hosts, "no heartbeat for 5s", now_));
+      case 'z':
+        return take(job_.pause_wanted(now_));
+      case 'p':
+        return take(job_.paused(which % hosts, now_));
+      case 'e':
+        return take(job_.agent_finished(which % hosts, now_));
       case 'i':
         return take(job_.interrupted(signals[which % std::size(signals)], now_));
       case 'm':
@@ -116,6 +122,21 @@ class World {
         assert(!killed_ || action.signal == SIGKILL);
         killed_ = action.signal == SIGKILL;
         break;
+      case Action::Kind::pause:
+        assert(!paused_);
+        paused_ = true;
+        break;
+      case Action::Kind::suspend:
+        // However long it takes, nothing has expired when it is over.
+        assert(paused_ && job_.next_deadline() == Time::max());
+        now_ += std::chrono::hours(1);
+        take(job_.resumed(now_));
+        assert(!paused_ && job_.next_deadline() >= now_);
+        break;
+      case Action::Kind::resume:
+        assert(paused_);
+        paused_ = false;
+        break;
       case Action::Kind::abandon:
         assert(finishes_ == 1);
         break;
@@ -130,6 +151,7 @@ class World {
   std::array<int, tasks> ends_ = {};
   int finishes_ = 0;
   bool killed_ = false;
+  bool paused_ = false;
   int status_ = 0;
 };
 

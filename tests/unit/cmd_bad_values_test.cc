@@ -7,6 +7,7 @@
 //                    may be missing later
 
 #include "cmd/options.h"
+#include "launcher/load_config.h"
 #include "launcher/options.h"
 #include "launcher/report.h"
 #include "tests/unit/message_form.h"
@@ -14,20 +15,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace dt {
 namespace {
 
-/// As `dtrain run` decides, but that no file can be read.
 Result<RunConfig> decide(const std::vector<std::string>& words) {
   const Result<Invocation> invocation = parse_command_line(words);
   if (!invocation) return tl::unexpected(invocation.error());
   REQUIRE(invocation->command == Invocation::Command::run);
-  return make_run_config({invocation->flags}, invocation->words,
-                         [](const std::string&) -> Result<std::string> {
-                           return fail(Errc::not_found, "No such file or directory");
-                         });
+  return load_run_config(
+      {.flags = invocation->flags, .command = invocation->words, .environment = {}});
 }
 
 bool has_form(const Option& option) {
@@ -66,7 +63,7 @@ void expect_refused(const Result<RunConfig>& config, const Option& option) {
 
 TEST_CASE("every option names itself when its value is wrong, and nothing starts") {
   struct Value {
-    const char* what;
+    std::string what;
     std::string text;
   };
   const Value values[] = {{"empty", ""},

@@ -18,7 +18,8 @@ class LineWriter {
  public:
   std::vector<std::string> line() {
     std::vector<std::string> words = {chance(90) ? "run" : word()};
-    for (size_t options = number(6); options > 0; --options)
+    if (chance(70)) words.insert(words.end(), {"-np", "2"});
+    for (size_t options = number(5); options > 0; --options)
       add_option(words);
     if (chance(30)) words.emplace_back("--");
     if (chance(80)) words.emplace_back("true");
@@ -37,10 +38,11 @@ class LineWriter {
   }
 
   void add_option(std::vector<std::string>& words) {
-    const Option& option = run_options[number(run_options.size())];
+    const Option& option = chance(70) ? own_options[number(own_options.size())]
+                                      : run_options[number(run_options.size())];
     const std::vector<std::string_view> spellings = spellings_of(option);
     const std::string spelling(spellings[number(spellings.size())]);
-    const std::string value = chance(70) ? good_value(option) : word();
+    const std::string value = chance(85) ? good_value(option) : word();
     if (option.kind == OptionKind::flag && !chance(10)) {
       words.push_back(spelling);
     } else if (chance(30)) {

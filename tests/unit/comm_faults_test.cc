@@ -6,6 +6,7 @@
 #include <functional>
 #include <latch>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace dt {
@@ -42,6 +43,26 @@ TEST_CASE("a mismatch names the rank that differs on every rank, and the next op
       CHECK(values[99] == 4.0F);
     }));
   }
+}
+
+TEST_CASE("without an option the job's own dead-after time decides when a connection is lost") {
+  RendezvousFixture server(table_of_workers(2), {.dead_after = milliseconds(50)});
+  const auto options = [&](int rank) {
+    return dtrain::InitOptions{.role = "worker",
+                               .task_index = rank,
+                               .rendezvous = server.address().text(),
+                               .token = server.token().text(),
+                               .job = server.table().job,
+                               .generation = server.table().generation};
+  };
+  std::thread early([&] { dtrain::init(options(1)).finalize(); });
+  Context context = dtrain::init(options(0));
+  early.join();
+  const Time start = Clock::now();
+  const RankOutcome outcome = World::outcome_of([&] { context.barrier(); });
+  CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
+  CHECK(outcome.rank == 1);
+  CHECK(Clock::now() - start < seconds(4));  // 5 s is what an engine without a job would take
 }
 
 TEST_CASE("ranks that call different operations all learn it") {

@@ -42,6 +42,7 @@ TEST_CASE("init names the ranks that have not joined in time") {
   for (size_t rank = 0; rank < 2; ++rank) {
     const RankOutcome& outcome = outcomes[rank];
     CHECK(outcome.code == DTRAIN_ERROR_TIMEOUT);
+    CHECK(outcome.rank == 2);
     CHECK_MESSAGE(contains(outcome.text, "rank 2 (worker:2 on node1)"), outcome.text);
     CHECK_MESSAGE(contains(outcome.text, "rank 3 (worker:3 on node1)"), outcome.text);
     CHECK(!contains(outcome.text, "rank 1 ("));

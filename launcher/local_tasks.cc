@@ -1,0 +1,177 @@
+#include "launcher/local_tasks.h"
+
+#include "launcher/own_host.h"
+#include "launcher/sweep.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Tasks started in one round of the loop: between rounds the ends and output of the first of them
+/// are dealt with, and their descriptors need not be copied into the last.
+constexpr size_t starts_a_round = 16;
+
+}  // namespace
+
+int exit_status_of(Errc code) {
+  switch (code) {
+    case Errc::not_found:
+      return 127;
+    case Errc::not_runnable:
+      return 126;
+    case Errc::input:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+TaskProcess* LocalTasks::find(uint32_t number) const {
+  const auto stream = StreamId::parse(number);
+  if (!stream || stream->local_index >= tasks_.size()) return nullptr;
+  return tasks_[stream->local_index].process.get();
+}
+
+Result<> LocalTasks::launch(Launch wanted, Program program) {
+  program_ = std::move(program);
+  launch_ = std::move(wanted);
+  launch_.travelling["PWD"] = program_.cwd;  // the launcher's own would be a lie after --chdir
+  host_ = own_host_facts(launch_.excluded);
+  tasks_.resize(launch_.tasks.size());
+  // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
+  if (auto pipe = make_pipe()) {
+    exec_pipe_ = *std::move(pipe);
+    exec_watch_ = TRY(loop_.watch(exec_pipe_.read.get(), EPOLLIN, [this](uint32_t) {
+      exec_watch_ = Watch();
+      look_at_execs();
+    }));
+  }
+  start(starts_a_round);
+  return {};
+}
+
+void LocalTasks::start(size_t count_max) {
+  const size_t end = next_start_ + std::min(count_max, launch_.tasks.size() - next_start_);
+  while (next_start_ < end)
+    start_one(static_cast<uint32_t>(next_start_++));
+  if (next_start_ < launch_.tasks.size()) {
+    start_timer_ = loop_.after(Duration::zero(), [this] { start(starts_a_round); });
+  } else {
+    exec_pipe_.write.reset();
+  }
+}
+
+void LocalTasks::start_one(uint32_t local_index) {
+  const TaskLaunch& wanted = launch_.tasks[local_index];
+  LocalTask& task = tasks_[local_index];
+  task.id = wanted.id;
+  const Environment environment = worker_environment(
+      launch_.travelling, host_,
+      added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
+      static_cast<int>(launch_.tasks.size()));
+  ChildRequest request = {.path = program_.executable,
+                          .arguments = program_.command,
+                          .environment = environment_entries(environment),
+                          .cwd = program_.cwd,
+                          .open_files_max = program_.open_files_max,
+                          .cgroup = program_.cgroup};
+  auto process =
+      TaskProcess::start(loop_, std::move(request),
+                         {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
+                         handlers_for(local_index));
+  if (process) {
+    task.process = *std::move(process);
+  } else {
+    start_failed(local_index, process.error());
+  }
+}
+
+void LocalTasks::start_failed(uint32_t local_index, const Error& error) {
+  say_(MessageType::start_failed, 0,
+       encode(StartFailed{tasks_[local_index].id, exit_status_of(error.code), error.message}));
+}
+
+void LocalTasks::executed(uint32_t local_index, const Result<>& result) {
+  const LocalTask& task = tasks_[local_index];
+  if (result) {
+    say_(MessageType::started, 0, encode(Started{task.id, task.process->pid()}));
+  } else {
+    start_failed(local_index, result.error());
+  }
+}
+
+void LocalTasks::look_at_execs() {
+  for (const LocalTask& task : tasks_) {
+    if (task.process) task.process->look_at_exec();
+  }
+}
+
+TaskProcess::Handlers LocalTasks::handlers_for(uint32_t local_index) {
+  return {
+      .on_executed = [this, local_index](const Result<>& result) { executed(local_index, result); },
+      .on_output =
+          [this, local_index](TaskStream stream, ByteSpan bytes) {
+            spoke_ = true;
+            say_(MessageType::output, StreamId{local_index, stream}.number(), bytes);
+          },
+      .on_output_end =
+          [this, local_index](TaskStream stream) {
+            say_(MessageType::output_end, StreamId{local_index, stream}.number(), {});
+          },
+      .on_input_taken =
+          [this, local_index](uint32_t bytes) {
+            say_(MessageType::credit, StreamId{local_index, TaskStream::input}.number(),
+                 encode_credit(bytes));
+          },
+      .on_exit = [this, local_index](ExitStatus status) { exited(local_index, status); },
+  };
+}
+
+void LocalTasks::exited(uint32_t local_index, ExitStatus status) {
+  if (status.signal == SIGKILL) status.out_of_memory = oom_.take_kill();
+  const LocalTask& task = tasks_[local_index];
+  say_(MessageType::exited, 0, encode(Exited{task.id, status, task.process->used()}));
+  reap_strangers([this](pid_t pid) { return owns(pid); });
+}
+
+void LocalTasks::signal(int number) {
+  const bool means_stop =
+      number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+  for (const LocalTask& task : tasks_) {
+    if (!task.process) continue;
+    task.process->signal(number);
+    // A stopped process could not act on it.
+    if (means_stop) task.process->signal(SIGCONT);
+  }
+}
+
+bool LocalTasks::owns(pid_t pid) const {
+  return std::ranges::any_of(tasks_, [pid](const LocalTask& task) {
+    return task.process && !task.process->exited() && task.process->pid() == pid;
+  });
+}
+
+void LocalTasks::discard_output() {
+  for (const LocalTask& task : tasks_) {
+    if (task.process) task.process->discard_output();
+  }
+}
+
+bool LocalTasks::output_open() const {
+  return std::ranges::any_of(
+      tasks_, [](const LocalTask& task) { return task.process && task.process->output_open(); });
+}
+
+bool LocalTasks::output_waits_for_credit() const {
+  return std::ranges::any_of(tasks_, [](const LocalTask& task) {
+    return task.process && task.process->output_waits_for_credit();
+  });
+}
+
+}  // namespace dt

@@ -1,0 +1,90 @@
+#pragma once
+
+#include "base/loop.h"
+#include "launcher/environment.h"
+#include "launcher/message.h"
+#include "launcher/oom.h"
+#include "launcher/task_process.h"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// The tasks of this host, children of this process: starts them, some in each round of the loop,
+/// and says what becomes of them in an agent's messages.
+class LocalTasks {
+ public:
+  /// What all of them run.
+  struct Program {
+    std::string executable;
+    std::vector<std::string> command;
+    std::string cwd;
+    uint64_t open_files_max = 0;
+    int cgroup = -1;  ///< as in ChildRequest
+  };
+  using Say = std::function<void(MessageType type, uint32_t stream, ByteSpan payload)>;
+
+  LocalTasks(Loop& loop, Say say) : loop_(loop), say_(std::move(say)) {}
+  LocalTasks(const LocalTasks&) = delete;
+  LocalTasks& operator=(const LocalTasks&) = delete;
+
+  Result<> launch(Launch wanted, Program program);
+  /// All that have not been started yet, now.
+  void start_rest() { start(launch_.tasks.size()); }
+  /// None but those that run already.
+  void stop_starting() { start_timer_ = Timer(); }
+  /// The one that this stream belongs to; null when there is none.
+  TaskProcess* find(uint32_t stream) const;
+  /// To their process groups. One that means stop also makes stopped ones go on, so that they can
+  /// act on it.
+  void signal(int number);
+  /// Says which of them run their program by now.
+  void look_at_execs();
+  /// Nobody takes their output any more.
+  void discard_output();
+
+  /// Whether this child is a task that has not been reaped.
+  bool owns(pid_t pid) const;
+  bool output_open() const;
+  bool output_waits_for_credit() const;
+  /// Whether there was any output since this was last asked.
+  bool take_spoke() { return std::exchange(spoke_, false); }
+
+ private:
+  struct LocalTask {
+    TaskId id;
+    std::unique_ptr<TaskProcess> process;  ///< null when it could not be started
+  };
+  void start(size_t count_max);
+  void start_one(uint32_t local_index);
+  void start_failed(uint32_t local_index, const Error& error);
+  void executed(uint32_t local_index, const Result<>& result);
+  void exited(uint32_t local_index, ExitStatus status);
+  TaskProcess::Handlers handlers_for(uint32_t local_index);
+
+  Loop& loop_;
+  Say say_;
+  Program program_;
+  Launch launch_;
+  HostFacts host_;
+  std::vector<LocalTask> tasks_;
+  size_t next_start_ = 0;  ///< the first of launch_.tasks that has not been started yet
+  Timer start_timer_;
+  /// In every task between its clone and its exec there is a copy of the writing end, close-on-exec
+  /// like all that is ours: the reading end tells when the last one runs.
+  Pipe exec_pipe_;
+  Watch exec_watch_;
+  OomCounter oom_;
+  bool spoke_ = false;
+};
+
+/// What a shell would say of a failure to run something; 3 for what is none of the command's.
+int exit_status_of(Errc code);
+
+}  // namespace dt

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "launcher/config.h"
+#include "launcher/input.h"
+#include "launcher/plan.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace dt {
+
+/// dtrain's standard input on its way to the tasks that --stdin names. Tasks are named by their
+/// place in Plan::tasks.
+class TaskInput {
+ public:
+  TaskInput(const Plan& plan, const StdinTarget& target);
+
+  bool wanted_by(size_t task) const;
+  /// Starts to read, if anybody wants it. `send` gets each chunk for each reader; an empty one is
+  /// the end.
+  void open(Loop& loop, Log& log, const std::function<void(size_t task, ByteSpan bytes)>& send);
+  /// The task has taken so many bytes more.
+  void taken(size_t task, uint32_t bytes);
+  void task_gone(size_t task);
+
+ private:
+  std::vector<size_t> readers_;
+  std::unique_ptr<InputReader> source_;
+};
+
+}  // namespace dt
