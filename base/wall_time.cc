@@ -18,18 +18,18 @@ std::string asctime_text(const std::tm& time) {
 }
 
 std::string local_time_text(WallClock::time_point moment) {
-  const std::time_t seconds = WallClock::to_time_t(moment);
+  const std::time_t time = WallClock::to_time_t(moment);
   std::tm fields = {};
-  localtime_r(&seconds, &fields);
+  localtime_r(&time, &fields);
   return asctime_text(fields);
 }
 
 std::string utc_text(WallClock::time_point moment) {
   const auto whole = std::chrono::floor<std::chrono::seconds>(moment);
   const auto rest = std::chrono::floor<std::chrono::milliseconds>(moment - whole);
-  const std::time_t seconds = WallClock::to_time_t(whole);
+  const std::time_t time = WallClock::to_time_t(whole);
   std::tm fields = {};
-  gmtime_r(&seconds, &fields);
+  gmtime_r(&time, &fields);
   return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", 1900 + fields.tm_year,
                 1 + fields.tm_mon, fields.tm_mday, fields.tm_hour, fields.tm_min, fields.tm_sec,
                 rest.count());

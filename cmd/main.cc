@@ -75,7 +75,7 @@ int show_config(const Invocation& invocation) {
 int main_of(const std::vector<std::string>& words) {
   // Before the command line is parsed: the agent's start is on the way of every job.
   if (!words.empty() && words.front() == "agent") {
-    const auto served = run_agent();
+    const auto served = run_agent(AgentPlace::other_host);
     return served ? 0 : say_error(served.error());
   }
   if (!words.empty() && words.front() == "__complete") {

@@ -7,12 +7,12 @@
 
 namespace dt {
 
-Result<> run_agent() {
+Result<> run_agent(AgentPlace place) {
   prctl(PR_SET_NAME, "dtrain-agent");
   const auto loop = TRY(Loop::create());
   AgentSession session(*loop);
   // Standard input and output may be one socket; each gets a descriptor of its own to own.
-  TRY(session.open(TRY(duplicate(STDIN_FILENO)), TRY(duplicate(STDOUT_FILENO))));
+  TRY(session.open(TRY(duplicate(STDIN_FILENO)), TRY(duplicate(STDOUT_FILENO)), place));
   return loop->run();
 }
 

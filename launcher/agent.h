@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "launcher/own_host.h"
 
 namespace dt {
 
@@ -11,6 +12,6 @@ namespace dt {
 ///
 ///   hello ─▶ prepare ◀─ … prepared ─▶ launch ◀─ … started, output, exited ─▶ … finish ◀─ …
 ///   finished ─▶
-Result<> run_agent();
+Result<> run_agent(AgentPlace place);
 
 }  // namespace dt

@@ -33,7 +33,7 @@ Result<> check_folder(const std::string& folder) {
 
 }  // namespace
 
-Result<> AgentSession::open(Fd in, Fd out) {
+Result<> AgentSession::open(Fd in, Fd out, AgentPlace place) {
   become_subreaper();
   TRY(set_nonblocking(in.get()));
   if (out) TRY(set_nonblocking(out.get()));
@@ -43,8 +43,9 @@ Result<> AgentSession::open(Fd in, Fd out) {
                            {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
                             .on_end = [this](const std::optional<Error>&) { launcher_lost(); },
                             .on_drained = {}}));
-  link_->write(as_bytes(agent_magic));
-  send(MessageType::hello, 0, encode(make_hello()));
+  const ByteSpan magic = as_bytes(agent_magic);
+  outbox_.assign(magic.begin(), magic.end());
+  send(MessageType::hello, 0, encode(make_hello(place)));
   return {};
 }
 
@@ -98,7 +99,12 @@ Result<> AgentSession::handle(const FrameView& frame) {
   switch (static_cast<MessageType>(frame.header.type)) {
     case MessageType::prepare:
       return prepare(TRY(decode<Prepare>(frame.payload)));
+    case MessageType::probe:
+      probe(TRY(decode<Probe>(frame.payload)));
+      return {};
     case MessageType::launch:
+      probe_point_.reset();
+      probe_calls_.reset();
       return tasks_.launch(TRY(decode<Launch>(frame.payload)),
                            {.executable = executable_,
                             .command = prepared_.command,
@@ -154,6 +160,10 @@ Result<> AgentSession::prepare(Prepare wanted) {
     held_ports_ = TRY(hold_ports(prepared_.ports, prepared_.port_range));
     for (const HeldPort& port : held_ports_)
       answer.ports.push_back(port.number);
+    if (!prepared_.probe) return {};
+    const Token token = TRY(Token::parse(prepared_.token));
+    probe_point_ = TRY(ProbePoint::open(loop_, interface_addresses(), token, prepared_.number));
+    answer.probe_points = probe_point_->addresses();
     return {};
   };
   if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
@@ -168,6 +178,16 @@ Result<> AgentSession::prepare(Prepare wanted) {
   if (checked) cgroup_ = TaskCgroup::make();
   beat();
   return {};
+}
+
+void AgentSession::probe(Probe wanted) {
+  const auto token = Token::parse(prepared_.token);
+  if (!token) return;  // there has been no prepare
+  const auto answer = [this](ProbeCalls::Reached reached) {
+    send(MessageType::reached, 0, encode(Reached{std::move(reached)}));
+  };
+  probe_calls_ = std::make_unique<ProbeCalls>(loop_, *token, std::move(wanted.targets),
+                                              Clock::now() + wanted.patience, answer);
 }
 
 /// The launcher stops itself next: from now on its silence means nothing, and ours neither.

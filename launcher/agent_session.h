@@ -7,7 +7,9 @@
 #include "launcher/local_tasks.h"
 #include "launcher/message.h"
 #include "launcher/open_files.h"
+#include "launcher/own_host.h"
 #include "launcher/port_range.h"
+#include "launcher/probe.h"
 #include "launcher/sweep.h"
 #include "launcher/task_cgroup.h"
 
@@ -26,7 +28,7 @@ class AgentSession {
   AgentSession& operator=(const AgentSession&) = delete;
 
   /// Takes over the two descriptors and says hello.
-  Result<> open(Fd in, Fd out);
+  Result<> open(Fd in, Fd out, AgentPlace place);
 
  private:
   void signalled(int number);
@@ -36,6 +38,7 @@ class AgentSession {
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
+  void probe(Probe wanted);
   void pause();
   void resume();
   void beat();
@@ -53,6 +56,8 @@ class AgentSession {
   Prepare prepared_;
   std::string executable_;
   std::vector<HeldPort> held_ports_;
+  std::unique_ptr<ProbePoint> probe_point_;
+  std::unique_ptr<ProbeCalls> probe_calls_;
   LocalTasks tasks_{loop_, [this](MessageType type, uint32_t stream, ByteSpan payload) {
                       send(type, stream, payload);
                     }};

@@ -5,7 +5,8 @@
 #include "launcher/child.h"
 #include "launcher/hosts.h"
 
-#include <optional>
+#include <string>
+#include <vector>
 
 namespace dt {
 
@@ -13,12 +14,16 @@ namespace dt {
 struct Carrier {
   Fd from_agent;
   Fd to_agent;    ///< empty: from_agent serves both ways
-  Child process;  ///< ours, on this machine: the agent itself
+  Child process;  ///< ours, on this machine: the agent itself, or the ssh client before it
+  Fd messages;    ///< what that client says on its stderr; empty for an agent of this machine
 };
 
 /// Starts an agent on this machine: a copy of this process, which knows what `dtrain agent` would
 /// first have to load, in a session of its own, so that a terminal's signals reach only the
 /// launcher. `open_files_max` is the soft limit that its tasks shall have.
 Result<Carrier> start_local_agent(uint64_t open_files_max);
+/// Starts a client that reaches a host, found in our PATH, in a session of its own: it gets no
+/// signals of a terminal and cannot ask anything there.
+Result<Carrier> start_client(const std::vector<std::string>& words);
 
 }  // namespace dt

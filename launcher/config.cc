@@ -96,6 +96,22 @@ Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) 
   return parse_hostfile(TRY(read_named(given, path, read_text)), path);
 }
 
+Result<> read_ssh(const Sources& sources, LoginOptions& ssh) {
+  if (const auto given = find_given(sources, "ssh-port")) {
+    ssh.port = static_cast<uint16_t>(TRY(given->integer(1, 65535)));
+  }
+  if (const auto given = find_given(sources, "ssh-identity-file")) {
+    ssh.identity = TRY(given->text("a file"));
+  }
+  if (const auto given = find_given(sources, "ssh-config")) {
+    ssh.config = TRY(given->text("a file"));
+  }
+  if (const auto given = find_given(sources, "connect-timeout")) {
+    ssh.connect_timeout = TRY(given->positive_duration());
+  }
+  return {};
+}
+
 Result<> read_port_range(const Sources& sources, RunConfig& config) {
   const auto given = find_given(sources, "port-range");
   if (!given) return {};
@@ -238,6 +254,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_texts(by_precedence, config));
+  TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));
   TRY(read_flags(by_precedence, config));
   return config;

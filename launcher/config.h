@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "launcher/hosts.h"
 #include "launcher/port_range.h"
+#include "launcher/login_options.h"
 
 #include <cstdint>
 #include <map>
@@ -39,6 +40,7 @@ struct RunConfig {
   std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
+  LoginOptions ssh;
   Duration start_timeout = seconds(30);
   Duration grace = seconds(10);
   Duration heartbeat = seconds(1);

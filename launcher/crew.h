@@ -2,10 +2,9 @@
 
 #include "base/loop.h"
 #include "base/result.h"
-#include "base/stream.h"
-#include "launcher/carrier.h"
-#include "launcher/lease.h"
+#include "launcher/agent_link.h"
 #include "launcher/message.h"
+#include "launcher/plan.h"
 
 #include <functional>
 #include <memory>
@@ -22,6 +21,7 @@ class Crew {
   struct Options {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
+    LoginOptions ssh;
     /// Told at the start and with each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
   };
@@ -38,11 +38,19 @@ class Crew {
 
   /// Starts an agent on each host, all at once; answers come later.
   Result<> connect(const std::vector<Host>& hosts);
-  /// Waits until each has said hello. `interrupted` is asked on the way.
-  Result<std::vector<Hello>> await_hellos(Time deadline, const std::function<bool()>& interrupted);
+  /// How long answers are waited for.
+  struct Awaited {
+    Time deadline;
+    std::function<bool()> interrupted;  ///< asked on the way
+  };
+  /// Waits until each has said hello.
+  Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
+  /// Lets those go for whom the plan has no task; the others are numbered as it numbers them.
+  void keep(const Plan& plan);
   /// Sends each its prepare and waits for all answers.
-  Result<std::vector<Prepared>> prepare(const std::vector<Prepare>& wanted, Time deadline,
-                                        const std::function<bool()>& interrupted);
+  Result<std::vector<Prepared>> prepare(const std::vector<Prepare>& wanted, const Awaited& awaited);
+  /// Sends each its probe and waits for all answers.
+  Result<std::vector<Reached>> probe(const std::vector<Probe>& wanted, const Awaited& awaited);
 
   /// From now on what agents say goes to the handlers.
   void hand_over(Handlers handlers) { handlers_ = std::move(handlers); }
@@ -58,35 +66,25 @@ class Crew {
 
  private:
   struct Agent {
-    Agent(std::string on, const Lease& granted) : host(std::move(on)), lease(granted) {}
-    std::string host;
-    std::unique_ptr<Stream> link;
-    MessageAssembler assembler;
-    std::optional<Child> process;
-    Lease lease;
-    Watch end_watch;  // after the process: destroyed before its descriptor is closed
-    Timer end_timer;
-    bool magic_seen = false;
-    bool gone = false;
+    size_t number = 0;
+    std::unique_ptr<AgentLink> link;
     std::optional<Hello> hello;
     std::optional<Prepared> prepared;
-    std::string why_gone;
+    std::optional<Reached> reached;
   };
-  size_t receive(size_t agent, ByteSpan bytes);
-  Result<> handle(size_t agent, const FrameView& message);
+  Result<> handle(Agent& agent, const FrameView& message);
   void tell_connected() const;
-  void link_ended(size_t agent);
-  void lose(size_t agent, std::string why);
+  void gone(const Agent& agent);
   void beat();
-  /// What to say of an agent whose link has ended: how its process ended, when that is known.
-  std::string end_of(Agent& agent);
-  Result<> await(Time deadline, const std::function<bool()>& interrupted,
-                 const std::function<bool(const Agent&)>& done, std::string_view what);
+  Result<> await(const Awaited& awaited, const std::function<bool(const Agent&)>& done,
+                 std::string_view what);
 
   Loop& loop_;
   Options options_;
+  AgentWays ways_;
   Handlers handlers_;
   std::vector<std::unique_ptr<Agent>> agents_;
+  std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours
   uint32_t generation_ = 0;
   Timer heartbeat_;
 };

@@ -16,10 +16,8 @@ inline constexpr std::string_view no_stall_check =
     "ignored; dtrain looks for no stalls yet, but --timeout ends a job that hangs";
 inline constexpr std::string_view no_library_log =
     "ignored; the library writes no log, and --verbose tells what dtrain itself does";
-inline constexpr std::string_view no_ssh =
-    "ignored; this version starts processes on this machine only, without SSH";
 inline constexpr std::string_view no_network =
-    "ignored; all processes run on this machine, and no network is chosen";
+    "ignored; dtrain tries which addresses lead from host to host, and uses those";
 inline constexpr std::string_view no_mpi = "ignored; dtrain uses no MPI";
 inline constexpr std::string_view not_elastic =
     "not in this version, whose jobs have as many processes as they start with; leave it out and "
@@ -58,10 +56,6 @@ inline constexpr std::array rows = {
            true, refuses, answer::binding},
     Option{"tcp", "--tcp", flag, "", horovod, "Use TCP alone between hosts.", true, refuses,
            answer::tcp},
-    Option{"ssh-port", "-p --ssh-port", integer, "PORT", horovod, "The port of SSH on the hosts.",
-           true, warns, answer::no_ssh},
-    Option{"ssh-identity-file", "-i --ssh-identity-file", text, "FILE", horovod,
-           "The private key for SSH.", true, warns, answer::no_ssh},
     Option{"network-interfaces", "--network-interfaces --network-interface", list, "NAMES", horovod,
            "The networks between the hosts.", true, warns, answer::no_network},
     Option{"min-np", "--min-np --min-num-proc", integer, "N", horovod,

@@ -14,9 +14,12 @@ struct Host {
   std::string name;       ///< name or address, without brackets
   std::string user = {};  ///< empty: ssh's default
   int slots = 0;          ///< 0: not given
+  bool here = false;      ///< this machine, to be reached without ssh
   int max_slots = 0;      ///< no more processes than these, even oversubscribed; 0: no such limit
   /// "a:4", "user@[::1]:4": what parse_host_list reads back (it knows no max_slots).
   std::string text() const;
+  /// The same machine for the same login, whatever it offers.
+  bool same_as(const Host& other) const { return name == other.name && user == other.user; }
   bool operator==(const Host&) const = default;
 };
 

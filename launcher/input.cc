@@ -62,7 +62,10 @@ void InputReader::read_some() {
   }
   std::array<std::byte, stream_chunk_bytes> buffer;
   const ssize_t n = ::read(fd_, buffer.data(), room());
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+    wait();
+    return;
+  }
   if (n <= 0) {
     ended_ = true;
     handlers_.on_end();

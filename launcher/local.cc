@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "launcher/agent.h"
 #include "launcher/carrier.h"
+#include "launcher/executable.h"
 #include "launcher/open_files.h"
 
 #include <sys/prctl.h>
@@ -8,10 +9,18 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 namespace dt {
 
 namespace {
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> entries;
+  for (char** at = environ; *at != nullptr; ++at)
+    entries.emplace_back(*at);
+  return entries;
+}
 
 /// In the copy of this process that is to be the agent: takes `link` for its standard input and
 /// output, lets go of all that was the launcher's, and serves. Nothing that the launcher has built
@@ -27,7 +36,7 @@ namespace {
   sigset_t none;
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  const auto served = run_agent();
+  const auto served = run_agent(AgentPlace::launchers_host);
   if (!served) Log(Log::Level::normal, write_to_stderr).error("{}", served.error().message);
   _exit(served ? 0 : 1);
 }
@@ -44,7 +53,27 @@ Result<Carrier> start_local_agent(uint64_t open_files_max) {
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) return fail_errno("cannot watch an agent");
   TRY(set_nonblocking(link.ours.get()));
-  return Carrier{std::move(link.ours), Fd(), Child::adopt(pid, std::move(pidfd))};
+  return Carrier{std::move(link.ours), Fd(), Child::adopt(pid, std::move(pidfd)), Fd()};
+}
+
+Result<Carrier> start_client(const std::vector<std::string>& words) {
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): before any thread
+  const std::string program =
+      TRY(find_executable(words.front(), path == nullptr ? "/usr/bin:/bin" : path, "."));
+  SocketPair link = TRY(make_socketpair());
+  Pipe messages = TRY(make_pipe());
+  Child client = TRY(Child::start({.path = program,
+                                   .arguments = words,
+                                   .environment = own_environment(),
+                                   .cwd = {},
+                                   .input = link.theirs.get(),
+                                   .output = link.theirs.get(),
+                                   .error = messages.write.get(),
+                                   .death_signal = SIGTERM,
+                                   .new_session = true}));
+  TRY(set_nonblocking(link.ours.get()));
+  TRY(set_nonblocking(messages.read.get()));
+  return Carrier{std::move(link.ours), Fd(), std::move(client), std::move(messages.read)};
 }
 
 }  // namespace dt

@@ -53,6 +53,7 @@ Result<> LocalTasks::launch(Launch wanted, Program program) {
     }));
   }
   start(starts_a_round);
+  oom_.emplace();  // here, since the first tasks load their programs meanwhile
   return {};
 }
 
@@ -134,7 +135,7 @@ TaskProcess::Handlers LocalTasks::handlers_for(uint32_t local_index) {
 }
 
 void LocalTasks::exited(uint32_t local_index, ExitStatus status) {
-  if (status.signal == SIGKILL) status.out_of_memory = oom_.take_kill();
+  if (status.signal == SIGKILL) status.out_of_memory = oom_ && oom_->take_kill();
   const LocalTask& task = tasks_[local_index];
   say_(MessageType::exited, 0, encode(Exited{task.id, status, task.process->used()}));
   reap_strangers([this](pid_t pid) { return owns(pid); });

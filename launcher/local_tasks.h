@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,7 @@ class LocalTasks {
   /// like all that is ours: the reading end tells when the last one runs.
   Pipe exec_pipe_;
   Watch exec_watch_;
-  OomCounter oom_;
+  std::optional<OomCounter> oom_;  ///< counts since the launch
   bool spoke_ = false;
 };
 

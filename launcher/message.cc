@@ -34,6 +34,38 @@ Environment get_environment(Reader& reader) {
   return environment;
 }
 
+void put(Writer& writer, const std::vector<Address>& addresses) {
+  writer.number(static_cast<uint32_t>(addresses.size()));
+  for (const Address& address : addresses)
+    writer.text(address.ip).number(address.port);
+}
+
+std::vector<Address> get_addresses(Reader& reader) {
+  std::vector<Address> addresses(reader.count(sizeof(uint32_t) + sizeof(uint16_t)));
+  for (Address& address : addresses) {
+    address.ip = reader.text();
+    address.port = reader.number<uint16_t>();
+  }
+  return addresses;
+}
+
+void put(Writer& writer, const std::vector<ProbeTarget>& targets) {
+  writer.number(static_cast<uint32_t>(targets.size()));
+  for (const ProbeTarget& target : targets) {
+    writer.number(target.number);
+    put(writer, target.addresses);
+  }
+}
+
+std::vector<ProbeTarget> get_targets(Reader& reader) {
+  std::vector<ProbeTarget> targets(reader.count(2 * sizeof(uint32_t)));
+  for (ProbeTarget& target : targets) {
+    target.number = reader.number<uint32_t>();
+    target.addresses = get_addresses(reader);
+  }
+  return targets;
+}
+
 /// 0 to 0: none.
 std::optional<PortRange> get_port_range(Reader& reader) {
   PortRange range;
@@ -61,6 +93,8 @@ void get(Reader& reader, Prepare& message) {
   message.tasks = reader.number<int32_t>();
   message.ports = reader.number<int32_t>();
   message.port_range = get_port_range(reader);
+  message.probe = reader.number<bool>();
+  message.number = reader.number<uint32_t>();
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
   message.environment_bytes = reader.number<uint64_t>();
@@ -70,8 +104,18 @@ void get(Reader& reader, Prepared& message) {
   message.ports.resize(reader.count(sizeof(uint16_t)));
   for (uint16_t& port : message.ports)
     port = reader.number<uint16_t>();
+  message.probe_points = get_addresses(reader);
   message.failure = reader.text();
   message.status = reader.number<int32_t>();
+}
+
+void get(Reader& reader, Probe& message) {
+  message.targets = get_targets(reader);
+  message.patience = Duration(reader.number<int64_t>());
+}
+
+void get(Reader& reader, Reached& message) {
+  message.targets = get_targets(reader);
 }
 
 void get(Reader& reader, Launch& message) {
@@ -131,6 +175,12 @@ constexpr std::string_view name_of(const Prepare&) {
 constexpr std::string_view name_of(const Prepared&) {
   return "prepared";
 }
+constexpr std::string_view name_of(const Probe&) {
+  return "probe";
+}
+constexpr std::string_view name_of(const Reached&) {
+  return "reached";
+}
 constexpr std::string_view name_of(const Launch&) {
   return "launch";
 }
@@ -166,6 +216,7 @@ Bytes encode(const Prepare& message) {
   writer.number(int32_t{message.tasks}).number(int32_t{message.ports});
   const PortRange range = message.port_range.value_or(PortRange());
   writer.number(range.first).number(range.last);
+  writer.number(message.probe).number(message.number);
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
   writer.number(message.environment_bytes);
   return writer.take();
@@ -176,7 +227,20 @@ Bytes encode(const Prepared& message) {
   writer.number(static_cast<uint32_t>(message.ports.size()));
   for (const uint16_t port : message.ports)
     writer.number(port);
+  put(writer, message.probe_points);
   writer.text(message.failure).number(int32_t{message.status});
+  return writer.take();
+}
+
+Bytes encode(const Probe& message) {
+  Writer writer;
+  put(writer, message.targets);
+  return writer.number(int64_t{message.patience.count()}).take();
+}
+
+Bytes encode(const Reached& message) {
+  Writer writer;
+  put(writer, message.targets);
   return writer.take();
 }
 
@@ -269,6 +333,8 @@ Result<Message> decode(ByteSpan payload) {
 template Result<Hello> decode(ByteSpan);
 template Result<Prepare> decode(ByteSpan);
 template Result<Prepared> decode(ByteSpan);
+template Result<Probe> decode(ByteSpan);
+template Result<Reached> decode(ByteSpan);
 template Result<Launch> decode(ByteSpan);
 template Result<SignalAll> decode(ByteSpan);
 template Result<Started> decode(ByteSpan);

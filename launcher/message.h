@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "launcher/environment.h"
 #include "launcher/port_range.h"
+#include "launcher/probe_target.h"
 #include "rendezvous/task.h"
 
 #include <cstdint>
@@ -27,12 +28,14 @@ enum class MessageType : uint8_t {
   pause = 7,   ///< stop all tasks where they are, expect silence, and answer `paused`
   resume = 8,  ///< the reverse
   finish = 9,
+  probe = 11,
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
   heartbeat = 10,
   // agent to launcher
   hello = 16,
   prepared = 17,
+  reached = 18,
   started = 19,
   start_failed = 20,
   output = 21,  ///< bytes of a task's stdout or stderr
@@ -111,6 +114,8 @@ struct Prepare {
   int tasks = 0;     ///< how many will be launched
   int ports = 0;     ///< how many to hold
   std::optional<PortRange> port_range;
+  bool probe = false;   ///< listen on all addresses, for the probe that follows
+  uint32_t number = 0;  ///< the agent's own
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
   uint64_t environment_bytes = 0;  ///< what the launcher gives a task at most, as execve counts it
@@ -121,9 +126,23 @@ struct Prepare {
 /// what the job should exit with (126, 127 or 2).
 struct Prepared {
   std::vector<uint16_t> ports;
+  std::vector<Address> probe_points;  ///< where it listens, best first
   std::string failure;
   int status = 0;
   bool operator==(const Prepared&) const = default;
+};
+
+/// Launcher: dial these, for so long at most.
+struct Probe {
+  std::vector<ProbeTarget> targets;
+  Duration patience = seconds(2);
+  bool operator==(const Probe&) const = default;
+};
+
+/// Agent: of each target the addresses that led there.
+struct Reached {
+  std::vector<ProbeTarget> targets;
+  bool operator==(const Reached&) const = default;
 };
 
 struct TaskLaunch {
@@ -180,6 +199,8 @@ struct Finished {
 Bytes encode(const Hello& message);
 Bytes encode(const Prepare& message);
 Bytes encode(const Prepared& message);
+Bytes encode(const Probe& message);
+Bytes encode(const Reached& message);
 Bytes encode(const Launch& message);
 Bytes encode(const SignalAll& message);
 Bytes encode(const Started& message);

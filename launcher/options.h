@@ -29,6 +29,14 @@ inline constexpr std::array own_options = {
     Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
            "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
            "on each host (one each, and two more on the first)."},
+    Option{"ssh-port", "-p --ssh-port", OptionKind::integer, "PORT", OptionGroup::hosts,
+           "The port of sshd on the hosts; wins over the ssh configuration."},
+    Option{"ssh-identity-file", "-i --ssh-identity-file", OptionKind::text, "FILE",
+           OptionGroup::hosts, "The private key to log in with."},
+    Option{"ssh-config", "--ssh-config", OptionKind::text, "FILE", OptionGroup::hosts,
+           "Read this ssh configuration instead of ~/.ssh/config, as ssh -F."},
+    Option{"connect-timeout", "--connect-timeout", OptionKind::duration, "TIME", OptionGroup::hosts,
+           "How long all tries to reach a host may take together (default 10s)."},
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,

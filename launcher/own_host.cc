@@ -36,10 +36,11 @@ Environment own_environment() {
 
 }  // namespace
 
-Hello make_hello() {
+Hello make_hello(AgentPlace place) {
   return {.build = std::string(build_version),
           .hostname = own_hostname(),
-          .addresses = interface_addresses(),
+          .addresses =
+              place == AgentPlace::other_host ? interface_addresses() : std::vector<std::string>(),
           .allowed_cpus = count_allowed_cpus(),
           .gpus = static_cast<int>(list_gpus().size())};
 }

@@ -8,8 +8,12 @@
 
 namespace dt {
 
-/// What an agent says of the host that it runs on.
-Hello make_hello();
+/// Where an agent runs, as seen from its launcher.
+enum class AgentPlace { launchers_host, other_host };
+
+/// What an agent says of the host that it runs on. Its addresses only where the launcher does not
+/// know them: asking the kernel takes longer than all the rest.
+Hello make_hello(AgentPlace place);
 
 /// The variables of this process that tasks get as they are on this host.
 Environment own_host_part();

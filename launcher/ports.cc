@@ -13,6 +13,7 @@ namespace dt {
 
 namespace {
 
+constexpr uint32_t first_generation = 1;
 constexpr int ports_of_rank_0 = 2;  // MASTER_PORT and JAX's coordinator
 
 std::string current_folder() {
@@ -31,33 +32,32 @@ std::string value_of(const Environment& environment, const std::string& name) {
 
 /// What is added for a task at most, before the ports in it are known: ranks and names, the cluster
 /// in TF_CONFIG, and its addresses in no_proxy and NO_PROXY.
-uint64_t task_part_bytes(const TaskTable& table) {
+uint64_t task_part_bytes(const Plan& plan) {
   constexpr uint64_t fixed = 4096;
+  constexpr uint64_t address_bytes_max = 45;  // IPv6 with an IPv4 tail
   constexpr uint64_t address_extra = sizeof R"("[]:65535", )";
-  uint64_t cluster = 0;
-  for (const TaskEntry& task : table.tasks)
-    cluster += task.addresses.front().size() + address_extra;
+  const uint64_t cluster = plan.tasks.size() * (address_bytes_max + address_extra);
   return fixed + 3 * std::min<uint64_t>(cluster, variable_bytes_max);
 }
 
 }  // namespace
 
-TaskTable task_table(const Plan& plan, std::string job) {
-  TaskTable table = {.job = std::move(job), .generation = 1, .tasks = {}};
+TaskTable task_table(const Plan& plan, std::string job, const Reach& reach) {
+  TaskTable table = {.job = std::move(job), .generation = first_generation, .tasks = {}};
   for (const Task& task : plan.tasks) {
     table.tasks.push_back({.id = task.id,
                            .rank = task.rank,
                            .agent = task.agent,
                            .host = plan.hosts[static_cast<size_t>(task.agent)].host.name,
-                           .addresses = {"127.0.0.1"}});
+                           .addresses = {reach.hosts[static_cast<size_t>(task.agent)]}});
   }
   return table;
 }
 
 Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
-                              const Token& token) {
+                              const Token& token, const std::string& ip) {
   RendezvousServer::Options options = {
-      .token = token, .table = table, .dead_after = config.dead_after};
+      .ip = ip, .token = token, .table = table, .dead_after = config.dead_after};
   const auto listen = [&]() -> Result<Rendezvous> {
     if (!config.port_range) {
       return Rendezvous{.server =
@@ -88,21 +88,24 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
 }
 
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
-                                    const TaskTable& table, const Token& token,
+                                    const std::string& job, const Token& token,
                                     const Environment& travelling) {
+  const bool probe = needs_probe(plan);
   const std::string path = value_of(travelling, "PATH");
-  const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(table);
+  const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(plan);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
     orders.push_back({.token = token.text(),
-                      .job = table.job,
-                      .generation = table.generation,
+                      .job = job,
+                      .generation = first_generation,
                       .command = config.command,
                       .cwd = config.chdir ? absolute_folder(*config.chdir) : current_folder(),
                       .path = path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
                       .tasks = host.task_count,
                       .ports = host.task_count,
                       .port_range = config.port_range,
+                      .probe = probe,
+                      .number = static_cast<uint32_t>(orders.size()),
                       .heartbeat = config.heartbeat,
                       .dead_after = config.dead_after,
                       .environment_bytes = environment_bytes});

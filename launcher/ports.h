@@ -7,6 +7,7 @@
 #include "launcher/message.h"
 #include "launcher/plan.h"
 #include "launcher/port_range.h"
+#include "launcher/reach.h"
 #include "launcher/stage.h"
 #include "launcher/supervisor.h"
 #include "rendezvous/server.h"
@@ -19,17 +20,17 @@
 
 namespace dt {
 
-/// The tasks as the rendezvous tells them to each other. A job on one machine talks over loopback.
-TaskTable task_table(const Plan& plan, std::string job);
+/// The tasks as the rendezvous tells them to each other, at the addresses that were found.
+TaskTable task_table(const Plan& plan, std::string job, const Reach& reach);
 
 /// The rendezvous of the job, and its port's claim when that is one of --port-range.
 struct Rendezvous {
   std::unique_ptr<RendezvousServer> server;
   std::optional<PortClaim> claim = {};
 };
-/// Errc::refused when it cannot listen.
+/// Listens on this address of ours; Errc::refused when it cannot.
 Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
-                              const Token& token);
+                              const Token& token, const std::string& ip);
 
 /// Errc::input when this process may not open as many files as the job will need here.
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
@@ -38,7 +39,7 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 /// hold the ports that its tasks will be told: one a task for the ClusterSpec, two more on rank 0's
 /// host.
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
-                                    const TaskTable& table, const Token& token,
+                                    const std::string& job, const Token& token,
                                     const Environment& travelling);
 
 /// Why nothing can be started, each cause once with its hosts; none when all can.

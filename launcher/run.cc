@@ -41,17 +41,19 @@ TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) 
 Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Stage& stage,
                         JobRecord& record) {
   const Time start_deadline = Clock::now() + config.start_timeout;
-  const auto interrupted = [&stage] { return stage.interrupted() != 0; };
+  const Crew::Awaited answers = {.deadline = start_deadline,
+                                 .interrupted = [&stage] { return stage.interrupted() != 0; }};
   const Environment travelling =
       TRY(travelling_environment(environment, config.environment, config.environment_excluded));
   TRY(check_counts(config));
-  const auto [hosts, warnings] = TRY(local_hosts(config));
+  const auto [hosts, warnings] = TRY(job_hosts(config));
   warn(stage, warnings);
 
   const std::vector<pid_t> own_children = existing_children();
   StatusLine status(stage, wants_status_line(stage.err(), config.quiet, environment));
   Crew crew(stage.loop(), {.heartbeat = config.heartbeat,
                            .dead_after = config.dead_after,
+                           .ssh = config.ssh,
                            .on_connected = [&status](size_t connected, size_t all) {
                              status.hosts(connected, all);
                            }});
@@ -59,7 +61,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   if (!config.dry_run || must_count_slots) TRY(crew.connect(hosts));
   // Else the agents start while we get everything else ready.
   std::vector<Hello> hellos;
-  if (must_count_slots) hellos = TRY(crew.await_hellos(start_deadline, interrupted));
+  if (must_count_slots) hellos = TRY(crew.await_hellos(answers));
   Plan plan = TRY(make_plan(plan_request(config, hosts, hellos)));
   TRY(check_stdin_target(config, plan));
   if (config.dry_run) {
@@ -68,16 +70,20 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   }
 
   const Token token = TRY(Token::random());
-  const TaskTable table = task_table(plan, TRY(random_name(8)));
-  record.planned(plan, table.job);
+  const std::string job_name = TRY(random_name(8));
+  record.planned(plan, job_name);
   TRY(check_launcher_files(config, plan));
-  const Rendezvous rendezvous = TRY(listen_for(stage, config, table, token));
   const auto output = TRY(
       TaskOutput::open(plan, output_options(config, stage), stage.out(), stage.err(), stage.log()));
 
-  const std::vector<Prepare> orders = prepare_orders(config, plan, table, token, travelling);
-  const std::vector<Prepared> prepared = TRY(crew.prepare(orders, start_deadline, interrupted));
+  crew.keep(plan);
+  const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, travelling);
+  const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
+  const Reach reach = TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers}));
+  warn(stage, reach.warnings);
+  const TaskTable table = task_table(plan, job_name, reach);
+  const Rendezvous rendezvous = TRY(listen_for(stage, config, table, token, reach.launcher));
   const JobFacts facts = job_facts(plan, table, token, rendezvous.server->address(), prepared);
 
   Job job(

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
 #include <span>
 
 namespace dt {
@@ -35,13 +34,6 @@ std::string some_of(const std::vector<std::string>& names) {
                 names.size() - shown_max);
 }
 
-tl::unexpected<Error> not_here(const std::vector<std::string>& remote) {
-  return fail(Errc::unreachable,
-              format("{}: not this machine, and this version of dtrain starts processes on this "
-                     "machine only (hosts over SSH are not there yet)",
-                     some_of(remote)));
-}
-
 std::string one_machine(const std::vector<std::string>& names, const Host& host) {
   return format("{} are one machine; {}", some_of(names),
                 host.slots == 0 ? "counted once" : format("merged to {} slots", host.slots));
@@ -55,33 +47,35 @@ Result<> check_counts(const RunConfig& config) {
   return {};
 }
 
-Result<HostList> local_hosts(const RunConfig& config) {
+Result<HostList> job_hosts(const RunConfig& config) {
   if (config.hosts.empty()) {
     if (!config.process_count) {
       return fail(Errc::input, "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
     }
-    return HostList{.hosts = {{.name = "localhost", .user = {}, .slots = *config.process_count}},
-                    .warnings = {}};
+    return HostList{
+        .hosts = {{.name = "localhost", .user = {}, .slots = *config.process_count, .here = true}},
+        .warnings = {}};
   }
   const std::vector<std::string> own = own_names();
-  std::vector<std::string> remote;
+  HostList list;
   std::vector<std::string> names;
-  std::optional<Host> here;
-  for (const Host& host : config.hosts) {
-    if (!is_local(host, own)) {
-      remote.push_back(host.user.empty() ? host.name : host.user + "@" + host.name);
-      continue;
-    }
-    names.push_back(host.name);
-    if (here) {
+  for (Host host : config.hosts) {
+    host.here = is_local(host, own);
+    if (host.here) names.push_back(host.name);
+    const auto here = std::ranges::find(list.hosts, true, &Host::here);
+    if (host.here && here != list.hosts.end()) {
       TRY(merge_host(*here, host));
     } else {
-      here = host;
+      list.hosts.push_back(std::move(host));
     }
   }
-  if (!remote.empty()) return not_here(remote);
-  HostList list{.hosts = {*here}, .warnings = {}};
+  const auto here = std::ranges::find(list.hosts, true, &Host::here);
   if (names.size() > 1) list.warnings.push_back(one_machine(names, *here));
+  if (!all_slots_known(list.hosts)) return list;
+  const Plan plan = TRY(make_plan(plan_request(config, list.hosts, {})));
+  list.hosts.clear();
+  for (const PlannedHost& planned : plan.hosts)
+    list.hosts.push_back(planned.host);
   return list;
 }
 

@@ -13,9 +13,9 @@ namespace dt {
 /// is told before unreachable hosts.
 Result<> check_counts(const RunConfig& config);
 
-/// The hosts of the job; this version starts tasks on this machine only, and says so of any other.
-/// All names of this machine count as one host, with a warning where there are several.
-Result<HostList> local_hosts(const RunConfig& config);
+/// The hosts of the job. All names of this machine count as one host, with a warning where there
+/// are several; hosts that get no task are left out where that is known already.
+Result<HostList> job_hosts(const RunConfig& config);
 
 /// --stdin RANK must name a rank of the plan.
 Result<> check_stdin_target(const RunConfig& config, const Plan& plan);

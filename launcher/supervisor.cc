@@ -130,6 +130,7 @@ Actions Supervisor::pause_wanted(Time now) {
 }
 
 Actions Supervisor::paused(size_t agent, Time) {
+  if (!paused_at_) return {};
   agents_awaited_[agent] = false;
   Actions actions;
   suspend_if_all_paused(actions);

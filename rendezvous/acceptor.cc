@@ -20,16 +20,6 @@ constexpr int accepts_per_round = 64;
 constexpr Duration out_of_descriptors_pause = milliseconds(100);
 constexpr Duration between_complaints = seconds(1);
 
-/// Sends what is so short that a fresh connection's buffer takes it whole.
-bool send_short(int fd, ByteSpan bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n < 0 && errno != EINTR) return false;
-    if (n > 0) bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return true;
-}
-
 std::string peer_ip(int fd) {
   const Result<Address> peer = peer_address(fd);
   return peer ? peer->ip : "an address that is gone";
@@ -125,6 +115,7 @@ void Acceptor::readable(uint64_t id) {
   Pending& pending = pending_.at(id);
   Handshake& handshake = pending.handshake;
   const int fd = pending.connection.get();
+  if (!send_unsent(pending)) return reject(id, "hung up");
   while (handshake.wanted() > 0) {
     std::array<std::byte, handshake_bytes_max> buffer;
     assert(handshake.wanted() <= buffer.size());
@@ -135,13 +126,29 @@ void Acceptor::readable(uint64_t id) {
     const Result<size_t> used = handshake.receive(ByteSpan(buffer).first(static_cast<size_t>(n)));
     if (!used) return reject(id, used.error().message);
     const Bytes output = handshake.take_output();
-    if (!output.empty() && !send_short(fd, output)) return reject(id, "hung up");
+    pending.unsent.insert(pending.unsent.end(), output.begin(), output.end());
+    if (!send_unsent(pending)) return reject(id, "hung up");
   }
+  if (!pending.unsent.empty()) return;  // until the socket takes it
   // The watch ends here, before the descriptor goes elsewhere.
   Pending proved = std::move(pending);
   pending_.erase(id);
   proved.watch = Watch();
   on_proved_(std::move(proved.connection), std::move(proved.handshake));
+}
+
+bool Acceptor::send_unsent(Pending& pending) {
+  if (pending.unsent.empty()) return true;
+  while (!pending.unsent.empty()) {
+    const ssize_t n = ::send(pending.connection.get(), pending.unsent.data(), pending.unsent.size(),
+                             MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno != EAGAIN) return false;
+    if (n < 0) break;
+    pending.unsent.erase(pending.unsent.begin(), pending.unsent.begin() + n);
+  }
+  pending.watch.set_events(pending.unsent.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT);
+  return true;
 }
 
 void Acceptor::reject(uint64_t id, const std::string& why) {

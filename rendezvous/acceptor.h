@@ -54,11 +54,14 @@ class Acceptor {
     bool silent = true;  // not a byte has come
     Watch watch;
     Timer deadline;
+    Bytes unsent = {};
   };
 
   Acceptor(Loop& loop, Options options, Log& log, OnProved on_proved);
   void accept_some();
   void add(Fd connection);
+  /// As much as goes; false when the peer is gone.
+  static bool send_unsent(Pending& pending);
   Timer deadline_of(uint64_t id);
   void readable(uint64_t id);
   void reject(uint64_t id, const std::string& why);

@@ -6,7 +6,8 @@
 Each command runs once in each round, in an order that rotates, and once before that to fill the caches.
 Prints the rows of a Markdown table: median, quartiles and minimum of the wall time, median of user and
 system time (of the command and all that it waited for), and the ratio of the medians to the first
-command's. Runs that fail are not counted, and their number is told.
+command's. Runs that fail are not counted, and their number is told; a command whose first run fails is
+not run again.
 """
 import os
 import shlex
@@ -25,22 +26,24 @@ def run_once(words, null):
     return (wall * 1e3, (used.ru_utime + used.ru_stime) * 1e3) if status == 0 else None
 
 
-def measure(commands, rounds):
+def measure(commands, rounds, label):
     null = os.open("/dev/null", os.O_RDWR)
     times = {name: [] for name in commands}
     failures = dict.fromkeys(commands, 0)
     for number in range(rounds + 1):
-        names = list(commands)
-        turn = number % len(names)
+        names = list(times)
+        turn = number % max(1, len(names))
         for name in names[turn:] + names[:turn]:
             took = run_once(commands[name], null)
             if took is None:
                 failures[name] += 1
+                if number == 0:
+                    del times[name]
             elif number > 0:
                 times[name].append(took)
     for name, count in failures.items():
         if count > 0:
-            print(f"{name}: {count} of {rounds + 1} runs failed", file=sys.stderr)
+            print(f"{label} {name}: failed {count} times", file=sys.stderr)
     # Quartiles need two.
     return {name: took for name, took in times.items() if len(took) > 1}
 
@@ -59,7 +62,7 @@ def main():
     rounds, label = int(sys.argv[1]), sys.argv[2]
     commands = {name: shlex.split(command)
                 for name, command in (word.split("=", 1) for word in sys.argv[3:])}
-    times = measure(commands, rounds)
+    times = measure(commands, rounds, label)
     yardstick = times.get(next(iter(commands)))
     first = statistics.median(t[0] for t in yardstick) if yardstick else None
     for name, took in times.items():

@@ -107,7 +107,8 @@ class Terminal:
 
     def stop_agent(self):
         """Stops dtrain's agent as soon as there is one; its pid, or None when it was too quick."""
-        while read_file(f"/proc/{self.pid}/cmdline"):
+        # Not its command line, which is empty for a moment in each exec.
+        while b") Z " not in read_file(f"/proc/{self.pid}/stat"):
             # Before it has its name it may be one that the launcher waits for.
             for child in read_file(f"/proc/{self.pid}/task/{self.pid}/children").split():
                 if read_file(f"/proc/{child.decode()}/comm") == b"dtrain-agent\n":

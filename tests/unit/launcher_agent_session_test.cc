@@ -26,7 +26,7 @@ struct Fixture {
     SocketPair pair = make_socketpair().value();
     link = std::move(pair.ours);
     CHECK(set_nonblocking(link.get()).has_value());
-    CHECK(session.open(std::move(pair.theirs), Fd()).has_value());
+    CHECK(session.open(std::move(pair.theirs), Fd(), AgentPlace::other_host).has_value());
   }
 
   void send(MessageType type, ByteSpan payload, uint32_t stream = 0) {

@@ -21,14 +21,14 @@ Lines answers_to(const OptionValues& values) {
 }
 
 TEST_CASE("options that dtrain has no use for are ignored with one warning an answer") {
-  CHECK(answers_to({{"ssh-port", {"22"}},
-                    {"ssh-identity-file", {"key"}},
+  CHECK(answers_to({{"timeline-filename", {"t"}},
+                    {"timeline-mark-cycles", {"true"}},
                     {"cycle-time-ms", {"2.5"}},
                     {"np", {"4"}}}) ==
-        Lines{"--ssh-port, --ssh-identity-file: ignored; this version starts processes on this "
-              "machine only, without SSH",
-              "--cycle-time-ms: ignored; this tunes Horovod's engine, and dtrain's has no such "
-              "setting yet"});
+        Lines{"--cycle-time-ms: ignored; this tunes Horovod's engine, and dtrain's has no such "
+              "setting yet",
+              "--timeline-filename, --no-timeline-mark-cycles: ignored; dtrain writes no timeline "
+              "yet"});
 }
 
 TEST_CASE("what is so anyway, or is turned off, needs no words") {

@@ -9,12 +9,14 @@ namespace {
 
 Plan plan_of(int count) {
   PlanRequest request;
-  request.hosts = {{.name = "here", .slots = count}};
+  request.hosts = {{.name = "here", .slots = count, .here = true}};
   return make_plan(request).value();
 }
 
+const Reach at_home = {.launcher = "127.0.0.1", .hosts = {"127.0.0.1"}, .warnings = {}};
+
 TEST_CASE("task_table: every task with rank, host and where its peers reach it") {
-  const TaskTable table = task_table(plan_of(2), "job");
+  const TaskTable table = task_table(plan_of(2), "job", at_home);
   REQUIRE(table.tasks.size() == 2);
   CHECK(table.job == "job");
   CHECK(table.generation == 1);
@@ -26,15 +28,16 @@ TEST_CASE("task_table: every task with rank, host and where its peers reach it")
 
 TEST_CASE("job_facts gives each held port to one user only") {
   const Plan plan = plan_of(3);
-  const TaskTable table = task_table(plan, "job");
+  const TaskTable table = task_table(plan, "job", at_home);
   const Token token;
   RunConfig config;
   config.command = {"true"};
   config.chdir = "sub folder";
   const std::vector<Prepare> orders =
-      prepare_orders(config, plan, table, token, {{"PATH", "/bin"}});
+      prepare_orders(config, plan, "job", token, {{"PATH", "/bin"}});
   REQUIRE(orders.size() == 1);
   CHECK(orders[0].ports == 5);
+  CHECK_FALSE(orders[0].probe);
   CHECK(orders[0].path == "/bin");
   CHECK(orders[0].cwd.ends_with("/sub folder"));
   CHECK(orders[0].cwd.starts_with("/"));

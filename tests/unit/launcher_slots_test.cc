@@ -5,12 +5,13 @@
 namespace dt {
 namespace {
 
-TEST_CASE("local_hosts: no hosts means this machine with as many slots as processes") {
+TEST_CASE("job_hosts: no hosts means this machine with as many slots as processes") {
   RunConfig config;
   config.process_count = 3;
-  CHECK(local_hosts(config).value() == HostList{{{.name = "localhost", .slots = 3}}, {}});
+  CHECK(job_hosts(config).value() ==
+        HostList{{{.name = "localhost", .slots = 3, .here = true}}, {}});
   config.process_count.reset();
-  const auto hosts = local_hosts(config);
+  const auto hosts = job_hosts(config);
   REQUIRE_FALSE(hosts.has_value());
   CHECK(hosts.error().code == Errc::input);
   CHECK(hosts.error().message == "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
@@ -19,25 +20,37 @@ TEST_CASE("local_hosts: no hosts means this machine with as many slots as proces
 TEST_CASE("F22: all names of this machine are one host, whose slots add up") {
   RunConfig config;
   config.hosts = {{.name = "localhost", .slots = 2}, {.name = "127.0.0.1", .slots = 3}};
-  CHECK(local_hosts(config).value() ==
-        HostList{{{.name = "localhost", .slots = 5}},
+  CHECK(job_hosts(config).value() ==
+        HostList{{{.name = "localhost", .slots = 5, .here = true}},
                  {"localhost, 127.0.0.1 are one machine; merged to 5 slots"}});
   config.hosts = {{.name = "localhost"}, {.name = "::1"}};
-  CHECK(local_hosts(config).value() ==
-        HostList{{{.name = "localhost"}}, {"localhost, ::1 are one machine; counted once"}});
+  CHECK(job_hosts(config).value() == HostList{{{.name = "localhost", .here = true}},
+                                              {"localhost, ::1 are one machine; counted once"}});
   config.hosts[0].slots = 2;
-  const auto mixed = local_hosts(config);
+  const auto mixed = job_hosts(config);
   REQUIRE_FALSE(mixed.has_value());
   CHECK(mixed.error().code == Errc::input);
 }
 
-TEST_CASE("local_hosts: other machines are named, all of them") {
+TEST_CASE("job_hosts: other machines stay as they were given, in their order") {
   RunConfig config;
-  config.hosts = {{.name = "localhost", .slots = 2}, {.name = "a.invalid"}, {.name = "127.0.0.2"}};
-  const auto hosts = local_hosts(config);
-  REQUIRE_FALSE(hosts.has_value());
-  CHECK(hosts.error().code == Errc::unreachable);
-  CHECK(hosts.error().message.starts_with("a.invalid, 127.0.0.2: not this machine"));
+  config.hosts = {{.name = "a.invalid", .user = "u"},
+                  {.name = "localhost", .slots = 2},
+                  {.name = "127.0.0.2", .slots = 1}};
+  std::vector<Host> wanted = config.hosts;
+  wanted[1].here = true;
+  CHECK(job_hosts(config).value() == HostList{wanted, {}});
+}
+
+TEST_CASE("job_hosts: a host that gets no task is left out where all slots are known") {
+  RunConfig config;
+  config.process_count = 3;
+  config.hosts = {{.name = "a.invalid", .slots = 2},
+                  {.name = "b.invalid", .slots = 2},
+                  {.name = "c.invalid", .slots = 2}};
+  CHECK(job_hosts(config).value() == HostList{{config.hosts[0], config.hosts[1]}, {}});
+  config.hosts[2].slots = 0;
+  CHECK(job_hosts(config).value().hosts.size() == 3);
 }
 
 TEST_CASE("check_counts: too many processes are an input error, wherever the hosts are") {

@@ -253,6 +253,12 @@ TEST_CASE_FIXTURE(Fixture, "Ctrl-Z suspends dtrain when all agents have stopped 
   CHECK(job.paused(1, now + seconds(61)) == Actions{suspend});
 }
 
+TEST_CASE_FIXTURE(Fixture, "what an agent says of a pause that nobody wanted changes nothing") {
+  Supervisor job = start(2);
+  CHECK(job.paused(1, now).empty());
+  CHECK(job.resumed(now).empty());
+}
+
 TEST_CASE_FIXTURE(Fixture, "a pause stops the time limit and the start deadline") {
   options.timeout = seconds(100);
   Supervisor job(plan_of(1), options, now);

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// The executable that hosts get: this one.
+struct AgentBinary {
+  Bytes bytes;
+  std::string sha256;  ///< hex digits; names its folder on the hosts
+
+  static Result<AgentBinary> own();
+};
+
+/// What a login shell of any kind is asked to run: a POSIX shell with a script that starts
+/// ~/.cache/dtrain/SHA256/dtrain agent, and asks for the executable first where it is not there
+/// (after that in $XDG_RUNTIME_DIR/dtrain and /tmp/dtrain-UID). Nothing of the job or the user is
+/// in it, and no character that bash, dash, zsh, tcsh or fish read differently between quotes.
+std::string agent_command(const AgentBinary& binary);
+
+/// What comes from a host before its agent speaks frames, as it came:
+///
+///   noise of login shells ─┬─▶ "dtrain-push ARCH" ─▶ (we send the executable) ─┐
+///          ▲               │                                                   │
+///          └───────────────┼──◀── "dtrain-cannot FOLDER: WHY" ◀────────────────┤
+///                          └─▶ the agent's magic line ◀────────────────────────┘
+///
+/// Pure: bytes in, what to do out.
+class AgentStart {
+ public:
+  enum class Step : uint8_t {
+    wait,    ///< for more bytes
+    push,    ///< send the executable, then go on
+    agent,   ///< the rest are frames
+    failed,  ///< see why()
+  };
+  struct Taken {
+    Step step = Step::wait;
+    size_t used = 0;
+  };
+  /// `architecture`: what uname -m says here; another one cannot run what we would send.
+  explicit AgentStart(std::string architecture) : architecture_(std::move(architecture)) {}
+
+  Taken take(ByteSpan bytes);
+  /// For `failed`, and for a host whose connection ended before its agent spoke: what it said
+  /// instead, in at most ten lines that are safe to print.
+  std::string why() const;
+
+ private:
+  Step line(std::string_view text);
+
+  std::string architecture_;
+  std::vector<std::string> noise_;   ///< the last lines that were not ours
+  std::vector<std::string> cannot_;  ///< folders that could not be used, and why
+  std::string failure_;
+  size_t noise_bytes_ = 0;
+  int pushes_ = 0;
+};
+
+}  // namespace dt

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "base/crypto.h"
+#include "base/loop.h"
+#include "base/result.h"
+#include "base/socket.h"
+#include "base/stream.h"
+#include "launcher/probe_target.h"
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Listens on some addresses of this machine for a moment, and proves to whoever dials that they
+/// lead here: 16 random bytes in, their HMAC by the job's token and this number out. So an address
+/// that many machines have (a container bridge's, for one) is not taken for the wrong one's.
+class ProbePoint {
+ public:
+  /// Addresses that cannot be listened on are left out; an error when none can.
+  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop, const std::vector<std::string>& ips,
+                                                  const Token& token, uint32_t number);
+  ProbePoint(const ProbePoint&) = delete;
+  ProbePoint& operator=(const ProbePoint&) = delete;
+
+  /// Where it listens, in the order of `ips`.
+  const std::vector<Address>& addresses() const { return addresses_; }
+
+ private:
+  struct Listener {
+    Fd fd;
+    Watch watch;
+  };
+  ProbePoint(Loop& loop, const Token& token, uint32_t number)
+      : loop_(loop), token_(token), number_(number) {}
+  void accept(int listener);
+  void drop(uint64_t caller);
+
+  Loop& loop_;
+  Token token_;
+  uint32_t number_;
+  std::vector<Address> addresses_;
+  std::list<Listener> listeners_;
+  uint64_t next_caller_ = 0;
+  std::map<uint64_t, std::unique_ptr<Stream>> callers_;
+};
+
+/// Dials all addresses of all targets at once.
+class ProbeCalls {
+ public:
+  /// Of each target those addresses that led there.
+  using Reached = std::vector<ProbeTarget>;
+  /// `on_done` is called once: when every call has ended, or at the deadline; after the first
+  /// success to a target its other addresses have only a moment more.
+  ProbeCalls(Loop& loop, const Token& token, std::vector<ProbeTarget> targets, Time deadline,
+             std::function<void(Reached)> on_done);
+  ProbeCalls(const ProbeCalls&) = delete;
+  ProbeCalls& operator=(const ProbeCalls&) = delete;
+  ~ProbeCalls();
+
+ private:
+  struct Call;
+  void start(Call& call);
+  void connected(Call& call);
+  void end(Call& call);
+  void check_done();
+  void finish();
+
+  Loop& loop_;
+  Token token_;
+  std::vector<ProbeTarget> targets_;
+  std::vector<std::unique_ptr<Call>> calls_;
+  std::function<void(Reached)> on_done_;
+  Timer deadline_;
+  Timer last_moment_;
+  bool hurrying_ = false;
+  bool done_ = false;
+};
+
+}  // namespace dt

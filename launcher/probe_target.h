@@ -1,0 +1,20 @@
+#pragma once
+
+#include "base/socket.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace dt {
+
+/// Who answers a probe: an agent's number, or the launcher.
+inline constexpr uint32_t launcher_number = UINT32_MAX;
+
+/// One machine and addresses of it: to be dialled, or those that led there.
+struct ProbeTarget {
+  uint32_t number = 0;
+  std::vector<Address> addresses;
+  bool operator==(const ProbeTarget&) const = default;
+};
+
+}  // namespace dt

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Jobs on several hosts over ssh.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
+
+test_every_host_runs_its_ranks_without_dtrain_installed() {
+  hosts_up 3
+  # shellcheck disable=SC2016  # for the workers' shells
+  run_on_launcher "$DTRAIN" run -np 5 -H node1:2,node2:2,node3:2 -- \
+    sh -c 'echo $(hostname) $RANK/$WORLD_SIZE $LOCAL_RANK $CROSS_RANK $MASTER_ADDR'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:node1 0/5 0 10.77.0.1' '[1]<stdout>:node1 1/5 1 10.77.0.1' \
+    '[2]<stdout>:node2 2/5 0 10.77.0.1' '[3]<stdout>:node2 3/5 1 10.77.0.1' \
+    '[4]<stdout>:node3 4/5 0 10.77.0.1'
+  expect_stderr ''
+  expect test -x "$(echo "$(home_of 1)"/.cache/dtrain/*/dtrain)"
+  expect_no_processes
+}
+
+test_the_executable_is_sent_once() {
+  hosts_up 1
+  run_on_launcher "$DTRAIN" run -H node1:1 true
+  expect_status 0
+  local put
+  put=$(echo "$(home_of 1)"/.cache/dtrain/*/dtrain)
+  touch -d '2 days ago' "$put"
+  run_on_launcher "$DTRAIN" run -H node1:1 true
+  expect_status 0
+  [[ $(find "$put" -mtime +1 | wc -l) -eq 1 ]] || fail 'it was sent again'
+}
+
+test_this_machine_and_others_sum_together() {
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run -H localhost:2,node1:2,node2:1 "$collective" -1 none none
+  expect_status 0
+  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 5 ]] || fail 'not every rank came to the end'
+  expect_no_processes
+}
+
+test_a_failure_on_a_host_is_told_with_its_name() {
+  hosts_up 2
+  # shellcheck disable=SC2016
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 -- sh -c '[ $RANK = 0 ] && sleep 60; exit 7'
+  expect_status 7
+  expect_stderr_contains 'rank 1 (host node2, pid '
+  expect_no_processes
+}
+
+test_hosts_that_cannot_be_had_are_all_named_with_the_cause() {
+  hosts_up 3
+  kill "$(cat "$out/net/node1/sshd.pid")"
+  rm "$(home_of 2)/.ssh/authorized_keys"
+  sed -i '/^node3/d' "$(launcher_home)/.ssh/known_hosts"
+  run_on_launcher "$DTRAIN" run --connect-timeout 2s -H node1:1,node2:1,node3:1,nosuchhost:1 true
+  expect_status 3
+  expect_within_ms 12000
+  expect_stderr_contains 'node1: is sshd running there?'
+  expect_stderr_contains 'node2: login refused; to allow your key: ssh-copy-id node2'
+  expect_stderr_contains 'node3: its host key is not known; to look at it and keep it: ssh node3'
+  expect_stderr_contains 'nosuchhost: ssh: Could not resolve hostname'
+  expect_no_processes
+}
+
+test_a_changed_host_key_ends_before_anything_is_sent() {
+  hosts_up 1
+  sed -i "s/^node1,.*/node1 $(cut -d' ' -f1,2 "$out/net/user_key.pub" | sed 's;/;\\/;g')/" \
+    "$(launcher_home)/.ssh/known_hosts"
+  run_on_launcher "$DTRAIN" run -H node1:1 true
+  expect_status 3
+  expect_stderr_contains 'node1: its host key has changed; if that is right: ssh-keygen -R node1'
+  expect_not test -e "$(home_of 1)/.cache"
+}
+
+test_a_login_that_is_no_shell_shows_what_it_said() {
+  hosts_up 1
+  sshd_option 1 'ForceCommand echo This account is for show.'
+  run_on_launcher "$DTRAIN" run -H node1:1 true
+  expect_status 3
+  expect_stderr_contains "node1: it said this instead of starting dtrain's agent:"
+  expect_stderr_contains 'This account is for show.'
+}
+
+test_a_chatty_login_disturbs_nothing() {
+  hosts_up 1
+  echo 'echo Welcome to this machine; printf "no end of line"' >"$(home_of 1)/.bashrc"
+  sed -i 's/SHLVL=5 //' "$out/net/node1/sshd_config"
+  sshd_option 1 'PrintMotd yes'
+  run_on_launcher "$DTRAIN" run -H node1:1 echo out
+  expect_status 0
+  expect_stdout '[0]<stdout>:out'
+}
+
+test_a_cut_cable_names_the_host_and_leaves_nothing() { # F4 R4
+  hosts_up 2
+  start_on_launcher "$DTRAIN" run --dead-after 2s -H node1:1,node2:1 sh -c 'echo up; sleep 60'
+  wait_for 20 stdout_has '[1]<stdout>:up'
+  cut_cable 2
+  finish
+  expect_status 3
+  expect_stderr_contains 'agent on node2 lost: no heartbeat for 2s'
+  expect_no_processes
+}
+
+test_a_killed_launcher_leaves_nothing_on_any_host() { # F1 R1
+  hosts_up 2
+  start_on_launcher "$DTRAIN" run -H node1:2,node2:2 sh -c 'echo up; (setsid sleep 60 &); sleep 60'
+  wait_for 20 stdout_has '[3]<stdout>:up'
+  signal KILL
+  expect_no_processes
+}
+
+test_ipv6_alone_is_enough() { # F20 R29
+  hosts_up 2
+  ip netns exec "$net-l" ip -4 address flush dev bridge
+  for k in 1 2; do ip netns exec "$net-$k" ip -4 address flush dev eth0; done
+  run_on_launcher "$DTRAIN" run -H '[fd77::1]:1,[fd77::2]:1' "$collective" -1 none none
+  expect_status 0
+  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 2 ]] || fail 'not every rank came to the end'
+}
+
+run_tests "$@"

@@ -1,0 +1,149 @@
+# shellcheck shell=bash
+# Hosts for tests: network namespaces on a bridge, each with an sshd, a host key, a home and a name
+# of its own. Sourced after tests/cli/lib.sh, by tests that call
+#
+#   hosts_up N             node1 … nodeN at 10.77.0.1 … N (and fd77::1 … N), this machine (in the
+#                          namespace "launcher") at 10.77.0.254; skips the test where the kernel
+#                          or the user does not allow it
+#   on_launcher CMD…       runs it there, with a home whose ssh configuration knows the hosts
+#   on_host K CMD…         runs it in node K's namespaces, as if typed there
+#   run_on_launcher, start_on_launcher    as `run` and `start` of tests/cli/lib.sh
+#   sshd_option K LINE     adds a line to node K's sshd_config and starts its sshd anew
+#   cut_cable K, mend_cable K
+#   home_of K, launcher_home    folders as seen from outside
+#
+# All of it ends with the test: processes in the namespaces, the namespaces, and their links.
+
+net=dt$$x$RANDOM
+net=${net:0:11}
+host_count=0
+
+launcher_home() { echo "$out/net/launcher/home"; }
+home_of() { echo "$out/net/node$1/home"; }
+
+hosts_up() {
+  host_count=$1
+  if [[ $(id -u) -ne 0 ]]; then skip 'network namespaces need root'; fi
+  if ! ip netns add "$net-l" 2>/dev/null; then skip 'no network namespaces here'; fi
+  trap 'hosts_down; end_marked_processes' EXIT
+  if ! ip -n "$net-l" link add bridge type bridge 2>/dev/null ||
+    ! ip -n "$net-l" link add probe0 type veth peer name probe1 2>/dev/null; then
+    skip 'no bridges or veth pairs here'
+  fi
+  if ! ip netns exec "$net-l" unshare -m -u sh -c 'mount --make-rprivate / && hostname x' 2>/dev/null; then
+    skip 'no mount namespaces here'
+  fi
+  # A chatty rc file must not slow each login of a test.
+  export SHLVL=5
+  mkdir -p "$out/net" /run/sshd
+  local k
+  ip -n "$net-l" link set lo up
+  ip -n "$net-l" link set bridge up
+  ip -n "$net-l" address add 10.77.0.254/24 dev bridge
+  ip -n "$net-l" address add fd77::254/64 dev bridge nodad 2>/dev/null || true
+  ssh-keygen -q -t ed25519 -N '' -f "$out/net/user_key"
+  echo '127.0.0.1 localhost' >"$out/net/hosts"
+  echo '::1 localhost' >>"$out/net/hosts"
+  for ((k = 1; k <= host_count; ++k)); do echo "10.77.0.$k node$k" >>"$out/net/hosts"; done
+  for ((k = 1; k <= host_count; ++k)); do host_up "$k"; done
+  launcher_up
+}
+
+host_up() {
+  local k=$1 folder=$out/net/node$1
+  mkdir -p "$folder/home/.ssh"
+  chmod 700 "$folder/home" "$folder/home/.ssh"
+  ip netns add "$net-$k"
+  ip -n "$net-l" link add "port$k" type veth peer name eth0 netns "$net-$k"
+  ip -n "$net-l" link set "port$k" master bridge up
+  ip -n "$net-$k" link set lo up
+  ip -n "$net-$k" link set eth0 up
+  ip -n "$net-$k" address add "10.77.0.$k/24" dev eth0
+  ip -n "$net-$k" address add "fd77::$k/64" dev eth0 nodad 2>/dev/null || true
+  ssh-keygen -q -t ed25519 -N '' -f "$folder/host_key"
+  cp "$out/net/user_key.pub" "$folder/home/.ssh/authorized_keys"
+  cat >"$folder/sshd_config" <<CONFIG
+HostKey $folder/host_key
+PidFile $folder/sshd.pid
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PrintMotd no
+PrintLastLog no
+UseDNS no
+LogLevel VERBOSE
+SetEnv SHLVL=5 TEST_MARKER=$TEST_MARKER
+CONFIG
+  sshd_up "$k"
+}
+
+# In a mount namespace of its own /root is the host's home; in a uts namespace it has its name.
+enter_host() {
+  local k=$1
+  shift
+  # shellcheck disable=SC2016  # expanded inside
+  ip netns exec "$net-$k" unshare -m -u bash -c '
+    mount --make-rprivate / && mount --bind "$1/home" /root && mount --bind "$2" /etc/hosts &&
+      hostname "$3" && shift 3 && exec "$@"' \
+    enter "$out/net/node$k" "$out/net/hosts" "node$k" "$@"
+}
+
+on_host() {
+  local k=$1
+  shift
+  nsenter --target "$(cat "$out/net/node$k/sshd.pid")" --mount --uts --net "$@"
+}
+
+sshd_up() {
+  local folder=$out/net/node$1
+  rm -f "$folder/sshd.pid"
+  enter_host "$1" /usr/sbin/sshd -f "$folder/sshd_config" -E "$folder/sshd.log"
+  wait_for 10 test -s "$folder/sshd.pid"
+}
+
+sshd_option() {
+  local folder=$out/net/node$1 listener
+  echo "$2" >>"$folder/sshd_config"
+  listener=$(cat "$folder/sshd.pid")
+  kill "$listener"
+  wait_for 10 bash -c "! kill -0 $listener 2>/dev/null"
+  sshd_up "$1"
+}
+
+launcher_up() {
+  local home k
+  home=$(launcher_home)
+  mkdir -p "$home/.ssh"
+  chmod 700 "$home" "$home/.ssh"
+  cp "$out/net/user_key" "$home/.ssh/id_ed25519"
+  for ((k = 1; k <= host_count; ++k)); do
+    echo "node$k,10.77.0.$k,fd77::$k $(cut -d' ' -f1,2 "$out/net/node$k/host_key.pub")"
+  done >"$home/.ssh/known_hosts"
+  # A program, so that `run` and `start` can have it as a process that becomes the command. HOME as
+  # the tests of tests/cli have it would hide the ssh configuration.
+  cat >"$out/net/on_launcher" <<SCRIPT
+#!/bin/bash
+exec ip netns exec $net-l unshare -m bash -c '
+  mount --make-rprivate / && mount --bind "\$1" /root && mount --bind "\$2" /etc/hosts &&
+    shift 2 && exec env HOME=/root "\$@"' enter "$home" "$out/net/hosts" "\$@"
+SCRIPT
+  chmod +x "$out/net/on_launcher"
+}
+
+on_launcher() { "$out/net/on_launcher" "$@"; }
+run_on_launcher() { run "$out/net/on_launcher" "$@"; }
+start_on_launcher() { start "$out/net/on_launcher" "$@"; }
+
+cut_cable() { ip -n "$net-l" link set "port$1" down; }
+mend_cable() { ip -n "$net-l" link set "port$1" up; }
+
+hosts_down() {
+  local k pids
+  for k in l $(seq "$host_count"); do
+    pids=$(ip netns pids "$net-$k" 2>/dev/null) || true
+    # shellcheck disable=SC2086  # one word a pid
+    [[ -z $pids ]] || kill -KILL $pids 2>/dev/null || true
+    ip netns del "$net-$k" 2>/dev/null || true
+  done
+}

@@ -1,0 +1,200 @@
+#include "base/fd.h"
+#include "base/format.h"
+#include "launcher/agent_start.h"
+#include "launcher/child.h"
+#include "launcher/message.h"
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+namespace dt {
+namespace {
+
+using Step = AgentStart::Step;
+
+std::string own_architecture() {
+  utsname about = {};
+  uname(&about);
+  return about.machine;
+}
+
+TEST_CASE("what a host says before its agent speaks is told apart from the agent") {
+  struct Case {
+    std::string text;
+    Step step;
+    std::string rest;  ///< what is left for the frames
+  };
+  const std::string magic(agent_magic);
+  const std::vector<Case> cases = {
+      {"", Step::wait, ""},
+      {"Welcome to node07\n", Step::wait, ""},
+      {"Welcome", Step::wait, "Welcome"},
+      {magic, Step::agent, ""},
+      {magic + "frames", Step::agent, "frames"},
+      {"motd\n\nmore\n" + magic + "x", Step::agent, "x"},
+      {"prompt without an end" + magic + "x", Step::agent, "x"},
+      {"dtrain-push x86_64\nrest", Step::push, "rest"},
+      {"noise dtrain-push x86_64\n", Step::push, ""},
+      {"dtrain-push aarch64\n", Step::failed, ""},
+      {"dtrain-cannot /home: full\ndtrain-push x86_64\n", Step::push, ""},
+      {std::string(70000, 'x'), Step::failed, std::string(70000, 'x')},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text.substr(0, 60));
+    AgentStart start("x86_64");
+    const AgentStart::Taken taken = start.take(as_bytes(c.text));
+    CHECK(taken.step == c.step);
+    CHECK(c.text.substr(taken.used) == c.rest);
+  }
+}
+
+TEST_CASE("the reason for a host without an agent is what came from it") {
+  const auto why_after = [](const std::string& text) {
+    AgentStart start("x86_64");
+    start.take(as_bytes(text));
+    return start.why();
+  };
+  CHECK(why_after("") == "it closed the connection without a word");
+  CHECK(why_after("This account is currently not available.\n") ==
+        "it said this instead of starting dtrain's agent:\n"
+        "  This account is currently not available.");
+  CHECK(why_after("\x1b[2Jgone\n") ==
+        "it said this instead of starting dtrain's agent:\n  \\x1B[2Jgone");
+  CHECK(why_after("dtrain-cannot /home/u/.cache/dtrain: no room for 5 bytes\n"
+                  "dtrain-cannot /tmp/dtrain-7: it belongs to somebody else\n") ==
+        "dtrain could not be put anywhere there:\n"
+        "  /home/u/.cache/dtrain: no room for 5 bytes\n"
+        "  /tmp/dtrain-7: it belongs to somebody else");
+  CHECK(why_after("dtrain-push riscv64\n") ==
+        "its processor is riscv64, this dtrain is built for x86_64; install dtrain there");
+}
+
+TEST_CASE("an executable that is asked for too often is sent no more") {
+  AgentStart start("x86_64");
+  const std::string line = "dtrain-push x86_64\n";
+  for (int i = 0; i < 3; ++i)
+    CHECK(start.take(as_bytes(line)).step == Step::push);
+  CHECK(start.take(as_bytes(line)).step == Step::failed);
+}
+
+/// A login shell of a kind that runs the command in a home of its own, as sshd would start it.
+class Login {
+ public:
+  Login(const std::string& shell, const std::string& command, const std::string& home) {
+    Pipe in = *make_pipe();
+    Pipe out = *make_pipe();
+    auto started = Child::start({.path = shell,
+                                 .arguments = {shell, "-c", command},
+                                 .environment = {"HOME=" + home, "PATH=/usr/bin:/bin"},
+                                 .cwd = home,
+                                 .input = in.read.get(),
+                                 .output = out.write.get()});
+    REQUIRE(started);
+    child_.emplace(*std::move(started));
+    to_ = std::move(in.write);
+    from_ = std::move(out.read);
+  }
+  void send(ByteSpan bytes) { REQUIRE(write_all(to_.get(), bytes)); }
+  /// Until there is something to do.
+  Step next(AgentStart& start) {
+    for (;;) {
+      const AgentStart::Taken taken = start.take(as_bytes(received_));
+      received_.erase(0, taken.used);
+      if (taken.step != Step::wait) return taken.step;
+      std::array<char, 4096> buffer;
+      const ssize_t n = read(from_.get(), buffer.data(), buffer.size());
+      if (n <= 0) return Step::wait;
+      received_.append(buffer.data(), static_cast<size_t>(n));
+    }
+  }
+  int end() {
+    to_.reset();
+    return child_->reap()->shell_status();
+  }
+
+ private:
+  std::optional<Child> child_;
+  Fd to_;
+  Fd from_;
+  std::string received_;
+};
+
+/// Stands for dtrain on the host: says the magic line.
+AgentBinary small_binary() {
+  const std::string text =
+      format("#!/bin/sh\n[ \"$1\" = agent ] && echo '{}'\n", agent_magic.substr(0, 14));
+  const ByteSpan bytes = as_bytes(text);
+  return {.bytes = Bytes(bytes.begin(), bytes.end()), .sha256 = "abc123"};
+}
+
+TEST_CASE("every login shell starts the agent, and gets the executable once") {
+  for (const char* shell :
+       {"/bin/sh", "/bin/bash", "/bin/dash", "/usr/bin/zsh", "/usr/bin/tcsh", "/usr/bin/fish"}) {
+    if (access(shell, X_OK) != 0) continue;
+    CAPTURE(shell);
+    const TemporaryFolder home;
+    const AgentBinary binary = small_binary();
+    for (const Step expected : {Step::push, Step::agent}) {
+      Login login(shell, agent_command(binary), home.path());
+      AgentStart start(own_architecture());
+      CHECK(login.next(start) == expected);
+      if (expected == Step::push) {
+        login.send(binary.bytes);
+        CHECK(login.next(start) == Step::agent);
+      }
+      CHECK(login.end() == 0);
+    }
+    const std::filesystem::path put = home.path() + "/.cache/dtrain/abc123/dtrain";
+    CHECK((std::filesystem::status(put).permissions() & std::filesystem::perms::all) ==
+          std::filesystem::perms::owner_all);
+  }
+}
+
+TEST_CASE("a folder that cannot be used is named, and the next one is taken") {
+  const TemporaryFolder home;
+  // A file stands where the folder should be made, also for root.
+  std::ofstream(home.path() + "/.cache") << "in the way";
+  const AgentBinary binary = small_binary();
+  Login login("/bin/sh", agent_command(binary), home.path());
+  AgentStart start(own_architecture());
+  CHECK(login.next(start) == Step::push);
+  CHECK(start.why().find(".cache/dtrain: ") != std::string::npos);
+  login.send(binary.bytes);
+  CHECK(login.next(start) == Step::agent);
+  CHECK(login.end() == 0);
+  std::filesystem::remove_all(format("/tmp/dtrain-{}/abc123", getuid()));
+}
+
+TEST_CASE("a host that goes away while it gets the executable keeps no half of it") {
+  const TemporaryFolder home;
+  const AgentBinary binary = small_binary();
+  Login login("/bin/sh", agent_command(binary), home.path());
+  AgentStart start(own_architecture());
+  CHECK(login.next(start) == Step::push);
+  login.send(ByteSpan(binary.bytes).first(5));
+  CHECK(login.end() == 126);
+  CHECK(std::filesystem::is_empty(home.path() + "/.cache/dtrain/abc123"));
+}
+
+TEST_CASE("this executable has a digest and goes into the command with its size") {
+  const auto own = AgentBinary::own();
+  REQUIRE(own);
+  CHECK(own->sha256.size() == 64);
+  CHECK(own->bytes.size() == std::filesystem::file_size("/proc/self/exe"));
+  const std::string command = agent_command(*own);
+  CHECK(command.find("/" + own->sha256 + "/dtrain agent") == std::string::npos);
+  CHECK(command.find("p=$1/" + own->sha256 + "/dtrain") != std::string::npos);
+  CHECK(command.find(format("head -c {} ", own->bytes.size())) != std::string::npos);
+  CHECK(command.find('!') == std::string::npos);
+  CHECK(command.find('\\') == std::string::npos);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,58 @@
+#include "launcher/openssh.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST_CASE("the client asks nothing, forwards nothing, and gets what the command line says") {
+  CHECK(ssh_words({.name = "node1"}, {}, "run it") ==
+        Words{"ssh", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--",
+              "node1", "run it"});
+  CHECK(ssh_words({.name = "fd77::1", .user = "me"},
+                  {.port = 2222,
+                   .identity = "my key",
+                   .config = "cfg",
+                   .connect_timeout = milliseconds(1200)},
+                  "run it") == Words{"ssh", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o",
+                                     "ConnectTimeout=2", "-F", "cfg", "-p", "2222", "-i", "my key",
+                                     "--", "me@fd77::1", "run it"});
+}
+
+TEST_CASE("what the client says becomes what it means and what to do") {
+  struct Case {
+    std::string said;
+    std::string text;
+    bool again = false;
+  };
+  const std::string row(58, '@');
+  const std::vector<Case> cases = {
+      {"me@n: Permission denied (publickey).\r\n",
+       "login refused; to allow your key: ssh-copy-id me@n (me@n: Permission denied (publickey).)"},
+      {row + "\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n" + row +
+           "\nHost key verification failed.\n",
+       "its host key has changed; if that is right: ssh-keygen -R n, then ssh me@n once "
+       "(@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @)"},
+      {"Host key verification failed.\n",
+       "its host key is not known; to look at it and keep it: ssh me@n "
+       "(Host key verification failed.)"},
+      {"ssh: Could not resolve hostname n: Name or service not known\n",
+       "ssh: Could not resolve hostname n: Name or service not known"},
+      {"ssh: connect to host n port 22: Connection refused\n",
+       "is sshd running there? (ssh: connect to host n port 22: Connection refused)", true},
+      {"kex_exchange_identification: Connection closed by remote host\n",
+       "kex_exchange_identification: Connection closed by remote host", true},
+      {"something new\n", "something new (exit status 255)"},
+      {"", "exit status 255"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.said);
+    CHECK(client_failure({.name = "n", .user = "me"}, c.said, "exit status 255") ==
+          ClientFailure{.text = c.text, .again = c.again});
+  }
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,76 @@
+#include "launcher/probe.h"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+namespace dt {
+namespace {
+
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  Token token = Token::random().value();
+
+  std::unique_ptr<ProbePoint> point(uint32_t number, const std::vector<std::string>& ips) {
+    return ProbePoint::open(*loop, ips, token, number).value();
+  }
+  ProbeCalls::Reached call(std::vector<ProbeTarget> targets, Duration patience = seconds(10)) {
+    std::optional<ProbeCalls::Reached> reached;
+    const ProbeCalls calls(*loop, token, std::move(targets), Clock::now() + patience,
+                           [&reached](ProbeCalls::Reached r) { reached = std::move(r); });
+    while (!reached)
+      REQUIRE(loop->run_once(Clock::now() + seconds(10)));
+    return *reached;
+  }
+};
+
+TEST_CASE("a call finds the addresses that lead to the machine") {
+  Fixture f;
+  const auto one = f.point(1, {"127.0.0.1", "127.0.0.2"});
+  const auto two = f.point(2, {"127.0.0.3", "::1"});
+  const std::vector<ProbeTarget> all = {{1, one->addresses()}, {2, two->addresses()}};
+  CHECK(f.call(all) == all);
+}
+
+TEST_CASE("an address where somebody else answers does not count") {
+  Fixture f;
+  const auto one = f.point(1, {"127.0.0.1"});
+  const auto two = f.point(2, {"127.0.0.1", "127.0.0.2"});
+  // As with container bridges: the address of 1 is one of 2's as well.
+  const Address wrong = one->addresses()[0];
+  const Address right = two->addresses()[1];
+  CHECK(f.call({{2, {wrong, right}}}) == ProbeCalls::Reached{{2, {right}}});
+}
+
+TEST_CASE("another job's machine does not count") {
+  Fixture f;
+  const Token other = Token::random().value();
+  const auto theirs = ProbePoint::open(*f.loop, {"127.0.0.1"}, other, 1).value();
+  CHECK(f.call({{1, theirs->addresses()}}) == ProbeCalls::Reached{{1, {}}});
+}
+
+TEST_CASE("nobody and silence do not count, and nothing waits for them for ever") {
+  Fixture f;
+  const Fd silent = listen_on({"127.0.0.1", 0}).value();
+  const Address quiet = local_address(silent.get()).value();
+  const Address nobody = [] {
+    const Fd gone = listen_on({"127.0.0.1", 0}).value();
+    return local_address(gone.get()).value();
+  }();
+  const auto one = f.point(1, {"127.0.0.1"});
+  const Address good = one->addresses()[0];
+  CHECK(f.call({{1, {nobody, quiet, good}}}) == ProbeCalls::Reached{{1, {good}}});
+  CHECK(f.call({{1, {nobody, quiet}}}, milliseconds(50)) == ProbeCalls::Reached{{1, {}}});
+  CHECK(f.call({}) == ProbeCalls::Reached{});
+}
+
+TEST_CASE("addresses that this machine does not have are left out") {
+  Fixture f;
+  const auto point = f.point(1, {"192.0.2.1", "127.0.0.1"});
+  REQUIRE(point->addresses().size() == 1);
+  CHECK(point->addresses()[0].ip == "127.0.0.1");
+  CHECK_FALSE(ProbePoint::open(*f.loop, {"192.0.2.1"}, f.token, 1));
+}
+
+}  // namespace
+}  // namespace dt
