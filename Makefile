@@ -1,6 +1,6 @@
 # The words people type. How things are built is in CMakePresets.json, how they are tested in tools/.
 PREFIX ?= /usr/local
-.PHONY: build test check test-long fuzz demo bench install deb clean format
+.PHONY: build test check test-long fuzz demo demo-hosts bench install deb clean format
 
 # build/release/dtrain, the libraries and the examples
 build:
@@ -27,6 +27,10 @@ fuzz:
 # trains a small network on four processes
 demo: build
 	tools/demo.sh
+
+# the same on four hosts over ssh, which are namespaces of this machine; as root
+demo-hosts: build
+	tools/demo_hosts.sh
 
 # speeds; none of them is a test
 bench:

@@ -8,11 +8,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 namespace dt {
 
 struct Signals::State {
+  sigset_t taken;
   sigset_t before;
   Fd fd;
   Watch watch;
@@ -31,6 +33,7 @@ Result<std::unique_ptr<Signals>> Signals::block(Loop& loop, const std::vector<in
   }
   auto state = std::make_unique<State>();
   pthread_sigmask(SIG_BLOCK, &wanted, &state->before);
+  state->taken = wanted;
   state->on_signal = std::move(on_signal);
   state->fd = Fd(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   signals->state_ = std::move(state);
@@ -49,8 +52,8 @@ Result<std::unique_ptr<Signals>> Signals::block(Loop& loop, const std::vector<in
 Signals::~Signals() {
   if (!state_) return;
   // What arrived and was not handed out must not strike when the mask comes back.
-  signalfd_siginfo info;
-  while (::read(state_->fd.get(), &info, sizeof info) == sizeof info)
+  constexpr timespec no_time = {};
+  while (sigtimedwait(&state_->taken, nullptr, &no_time) > 0 || errno == EINTR)
     continue;
   pthread_sigmask(SIG_SETMASK, &state_->before, nullptr);
 }

@@ -3,6 +3,7 @@
 #include "cmd/complete.h"
 #include "cmd/completion_scripts.h"
 #include "launcher/load_config.h"
+#include "launcher/own_host.h"
 
 #include <glob.h>
 #include <unistd.h>
@@ -46,11 +47,9 @@ std::optional<std::string_view> completion_script(std::string_view shell) {
 }
 
 std::string answer_completion(std::span<const std::string> words) {
-  std::vector<std::string> environment;
-  for (char** at = environ; *at != nullptr; ++at)
-    environment.emplace_back(*at);
-  const CompletionReaders readers = {
-      .text = text_of, .paths = matching_paths, .environment = parse_environment(environment)};
+  const CompletionReaders readers = {.text = text_of,
+                                     .paths = matching_paths,
+                                     .environment = parse_environment(own_environment())};
   return completion_text(complete(words, readers));
 }
 

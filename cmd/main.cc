@@ -9,6 +9,7 @@
 #include "launcher/config_show.h"
 #include "launcher/given.h"
 #include "launcher/load_config.h"
+#include "launcher/own_host.h"
 #include "launcher/report.h"
 #include "launcher/run.h"
 
@@ -22,13 +23,6 @@
 
 namespace dt {
 namespace {
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> entries;
-  for (char** at = environ; *at != nullptr; ++at)
-    entries.emplace_back(*at);
-  return entries;
-}
 
 int say_error(const Error& error, ColorChoice color = ColorChoice::automatic) {
   Log log(Log::Level::normal, write_to_stderr);

@@ -10,7 +10,7 @@ namespace dt {
 
 namespace {
 
-constexpr size_t binary_bytes_max = size_t{64} << 20;
+constexpr size_t binary_bytes_max = size_t{512} << 20;  // with debug symbols and sanitizers
 /// A login shell may say this much before our agent does; more is no login for us.
 constexpr size_t noise_bytes_max = size_t{64} << 10;
 constexpr size_t noise_lines_kept = 10;

@@ -3,6 +3,7 @@
 #include "launcher/carrier.h"
 #include "launcher/executable.h"
 #include "launcher/open_files.h"
+#include "launcher/own_host.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -14,13 +15,6 @@
 namespace dt {
 
 namespace {
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> entries;
-  for (char** at = environ; *at != nullptr; ++at)
-    entries.emplace_back(*at);
-  return entries;
-}
 
 /// In the copy of this process that is to be the agent: takes `link` for its standard input and
 /// output, lets go of all that was the launcher's, and serves. Nothing that the launcher has built

@@ -27,14 +27,14 @@ std::string own_hostname() {
   return name;
 }
 
-Environment own_environment() {
+}  // namespace
+
+std::vector<std::string> own_environment() {
   std::vector<std::string> entries;
   for (char** at = environ; *at != nullptr; ++at)
     entries.emplace_back(*at);
-  return parse_environment(entries);
+  return entries;
 }
-
-}  // namespace
 
 Hello make_hello(AgentPlace place) {
   return {.build = std::string(build_version),
@@ -46,13 +46,13 @@ Hello make_hello(AgentPlace place) {
 }
 
 Environment own_host_part() {
-  Environment environment = own_environment();
+  Environment environment = parse_environment(own_environment());
   std::erase_if(environment, [](const auto& entry) { return !is_host_part(entry.first); });
   return environment;
 }
 
 HostFacts own_host_facts(const std::vector<std::string>& excluded) {
-  return {.own = without(own_environment(), excluded),
+  return {.own = without(parse_environment(own_environment()), excluded),
           .hostname = own_hostname(),
           .allowed_cpus = count_allowed_cpus()};
 }

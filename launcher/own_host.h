@@ -15,6 +15,9 @@ enum class AgentPlace { launchers_host, other_host };
 /// know them: asking the kernel takes longer than all the rest.
 Hello make_hello(AgentPlace place);
 
+/// The variables of this process: NAME=value.
+std::vector<std::string> own_environment();
+
 /// The variables of this process that tasks get as they are on this host.
 Environment own_host_part();
 

@@ -54,29 +54,25 @@ TaskTable task_table(const Plan& plan, std::string job, const Reach& reach) {
   return table;
 }
 
+Result<std::optional<HeldPort>> hold_rendezvous_port(const RunConfig& config) {
+  if (!config.port_range) return std::optional<HeldPort>();
+  auto held = hold_ports(1, config.port_range);
+  if (!held) return fail(Errc::refused, "rendezvous: " + held.error().message);
+  return std::optional(std::move(held->front()));
+}
+
 Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
-                              const Token& token, const std::string& ip) {
-  RendezvousServer::Options options = {
-      .ip = ip, .token = token, .table = table, .dead_after = config.dead_after};
-  const auto listen = [&]() -> Result<Rendezvous> {
-    if (!config.port_range) {
-      return Rendezvous{.server =
-                            TRY(RendezvousServer::listen(stage.loop(), options, stage.log()))};
-    }
-    for (int port = config.port_range->first; port <= config.port_range->last; ++port) {
-      options.port = static_cast<uint16_t>(port);
-      auto claim = PortClaim::make(options.port);
-      if (!claim) continue;
-      auto server = RendezvousServer::listen(stage.loop(), options, stage.log());
-      if (server) return Rendezvous{.server = *std::move(server), .claim = std::move(claim)};
-    }
-    return fail(Errc::refused, all_busy_text(*config.port_range));
-  };
-  auto rendezvous = listen();
-  if (!rendezvous) return fail(Errc::refused, "rendezvous: " + rendezvous.error().message);
-  stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(),
-                   rendezvous->server->address().text());
-  return rendezvous;
+                              const Token& token, RendezvousPlace place) {
+  auto server = RendezvousServer::listen(stage.loop(),
+                                         {.ip = place.ip,
+                                          .port = place.port ? place.port->number : uint16_t{0},
+                                          .token = token,
+                                          .table = table,
+                                          .dead_after = config.dead_after},
+                                         stage.log());
+  if (!server) return fail(Errc::refused, "rendezvous: " + server.error().message);
+  stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(), (*server)->address().text());
+  return Rendezvous{.server = *std::move(server), .place = std::move(place)};
 }
 
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {

@@ -23,14 +23,23 @@ namespace dt {
 /// The tasks as the rendezvous tells them to each other, at the addresses that were found.
 TaskTable task_table(const Plan& plan, std::string job, const Reach& reach);
 
-/// The rendezvous of the job, and its port's claim when that is one of --port-range.
+/// Where the rendezvous listens: on this address of ours, at this port; none: any.
+struct RendezvousPlace {
+  std::string ip;
+  std::optional<HeldPort> port = {};
+};
+/// Holds the first free port of --port-range, before agents of this machine take theirs.
+/// Errc::refused when all are busy.
+Result<std::optional<HeldPort>> hold_rendezvous_port(const RunConfig& config);
+
+/// The rendezvous of the job, and its place.
 struct Rendezvous {
   std::unique_ptr<RendezvousServer> server;
-  std::optional<PortClaim> claim = {};
+  RendezvousPlace place;
 };
-/// Listens on this address of ours; Errc::refused when it cannot.
+/// Errc::refused when it cannot listen.
 Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
-                              const Token& token, const std::string& ip);
+                              const Token& token, RendezvousPlace place);
 
 /// Errc::input when this process may not open as many files as the job will need here.
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan);

@@ -45,7 +45,6 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                                  .interrupted = [&stage] { return stage.interrupted() != 0; }};
   const Environment travelling =
       TRY(travelling_environment(environment, config.environment, config.environment_excluded));
-  TRY(check_counts(config));
   const auto [hosts, warnings] = TRY(job_hosts(config));
   warn(stage, warnings);
 
@@ -77,13 +76,15 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
       TaskOutput::open(plan, output_options(config, stage), stage.out(), stage.err(), stage.log()));
 
   crew.keep(plan);
+  auto rendezvous_port = TRY(hold_rendezvous_port(config));
   const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
   const Reach reach = TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers}));
   warn(stage, reach.warnings);
   const TaskTable table = task_table(plan, job_name, reach);
-  const Rendezvous rendezvous = TRY(listen_for(stage, config, table, token, reach.launcher));
+  const Rendezvous rendezvous = TRY(listen_for(
+      stage, config, table, token, {.ip = reach.launcher, .port = std::move(rendezvous_port)}));
   const JobFacts facts = job_facts(plan, table, token, rendezvous.server->address(), prepared);
 
   Job job(

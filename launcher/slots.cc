@@ -41,12 +41,6 @@ std::string one_machine(const std::vector<std::string>& names, const Host& host)
 
 }  // namespace
 
-Result<> check_counts(const RunConfig& config) {
-  if (config.hosts.empty() || !all_slots_known(config.hosts)) return {};
-  TRY(make_plan(plan_request(config, config.hosts, {})));
-  return {};
-}
-
 Result<HostList> job_hosts(const RunConfig& config) {
   if (config.hosts.empty()) {
     if (!config.process_count) {

@@ -9,12 +9,9 @@
 
 namespace dt {
 
-/// Whether the numbers fit together, as far as that is known before any host is asked: wrong input
-/// is told before unreachable hosts.
-Result<> check_counts(const RunConfig& config);
-
 /// The hosts of the job. All names of this machine count as one host, with a warning where there
-/// are several; hosts that get no task are left out where that is known already.
+/// are several; hosts that get no task are left out, and too few slots refused, as far as
+/// that is known before any host is asked: wrong input is told before unreachable hosts.
 Result<HostList> job_hosts(const RunConfig& config);
 
 /// --stdin RANK must name a rank of the plan.

@@ -22,7 +22,7 @@ for target in "$@"; do
   found=build/fuzz/found/$target
   mkdir -p "$found/corpus"
   fuzzer=build/fuzz/tests/fuzz/fuzz_$target
-  if "$fuzzer" -max_total_time="$limit" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
+  if "$fuzzer" -max_total_time="$limit" -timeout=30 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
     -artifact_prefix="$found/" "$found/corpus" "tests/fuzz/corpus/$target" >"$found/log" 2>&1; then
     grep -E '^stat::number_of_executed_units' "$found/log"
     continue

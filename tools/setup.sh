@@ -11,10 +11,11 @@ case ${1-build} in
   test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-venv
   shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
   openssh-client openssh-server tcsh" ;;
+  hosts) packages="openssh-client openssh-server iproute2 procps" ;;
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
   deb) packages="dpkg-dev" ;;
   fresh_machine) packages="debootstrap" ;;
-  *) echo "usage: setup.sh [build|test|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
+  *) echo "usage: setup.sh [build|test|hosts|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
 esac
 
 # The names of `packages` that are not installed.

@@ -63,10 +63,17 @@ test_the_time_limit_stands_still_too() { # F33
   expect_no_processes
 }
 
+# Before dtrain takes its signals itself the kernel does, and in a process group that no shell looks after
+# it drops this one.
+takes_tstp() {
+  local blocked
+  blocked=$(awk '$1 == "SigBlk:" { print $2 }' "/proc/$1/status") && ((0x$blocked & 1 << 19))
+}
+
 test_a_pause_that_was_asked_for_before_the_start_comes_with_it() {
-  for _ in 1 2 3 4 5 6; do
-    start_dtrain run -np 2 sh -c 'echo up; sleep 0.2'
-    wait_for 5 grep -qx dtrain "/proc/$pid/comm"
+  for _ in 1 2 3 4; do
+    start_dtrain run -np 2 sh -c 'echo up; sleep 1'
+    wait_for 5 takes_tstp "$pid"
     kill -TSTP "$pid"
     wait_for 5 states_are T "$pid"
     signal CONT

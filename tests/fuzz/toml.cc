@@ -11,7 +11,7 @@ void check(const Result<RunConfig>& config) {
   if (!config) return check_message(config.error());
   assert(config->process_count || !config->hosts.empty());
   assert(config->heartbeat > Duration::zero() && config->heartbeat < config->dead_after);
-  if (const Result<> counts = check_counts(*config); !counts) check_message(counts.error());
+  if (const auto hosts = job_hosts(*config); !hosts) check_message(hosts.error());
 }
 
 }  // namespace

@@ -113,6 +113,36 @@ test_a_killed_launcher_leaves_nothing_on_any_host() { # F1 R1
   expect_no_processes
 }
 
+test_an_interrupt_ends_the_workers_of_all_hosts() { # F25
+  hosts_up 2
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 sh -c 'echo up; sleep 60'
+  wait_for 20 stdout_has '[0]<stdout>:up'
+  wait_for 20 stdout_has '[1]<stdout>:up'
+  signal INT
+  finish
+  expect_status 130
+  expect_within_ms 5000
+  expect_no_processes
+}
+
+agent_on() {
+  local pid
+  for pid in $(ip netns pids "$net-$1"); do
+    if [[ $(cat "/proc/$pid/comm") == dtrain-agent ]]; then echo "$pid"; fi
+  done
+}
+
+test_a_killed_agent_names_its_host() { # F2 R2
+  hosts_up 2
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 sh -c 'echo up; exec sleep 60'
+  wait_for 20 stdout_has '[1]<stdout>:up'
+  kill -KILL "$(agent_on 2)"
+  finish
+  expect_status 3
+  expect_stderr_contains 'agent on node2 lost: '
+  expect_no_processes
+}
+
 test_ipv6_alone_is_enough() { # F20 R29
   hosts_up 2
   ip netns exec "$net-l" ip -4 address flush dev bridge

@@ -129,7 +129,6 @@ Result<std::string> go_through(const std::vector<std::string>& words) {
         if (path == "file") return std::string("localhost slots=4\n");
         return fail(Errc::not_found, "No such file or directory");
       }));
-  TRY(check_counts(config));
   const HostList chosen = TRY(job_hosts(config));
   const std::vector<Hello> hellos(chosen.hosts.size(), Hello{.allowed_cpus = 2});
   const Plan plan = TRY(make_plan(plan_request(config, chosen.hosts, hellos)));

@@ -76,7 +76,7 @@ TEST_CASE("a TOML file's faults are named with line and column") {
   }
 }
 
-TEST_CASE("a text that is no TOML is refused with its place, the line and a caret") {
+TEST_CASE("a text that is no TOML is refused with its place, the line and a caret") {  // B24 B27
   const std::string deep = "np = " + std::string(10'000, '[');
   const std::string far = "# \n" + std::string(200, ' ') + "np 4";
   const std::pair<std::string, std::string> cases[] = {
@@ -144,7 +144,7 @@ TEST_CASE("a letter that is no ASCII is refused wherever only ASCII may stand") 
   }
 }
 
-TEST_CASE("a key that is given twice is refused with the line of the first") {
+TEST_CASE("a key that is given twice is refused with the line of the first") {  // B25
   const std::pair<std::string, std::string> cases[] = {
       {"np = 1\n\nnp = 2",
        "dtrain.toml:3:6: \"np\" is defined again; the first is in line 1\n"

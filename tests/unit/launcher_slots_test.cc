@@ -53,18 +53,18 @@ TEST_CASE("job_hosts: a host that gets no task is left out where all slots are k
   CHECK(job_hosts(config).value().hosts.size() == 3);
 }
 
-TEST_CASE("check_counts: too many processes are an input error, wherever the hosts are") {
+TEST_CASE("job_hosts: too many processes are an input error, wherever the hosts are") {
   RunConfig config;
   config.process_count = 16;
   config.hosts = {{.name = "a.invalid", .slots = 4}, {.name = "b.invalid", .slots = 4}};
-  const auto checked = check_counts(config);
+  const auto checked = job_hosts(config);
   REQUIRE_FALSE(checked.has_value());
   CHECK(checked.error().code == Errc::input);
   config.hosts[1].slots = 12;
-  CHECK(check_counts(config).has_value());
+  CHECK(job_hosts(config).has_value());
   config.hosts[1].slots = 0;
   config.process_count = 100;
-  CHECK(check_counts(config).has_value());
+  CHECK(job_hosts(config).has_value());
 }
 
 TEST_CASE("plan_request: a host without slots offers its GPUs, else the CPUs it may use") {

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2031  # a function of lib.sh has variables of these names in a subshell
+# What `make demo-hosts` shows after the build: the same small network, trained on four hosts over ssh.
+# The hosts are network namespaces of this machine, each with an sshd, a key and a home of its own; that
+# needs root. They are gone when this ends.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools/setup.sh hosts
+# shellcheck source=../tests/cli/lib.sh
+. tests/cli/lib.sh
+# shellcheck source=../tests/net/lib.sh
+. tests/net/lib.sh
+
+out=$(mktemp -d "${TMPDIR:-/tmp}/dtrain-hosts.XXXXXX")
+export TEST_MARKER="$out"
+skip() {
+  echo "demo-hosts: $*" >&2
+  exit 1
+}
+hosts_up 4
+trap 'hosts_down; end_marked_processes; rm -rf "$out"' EXIT
+hosts=node1:1,node2:1,node3:1,node4:1
+
+echo "\$ dtrain run -H $hosts hostname"
+on_launcher "$DTRAIN" run -H "$hosts" hostname
+echo "\$ dtrain run -H $hosts digits"
+on_launcher "$DTRAIN" run -H "$hosts" "$PWD/build/release/examples/digits"
