@@ -1,6 +1,5 @@
-#include "base/fd.h"
+#include "base/file.h"
 #include "base/format.h"
-#include "launcher/load_config.h"
 #include "launcher/ssh_config.h"
 
 #include <glob.h>
@@ -14,6 +13,9 @@
 
 namespace dt {
 namespace {
+
+/// OpenSSH itself has no limit; a device that never ends is no configuration.
+constexpr size_t file_bytes_max = size_t{16} << 20;
 
 using Texts = std::map<std::string, Result<std::string>>;
 
@@ -31,7 +33,7 @@ Result<std::string> read_file(const std::string& path, bool guarded) {
     return fail(Errc::refused,
                 "its owner or permissions let somebody else change it; try: chmod go-w");
   }
-  return read_text_file(path, config_bytes_max);
+  return read_text_file(path, file_bytes_max);
 }
 
 std::vector<std::string> matching_paths(const std::string& pattern) {
