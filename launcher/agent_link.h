@@ -7,7 +7,8 @@
 #include "launcher/carrier.h"
 #include "launcher/lease.h"
 #include "launcher/message.h"
-#include "launcher/openssh.h"
+#include "launcher/ssh/login_options.h"
+#include "launcher/ssh/openssh.h"
 
 #include <cstdint>
 #include <functional>

@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "launcher/hosts.h"
 #include "launcher/port_range.h"
-#include "launcher/login_options.h"
+#include "launcher/ssh/login_options.h"
 
 #include <cstdint>
 #include <map>

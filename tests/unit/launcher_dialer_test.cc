@@ -1,5 +1,5 @@
 #include "base/format.h"
-#include "launcher/dialer.h"
+#include "launcher/ssh/dialer.h"
 
 #include <doctest/doctest.h>
 

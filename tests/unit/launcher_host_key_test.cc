@@ -1,5 +1,5 @@
 #include "base/base64.h"
-#include "launcher/host_key.h"
+#include "launcher/ssh/host_key.h"
 #include "tests/unit/run_program.h"
 
 #include <doctest/doctest.h>

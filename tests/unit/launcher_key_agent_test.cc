@@ -1,6 +1,6 @@
 #include "base/socket.h"
-#include "launcher/key_agent.h"
-#include "launcher/ssh_wire.h"
+#include "launcher/ssh/key_agent.h"
+#include "launcher/ssh/ssh_wire.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "launcher/known_hosts.h"
+#include "launcher/ssh/known_hosts.h"
 #include "tests/unit/sshd_fixture.h"
 
 #include <doctest/doctest.h>
@@ -53,10 +53,7 @@ SshSettings settings_of(const Fixture& fixture, const RealSshd& sshd) {
 }
 
 KnownHost known_host(const Fixture& fixture, const RealSshd& sshd) {
-  const KnownHosts all(read_known_hosts(
-      settings_of(fixture, sshd), [&sshd](const std::string& path) -> Result<std::string> {
-        return sshd.folder().read(path.substr(path.rfind('/') + 1));
-      }));
+  const KnownHosts all(read_known_hosts(settings_of(fixture, sshd), this_machine_for_ssh()));
   return all.find({fixture.host, fixture.port, fixture.alias});
 }
 

@@ -1,6 +1,6 @@
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/known_hosts.h"
+#include "launcher/ssh/known_hosts.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>

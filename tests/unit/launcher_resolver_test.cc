@@ -1,5 +1,5 @@
 #include "base/format.h"
-#include "launcher/resolver.h"
+#include "launcher/ssh/resolver.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/session_heap.h"
+#include "launcher/ssh/session_heap.h"
 
 #include <doctest/doctest.h>
 

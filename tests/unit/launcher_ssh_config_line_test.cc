@@ -1,6 +1,6 @@
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/ssh_config_line.h"
+#include "launcher/ssh/ssh_config_line.h"
 
 #include <doctest/doctest.h>
 

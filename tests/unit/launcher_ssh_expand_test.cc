@@ -1,4 +1,4 @@
-#include "launcher/ssh_expand.h"
+#include "launcher/ssh/ssh_expand.h"
 #include "tests/unit/ssh_fixture.h"
 
 #include <doctest/doctest.h>

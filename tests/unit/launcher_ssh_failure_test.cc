@@ -1,4 +1,4 @@
-#include "launcher/ssh_failure.h"
+#include "launcher/ssh/ssh_failure.h"
 
 #include <doctest/doctest.h>
 

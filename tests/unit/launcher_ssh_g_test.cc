@@ -1,4 +1,4 @@
-#include "launcher/ssh_config.h"
+#include "launcher/ssh/ssh_config.h"
 #include "tests/unit/ssh_fixture.h"
 
 #include <doctest/doctest.h>

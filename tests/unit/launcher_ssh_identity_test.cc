@@ -1,7 +1,7 @@
 #include "base/base64.h"
 #include "base/format.h"
-#include "launcher/ssh_identity.h"
-#include "launcher/ssh_wire.h"
+#include "launcher/ssh/ssh_identity.h"
+#include "launcher/ssh/ssh_wire.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>

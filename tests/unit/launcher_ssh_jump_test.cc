@@ -1,4 +1,4 @@
-#include "launcher/ssh_jump.h"
+#include "launcher/ssh/ssh_jump.h"
 
 #include <doctest/doctest.h>
 

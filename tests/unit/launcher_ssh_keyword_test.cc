@@ -1,4 +1,4 @@
-#include "launcher/ssh_keyword.h"
+#include "launcher/ssh/ssh_keyword.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/ssh_login.h"
+#include "launcher/ssh/ssh_login.h"
 #include "tests/unit/ssh_client.h"
 
 #include <fcntl.h>

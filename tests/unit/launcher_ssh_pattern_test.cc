@@ -1,4 +1,4 @@
-#include "launcher/ssh_pattern.h"
+#include "launcher/ssh/ssh_pattern.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 #include "base/crypto.h"
-#include "launcher/ssh_session.h"
+#include "launcher/ssh/ssh_session.h"
 #include "tests/unit/ssh_client.h"
 
 #include <sys/epoll.h>

@@ -1,4 +1,4 @@
-#include "launcher/ssh_wire.h"
+#include "launcher/ssh/ssh_wire.h"
 
 #include <doctest/doctest.h>
 

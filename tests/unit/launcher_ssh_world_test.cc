@@ -1,4 +1,4 @@
-#include "launcher/ssh_config.h"
+#include "launcher/ssh/ssh_config.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/ssh_session.h"
+#include "launcher/ssh/ssh_session.h"
 #include "tests/unit/ssh_server.h"
 
 #include <doctest/doctest.h>

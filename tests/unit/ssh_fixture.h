@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/format.h"
-#include "launcher/ssh_config.h"
+#include "launcher/ssh/ssh_config.h"
 #include "tests/unit/run_program.h"
 
 #include <pwd.h>

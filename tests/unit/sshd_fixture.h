@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/host_key.h"
+#include "launcher/ssh/host_key.h"
 #include "tests/unit/run_program.h"
 #include "tests/unit/temporary_folder.h"
 
