@@ -32,6 +32,13 @@ Duration pause_before(int attempt, const std::string& host, uint64_t own) {
   return pause / 2 + pause * static_cast<int64_t>(noise % 1000) / 1000;
 }
 
+SshRequest request_for(const Host& host, const LoginOptions& options) {
+  SshRequest request = {.host = host.name, .port = options.port, .config_file = options.config};
+  if (!host.user.empty()) request.user = host.user;
+  if (options.identity) request.identity_files = {*options.identity};
+  return request;
+}
+
 }  // namespace
 
 AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers handlers)
@@ -46,7 +53,8 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
 Result<Carrier> AgentLink::start_carrier() const {
   if (ways_.other) return ways_.other(host_);
   if (host_.here) return start_local_agent(ways_.open_files_max);
-  return start_over_ssh(host_, ways_.ssh, agent_command(ways_.binary, kept_executable_));
+  return start_client(ssh_words(request_for(host_, ways_.ssh), ways_.ssh.connect_timeout,
+                                agent_command(ways_.binary, kept_executable_)));
 }
 
 Result<> AgentLink::start() {
@@ -156,7 +164,7 @@ void AgentLink::process_ended() {
     return;
   }
   const std::string how = status ? status->text() : "its connection ended";
-  const SshFailure failure = ssh_failure(host_, said_, how);
+  const ClientFailure failure = client_failure(request_for(host_, ways_.ssh), said_, how);
   if (try_again(failure)) return;
   // A login that came so far has said more about it than the client can.
   const bool logged_in = said_.empty() || (status && status->code != 255);
@@ -165,16 +173,17 @@ void AgentLink::process_ended() {
 
 std::string AgentLink::end_of_speaking(const std::optional<ExitStatus>& status) const {
   const std::string how = status ? "its process ended: " + status->text() : "its connection ended";
-  return host_.here ? how : ssh_failure(host_, said_, how).text;
+  return host_.here ? how : client_failure(request_for(host_, ways_.ssh), said_, how).text;
 }
 
 void AgentLink::no_answer() {
   const std::string waited = duration_text(ways_.ssh.connect_timeout);
-  lose(said_.empty() ? format("no answer for {} (--connect-timeout)", waited)
-                     : ssh_failure(host_, said_, "no answer for " + waited).text);
+  lose(said_.empty()
+           ? format("no answer for {} (--connect-timeout)", waited)
+           : client_failure(request_for(host_, ways_.ssh), said_, "no answer for " + waited).text);
 }
 
-bool AgentLink::try_again(const SshFailure& failure) {
+bool AgentLink::try_again(const ClientFailure& failure) {
   if (!failure.again || gone_) return false;
   const Time when = loop_.now() + pause_before(attempt_, host_.name, ways_.noise);
   if (when >= connect_deadline_) return false;
