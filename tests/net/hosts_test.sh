@@ -82,25 +82,6 @@ test_a_chatty_login_disturbs_nothing() {
   expect_stdout '[0]<stdout>:out'
 }
 
-test_a_cut_cable_names_the_host_and_leaves_nothing() { # F4 R4
-  hosts_up 2
-  start_on_launcher "$DTRAIN" run --dead-after 2s -H node1:1,node2:1 sh -c 'echo up; sleep 60'
-  wait_for 20 stdout_has '[1]<stdout>:up'
-  cut_cable 2
-  finish
-  expect_status 3
-  expect_stderr_contains 'agent on node2 lost: no heartbeat for 2s'
-  expect_no_processes
-}
-
-test_a_killed_launcher_leaves_nothing_on_any_host() { # F1 R1
-  hosts_up 2
-  start_on_launcher "$DTRAIN" run -H node1:2,node2:2 sh -c 'echo up; (setsid sleep 60 &); sleep 60'
-  wait_for 20 stdout_has '[3]<stdout>:up'
-  signal KILL
-  expect_no_processes
-}
-
 test_an_interrupt_ends_the_workers_of_all_hosts() { # F25
   hosts_up 2
   start_on_launcher "$DTRAIN" run -H node1:1,node2:1 sh -c 'echo up; sleep 60'
@@ -110,17 +91,6 @@ test_an_interrupt_ends_the_workers_of_all_hosts() { # F25
   finish
   expect_status 130
   expect_within_ms 5000
-  expect_no_processes
-}
-
-test_a_killed_agent_names_its_host() { # F2 R2
-  hosts_up 2
-  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 sh -c 'echo up; exec sleep 60'
-  wait_for 20 stdout_has '[1]<stdout>:up'
-  kill -KILL "$(agent_on 2)"
-  finish
-  expect_status 3
-  expect_stderr_contains 'agent on node2 lost: '
   expect_no_processes
 }
 

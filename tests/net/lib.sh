@@ -14,7 +14,8 @@
 #   host_variable K NAME=VALUE    the same with a variable of all that its sshd starts
 #   private_tmp OPTIONS    prints a line for host_setup: a /tmp of the node's own
 #   cut_cable K, mend_cable K
-#   agent_on K, keeper_on K     their pids
+#   agent_on K, keeper_on K, processes_on K NAME    pids
+#   drop_on K RULE…        an iptables rule for what comes to node K, with its own target
 #   home_of K, launcher_home    folders as seen from outside
 #
 # All of it ends with the test: processes in the namespaces, the namespaces, and their links.
@@ -130,11 +131,10 @@ private_tmp() {
   echo "mount --bind $own /mnt && mount -t tmpfs -o $1 tmp /tmp && mkdir -p $own && mount --bind /mnt $own"
 }
 
+# It takes its file away when nobody can reach it any more; its process may stay for init to see.
 sshd_again() {
-  local folder=$out/net/node$1 listener
-  listener=$(cat "$folder/sshd.pid")
-  kill "$listener"
-  wait_for 10 bash -c "! kill -0 $listener 2>/dev/null"
+  kill "$(cat "$out/net/node$1/sshd.pid")"
+  wait_for 10 test ! -e "$out/net/node$1/sshd.pid"
   sshd_up "$1"
 }
 
@@ -162,13 +162,18 @@ on_launcher() { "$out/net/on_launcher" "$@"; }
 run_on_launcher() { run "$out/net/on_launcher" "$@"; }
 start_on_launcher() { start "$out/net/on_launcher" "$@"; }
 
-agent_on() { process_on "$1" dtrain-agent; }
-keeper_on() { process_on "$1" dtrain-keeper; }
-process_on() {
+agent_on() { processes_on "$1" dtrain-agent; }
+keeper_on() { processes_on "$1" dtrain-keeper; }
+processes_on() {
   local pid
   for pid in $(ip netns pids "$net-$1"); do
     if [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$2" ]]; then echo "$pid"; fi
   done
+}
+
+drop_on() {
+  command -v iptables >/dev/null || skip 'no iptables here'
+  ip netns exec "$net-$1" iptables -A INPUT "${@:2}" 2>/dev/null || skip "no iptables rule: ${*:2}"
 }
 
 cut_cable() { ip -n "$net-l" link set "port$1" down; }
