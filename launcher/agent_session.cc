@@ -24,11 +24,20 @@ constexpr Duration short_patience = seconds(2);
 /// So much for the launcher does not wait for the end of the loop's round.
 constexpr size_t outbox_bytes = size_t{64} << 10;
 
-Result<> check_folder(const std::string& folder) {
+Result<> check_entry(const std::string& folder) {
   const Fd opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (opened && ::access(folder.c_str(), X_OK) == 0) return {};
   return fail(Errc::input, format("cannot enter the working directory {}: {} (use --chdir)",
                                   shell_quote(printable(folder, 300)), errno_text(errno)));
+}
+
+/// The folder to run in: that of the launcher, else the home if that will do.
+Result<std::string> folder_to_enter(const Prepare& wanted) {
+  const auto entered = check_entry(wanted.cwd);
+  if (entered) return wanted.cwd;
+  const std::string home = own_host_part()["HOME"];
+  if (wanted.home_instead && !home.empty() && check_entry(home)) return home;
+  return tl::unexpected(entered.error());
 }
 
 }  // namespace
@@ -76,7 +85,7 @@ void AgentSession::send_outbox() {
 }
 
 size_t AgentSession::receive(ByteSpan bytes) {
-  lease_.heard(Clock::now());
+  lease_.heard(loop_.now());
   size_t used = 0;
   while (!lost_) {
     const auto frame = front_frame(bytes.subspan(used));
@@ -145,10 +154,11 @@ Result<> AgentSession::handle(const FrameView& frame) {
 
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
-  lease_ = Lease(prepared_.dead_after, Clock::now());
+  lease_ = Lease(prepared_.dead_after, loop_.now());
   Prepared answer;
   const auto check = [&]() -> Result<> {
-    TRY(check_folder(prepared_.cwd));
+    const std::string folder = TRY(folder_to_enter(prepared_));
+    if (folder != prepared_.cwd) answer.home = prepared_.cwd = folder;
     executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
     TRY(check_argument_space(prepared_.command,
                              prepared_.environment_bytes + argument_bytes(own_host_part()),
@@ -187,7 +197,7 @@ void AgentSession::probe(Probe wanted) {
     send(MessageType::reached, 0, encode(Reached{std::move(reached)}));
   };
   probe_calls_ = std::make_unique<ProbeCalls>(loop_, *token, std::move(wanted.targets),
-                                              Clock::now() + wanted.patience, answer);
+                                              loop_.now() + wanted.patience, answer);
 }
 
 /// The launcher stops itself next: from now on its silence means nothing, and ours neither.
@@ -198,13 +208,13 @@ void AgentSession::pause() {
 }
 
 void AgentSession::resume() {
-  lease_.restart(Clock::now());
+  lease_.restart(loop_.now());
   tasks_.signal(SIGCONT);
   beat();
 }
 
 void AgentSession::beat() {
-  if (lease_.over(Clock::now())) {
+  if (lease_.over(loop_.now())) {
     launcher_lost();
     return;
   }

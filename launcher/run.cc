@@ -49,7 +49,8 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   warn(stage, warnings);
 
   const std::vector<pid_t> own_children = existing_children();
-  StatusLine status(stage, wants_status_line(stage.err(), config.quiet, environment));
+  StatusLine status(stage.loop(), {stage.out(), stage.err()},
+                    wants_status_line(stage.err(), config.quiet, environment));
   Crew crew(stage.loop(), {.heartbeat = config.heartbeat,
                            .dead_after = config.dead_after,
                            .ssh = config.ssh,
@@ -80,17 +81,19 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
+  warn(stage, moved_home(plan, orders, prepared));
   const Reach reach = TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers}));
   warn(stage, reach.warnings);
   const TaskTable table = task_table(plan, job_name, reach);
-  const Rendezvous rendezvous = TRY(listen_for(
-      stage, config, table, token,
-      {reach.launcher, std::move(rendezvous_port), task_sources(plan, reach, crew.hellos())}));
+  const Rendezvous rendezvous =
+      TRY(listen_for(stage, config, table, token,
+                     {reach.launcher, std::move(rendezvous_port),
+                      task_sources(plan, reach, TRY(crew.await_hellos(answers)))}));
   const JobFacts facts = job_facts(plan, table, token, rendezvous.facts, prepared);
 
-  Job job(
-      {stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status, own_children},
-      std::move(plan), config, start_deadline);
+  Job job({stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status,
+           [] { Stage::suspend(); }, own_children},
+          std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
   TRY(job.launch(travelling, facts));
   ignore_openssl_config();  // here, where we would else wait for the agents
@@ -135,7 +138,7 @@ int run(const RunConfig& config, const Environment& environment) {
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
                                    : run_job(config, environment, **stage, record);
   const Outcome outcome = outcome_of(std::move(result), (*stage)->interrupted());
-  if (!outcome.reason.empty()) (*stage)->log().error("{}", outcome.reason);
+  if (!outcome.reason.empty() && !outcome.reason_told) (*stage)->log().error("{}", outcome.reason);
   if (report) write_report(config, *report, record, outcome, (*stage)->log());
   (*stage)->drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
   return outcome.exit_status;

@@ -5,13 +5,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev libssl-dev
+packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev libssh2-1-dev libssl-dev
   libtomlplusplus-dev nlohmann-json3-dev"
 case ${1-build} in
   build) ;;
   test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-venv
   shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
-  openssh-client openssh-server tcsh" ;;
+  openssh-client openssh-server iptables tcsh" ;;
   hosts) packages="openssh-client openssh-server iproute2 procps" ;;
   frameworks) packages="g++ cmake python3 python3-dev python3-venv python3-torch libtorch-dev pybind11-dev" ;;
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
