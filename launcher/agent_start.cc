@@ -76,6 +76,10 @@ std::string agent_command(const AgentBinary& binary) {
   return "exec /bin/sh -c '" + with_values(binary) + "'";
 }
 
+std::string agent_script(const AgentBinary& binary) {
+  return with_values(binary) + "\n";
+}
+
 AgentStart::Taken AgentStart::take(ByteSpan bytes) {
   const std::string_view text = as_text(bytes);
   size_t used = 0;

@@ -23,6 +23,8 @@ struct AgentBinary {
 /// (after that in $XDG_RUNTIME_DIR/dtrain and /tmp/dtrain-UID). Nothing of the job or the user is
 /// in it, and no character that bash, dash, zsh, tcsh or fish read differently between quotes.
 std::string agent_command(const AgentBinary& binary);
+/// The same as a line for a POSIX shell that reads from its input.
+std::string agent_script(const AgentBinary& binary);
 
 /// What comes from a host before its agent speaks frames, as it came:
 ///
@@ -51,6 +53,8 @@ class AgentStart {
   /// For `failed`, and for a host whose connection ended before its agent spoke: what it said
   /// instead, in at most ten lines that are safe to print.
   std::string why() const;
+  /// It has said nothing at all.
+  bool silent() const { return failure_.empty() && cannot_.empty() && noise_.empty(); }
 
  private:
   Step line(std::string_view text);

@@ -33,13 +33,24 @@ Crew::~Crew() {
     agent->link->let_go();
 }
 
+Result<AgentWays> Crew::make_ways(const std::vector<Host>& hosts) {
+  AgentWays ways = {.remote = nullptr,
+                    .binary = {},
+                    .architecture = own_architecture(),
+                    .open_files_max = raise_open_files_limit(),
+                    .dead_after = options_.dead_after};
+  if (std::ranges::all_of(hosts, &Host::here)) return ways;
+  ways.binary = TRY(AgentBinary::own());
+  ways.remote = TRY(RemoteHosts::create(
+      loop_, *options_.log,
+      {.login = options_.ssh,
+       .command = {.words = agent_command(ways.binary), .script = agent_script(ways.binary)},
+       .dead_after = options_.dead_after}));
+  return ways;
+}
+
 Result<> Crew::connect(const std::vector<Host>& hosts) {
-  ways_ = {.ssh = options_.ssh,
-           .binary = {},
-           .architecture = own_architecture(),
-           .open_files_max = raise_open_files_limit(),
-           .dead_after = options_.dead_after};
-  if (!std::ranges::all_of(hosts, &Host::here)) ways_.binary = TRY(AgentBinary::own());
+  ways_ = TRY(make_ways(hosts));
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();
@@ -200,13 +211,21 @@ void Crew::let_go(size_t number) {
   agents_[number]->link->let_go();
 }
 
-void Crew::collect(Time deadline) {
+bool Crew::any_left() const {
+  const auto left = [](const auto& agent) { return !agent->link->over(); };
+  return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left);
+}
+
+Result<> Crew::collect(Time deadline) {
   for (const auto& agent : agents_)
     agent->link->let_go();
+  while (any_left() && Clock::now() < deadline)
+    TRY(loop_.run_once(deadline));
   for (const auto* group : {&agents_, &unneeded_}) {
     for (const auto& agent : *group)
-      agent->link->collect(deadline);
+      agent->link->kill();
   }
+  return {};
 }
 
 }  // namespace dt

@@ -22,6 +22,7 @@ class Crew {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
     LoginOptions ssh;
+    Log* log = nullptr;  ///< outlives the crew
     /// Told at the start and with each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
   };
@@ -61,7 +62,7 @@ class Crew {
   /// The agent has finished: its end is expected, and nobody is told.
   void let_go(size_t agent);
   /// Lets all agents go and waits for their processes; those that stay longer are killed.
-  void collect(Time deadline);
+  Result<> collect(Time deadline);
   size_t size() const { return agents_.size(); }
 
  private:
@@ -76,6 +77,8 @@ class Crew {
   void tell_connected() const;
   void gone(const Agent& agent);
   void beat();
+  Result<AgentWays> make_ways(const std::vector<Host>& hosts);
+  bool any_left() const;
   Result<> await(const Awaited& awaited, const std::function<bool(const Agent&)>& done,
                  std::string_view what);
 
