@@ -31,7 +31,7 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
       ways_(ways),
       handlers_(std::move(handlers)),
       starting_(ways.architecture),
-      lease_(ways.dead_after, Clock::now()) {
+      lease_(ways.dead_after, loop_.now()) {
 }
 
 Way::Handlers AgentLink::way_handlers() {
@@ -41,7 +41,11 @@ Way::Handlers AgentLink::way_handlers() {
 }
 
 Result<std::unique_ptr<Way>> AgentLink::open_way() {
-  if (!host_.here) return std::make_unique<RemoteWay>(*ways_.remote, host_, way_handlers());
+  if (!host_.here || ways_.other) {
+    const RemoteCommand command = {.words = agent_command(ways_.binary, kept_executable_),
+                                   .script = agent_script(ways_.binary, kept_executable_)};
+    return std::make_unique<RemoteWay>(*ways_.remote, host_, command, way_handlers());
+  }
   Carrier carrier = TRY(start_local_agent(ways_.open_files_max));
   return TRY(
       ProcessWay::open(loop_, std::move(carrier), {.explain = end_of_local_agent}, way_handlers()));
@@ -55,7 +59,7 @@ Result<> AgentLink::start() {
 }
 
 size_t AgentLink::receive(ByteSpan bytes) {
-  lease_.heard(Clock::now());
+  lease_.heard(loop_.now());
   const size_t used = starting_ ? receive_start(bytes) : 0;
   return used + receive_frames(bytes.subspan(used));
 }
@@ -113,7 +117,12 @@ void AgentLink::push_some() {
 }
 
 void AgentLink::way_ended(const Way::End& end) {
-  lose(starting_ ? why_not_started(end) : end.why);
+  if (!starting_) return lose(end.why);
+  const bool was_kept = starting_->ran_kept_copy() && !end.timed_out;
+  if (!was_kept || kept_executable_ == KeptExecutable::distrust) return lose(why_not_started(end));
+  kept_executable_ = KeptExecutable::distrust;
+  starting_.emplace(ways_.architecture);
+  if (const auto started = start(); !started) lose(started.error().message);
 }
 
 std::string AgentLink::why_not_started(const Way::End& end) {

@@ -19,11 +19,15 @@ namespace dt {
 
 /// How agents are reached; the same for all hosts of a job.
 struct AgentWays {
-  std::unique_ptr<RemoteHosts> remote;  ///< empty without remote hosts
+  LoginOptions ssh;
   AgentBinary binary;           ///< for hosts that do not have it; empty without remote hosts
   std::string architecture;     ///< of this machine, as uname -m says it
   uint64_t open_files_max = 0;  ///< that tasks of this machine shall have
   Duration dead_after = seconds(5);
+  uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
+  /// Reaches any host by another way than ours; may be empty.
+  std::function<Result<Carrier>(const Host&)> other;
+  RemoteHosts* remote = nullptr;  ///< what leads to other hosts; set by whoever owns it
 };
 
 /// One agent and the way to it: gets it to speak frames, and knows why it is gone.
@@ -80,6 +84,7 @@ class AgentLink {
   ByteSpan unpushed_;  ///< what the host still has to get of the executable
   MessageAssembler assembler_;
   Lease lease_;
+  KeptExecutable kept_executable_ = KeptExecutable::trust;
   Bytes early_;  ///< frames for an agent that does not speak yet
   bool gone_ = false;
   std::string why_;

@@ -104,7 +104,7 @@ void ProcessWay::read_messages() {
 void ProcessWay::stream_ended() {
   stream_.reset();
   facts_.over = true;
-  if (!watch_process()) return finish();
+  if (!process_ || !watch_process()) return finish();
   patience_ = loop_.after(end_patience, [this] { finish(); });
 }
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/result.h"
+#include "launcher/carrier.h"
 #include "launcher/hosts.h"
 #include "launcher/ssh/login_options.h"
 #include "launcher/ssh/resolver.h"
@@ -11,6 +12,7 @@
 #include "launcher/ssh_way.h"
 #include "launcher/turns.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,8 +30,10 @@ class RemoteHosts {
  public:
   struct Options {
     LoginOptions login;
-    RemoteCommand command;
     Duration dead_after = seconds(5);
+    uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
+    /// Instead of everything that leads to a host; may be empty.
+    std::function<Result<Carrier>(const Host&)> other;
   };
   static Result<std::unique_ptr<RemoteHosts>> create(Loop& loop, Log& log, Options options);
   RemoteHosts(const RemoteHosts&) = delete;

@@ -5,8 +5,6 @@
 #include "launcher/ssh/openssh.h"
 #include "launcher/ssh/ssh_failure.h"
 
-#include <unistd.h>
-
 #include <cassert>
 #include <functional>
 
@@ -27,7 +25,8 @@ std::string route_text(const SshRoute& route, const LoginOptions& login) {
     case By::openssh_plain:
       return format("the OpenSSH client, for {}", route.why);
     case By::program:
-      return format("{} ({})", login.program.front(), route.why);
+      return login.program.empty() ? route.why
+                                   : format("{} ({})", login.program.front(), route.why);
   }
   return "";
 }
@@ -49,8 +48,12 @@ Way::End end_of_client(const SshRequest& request, const ProcessWay::Facts& facts
 
 }  // namespace
 
-RemoteWay::RemoteWay(RemoteHosts& all, const Host& host, Handlers handlers)
-    : all_(all), request_(all.request(host)), handlers_(std::move(handlers)) {
+RemoteWay::RemoteWay(RemoteHosts& all, Host host, RemoteCommand command, Handlers handlers)
+    : all_(all),
+      host_(std::move(host)),
+      command_(std::move(command)),
+      request_(all.request(host_)),
+      handlers_(std::move(handlers)) {
   ask_for_turn();
 }
 
@@ -71,10 +74,11 @@ void RemoteWay::set_deadline() {
 
 void RemoteWay::begin() {
   if (!began_) {
-    began_ = Clock::now();
+    began_ = all_.loop().now();
     set_deadline();
   }
   if (route_) return try_it();
+  if (all_.options().other) return take_route({By::program, "another way"});
   if (!all_.login().program.empty()) return take_route({By::program, "--rsh-agent"});
   find_route();
 }
@@ -123,27 +127,30 @@ Way::Handlers RemoteWay::handlers_of_try() {
 Result<std::unique_ptr<Way>> RemoteWay::open_session() {
   SshWay::Target target = {.request = request_,
                            .settings = settings_,
-                           .command = all_.options().command.words,
+                           .command = command_.words,
                            .open_by = deadline_,
                            .patience = patience(),
                            .dead_after = all_.options().dead_after};
   return std::make_unique<SshWay>(all_.shared(), std::move(target), handlers_of_try());
 }
 
-Result<std::unique_ptr<Way>> RemoteWay::open_client() {
-  const RemoteCommand& command = all_.options().command;
-  const bool program = route_->by == By::program;
+Result<Carrier> RemoteWay::start_carrier() const {
+  if (all_.options().other) return all_.options().other(host_);
+  if (route_->by == By::program) return start_client(rsh_words(all_.login().program, request_));
   const ClientOptions options = {.connect_timeout = patience(),
                                  .curve25519_first = route_->by == By::openssh};
-  auto carrier = TRY(start_client(program ? rsh_words(all_.login().program, request_)
-                                          : ssh_words(request_, options, command.words)));
+  return start_client(ssh_words(request_, options, command_.words));
+}
+
+Result<std::unique_ptr<Way>> RemoteWay::open_client() {
   auto way = TRY(ProcessWay::open(
-      all_.loop(), std::move(carrier),
+      all_.loop(), TRY(start_carrier()),
       {.is_client = true,
        .explain = [request = request_](
                       const ProcessWay::Facts& facts) { return end_of_client(request, facts); }},
       handlers_of_try()));
-  if (program) way->write(as_bytes(command.script));
+  const bool reads_script = route_->by == By::program && !all_.options().other;
+  if (reads_script) way->write(as_bytes(command_.script));
   return way;
 }
 
@@ -152,7 +159,7 @@ void RemoteWay::try_ended(End how) {
   auto next = next_ssh_try(
       all_.route_facts(settings_),
       {.by = route_->by, .again = how.again, .elsewhere = how.elsewhere, .why = how.why});
-  const Time when = Clock::now() + pause_before_next();
+  const Time when = all_.loop().now() + pause_before_next();
   if (!next || when >= deadline_) return end(std::move(how));
   way_.reset();
   if (next->by != route_->by) return take_route(*std::move(next));
@@ -162,13 +169,15 @@ void RemoteWay::try_ended(End how) {
 }
 
 Duration RemoteWay::pause_before_next() const {
-  return retry_delay(attempt_, std::hash<std::string>()(format("{}/{}", request_.host, getpid())));
+  return retry_delay(
+      attempt_, std::hash<std::string>()(format("{}/{}", request_.host, all_.options().noise)));
 }
 
 void RemoteWay::no_answer() {
   const std::string waited =
       format("no answer for {} (--connect-timeout)", duration_text(patience()));
   End how = so_far();
+  how.timed_out = true;
   how.why = how.said.empty() ? waited : format("{}: {}", waited, how.why);
   hang_up();
   end(std::move(how));

@@ -25,7 +25,7 @@ namespace dt {
 class RemoteWay final : public Way {
  public:
   /// `all` outlives it.
-  RemoteWay(RemoteHosts& all, const Host& host, Handlers handlers);
+  RemoteWay(RemoteHosts& all, Host host, RemoteCommand command, Handlers handlers);
 
   void write(ByteSpan bytes) override;
   size_t unsent() const override { return way_ ? way_->unsent() : 0; }
@@ -46,6 +46,7 @@ class RemoteWay final : public Way {
   void try_it();
   Result<std::unique_ptr<Way>> open_session();
   Result<std::unique_ptr<Way>> open_client();
+  Result<Carrier> start_carrier() const;
   void try_ended(End how);
   Duration pause_before_next() const;
   void no_answer();
@@ -55,6 +56,8 @@ class RemoteWay final : public Way {
   Handlers handlers_of_try();
 
   RemoteHosts& all_;
+  Host host_;
+  RemoteCommand command_;
   SshRequest request_;
   Handlers handlers_;
   SshSettings settings_;

@@ -41,7 +41,7 @@ SshWay::SshWay(Shared shared, Target target, Handlers handlers)
       {.name = settings.host_name,
        .port = static_cast<uint16_t>(settings.port),
        .family = family_of(settings.address_family),
-       .deadline = std::min<Time>(target_.open_by, Clock::now() + look_up_patience)},
+       .deadline = std::min<Time>(target_.open_by, shared_.loop.now() + look_up_patience)},
       [this, alive = std::weak_ptr(alive_)](Result<std::vector<Address>> addresses) {
         if (!alive.expired() && !over_) dial(std::move(addresses));
       });

@@ -17,6 +17,7 @@ class Way {
     std::string said = {};   ///< what came beside the bytes, on the other side's stderr
     bool again = false;      ///< the same may go well a little later
     bool elsewhere = false;  ///< another carrier may do what this one cannot
+    bool timed_out = false;  ///< it was given up while nothing came
     bool logged_in = false;  ///< the host let us in: what it sent tells more than `why`
   };
   /// Called from the Loop only, never within a call of ours.

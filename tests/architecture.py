@@ -65,6 +65,7 @@ TESTED_ELSEWHERE = {
     "comm/schedule/": "tests/unit/comm_schedule_test.cc",
     "examples/digits/main.cc": "tests/cli/digits_test.sh",
     "examples/linear_regression/main.cc": "tests/cli/examples_test.sh",
+    "gpu/nvml.cc": "tests/unit/gpu_list_test.cc",
     "launcher/stage.cc": "tests/cli/output_test.sh",
     "launcher/ssh/known_hosts_report.cc": "tests/unit/launcher_known_hosts_test.cc",
     "launcher/ssh/ssh_options.cc": "tests/unit/launcher_ssh_config_test.cc",

@@ -32,9 +32,9 @@ struct Fixture {
     login.identity = server.path("user_key");
   }
   void start() {
-    hosts = RemoteHosts::create(*loop, log, {.login = login, .command = command}).value();
+    hosts = RemoteHosts::create(*loop, log, {.login = login, .noise = 7}).value();
     way = std::make_unique<RemoteWay>(
-        *hosts, Host{.name = "node07"},
+        *hosts, Host{.name = "node07"}, command,
         Way::Handlers{.on_bytes =
                           [this](ByteSpan bytes) {
                             received += as_text(bytes);
