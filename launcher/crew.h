@@ -30,6 +30,7 @@ class Crew {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
     LoginOptions ssh;
+    Log* log = nullptr;  ///< outlives the crew; null: what is worth telling is told to nobody
     std::optional<AgentWays> ways;  ///< none: those that this machine has
     /// Told at the start and with each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
@@ -72,7 +73,7 @@ class Crew {
   /// The agent has finished: its end is expected, and nobody is told.
   void let_go(size_t agent);
   /// Lets all agents go and waits for their processes; those that stay longer are killed.
-  void collect(Time deadline);
+  Result<> collect(Time deadline);
   size_t size() const { return agents_.size(); }
 
  private:
@@ -84,10 +85,12 @@ class Crew {
     std::optional<Reached> reached;
   };
   Result<AgentWays> own_ways(const std::vector<Host>& hosts) const;
+  Result<> open_remote_hosts();
   Result<> handle(Agent& agent, const FrameView& message);
   void tell_connected() const;
   void gone(const Agent& agent);
   void beat();
+  bool any_left() const;
   /// Waits until each agent is gone or has this answer.
   template <class Answer>
   Result<EachAnswer<Answer>> await_each(const Awaited& awaited,
@@ -99,7 +102,9 @@ class Crew {
 
   Loop& loop_;
   Options options_;
+  Log nobody_{Log::Level::quiet, [](std::string_view) {}};
   AgentWays ways_;
+  std::unique_ptr<RemoteHosts> remote_;  ///< null: all agents are on this machine
   Handlers handlers_;
   std::vector<std::unique_ptr<Agent>> agents_;
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours

@@ -45,9 +45,24 @@ inline constexpr std::array own_options = {
     Option{"ssh-identity-file", "-i --ssh-identity-file", OptionKind::text, "FILE",
            OptionGroup::hosts, "The private key to log in with."},
     Option{"ssh-config", "--ssh-config", OptionKind::text, "FILE", OptionGroup::hosts,
-           "Read this ssh configuration instead of ~/.ssh/config, as ssh -F."},
-    Option{"connect-timeout", "--connect-timeout", OptionKind::duration, "TIME", OptionGroup::hosts,
-           "How long all tries to reach a host may take together (default 10s)."},
+           "Read this ssh configuration instead of ~/.ssh/config, as ssh -F.", true,
+           Effect::decides, "", true},
+    Option{
+        "ssh", "--ssh", OptionKind::text, "auto|libssh2|openssh", OptionGroup::hosts,
+        "How other hosts are reached: through libssh2 within dtrain, or through the ssh command. "
+        "auto, the default, takes for each host the first that can do what the ssh "
+        "configuration asks for; --verbose tells which."},
+    Option{"ssh-parallel", "--ssh-parallel", OptionKind::integer, "N", OptionGroup::hosts,
+           "Log in to at most N hosts at once (default 64)."},
+    Option{
+        "rsh-agent", "--rsh-agent", OptionKind::text, "PROGRAM", OptionGroup::hosts,
+        "Reach other hosts through this program instead of ssh, such as kubexec.sh, blaunch or "
+        "'qrsh -inherit'. It is run as PROGRAM HOST /bin/sh, or as PROGRAM -l USER HOST /bin/sh.",
+        true, Effect::decides, "", true},
+    Option{
+        "connect-timeout", "--connect-timeout", OptionKind::duration, "TIME", OptionGroup::hosts,
+        "How long all tries to reach a host may take together (default: ConnectTimeout of the ssh "
+        "configuration, else 10s)."},
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
