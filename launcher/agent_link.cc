@@ -177,9 +177,10 @@ void AgentLink::process_ended() {
   const std::string how = status ? status->text() : "its connection ended";
   const ClientFailure failure = client_failure(request_for(host_, ways_.ssh), said_, how);
   if (try_again(failure)) return;
-  // A login that came so far has said more about it than the client can.
+  // A login that came so far has said more about it than the client can, unless all went to stderr.
   const bool logged_in = said_.empty() || (status && status->code != 255);
-  lose(logged_in ? starting_->why() : failure.text);
+  const bool client_knows = !logged_in || (starting_->is_silent() && !said_.empty());
+  lose(client_knows ? failure.text : starting_->why());
 }
 
 std::string AgentLink::end_of_speaking(const std::optional<ExitStatus>& status) const {

@@ -59,6 +59,8 @@ class AgentStart {
   /// For `failed`, and for a host whose connection ended before its agent spoke: what it said
   /// instead, in at most ten lines that are safe to print.
   std::string why() const;
+  /// Nothing came that why() could tell.
+  bool is_silent() const { return failure_.empty() && cannot_.empty() && noise_.empty(); }
   /// What the host has kept of an earlier start was run; if that came to nothing, it is broken.
   bool ran_kept_copy() const { return ran_kept_copy_; }
 
