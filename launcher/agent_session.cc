@@ -35,7 +35,7 @@ Result<> check_entry(const std::string& folder) {
 Result<std::string> folder_to_enter(const Prepare& wanted) {
   const auto entered = check_entry(wanted.cwd);
   if (entered) return wanted.cwd;
-  const std::string home = own_host_part()["HOME"];
+  std::string home = own_host_part()["HOME"];
   if (wanted.home_instead && !home.empty() && check_entry(home)) return home;
   return tl::unexpected(entered.error());
 }
