@@ -61,6 +61,9 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
       agent.hello = TRY(decode<Hello>(message.payload));
       tell_connected();
       return {};
+    case MessageType::surveyed:
+      agent.surveyed = TRY(decode<HostSurvey>(message.payload));
+      return {};
     case MessageType::prepared:
       agent.prepared = TRY(decode<Prepared>(message.payload));
       return {};
@@ -136,6 +139,19 @@ Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
   for (const auto& agent : agents_)
     hellos.push_back(*agent->hello);
   return hellos;
+}
+
+Result<std::vector<HostSurvey>> Crew::survey(const Awaited& awaited) {
+  TRY(await_hellos(awaited));
+  // So that an agent whose driver hangs can say so before it is given up itself.
+  const Survey wanted = {.patience = (awaited.deadline - Clock::now()) / 2};
+  for (size_t number = 0; number < agents_.size(); ++number)
+    send(number, MessageType::survey, 0, encode(wanted));
+  TRY(await(awaited, [](const Agent& agent) { return agent.surveyed.has_value(); }, "survey"));
+  std::vector<HostSurvey> surveys;
+  for (const auto& agent : agents_)
+    surveys.push_back(*agent->surveyed);
+  return surveys;
 }
 
 void Crew::keep(const Plan& plan) {

@@ -79,8 +79,6 @@ void get(Reader& reader, Hello& message) {
   message.build = reader.text();
   message.hostname = reader.text();
   message.addresses = reader.texts();
-  message.allowed_cpus = reader.number<int32_t>();
-  message.gpus = reader.number<int32_t>();
 }
 
 void get(Reader& reader, Prepare& message) {
@@ -205,7 +203,6 @@ constexpr std::string_view name_of(const Finished&) {
 Bytes encode(const Hello& message) {
   Writer writer;
   writer.text(message.build).text(message.hostname).texts(message.addresses);
-  writer.number(int32_t{message.allowed_cpus}).number(int32_t{message.gpus});
   return writer.take();
 }
 

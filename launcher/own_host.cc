@@ -39,8 +39,7 @@ Hello make_hello(AgentPlace place) {
   return {.build = std::string(build_version),
           .hostname = own_hostname(),
           .addresses =
-              place == AgentPlace::other_host ? interface_addresses() : std::vector<std::string>(),
-          .allowed_cpus = count_allowed_cpus()};
+              place == AgentPlace::other_host ? interface_addresses() : std::vector<std::string>()};
 }
 
 Environment own_host_part() {

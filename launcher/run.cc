@@ -59,9 +59,10 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const bool must_count_slots = !all_slots_known(hosts);
   if (!config.dry_run || must_count_slots) TRY(crew.connect(hosts));
   // Else the agents start while we get everything else ready.
-  std::vector<Hello> hellos;
-  if (must_count_slots) hellos = TRY(crew.await_hellos(answers));
-  Plan plan = TRY(make_plan(plan_request(config, hosts, hellos)));
+  std::vector<HostSurvey> surveys;
+  if (must_count_slots) surveys = TRY(crew.survey(answers));
+  warn(stage, survey_warnings(hosts, surveys));
+  Plan plan = TRY(make_plan(plan_request(config, hosts, surveys)));
   TRY(check_stdin_target(config, plan));
   if (config.dry_run) {
     stage.out().write(plan_report(plan, config), {});

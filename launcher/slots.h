@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "launcher/config.h"
-#include "launcher/message.h"
+#include "launcher/host_survey.h"
 #include "launcher/plan.h"
 
 #include <vector>
@@ -22,6 +22,11 @@ bool all_slots_known(const std::vector<Host>& hosts);
 /// What make_plan is asked for: a host without slots offers its GPUs, else the CPUs that it may
 /// use.
 PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
-                         const std::vector<Hello>& hellos);
+                         const std::vector<HostSurvey>& surveys);
+
+/// What people should know of hosts whose slots their GPUs decide: GPUs that could not be listed,
+/// or not be used; hosts of which the same is to be said are named together.
+std::vector<std::string> survey_warnings(const std::vector<Host>& hosts,
+                                         const std::vector<HostSurvey>& surveys);
 
 }  // namespace dt
