@@ -141,10 +141,10 @@ Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
   return hellos;
 }
 
-Result<std::vector<HostSurvey>> Crew::survey(const Awaited& awaited) {
+Result<std::vector<HostSurvey>> Crew::survey(bool gpus, const Awaited& awaited) {
   TRY(await_hellos(awaited));
   // So that an agent whose driver hangs can say so before it is given up itself.
-  const Survey wanted = {.patience = (awaited.deadline - Clock::now()) / 2};
+  const Survey wanted = {.gpus = gpus, .patience = (awaited.deadline - Clock::now()) / 2};
   for (size_t number = 0; number < agents_.size(); ++number)
     send(number, MessageType::survey, 0, encode(wanted));
   TRY(await(awaited, [](const Agent& agent) { return agent.surveyed.has_value(); }, "survey"));

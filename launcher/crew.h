@@ -47,7 +47,7 @@ class Crew {
   /// Waits until each has said hello.
   Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
   /// Asks each what its host has, once it has said hello, and waits for all answers.
-  Result<std::vector<HostSurvey>> survey(const Awaited& awaited);
+  Result<std::vector<HostSurvey>> survey(bool gpus, const Awaited& awaited);
   /// Lets those go for whom the plan has no task; the others are numbered as it numbers them.
   void keep(const Plan& plan);
   /// Sends each its prepare and waits for all answers.

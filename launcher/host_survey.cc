@@ -79,7 +79,7 @@ std::optional<std::string> get_variable(Reader& reader) {
 }  // namespace
 
 Bytes encode(const Survey& message) {
-  return Writer().number(int64_t{message.patience.count()}).take();
+  return Writer().number(message.gpus).number(int64_t{message.patience.count()}).take();
 }
 
 Bytes encode(const HostSurvey& message) {
@@ -94,7 +94,9 @@ Bytes encode(const HostSurvey& message) {
 template <>
 Result<Survey> decode(ByteSpan payload) {
   Reader reader(payload);
-  const Survey message = {.patience = Duration(reader.number<int64_t>())};
+  Survey message;
+  message.gpus = reader.number<bool>();
+  message.patience = Duration(reader.number<int64_t>());
   TRY(reader.finish("survey"));
   return message;
 }

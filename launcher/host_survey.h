@@ -12,6 +12,7 @@ namespace dt {
 
 /// Launcher: what have you got? Asked only where the plan or the binding depends on it.
 struct Survey {
+  bool gpus = true;                 ///< and not only the CPUs
   Duration patience = seconds(10);  ///< with NVIDIA's driver, which takes its time
   bool operator==(const Survey&) const = default;
 };

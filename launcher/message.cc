@@ -125,6 +125,9 @@ void get(Reader& reader, Launch& message) {
     task.id = decode_task_id(reader);
     task.environment = get_environment(reader);
     task.wants_input = reader.number<uint8_t>() != 0;
+    task.cpus.resize(reader.count(sizeof(int32_t)));
+    for (int& cpu : task.cpus)
+      cpu = reader.number<int32_t>();
   }
   message.merge_stderr = reader.number<uint8_t>() != 0;
   message.excluded = reader.texts();
@@ -251,6 +254,9 @@ Bytes encode(const Launch& message) {
     encode(writer, task.id);
     put(writer, task.environment);
     writer.number(static_cast<uint8_t>(task.wants_input));
+    writer.number(static_cast<uint32_t>(task.cpus.size()));
+    for (const int cpu : task.cpus)
+      writer.number(int32_t{cpu});
   }
   writer.number(static_cast<uint8_t>(message.merge_stderr));
   writer.texts(message.excluded);

@@ -149,6 +149,7 @@ struct TaskLaunch {
   TaskId id;
   Environment environment;  ///< what the launcher adds for this task beside Launch::common
   bool wants_input = false;
+  std::vector<int> cpus;  ///< that it is bound to; empty: all that the agent may use
   bool operator==(const TaskLaunch&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include "base/crypto.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "launcher/binding.h"
 #include "launcher/crew.h"
 #include "launcher/job.h"
 #include "launcher/ports.h"
@@ -25,6 +26,13 @@ void warn(Stage& stage, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     stage.log().warn("{}", warning);
   }
+}
+
+void tell(Stage& stage, const Bindings& bindings) {
+  for (const std::string& note : bindings.notes)
+    stage.log().info("{}", note);
+  for (const std::string& line : bindings.lines)
+    stage.log().tell("{}", line);
 }
 
 TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) {
@@ -56,14 +64,17 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                            .on_connected = [&status](size_t connected, size_t all) {
                              status.hosts(connected, all);
                            }});
-  const bool must_count_slots = !all_slots_known(hosts);
-  if (!config.dry_run || must_count_slots) TRY(crew.connect(hosts));
+  const SurveyNeed need = survey_need(config, hosts);
+  if (!config.dry_run || need != SurveyNeed::nothing) TRY(crew.connect(hosts));
   // Else the agents start while we get everything else ready.
   std::vector<HostSurvey> surveys;
-  if (must_count_slots) surveys = TRY(crew.survey(answers));
-  warn(stage, survey_warnings(hosts, surveys));
+  if (need != SurveyNeed::nothing)
+    surveys = as_tasks_see(TRY(crew.survey(need == SurveyNeed::gpus, answers)), travelling);
   Plan plan = TRY(make_plan(plan_request(config, hosts, surveys)));
   TRY(check_stdin_target(config, plan));
+  const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, surveys));
+  warn(stage, survey_warnings(hosts, surveys));
+  tell(stage, bindings);
   if (config.dry_run) {
     stage.out().write(plan_report(plan, config), {});
     return Outcome();
@@ -92,7 +103,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
       {stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status, own_children},
       std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
-  TRY(job.launch(travelling, facts));
+  TRY(job.launch(travelling, facts, bindings));
   ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
   crew.collect(Clock::now() + config.grace);

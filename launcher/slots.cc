@@ -115,6 +115,24 @@ bool all_slots_known(const std::vector<Host>& hosts) {
   return std::ranges::none_of(hosts, [](const Host& host) { return host.slots == 0; });
 }
 
+SurveyNeed survey_need(const RunConfig& config, const std::vector<Host>& hosts) {
+  const PlacementOptions& placement = config.placement;
+  if (!all_slots_known(hosts) || placement.report_bindings) return SurveyNeed::gpus;
+  if (config.dry_run) return SurveyNeed::nothing;
+  if (placement.gpu_bind != GpuBind::none || placement.bind_to == BindTo::automatic)
+    return SurveyNeed::gpus;
+  return placement.bind_to == BindTo::none ? SurveyNeed::nothing : SurveyNeed::cpus;
+}
+
+std::vector<HostSurvey> as_tasks_see(std::vector<HostSurvey> surveys,
+                                     const Environment& travelling) {
+  const auto given = travelling.find("CUDA_VISIBLE_DEVICES");
+  if (given == travelling.end()) return surveys;
+  for (HostSurvey& survey : surveys)
+    survey.visible.cuda = given->second;
+  return surveys;
+}
+
 PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
                          const std::vector<HostSurvey>& surveys) {
   for (size_t i = 0; i < hosts.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "launcher/config.h"
+#include "launcher/environment.h"
 #include "launcher/host_survey.h"
 #include "launcher/plan.h"
 
@@ -18,6 +19,15 @@ Result<HostList> job_hosts(const RunConfig& config);
 Result<> check_stdin_target(const RunConfig& config, const Plan& plan);
 
 bool all_slots_known(const std::vector<Host>& hosts);
+
+/// What must be known of the hosts before a plan can be made and bound to them. A dry run binds
+/// nobody, unless it is to report that.
+enum class SurveyNeed : uint8_t { nothing, cpus, gpus };
+SurveyNeed survey_need(const RunConfig& config, const std::vector<Host>& hosts);
+
+/// With the variables that tasks will have: -x CUDA_VISIBLE_DEVICES=… counts like a host's own.
+std::vector<HostSurvey> as_tasks_see(std::vector<HostSurvey> surveys,
+                                     const Environment& travelling);
 
 /// What make_plan is asked for: a host without slots offers its GPUs, else the CPUs that it may
 /// use.

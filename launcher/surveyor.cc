@@ -56,7 +56,11 @@ Result<std::unique_ptr<Surveyor>> Surveyor::start(Loop& loop, const Survey& want
   std::unique_ptr<Surveyor> surveyor(new Surveyor(loop, std::move(on_done)));
   surveyor->survey_.topology = TRY(own_topology());
   surveyor->survey_.visible = own_visible_variables();
-  TRY(surveyor->ask_driver(wanted.patience));
+  if (wanted.gpus) {
+    TRY(surveyor->ask_driver(wanted.patience));
+  } else {
+    surveyor->deadline_ = loop.after(Duration::zero(), [&it = *surveyor] { it.finish(""); });
+  }
   return surveyor;
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("a survey is read back as it was written") {
 
 TEST_CASE("messages are read back as they were written") {
   check_round_trip(Hello{"0.1.0", "node1", {"10.0.0.1", "::1"}});
-  check_round_trip(Survey{.patience = milliseconds(1500)});
+  check_round_trip(Survey{.gpus = false, .patience = milliseconds(1500)});
   check_round_trip(Prepare{.token = "t",
                            .job = "j",
                            .generation = 3,
@@ -66,7 +66,7 @@ TEST_CASE("messages are read back as they were written") {
   check_round_trip(Launch{.travelling = {{"A", "1"}, {"B", ""}},
                           .common = {{"C", "3"}},
                           .tf_cluster = "{}",
-                          .tasks = {{{"worker", 1}, {{"RANK", "1"}}, true}},
+                          .tasks = {{{"worker", 1}, {{"RANK", "1"}}, true, {0, 9}}},
                           .merge_stderr = true,
                           .excluded = {"C*"}});
   check_round_trip(SignalAll{SIGTERM});

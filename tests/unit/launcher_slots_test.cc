@@ -117,6 +117,42 @@ TEST_CASE("plan_request: a host without slots offers its GPUs, else the CPUs it 
   CHECK(plan_request(config, hosts, surveys).hosts[1].slots == 6);
 }
 
+TEST_CASE("survey_need: hosts are asked only for what a plan or a binding needs") {
+  struct Case {
+    std::vector<Host> hosts;
+    PlacementOptions placement;
+    SurveyNeed need;
+    SurveyNeed need_of_dry_run;
+  };
+  using enum SurveyNeed;
+  const std::vector<Host> known = {{.name = "a", .slots = 1}};
+  const std::vector<Host> unknown = {{.name = "a", .slots = 1}, {.name = "b"}};
+  const Case cases[] = {
+      {known, {}, nothing, nothing},
+      {unknown, {}, gpus, gpus},
+      {known, {.bind_to = BindTo::core}, cpus, nothing},
+      {known, {.bind_to = BindTo::numa}, cpus, nothing},
+      {known, {.bind_to = BindTo::automatic}, gpus, nothing},
+      {known, {.gpu_bind = GpuBind::rank}, gpus, nothing},
+      {known, {.bind_to = BindTo::core, .report_bindings = true}, gpus, gpus},
+  };
+  for (const Case& c : cases) {
+    RunConfig config;
+    config.placement = c.placement;
+    CHECK(survey_need(config, c.hosts) == c.need);
+    config.dry_run = true;
+    CHECK(survey_need(config, c.hosts) == c.need_of_dry_run);
+  }
+}
+
+TEST_CASE("as_tasks_see: a list that travels takes the place of the hosts' own") {
+  std::vector<HostSurvey> surveys(2);
+  surveys[1].visible.cuda = "1";
+  CHECK(as_tasks_see(surveys, {{"PATH", "/bin"}}) == surveys);
+  for (const HostSurvey& survey : as_tasks_see(surveys, {{"CUDA_VISIBLE_DEVICES", "0,2"}}))
+    CHECK(survey.visible.cuda == "0,2");
+}
+
 TEST_CASE("survey_warnings: what is wrong with GPUs is told once, with all hosts") {
   const std::vector<Host> hosts = {{.name = "a"}, {.name = "b"}, {.name = "c"}, {.name = "d"}};
   std::vector<HostSurvey> surveys(4);
