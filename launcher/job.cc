@@ -3,8 +3,6 @@
 #include "base/format.h"
 #include "launcher/report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 
@@ -30,7 +28,7 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
     : parts_(std::move(parts)),
       plan_(std::move(plan)),
       config_(config),
-      supervisor_(plan_, supervisor_options(config, start_deadline), Clock::now()),
+      supervisor_(plan_, supervisor_options(config, start_deadline), parts_.loop.now()),
       input_(plan_, config.stdin_target),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
@@ -94,9 +92,9 @@ void Job::signalled(int number) {
   if (forwarded) {
     parts_.crew.send_all(MessageType::signal, encode(SignalAll{number}));
   } else if (number == SIGTSTP) {
-    carry_out(supervisor_.pause_wanted(Clock::now()));
+    carry_out(supervisor_.pause_wanted(parts_.loop.now()));
   } else {
-    carry_out(supervisor_.interrupted(number, Clock::now()));
+    carry_out(supervisor_.interrupted(number, parts_.loop.now()));
   }
 }
 
@@ -112,7 +110,7 @@ Result<> Job::message(size_t agent, const FrameView& message) {
 }
 
 Result<Actions> Job::decide(size_t agent, const FrameView& message) {
-  const Time now = Clock::now();
+  const Time now = parts_.loop.now();
   const auto task_named = [&](const TaskId& id) -> Result<size_t> {
     const auto task = task_of(id);
     if (!task || plan_.tasks[*task].agent != static_cast<int>(agent)) {
@@ -205,7 +203,7 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   must_sweep_ = true;
   end_streams(agent);
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
-  carry_out(supervisor_.agent_lost(agent, why, Clock::now()));
+  carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
 }
 
 Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
@@ -224,7 +222,7 @@ Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
                     process);
   }
   parts_.crew.let_go(agent);
-  return supervisor_.agent_finished(agent, Clock::now());
+  return supervisor_.agent_finished(agent, parts_.loop.now());
 }
 
 void Job::carry_out(const Actions& actions) {
@@ -263,12 +261,11 @@ void Job::carry_out(const Actions& actions) {
   }
 }
 
-/// SIGSTOP and not the default of SIGTSTP: the kernel ignores that in a process group that no shell
-/// looks after, and by now all tasks stand still.
+/// By now all tasks stand still.
 void Job::suspend() {
   parts_.log.info("paused; a SIGCONT (fg, bg) goes on");
-  ::kill(getpid(), SIGSTOP);
-  carry_out(supervisor_.resumed(Clock::now()));
+  parts_.suspend();
+  carry_out(supervisor_.resumed(parts_.loop.now()));
 }
 
 void Job::report_failure() {
@@ -287,7 +284,7 @@ void Job::set_timer() {
     timer_ = Timer();
     return;
   }
-  timer_ = parts_.loop.at(when, [this] { carry_out(supervisor_.tick(Clock::now())); });
+  timer_ = parts_.loop.at(when, [this] { carry_out(supervisor_.tick(parts_.loop.now())); });
 }
 
 void Job::check_end() {

@@ -15,6 +15,7 @@
 #include "launcher/task_output.h"
 #include "rendezvous/server.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +35,8 @@ class Job {
     Log& log;
     JobRecord& record;
     StatusLine& status;
-    std::vector<pid_t> spared;  ///< children that we had before there was any agent
+    std::function<void()> suspend;  ///< stops this process; returns when it goes on
+    std::vector<pid_t> spared;      ///< children that we had before there was any agent
   };
   /// `start_deadline`: when the last task must have started.
   Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline);

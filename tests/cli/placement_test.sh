@@ -45,7 +45,7 @@ test_gpus_that_cannot_be_listed_are_told_once() {
 }
 
 test_a_driver_that_hangs_is_not_waited_for() {
-  with_gpus hang run -H localhost --start-timeout 2s --no-tag true
+  with_gpus hang run -H localhost --start-timeout 6s --no-tag true
   expect_status 0
   expect_stderr_contains "cannot list GPUs: NVIDIA's driver has not answered for "
   expect_no_processes
