@@ -189,4 +189,11 @@ Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
   return all;
 }
 
+void tell(const Bindings& bindings, Log& log) {
+  for (const std::string& note : bindings.notes)
+    log.info("{}", note);
+  for (const std::string& line : bindings.lines)
+    log.tell("{}", line);
+}
+
 }  // namespace dt

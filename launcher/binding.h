@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/log.h"
 #include "base/result.h"
 #include "launcher/environment.h"
 #include "launcher/host_survey.h"
@@ -49,5 +50,7 @@ struct Bindings {
 /// Hosts where it cannot be done as asked are named together.
 Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
                            const std::vector<Host>& hosts, const std::vector<HostSurvey>& surveys);
+
+void tell(const Bindings& bindings, Log& log);
 
 }  // namespace dt

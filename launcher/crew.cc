@@ -176,10 +176,12 @@ Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
   return all_of(TRY(await_each_hello(awaited)), hello_words);
 }
 
-Result<std::vector<HostSurvey>> Crew::survey(bool gpus, const Awaited& awaited) {
+Result<std::vector<HostSurvey>> Crew::survey(SurveyNeed need, const Awaited& awaited) {
+  if (need == SurveyNeed::nothing) return std::vector<HostSurvey>();
   TRY(await_hellos(awaited));
   // So that an agent whose driver hangs can say so before it is given up itself.
-  const Survey wanted = {.gpus = gpus, .patience = (awaited.deadline - Clock::now()) / 2};
+  const Survey wanted = {.gpus = need == SurveyNeed::gpus,
+                         .patience = (awaited.deadline - Clock::now()) / 2};
   for (size_t number = 0; number < agents_.size(); ++number)
     send(number, MessageType::survey, 0, encode(wanted));
   constexpr std::string_view words = "survey";

@@ -56,8 +56,9 @@ class Crew {
   /// Waits until each has said hello.
   Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
   Result<EachAnswer<Hello>> await_each_hello(const Awaited& awaited);
-  /// Asks each what its host has, once it has said hello, and waits for all answers.
-  Result<std::vector<HostSurvey>> survey(bool gpus, const Awaited& awaited);
+  /// Asks each what its host has, once it has said hello, and waits for all answers; there are none
+  /// where nothing is needed.
+  Result<std::vector<HostSurvey>> survey(SurveyNeed need, const Awaited& awaited);
   /// Lets those go for whom the plan has no task; the others are numbered as it numbers them.
   void keep(const Plan& plan);
   /// Sends each its prepare and waits for all answers.

@@ -5,10 +5,14 @@
 #include "gpu/visible.h"
 #include "launcher/topology.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace dt {
+
+/// What must be known of the hosts before a plan can be made and bound to them.
+enum class SurveyNeed : uint8_t { nothing, cpus, gpus };
 
 /// Launcher: what have you got? Asked only where the plan or the binding depends on it.
 struct Survey {

@@ -18,8 +18,8 @@ inline constexpr std::array own_options = {
            "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
     Option{"hosts", "-H --hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
            "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2; "
-           "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. Without hosts "
-           "everything runs on this machine."},
+           "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. Who gives "
+           "no slots offers GPUs, else CPUs. Without hosts everything runs on this machine."},
     Option{"hostfile", "--hostfile -hostfile", OptionKind::text, "FILE", OptionGroup::hosts,
            "Read the hosts from FILE, a line each, as for Horovod, Open MPI, MPICH or DeepSpeed: "
            "\"host slots=N max_slots=M\" or \"host:N\"."},

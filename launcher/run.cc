@@ -28,13 +28,6 @@ void warn(Stage& stage, const std::vector<std::string>& warnings) {
   }
 }
 
-void tell(Stage& stage, const Bindings& bindings) {
-  for (const std::string& note : bindings.notes)
-    stage.log().info("{}", note);
-  for (const std::string& line : bindings.lines)
-    stage.log().tell("{}", line);
-}
-
 TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) {
   return {.folder = config.output_dir,
           .tags = !config.no_tag,
@@ -68,14 +61,12 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const SurveyNeed need = survey_need(config, hosts);
   if (!config.dry_run || need != SurveyNeed::nothing) TRY(crew.connect(hosts));
   // Else the agents start while we get everything else ready.
-  std::vector<HostSurvey> surveys;
-  if (need != SurveyNeed::nothing)
-    surveys = as_tasks_see(TRY(crew.survey(need == SurveyNeed::gpus, answers)), travelling);
+  const auto surveys = as_tasks_see(TRY(crew.survey(need, answers)), travelling);
   Plan plan = TRY(make_plan(plan_request(config, hosts, surveys)));
   TRY(check_stdin_target(config, plan));
   const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, surveys));
   warn(stage, survey_warnings(hosts, surveys));
-  tell(stage, bindings);
+  tell(bindings, stage.log());
   if (config.dry_run) {
     stage.out().write(plan_report(plan, config), {});
     return Outcome();

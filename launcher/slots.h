@@ -20,9 +20,7 @@ Result<> check_stdin_target(const RunConfig& config, const Plan& plan);
 
 bool all_slots_known(const std::vector<Host>& hosts);
 
-/// What must be known of the hosts before a plan can be made and bound to them. A dry run binds
-/// nobody, unless it is to report that.
-enum class SurveyNeed : uint8_t { nothing, cpus, gpus };
+/// A dry run binds nobody, unless it is to report that.
 SurveyNeed survey_need(const RunConfig& config, const std::vector<Host>& hosts);
 
 /// With the variables that tasks will have: -x CUDA_VISIBLE_DEVICES=… counts like a host's own.

@@ -34,6 +34,10 @@ VisibleVariables own_visible_variables() {
 [[noreturn]] void be_asker(int pipe, pid_t agent) {
   constexpr int kept = STDERR_FILENO + 1;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The agent has blocked those that it takes by descriptor; we end by them.
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
   // It may have ended before the line above; then nobody would ever end us.
   if (getppid() != agent || dup2(pipe, kept) < 0) _exit(1);
   close_range(kept + 1, ~0U, 0);

@@ -51,6 +51,20 @@ test_a_driver_that_hangs_is_not_waited_for() {
   expect_no_processes
 }
 
+asker_runs() { (($(marked_pids | wc -l) >= 3)); }
+
+test_nothing_is_left_of_a_dtrain_that_ends_while_a_driver_hangs() {
+  local name
+  for name in INT KILL; do
+    start env LD_LIBRARY_PATH="$fakes" FAKE_NVML=hang "$DTRAIN" run -H localhost true
+    # Launcher, agent, and what asks the driver.
+    wait_for 10 asker_runs
+    signal $name
+    finish
+    expect_no_processes
+  done
+}
+
 test_a_host_without_a_driver_has_no_gpus_and_no_warning() {
   run_dtrain run -H localhost --no-tag true
   expect_status 0
