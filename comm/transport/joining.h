@@ -45,6 +45,7 @@ class Joining {
     std::unique_ptr<Greeting> dialling = {};
     Time dial_at = {};         ///< not before; after a failure
     std::string failure = {};  ///< why the last try failed
+    size_t failures = 0;
     std::unique_ptr<Connection> connection = {};
     bool local() const { return slot >= 0; }
   };
@@ -81,6 +82,7 @@ class Joining {
   Result<> start_dialling(Peer& peer, Time now);
   Result<std::unique_ptr<Greeting>> dial(const Peer& peer, Time now);
   Result<> failed(Peer& peer, Error error, Time now);
+  Duration dial_patience(const Peer& peer) const;
   Result<> judge(Greeting& greeting);
   tl::unexpected<Error> missing();
   Peer* find(const TaskId& id);
