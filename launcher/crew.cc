@@ -132,9 +132,13 @@ Result<> Crew::await(const Awaited& awaited, const std::function<bool(const Agen
 
 Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
   TRY(await(awaited, [](const Agent& agent) { return agent.hello.has_value(); }, "hello"));
+  return hellos();
+}
+
+std::vector<Hello> Crew::hellos() const {
   std::vector<Hello> hellos;
   for (const auto& agent : agents_)
-    hellos.push_back(*agent->hello);
+    hellos.push_back(agent->hello.value_or(Hello()));
   return hellos;
 }
 

@@ -45,6 +45,8 @@ class Crew {
   };
   /// Waits until each has said hello.
   Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
+  /// What each has said; all have, once they have answered anything.
+  std::vector<Hello> hellos() const;
   /// Lets those go for whom the plan has no task; the others are numbered as it numbers them.
   void keep(const Plan& plan);
   /// Sends each its prepare and waits for all answers.

@@ -1,14 +1,16 @@
 #include "launcher/own_host.h"
 
-#include "base/socket.h"
+#include "base/network.h"
 #include "base/version.h"
 #include "gpu/device_list.h"
 #include "launcher/variable_names.h"
 
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 namespace dt {
 
@@ -27,6 +29,14 @@ std::string own_hostname() {
   return name;
 }
 
+MachineId own_machine() {
+  MachineId machine;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> machine.boot;
+  struct stat about = {};
+  if (stat("/proc/self/ns/net", &about) == 0) machine.network_namespace = about.st_ino;
+  return machine;
+}
+
 }  // namespace
 
 std::vector<std::string> own_environment() {
@@ -39,8 +49,9 @@ std::vector<std::string> own_environment() {
 Hello make_hello(AgentPlace place) {
   return {.build = std::string(build_version),
           .hostname = own_hostname(),
-          .addresses =
-              place == AgentPlace::other_host ? interface_addresses() : std::vector<std::string>(),
+          .addresses = place == AgentPlace::other_host ? interface_addresses()
+                                                       : std::vector<InterfaceAddress>(),
+          .machine = own_machine(),
           .allowed_cpus = count_allowed_cpus(),
           .gpus = static_cast<int>(list_gpus().size())};
 }
@@ -54,7 +65,8 @@ Environment own_host_part() {
 HostFacts own_host_facts(const std::vector<std::string>& excluded) {
   return {.own = without(parse_environment(own_environment()), excluded),
           .hostname = own_hostname(),
-          .allowed_cpus = count_allowed_cpus()};
+          .allowed_cpus = count_allowed_cpus(),
+          .interface = {}};
 }
 
 }  // namespace dt

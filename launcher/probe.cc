@@ -26,11 +26,11 @@ Digest proof_of(const Token& token, uint32_t number, ByteSpan nonce) {
 }  // namespace
 
 Result<std::unique_ptr<ProbePoint>> ProbePoint::open(Loop& loop,
-                                                     const std::vector<std::string>& ips,
+                                                     const std::vector<InterfaceAddress>& where,
                                                      const Token& token, uint32_t number) {
   std::unique_ptr<ProbePoint> point(new ProbePoint(loop, token, number));
   ProbePoint& self = *point;
-  for (const std::string& ip : ips) {
+  for (const auto& [interface, ip] : where) {
     auto listening = listen_on({ip, 0});
     if (!listening) continue;
     const int fd = listening->get();
@@ -39,9 +39,9 @@ Result<std::unique_ptr<ProbePoint>> ProbePoint::open(Loop& loop,
     self.listeners_.push_back({*std::move(listening), Watch()});
     self.listeners_.back().watch =
         TRY(loop.watch(fd, EPOLLIN, [&self, fd](uint32_t) { self.accept(fd); }));
-    self.addresses_.push_back(*address);
+    self.places_.push_back({*address, interface});
   }
-  if (self.addresses_.empty()) return fail(Errc::os, "no address of it can be listened on");
+  if (self.places_.empty()) return fail(Errc::os, "no address of it can be listened on");
   return point;
 }
 

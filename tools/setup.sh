@@ -10,7 +10,7 @@ case ${1-build} in
   build) ;;
   test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-venv
   shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
-  openssh-client openssh-server tcsh" ;;
+  openssh-client openssh-server tcsh iptables" ;;
   hosts) packages="openssh-client openssh-server iproute2 procps" ;;
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
   deb) packages="dpkg-dev" ;;

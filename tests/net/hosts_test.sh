@@ -125,13 +125,6 @@ test_an_interrupt_ends_the_workers_of_all_hosts() { # F25
   expect_no_processes
 }
 
-agent_on() {
-  local pid
-  for pid in $(ip netns pids "$net-$1"); do
-    if [[ $(cat "/proc/$pid/comm") == dtrain-agent ]]; then echo "$pid"; fi
-  done
-}
-
 test_a_killed_agent_names_its_host() { # F2 R2
   hosts_up 2
   start_on_launcher "$DTRAIN" run -H node1:1,node2:1 sh -c 'echo up; exec sleep 60'
@@ -141,15 +134,6 @@ test_a_killed_agent_names_its_host() { # F2 R2
   expect_status 3
   expect_stderr_contains 'agent on node2 lost: '
   expect_no_processes
-}
-
-test_ipv6_alone_is_enough() { # F20 R29
-  hosts_up 2
-  ip netns exec "$net-l" ip -4 address flush dev bridge
-  for k in 1 2; do ip netns exec "$net-$k" ip -4 address flush dev eth0; done
-  run_on_launcher "$DTRAIN" run -H '[fd77::1]:1,[fd77::2]:1' "$collective" -1 none none
-  expect_status 0
-  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 2 ]] || fail 'not every rank came to the end'
 }
 
 run_tests "$@"

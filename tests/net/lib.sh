@@ -10,6 +10,13 @@
 #   run_on_launcher, start_on_launcher    as `run` and `start` of tests/cli/lib.sh
 #   sshd_option K LINE     adds a line to node K's sshd_config and starts its sshd anew
 #   cut_cable K, mend_cable K
+#   plug_in K NAME         gives node K another network card of this name, after it was unplugged
+#   unplug K
+#   container_bridge K|l   gives it the address that every machine with docker has, 172.17.0.1
+#   firewall K|l RULE…     an iptables rule for what comes in there; skips where there is no iptables
+#   firewall_rule iptables|ip6tables K|l RULE…    the same for one kind of address
+#   agent_on K             the agent's pid
+#   expect_lines_with N TEXT    so many lines of stdout have it
 #   home_of K, launcher_home    folders as seen from outside
 #
 # All of it ends with the test: processes in the namespaces, the namespaces, and their links.
@@ -54,12 +61,8 @@ host_up() {
   mkdir -p "$folder/home/.ssh"
   chmod 700 "$folder/home" "$folder/home/.ssh"
   ip netns add "$net-$k"
-  ip -n "$net-l" link add "port$k" type veth peer name eth0 netns "$net-$k"
-  ip -n "$net-l" link set "port$k" master bridge up
   ip -n "$net-$k" link set lo up
-  ip -n "$net-$k" link set eth0 up
-  ip -n "$net-$k" address add "10.77.0.$k/24" dev eth0
-  ip -n "$net-$k" address add "fd77::$k/64" dev eth0 nodad 2>/dev/null || true
+  plug_in "$k" eth0
   ssh-keygen -q -t ed25519 -N '' -f "$folder/host_key"
   cp "$out/net/user_key.pub" "$folder/home/.ssh/authorized_keys"
   cat >"$folder/sshd_config" <<CONFIG
@@ -76,6 +79,32 @@ LogLevel VERBOSE
 SetEnv SHLVL=5 TEST_MARKER=$TEST_MARKER
 CONFIG
   sshd_up "$k"
+}
+
+plug_in() {
+  ip -n "$net-l" link add "port$1" type veth peer name "$2" netns "$net-$1"
+  ip -n "$net-l" link set "port$1" master bridge up
+  ip -n "$net-$1" link set "$2" up
+  ip -n "$net-$1" address add "10.77.0.$1/24" dev "$2"
+  ip -n "$net-$1" address add "fd77::$1/64" dev "$2" nodad 2>/dev/null || true
+}
+unplug() { ip -n "$net-l" link del "port$1"; }
+
+container_bridge() {
+  ip -n "$net-$1" link add docker0 type bridge
+  ip -n "$net-$1" link set docker0 up
+  ip -n "$net-$1" address add 172.17.0.1/16 dev docker0
+}
+
+firewall() {
+  firewall_rule iptables "$@"
+  firewall_rule ip6tables "$@"
+}
+firewall_rule() {
+  local command=$1 where=$2
+  shift 2
+  ip netns exec "$net-$where" "$command" -A INPUT "$@" 2>"$out/firewall" ||
+    skip "no firewall here: $(head -n 1 "$out/firewall")"
 }
 
 # In a mount namespace of its own /root is the host's home; in a uts namespace it has its name.
@@ -137,6 +166,17 @@ start_on_launcher() { start "$out/net/on_launcher" "$@"; }
 
 cut_cable() { ip -n "$net-l" link set "port$1" down; }
 mend_cable() { ip -n "$net-l" link set "port$1" up; }
+
+agent_on() {
+  local pid
+  for pid in $(ip netns pids "$net-$1"); do
+    if [[ $(cat "/proc/$pid/comm") == dtrain-agent ]]; then echo "$pid"; fi
+  done
+}
+
+expect_lines_with() {
+  [[ $(grep -c "$2" "$out/stdout") -eq $1 ]] || fail "expected $1 lines of stdout with: $2"
+}
 
 hosts_down() {
   local k pids

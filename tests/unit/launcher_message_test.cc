@@ -22,7 +22,12 @@ void check_round_trip(const Message& message) {
 }
 
 TEST_CASE("messages are read back as they were written") {
-  check_round_trip(Hello{"0.1.0", "node1", {"10.0.0.1", "::1"}, 8, 2});
+  check_round_trip(Hello{.build = "0.1.0",
+                         .hostname = "node1",
+                         .addresses = {{"eth0", "10.0.0.1"}, {"lo", "::1"}},
+                         .machine = {"b-o-o-t", 4026531840},
+                         .allowed_cpus = 8,
+                         .gpus = 2});
   check_round_trip(Prepare{.token = "t",
                            .job = "j",
                            .generation = 3,
@@ -33,11 +38,13 @@ TEST_CASE("messages are read back as they were written") {
                            .ports = 4,
                            .port_range = PortRange{5000, 5009},
                            .probe = true,
+                           .networks = {"eth0", "10.0.0.0/8"},
                            .number = 7,
                            .heartbeat = milliseconds(100),
                            .dead_after = milliseconds(500),
                            .environment_bytes = uint64_t{1} << 40});
-  check_round_trip(Prepared{{1, 65535}, {{"10.0.0.1", 9}, {"::1", 65535}}, "cannot", 127});
+  check_round_trip(
+      Prepared{{1, 65535}, {{{"10.0.0.1", 9}, "eth0"}, {{"::1", 65535}, "lo"}}, "cannot", 127});
   check_round_trip(Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7)});
   check_round_trip(Reached{{{3, {{"10.0.0.1", 9}}}}});
   check_round_trip(Launch{.travelling = {{"A", "1"}, {"B", ""}},
@@ -45,7 +52,9 @@ TEST_CASE("messages are read back as they were written") {
                           .tf_cluster = "{}",
                           .tasks = {{{"worker", 1}, {{"RANK", "1"}}, true}},
                           .merge_stderr = true,
-                          .excluded = {"C*"}});
+                          .excluded = {"C*"},
+                          .interface = "eth0",
+                          .relay = true});
   check_round_trip(SignalAll{SIGTERM});
   check_round_trip(Started{{"ps", 0}, 4711});
   check_round_trip(StartFailed{{"worker", 2}, 126, "why"});
