@@ -24,6 +24,9 @@ struct AgentWays {
   std::string architecture;     ///< of this machine, as uname -m says it
   uint64_t open_files_max = 0;  ///< that tasks of this machine shall have
   Duration dead_after = seconds(5);
+  uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
+  /// Reaches an agent by another way than ours; may be empty.
+  std::function<Result<Carrier>(const Host&)> other;
 };
 
 /// One agent and the way to it: starts it, again where that may help, gets it to speak frames, and
@@ -72,6 +75,7 @@ class AgentLink {
   std::string end_of_speaking(const std::optional<ExitStatus>& status) const;
   void no_answer();
   bool try_again(const SshFailure& failure);
+  void start_again(Time when);
 
   Loop& loop_;
   Host host_;
@@ -90,6 +94,7 @@ class AgentLink {
   Timer again_;
   Timer give_up_;
   int attempt_ = 0;
+  KeptExecutable kept_executable_ = KeptExecutable::trust;
   Lease lease_;
   Bytes early_;  ///< frames for an agent that does not speak yet
   bool gone_ = false;

@@ -84,6 +84,25 @@ Result<> read_process_count(const Sources& sources, RunConfig& config) {
   return {};
 }
 
+Result<> read_placement(const Sources& sources, PlacementOptions& placement) {
+  struct Setting {
+    std::string_view name;
+    DealBy PlacementOptions::*member;
+  };
+  // Who spreads the processes wants neighbours in rank spread too, if he says nothing else.
+  constexpr Setting settings[] = {{"map-by", &PlacementOptions::map_by},
+                                  {"map-by", &PlacementOptions::rank_by},
+                                  {"rank-by", &PlacementOptions::rank_by}};
+  for (const Setting& setting : settings) {
+    if (const auto given = find_given(sources, setting.name)) {
+      placement.*setting.member = TRY(given->choice()) == "node" ? DealBy::node : DealBy::slot;
+    }
+  }
+  if (const auto given = find_given(sources, "ppn"))
+    placement.per_host = static_cast<int>(TRY(given->integer(1, slots_max)));
+  return {};
+}
+
 Result<std::string> read_named(const Given& given, const std::string& path,
                                const TextReader& read_text) {
   if (path.empty() || path.find('\0') != std::string::npos) return given.expected("a file");
@@ -149,7 +168,7 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));
     return {};
   }
-  if (config.process_count) return {};
+  if (config.process_count || config.placement.per_host) return {};
   return fail(Errc::input, format("-np: missing; without hosts give the number of processes, 1..{}",
                                   processes_max));
 }
@@ -183,7 +202,8 @@ Result<> read_stdin(const Sources& sources, RunConfig& config) {
     return {};
   }
   // Slots that only the hosts know leave the last rank open.
-  const bool known = std::ranges::all_of(config.hosts, [](const Host& h) { return h.slots > 0; });
+  const bool known = !config.placement.per_host &&
+                     std::ranges::all_of(config.hosts, [](const Host& h) { return h.slots > 0; });
   const int slots = std::accumulate(config.hosts.begin(), config.hosts.end(), 0,
                                     [](int sum, const Host& h) { return sum + h.slots; });
   const int size = config.process_count ? *config.process_count : known ? slots : processes_max;
@@ -263,6 +283,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   config.command = std::move(command);
   config.warnings = TRY(answer_options(by_precedence));
   TRY(read_process_count(by_precedence, config));
+  TRY(read_placement(by_precedence, config.placement));
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));

@@ -4,6 +4,7 @@
 #include "base/color.h"
 #include "base/result.h"
 #include "launcher/hosts.h"
+#include "launcher/placement_options.h"
 #include "launcher/port_range.h"
 #include "launcher/ssh_options.h"
 
@@ -40,6 +41,7 @@ struct RunConfig {
   std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
+  PlacementOptions placement;
   SshOptions ssh;
   Duration start_timeout = seconds(30);
   Duration grace = seconds(10);

@@ -5,6 +5,7 @@
 #include "launcher/open_files.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -25,6 +26,15 @@ std::string suspension_text(Duration away, Duration lease) {
                 duration_text(rounded), duration_text(lease));
 }
 
+/// What is waited for from an agent, in words for a failure.
+constexpr std::string_view hello_words = "hello";
+constexpr std::string_view probe_words = "probe";
+
+std::string no_answer(std::string_view what, const std::vector<std::string>& hosts = {}) {
+  return format("no {} from the agent{}{} before the start deadline; see --start-timeout", what,
+                hosts.empty() ? "" : " on ", join(hosts, ", "));
+}
+
 }  // namespace
 
 Crew::~Crew() {
@@ -33,13 +43,20 @@ Crew::~Crew() {
     agent->link->let_go();
 }
 
+Result<AgentWays> Crew::own_ways(const std::vector<Host>& hosts) const {
+  AgentWays ways = {.ssh = options_.ssh,
+                    .binary = {},
+                    .architecture = own_architecture(),
+                    .open_files_max = raise_open_files_limit(),
+                    .dead_after = options_.dead_after,
+                    .noise = static_cast<uint64_t>(getpid()),
+                    .other = {}};
+  if (!std::ranges::all_of(hosts, &Host::here)) ways.binary = TRY(AgentBinary::own());
+  return ways;
+}
+
 Result<> Crew::connect(const std::vector<Host>& hosts) {
-  ways_ = {.ssh = options_.ssh,
-           .binary = {},
-           .architecture = own_architecture(),
-           .open_files_max = raise_open_files_limit(),
-           .dead_after = options_.dead_after};
-  if (!std::ranges::all_of(hosts, &Host::here)) ways_.binary = TRY(AgentBinary::own());
+  ways_ = options_.ways ? *options_.ways : TRY(own_ways(hosts));
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();
@@ -84,13 +101,13 @@ void Crew::tell_connected() const {
 
 void Crew::gone(const Agent& agent) {
   if (!handlers_.on_lost) return;
-  const auto away = agent.link->lease().suspended(Clock::now());
+  const auto away = agent.link->lease().suspended(loop_.now());
   handlers_.on_lost(agent.number,
                     away ? suspension_text(*away, options_.dead_after) : agent.link->why());
 }
 
 void Crew::beat() {
-  const Time now = Clock::now();
+  const Time now = loop_.now();
   for (const auto& agent : agents_) {
     if (!agent->link->speaking()) continue;
     if (agent->link->lease().over(now)) {
@@ -102,37 +119,58 @@ void Crew::beat() {
   heartbeat_ = loop_.after(options_.heartbeat, [this] { beat(); });
 }
 
-Result<> Crew::await(const Awaited& awaited, const std::function<bool(const Agent&)>& done,
-                     std::string_view what) {
-  const auto open = [&done](const auto& agent) { return !agent->link->gone() && !done(*agent); };
+template <class Answer>
+Result<EachAnswer<Answer>> Crew::await_each(const Awaited& awaited,
+                                            std::optional<Answer> Agent::*answer,
+                                            std::string_view what) {
+  const auto open = [answer](const auto& agent) {
+    return !agent->link->gone() && !((*agent).*answer).has_value();
+  };
   // All hosts are heard before any failure is told: one run shows all that is wrong.
-  while (std::ranges::any_of(agents_, open) && Clock::now() < awaited.deadline) {
+  while (std::ranges::any_of(agents_, open) && loop_.now() < awaited.deadline) {
     if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
     TRY(loop_.run_once(awaited.deadline));
   }
   if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
-  std::vector<std::string> failures;
-  std::vector<std::string> missing;
+  EachAnswer<Answer> answers;
   for (const auto& agent : agents_) {
-    const std::string& name = agent->link->host().name;
     if (agent->link->gone()) {
-      failures.push_back(format("{}: {}", name, agent->link->why()));
-    } else if (!done(*agent)) {
-      missing.push_back(name);
+      answers.push_back(fail(Errc::unreachable, agent->link->why()));
+    } else if (const std::optional<Answer>& said = (*agent).*answer) {
+      answers.push_back(*said);
+    } else {
+      answers.push_back(fail(Errc::timeout, no_answer(what)));
     }
   }
-  if (!missing.empty()) {
-    failures.push_back(
-        format("no {} from the agent on {} before the start deadline; see --start-timeout", what,
-               join(missing, ", ")));
+  return answers;
+}
+
+template <class Answer>
+Result<std::vector<Answer>> Crew::all_of(EachAnswer<Answer> answers, std::string_view what) const {
+  std::vector<Answer> all;
+  std::vector<std::string> failures;
+  std::vector<std::string> missing;
+  for (size_t number = 0; number < answers.size(); ++number) {
+    const std::string& name = agents_[number]->link->host().name;
+    if (answers[number]) {
+      all.push_back(*std::move(answers[number]));
+    } else if (answers[number].error().code == Errc::timeout) {
+      missing.push_back(name);
+    } else {
+      failures.push_back(format("{}: {}", name, answers[number].error().message));
+    }
   }
-  if (failures.empty()) return {};
+  if (!missing.empty()) failures.push_back(no_answer(what, missing));
+  if (failures.empty()) return all;
   return fail(Errc::unreachable, join(failures, "\n"));
 }
 
+Result<EachAnswer<Hello>> Crew::await_each_hello(const Awaited& awaited) {
+  return await_each(awaited, &Agent::hello, hello_words);
+}
+
 Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
-  TRY(await(awaited, [](const Agent& agent) { return agent.hello.has_value(); }, "hello"));
-  return hellos();
+  return all_of(TRY(await_each_hello(awaited)), hello_words);
 }
 
 std::vector<Hello> Crew::hellos() const {
@@ -167,21 +205,19 @@ Result<std::vector<Prepared>> Crew::prepare(const std::vector<Prepare>& wanted,
   }
   restart_leases();
   beat();
-  TRY(await(awaited, [](const Agent& agent) { return agent.prepared.has_value(); }, "answer"));
-  std::vector<Prepared> answers;
-  for (const auto& agent : agents_)
-    answers.push_back(*agent->prepared);
-  return answers;
+  constexpr std::string_view words = "answer";
+  return all_of(TRY(await_each(awaited, &Agent::prepared, words)), words);
+}
+
+Result<EachAnswer<Reached>> Crew::probe_each(const std::vector<Probe>& wanted,
+                                             const Awaited& awaited) {
+  for (size_t number = 0; number < agents_.size(); ++number)
+    send(number, MessageType::probe, 0, encode(wanted[number]));
+  return await_each(awaited, &Agent::reached, probe_words);
 }
 
 Result<std::vector<Reached>> Crew::probe(const std::vector<Probe>& wanted, const Awaited& awaited) {
-  for (size_t number = 0; number < agents_.size(); ++number)
-    send(number, MessageType::probe, 0, encode(wanted[number]));
-  TRY(await(awaited, [](const Agent& agent) { return agent.reached.has_value(); }, "probe"));
-  std::vector<Reached> answers;
-  for (const auto& agent : agents_)
-    answers.push_back(*agent->reached);
-  return answers;
+  return all_of(TRY(probe_each(wanted, awaited)), probe_words);
 }
 
 void Crew::send(size_t number, MessageType type, uint32_t stream, ByteSpan payload) {
@@ -197,7 +233,7 @@ void Crew::send_all(MessageType type, ByteSpan payload) {
 
 void Crew::restart_leases() {
   for (const auto& agent : agents_)
-    agent->link->lease().restart(Clock::now());
+    agent->link->lease().restart(loop_.now());
 }
 
 void Crew::let_go(size_t number) {

@@ -14,14 +14,23 @@
 
 namespace dt {
 
+/// Of each agent, by its number, what it answered or why it did not.
+template <class Answer>
+using EachAnswer = std::vector<Result<Answer>>;
+
 /// The agents of a job, one a host, each over one link. Numbers them in the order of their hosts,
 /// keeps their leases, and hands out what they say.
+///
+/// A job needs all of its agents, so what waits for them fails as a whole, with one line for each
+/// that is missing. Whoever can go on without some asks for EachAnswer instead, which fails only
+/// when it is interrupted.
 class Crew {
  public:
   struct Options {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
     SshOptions ssh;
+    std::optional<AgentWays> ways;  ///< none: those that this machine has
     /// Told at the start and with each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
   };
@@ -45,6 +54,7 @@ class Crew {
   };
   /// Waits until each has said hello.
   Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
+  Result<EachAnswer<Hello>> await_each_hello(const Awaited& awaited);
   /// What each has said; all have, once they have answered anything.
   std::vector<Hello> hellos() const;
   /// Lets those go for whom the plan has no task; the others are numbered as it numbers them.
@@ -53,6 +63,7 @@ class Crew {
   Result<std::vector<Prepared>> prepare(const std::vector<Prepare>& wanted, const Awaited& awaited);
   /// Sends each its probe and waits for all answers.
   Result<std::vector<Reached>> probe(const std::vector<Probe>& wanted, const Awaited& awaited);
+  Result<EachAnswer<Reached>> probe_each(const std::vector<Probe>& wanted, const Awaited& awaited);
 
   /// From now on what agents say goes to the handlers.
   void hand_over(Handlers handlers) { handlers_ = std::move(handlers); }
@@ -74,12 +85,19 @@ class Crew {
     std::optional<Prepared> prepared;
     std::optional<Reached> reached;
   };
+  Result<AgentWays> own_ways(const std::vector<Host>& hosts) const;
   Result<> handle(Agent& agent, const FrameView& message);
   void tell_connected() const;
   void gone(const Agent& agent);
   void beat();
-  Result<> await(const Awaited& awaited, const std::function<bool(const Agent&)>& done,
-                 std::string_view what);
+  /// Waits until each agent is gone or has this answer.
+  template <class Answer>
+  Result<EachAnswer<Answer>> await_each(const Awaited& awaited,
+                                        std::optional<Answer> Agent::*answer,
+                                        std::string_view what);
+  /// All answers, or all failures together.
+  template <class Answer>
+  Result<std::vector<Answer>> all_of(EachAnswer<Answer> answers, std::string_view what) const;
 
   Loop& loop_;
   Options options_;

@@ -2,7 +2,6 @@
 
 #include "base/network.h"
 #include "base/version.h"
-#include "gpu/device_list.h"
 #include "launcher/variable_names.h"
 
 #include <sched.h>
@@ -52,8 +51,7 @@ Hello make_hello(AgentPlace place) {
           .addresses = place == AgentPlace::other_host ? interface_addresses()
                                                        : std::vector<InterfaceAddress>(),
           .machine = own_machine(),
-          .allowed_cpus = count_allowed_cpus(),
-          .gpus = static_cast<int>(list_gpus().size())};
+          .allowed_cpus = count_allowed_cpus()};
 }
 
 Environment own_host_part() {

@@ -13,7 +13,7 @@ Relays::Relays(Loop& loop, RendezvousServer& rendezvous, const Plan& plan, const
     };
     ends_.push_back(
         {.host = plan.hosts[agent].host.name,
-         .connections_max = relayed_max(static_cast<size_t>(plan.hosts[agent].task_count)),
+         .connections_max = relayed_max(static_cast<size_t>(plan.hosts[agent].task_count())),
          .relay = std::make_unique<Relay>(loop, say_to_agent)});
   }
 }

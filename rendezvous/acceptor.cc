@@ -66,10 +66,6 @@ void Acceptor::accept_some() {
   }
 }
 
-void Acceptor::adopt(Fd connection, std::string from) {
-  add(std::move(connection), std::move(from));
-}
-
 void Acceptor::add(Fd connection, std::string from) {
   ++accepted_;
   if (pending_.size() >= options_.pending_max) {

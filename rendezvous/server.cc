@@ -26,7 +26,7 @@ class Server final : public RendezvousServer {
 
   const Address& address() const override { return acceptor_->address(); }
   void adopt(Fd connection, std::string from) override {
-    acceptor_->adopt(std::move(connection), std::move(from));
+    acceptor_->add(std::move(connection), std::move(from));
   }
   void notify(const Notice& notice) override;
   void pause() override;
@@ -98,14 +98,14 @@ void Server::notify(const Notice& notice) {
 
 void Server::pause() {
   if (paused_at_) return;
-  paused_at_ = Clock::now();
+  paused_at_ = loop_.now();
   acceptor_->suspend_deadlines();
   flush();
 }
 
 void Server::resume() {
   if (!paused_at_) return;
-  store_->postpone(Clock::now() - *paused_at_);
+  store_->postpone(loop_.now() - *paused_at_);
   paused_at_.reset();
   acceptor_->restart_deadlines();
   flush();
@@ -194,7 +194,7 @@ Result<bool> Server::take_next(ClientId id, ByteSpan bytes, size_t* used) {
   }
   Request request = TRY(decode_request(message->payload));
   ++requests_;
-  store_->handle(id, message->id, std::move(request), Clock::now());
+  store_->handle(id, message->id, std::move(request), loop_.now());
   deliver();
   return true;
 }
@@ -253,7 +253,7 @@ void Server::flush() {
   if (next == Time::max()) return;
   expiry_ = loop_.at(next, [this] {
     expiry_at_ = Time::max();
-    store_->expire(Clock::now());
+    store_->expire(loop_.now());
     flush();
   });
 }

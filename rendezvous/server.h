@@ -38,8 +38,8 @@ class RendezvousServer {
   virtual ~RendezvousServer() = default;
 
   virtual const Address& address() const = 0;
-  /// A connection that came another way than over TCP: non-blocking, and from somebody who has
-  /// proved nothing yet. `from` names them in warnings.
+  /// As if it had been accepted: a non-blocking connection that came another way. `from` names its
+  /// other side in warnings; empty: its address does.
   virtual void adopt(Fd connection, std::string from) = 0;
   /// Pushes a death or a departure to every connected task; later ones get it with their welcome.
   virtual void notify(const Notice& notice) = 0;

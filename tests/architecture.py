@@ -59,6 +59,7 @@ TESTED_ELSEWHERE = {
     "comm/schedule/": "tests/unit/comm_schedule_test.cc",
     "examples/digits/main.cc": "tests/cli/digits_test.sh",
     "examples/linear_regression/main.cc": "tests/cli/examples_test.sh",
+    "gpu/nvml.cc": "tests/unit/gpu_list_test.cc",
     "launcher/stage.cc": "tests/cli/output_test.sh",
     "man/pages.cc": "tests/cli/man_test.sh",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",

@@ -1,9 +1,0 @@
-#include "gpu/device_list.h"
-
-namespace dt {
-
-std::vector<GpuDevice> list_gpus() {
-  return {};
-}
-
-}  // namespace dt

@@ -1,0 +1,124 @@
+#include "gpu/list.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "gpu/nvml.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+namespace dt {
+
+namespace {
+
+/// What one of NVML's functions writes into a buffer, or "" where it has nothing to say.
+template <class Function, class... Device>
+std::string text_of(Function function, Device... device) {
+  std::array<char, 96> text = {};  // what NVML asks for at most
+  if (function == nullptr) return "";
+  if (function(device..., text.data(), text.size() - 1) != Nvml::success) return "";
+  return text.data();
+}
+
+/// "00000000:3B:00.0" as the kernel writes it: "0000:3b:00.0".
+std::string kernel_bus_id(std::string bus_id) {
+  std::ranges::transform(bus_id, bus_id.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  constexpr size_t domain_digits = 8;
+  const bool long_domain = bus_id.find(':') == domain_digits && bus_id.starts_with("0000");
+  return long_domain ? bus_id.substr(4) : bus_id;
+}
+
+int numa_node_of(const std::string& bus_id, const std::string& sysfs) {
+  std::ifstream file(format("{}/bus/pci/devices/{}/numa_node", sysfs, bus_id));
+  int node = -1;
+  return file >> node ? node : -1;
+}
+
+/// What is known of a device by its handle; a MIG instance knows its place by its GPU.
+Gpu describe(const Nvml& nvml, Nvml::Device device) {
+  Gpu gpu = {.uuid = text_of(nvml->uuid, device), .name = text_of(nvml->name, device)};
+  Nvml::Memory memory = {};
+  if (nvml->memory != nullptr && nvml->memory(device, &memory) == Nvml::success) {
+    gpu.memory_bytes = memory.total;
+    gpu.memory_free_bytes = memory.free;
+  }
+  return gpu;
+}
+
+void locate(Gpu& gpu, const Nvml& nvml, Nvml::Device device, const std::string& sysfs) {
+  Nvml::PciInfo pci = {};
+  if (nvml->pci_info == nullptr || nvml->pci_info(device, &pci) != Nvml::success) return;
+  pci.bus_id[sizeof pci.bus_id - 1] = '\0';
+  gpu.bus_id = kernel_bus_id(pci.bus_id);
+  gpu.numa_node = numa_node_of(gpu.bus_id, sysfs);
+}
+
+bool in_mig_mode(const Nvml& nvml, Nvml::Device device) {
+  if (nvml->mig_mode == nullptr || nvml->mig_count_max == nullptr || nvml->mig_by_index == nullptr)
+    return false;
+  unsigned current = 0;
+  unsigned pending = 0;
+  return nvml->mig_mode(device, &current, &pending) == Nvml::success && current == 1;
+}
+
+/// A GPU in MIG mode computes only in its instances; it may have none yet.
+void add_instances(std::vector<Gpu>& gpus, const Nvml& nvml, Nvml::Device device,
+                   const Gpu& whole) {
+  unsigned count_max = 0;
+  if (nvml->mig_count_max(device, &count_max) != Nvml::success) return;
+  for (unsigned i = 0; i < count_max; ++i) {
+    Nvml::Device instance = nullptr;
+    if (nvml->mig_by_index(device, i, &instance) != Nvml::success) continue;
+    Gpu gpu = describe(nvml, instance);
+    gpu.index = whole.index;
+    gpu.parent = whole.uuid;
+    gpu.bus_id = whole.bus_id;
+    gpu.numa_node = whole.numa_node;
+    gpu.visible_as = gpu.uuid;
+    gpus.push_back(std::move(gpu));
+  }
+}
+
+std::string cuda_version(const Nvml& nvml) {
+  int version = 0;
+  if (nvml->cuda_version == nullptr || nvml->cuda_version(&version) != Nvml::success) return "";
+  return format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+}  // namespace
+
+Result<GpuList> list_gpus(const GpuSources& sources) {
+  const Nvml nvml = TRY(Nvml::open(sources.library));
+  GpuList list = {.gpus = {},
+                  .driver_version = text_of(nvml->driver_version),
+                  .cuda_version = cuda_version(nvml)};
+  unsigned count = 0;
+  if (const int status = nvml->device_count(&count); status != Nvml::success)
+    return fail(Errc::os, format("cannot list GPUs: NVML says \"{}\"", nvml.text(status)));
+  int opened = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    Nvml::Device device = nullptr;
+    const int status = nvml->device_by_index(i, &device);
+    // Somebody else's: the kernel keeps it from this cgroup, and CUDA does not count it either.
+    if (status == Nvml::no_permission) continue;
+    if (status != Nvml::success) {
+      list.warnings.push_back(format("GPU {} cannot be used: {}", i, nvml.text(status)));
+      continue;
+    }
+    Gpu gpu = describe(nvml, device);
+    locate(gpu, nvml, device, sources.sysfs);
+    gpu.index = opened++;
+    gpu.visible_as = format("{}", gpu.index);
+    if (in_mig_mode(nvml, device)) {
+      add_instances(list.gpus, nvml, device, gpu);
+    } else {
+      list.gpus.push_back(std::move(gpu));
+    }
+  }
+  return list;
+}
+
+}  // namespace dt
