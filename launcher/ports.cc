@@ -49,7 +49,8 @@ TaskTable task_table(const Plan& plan, std::string job, const Reach& reach) {
                            .rank = task.rank,
                            .agent = task.agent,
                            .host = plan.hosts[static_cast<size_t>(task.agent)].host.name,
-                           .addresses = reach.hosts[static_cast<size_t>(task.agent)].ips});
+                           .addresses = reach.hosts[static_cast<size_t>(task.agent)].ips,
+                           .cut_off = reach.hosts[static_cast<size_t>(task.agent)].cut_off});
   }
   return table;
 }

@@ -58,7 +58,8 @@ class ProbeCalls {
   /// Of each target those addresses that led there.
   using Reached = std::vector<ProbeTarget>;
   /// `on_done` is called once: when every call has ended, or at the deadline; after the first
-  /// success to a target its other addresses have only a moment more.
+  /// success to a target its other addresses have only a moment more. The launcher, which there is
+  /// a relay to, is not waited for as long as the others.
   ProbeCalls(Loop& loop, const Token& token, std::vector<ProbeTarget> targets, Time deadline,
              std::function<void(Reached)> on_done);
   ProbeCalls(const ProbeCalls&) = delete;
@@ -80,6 +81,7 @@ class ProbeCalls {
   std::function<void(Reached)> on_done_;
   Timer deadline_;
   Timer last_moment_;
+  Timer launcher_patience_;
   bool hurrying_ = false;
   bool done_ = false;
 };

@@ -76,6 +76,31 @@ std::string names_of(const std::vector<size_t>& numbers, const std::vector<Probe
   return some_of(std::move(names));
 }
 
+/// For hosts that have no way to another one: they may still be dialled from there.
+void warn_of_cut_off(const std::vector<size_t>& left, uint32_t number,
+                     const std::vector<Probed>& hosts,
+                     const std::vector<ProbeCalls::Reached>& reached,
+                     std::vector<std::string>& warnings) {
+  std::vector<size_t> one_way;
+  std::vector<size_t> no_way;
+  for (const size_t caller : left) {
+    const auto back = std::ranges::find(reached[number], caller, &ProbeTarget::number);
+    const bool leads_back = back != reached[number].end() && !back->addresses.empty();
+    (leads_back ? one_way : no_way).push_back(caller);
+  }
+  const std::string where = format("{} at {}", hosts[number].name, addresses_of(hosts[number]));
+  if (!no_way.empty()) {
+    warnings.push_back(format("{} cannot reach {}; their tasks cannot talk directly",
+                              names_of(no_way, hosts), where));
+  }
+  if (!one_way.empty()) {
+    warnings.push_back(
+        format("{} cannot reach {}, only the other way leads there; that is enough "
+               "for dtrain's engine, not for every program",
+               names_of(one_way, hosts), where));
+  }
+}
+
 /// How the others reach host `number`.
 HostReach reach_of(uint32_t number, const std::vector<Probed>& hosts,
                    const std::vector<ProbeCalls::Reached>& reached,
@@ -86,13 +111,14 @@ HostReach reach_of(uint32_t number, const std::vector<Probed>& hosts,
   const bool proved = choice.cut_off.size() < callers.size();
   HostReach reach = {.ips = {choice.place.address.ip},
                      .interface = proved ? choice.place.interface : "",
-                     .relay = false};
+                     .relay = false,
+                     .cut_off = {}};
   while (!choice.cut_off.empty()) {
     const std::vector<size_t> left = std::move(choice.cut_off);
     choice = choose(number, host.places, left, reached);
     if (choice.cut_off.size() == left.size()) {
-      warnings.push_back(format("{} cannot reach {} at {}; their tasks cannot talk directly",
-                                names_of(left, hosts), host.name, addresses_of(host)));
+      reach.cut_off.assign(left.begin(), left.end());
+      warn_of_cut_off(left, number, hosts, reached, warnings);
       break;
     }
     std::vector<size_t> served;

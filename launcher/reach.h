@@ -17,6 +17,7 @@ struct HostReach {
   std::vector<std::string> ips;
   std::string interface;  ///< that has the first, if another host has proved it; else empty
   bool relay = false;     ///< they cannot dial the rendezvous, so that their agent carries it
+  std::vector<int32_t> cut_off = {};  ///< agents whose tasks reach them nowhere
   bool operator==(const HostReach&) const = default;
 };
 

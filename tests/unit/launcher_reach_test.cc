@@ -45,11 +45,26 @@ TEST_CASE("each machine gets the first address by which everybody reached it") {
 TEST_CASE("a host that some cannot reach is named with them") {
   auto reached = all_reach_the_common_network();
   reached[2][2].addresses.clear();  // c did not reach b
+  reached[1][2].addresses.clear();  // nor b c
   const Reach reach = choose_addresses(launcher, three, reached);
-  CHECK(reach.hosts[1] == HostReach{.ips = {"10.0.0.2"}, .interface = "ens5"});
+  CHECK(reach.hosts[1] ==
+        HostReach{.ips = {"10.0.0.2"}, .interface = "ens5", .relay = false, .cut_off = {2}});
+  CHECK(reach.hosts[2].cut_off == std::vector<int32_t>{1});
   CHECK(reach.warnings ==
         std::vector<std::string>{
-            "c cannot reach b at 172.17.0.1, 10.0.0.2; their tasks cannot talk directly"});
+            "c cannot reach b at 172.17.0.1, 10.0.0.2; their tasks cannot talk directly",
+            "b cannot reach c at 10.0.0.3; their tasks cannot talk directly"});
+}
+
+TEST_CASE("a host that can only dial out is dialled by nobody, and told with who would") {
+  auto reached = all_reach_the_common_network();
+  reached[1][1].addresses.clear();  // b did not reach a
+  const Reach reach = choose_addresses(launcher, three, reached);
+  CHECK(reach.hosts[0].cut_off == std::vector<int32_t>{1});
+  CHECK(reach.warnings ==
+        std::vector<std::string>{
+            "b cannot reach a at 172.17.0.1, 10.0.0.1, only the other way leads there; that is "
+            "enough for dtrain's engine, not for every program"});
 }
 
 TEST_CASE("a host that nobody reaches has no interface that was proved") {
@@ -57,9 +72,8 @@ TEST_CASE("a host that nobody reaches has no interface that was proved") {
   reached[0][2].addresses.clear();
   reached[1][2].addresses.clear();
   const Reach reach = choose_addresses(launcher, three, reached);
-  CHECK(reach.hosts[2] == HostReach{.ips = {"10.0.0.3"}, .interface = ""});
-  CHECK(reach.warnings == std::vector<std::string>{
-                              "a, b cannot reach c at 10.0.0.3; their tasks cannot talk directly"});
+  CHECK(reach.hosts[2] ==
+        HostReach{.ips = {"10.0.0.3"}, .interface = "", .relay = false, .cut_off = {0, 1}});
 }
 
 TEST_CASE("a pair that needs another address gets it beside the common one") {
