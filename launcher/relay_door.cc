@@ -18,9 +18,9 @@ Result<Fd> listen_on_loopback() {
 
 }  // namespace
 
-Result<std::unique_ptr<RelayDoor>> RelayDoor::open(Loop& loop, Relay::Say say,
+Result<std::unique_ptr<RelayDoor>> RelayDoor::open(Loop& loop, const Relay::Say& say,
                                                    size_t connections_max) {
-  std::unique_ptr<RelayDoor> door(new RelayDoor(loop, std::move(say), connections_max));
+  std::unique_ptr<RelayDoor> door(new RelayDoor(loop, say, connections_max));
   RelayDoor& self = *door;
   self.listener_ = TRY(listen_on_loopback());
   self.address_ = TRY(local_address(self.listener_.get()));

@@ -17,7 +17,7 @@ namespace dt {
 class RelayDoor {
  public:
   /// `connections_max` at once; the newest beyond is closed.
-  static Result<std::unique_ptr<RelayDoor>> open(Loop& loop, Relay::Say say,
+  static Result<std::unique_ptr<RelayDoor>> open(Loop& loop, const Relay::Say& say,
                                                  size_t connections_max);
   RelayDoor(const RelayDoor&) = delete;
   RelayDoor& operator=(const RelayDoor&) = delete;
