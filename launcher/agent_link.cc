@@ -32,6 +32,13 @@ Duration pause_before(int attempt, const std::string& host, uint64_t own) {
   return pause / 2 + pause * static_cast<int64_t>(noise % 1000) / 1000;
 }
 
+SshRequest request_for(const Host& host, const LoginOptions& options) {
+  SshRequest request = {.host = host.name, .port = options.port, .config_file = options.config};
+  if (!host.user.empty()) request.user = host.user;
+  if (options.identity) request.identity_files = {*options.identity};
+  return request;
+}
+
 }  // namespace
 
 AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers handlers)
@@ -46,7 +53,8 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
 Result<Carrier> AgentLink::start_carrier() const {
   if (ways_.other) return ways_.other(host_);
   if (host_.here) return start_local_agent(ways_.open_files_max);
-  return start_over_ssh(host_, ways_.ssh, agent_command(ways_.binary, kept_executable_));
+  return start_client(ssh_words(request_for(host_, ways_.ssh), ways_.ssh.connect_timeout,
+                                agent_command(ways_.binary, kept_executable_)));
 }
 
 Result<> AgentLink::start() {
@@ -72,13 +80,24 @@ void AgentLink::read_messages() {
   std::array<char, 4096> buffer;
   for (;;) {
     const ssize_t n = ::read(messages_.get(), buffer.data(), buffer.size());
-    if (n < 0) return;
-    if (n == 0) break;
+    if (n < 0) break;
+    if (n == 0) {
+      messages_watch_ = Watch();
+      messages_.reset();
+      break;
+    }
     said_.append(buffer.data(), static_cast<size_t>(n));
     if (said_.size() > said_bytes_max) said_.erase(0, said_.size() - said_bytes_max);
   }
-  messages_watch_ = Watch();
-  messages_.reset();
+  look_for_end();
+}
+
+void AgentLink::look_for_end() {
+  const size_t at = said_.find(agent_ended_word);
+  const size_t end = at == std::string::npos ? at : said_.find('\n', at);
+  if (starting_ || end == std::string::npos) return;
+  const size_t begin = at + agent_ended_word.size();
+  lose(printable(std::string_view(said_).substr(begin, end - begin), 300));
 }
 
 size_t AgentLink::receive(ByteSpan bytes) {
@@ -156,7 +175,7 @@ void AgentLink::process_ended() {
     return;
   }
   const std::string how = status ? status->text() : "its connection ended";
-  const SshFailure failure = ssh_failure(host_, said_, how);
+  const ClientFailure failure = client_failure(request_for(host_, ways_.ssh), said_, how);
   if (try_again(failure)) return;
   // A login that came so far has said more about it than the client can.
   const bool logged_in = said_.empty() || (status && status->code != 255);
@@ -165,16 +184,17 @@ void AgentLink::process_ended() {
 
 std::string AgentLink::end_of_speaking(const std::optional<ExitStatus>& status) const {
   const std::string how = status ? "its process ended: " + status->text() : "its connection ended";
-  return host_.here ? how : ssh_failure(host_, said_, how).text;
+  return host_.here ? how : client_failure(request_for(host_, ways_.ssh), said_, how).text;
 }
 
 void AgentLink::no_answer() {
   const std::string waited = duration_text(ways_.ssh.connect_timeout);
-  lose(said_.empty() ? format("no answer for {} (--connect-timeout)", waited)
-                     : ssh_failure(host_, said_, "no answer for " + waited).text);
+  lose(said_.empty()
+           ? format("no answer for {} (--connect-timeout)", waited)
+           : client_failure(request_for(host_, ways_.ssh), said_, "no answer for " + waited).text);
 }
 
-bool AgentLink::try_again(const SshFailure& failure) {
+bool AgentLink::try_again(const ClientFailure& failure) {
   if (!failure.again || gone_) return false;
   const Time when = loop_.now() + pause_before(attempt_, host_.name, ways_.noise);
   if (when >= connect_deadline_) return false;

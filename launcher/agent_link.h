@@ -7,7 +7,8 @@
 #include "launcher/carrier.h"
 #include "launcher/lease.h"
 #include "launcher/message.h"
-#include "launcher/openssh.h"
+#include "launcher/ssh/login_options.h"
+#include "launcher/ssh/openssh.h"
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +20,7 @@ namespace dt {
 
 /// How agents are reached; the same for all hosts of a job.
 struct AgentWays {
-  SshOptions ssh;
+  LoginOptions ssh;
   AgentBinary binary;           ///< for hosts that do not have it; empty without remote hosts
   std::string architecture;     ///< of this machine, as uname -m says it
   uint64_t open_files_max = 0;  ///< that tasks of this machine shall have
@@ -70,11 +71,13 @@ class AgentLink {
   size_t receive(ByteSpan bytes);
   size_t receive_start(ByteSpan bytes);
   void read_messages();
+  /// Whether its keeper has said how it ended.
+  void look_for_end();
   void way_ended();
   void process_ended();
   std::string end_of_speaking(const std::optional<ExitStatus>& status) const;
   void no_answer();
-  bool try_again(const SshFailure& failure);
+  bool try_again(const ClientFailure& failure);
   void start_again(Time when);
 
   Loop& loop_;

@@ -1,9 +1,9 @@
 #include "launcher/agent_start.h"
 
 #include "base/crypto.h"
+#include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/load_config.h"
 #include "launcher/message.h"
 
 #include <optional>

@@ -116,7 +116,7 @@ Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) 
   return parse_hostfile(TRY(read_named(given, path, read_text)), path);
 }
 
-Result<> read_ssh(const Sources& sources, SshOptions& ssh) {
+Result<> read_ssh(const Sources& sources, LoginOptions& ssh) {
   if (const auto given = find_given(sources, "ssh-port")) {
     ssh.port = static_cast<uint16_t>(TRY(given->integer(1, 65535)));
   }

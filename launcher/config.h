@@ -6,7 +6,7 @@
 #include "launcher/hosts.h"
 #include "launcher/placement_options.h"
 #include "launcher/port_range.h"
-#include "launcher/ssh_options.h"
+#include "launcher/ssh/login_options.h"
 
 #include <cstdint>
 #include <map>
@@ -42,7 +42,7 @@ struct RunConfig {
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   PlacementOptions placement;
-  SshOptions ssh;
+  LoginOptions ssh;
   Duration start_timeout = seconds(30);
   Duration grace = seconds(10);
   Duration heartbeat = seconds(1);

@@ -51,6 +51,9 @@ Result<AgentWays> Crew::own_ways(const std::vector<Host>& hosts) const {
                     .dead_after = options_.dead_after,
                     .noise = static_cast<uint64_t>(getpid()),
                     .other = {}};
+  TRY(check_open_files(
+      hosts.size() * open_files_a_carrier + open_files_of_a_start,
+      format("connections to {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s")));
   if (!std::ranges::all_of(hosts, &Host::here)) ways.binary = TRY(AgentBinary::own());
   return ways;
 }

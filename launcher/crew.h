@@ -29,7 +29,7 @@ class Crew {
   struct Options {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
-    SshOptions ssh;
+    LoginOptions ssh;
     std::optional<AgentWays> ways;  ///< none: those that this machine has
     /// Told at the start and with each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;

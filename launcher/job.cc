@@ -92,6 +92,12 @@ void Job::send_input(size_t task, ByteSpan bytes) {
                    StreamId{to.local_index, TaskStream::input}.number(), bytes);
 }
 
+Outcome Job::outcome() const {
+  Outcome outcome = supervisor_.outcome();
+  outcome.reason_told = reason_told_;
+  return outcome;
+}
+
 Result<> Job::supervise() {
   while (!over_) {
     TRY(parts_.loop.run_once(Time::max()));
@@ -224,6 +230,10 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   relays_.drop(agent);
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
+  // At once: what the other hosts run may take the grace to end.
+  if (!supervisor_.outcome().reason.empty() && !std::exchange(reason_told_, true)) {
+    parts_.log.error("{}", supervisor_.outcome().reason);
+  }
 }
 
 Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
@@ -276,7 +286,7 @@ void Job::carry_out(const Actions& actions) {
     }
   }
   set_timer();
-  if (outcome().failure && !failure_reported_ && !report_timer_) {
+  if (supervisor_.outcome().failure && !failure_reported_ && !report_timer_) {
     report_timer_ = parts_.loop.after(report_patience, [this] { report_failure(); });
   }
 }
@@ -290,11 +300,11 @@ void Job::suspend() {
 
 void Job::report_failure() {
   report_timer_ = Timer();
-  if (failure_reported_ || !outcome().failure) return;
+  if (failure_reported_ || !supervisor_.outcome().failure) return;
   failure_reported_ = true;
-  const auto task = task_of(outcome().failure->task);
+  const auto task = task_of(supervisor_.outcome().failure->task);
   parts_.record.last_stderr = parts_.output.last_errors(*task);
-  parts_.log.error("{}", failure_text(*outcome().failure, parts_.record.last_stderr,
+  parts_.log.error("{}", failure_text(*supervisor_.outcome().failure, parts_.record.last_stderr,
                                       config_.merge_stderr ? "output" : "stderr"));
 }
 
@@ -308,8 +318,8 @@ void Job::set_timer() {
 }
 
 void Job::check_end() {
-  if (outcome().failure && !failure_reported_) {
-    const auto task = task_of(outcome().failure->task);
+  if (supervisor_.outcome().failure && !failure_reported_) {
+    const auto task = task_of(supervisor_.outcome().failure->task);
     if (parts_.output.ended(*task, TaskStream::error)) report_failure();
   }
   if (!supervisor_.finishing()) return;

@@ -50,7 +50,7 @@ class Job {
   Result<> supervise();
   /// A signal to dtrain.
   void signalled(int number);
-  const Outcome& outcome() const { return supervisor_.outcome(); }
+  Outcome outcome() const;
 
  private:
   std::optional<size_t> task_of(const TaskId& id) const;
@@ -82,6 +82,7 @@ class Job {
   bool must_sweep_ = false;
   bool swept_ = false;
   bool failure_reported_ = false;
+  bool reason_told_ = false;
   bool over_ = false;
   Timer timer_;
   Timer report_timer_;

@@ -102,6 +102,7 @@ void get(Reader& reader, Prepare& message) {
   message.generation = reader.number<uint32_t>();
   message.command = reader.texts();
   message.cwd = reader.text();
+  message.home_instead = reader.number<bool>();
   message.path = reader.text();
   message.tasks = reader.number<int32_t>();
   message.ports = reader.number<int32_t>();
@@ -123,6 +124,7 @@ void get(Reader& reader, Prepared& message) {
     place.address = get_address(reader);
     place.interface = reader.text();
   }
+  message.home = reader.text();
   message.failure = reader.text();
   message.status = reader.number<int32_t>();
 }
@@ -236,7 +238,8 @@ Bytes encode(const Hello& message) {
 Bytes encode(const Prepare& message) {
   Writer writer;
   writer.text(message.token).text(message.job).number(message.generation);
-  writer.texts(message.command).text(message.cwd).text(message.path);
+  writer.texts(message.command).text(message.cwd);
+  writer.number(message.home_instead).text(message.path);
   writer.number(int32_t{message.tasks}).number(int32_t{message.ports});
   const PortRange range = message.port_range.value_or(PortRange());
   writer.number(range.first).number(range.last);
@@ -256,7 +259,7 @@ Bytes encode(const Prepared& message) {
     put(writer, place.address);
     writer.text(place.interface);
   }
-  writer.text(message.failure).number(int32_t{message.status});
+  writer.text(message.home).text(message.failure).number(int32_t{message.status});
   return writer.take();
 }
 

@@ -55,6 +55,10 @@ enum class MessageType : uint8_t {
 /// from it.
 inline constexpr std::string_view agent_magic = "dtrain-agent 1\n";
 
+/// What an agent's keeper writes to stderr before how the agent was ended, so that the launcher
+/// need not wait until the keeper has ended what is left.
+inline constexpr std::string_view agent_ended_word = "dtrain-agent-ended ";
+
 /// The three streams of each task on one link; 0 is the link's own.
 enum class TaskStream : uint8_t { input = 0, output = 1, error = 2 };
 
@@ -124,9 +128,10 @@ struct Prepare {
   uint32_t generation = 0;
   std::vector<std::string> command;
   std::string cwd;
-  std::string path;  ///< the PATH in which the command is looked up
-  int tasks = 0;     ///< how many will be launched
-  int ports = 0;     ///< how many to hold
+  bool home_instead = false;  ///< run it in the home where `cwd` cannot be entered
+  std::string path;           ///< the PATH in which the command is looked up
+  int tasks = 0;              ///< how many will be launched
+  int ports = 0;              ///< how many to hold
   std::optional<PortRange> port_range;
   bool probe = false;                 ///< listen on all addresses, for the probe that follows
   std::vector<std::string> networks;  ///< on those that fit one of these alone, if there are any
@@ -142,6 +147,7 @@ struct Prepare {
 struct Prepared {
   std::vector<uint16_t> ports;
   std::vector<ProbePlace> probe_places;  ///< where it listens, best first
+  std::string home;                      ///< where tasks will run, if not in Prepare::cwd
   std::string failure;
   int status = 0;
   bool operator==(const Prepared&) const = default;

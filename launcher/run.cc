@@ -81,6 +81,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
+  warn(stage, moved_home(plan, orders, prepared));
   const Reach reach =
       TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers, config.networks}));
   warn(stage, reach.warnings);
@@ -136,7 +137,7 @@ int run(const RunConfig& config, const Environment& environment) {
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
                                    : run_job(config, environment, **stage, record);
   const Outcome outcome = outcome_of(std::move(result), (*stage)->interrupted());
-  if (!outcome.reason.empty()) (*stage)->log().error("{}", outcome.reason);
+  if (!outcome.reason.empty() && !outcome.reason_told) (*stage)->log().error("{}", outcome.reason);
   if (report) write_report(config, *report, record, outcome, (*stage)->log());
   (*stage)->drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
   return outcome.exit_status;

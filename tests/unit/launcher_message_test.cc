@@ -33,6 +33,7 @@ TEST_CASE("messages are read back as they were written") {
                            .generation = 3,
                            .command = {"python", "", "a b"},
                            .cwd = "/x y",
+                           .home_instead = true,
                            .path = "/bin",
                            .tasks = 2,
                            .ports = 4,
@@ -43,8 +44,8 @@ TEST_CASE("messages are read back as they were written") {
                            .heartbeat = milliseconds(100),
                            .dead_after = milliseconds(500),
                            .environment_bytes = uint64_t{1} << 40});
-  check_round_trip(
-      Prepared{{1, 65535}, {{{"10.0.0.1", 9}, "eth0"}, {{"::1", 65535}, "lo"}}, "cannot", 127});
+  check_round_trip(Prepared{
+      {1, 65535}, {{{"10.0.0.1", 9}, "eth0"}, {{"::1", 65535}, "lo"}}, "/root", "cannot", 127});
   check_round_trip(Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7)});
   check_round_trip(Reached{{{3, {{"10.0.0.1", 9}}}}});
   check_round_trip(Launch{.travelling = {{"A", "1"}, {"B", ""}},
