@@ -36,7 +36,7 @@ Result<> check_entry(const std::string& folder) {
 Result<std::string> folder_to_enter(const Prepare& wanted) {
   const auto entered = check_entry(wanted.cwd);
   if (entered) return wanted.cwd;
-  const std::string home = own_host_part()["HOME"];
+  std::string home = own_host_part()["HOME"];
   if (wanted.home_instead && !home.empty() && check_entry(home)) return home;
   return tl::unexpected(entered.error());
 }
@@ -112,6 +112,8 @@ Result<> AgentSession::handle(const FrameView& frame) {
     case MessageType::probe:
       probe(TRY(decode<Probe>(frame.payload)));
       return {};
+    case MessageType::survey:
+      return survey(TRY(decode<Survey>(frame.payload)));
     case MessageType::launch:
       return launch(TRY(decode<Launch>(frame.payload)));
     case MessageType::signal:
@@ -202,6 +204,7 @@ void AgentSession::probe(Probe wanted) {
 }
 
 Result<> AgentSession::launch(Launch wanted) {
+  surveyor_.reset();
   probe_point_.reset();
   probe_calls_.reset();
   if (wanted.relay) {
@@ -224,6 +227,13 @@ Result<> AgentSession::launch(Launch wanted) {
                                            .cwd = prepared_.cwd,
                                            .open_files_max = open_files_max_,
                                            .cgroup = cgroup_ ? cgroup_->fd() : -1});
+}
+
+Result<> AgentSession::survey(const Survey& wanted) {
+  surveyor_ = TRY(Surveyor::start(loop_, wanted, [this](const HostSurvey& survey) {
+    send(MessageType::surveyed, 0, encode(survey));
+  }));
+  return {};
 }
 
 /// The launcher stops itself next: from now on its silence means nothing, and ours neither.

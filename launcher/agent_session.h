@@ -11,6 +11,7 @@
 #include "launcher/port_range.h"
 #include "launcher/probe.h"
 #include "launcher/relay_door.h"
+#include "launcher/surveyor.h"
 #include "launcher/sweep.h"
 #include "launcher/task_cgroup.h"
 
@@ -41,6 +42,7 @@ class AgentSession {
   Result<> prepare(Prepare wanted);
   Result<> launch(Launch wanted);
   void probe(Probe wanted);
+  Result<> survey(const Survey& wanted);
   void pause();
   void resume();
   void beat();
@@ -55,6 +57,7 @@ class AgentSession {
   Timer outbox_timer_;
   MessageAssembler assembler_;
   std::unique_ptr<Signals> signals_;
+  std::unique_ptr<Surveyor> surveyor_;
   Prepare prepared_;
   std::string executable_;
   std::vector<HeldPort> held_ports_;

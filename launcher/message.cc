@@ -92,8 +92,6 @@ void get(Reader& reader, Hello& message) {
   }
   message.machine.boot = reader.text();
   message.machine.network_namespace = reader.number<uint64_t>();
-  message.allowed_cpus = reader.number<int32_t>();
-  message.gpus = reader.number<int32_t>();
 }
 
 void get(Reader& reader, Prepare& message) {
@@ -147,6 +145,9 @@ void get(Reader& reader, Launch& message) {
     task.id = decode_task_id(reader);
     task.environment = get_environment(reader);
     task.wants_input = reader.number<uint8_t>() != 0;
+    task.cpus.resize(reader.count(sizeof(int32_t)));
+    for (int& cpu : task.cpus)
+      cpu = reader.number<int32_t>();
   }
   message.merge_stderr = reader.number<uint8_t>() != 0;
   message.excluded = reader.texts();
@@ -231,7 +232,6 @@ Bytes encode(const Hello& message) {
   for (const InterfaceAddress& address : message.addresses)
     writer.text(address.interface).text(address.ip);
   writer.text(message.machine.boot).number(message.machine.network_namespace);
-  writer.number(int32_t{message.allowed_cpus}).number(int32_t{message.gpus});
   return writer.take();
 }
 
@@ -285,6 +285,9 @@ Bytes encode(const Launch& message) {
     encode(writer, task.id);
     put(writer, task.environment);
     writer.number(static_cast<uint8_t>(task.wants_input));
+    writer.number(static_cast<uint32_t>(task.cpus.size()));
+    for (const int cpu : task.cpus)
+      writer.number(int32_t{cpu});
   }
   writer.number(static_cast<uint8_t>(message.merge_stderr));
   writer.texts(message.excluded).text(message.interface).number(message.relay);

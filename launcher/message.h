@@ -30,6 +30,7 @@ enum class MessageType : uint8_t {
   resume = 8,  ///< the reverse
   finish = 9,
   probe = 11,
+  survey = 32,
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
   heartbeat = 10,
@@ -49,6 +50,7 @@ enum class MessageType : uint8_t {
   exited = 23,
   paused = 24,
   finished = 25,
+  surveyed = 33,
 };
 
 /// The line that an agent writes before its first frame, so that noise of a login shell can be told
@@ -110,14 +112,12 @@ struct MachineId {
   bool operator==(const MachineId&) const = default;
 };
 
-/// Agent: who and where I am.
+/// Agent: who and where I am. What else there is to know takes longer: see launcher/host_survey.h.
 struct Hello {
   std::string build;  ///< version of the agent's build
   std::string hostname;
   std::vector<InterfaceAddress> addresses;
   MachineId machine;
-  int allowed_cpus = 1;
-  int gpus = 0;
   bool operator==(const Hello&) const = default;
 };
 
@@ -170,6 +170,7 @@ struct TaskLaunch {
   TaskId id;
   Environment environment;  ///< what the launcher adds for this task beside Launch::common
   bool wants_input = false;
+  std::vector<int> cpus;  ///< that it is bound to; empty: all that the agent may use
   bool operator==(const TaskLaunch&) const = default;
 };
 

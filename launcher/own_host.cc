@@ -15,13 +15,6 @@ namespace dt {
 
 namespace {
 
-int count_allowed_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
-  return std::max(1, CPU_COUNT(&allowed));
-}
-
 std::string own_hostname() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
@@ -38,6 +31,13 @@ MachineId own_machine() {
 
 }  // namespace
 
+int count_allowed_cpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
+  return std::max(1, CPU_COUNT(&allowed));
+}
+
 std::vector<std::string> own_environment() {
   std::vector<std::string> entries;
   for (char** at = environ; *at != nullptr; ++at)
@@ -50,8 +50,7 @@ Hello make_hello(AgentPlace place) {
           .hostname = own_hostname(),
           .addresses = place == AgentPlace::other_host ? interface_addresses()
                                                        : std::vector<InterfaceAddress>(),
-          .machine = own_machine(),
-          .allowed_cpus = count_allowed_cpus()};
+          .machine = own_machine()};
 }
 
 Environment own_host_part() {
@@ -63,7 +62,6 @@ Environment own_host_part() {
 HostFacts own_host_facts(const std::vector<std::string>& excluded) {
   return {.own = without(parse_environment(own_environment()), excluded),
           .hostname = own_hostname(),
-          .allowed_cpus = count_allowed_cpus(),
           .interface = {}};
 }
 
