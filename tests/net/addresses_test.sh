@@ -6,6 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
+steady=$(dirname "$DTRAIN")/tests/programs/steady_worker
 
 # shellcheck disable=SC2016  # for the workers' shells
 ways='echo $MASTER_ADDR ${DTRAIN_RENDEZVOUS%:*} ${NCCL_SOCKET_IFNAME-none} ${GLOO_SOCKET_IFNAME-none} \
@@ -144,6 +145,28 @@ test_a_dead_name_server_does_not_matter_to_hosts_that_are_addresses() { # F19 R2
   expect_within_ms 12000
   expect_stderr_contains 'node2: '
   expect_no_processes
+}
+
+test_a_host_that_loses_its_power_ends_the_job_and_serves_the_next() { # F21 F29
+  hosts_up 2
+  start_on_launcher "$DTRAIN" run --dead-after 2s -H node1:1,node2:1 "$steady" "$out/stop"
+  wait_for 20 stdout_has steady
+  # It says nothing any more, and all its connections stay half open.
+  cut_cable 2
+  local pids
+  pids=$(ip netns pids "$net-2")
+  # shellcheck disable=SC2086  # one word a pid
+  kill -KILL $pids
+  finish
+  expect_status 3
+  expect_within_ms 10000
+  expect_stderr_contains 'agent on node2 lost: '
+  expect_no_processes
+  mend_cable 2
+  sshd_up 2
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 "$collective" -1 none none
+  expect_status 0
+  expect_lines_with 2 'went on to the end'
 }
 
 run_tests "$@"
