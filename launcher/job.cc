@@ -65,6 +65,8 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
   input_.open(parts_.loop, parts_.log,
               [this](size_t task, ByteSpan bytes) { send_input(task, bytes); });
   set_timer();
+  launched_ = true;
+  if (pause_wanted_) signalled(SIGTSTP);
   return {};
 }
 
@@ -92,6 +94,8 @@ void Job::signalled(int number) {
   const bool forwarded = number == SIGUSR1 || number == SIGUSR2 || number == SIGWINCH;
   if (forwarded) {
     parts_.crew.send_all(MessageType::signal, encode(SignalAll{number}));
+  } else if (number == SIGTSTP && !launched_) {
+    pause_wanted_ = true;  // agents that are told now would start tasks in the middle of the pause
   } else if (number == SIGTSTP) {
     carry_out(supervisor_.pause_wanted(parts_.loop.now()));
   } else {

@@ -74,6 +74,8 @@ class Job {
   std::vector<bool> agent_done_;
   std::vector<uint32_t> credit_owed_;  ///< by task * 2 + stream: written, not yet granted again
   size_t started_ = 0;
+  bool launched_ = false;
+  bool pause_wanted_ = false;  ///< before there was anything to pause
   std::optional<Sweep> sweep_;
   bool must_sweep_ = false;
   bool swept_ = false;
