@@ -22,6 +22,11 @@ Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadl
           .continue_on_failure = config.continue_on_failure};
 }
 
+/// What no agent of ours does: the second word might contradict the first.
+tl::unexpected<Error> told_again(const TaskId& task) {
+  return fail(Errc::protocol, format("told twice what became of {}", task.text()));
+}
+
 }  // namespace
 
 Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
@@ -127,6 +132,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::started: {
       const auto started = TRY(decode<Started>(message.payload));
       const size_t task = TRY(task_named(started.task));
+      if (!supervisor_.starting(task)) return told_again(started.task);
       parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
       parts_.record.tasks[task].pid = started.pid;
       parts_.record.tasks[task].started = now;
@@ -136,12 +142,14 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::start_failed: {
       const auto failed = TRY(decode<StartFailed>(message.payload));
       const size_t task = TRY(task_named(failed.task));
+      if (!supervisor_.starting(task)) return told_again(failed.task);
       input_.task_gone(task);
       return supervisor_.start_failed(task, failed.status, failed.why, now);
     }
     case MessageType::exited: {
       const auto exited = TRY(decode<Exited>(message.payload));
       const size_t task = TRY(task_named(exited.task));
+      if (supervisor_.ended(task)) return told_again(exited.task);
       parts_.log.info("{} ended: {}", exited.task.text(), exited.status.text());
       parts_.record.tasks[task].ended = now;
       parts_.record.tasks[task].exit = exited.status;
