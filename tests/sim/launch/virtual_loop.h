@@ -23,7 +23,8 @@ class VirtualLoop final : public Loop {
   using Idle = std::function<bool(Time until)>;
   /// Without `idle` it returns at once, and turn() is what moves it.
   static Result<std::unique_ptr<VirtualLoop>> create(const VirtualTime& time, Idle idle) {
-    return std::unique_ptr<VirtualLoop>(new VirtualLoop(TRY(make_epoll()), time, std::move(idle)));
+    Fd epoll = TRY(make_epoll());
+    return std::unique_ptr<VirtualLoop>(new VirtualLoop(std::move(epoll), time, std::move(idle)));
   }
 
   Time now() const override { return time_.now; }
