@@ -37,6 +37,8 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
       input_(plan_, config.stdin_target),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
+  for (size_t task = 0; task < plan_.tasks.size(); ++task)
+    task_places_.emplace(plan_.tasks[task].id, task);
   parts_.crew.hand_over(
       {.on_message = [this](size_t agent, const FrameView& m) { return message(agent, m); },
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
@@ -44,15 +46,16 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
 
 Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
   parts_.status.ranks(0, plan_.tasks.size());
-  const Environment common = common_environment(facts, plan_);
-  const std::string cluster = tf_cluster(facts.cluster);
+  Launch launch = {.travelling = travelling,
+                   .common = common_environment(facts, plan_),
+                   .tf_cluster = tf_cluster(facts.cluster),
+                   .tasks = {},
+                   .merge_stderr = config_.merge_stderr,
+                   .excluded = config_.environment_excluded};
+  // Of many tasks it is longer than a variable may be, and would be left out everywhere.
+  if (launch.tf_cluster.size() > variable_bytes_max) launch.tf_cluster.clear();
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    Launch launch = {.travelling = travelling,
-                     .common = common,
-                     .tf_cluster = cluster,
-                     .tasks = {},
-                     .merge_stderr = config_.merge_stderr,
-                     .excluded = config_.environment_excluded};
+    launch.tasks.clear();
     for (const size_t at : plan_.hosts[agent].tasks) {
       launch.tasks.push_back({.id = plan_.tasks[at].id,
                               .environment = task_environment(plan_, plan_.tasks[at]),
@@ -109,9 +112,9 @@ void Job::signalled(int number) {
 }
 
 std::optional<size_t> Job::task_of(const TaskId& id) const {
-  const auto at = std::ranges::find(plan_.tasks, id, &Task::id);
-  if (at == plan_.tasks.end()) return std::nullopt;
-  return static_cast<size_t>(at - plan_.tasks.begin());
+  const auto at = task_places_.find(id);
+  if (at == task_places_.end()) return std::nullopt;
+  return at->second;
 }
 
 Result<> Job::message(size_t agent, const FrameView& message) {

@@ -15,6 +15,7 @@
 #include "rendezvous/server.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,7 @@ class Job {
 
   Parts parts_;
   Plan plan_;
+  std::map<TaskId, size_t> task_places_;  ///< in Plan::tasks
   const RunConfig& config_;
   Supervisor supervisor_;
   TaskInput input_;
