@@ -79,7 +79,9 @@ SimulatedHost::Handlers JobWorld::handlers_of(size_t host) {
       .on_barrier =
           [this] {
             reached(Phase::joined);
-            if (++past_barrier_ == plan_.tasks.size()) joined_after_ = time_.now - began_;
+            if (++past_barrier_ < plan_.tasks.size()) return;
+            joined_after_ = time_.now - began_;
+            if (when_joined_) when_joined_();
           },
       .on_notice = [this](const TaskId& told, const Notice& notice) { judge_.heard(told, notice); },
   };

@@ -7,6 +7,7 @@
 #include "tests/sim/launch/judge.h"
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -35,6 +36,8 @@ class JobWorld {
   JobWorld& operator=(const JobWorld&) = delete;
   ~JobWorld();
 
+  /// To be called when all tasks have passed their first barrier.
+  void when_joined(std::function<void()> what) { when_joined_ = std::move(what); }
   void run();
   Judge& judge() { return judge_; }
   const Outcome& outcome() const { return outcome_; }
@@ -111,6 +114,7 @@ class JobWorld {
   uint64_t idle_calls_ = 0;
   size_t past_barrier_ = 0;
   std::optional<Duration> joined_after_;
+  std::function<void()> when_joined_;
   bool over_ = false;
   Outcome outcome_;
 };
