@@ -35,7 +35,7 @@ Result<> check_entry(const std::string& folder) {
 Result<std::string> folder_to_enter(const Prepare& wanted) {
   const auto entered = check_entry(wanted.cwd);
   if (entered) return wanted.cwd;
-  const std::string home = own_host_part()["HOME"];
+  std::string home = own_host_part()["HOME"];
   if (wanted.home_instead && !home.empty() && check_entry(home)) return home;
   return tl::unexpected(entered.error());
 }
@@ -112,7 +112,10 @@ Result<> AgentSession::handle(const FrameView& frame) {
     case MessageType::probe:
       probe(TRY(decode<Probe>(frame.payload)));
       return {};
+    case MessageType::survey:
+      return survey(TRY(decode<Survey>(frame.payload)));
     case MessageType::launch:
+      surveyor_.reset();
       probe_point_.reset();
       probe_calls_.reset();
       return tasks_.launch(TRY(decode<Launch>(frame.payload)),
@@ -199,6 +202,13 @@ void AgentSession::probe(Probe wanted) {
   };
   probe_calls_ = std::make_unique<ProbeCalls>(loop_, *token, std::move(wanted.targets),
                                               loop_.now() + wanted.patience, answer);
+}
+
+Result<> AgentSession::survey(const Survey& wanted) {
+  surveyor_ = TRY(Surveyor::start(loop_, wanted, [this](const HostSurvey& survey) {
+    send(MessageType::surveyed, 0, encode(survey));
+  }));
+  return {};
 }
 
 /// The launcher stops itself next: from now on its silence means nothing, and ours neither.

@@ -83,6 +83,13 @@ Result<> read_process_count(const Sources& sources, RunConfig& config) {
   return {};
 }
 
+BindTo bind_to_named(std::string_view word) {
+  return word == "core"   ? BindTo::core
+         : word == "numa" ? BindTo::numa
+         : word == "auto" ? BindTo::automatic
+                          : BindTo::none;
+}
+
 Result<> read_placement(const Sources& sources, PlacementOptions& placement) {
   struct Setting {
     std::string_view name;
@@ -99,6 +106,12 @@ Result<> read_placement(const Sources& sources, PlacementOptions& placement) {
   }
   if (const auto given = find_given(sources, "ppn"))
     placement.per_host = static_cast<int>(TRY(given->integer(1, slots_max)));
+  if (const auto given = find_given(sources, "bind-to"))
+    placement.bind_to = bind_to_named(TRY(given->choice()));
+  if (const auto given = find_given(sources, "gpu-bind"))
+    placement.gpu_bind = TRY(given->choice()) == "rank" ? GpuBind::rank : GpuBind::none;
+  if (const auto given = find_given(sources, "report-bindings"))
+    placement.report_bindings = TRY(given->flag());
   return {};
 }
 
@@ -115,6 +128,21 @@ Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) 
   return parse_hostfile(TRY(read_named(given, path, read_text)), path);
 }
 
+/// Instead of ssh; what is meant for ssh would go nowhere.
+Result<> read_rsh_agent(const Sources& sources, LoginOptions& ssh) {
+  const auto given = find_given(sources, "rsh-agent");
+  if (!given) return {};
+  const std::string text = TRY(given->text("a program"));
+  for (const std::string_view word : split_words(text))
+    ssh.program.emplace_back(word);
+  if (ssh.program.empty()) return given->expected("a program");
+  for (const std::string_view name : {"ssh", "ssh-port", "ssh-identity-file", "ssh-config"}) {
+    const auto other = find_given(sources, name);
+    if (other) return other->refuse(format("conflicts with {}; give one of them", given->origin));
+  }
+  return {};
+}
+
 Result<> read_ssh(const Sources& sources, LoginOptions& ssh) {
   if (const auto given = find_given(sources, "ssh-port")) {
     ssh.port = static_cast<uint16_t>(TRY(given->integer(1, 65535)));
@@ -125,6 +153,16 @@ Result<> read_ssh(const Sources& sources, LoginOptions& ssh) {
   if (const auto given = find_given(sources, "ssh-config")) {
     ssh.config = TRY(given->text("a file"));
   }
+  if (const auto given = find_given(sources, "ssh")) {
+    const std::string carrier = TRY(given->choice());
+    ssh.carrier = carrier == "libssh2"   ? SshCarrier::libssh2
+                  : carrier == "openssh" ? SshCarrier::openssh
+                                         : SshCarrier::automatic;
+  }
+  if (const auto given = find_given(sources, "ssh-parallel")) {
+    ssh.parallel = static_cast<size_t>(TRY(given->integer(1, static_cast<int64_t>(hosts_max))));
+  }
+  TRY(read_rsh_agent(sources, ssh));
   if (const auto given = find_given(sources, "connect-timeout")) {
     ssh.connect_timeout = TRY(given->positive_duration());
   }

@@ -60,8 +60,19 @@ Result<AgentWays> Crew::own_ways(const std::vector<Host>& hosts) const {
   return ways;
 }
 
+Result<> Crew::open_remote_hosts() {
+  remote_ = TRY(RemoteHosts::create(loop_, options_.log == nullptr ? nobody_ : *options_.log,
+                                    {.login = ways_.ssh,
+                                     .dead_after = ways_.dead_after,
+                                     .noise = ways_.noise,
+                                     .other = ways_.other}));
+  ways_.remote = remote_.get();
+  return {};
+}
+
 Result<> Crew::connect(const std::vector<Host>& hosts) {
   ways_ = options_.ways ? *options_.ways : TRY(own_ways(hosts));
+  if (ways_.other || !ways_.binary.bytes.empty()) TRY(open_remote_hosts());
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();
@@ -83,6 +94,9 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
     case MessageType::hello:
       agent.hello = TRY(decode<Hello>(message.payload));
       tell_connected();
+      return {};
+    case MessageType::surveyed:
+      agent.surveyed = TRY(decode<HostSurvey>(message.payload));
       return {};
     case MessageType::prepared:
       agent.prepared = TRY(decode<Prepared>(message.payload));
@@ -181,6 +195,18 @@ Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
   return all_of(TRY(await_each_hello(awaited)), hello_words);
 }
 
+Result<std::vector<HostSurvey>> Crew::survey(SurveyNeed need, const Awaited& awaited) {
+  if (need == SurveyNeed::nothing) return std::vector<HostSurvey>();
+  TRY(await_hellos(awaited));
+  // So that an agent whose driver hangs can say so before it is given up itself.
+  const Survey wanted = {.gpus = need == SurveyNeed::gpus,
+                         .patience = (awaited.deadline - Clock::now()) / 2};
+  for (size_t number = 0; number < agents_.size(); ++number)
+    send(number, MessageType::survey, 0, encode(wanted));
+  constexpr std::string_view words = "survey";
+  return all_of(TRY(await_each(awaited, &Agent::surveyed, words)), words);
+}
+
 void Crew::keep(const Plan& plan) {
   std::vector<std::unique_ptr<Agent>> kept;
   for (const PlannedHost& planned : plan.hosts) {
@@ -242,13 +268,21 @@ void Crew::let_go(size_t number) {
   agents_[number]->link->let_go();
 }
 
-void Crew::collect(Time deadline) {
+bool Crew::any_left() const {
+  const auto left = [](const auto& agent) { return !agent->link->over(); };
+  return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left);
+}
+
+Result<> Crew::collect(Time deadline) {
   for (const auto& agent : agents_)
     agent->link->let_go();
+  while (any_left() && loop_.now() < deadline)
+    TRY(loop_.run_once(deadline));
   for (const auto* group : {&agents_, &unneeded_}) {
     for (const auto& agent : *group)
-      agent->link->collect(deadline);
+      agent->link->kill();
   }
+  return {};
 }
 
 }  // namespace dt

@@ -3,6 +3,7 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "launcher/agent_link.h"
+#include "launcher/host_survey.h"
 #include "launcher/message.h"
 #include "launcher/plan.h"
 
@@ -30,6 +31,7 @@ class Crew {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
     LoginOptions ssh;
+    Log* log = nullptr;  ///< outlives the crew; null: what is worth telling is told to nobody
     std::optional<AgentWays> ways;  ///< none: those that this machine has
     /// Told at the start and with each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
@@ -55,6 +57,9 @@ class Crew {
   /// Waits until each has said hello.
   Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
   Result<EachAnswer<Hello>> await_each_hello(const Awaited& awaited);
+  /// Asks each what its host has, once it has said hello, and waits for all answers; there are none
+  /// where nothing is needed.
+  Result<std::vector<HostSurvey>> survey(SurveyNeed need, const Awaited& awaited);
   /// Lets those go for whom the plan has no task; the others are numbered as it numbers them.
   void keep(const Plan& plan);
   /// Sends each its prepare and waits for all answers.
@@ -72,7 +77,7 @@ class Crew {
   /// The agent has finished: its end is expected, and nobody is told.
   void let_go(size_t agent);
   /// Lets all agents go and waits for their processes; those that stay longer are killed.
-  void collect(Time deadline);
+  Result<> collect(Time deadline);
   size_t size() const { return agents_.size(); }
 
  private:
@@ -80,14 +85,17 @@ class Crew {
     size_t number = 0;
     std::unique_ptr<AgentLink> link;
     std::optional<Hello> hello;
+    std::optional<HostSurvey> surveyed;
     std::optional<Prepared> prepared;
     std::optional<Reached> reached;
   };
   Result<AgentWays> own_ways(const std::vector<Host>& hosts) const;
+  Result<> open_remote_hosts();
   Result<> handle(Agent& agent, const FrameView& message);
   void tell_connected() const;
   void gone(const Agent& agent);
   void beat();
+  bool any_left() const;
   /// Waits until each agent is gone or has this answer.
   template <class Answer>
   Result<EachAnswer<Answer>> await_each(const Awaited& awaited,
@@ -99,7 +107,9 @@ class Crew {
 
   Loop& loop_;
   Options options_;
+  Log nobody_{Log::Level::quiet, [](std::string_view) {}};
   AgentWays ways_;
+  std::unique_ptr<RemoteHosts> remote_;  ///< null: all agents are on this machine
   Handlers handlers_;
   std::vector<std::unique_ptr<Agent>> agents_;
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours

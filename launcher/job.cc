@@ -44,7 +44,8 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
 }
 
-Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
+Result<> Job::launch(const Environment& travelling, const JobFacts& facts,
+                     const Bindings& bindings) {
   parts_.status.ranks(0, plan_.tasks.size());
   Launch launch = {.travelling = travelling,
                    .common = common_environment(facts, plan_),
@@ -57,9 +58,13 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
     launch.tasks.clear();
     for (const size_t at : plan_.hosts[agent].tasks) {
+      const Binding& binding = bindings.tasks[at];
+      Environment environment = task_environment(plan_, plan_.tasks[at]);
+      environment.insert(binding.environment.begin(), binding.environment.end());
       launch.tasks.push_back({.id = plan_.tasks[at].id,
-                              .environment = task_environment(plan_, plan_.tasks[at]),
-                              .wants_input = input_.wanted_by(at)});
+                              .environment = std::move(environment),
+                              .wants_input = input_.wanted_by(at),
+                              .cpus = binding.cpus});
     }
     const Bytes order = encode(launch);
     if (order.size() > MessageAssembler::message_bytes_max) {

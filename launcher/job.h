@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "launcher/binding.h"
 #include "launcher/config.h"
 #include "launcher/crew.h"
 #include "launcher/environment.h"
@@ -44,7 +45,7 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   /// Starts all tasks.
-  Result<> launch(const Environment& travelling, const JobFacts& facts);
+  Result<> launch(const Environment& travelling, const JobFacts& facts, const Bindings& bindings);
   /// Runs the loop until all has ended and all agents have finished.
   Result<> supervise();
   /// A signal to dtrain.

@@ -79,8 +79,6 @@ void get(Reader& reader, Hello& message) {
   message.build = reader.text();
   message.hostname = reader.text();
   message.addresses = reader.texts();
-  message.allowed_cpus = reader.number<int32_t>();
-  message.gpus = reader.number<int32_t>();
 }
 
 void get(Reader& reader, Prepare& message) {
@@ -129,6 +127,9 @@ void get(Reader& reader, Launch& message) {
     task.id = decode_task_id(reader);
     task.environment = get_environment(reader);
     task.wants_input = reader.number<uint8_t>() != 0;
+    task.cpus.resize(reader.count(sizeof(int32_t)));
+    for (int& cpu : task.cpus)
+      cpu = reader.number<int32_t>();
   }
   message.merge_stderr = reader.number<uint8_t>() != 0;
   message.excluded = reader.texts();
@@ -207,7 +208,6 @@ constexpr std::string_view name_of(const Finished&) {
 Bytes encode(const Hello& message) {
   Writer writer;
   writer.text(message.build).text(message.hostname).texts(message.addresses);
-  writer.number(int32_t{message.allowed_cpus}).number(int32_t{message.gpus});
   return writer.take();
 }
 
@@ -257,6 +257,9 @@ Bytes encode(const Launch& message) {
     encode(writer, task.id);
     put(writer, task.environment);
     writer.number(static_cast<uint8_t>(task.wants_input));
+    writer.number(static_cast<uint32_t>(task.cpus.size()));
+    for (const int cpu : task.cpus)
+      writer.number(int32_t{cpu});
   }
   writer.number(static_cast<uint8_t>(message.merge_stderr));
   writer.texts(message.excluded);

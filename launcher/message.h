@@ -29,6 +29,7 @@ enum class MessageType : uint8_t {
   resume = 8,  ///< the reverse
   finish = 9,
   probe = 11,
+  survey = 32,
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
   heartbeat = 10,
@@ -43,6 +44,7 @@ enum class MessageType : uint8_t {
   exited = 23,
   paused = 24,
   finished = 25,
+  surveyed = 33,
 };
 
 /// The line that an agent writes before its first frame, so that noise of a login shell can be told
@@ -97,13 +99,11 @@ struct ResourceUse {
   bool operator==(const ResourceUse&) const = default;
 };
 
-/// Agent: who and where I am.
+/// Agent: who and where I am. What else there is to know takes longer: see launcher/host_survey.h.
 struct Hello {
   std::string build;  ///< version of the agent's build
   std::string hostname;
   std::vector<std::string> addresses;
-  int allowed_cpus = 1;
-  int gpus = 0;
   bool operator==(const Hello&) const = default;
 };
 
@@ -155,6 +155,7 @@ struct TaskLaunch {
   TaskId id;
   Environment environment;  ///< what the launcher adds for this task beside Launch::common
   bool wants_input = false;
+  std::vector<int> cpus;  ///< that it is bound to; empty: all that the agent may use
   bool operator==(const TaskLaunch&) const = default;
 };
 

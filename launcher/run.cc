@@ -3,6 +3,7 @@
 #include "base/crypto.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "launcher/binding.h"
 #include "launcher/crew.h"
 #include "launcher/job.h"
 #include "launcher/ports.h"
@@ -54,16 +55,19 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   Crew crew(stage.loop(), {.heartbeat = config.heartbeat,
                            .dead_after = config.dead_after,
                            .ssh = config.ssh,
+                           .log = &stage.log(),
                            .on_connected = [&status](size_t connected, size_t all) {
                              status.hosts(connected, all);
                            }});
-  const bool must_count_slots = !all_slots_known(hosts);
-  if (!config.dry_run || must_count_slots) TRY(crew.connect(hosts));
+  const SurveyNeed need = survey_need(config, hosts);
+  if (!config.dry_run || need != SurveyNeed::nothing) TRY(crew.connect(hosts));
   // Else the agents start while we get everything else ready.
-  std::vector<Hello> hellos;
-  if (must_count_slots) hellos = TRY(crew.await_hellos(answers));
-  Plan plan = TRY(make_plan(plan_request(config, hosts, hellos)));
+  const auto surveys = as_tasks_see(TRY(crew.survey(need, answers)), travelling);
+  Plan plan = TRY(make_plan(plan_request(config, hosts, surveys)));
   TRY(check_stdin_target(config, plan));
+  const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, surveys));
+  warn(stage, survey_warnings(hosts, surveys));
+  tell(bindings, stage.log());
   if (config.dry_run) {
     stage.out().write(plan_report(plan, config), {});
     return Outcome();
@@ -93,10 +97,10 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
            [] { Stage::suspend(); }, own_children},
           std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
-  TRY(job.launch(travelling, facts));
+  TRY(job.launch(travelling, facts, bindings));
   ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
-  crew.collect(Clock::now() + config.grace);
+  TRY(crew.collect(Clock::now() + config.grace));
   // What a reader who went away has lost is known once it was tried to write.
   if (config.report) stage.drain(Clock::now() + drain_patience);
   record.output = output->counts();

@@ -36,6 +36,15 @@ test_a_first_start_takes_a_second_at_most_and_later_ones_send_nothing() {
   expect test "$(stat -c %i "$(copy_of 1)")" = "$inode"
 }
 
+test_workers_have_the_umask_of_the_login() {
+  hosts_up 1
+  for _ in 1 2; do
+    run_on_launcher "$DTRAIN" run -H node1:1 sh -c umask
+    expect_status 0
+    expect_stdout "[0]<stdout>:$(umask)"
+  done
+}
+
 test_many_first_starts_at_once_in_a_home_that_hosts_share() {
   hosts_up 4
   for k in 2 3 4; do host_setup $k "mount --bind $(home_of 1) /root"; done
@@ -116,6 +125,18 @@ test_each_place_that_cannot_be_used_is_named() {
   expect_stderr_contains '/tmp/dtrain-0: it is there, but not a folder of yours with mode 700'
   expect_stderr_contains 'memory: no python3 there to run it from'
   expect_within_ms 5000
+}
+
+test_a_host_that_lacks_a_library_says_which() {
+  hosts_up 1
+  : >"$out/empty"
+  host_setup 1 "for file in \$(ldconfig -p | sed -n 's/.*libgcc_s.so.1.*=> //p'); do mount --bind $out/empty \$file; done"
+  for _ in 1 2; do
+    run_on_launcher "$DTRAIN" run -H node1:1 true
+    expect_status 3
+    expect_stderr_contains 'dtrain: error while loading shared libraries: '
+    expect_stderr_contains 'libgcc_s.so.1'
+  done
 }
 
 test_another_processor_is_told_with_both_names() { # B35

@@ -40,7 +40,7 @@ test_a_killed_launcher_leaves_nothing_on_any_host() { # F1 R1
 
 test_a_killed_ssh_client_leaves_nothing_on_its_host() { # F3
   hosts_up 2
-  start_strays_on node1:1,node2:1
+  DTRAIN_OPT_SSH=openssh start_strays_on node1:1,node2:1
   kill -KILL "$(pgrep -P "$pid" -x ssh | tail -n 1)"
   finish
   expect_status 3

@@ -117,9 +117,16 @@ TEST_CASE("AgentSession does not wait for ever for a launcher that never says a 
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession says who it is, before it is asked") {
   const auto hello = decode<Hello>(await(MessageType::hello)).value();
-  CHECK(hello.allowed_cpus >= 1);
   CHECK_FALSE(hello.hostname.empty());
   CHECK_FALSE(hello.addresses.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession says what its host has when it is asked") {
+  send(MessageType::survey, encode(Survey()));
+  const auto survey = decode<HostSurvey>(await(MessageType::surveyed)).value();
+  CHECK(survey.topology == own_topology().value());
+  // Whatever this machine has: GPUs, or the reason why they are not known.
+  CHECK((survey.gpu_failure.empty() || survey.gpus.gpus.empty()));
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession holds as many ports as asked, each another one") {

@@ -51,6 +51,9 @@ TEST_CASE("every option reaches its place in the configuration") {
                                           {"map-by", {"node"}},
                                           {"rank-by", {"slot"}},
                                           {"ppn", {"2"}},
+                                          {"bind-to", {"numa"}},
+                                          {"gpu-bind", {"rank"}},
+                                          {"report-bindings", {"true"}},
                                           {"env", {"A=1=2", "B", "C="}},
                                           {"chdir", {"/x y"}},
                                           {"stdin", {"2"}},
@@ -74,7 +77,12 @@ TEST_CASE("every option reaches its place in the configuration") {
   RunConfig expected;
   expected.process_count = 3;
   expected.hosts = {{.name = "a", .slots = 2}, {.name = "b", .user = "me", .slots = 1}};
-  expected.placement = {.map_by = DealBy::node, .rank_by = DealBy::slot, .per_host = 2};
+  expected.placement = {.map_by = DealBy::node,
+                        .rank_by = DealBy::slot,
+                        .per_host = 2,
+                        .bind_to = BindTo::numa,
+                        .report_bindings = true,
+                        .gpu_bind = GpuBind::rank};
   expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
   expected.chdir = "/x y";
   expected.timeout = seconds(120);
@@ -92,6 +100,27 @@ TEST_CASE("every option reaches its place in the configuration") {
   expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;
   expected.command = {"true"};
   CHECK(config == expected);
+}
+
+TEST_CASE("what is said of reaching hosts reaches its place") {
+  CHECK(decide({flags({{"np", {"1"}},
+                       {"ssh", {"openssh"}},
+                       {"ssh-port", {"2222"}},
+                       {"ssh-identity-file", {"key"}},
+                       {"ssh-config", {"cfg"}},
+                       {"ssh-parallel", {"7"}},
+                       {"connect-timeout", {"3s"}}})})
+            .value()
+            .ssh == LoginOptions{.carrier = SshCarrier::openssh,
+                                 .port = 2222,
+                                 .identity = "key",
+                                 .config = "cfg",
+                                 .parallel = 7,
+                                 .connect_timeout = seconds(3)});
+  CHECK(decide({flags({{"np", {"1"}}, {"ssh", {"libssh2"}}})}).value().ssh.carrier ==
+        SshCarrier::libssh2);
+  CHECK(decide({flags({{"np", {"1"}}, {"rsh-agent", {"qrsh  -inherit"}}})}).value().ssh ==
+        LoginOptions{.program = {"qrsh", "-inherit"}});
 }
 
 TEST_CASE("ranks are dealt as processes are, unless --rank-by says otherwise") {
@@ -219,6 +248,11 @@ TEST_CASE("B12, B17, B28 and other values that cannot be are refused, with optio
        "--heartbeat: the heartbeat (5s) must be shorter than the dead-after time (5s)"},
       {{{"np", {"1"}}, {"dead-after", {"500ms"}}},
        "--dead-after: the heartbeat (1s) must be shorter than the dead-after time (500ms)"},
+      {{{"np", {"1"}}, {"ssh", {"rsh"}}}, "--ssh: expected auto, libssh2 or openssh, got \"rsh\""},
+      {{{"np", {"1"}}, {"ssh-parallel", {"0"}}}, "--ssh-parallel: expected 1..65536, got 0"},
+      {{{"np", {"1"}}, {"rsh-agent", {" "}}}, "--rsh-agent: expected a program, got \" \""},
+      {{{"np", {"1"}}, {"rsh-agent", {"rsh"}}, {"ssh-port", {"22"}}},
+       "-p: conflicts with --rsh-agent; give one of them"},
       {{{"np", {"1"}}, {"quiet", {"maybe"}}}, "--quiet: expected true or false, got \"maybe\""},
       {{{"np", {"1"}}, {"json", {"true"}}},
        "--json: only --dry-run prints JSON; give both, or neither"},
