@@ -116,6 +116,7 @@ class Crew {
   std::vector<std::unique_ptr<Agent>> agents_;
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours
   uint32_t generation_ = 0;
+  bool leased_ = false;  ///< agents know the terms, and their silence counts
   Timer heartbeat_;
 };
 
