@@ -139,7 +139,7 @@ Result<Carrier> RemoteWay::start_carrier() const {
   if (route_->by == By::program) return start_client(rsh_words(all_.login().program, request_));
   const ClientOptions options = {.connect_timeout = patience(),
                                  .curve25519_first = route_->by == By::openssh};
-  return start_client(ssh_words(request_, options, command_.words));
+  return start_client(ssh_words(request_, options, command_.words()));
 }
 
 Result<std::unique_ptr<Way>> RemoteWay::open_client() {
@@ -150,7 +150,7 @@ Result<std::unique_ptr<Way>> RemoteWay::open_client() {
                       const ProcessWay::Facts& facts) { return end_of_client(request, facts); }},
       handlers_of_try()));
   const bool reads_script = route_->by == By::program && !all_.options().other;
-  if (reads_script) way->write(as_bytes(command_.script));
+  if (reads_script) way->write(as_bytes(command_.script()));
   return way;
 }
 
