@@ -10,6 +10,7 @@
 #include "launcher/own_host.h"
 #include "launcher/port_range.h"
 #include "launcher/probe.h"
+#include "launcher/surveyor.h"
 #include "launcher/sweep.h"
 #include "launcher/task_cgroup.h"
 
@@ -39,6 +40,7 @@ class AgentSession {
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
   void probe(Probe wanted);
+  Result<> survey(const Survey& wanted);
   void pause();
   void resume();
   void beat();
@@ -53,6 +55,7 @@ class AgentSession {
   Timer outbox_timer_;
   MessageAssembler assembler_;
   std::unique_ptr<Signals> signals_;
+  std::unique_ptr<Surveyor> surveyor_;
   Prepare prepared_;
   std::string executable_;
   std::vector<HeldPort> held_ports_;

@@ -36,7 +36,6 @@ constexpr std::string_view cannot_word = "dtrain-cannot ";
 /// - safe looks whether /tmp/dtrain-UID, where everybody may write, is ours alone;
 /// - without any folder, python3 runs it from a file in memory: a shell cannot make one.
 constexpr std::string_view script =
-    R"sh(umask 077; )sh"
     R"sh(run() { p=$1/$s/dtrain; )sh"
     R"sh([ -O "$1" ] && [ -O "$p" ] && [ -x "$p" ] && echo "dtrain-run $p" && exec "$p" agent; }; )sh"
     R"sh(no() { [ -z "$f" ] || rm -f "$f"; f=; echo "dtrain-cannot $1: $2"; }; )sh"
@@ -52,17 +51,17 @@ constexpr std::string_view script =
     R"sh(head -c $n | { cat 2>/dev/null >"$f" || cat >/dev/null; }; )sh"
     R"sh([ "$(wc -c <"$f")" -eq $n ] || { no "$1" "no room for $n bytes"; return; }; )sh"
     R"sh(good "$f" $n || { no "$1" "what was written is not what was sent"; return; }; )sh"
-    R"sh(ln "$f" "$p" 2>/dev/null || good "$p" $fresh$n || mv -f "$f" "$p"; rm -f "$f"; f=; run "$1"; )sh"
-    R"sh(no "$1" "it does not run there"; }; )sh"
+    R"sh(ln "$f" "$p" 2>/dev/null || good "$p" $fresh$n || mv -f "$f" "$p"; rm -f "$f"; f=; )sh"
+    R"sh(umask $u; run "$1"; umask 077; no "$1" "it does not run there"; }; )sh"
     R"sh(a=$HOME/.cache/dtrain; [ -n "$fresh" ] || run "$a"; )sh"
     R"sh(b=$XDG_RUNTIME_DIR/dtrain; c=/tmp/dtrain-$(id -u); )sh"
     R"sh(safe() { case $(ls -ld "$c" 2>/dev/null) in drwx------*) [ -O "$c" ]; return;; esac; return 1; }; )sh"
-    R"sh([ -n "$fresh" ] || { run "$b"; safe && run "$c"; }; )sh"
+    R"sh([ -n "$fresh" ] || { run "$b"; safe && run "$c"; }; u=$(umask); umask 077; )sh"
     R"sh(put "$a"; [ -z "$XDG_RUNTIME_DIR" ] || put "$b"; )sh"
     R"sh(e=$(mkdir "$c" 2>&1); if safe; then put "$c"; else [ -d "$c" ] && )sh"
     R"sh(e="it is there, but not a folder of yours with mode 700"; no "$c" "${e##*: }"; fi; )sh"
     R"sh(command -v python3 >/dev/null || { no memory "no python3 there to run it from"; exit 126; }; )sh"
-    R"sh(exec python3 -c "import os,sys; a=sys.argv; )sh"
+    R"sh(umask $u; exec python3 -c "import os,sys; a=sys.argv; )sh"
     R"sh(sys.excepthook=lambda *e: print(a[4],e[1]); f=os.memfd_create(a[1],1); print(a[5],flush=True); )sh"
     R"sh([os.write(f,b) for b in )sh"
     R"sh(iter(lambda: os.read(0,min(65536,int(a[3])-os.fstat(f).st_size)),bytes())]; )sh"
@@ -195,7 +194,7 @@ std::string AgentStart::why() const {
   if (noise_.empty()) return "it closed the connection without a word";
   std::string text = "it said this instead of starting dtrain's agent:";
   for (const std::string& line : noise_)
-    text += "\n  " + printable(line);
+    text += "\n  " + printable(line, line_bytes_shown);
   return text;
 }
 
