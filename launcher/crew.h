@@ -118,6 +118,7 @@ class Crew {
   uint32_t generation_ = 0;
   bool leased_ = false;  ///< agents know the terms, and their silence counts
   Timer heartbeat_;
+  Timer digesting_;
 };
 
 }  // namespace dt
