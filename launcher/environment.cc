@@ -179,6 +179,7 @@ Environment added_environment(const Environment& common, const Environment& task
   Environment added = task;
   added.insert(common.begin(), common.end());
   add_horovod_rendezvous(added);
+  if (tf_cluster.empty()) return added;
   std::string config = tf_config(tf_cluster, id);
   if (config.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
     added["TF_CONFIG"] = std::move(config);
@@ -198,10 +199,15 @@ Environment worker_environment(const Environment& travelling, const HostFacts& h
   }
   const auto names = added.find("no_proxy");
   if (names != added.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
-  add_horovod_interface(environment);
+  add_horovod_interface(environment, host.interface);
   environment.emplace("PYTHONUNBUFFERED", "1");
   const int threads = std::max(1, share.cpus / std::max(1, share.tasks));
   environment.emplace("OMP_NUM_THREADS", format("{}", threads));
+  if (!host.interface.empty()) {
+    // Without "=" NCCL would take every interface whose name begins so.
+    environment.emplace("NCCL_SOCKET_IFNAME", "=" + host.interface);
+    environment.emplace("GLOO_SOCKET_IFNAME", host.interface);
+  }
   return environment;
 }
 

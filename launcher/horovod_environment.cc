@@ -40,10 +40,12 @@ void add_horovod_rendezvous(Environment& added) {
   added["HOROVOD_GLOO_RENDEZVOUS_PORT"] = format("{}", address->port);
 }
 
-void add_horovod_interface(Environment& environment) {
+void add_horovod_interface(Environment& environment, const std::string& interface) {
   const auto master = environment.find("MASTER_ADDR");
   if (!has_controller(environment) || master == environment.end()) return;
-  if (master->second.starts_with("127.")) environment.emplace("HOROVOD_GLOO_IFACE", "lo");
+  const bool local = master->second.starts_with("127.");
+  if (interface.empty() && !local) return;
+  environment.emplace("HOROVOD_GLOO_IFACE", interface.empty() ? "lo" : interface);
 }
 
 }  // namespace dt

@@ -15,8 +15,8 @@ void add_horovod_controller(Environment& common);
 /// Only with add_horovod_controller; without an address Horovod would wait for nobody it can reach,
 /// and fail.
 void add_horovod_rendezvous(Environment& added);
-/// By which interface their peers reach them; nothing when it is unknown, and Horovod then asks
-/// what the host's name resolves to.
-void add_horovod_interface(Environment& environment);
+/// By which interface their peers reach them: this one, or on a single machine the loopback.
+/// Nothing when it is unknown (empty); Horovod then asks what the host's name resolves to.
+void add_horovod_interface(Environment& environment, const std::string& interface);
 
 }  // namespace dt

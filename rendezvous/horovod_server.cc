@@ -32,12 +32,14 @@ bool HorovodServer::begins_with(std::byte first) {
   return initials.find(static_cast<char>(first)) != std::string_view::npos;
 }
 
-Result<> HorovodServer::take(Fd connection, ByteSpan begun) {
-  const Address peer = TRY(peer_address(connection.get()));
-  if (!options_.sources.contains(peer.ip)) {
-    return fail(Errc::refused, format("refused what may be a Horovod worker from {}, an address "
-                                      "that no host of this job has named",
-                                      peer.ip));
+Result<> HorovodServer::take(Fd connection, ByteSpan begun, Way way) {
+  if (way == Way::dialled) {
+    const Address peer = TRY(peer_address(connection.get()));
+    if (!options_.sources.contains(peer.ip)) {
+      return fail(Errc::refused, format("refused what may be a Horovod worker from {}, an address "
+                                        "that no host of this job has named",
+                                        peer.ip));
+    }
   }
   if (connections_.size() >= options_.connections_max) drop(connections_.begin()->first);
   const uint64_t id = next_id_++;

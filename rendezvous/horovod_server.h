@@ -32,9 +32,11 @@ class HorovodServer {
 
   /// Whether a connection that begins so may be Horovod's.
   static bool begins_with(std::byte first);
-  /// Takes over a non-blocking connection and what was read from it. An error when it comes from
-  /// nobody whom we answer.
-  Result<> take(Fd connection, ByteSpan begun);
+  /// How a connection came here: to our port, or by an agent of the job, who vouches for its host.
+  enum class Way { dialled, adopted };
+  /// Takes over a non-blocking connection and what was read from it. An error when it was dialled
+  /// from an address that we do not answer.
+  Result<> take(Fd connection, ByteSpan begun, Way way);
 
   /// No connection's time runs out until restart_deadlines(), which gives each the whole again.
   void suspend_deadlines();

@@ -26,7 +26,9 @@ class Server final : public RendezvousServer {
   Result<> start();
 
   const Address& address() const override { return acceptor_->address(); }
-  void adopt(Fd connection) override { acceptor_->add(std::move(connection)); }
+  void adopt(Fd connection, std::string from) override {
+    acceptor_->add(std::move(connection), std::move(from));
+  }
   void notify(const Notice& notice) override;
   void pause() override;
   void resume() override;
@@ -86,9 +88,11 @@ void Server::begin_generation() {
 
 Acceptor::Guests Server::guests() {
   if (!horovod_) return {};
-  return {.begin_with = HorovodServer::begins_with, .take = [this](Fd connection, ByteSpan begun) {
-            return horovod_->take(std::move(connection), begun);
-          }};
+  const auto take = [this](Fd connection, ByteSpan begun, const std::string& from) {
+    const auto way = from.empty() ? HorovodServer::Way::dialled : HorovodServer::Way::adopted;
+    return horovod_->take(std::move(connection), begun, way);
+  };
+  return {.begin_with = HorovodServer::begins_with, .take = take};
 }
 
 Claim Server::claim() const {
@@ -169,9 +173,7 @@ void Server::proved(Fd connection, Handshake handshake) {
       id, Client{Channel(handshake.session(), options_.table.generation, request_bytes_max),
                  *std::move(stream), handshake.take_output()});
   log_.info("{} joined (pid {})", name_of(id), handshake.peer_pid());
-  Welcome welcome = store_->welcome(id);
-  welcome.dead_after = options_.dead_after;
-  send(id, MessageType::welcome, 0, encode(welcome));
+  send(id, MessageType::welcome, 0, store_->welcome(id, options_.dead_after));
   flush();
 }
 

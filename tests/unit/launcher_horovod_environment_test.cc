@@ -40,20 +40,24 @@ TEST_CASE("workers meet where their DTRAIN_RENDEZVOUS is, if it answers them") {
   CHECK(added["HOROVOD_GLOO_RENDEZVOUS_PORT"] == "5");
 }
 
-TEST_CASE("on one machine they talk over loopback, unless the user names an interface") {
+TEST_CASE(
+    "they talk by the interface that is known, on one machine by loopback, or as the user says") {
   struct Row {
     Environment environment;
+    std::string known;
     const char* interface;
   };
   const Environment local = {{"HOROVOD_CONTROLLER", "gloo"}, {"MASTER_ADDR", "127.0.0.1"}};
   Environment chosen = local;
   chosen["HOROVOD_GLOO_IFACE"] = "eth1";
-  const Row rows[] = {{local, "lo"},
-                      {chosen, "eth1"},
-                      {{{"HOROVOD_CONTROLLER", "gloo"}, {"MASTER_ADDR", "10.0.0.1"}}, nullptr},
-                      {{{"MASTER_ADDR", "127.0.0.1"}}, nullptr}};
+  const Environment remote = {{"HOROVOD_CONTROLLER", "gloo"}, {"MASTER_ADDR", "10.0.0.1"}};
+  const Row rows[] = {{local, "", "lo"},
+                      {chosen, "eth0", "eth1"},
+                      {remote, "eth0", "eth0"},
+                      {remote, "", nullptr},
+                      {{{"MASTER_ADDR", "127.0.0.1"}}, "eth0", nullptr}};
   for (Row row : rows) {
-    add_horovod_interface(row.environment);
+    add_horovod_interface(row.environment, row.known);
     const auto found = row.environment.find("HOROVOD_GLOO_IFACE");
     CHECK((found == row.environment.end()) == (row.interface == nullptr));
     if (row.interface != nullptr) CHECK(found->second == row.interface);

@@ -33,6 +33,8 @@ class Worker {
     REQUIRE(::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
             static_cast<ssize_t>(text.size()));
   }
+  explicit Worker(Fd connected) : fd_(std::move(connected)) {}
+
   /// As much as the kernel takes until the server stops reading; how much that was.
   size_t send_until_full(const std::string& text, size_t bytes_max) const {
     size_t sent = 0;
@@ -128,6 +130,16 @@ TEST_CASE("who is no host of the job gets no answer, and one line says so") {
   CHECK(server.log_text().find("refused what may be a Horovod worker from 127.0.0.1") !=
         std::string::npos);
   CHECK(server.join_worker(0));
+}
+
+TEST_CASE("whom an agent has let in needs no address") {
+  RendezvousFixture server(table_of_workers(1), answering({}));
+  auto [ours, theirs] = make_socketpair().value();
+  for (const Fd* end : {&ours, &theirs})
+    REQUIRE(set_nonblocking(end->get()));
+  server.on_server([&theirs](RendezvousServer& it) { it.adopt(std::move(theirs), "node1"); });
+  Worker worker(std::move(ours));
+  CHECK(worker.ask(get_0, "\r\n\r\n") == absent);
 }
 
 TEST_CASE("workers are answered over IPv6, too") {
