@@ -38,7 +38,9 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
 Way::Handlers AgentLink::way_handlers() {
   return {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
           .on_end = [this](const Way::End& end) { way_ended(end); },
-          .on_drained = [this] { push_some(); },
+          // Only a host that may be sent the executable needs it.
+          .on_drained =
+              ways_.binary.bytes().empty() ? std::function<void()>() : [this] { push_some(); },
           .on_said = [this](std::string_view said) { look_for_end(said); }};
 }
 

@@ -26,9 +26,6 @@ std::string suspension_text(Duration away, Duration lease) {
                 duration_text(rounded), duration_text(lease));
 }
 
-/// Long enough for the first words to be on their way to the hosts.
-constexpr Duration head_start = milliseconds(2);
-
 /// What is waited for from an agent, in words for a failure.
 constexpr std::string_view hello_words = "hello";
 constexpr std::string_view probe_words = "probe";
@@ -85,8 +82,6 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
             .on_gone = [this, &agent] { gone(agent); }});
     TRY(agent.link->start());
   }
-  // While servers think about their first word; later somebody would wait for it.
-  if (remote_) digesting_ = loop_.after(head_start, [this] { ways_.binary.sha256(); });
   tell_connected();
   return {};
 }

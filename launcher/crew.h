@@ -115,7 +115,6 @@ class Crew {
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours
   uint32_t generation_ = 0;
   Timer heartbeat_;
-  Timer digesting_;
 };
 
 }  // namespace dt

@@ -43,6 +43,7 @@ class SshWay final : public Way {
 
  private:
   void dial(Result<std::vector<Address>> addresses);
+  const std::string& command();
   Result<> check_host_key(ByteSpan blob) const;
   void record(const HostKey& key) const;
   void ended(const SshSession::End& end);
@@ -52,6 +53,8 @@ class SshWay final : public Way {
   Target target_;
   Handlers handlers_;
   KnownHost known_;
+  std::string command_;
+  Timer preparing_;
   bool over_ = false;
   std::unique_ptr<SshSession> session_;
   /// An answer of the resolver that comes after our end finds nobody.
