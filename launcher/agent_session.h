@@ -10,6 +10,7 @@
 #include "launcher/own_host.h"
 #include "launcher/port_range.h"
 #include "launcher/probe.h"
+#include "launcher/relay_door.h"
 #include "launcher/surveyor.h"
 #include "launcher/sweep.h"
 #include "launcher/task_cgroup.h"
@@ -39,6 +40,7 @@ class AgentSession {
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
+  Result<> launch(Launch wanted);
   void probe(Probe wanted);
   Result<> survey(const Survey& wanted);
   void pause();
@@ -61,12 +63,16 @@ class AgentSession {
   std::vector<HeldPort> held_ports_;
   std::unique_ptr<ProbePoint> probe_point_;
   std::unique_ptr<ProbeCalls> probe_calls_;
+  std::unique_ptr<RelayDoor> relay_;  ///< when our tasks cannot dial the rendezvous
   LocalTasks tasks_{loop_, [this](MessageType type, uint32_t stream, ByteSpan payload) {
                       send(type, stream, payload);
                     }};
   std::unique_ptr<TaskCgroup> cgroup_;  ///< of the tasks; null: only the sweep finds what is left
   uint64_t open_files_max_ = raise_open_files_limit();  ///< of our tasks: what it was before
-  Lease lease_{Prepare().dead_after, loop_.now()};
+  /// Until the launcher says its own terms. Who waits for many hosts has nothing to say for a
+  /// while.
+  static constexpr Duration unprepared_patience = seconds(60);
+  Lease lease_{unprepared_patience, loop_.now()};
   Timer heartbeat_;
   Timer output_timer_;
   int looks_ = 0;  ///< times that output was waited for although no credit lacked

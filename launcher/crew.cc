@@ -13,6 +13,8 @@ namespace dt {
 
 namespace {
 
+constexpr Duration first_beats = seconds(10);
+
 std::string own_architecture() {
   utsname about = {};
   uname(&about);
@@ -83,6 +85,7 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
     TRY(agent.link->start());
   }
   tell_connected();
+  beat();
   return {};
 }
 
@@ -127,13 +130,15 @@ void Crew::beat() {
   const Time now = loop_.now();
   for (const auto& agent : agents_) {
     if (!agent->link->speaking()) continue;
-    if (agent->link->lease().over(now)) {
+    if (leased_ && agent->link->lease().over(now)) {
       agent->link->lose(format("no heartbeat for {}", duration_text(options_.dead_after)));
     } else {
       send(agent->number, MessageType::heartbeat, 0, {});
     }
   }
-  heartbeat_ = loop_.after(options_.heartbeat, [this] { beat(); });
+  // An agent that does not know the terms yet goes by its own, whatever ours are.
+  const Duration pause = leased_ ? options_.heartbeat : std::min(options_.heartbeat, first_beats);
+  heartbeat_ = loop_.after(pause, [this] { beat(); });
 }
 
 template <class Answer>
@@ -190,6 +195,13 @@ Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
   return all_of(TRY(await_each_hello(awaited)), hello_words);
 }
 
+std::vector<Hello> Crew::hellos() const {
+  std::vector<Hello> hellos;
+  for (const auto& agent : agents_)
+    hellos.push_back(agent->hello.value_or(Hello()));
+  return hellos;
+}
+
 Result<std::vector<HostSurvey>> Crew::survey(SurveyNeed need, const Awaited& awaited) {
   if (need == SurveyNeed::nothing) return std::vector<HostSurvey>();
   TRY(await_hellos(awaited));
@@ -226,6 +238,7 @@ Result<std::vector<Prepared>> Crew::prepare(const std::vector<Prepare>& wanted,
     send(number, MessageType::prepare, 0, encode(wanted[number]));
   }
   restart_leases();
+  leased_ = true;
   beat();
   constexpr std::string_view words = "answer";
   return all_of(TRY(await_each(awaited, &Agent::prepared, words)), words);

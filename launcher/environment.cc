@@ -170,6 +170,7 @@ Environment added_environment(const Environment& common, const Environment& task
                               std::string_view tf_cluster, const TaskId& id) {
   Environment added = task;
   added.insert(common.begin(), common.end());
+  if (tf_cluster.empty()) return added;
   std::string config = tf_config(tf_cluster, id);
   if (config.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
     added["TF_CONFIG"] = std::move(config);
@@ -192,6 +193,11 @@ Environment worker_environment(const Environment& travelling, const HostFacts& h
   environment.emplace("PYTHONUNBUFFERED", "1");
   const int threads = std::max(1, share.cpus / std::max(1, share.tasks));
   environment.emplace("OMP_NUM_THREADS", format("{}", threads));
+  if (!host.interface.empty()) {
+    // Without "=" NCCL would take every interface whose name begins so.
+    environment.emplace("NCCL_SOCKET_IFNAME", "=" + host.interface);
+    environment.emplace("GLOO_SOCKET_IFNAME", host.interface);
+  }
   return environment;
 }
 

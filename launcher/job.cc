@@ -22,6 +22,11 @@ Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadl
           .continue_on_failure = config.continue_on_failure};
 }
 
+/// What no agent of ours does: the second word might contradict the first.
+tl::unexpected<Error> told_again(const TaskId& task) {
+  return fail(Errc::protocol, format("told twice what became of {}", task.text()));
+}
+
 }  // namespace
 
 Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
@@ -30,25 +35,34 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
       config_(config),
       supervisor_(plan_, supervisor_options(config, start_deadline), parts_.loop.now()),
       input_(plan_, config.stdin_target),
+      relays_(parts_.loop, parts_.rendezvous, plan_,
+              [this](size_t agent, MessageType type, uint32_t stream, ByteSpan payload) {
+                parts_.crew.send(agent, type, stream, payload);
+              }),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
+  for (size_t task = 0; task < plan_.tasks.size(); ++task)
+    task_places_.emplace(plan_.tasks[task].id, task);
   parts_.crew.hand_over(
       {.on_message = [this](size_t agent, const FrameView& m) { return message(agent, m); },
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
 }
 
-Result<> Job::launch(const Environment& travelling, const JobFacts& facts,
-                     const Bindings& bindings) {
+Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const Bindings& bindings,
+                     const Reach& reach) {
   parts_.status.ranks(0, plan_.tasks.size());
-  const Environment common = common_environment(facts, plan_);
-  const std::string cluster = tf_cluster(facts.cluster);
+  Launch launch = {.travelling = travelling,
+                   .common = common_environment(facts, plan_),
+                   .tf_cluster = tf_cluster(facts.cluster),
+                   .tasks = {},
+                   .merge_stderr = config_.merge_stderr,
+                   .excluded = config_.environment_excluded};
+  // Of many tasks it is longer than a variable may be, and would be left out everywhere.
+  if (launch.tf_cluster.size() > variable_bytes_max) launch.tf_cluster.clear();
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    Launch launch = {.travelling = travelling,
-                     .common = common,
-                     .tf_cluster = cluster,
-                     .tasks = {},
-                     .merge_stderr = config_.merge_stderr,
-                     .excluded = config_.environment_excluded};
+    launch.tasks.clear();
+    launch.interface = reach.hosts[agent].interface;
+    launch.relay = reach.hosts[agent].relay;
     for (const size_t at : plan_.hosts[agent].tasks) {
       const Binding& binding = bindings.tasks[at];
       Environment environment = task_environment(plan_, plan_.tasks[at]);
@@ -66,11 +80,25 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts,
                          MessageAssembler::message_bytes_max));
     }
     parts_.crew.send(agent, MessageType::launch, 0, order);
+    tell_ways(plan_.hosts[agent].host.name, reach.hosts[agent]);
   }
   input_.open(parts_.loop, parts_.log,
               [this](size_t task, ByteSpan bytes) { send_input(task, bytes); });
   set_timer();
+  launched_ = true;
+  if (pause_wanted_) signalled(SIGTSTP);
   return {};
+}
+
+void Job::tell_ways(const std::string& host, const HostReach& reach) {
+  if (!reach.interface.empty()) {
+    parts_.log.info("{}: other hosts reach it at {} ({})", host, reach.ips.front(),
+                    reach.interface);
+  }
+  if (reach.relay) {
+    parts_.log.info("{}: cannot dial this machine; its agent carries the rendezvous to its tasks",
+                    host);
+  }
 }
 
 void Job::send_input(size_t task, ByteSpan bytes) {
@@ -97,6 +125,8 @@ void Job::signalled(int number) {
   const bool forwarded = number == SIGUSR1 || number == SIGUSR2 || number == SIGWINCH;
   if (forwarded) {
     parts_.crew.send_all(MessageType::signal, encode(SignalAll{number}));
+  } else if (number == SIGTSTP && !launched_) {
+    pause_wanted_ = true;  // agents that are told now would start tasks in the middle of the pause
   } else if (number == SIGTSTP) {
     carry_out(supervisor_.pause_wanted(parts_.loop.now()));
   } else {
@@ -105,9 +135,9 @@ void Job::signalled(int number) {
 }
 
 std::optional<size_t> Job::task_of(const TaskId& id) const {
-  const auto at = std::ranges::find(plan_.tasks, id, &Task::id);
-  if (at == plan_.tasks.end()) return std::nullopt;
-  return static_cast<size_t>(at - plan_.tasks.begin());
+  const auto at = task_places_.find(id);
+  if (at == task_places_.end()) return std::nullopt;
+  return at->second;
 }
 
 Result<> Job::message(size_t agent, const FrameView& message) {
@@ -128,6 +158,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::started: {
       const auto started = TRY(decode<Started>(message.payload));
       const size_t task = TRY(task_named(started.task));
+      if (!supervisor_.starting(task)) return told_again(started.task);
       parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
       parts_.record.tasks[task].pid = started.pid;
       parts_.record.tasks[task].started = now;
@@ -137,12 +168,14 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::start_failed: {
       const auto failed = TRY(decode<StartFailed>(message.payload));
       const size_t task = TRY(task_named(failed.task));
+      if (!supervisor_.starting(task)) return told_again(failed.task);
       input_.task_gone(task);
       return supervisor_.start_failed(task, failed.status, failed.why, now);
     }
     case MessageType::exited: {
       const auto exited = TRY(decode<Exited>(message.payload));
       const size_t task = TRY(task_named(exited.task));
+      if (supervisor_.ended(task)) return told_again(exited.task);
       parts_.log.info("{} ended: {}", exited.task.text(), exited.status.text());
       parts_.record.tasks[task].ended = now;
       parts_.record.tasks[task].exit = exited.status;
@@ -152,6 +185,12 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     }
     case MessageType::paused:
       return supervisor_.paused(agent, now);
+    case MessageType::relay_open:
+    case MessageType::relay_bytes:
+    case MessageType::relay_credit:
+    case MessageType::relay_end:
+      TRY(relays_.receive(agent, message));
+      return Actions();
     case MessageType::finished:
       return agent_finished(agent, TRY(decode<Finished>(message.payload)));
     default:
@@ -208,6 +247,7 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   agent_done_[agent] = true;
   must_sweep_ = true;
   end_streams(agent);
+  relays_.drop(agent);
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
   // At once: what the other hosts run may take the grace to end.

@@ -25,7 +25,9 @@ class Server final : public RendezvousServer {
   Result<> start();
 
   const Address& address() const override { return acceptor_->address(); }
-  void adopt(Fd connection) override { acceptor_->add(std::move(connection)); }
+  void adopt(Fd connection, std::string from) override {
+    acceptor_->add(std::move(connection), std::move(from));
+  }
   void notify(const Notice& notice) override;
   void pause() override;
   void resume() override;
@@ -142,9 +144,7 @@ void Server::proved(Fd connection, Handshake handshake) {
       id, Client{Channel(handshake.session(), options_.table.generation, request_bytes_max),
                  *std::move(stream), handshake.take_output()});
   log_.info("{} joined (pid {})", name_of(id), handshake.peer_pid());
-  Welcome welcome = store_->welcome(id);
-  welcome.dead_after = options_.dead_after;
-  send(id, MessageType::welcome, 0, encode(welcome));
+  send(id, MessageType::welcome, 0, store_->welcome(id, options_.dead_after));
   flush();
 }
 

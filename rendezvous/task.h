@@ -26,6 +26,8 @@ struct TaskId {
 inline constexpr std::string_view launcher_role = "launcher";
 /// Longest role name: identities must fit into the 256 bytes before a peer has proved itself.
 inline constexpr size_t role_bytes_max = 63;
+/// What a table that is read may take in memory.
+inline constexpr size_t table_bytes_max = size_t{64} << 20;
 
 /// What every task may know of another.
 struct TaskEntry {
@@ -33,9 +35,13 @@ struct TaskEntry {
   int rank = -1;  ///< -1: a task without rank
   int agent = 0;  ///< tasks with equal numbers share a host and can share memory
   std::string host;
-  std::vector<std::string> addresses;  ///< numeric, best first: where its peers reach it
+  std::vector<std::string> addresses = {};  ///< numeric, best first: where its peers reach it
+  std::vector<int32_t> cut_off = {};        ///< agents whose tasks reach it nowhere
   bool operator==(const TaskEntry&) const = default;
 };
+
+/// Which of two tasks dials the other: the higher one, unless only the other way leads there.
+bool dials(const TaskEntry& self, const TaskEntry& peer);
 
 /// All tasks of one generation of a job.
 struct TaskTable {
