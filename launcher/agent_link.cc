@@ -109,6 +109,7 @@ size_t AgentLink::receive_start(ByteSpan bytes) {
         return used;
       case AgentStart::Step::push:
         give_up_ = Timer();  // how long the rest takes is up to the network and --start-timeout
+        pushed_ = true;
         stream_->write(ways_.binary.bytes);
         break;
       case AgentStart::Step::agent:

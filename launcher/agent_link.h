@@ -60,6 +60,10 @@ class AgentLink {
   /// It has spoken, and is not gone.
   bool speaking() const { return !starting_ && !gone_; }
   const std::string& why() const { return why_; }
+  /// The end of what the client that reaches the host has said.
+  const std::string& said() const { return said_; }
+  /// Whether the host had to be sent the executable.
+  bool pushed() const { return pushed_; }
   Lease& lease() { return lease_; }
 
  private:
@@ -92,6 +96,7 @@ class AgentLink {
   int attempt_ = 0;
   Lease lease_;
   Bytes early_;  ///< frames for an agent that does not speak yet
+  bool pushed_ = false;
   bool gone_ = false;
   std::string why_;
 };

@@ -51,7 +51,7 @@ Result<> AgentSession::open(Fd in, Fd out, AgentPlace place) {
 
 void AgentSession::signalled(int number) {
   if (number == SIGCHLD) {
-    reap_strangers([this](pid_t pid) { return tasks_.owns(pid); });
+    reap_strangers([this](pid_t pid) { return owns(pid); });
   } else if (number != SIGPIPE) {
     // Whoever stops the agent itself stops its tasks too.
     launcher_lost();
@@ -73,6 +73,10 @@ void AgentSession::send_outbox() {
   if (lost_) return;
   link_->write(outbox_);
   outbox_.clear();
+}
+
+bool AgentSession::owns(pid_t pid) const {
+  return tasks_.owns(pid) || examiner_.owns(pid);
 }
 
 size_t AgentSession::receive(ByteSpan bytes) {
@@ -101,6 +105,12 @@ Result<> AgentSession::handle(const FrameView& frame) {
       return prepare(TRY(decode<Prepare>(frame.payload)));
     case MessageType::probe:
       probe(TRY(decode<Probe>(frame.payload)));
+      return {};
+    case MessageType::examine:
+      examine(TRY(decode<Examine>(frame.payload)));
+      return {};
+    case MessageType::measure:
+      examiner_.measure(TRY(decode<Measure>(frame.payload)));
       return {};
     case MessageType::launch:
       probe_point_.reset();
@@ -190,6 +200,23 @@ void AgentSession::probe(Probe wanted) {
                                               Clock::now() + wanted.patience, answer);
 }
 
+void AgentSession::examine(const Examine& wanted) {
+  Examined answer;
+  answer.received_ns = wall_clock_ns();
+  prepared_ = {.token = wanted.token,
+               .number = wanted.number,
+               .heartbeat = wanted.heartbeat,
+               .dead_after = wanted.dead_after};
+  lease_ = Lease(prepared_.dead_after, Clock::now());
+  if (const auto token = Token::parse(prepared_.token)) {
+    auto point = ProbePoint::open(loop_, interface_addresses(), *token, prepared_.number);
+    if (point) probe_point_ = *std::move(point);
+  }
+  if (probe_point_) answer.probe_points = probe_point_->addresses();
+  beat();
+  examiner_.examine(wanted, std::move(answer), open_files_max_);
+}
+
 /// The launcher stops itself next: from now on its silence means nothing, and ours neither.
 void AgentSession::pause() {
   heartbeat_ = Timer();
@@ -232,7 +259,7 @@ void AgentSession::end_everything() {
   sweep_.emplace(
       loop_,
       Sweep::Options{.patience = short_patience,
-                     .ours = [this](pid_t pid) { return tasks_.owns(pid); },
+                     .ours = [this](pid_t pid) { return owns(pid); },
                      .spared = {},
                      .kill_all = cgroup_ ? [this] { cgroup_->kill(); } : std::function<void()>()},
       [this](Sweep::Report report) { all_ended(std::move(report)); });

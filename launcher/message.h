@@ -29,6 +29,8 @@ enum class MessageType : uint8_t {
   resume = 8,  ///< the reverse
   finish = 9,
   probe = 11,
+  examine = 12,  ///< this and measure, for `dtrain check`: launcher/examine_messages.h
+  measure = 13,
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
   heartbeat = 10,
@@ -43,6 +45,8 @@ enum class MessageType : uint8_t {
   exited = 23,
   paused = 24,
   finished = 25,
+  examined = 26,
+  measured = 27,
 };
 
 /// The line that an agent writes before its first frame, so that noise of a login shell can be told
