@@ -135,9 +135,19 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));
     return {};
   }
-  if (config.process_count) return {};
+  return {};
+}
+
+Result<> check_process_count(const RunConfig& config) {
+  if (config.process_count || !config.hosts.empty()) return {};
   return fail(Errc::input, format("-np: missing; without hosts give the number of processes, 1..{}",
                                   processes_max));
+}
+
+Result<> read_color(const Sources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "color");
+  if (given) config.color = parse_color_choice(TRY(given->choice())).value();
+  return {};
 }
 
 /// Files first: -x wins over them.
@@ -191,9 +201,6 @@ Result<> read_texts(const Sources& sources, RunConfig& config) {
     if (config.report == "-") {
       return given->refuse("standard output is the workers'; give a file, or /dev/stderr");
     }
-  }
-  if (const auto given = find_given(sources, "color")) {
-    config.color = parse_color_choice(TRY(given->choice())).value();
   }
   if (const auto given = find_given(sources, "on-failure")) {
     config.continue_on_failure = TRY(given->choice()) == "continue";
@@ -251,12 +258,27 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(read_process_count(by_precedence, config));
   TRY(read_port_range(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
+  TRY(check_process_count(config));
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_texts(by_precedence, config));
+  TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));
   TRY(read_flags(by_precedence, config));
+  return config;
+}
+
+Result<RunConfig> make_check_config(const std::vector<OptionSource>& by_precedence,
+                                    const TextReader& read_text) {
+  RunConfig config;
+  TRY(read_hosts(by_precedence, read_text, config));
+  if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
+  TRY(read_color(by_precedence, config));
+  TRY(read_ssh(by_precedence, config.ssh));
+  config.ssh.tells_login = true;
+  TRY(read_durations(by_precedence, config));
+  if (const auto given = find_given(by_precedence, "verbose")) config.verbose = TRY(given->flag());
   return config;
 }
 

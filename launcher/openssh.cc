@@ -52,13 +52,20 @@ std::string fill(std::string_view remedy, const Host& host) {
   return text;
 }
 
+/// What the client says with -v, of what it does and not of what fails.
+bool is_chatter(std::string_view line) {
+  constexpr std::string_view starts[] = {"debug1: ", "OpenSSH_", "Authenticated to ",
+                                         "Transferred: ", "Bytes per second: "};
+  return std::ranges::any_of(starts, [line](std::string_view s) { return line.starts_with(s); });
+}
+
 /// Lines that say something; the client frames its warnings with rows of @.
 std::vector<std::string_view> lines_of(std::string_view messages) {
   std::vector<std::string_view> lines;
   for (std::string_view line : split(messages, '\n')) {
     line = trim(line);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty() && !line.starts_with("@@@@")) lines.push_back(line);
+    if (!line.empty() && !line.starts_with("@@@@") && !is_chatter(line)) lines.push_back(line);
   }
   return lines;
 }
@@ -74,6 +81,7 @@ std::vector<std::string> ssh_words(const Host& host, const SshOptions& options,
   const auto timeout_s = std::max<int64_t>(
       1, std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count());
   add({"-T", "-a", "-x", "-o", "BatchMode=yes", "-o", format("ConnectTimeout={}", timeout_s)});
+  if (options.tells_login) add({"-v"});
   if (options.config) add({"-F", *options.config});
   if (options.port) add({"-p", format("{}", *options.port)});
   if (options.identity) add({"-i", *options.identity});

@@ -14,6 +14,7 @@ struct SshOptions {
   std::optional<std::string> identity;     ///< -i
   std::optional<std::string> config;       ///< ssh -F
   Duration connect_timeout = seconds(10);  ///< for all tries of one host together
+  bool tells_login = false;                ///< the client says which key it logged in with
   bool operator==(const SshOptions&) const = default;
 };
 

@@ -64,6 +64,8 @@ TESTED_ELSEWHERE = {
     "man/pages.cc": "tests/cli/man_test.sh",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent_link.cc": "tests/net/hosts_test.sh",
+    "launcher/check/check.cc": "tests/cli/check_test.sh",
+    "launcher/check/survey.cc": "tests/net/check_test.sh",
     "launcher/agent.cc": "tests/cli/run_test.sh",
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",
     "launcher/config_file.cc": "tests/unit/launcher_config_test.cc",
