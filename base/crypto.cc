@@ -42,6 +42,20 @@ struct FreeContext {
 struct FreeMac {
   void operator()(EVP_MAC* mac) const { EVP_MAC_free(mac); }
 };
+using Context = std::unique_ptr<EVP_MAC_CTX, FreeContext>;
+
+Context hmac_context(std::string digest, ByteSpan key) {
+  const std::unique_ptr<EVP_MAC, FreeMac> mac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
+  assert(mac);
+  Context context(EVP_MAC_CTX_new(mac.get()));
+  const OSSL_PARAM parameters[] = {
+      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0),
+      OSSL_PARAM_construct_end()};
+  const int ready = EVP_MAC_init(context.get(), raw(key.data()), key.size(), parameters);
+  assert(ready == 1);
+  static_cast<void>(ready);
+  return context;
+}
 
 }  // namespace
 
@@ -88,19 +102,10 @@ Result<std::string> random_name(size_t count) {
 }
 
 struct Hmac::State {
-  std::unique_ptr<EVP_MAC_CTX, FreeContext> keyed;
+  Context keyed;
 };
 
-Hmac::Hmac(ByteSpan key) : state_(std::make_unique<State>()) {
-  const std::unique_ptr<EVP_MAC, FreeMac> mac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
-  assert(mac);
-  state_->keyed.reset(EVP_MAC_CTX_new(mac.get()));
-  char name[] = "SHA256";
-  const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0),
-                                   OSSL_PARAM_construct_end()};
-  const int ready = EVP_MAC_init(state_->keyed.get(), raw(key.data()), key.size(), parameters);
-  assert(ready == 1);
-  static_cast<void>(ready);
+Hmac::Hmac(ByteSpan key) : state_(std::make_unique<State>(State{hmac_context("SHA256", key)})) {
 }
 
 Hmac::Hmac(Hmac&&) noexcept = default;
@@ -108,7 +113,7 @@ Hmac& Hmac::operator=(Hmac&&) noexcept = default;
 Hmac::~Hmac() = default;
 
 Digest Hmac::digest(std::initializer_list<ByteSpan> parts) const {
-  const std::unique_ptr<EVP_MAC_CTX, FreeContext> context(EVP_MAC_CTX_dup(state_->keyed.get()));
+  const Context context(EVP_MAC_CTX_dup(state_->keyed.get()));
   Digest digest;
   size_t length = 0;
   int good = 1;
@@ -116,6 +121,32 @@ Digest Hmac::digest(std::initializer_list<ByteSpan> parts) const {
     good &= EVP_MAC_update(context.get(), raw(part.data()), part.size());
   }
   good &= EVP_MAC_final(context.get(), raw(digest.data()), &length, digest.size());
+  assert(good == 1 && length == digest.size());
+  static_cast<void>(good);
+  return digest;
+}
+
+struct HmacSha1::State {
+  Context context;
+};
+
+HmacSha1::HmacSha1()
+    : state_(std::make_unique<State>(State{hmac_context("SHA1", as_bytes("replaced later"))})) {
+}
+
+HmacSha1::HmacSha1(HmacSha1&&) noexcept = default;
+HmacSha1& HmacSha1::operator=(HmacSha1&&) noexcept = default;
+HmacSha1::~HmacSha1() = default;
+
+Sha1Digest HmacSha1::digest(ByteSpan key, ByteSpan message) {
+  // With an empty key OpenSSL would go on with the last one.
+  assert(!key.empty());
+  EVP_MAC_CTX* const context = state_->context.get();
+  Sha1Digest digest;
+  size_t length = 0;
+  int good = EVP_MAC_init(context, raw(key.data()), key.size(), nullptr);
+  good &= EVP_MAC_update(context, raw(message.data()), message.size());
+  good &= EVP_MAC_final(context, raw(digest.data()), &length, digest.size());
   assert(good == 1 && length == digest.size());
   static_cast<void>(good);
   return digest;

@@ -67,10 +67,14 @@ Timer::operator bool() const {
   return loop_ != nullptr && loop_->timers_.contains({when_, id_});
 }
 
-Result<std::unique_ptr<Loop>> Loop::create() {
+Result<Fd> Loop::make_epoll() {
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return fail_errno("cannot make an epoll descriptor");
-  return std::unique_ptr<Loop>(new Loop(std::move(epoll)));
+  return epoll;
+}
+
+Result<std::unique_ptr<Loop>> Loop::create() {
+  return std::unique_ptr<Loop>(new Loop(TRY(make_epoll())));
 }
 
 Result<Watch> Loop::watch(int fd, uint32_t events, Handler handler) {
@@ -90,7 +94,7 @@ Timer Loop::at(Time when, std::function<void()> callback) {
 }
 
 Timer Loop::after(Duration delay, std::function<void()> callback) {
-  return at(Clock::now() + delay, std::move(callback));
+  return at(now() + delay, std::move(callback));
 }
 
 Result<> Loop::run() {
@@ -100,12 +104,18 @@ Result<> Loop::run() {
   return {};
 }
 
+int Loop::poll_events(std::span<epoll_event> events, int wait_ms) const {
+  return epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
+}
+
+int Loop::wait(std::span<epoll_event> events, Time until) {
+  return poll_events(events, until == Time::max() ? -1 : poll_ms(now(), until));
+}
+
 Result<> Loop::run_once(Time deadline) {
   stopped_ = false;
-  if (!timers_.empty()) deadline = std::min(deadline, timers_.begin()->first.first);
-  const int wait_ms = deadline == Time::max() ? -1 : poll_ms(Clock::now(), deadline);
   epoll_event events[64];
-  const int n = epoll_wait(epoll_.get(), events, 64, wait_ms);
+  const int n = wait(events, std::min(deadline, next_timer()));
   if (n < 0 && errno != EINTR) return fail_errno("cannot wait for events");
   for (int i = 0; i < n && !stopped_; ++i) {
     const auto at = entries_.find(events[i].data.u64);
@@ -118,8 +128,8 @@ Result<> Loop::run_once(Time deadline) {
 }
 
 void Loop::run_timers() {
-  const Time now = Clock::now();
-  while (!stopped_ && !timers_.empty() && timers_.begin()->first.first <= now) {
+  const Time due = now();
+  while (!stopped_ && next_timer() <= due) {
     const std::function<void()> callback = std::move(timers_.begin()->second);
     timers_.erase(timers_.begin());
     callback();

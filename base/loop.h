@@ -8,6 +8,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
+
+struct epoll_event;
 
 namespace dt {
 
@@ -54,11 +57,17 @@ class Timer {
 
 /// One epoll and its timers: everything that a thread of ours waits for. Callbacks run on the
 /// thread that calls `run`, one at a time; none may block. Outlives its Watches and Timers.
+///
+/// Whoever waits on a loop asks it for the time, and not the clock: a simulation has a loop whose
+/// time passes only when nothing else is left to do.
 class Loop {
  public:
   static Result<std::unique_ptr<Loop>> create();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
+  virtual ~Loop() = default;
+
+  virtual Time now() const { return Clock::now(); }
 
   using Handler = std::function<void(uint32_t events)>;
   /// Calls `handler` whenever `fd` has one of `events`. Files that epoll refuses (regular ones)
@@ -74,6 +83,16 @@ class Loop {
   Result<> run_once(Time deadline);
   void stop() { stopped_ = true; }
 
+ protected:
+  explicit Loop(Fd epoll) : epoll_(std::move(epoll)) {}
+  static Result<Fd> make_epoll();
+  /// Waits for events, at most until then; how many there are, as epoll_wait(2) says it.
+  virtual int wait(std::span<epoll_event> events, Time until);
+  /// What epoll_wait(2) says.
+  int poll_events(std::span<epoll_event> events, int wait_ms) const;
+  /// Time::max(): there is no timer.
+  Time next_timer() const { return timers_.empty() ? Time::max() : timers_.begin()->first.first; }
+
  private:
   friend class Watch;
   friend class Timer;
@@ -84,7 +103,6 @@ class Loop {
     bool live = true;
   };
 
-  explicit Loop(Fd epoll) : epoll_(std::move(epoll)) {}
   void run_timers();
 
   Fd epoll_;

@@ -21,6 +21,7 @@ enum class Errc {
   peer_lost,     ///< a task died or left while it was needed
   not_found,     ///< no such file, key or task
   not_runnable,  ///< found, but cannot be executed
+  unsupported,   ///< this build or a library of it cannot do it
   interrupted,   ///< a person or a scheduler told us to stop
 };
 

@@ -112,10 +112,16 @@ Result<Fd> listen_on(const Address& address) {
   return fd;
 }
 
-Result<Fd> start_connect(const Address& address) {
+Result<Fd> start_connect(const Address& address, const std::string& from_ip) {
   const SocketAddress to = TRY(to_socket_address(address));
   Fd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno("cannot make a socket");
+  if (!from_ip.empty()) {
+    const SocketAddress from = TRY(to_socket_address({from_ip, 0}));
+    if (bind(fd.get(), from.get(), from.length) < 0) {
+      return fail_errno(format("cannot connect to {} from {}", address.text(), from_ip));
+    }
+  }
   if (connect(fd.get(), to.get(), to.length) < 0 && errno != EINPROGRESS) {
     return fail_errno(format("cannot connect to {}", address.text()));
   }
@@ -174,6 +180,10 @@ void tune_tcp_of_worker(int fd, Duration dead_after) {
   set_flag(fd, IPPROTO_TCP, TCP_KEEPIDLE, probe_s);
   set_flag(fd, IPPROTO_TCP, TCP_KEEPINTVL, probe_s);
   set_flag(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+void acknowledge_now(int fd) {
+  set_flag(fd, IPPROTO_TCP, TCP_QUICKACK, 1);
 }
 
 Result<Fd> hold_port(uint16_t port) {

@@ -30,8 +30,9 @@ std::string host_port(std::string_view host, uint16_t port);
 
 /// Listens on exactly this address (port 0: any), non-blocking, with a long backlog.
 Result<Fd> listen_on(const Address& address);
-/// Starts a non-blocking connect; EPOLLOUT then tells that it ended, connect_result how.
-Result<Fd> start_connect(const Address& address);
+/// Starts a non-blocking connect, from the address `from_ip` where one is given; EPOLLOUT then
+/// tells that it ended, connect_result how.
+Result<Fd> start_connect(const Address& address, const std::string& from_ip = {});
 Result<> connect_result(int fd, const Address& to);
 /// Accepts one connection, non-blocking; an empty Fd when none waits.
 Result<Fd> accept_one(int listener);
@@ -41,6 +42,9 @@ Result<Address> peer_address(int fd);
 /// Small writes leave at once, and a silent peer is noticed within `dead_after` (TCP_USER_TIMEOUT
 /// and keepalive).
 void tune_tcp(int fd, Duration dead_after);
+/// Acknowledges what has arrived now and not up to 40 ms later, which is what a peer that waits for
+/// it before its next small write (Nagle) would lose. The kernel forgets it: ask again after reads.
+void acknowledge_now(int fd);
 /// As tune_tcp, for a peer that may be stopped for long: who takes no data is silent only when its
 /// kernel is, too.
 void tune_tcp_of_worker(int fd, Duration dead_after);

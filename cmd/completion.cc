@@ -1,5 +1,6 @@
 #include "cmd/completion.h"
 
+#include "base/file.h"
 #include "cmd/complete.h"
 #include "cmd/completion_scripts.h"
 #include "launcher/load_config.h"

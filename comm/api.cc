@@ -21,6 +21,7 @@ dtrain_status status_of(Errc code) {
     case Errc::not_found:
       return DTRAIN_ERROR_INPUT;
     case Errc::os:
+    case Errc::unsupported:
     case Errc::not_runnable:
       return DTRAIN_ERROR_SYSTEM;
     case Errc::unreachable:

@@ -24,12 +24,19 @@ constexpr Duration again_first = milliseconds(100);
 constexpr Duration again_max = seconds(2);
 
 /// Grows from try to try, and differs from host to host, so that many do not come at once again.
-Duration pause_before(int attempt, const std::string& host) {
+Duration pause_before(int attempt, const std::string& host, uint64_t own) {
   Duration pause = again_first;
   for (int i = 1; i < attempt && pause < again_max; ++i)
     pause *= 2;
-  const size_t noise = std::hash<std::string>()(format("{}/{}/{}", host, attempt, getpid()));
+  const size_t noise = std::hash<std::string>()(format("{}/{}/{}", host, attempt, own));
   return pause / 2 + pause * static_cast<int64_t>(noise % 1000) / 1000;
+}
+
+SshRequest request_for(const Host& host, const LoginOptions& options) {
+  SshRequest request = {.host = host.name, .port = options.port, .config_file = options.config};
+  if (!host.user.empty()) request.user = host.user;
+  if (options.identity) request.identity_files = {*options.identity};
+  return request;
 }
 
 }  // namespace
@@ -39,13 +46,15 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
       host_(std::move(host)),
       ways_(ways),
       handlers_(std::move(handlers)),
-      connect_deadline_(Clock::now() + ways.ssh.connect_timeout),
-      lease_(ways.dead_after, Clock::now()) {
+      connect_deadline_(loop_.now() + ways.ssh.connect_timeout),
+      lease_(ways.dead_after, loop_.now()) {
 }
 
 Result<Carrier> AgentLink::start_carrier() const {
+  if (ways_.other) return ways_.other(host_);
   if (host_.here) return start_local_agent(ways_.open_files_max);
-  return start_over_ssh(host_, ways_.ssh, agent_command(ways_.binary));
+  return start_client(ssh_words(request_for(host_, ways_.ssh), ways_.ssh.connect_timeout,
+                                agent_command(ways_.binary, kept_executable_)));
 }
 
 Result<> AgentLink::start() {
@@ -81,7 +90,7 @@ void AgentLink::read_messages() {
 }
 
 size_t AgentLink::receive(ByteSpan bytes) {
-  lease_.heard(Clock::now());
+  lease_.heard(loop_.now());
   size_t used = starting_ ? receive_start(bytes) : 0;
   while (!starting_ && !gone_) {
     const auto frame = front_frame(bytes.subspan(used));
@@ -150,8 +159,13 @@ void AgentLink::process_ended() {
     lose(end_of_speaking(status));
     return;
   }
+  if (starting_->ran_kept_copy() && kept_executable_ == KeptExecutable::trust) {
+    kept_executable_ = KeptExecutable::distrust;
+    start_again(Clock::now());
+    return;
+  }
   const std::string how = status ? status->text() : "its connection ended";
-  const SshFailure failure = ssh_failure(host_, said_, how);
+  const ClientFailure failure = client_failure(request_for(host_, ways_.ssh), said_, how);
   if (try_again(failure)) return;
   // A login that came so far has said more about it than the client can.
   const bool logged_in = said_.empty() || (status && status->code != 255);
@@ -160,23 +174,28 @@ void AgentLink::process_ended() {
 
 std::string AgentLink::end_of_speaking(const std::optional<ExitStatus>& status) const {
   const std::string how = status ? "its process ended: " + status->text() : "its connection ended";
-  return host_.here ? how : ssh_failure(host_, said_, how).text;
+  return host_.here ? how : client_failure(request_for(host_, ways_.ssh), said_, how).text;
 }
 
 void AgentLink::no_answer() {
   const std::string waited = duration_text(ways_.ssh.connect_timeout);
-  lose(said_.empty() ? format("no answer for {} (--connect-timeout)", waited)
-                     : ssh_failure(host_, said_, "no answer for " + waited).text);
+  lose(said_.empty()
+           ? format("no answer for {} (--connect-timeout)", waited)
+           : client_failure(request_for(host_, ways_.ssh), said_, "no answer for " + waited).text);
 }
 
-bool AgentLink::try_again(const SshFailure& failure) {
+bool AgentLink::try_again(const ClientFailure& failure) {
   if (!failure.again || gone_) return false;
-  const Time when = Clock::now() + pause_before(attempt_, host_.name);
+  const Time when = loop_.now() + pause_before(attempt_, host_.name, ways_.noise);
   if (when >= connect_deadline_) return false;
+  start_again(when);
+  return true;
+}
+
+void AgentLink::start_again(Time when) {
   again_ = loop_.at(when, [this] {
     if (const auto started = start(); !started) lose(started.error().message);
   });
-  return true;
 }
 
 void AgentLink::write(ByteSpan frames) {
@@ -212,7 +231,7 @@ void AgentLink::collect(Time deadline) {
   exit_watch_ = Watch();
   if (!process_) return;
   pollfd ended = {.fd = process_->pidfd(), .events = POLLIN, .revents = 0};
-  if (poll(&ended, 1, poll_ms(Clock::now(), deadline)) != 1) ::kill(process_->pid(), SIGKILL);
+  if (poll(&ended, 1, poll_ms(loop_.now(), deadline)) != 1) ::kill(process_->pid(), SIGKILL);
   if (process_->reap()) process_.reset();
 }
 

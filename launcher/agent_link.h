@@ -7,7 +7,8 @@
 #include "launcher/carrier.h"
 #include "launcher/lease.h"
 #include "launcher/message.h"
-#include "launcher/openssh.h"
+#include "launcher/ssh/login_options.h"
+#include "launcher/ssh/openssh.h"
 
 #include <cstdint>
 #include <functional>
@@ -19,11 +20,14 @@ namespace dt {
 
 /// How agents are reached; the same for all hosts of a job.
 struct AgentWays {
-  SshOptions ssh;
+  LoginOptions ssh;
   AgentBinary binary;           ///< for hosts that do not have it; empty without remote hosts
   std::string architecture;     ///< of this machine, as uname -m says it
   uint64_t open_files_max = 0;  ///< that tasks of this machine shall have
   Duration dead_after = seconds(5);
+  uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
+  /// Reaches an agent by another way than ours; may be empty.
+  std::function<Result<Carrier>(const Host&)> other;
 };
 
 /// One agent and the way to it: starts it, again where that may help, gets it to speak frames, and
@@ -75,7 +79,8 @@ class AgentLink {
   void process_ended();
   std::string end_of_speaking(const std::optional<ExitStatus>& status) const;
   void no_answer();
-  bool try_again(const SshFailure& failure);
+  bool try_again(const ClientFailure& failure);
+  void start_again(Time when);
 
   Loop& loop_;
   Host host_;
@@ -94,6 +99,7 @@ class AgentLink {
   Timer again_;
   Timer give_up_;
   int attempt_ = 0;
+  KeptExecutable kept_executable_ = KeptExecutable::trust;
   Lease lease_;
   Bytes early_;  ///< frames for an agent that does not speak yet
   bool pushed_ = false;

@@ -80,7 +80,7 @@ bool AgentSession::owns(pid_t pid) const {
 }
 
 size_t AgentSession::receive(ByteSpan bytes) {
-  lease_.heard(Clock::now());
+  lease_.heard(loop_.now());
   size_t used = 0;
   while (!lost_) {
     const auto frame = front_frame(bytes.subspan(used));
@@ -155,7 +155,7 @@ Result<> AgentSession::handle(const FrameView& frame) {
 
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
-  lease_ = Lease(prepared_.dead_after, Clock::now());
+  lease_ = Lease(prepared_.dead_after, loop_.now());
   Prepared answer;
   const auto check = [&]() -> Result<> {
     TRY(check_folder(prepared_.cwd));
@@ -197,7 +197,7 @@ void AgentSession::probe(Probe wanted) {
     send(MessageType::reached, 0, encode(Reached{std::move(reached)}));
   };
   probe_calls_ = std::make_unique<ProbeCalls>(loop_, *token, std::move(wanted.targets),
-                                              Clock::now() + wanted.patience, answer);
+                                              loop_.now() + wanted.patience, answer);
 }
 
 void AgentSession::examine(const Examine& wanted) {
@@ -225,13 +225,13 @@ void AgentSession::pause() {
 }
 
 void AgentSession::resume() {
-  lease_.restart(Clock::now());
+  lease_.restart(loop_.now());
   tasks_.signal(SIGCONT);
   beat();
 }
 
 void AgentSession::beat() {
-  if (lease_.over(Clock::now())) {
+  if (lease_.over(loop_.now())) {
     launcher_lost();
     return;
   }

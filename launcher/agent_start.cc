@@ -1,10 +1,12 @@
 #include "launcher/agent_start.h"
 
 #include "base/crypto.h"
+#include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/load_config.h"
 #include "launcher/message.h"
+
+#include <optional>
 
 namespace dt {
 
@@ -12,47 +14,59 @@ namespace {
 
 constexpr size_t binary_bytes_max = size_t{512} << 20;  // with debug symbols and sanitizers
 /// A login shell may say this much before our agent does; more is no login for us.
-constexpr size_t noise_bytes_max = size_t{64} << 10;
+constexpr size_t noise_bytes_max = size_t{16} << 20;
 constexpr size_t noise_lines_kept = 10;
-constexpr int pushes_max = 3;  // one for each folder of the script
+constexpr size_t line_bytes_shown = 300;
+/// So much of a line that has no end yet is looked at together; what we are told is shorter.
+constexpr size_t line_bytes_max = size_t{4} << 10;
+constexpr int pushes_max = 4;  // one for each place of the script
 
+constexpr std::string_view run_word = "dtrain-run ";
 constexpr std::string_view push_word = "dtrain-push ";
 constexpr std::string_view cannot_word = "dtrain-cannot ";
 
-/// S and N stand for the digest and the size. Without single quotes, exclamation marks, backslashes
-/// and line breaks, which shells read differently. `run FOLDER` becomes the agent if it can;
-/// `put FOLDER` asks for the executable, keeps it under a name of its own until it is whole, and
-/// then runs it.
+/// Follows s=DIGEST n=SIZE fresh=. Without single quotes, exclamation marks, backslashes and line
+/// breaks, which shells read differently.
+/// - run FOLDER becomes the agent if the executable is there, and says so first;
+/// - no PLACE WHY tells why it cannot be there;
+/// - good FILE SIZE looks whether it is the executable: by its digest, else by its size;
+/// - put FOLDER asks for the executable, keeps it under a name of its own (of this host, whose home
+///   others may share) until it is whole, gives it its right name unless somebody was faster,
+///   since others may run that one, and runs it;
+/// - safe looks whether /tmp/dtrain-UID, where everybody may write, is ours alone;
+/// - without any folder, python3 runs it from a file in memory: a shell cannot make one.
 constexpr std::string_view script =
     R"sh(umask 077; )sh"
-    R"sh(run() { p=$1/S/dtrain; [ -O "$1" ] && [ -O "$p" ] && [ -x "$p" ] && exec "$p" agent; }; )sh"
-    R"sh(no() { rm -f "$f"; echo "dtrain-cannot $1: $2"; }; )sh"
-    R"sh(put() { f=; e=$(mkdir -p "$1/S" 2>&1) || { no "$1" "$e"; return; }; )sh"
+    R"sh(run() { p=$1/$s/dtrain; )sh"
+    R"sh([ -O "$1" ] && [ -O "$p" ] && [ -x "$p" ] && echo "dtrain-run $p" && exec "$p" agent; }; )sh"
+    R"sh(no() { [ -z "$f" ] || rm -f "$f"; f=; echo "dtrain-cannot $1: $2"; }; )sh"
+    R"sh(good() { case $(sha256sum <"$1" 2>/dev/null || wc -c <"$1") in )sh"
+    R"sh("$s  -"|"$2") return 0;; esac; return 1; }; )sh"
+    R"sh(put() { f=; d=$1/$s; p=$d/dtrain; )sh"
+    R"sh(e=$(mkdir -p "$d" 2>&1) || { no "$1" "${e##*: }"; return; }; )sh"
     R"sh([ -O "$1" ] || { no "$1" "it belongs to somebody else"; return; }; )sh"
-    R"sh(f=$1/S/new.$$; true 2>/dev/null >"$f" || { no "$1" "it cannot be written"; return; }; )sh"
-    R"sh(chmod 700 "$f"; [ -x "$f" ] || { no "$1" "programs cannot run there (noexec)"; return; }; )sh"
+    R"sh(f=$d/new.$(uname -n).$$; )sh"
+    R"sh(e=$( (echo exit 0 >"$f") 2>&1) || { no "$1" "${e##*: }"; return; }; )sh"
+    R"sh(chmod 700 "$f"; "$f" 2>/dev/null || { no "$1" "programs cannot run there (noexec)"; return; }; )sh"
     R"sh(echo "dtrain-push $(uname -m)"; )sh"
-    R"sh(head -c N | { cat 2>/dev/null >"$f" || cat >/dev/null; }; )sh"
-    R"sh([ "$(wc -c <"$f")" -eq N ] || { no "$1" "no room for N bytes"; return; }; )sh"
-    R"sh(mv -f "$f" "$1/S/dtrain" && run "$1"; no "$1" "it cannot run there"; }; )sh"
-    R"sh(a=$HOME/.cache/dtrain; b=$XDG_RUNTIME_DIR/dtrain; )sh"
-    R"sh(run "$a"; run "$b"; c=/tmp/dtrain-$(id -u); run "$c"; )sh"
-    R"sh(put "$a"; [ -n "$XDG_RUNTIME_DIR" ] && put "$b"; put "$c"; exit 126)sh";
-
-std::string with_values(const AgentBinary& binary) {
-  std::string text;
-  for (size_t at = 0; at < script.size(); ++at) {
-    // Whole words only: S after a slash, N between blanks or before a bracket.
-    const char before = at == 0 ? ' ' : script[at - 1];
-    const char after = at + 1 == script.size() ? ' ' : script[at + 1];
-    const bool digest = script[at] == 'S' && before == '/' && (after == '/' || after == '"');
-    const bool size = script[at] == 'N' && before == ' ' && (after == ' ');
-    text += digest ? binary.sha256
-            : size ? format("{}", binary.bytes.size())
-                   : std::string(1, script[at]);
-  }
-  return text;
-}
+    R"sh(head -c $n | { cat 2>/dev/null >"$f" || cat >/dev/null; }; )sh"
+    R"sh([ "$(wc -c <"$f")" -eq $n ] || { no "$1" "no room for $n bytes"; return; }; )sh"
+    R"sh(good "$f" $n || { no "$1" "what was written is not what was sent"; return; }; )sh"
+    R"sh(ln "$f" "$p" 2>/dev/null || good "$p" $fresh$n || mv -f "$f" "$p"; rm -f "$f"; f=; run "$1"; )sh"
+    R"sh(no "$1" "it does not run there"; }; )sh"
+    R"sh(a=$HOME/.cache/dtrain; [ -n "$fresh" ] || run "$a"; )sh"
+    R"sh(b=$XDG_RUNTIME_DIR/dtrain; c=/tmp/dtrain-$(id -u); )sh"
+    R"sh(safe() { case $(ls -ld "$c" 2>/dev/null) in drwx------*) [ -O "$c" ]; return;; esac; return 1; }; )sh"
+    R"sh([ -n "$fresh" ] || { run "$b"; safe && run "$c"; }; )sh"
+    R"sh(put "$a"; [ -z "$XDG_RUNTIME_DIR" ] || put "$b"; )sh"
+    R"sh(e=$(mkdir "$c" 2>&1); if safe; then put "$c"; else [ -d "$c" ] && )sh"
+    R"sh(e="it is there, but not a folder of yours with mode 700"; no "$c" "${e##*: }"; fi; )sh"
+    R"sh(command -v python3 >/dev/null || { no memory "no python3 there to run it from"; exit 126; }; )sh"
+    R"sh(exec python3 -c "import os,sys; a=sys.argv; )sh"
+    R"sh(sys.excepthook=lambda *e: print(a[4],e[1]); f=os.memfd_create(a[1],1); print(a[5],flush=True); )sh"
+    R"sh([os.write(f,b) for b in )sh"
+    R"sh(iter(lambda: os.read(0,min(65536,int(a[3])-os.fstat(f).st_size)),bytes())]; )sh"
+    R"sh(os.execve(f,a[1:3],os.environ)" dtrain agent $n "dtrain-cannot memory:" "dtrain-push $(uname -m)")sh";
 
 std::string hex(const Digest& digest) {
   std::string text;
@@ -68,61 +82,78 @@ Result<AgentBinary> AgentBinary::own() {
   if (!text) {
     return fail(Errc::os, "cannot read dtrain's own executable: " + text.error().message);
   }
-  const ByteSpan bytes = as_bytes(*text);
-  return AgentBinary{.bytes = Bytes(bytes.begin(), bytes.end()), .sha256 = hex(dt::sha256(bytes))};
+  return of(as_bytes(*text));
 }
 
-std::string agent_command(const AgentBinary& binary) {
-  return "exec /bin/sh -c '" + with_values(binary) + "'";
+AgentBinary AgentBinary::of(ByteSpan bytes) {
+  return {.bytes = Bytes(bytes.begin(), bytes.end()), .sha256 = hex(dt::sha256(bytes))};
+}
+
+std::string agent_command(const AgentBinary& binary, KeptExecutable kept) {
+  // Where sizes are all that can be compared, a copy that did not run must not look right.
+  return format("exec /bin/sh -c 's={} n={} fresh={}; {}'", binary.sha256, binary.bytes.size(),
+                kept == KeptExecutable::distrust ? "-" : "", script);
 }
 
 AgentStart::Taken AgentStart::take(ByteSpan bytes) {
   const std::string_view text = as_text(bytes);
   size_t used = 0;
   for (;;) {
-    // A prompt or a message without a line's end may stand before our line.
-    const size_t magic = text.find(agent_magic, used);
     const size_t end = text.find('\n', used);
-    if (magic != std::string_view::npos && magic <= end) {
-      return {Step::agent, magic + agent_magic.size()};
-    }
     if (end == std::string_view::npos) break;
-    const Step step = line(text.substr(used, end - used));
+    const std::string_view line = text.substr(used, end + 1 - used);
     used = end + 1;
+    // A prompt or a message without a line's end may stand before our line.
+    const Step step = line.ends_with(agent_magic) ? Step::agent : take_line(line);
     if (step != Step::wait) return {step, used};
   }
-  if (text.size() - used > noise_bytes_max) {
-    failure_ = format("{} KiB came from it and no agent", noise_bytes_max >> 10);
-    return {Step::failed, used};
-  }
-  return {Step::wait, used};
+  const std::string_view open = text.substr(used);
+  if (open.size() <= line_bytes_max) return {Step::wait, used};
+  const std::string_view front = open.substr(0, open.size() - line_bytes_max / 2);
+  return {take_noise(front), used + front.size()};
 }
 
-AgentStart::Step AgentStart::line(std::string_view text) {
-  const size_t push = text.find(push_word);
-  const size_t cannot = text.find(cannot_word);
-  if (push != std::string_view::npos) {
-    const std::string_view there = trim(text.substr(push + push_word.size()));
-    if (there != architecture_) {
-      failure_ = format("its processor is {}, this dtrain is built for {}; install dtrain there",
-                        printable(there), architecture_);
-      return Step::failed;
-    }
-    if (++pushes_ <= pushes_max) return Step::push;
-    failure_ = "it asked for the executable again and again";
-    return Step::failed;
-  }
-  if (cannot != std::string_view::npos) {
-    cannot_.push_back(printable(text.substr(cannot + cannot_word.size()), 300));
+AgentStart::Step AgentStart::take_line(std::string_view line) {
+  const auto after = [line](std::string_view word) -> std::optional<std::string_view> {
+    const size_t at = line.find(word);
+    if (at == std::string_view::npos) return std::nullopt;
+    return trim(line.substr(at + word.size()));
+  };
+  if (const auto architecture = after(push_word)) return take_push(*architecture);
+  if (const auto reason = after(cannot_word)) {
+    if (cannot_.size() < noise_lines_kept) cannot_.push_back(printable(*reason, line_bytes_shown));
     return Step::wait;
   }
-  noise_bytes_ += text.size();
-  if (noise_bytes_ > noise_bytes_max) {
-    failure_ = format("{} KiB came from it and no agent", noise_bytes_max >> 10);
+  if (after(run_word)) {
+    ran_kept_copy_ = pushes_ == 0;
+    return Step::wait;
+  }
+  return take_noise(line);
+}
+
+AgentStart::Step AgentStart::take_push(std::string_view architecture) {
+  if (architecture != architecture_) {
+    failure_ = format(
+        "its processor is {}, and this dtrain is built for {}; leave it out, or start the "
+        "job on a machine of its kind",
+        printable(architecture), architecture_);
     return Step::failed;
   }
-  if (noise_.size() == noise_lines_kept) noise_.erase(noise_.begin());
-  noise_.push_back(printable(text));
+  if (++pushes_ <= pushes_max) return Step::push;
+  failure_ = "it asked for the executable again and again";
+  return Step::failed;
+}
+
+AgentStart::Step AgentStart::take_noise(std::string_view text) {
+  noise_bytes_ += text.size();
+  if (noise_bytes_ > noise_bytes_max) {
+    failure_ = format("{} MiB came from it and no agent", noise_bytes_max >> 20);
+    return Step::failed;
+  }
+  text = trim(text);
+  if (text.empty()) return Step::wait;
+  if (noise_.size() == noise_lines_kept) noise_.pop_front();
+  noise_.emplace_back(text.substr(0, line_bytes_shown));
   return Step::wait;
 }
 
@@ -132,7 +163,10 @@ std::string AgentStart::why() const {
     return format("dtrain could not be put anywhere there:\n  {}", join(cannot_, "\n  "));
   }
   if (noise_.empty()) return "it closed the connection without a word";
-  return format("it said this instead of starting dtrain's agent:\n  {}", join(noise_, "\n  "));
+  std::string text = "it said this instead of starting dtrain's agent:";
+  for (const std::string& line : noise_)
+    text += "\n  " + printable(line);
+  return text;
 }
 
 }  // namespace dt

@@ -5,6 +5,7 @@
 #include "launcher/child.h"
 #include "launcher/hosts.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,10 @@ namespace dt {
 /// What carries the bytes between the launcher and one agent.
 struct Carrier {
   Fd from_agent;
-  Fd to_agent;    ///< empty: from_agent serves both ways
-  Child process;  ///< ours, on this machine: the agent itself, or the ssh client before it
-  Fd messages;    ///< what that client says on its stderr; empty for an agent of this machine
+  Fd to_agent;  ///< empty: from_agent serves both ways
+  /// Ours, on this machine: the agent itself, or the ssh client before it.
+  std::optional<Child> process;
+  Fd messages;  ///< what that client says on its stderr; empty for an agent of this machine
 };
 
 /// Starts an agent on this machine: a copy of this process, which knows what `dtrain agent` would

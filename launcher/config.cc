@@ -83,6 +83,25 @@ Result<> read_process_count(const Sources& sources, RunConfig& config) {
   return {};
 }
 
+Result<> read_placement(const Sources& sources, PlacementOptions& placement) {
+  struct Setting {
+    std::string_view name;
+    DealBy PlacementOptions::*member;
+  };
+  // Who spreads the processes wants neighbours in rank spread too, if he says nothing else.
+  constexpr Setting settings[] = {{"map-by", &PlacementOptions::map_by},
+                                  {"map-by", &PlacementOptions::rank_by},
+                                  {"rank-by", &PlacementOptions::rank_by}};
+  for (const Setting& setting : settings) {
+    if (const auto given = find_given(sources, setting.name)) {
+      placement.*setting.member = TRY(given->choice()) == "node" ? DealBy::node : DealBy::slot;
+    }
+  }
+  if (const auto given = find_given(sources, "ppn"))
+    placement.per_host = static_cast<int>(TRY(given->integer(1, slots_max)));
+  return {};
+}
+
 Result<std::string> read_named(const Given& given, const std::string& path,
                                const TextReader& read_text) {
   if (path.empty() || path.find('\0') != std::string::npos) return given.expected("a file");
@@ -96,7 +115,7 @@ Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) 
   return parse_hostfile(TRY(read_named(given, path, read_text)), path);
 }
 
-Result<> read_ssh(const Sources& sources, SshOptions& ssh) {
+Result<> read_ssh(const Sources& sources, LoginOptions& ssh) {
   if (const auto given = find_given(sources, "ssh-port")) {
     ssh.port = static_cast<uint16_t>(TRY(given->integer(1, 65535)));
   }
@@ -139,7 +158,8 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
 }
 
 Result<> check_process_count(const RunConfig& config) {
-  if (config.process_count || !config.hosts.empty()) return {};
+  const bool known = config.process_count || config.placement.per_host || !config.hosts.empty();
+  if (known) return {};
   return fail(Errc::input, format("-np: missing; without hosts give the number of processes, 1..{}",
                                   processes_max));
 }
@@ -179,7 +199,8 @@ Result<> read_stdin(const Sources& sources, RunConfig& config) {
     return {};
   }
   // Slots that only the hosts know leave the last rank open.
-  const bool known = std::ranges::all_of(config.hosts, [](const Host& h) { return h.slots > 0; });
+  const bool known = !config.placement.per_host &&
+                     std::ranges::all_of(config.hosts, [](const Host& h) { return h.slots > 0; });
   const int slots = std::accumulate(config.hosts.begin(), config.hosts.end(), 0,
                                     [](int sum, const Host& h) { return sum + h.slots; });
   const int size = config.process_count ? *config.process_count : known ? slots : processes_max;
@@ -256,6 +277,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   config.command = std::move(command);
   config.warnings = TRY(answer_options(by_precedence));
   TRY(read_process_count(by_precedence, config));
+  TRY(read_placement(by_precedence, config.placement));
   TRY(read_port_range(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
   TRY(check_process_count(config));
@@ -276,7 +298,6 @@ Result<RunConfig> make_check_config(const std::vector<OptionSource>& by_preceden
   if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
-  config.ssh.tells_login = true;
   TRY(read_durations(by_precedence, config));
   if (const auto given = find_given(by_precedence, "verbose")) config.verbose = TRY(given->flag());
   return config;

@@ -4,8 +4,9 @@
 #include "base/color.h"
 #include "base/result.h"
 #include "launcher/hosts.h"
+#include "launcher/placement_options.h"
 #include "launcher/port_range.h"
-#include "launcher/ssh_options.h"
+#include "launcher/ssh/login_options.h"
 
 #include <cstdint>
 #include <map>
@@ -40,7 +41,8 @@ struct RunConfig {
   std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
-  SshOptions ssh;
+  PlacementOptions placement;
+  LoginOptions ssh;
   Duration start_timeout = seconds(30);
   Duration grace = seconds(10);
   Duration heartbeat = seconds(1);

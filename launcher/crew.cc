@@ -5,6 +5,7 @@
 #include "launcher/open_files.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -42,14 +43,21 @@ Crew::~Crew() {
     agent->link->let_go();
 }
 
+Result<AgentWays> Crew::own_ways(const std::vector<Host>& hosts) const {
+  AgentWays ways = {.ssh = options_.ssh,
+                    .binary = {},
+                    .architecture = own_architecture(),
+                    .open_files_max = raise_open_files_limit(),
+                    .dead_after = options_.dead_after,
+                    .noise = static_cast<uint64_t>(getpid()),
+                    .other = {}};
+  if (!std::ranges::all_of(hosts, &Host::here)) ways.binary = TRY(AgentBinary::own());
+  return ways;
+}
+
 Result<> Crew::connect(const std::vector<Host>& hosts) {
-  ways_ = {.ssh = options_.ssh,
-           .binary = {},
-           .architecture = own_architecture(),
-           .open_files_max = raise_open_files_limit(),
-           .dead_after = options_.dead_after};
   began_ = Clock::now();
-  if (!std::ranges::all_of(hosts, &Host::here)) ways_.binary = TRY(AgentBinary::own());
+  ways_ = options_.ways ? *options_.ways : TRY(own_ways(hosts));
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();
@@ -105,13 +113,13 @@ void Crew::tell_connected() const {
 
 void Crew::gone(const Agent& agent) {
   if (!handlers_.on_lost) return;
-  const auto away = agent.link->lease().suspended(Clock::now());
+  const auto away = agent.link->lease().suspended(loop_.now());
   handlers_.on_lost(agent.number,
                     away ? suspension_text(*away, options_.dead_after) : agent.link->why());
 }
 
 void Crew::beat() {
-  const Time now = Clock::now();
+  const Time now = loop_.now();
   for (const auto& agent : agents_) {
     if (!agent->link->speaking()) continue;
     if (agent->link->lease().over(now)) {
@@ -131,7 +139,7 @@ Result<EachAnswer<Answer>> Crew::await_each(const Awaited& awaited,
     return !agent->link->gone() && !((*agent).*answer).has_value();
   };
   // All hosts are heard before any failure is told: one run shows all that is wrong.
-  while (std::ranges::any_of(agents_, open) && Clock::now() < awaited.deadline) {
+  while (std::ranges::any_of(agents_, open) && loop_.now() < awaited.deadline) {
     if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
     TRY(loop_.run_once(awaited.deadline));
   }
@@ -258,7 +266,7 @@ void Crew::send_all(MessageType type, ByteSpan payload) {
 
 void Crew::restart_leases() {
   for (const auto& agent : agents_)
-    agent->link->lease().restart(Clock::now());
+    agent->link->lease().restart(loop_.now());
 }
 
 void Crew::let_go(size_t number) {

@@ -43,7 +43,8 @@ class Crew {
   struct Options {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
-    SshOptions ssh;
+    LoginOptions ssh;
+    std::optional<AgentWays> ways;  ///< none: those that this machine has
     /// Told at the start and with each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
   };
@@ -108,6 +109,7 @@ class Crew {
     std::optional<Examination> examined;
     std::optional<Measured> measured;
   };
+  Result<AgentWays> own_ways(const std::vector<Host>& hosts) const;
   Result<> handle(Agent& agent, const FrameView& message);
   void tell_connected() const;
   void gone(const Agent& agent);

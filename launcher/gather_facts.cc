@@ -1,9 +1,9 @@
 #include "launcher/gather_facts.h"
 
+#include "base/file.h"
 #include "base/socket.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "launcher/load_config.h"
 #include "launcher/own_host.h"
 
 #include <sys/resource.h>

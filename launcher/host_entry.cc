@@ -1,8 +1,8 @@
 #include "launcher/host_entry.h"
 
 #include "base/format.h"
+#include "base/host_name.h"
 #include "base/text.h"
-#include "launcher/host_name.h"
 #include "launcher/host_range.h"
 
 #include <optional>

@@ -1,7 +1,7 @@
 #include "launcher/host_merger.h"
 
 #include "base/format.h"
-#include "launcher/host_name.h"
+#include "base/host_name.h"
 
 #include <algorithm>
 #include <iterator>

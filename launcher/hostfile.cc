@@ -1,8 +1,8 @@
 #include "base/format.h"
+#include "base/host_name.h"
 #include "base/text.h"
 #include "launcher/host_entry.h"
 #include "launcher/host_merger.h"
-#include "launcher/host_name.h"
 #include "launcher/hosts.h"
 #include "launcher/place.h"
 

@@ -1,10 +1,10 @@
 #include "launcher/hosts.h"
 
 #include "base/format.h"
+#include "base/host_name.h"
 #include "base/text.h"
 #include "launcher/host_entry.h"
 #include "launcher/host_merger.h"
-#include "launcher/host_name.h"
 #include "launcher/place.h"
 
 #include <algorithm>

@@ -3,8 +3,6 @@
 #include "base/format.h"
 #include "launcher/report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 
@@ -30,7 +28,7 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
     : parts_(std::move(parts)),
       plan_(std::move(plan)),
       config_(config),
-      supervisor_(plan_, supervisor_options(config, start_deadline), Clock::now()),
+      supervisor_(plan_, supervisor_options(config, start_deadline), parts_.loop.now()),
       input_(plan_, config.stdin_target),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
@@ -50,8 +48,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
                      .tasks = {},
                      .merge_stderr = config_.merge_stderr,
                      .excluded = config_.environment_excluded};
-    const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
-    for (size_t at = first; at < first + static_cast<size_t>(plan_.hosts[agent].task_count); ++at) {
+    for (const size_t at : plan_.hosts[agent].tasks) {
       launch.tasks.push_back({.id = plan_.tasks[at].id,
                               .environment = task_environment(plan_, plan_.tasks[at]),
                               .wants_input = input_.wanted_by(at)});
@@ -72,10 +69,9 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
 }
 
 void Job::send_input(size_t task, ByteSpan bytes) {
-  const auto agent = static_cast<size_t>(plan_.tasks[task].agent);
-  const auto local =
-      static_cast<uint32_t>(task) - static_cast<uint32_t>(plan_.hosts[agent].first_task);
-  parts_.crew.send(agent, MessageType::input, StreamId{local, TaskStream::input}.number(), bytes);
+  const Task& to = plan_.tasks[task];
+  parts_.crew.send(static_cast<size_t>(to.agent), MessageType::input,
+                   StreamId{to.local_index, TaskStream::input}.number(), bytes);
 }
 
 Result<> Job::supervise() {
@@ -91,14 +87,10 @@ void Job::signalled(int number) {
   if (forwarded) {
     parts_.crew.send_all(MessageType::signal, encode(SignalAll{number}));
   } else if (number == SIGTSTP) {
-    carry_out(supervisor_.pause_wanted(Clock::now()));
+    carry_out(supervisor_.pause_wanted(parts_.loop.now()));
   } else {
-    carry_out(supervisor_.interrupted(number, Clock::now()));
+    carry_out(supervisor_.interrupted(number, parts_.loop.now()));
   }
-}
-
-size_t Job::task_of(size_t agent, const StreamId& stream) const {
-  return static_cast<size_t>(plan_.hosts[agent].first_task) + stream.local_index;
 }
 
 std::optional<size_t> Job::task_of(const TaskId& id) const {
@@ -113,7 +105,7 @@ Result<> Job::message(size_t agent, const FrameView& message) {
 }
 
 Result<Actions> Job::decide(size_t agent, const FrameView& message) {
-  const Time now = Clock::now();
+  const Time now = parts_.loop.now();
   const auto task_named = [&](const TaskId& id) -> Result<size_t> {
     const auto task = task_of(id);
     if (!task || plan_.tasks[*task].agent != static_cast<int>(agent)) {
@@ -159,11 +151,12 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
 
 Result<> Job::stream_message(size_t agent, const FrameView& message) {
   const auto stream = StreamId::parse(message.header.stream);
-  if (!stream || stream->local_index >= static_cast<uint32_t>(plan_.hosts[agent].task_count)) {
+  const std::vector<size_t>& tasks = plan_.hosts[agent].tasks;
+  if (!stream || stream->local_index >= tasks.size()) {
     return fail(Errc::protocol,
                 format("message {} on stream {}", message.header.type, message.header.stream));
   }
-  const size_t task = task_of(agent, *stream);
+  const size_t task = tasks[stream->local_index];
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::output: {
       parts_.status.end();
@@ -192,9 +185,7 @@ Result<> Job::stream_message(size_t agent, const FrameView& message) {
 }
 
 void Job::end_streams(size_t agent) {
-  const auto first = static_cast<size_t>(plan_.hosts[agent].first_task);
-  for (size_t task = first; task < first + static_cast<size_t>(plan_.hosts[agent].task_count);
-       ++task) {
+  for (const size_t task : plan_.hosts[agent].tasks) {
     parts_.output.end(task, TaskStream::output);
     parts_.output.end(task, TaskStream::error);
     input_.task_gone(task);
@@ -207,7 +198,7 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   must_sweep_ = true;
   end_streams(agent);
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
-  carry_out(supervisor_.agent_lost(agent, why, Clock::now()));
+  carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
 }
 
 Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
@@ -226,7 +217,7 @@ Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
                     process);
   }
   parts_.crew.let_go(agent);
-  return supervisor_.agent_finished(agent, Clock::now());
+  return supervisor_.agent_finished(agent, parts_.loop.now());
 }
 
 void Job::carry_out(const Actions& actions) {
@@ -265,12 +256,11 @@ void Job::carry_out(const Actions& actions) {
   }
 }
 
-/// SIGSTOP and not the default of SIGTSTP: the kernel ignores that in a process group that no shell
-/// looks after, and by now all tasks stand still.
+/// By now all tasks stand still.
 void Job::suspend() {
   parts_.log.info("paused; a SIGCONT (fg, bg) goes on");
-  ::kill(getpid(), SIGSTOP);
-  carry_out(supervisor_.resumed(Clock::now()));
+  parts_.suspend();
+  carry_out(supervisor_.resumed(parts_.loop.now()));
 }
 
 void Job::report_failure() {
@@ -289,7 +279,7 @@ void Job::set_timer() {
     timer_ = Timer();
     return;
   }
-  timer_ = parts_.loop.at(when, [this] { carry_out(supervisor_.tick(Clock::now())); });
+  timer_ = parts_.loop.at(when, [this] { carry_out(supervisor_.tick(parts_.loop.now())); });
 }
 
 void Job::check_end() {

@@ -14,6 +14,7 @@
 #include "launcher/task_output.h"
 #include "rendezvous/server.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +34,8 @@ class Job {
     Log& log;
     JobRecord& record;
     StatusLine& status;
-    std::vector<pid_t> spared;  ///< children that we had before there was any agent
+    std::function<void()> suspend;  ///< stops this process; returns when it goes on
+    std::vector<pid_t> spared;      ///< children that we had before there was any agent
   };
   /// `start_deadline`: when the last task must have started.
   Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline);
@@ -49,7 +51,6 @@ class Job {
   const Outcome& outcome() const { return supervisor_.outcome(); }
 
  private:
-  size_t task_of(size_t agent, const StreamId& stream) const;
   std::optional<size_t> task_of(const TaskId& id) const;
   Result<> message(size_t agent, const FrameView& message);
   Result<Actions> decide(size_t agent, const FrameView& message);

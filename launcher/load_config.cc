@@ -1,15 +1,11 @@
 #include "launcher/load_config.h"
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/environment.h"
 #include "launcher/horovod_yaml.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <optional>
 
 namespace dt {
@@ -72,26 +68,6 @@ Result<std::string> read_hostfile_text(const std::string& path) {
 }
 
 }  // namespace
-
-Result<std::string> read_text_file(const std::string& path, size_t bytes_max) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) {
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
-    return fail(missing ? Errc::not_found : Errc::os, errno_text(errno));
-  }
-  std::string text;
-  while (text.size() <= bytes_max) {
-    constexpr size_t step = size_t{64} << 10;
-    const size_t before = text.size();
-    text.resize(before + step);
-    const ssize_t got = read(file.get(), text.data() + before, step);
-    const int error = errno;
-    text.resize(before + static_cast<size_t>(got > 0 ? got : 0));
-    if (got == 0) return text;
-    if (got < 0 && error != EINTR) return fail(Errc::os, errno_text(error));
-  }
-  return fail(Errc::input, format("it is larger than {} MB", bytes_max >> 20));
-}
 
 Result<std::vector<OptionSource>> load_sources(OptionSource flags,
                                                const std::vector<std::string>& environment) {

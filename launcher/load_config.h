@@ -12,9 +12,6 @@ namespace dt {
 inline constexpr size_t hostfile_bytes_max = size_t{16} << 20;
 inline constexpr size_t config_bytes_max = size_t{1} << 20;
 
-/// A file's text, at most `bytes_max`; pipes work too. The error is errno's text or the size.
-Result<std::string> read_text_file(const std::string& path, size_t bytes_max);
-
 /// What decides a run: the command line, and dtrain's own environment.
 struct RunRequest {
   OptionSource flags;

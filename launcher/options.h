@@ -26,6 +26,17 @@ inline constexpr std::array own_options = {
     Option{"oversubscribe", "--oversubscribe", OptionKind::flag, "", OptionGroup::hosts,
            "Allow more processes than slots, shared out in proportion to the slots of each host, "
            "and up to its max_slots."},
+    Option{
+        "map-by", "--map-by -map-by", OptionKind::text, "slot|node", OptionGroup::hosts,
+        "How processes are dealt to hosts: slot, the default, fills the slots of one host before "
+        "the next; node gives one to each host in turn while slots last."},
+    Option{"rank-by", "--rank-by -rank-by", OptionKind::text, "slot|node", OptionGroup::hosts,
+           "How ranks are dealt to the processes: slot numbers those of one host before the next, "
+           "as many programs expect; node numbers one on each host in turn. As --map-by, if not "
+           "given."},
+    Option{"ppn", "--ppn -ppn --npernode -npernode", OptionKind::integer, "N", OptionGroup::hosts,
+           "Processes on each host, N at most, instead of its slots; -np is then N times the "
+           "hosts."},
     Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
            "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
            "on each host (one each, and two more on the first)."},

@@ -61,14 +61,31 @@ Result<int> count_processes(const PlanRequest& request) {
   return static_cast<int>(wanted);
 }
 
-/// How many tasks each host gets, in order of hosts.
-std::vector<int> fill_in_order(const std::vector<Host>& hosts, int count) {
-  std::vector<int> blocks;
-  for (const Host& host : hosts) {
-    const int block = std::min(host.slots, count);
-    blocks.push_back(block);
-    count -= block;
+/// The hosts that `count` things go to, one after the other, when each host takes as many as it has
+/// room for. There is room for all.
+std::vector<size_t> deal(const std::vector<int>& rooms, int count, DealBy by) {
+  std::vector<size_t> dealt;
+  std::vector<size_t> open(rooms.size());
+  std::iota(open.begin(), open.end(), size_t{0});
+  const auto left = [&] { return static_cast<size_t>(count) - dealt.size(); };
+  for (int round = 0; left() > 0; ++round) {
+    std::erase_if(open, [&](size_t host) { return rooms[host] <= round; });
+    for (const size_t host : open) {
+      const size_t share = by == DealBy::node ? 1 : static_cast<size_t>(rooms[host]);
+      dealt.insert(dealt.end(), std::min(share, left()), host);
+    }
   }
+  return dealt;
+}
+
+/// How many tasks each host gets, when no host gets more than its slots.
+std::vector<int> blocks_within_slots(const PlanRequest& request, int count) {
+  std::vector<int> slots;
+  for (const Host& host : request.hosts)
+    slots.push_back(host.slots);
+  std::vector<int> blocks(slots.size());
+  for (const size_t host : deal(slots, count, request.map_by))
+    ++blocks[host];
   return blocks;
 }
 
@@ -119,18 +136,23 @@ std::vector<int> fill_in_proportion(const std::vector<Host>& hosts, int64_t coun
   }
 }
 
-/// Adds `block` tasks of a role on one host, which starts with them.
-void place_block(Plan& plan, const Role& role, const Host& host, int block) {
-  const int agent = static_cast<int>(plan.hosts.size());
-  const int first = static_cast<int>(plan.tasks.size());
-  plan.hosts.push_back({.host = host, .first_task = first, .task_count = block});
-  for (int local_rank = 0; local_rank < block; ++local_rank) {
-    const int index = first + local_rank;
-    plan.tasks.push_back({.id = {.role = role.name, .index = index},
-                          .rank = index,
-                          .local_rank = local_rank,
-                          .agent = agent});
+/// The hosts that have tasks, and how many each is to have.
+struct Blocks {
+  std::vector<Host> hosts;
+  std::vector<int> sizes;
+};
+
+Blocks blocks_of(const PlanRequest& request, int count) {
+  const bool fits = count <= total_slots(request.hosts);
+  const std::vector<int> sizes =
+      fits ? blocks_within_slots(request, count) : fill_in_proportion(request.hosts, count);
+  Blocks blocks;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) continue;
+    blocks.hosts.push_back(request.hosts[i]);
+    blocks.sizes.push_back(sizes[i]);
   }
+  return blocks;
 }
 
 void number_across_hosts(Plan& plan) {
@@ -146,6 +168,13 @@ void number_across_hosts(Plan& plan) {
 
 }  // namespace
 
+void Plan::add(Task task) {
+  std::vector<size_t>& of_host = hosts[static_cast<size_t>(task.agent)].tasks;
+  task.local_index = static_cast<uint32_t>(of_host.size());
+  of_host.push_back(tasks.size());
+  tasks.push_back(std::move(task));
+}
+
 int Plan::rank_digits() const {
   int digits = 1;
   for (int highest = world_size - 1; highest >= 10; highest /= 10)
@@ -157,13 +186,17 @@ Result<Plan> make_plan(const PlanRequest& request) {
   assert(!request.hosts.empty());
   assert(std::ranges::all_of(request.hosts, [](const Host& host) { return host.slots > 0; }));
   const Role workers{.name = "worker", .count = TRY(count_processes(request))};
-  const bool fits = workers.count <= total_slots(request.hosts);
-  const std::vector<int> blocks = fits ? fill_in_order(request.hosts, workers.count)
-                                       : fill_in_proportion(request.hosts, workers.count);
   Plan plan;
   plan.world_size = workers.count;
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i] > 0) place_block(plan, workers, request.hosts[i], blocks[i]);
+  const Blocks blocks = blocks_of(request, workers.count);
+  for (const Host& host : blocks.hosts)
+    plan.hosts.push_back({.host = host});
+  for (const size_t host : deal(blocks.sizes, workers.count, request.rank_by)) {
+    const int rank = static_cast<int>(plan.tasks.size());
+    plan.add({.id = {.role = workers.name, .index = rank},
+              .rank = rank,
+              .local_rank = plan.hosts[host].task_count(),
+              .agent = static_cast<int>(host)});
   }
   number_across_hosts(plan);
   return plan;

@@ -2,8 +2,10 @@
 
 #include "base/result.h"
 #include "launcher/hosts.h"
+#include "launcher/placement_options.h"
 #include "rendezvous/task.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,16 +27,17 @@ struct Task {
   int rank = -1;
   int local_rank = -1;
   int cross_rank = -1;
-  int cross_size = 0;  ///< hosts that have this local rank
-  int agent = 0;       ///< index into Plan::hosts
+  int cross_size = 0;        ///< hosts that have this local rank
+  int agent = 0;             ///< index into Plan::hosts
+  uint32_t local_index = 0;  ///< index into its host's tasks; its streams are named by it
   bool operator==(const Task&) const = default;
 };
 
 /// A host that takes part, with its place in the agents' order.
 struct PlannedHost {
   Host host;
-  int first_task = 0;  ///< its tasks are tasks[first_task, first_task + task_count)
-  int task_count = 0;
+  std::vector<size_t> tasks = {};  ///< indices into Plan::tasks, in the order of its launch
+  int task_count() const { return static_cast<int>(tasks.size()); }
   bool operator==(const PlannedHost&) const = default;
 };
 
@@ -44,8 +47,10 @@ struct Plan {
   std::vector<Task> tasks;         ///< in rank order; tasks without rank after them
   int world_size = 0;
 
+  /// Appends a task, also to those of its host, which must be there.
+  void add(Task task);
   int local_size(const Task& task) const {
-    return hosts[static_cast<size_t>(task.agent)].task_count;
+    return hosts[static_cast<size_t>(task.agent)].task_count();
   }
   /// Digits of the highest rank: how wide NN is in rank.NN.
   int rank_digits() const;
@@ -56,13 +61,17 @@ struct PlanRequest {
   std::vector<Host> hosts;                ///< slots all known (> 0)
   std::optional<int> process_count = {};  ///< -np; none: the sum of slots
   bool oversubscribe = false;             ///< more processes than slots, in equal blocks a host
+  DealBy map_by = DealBy::slot;
+  DealBy rank_by = DealBy::slot;
 };
 
-/// Fills one host before the next, in the order given; a host that gets no task is left out.
-/// With more processes than slots and `oversubscribe`, every host gets its share of the processes
-/// in proportion to its slots (never fewer than its slots), and what rounding leaves over goes to
-/// the largest remainders, the first named first: hosts of equal slots get equal blocks. A host
-/// takes max_slots at most; what it would have had above them goes to the others in the same way.
+/// Deals the processes to the hosts by map_by, in the order given, then the ranks to the processes
+/// by rank_by: rank 0 is always on the first host, a host's local ranks follow its ranks, and a
+/// host that gets no task is left out. With more processes than slots and `oversubscribe`, every
+/// host gets its share of the processes in proportion to its slots (never fewer than its slots),
+/// and what rounding leaves over goes to the largest remainders, the first named first: hosts of
+/// equal slots get equal blocks. A host takes max_slots at most; what it would have had above them
+/// goes to the others in the same way.
 Result<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace dt

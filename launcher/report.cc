@@ -52,7 +52,7 @@ Json plan_json(const Plan& plan, const std::vector<std::string>& command) {
   Json::Array hosts;
   for (const PlannedHost& host : plan.hosts) {
     hosts.emplace_back(Json::Object{
-        {"name", host.host.name}, {"slots", host.host.slots}, {"tasks", host.task_count}});
+        {"name", host.host.name}, {"slots", host.host.slots}, {"tasks", host.task_count()}});
   }
   Json::Array tasks;
   for (const Task& task : plan.tasks) {

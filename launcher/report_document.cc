@@ -91,7 +91,7 @@ Json::Array hosts_json(const JobRecord& record) {
     const PlannedHost& host = record.plan.hosts[agent];
     hosts.emplace_back(Json::Object{{"name", host.host.name},
                                     {"slots", host.host.slots},
-                                    {"tasks", host.task_count},
+                                    {"tasks", host.task_count()},
                                     {"contained_by", text_or_null(record.contained_by[agent])}});
   }
   return hosts;

@@ -49,7 +49,8 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   warn(stage, warnings);
 
   const std::vector<pid_t> own_children = existing_children();
-  StatusLine status(stage, wants_status_line(stage.err(), config.quiet, environment));
+  StatusLine status(stage.loop(), {stage.out(), stage.err()},
+                    wants_status_line(stage.err(), config.quiet, environment));
   Crew crew(stage.loop(), {.heartbeat = config.heartbeat,
                            .dead_after = config.dead_after,
                            .ssh = config.ssh,
@@ -87,9 +88,9 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
       stage, config, table, token, {.ip = reach.launcher, .port = std::move(rendezvous_port)}));
   const JobFacts facts = job_facts(plan, table, token, rendezvous.server->address(), prepared);
 
-  Job job(
-      {stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status, own_children},
-      std::move(plan), config, start_deadline);
+  Job job({stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status,
+           [] { Stage::suspend(); }, own_children},
+          std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
   TRY(job.launch(travelling, facts));
   ignore_openssl_config();  // here, where we would else wait for the agents

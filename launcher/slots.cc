@@ -39,21 +39,21 @@ std::string one_machine(const std::vector<std::string>& names, const Host& host)
                 host.slots == 0 ? "counted once" : format("merged to {} slots", host.slots));
 }
 
-}  // namespace
-
-Result<HostList> job_hosts(const RunConfig& config) {
-  if (config.hosts.empty()) {
-    if (!config.process_count) {
-      return fail(Errc::input, "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
-    }
-    return HostList{
-        .hosts = {{.name = "localhost", .user = {}, .slots = *config.process_count, .here = true}},
-        .warnings = {}};
+Result<HostList> this_host(const RunConfig& config) {
+  const auto slots = config.placement.per_host ? config.placement.per_host : config.process_count;
+  if (!slots) {
+    return fail(Errc::input, "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
   }
+  return HostList{.hosts = {{.name = "localhost", .user = {}, .slots = *slots, .here = true}},
+                  .warnings = {}};
+}
+
+/// All names of this machine count as one host.
+Result<HostList> distinct_hosts(const std::vector<Host>& hosts) {
   const std::vector<std::string> own = own_names();
   HostList list;
   std::vector<std::string> names;
-  for (Host host : config.hosts) {
+  for (Host host : hosts) {
     host.here = is_local(host, own);
     if (host.here) names.push_back(host.name);
     const auto here = std::ranges::find(list.hosts, true, &Host::here);
@@ -65,6 +65,36 @@ Result<HostList> job_hosts(const RunConfig& config) {
   }
   const auto here = std::ranges::find(list.hosts, true, &Host::here);
   if (names.size() > 1) list.warnings.push_back(one_machine(names, *here));
+  return list;
+}
+
+/// --ppn takes the place of slots; who has fewer is overloaded only by --oversubscribe.
+Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
+  const int per_host = *config.placement.per_host;
+  for (Host& host : hosts) {
+    const int offered = config.oversubscribe ? host.max_slots : host.slots;
+    if (offered != 0 && offered < per_host) {
+      return fail(Errc::input,
+                  format("--ppn {0}: host {1} has {2}; use --ppn {3}{4}", per_host, host.name,
+                         config.oversubscribe ? format("max_slots={}", offered)
+                                              : format("{} slots", offered),
+                         offered, config.oversubscribe ? "" : " or --oversubscribe"));
+    }
+    host.slots = per_host;
+  }
+  const int64_t all = int64_t{per_host} * static_cast<int64_t>(hosts.size());
+  if (!config.process_count || *config.process_count <= all) return {};
+  return fail(Errc::input, format("asked for {} processes, but --ppn {} on {} host{} makes {}; use "
+                                  "-np {} or a larger --ppn",
+                                  *config.process_count, per_host, hosts.size(),
+                                  hosts.size() == 1 ? "" : "s", all, all));
+}
+
+}  // namespace
+
+Result<HostList> job_hosts(const RunConfig& config) {
+  HostList list = TRY(config.hosts.empty() ? this_host(config) : distinct_hosts(config.hosts));
+  if (config.placement.per_host) TRY(set_per_host(list.hosts, config));
   if (!all_slots_known(list.hosts)) return list;
   const Plan plan = TRY(make_plan(plan_request(config, list.hosts, {})));
   list.hosts.clear();
@@ -93,7 +123,9 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
   }
   return {.hosts = std::move(hosts),
           .process_count = config.process_count,
-          .oversubscribe = config.oversubscribe};
+          .oversubscribe = config.oversubscribe,
+          .map_by = config.placement.map_by,
+          .rank_by = config.placement.rank_by};
 }
 
 }  // namespace dt

@@ -46,7 +46,13 @@ void Stage::signalled(int number) {
 }
 
 void Stage::stop_if_wanted() {
-  if (std::exchange(pause_wanted_, false)) ::kill(getpid(), SIGSTOP);
+  if (std::exchange(pause_wanted_, false)) suspend();
+}
+
+/// SIGSTOP and not the default of SIGTSTP: the kernel ignores that in a process group that no shell
+/// looks after.
+void Stage::suspend() {
+  ::kill(getpid(), SIGSTOP);
 }
 
 Stage::Taker::Taker(Stage& stage, std::function<void(int number)> take) : stage_(stage) {
@@ -65,7 +71,7 @@ void Stage::drain(Time deadline) {
   interrupted_ = 0;
   draining_ = true;
   stop_if_wanted();
-  while (!(out_->drained() && err_->drained()) && interrupted_ == 0 && Clock::now() < deadline) {
+  while (!(out_->drained() && err_->drained()) && interrupted_ == 0 && loop_->now() < deadline) {
     if (!loop_->run_once(deadline)) return;
   }
 }

@@ -47,6 +47,9 @@ class Stage {
     Stage& stage_;
   };
 
+  /// Stops this process until somebody makes it go on.
+  static void suspend();
+
   /// Lets what is queued for the console leave, when nothing else is left to do: until `deadline`,
   /// or until a person who is tired of waiting sends a signal.
   void drain(Time deadline);

@@ -39,18 +39,18 @@ std::string StartProgress::line(Time now, size_t columns) const {
   return text.substr(0, std::min(text.size(), room - 1)) + "…";
 }
 
-StatusLine::StatusLine(Stage& stage, bool wanted)
-    : stage_(stage), wanted_(wanted), progress_(Clock::now()) {
+StatusLine::StatusLine(Loop& loop, Screen screen, bool wanted)
+    : loop_(loop), screen_(screen), wanted_(wanted), progress_(loop.now()) {
   if (!wanted_) return;
-  stage_.out().before_text([this] { erase(); });
-  stage_.err().before_text([this] { erase(); });
+  screen_.out.before_text([this] { erase(); });
+  screen_.err.before_text([this] { erase(); });
   draw_later(StartProgress::patience);
 }
 
 StatusLine::~StatusLine() {
   end();
-  stage_.out().before_text({});
-  stage_.err().before_text({});
+  screen_.out.before_text({});
+  screen_.err.before_text({});
 }
 
 void StatusLine::ranks(size_t started, size_t all) {
@@ -65,7 +65,7 @@ void StatusLine::end() {
 }
 
 void StatusLine::draw_later(Duration delay) {
-  timer_ = stage_.loop().after(delay, [this] {
+  timer_ = loop_.after(delay, [this] {
     draw();
     draw_later(redraw_every);
   });
@@ -73,18 +73,18 @@ void StatusLine::draw_later(Duration delay) {
 
 void StatusLine::draw() {
   // A terminal that does not take what waits for it would get this late, and many times.
-  if (!stage_.err().drained() || in_background()) return;
-  std::string line = progress_.line(Clock::now(), terminal_columns());
+  if (!screen_.err.drained() || in_background()) return;
+  std::string line = progress_.line(loop_.now(), terminal_columns());
   if (line == shown_) return;
   const bool instead = !std::exchange(shown_, {}).empty();
-  stage_.err().write((instead ? std::string(erase_line) : "") + line, {});
+  screen_.err.write((instead ? std::string(erase_line) : "") + line, {});
   shown_ = std::move(line);
 }
 
 void StatusLine::erase() {
   if (shown_.empty()) return;
   shown_.clear();
-  stage_.err().write(std::string(erase_line), {});
+  screen_.err.write(std::string(erase_line), {});
 }
 
 bool wants_status_line(const Sink& err, bool quiet, const Environment& environment) {

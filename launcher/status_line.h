@@ -4,7 +4,6 @@
 #include "base/loop.h"
 #include "launcher/console.h"
 #include "launcher/environment.h"
-#include "launcher/stage.h"
 
 #include <cstddef>
 #include <string>
@@ -41,8 +40,13 @@ class StartProgress {
 /// written there and when this dies, and it comes back until the start is over.
 class StatusLine {
  public:
+  /// The two streams of a terminal; the line is written to `err`.
+  struct Screen {
+    Sink& out;
+    Sink& err;
+  };
   /// Unless `wanted` nothing is ever written.
-  StatusLine(Stage& stage, bool wanted);
+  StatusLine(Loop& loop, Screen screen, bool wanted);
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
   ~StatusLine();
@@ -56,7 +60,8 @@ class StatusLine {
   void draw();
   void erase();
 
-  Stage& stage_;
+  Loop& loop_;
+  Screen screen_;
   bool wanted_;
   StartProgress progress_;
   std::string shown_;

@@ -100,8 +100,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
     outcome_.exit_status = status_host_lost;
     outcome_.reason = cause;
   }
-  const auto first = static_cast<size_t>(host.first_task);
-  for (size_t task = first; task < first + static_cast<size_t>(host.task_count); ++task) {
+  for (const size_t task : host.tasks) {
     if (tasks_[task].life == Life::ended) continue;
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
     ++outcome_.failed_tasks;

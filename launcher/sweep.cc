@@ -113,7 +113,7 @@ bool has_children() {
 Sweep::Sweep(Loop& loop, Options options, std::function<void(Report)> on_done)
     : loop_(loop),
       options_(std::move(options)),
-      kill_at_(Clock::now() + options_.patience),
+      kill_at_(loop_.now() + options_.patience),
       give_up_at_(kill_at_ + sweep_kill_patience),
       on_done_(std::move(on_done)) {
   look();
@@ -126,7 +126,7 @@ void Sweep::look() {
     end(std::move(report));
     return;
   }
-  const Time now = Clock::now();
+  const Time now = loop_.now();
   const std::vector<Stray> strays = find_descendants(options_.spared);
   if (now >= give_up_at_ || (strays.empty() && !options_.spared.empty())) {
     for (const Stray& stray : strays) {

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/fd.h"
-#include "launcher/load_config.h"
+#include "base/file.h"
 #include "man/mdoc.h"
 
 #include <fcntl.h>

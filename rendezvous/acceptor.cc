@@ -61,12 +61,12 @@ void Acceptor::accept_some() {
       return;
     }
     if (!*connection) return;
-    ++accepted_;
     add(*std::move(connection));
   }
 }
 
 void Acceptor::add(Fd connection) {
+  ++accepted_;
   if (pending_.size() >= options_.pending_max) {
     ++rejected_;
     complain(format("refused a connection from {}: {} handshakes are under way",

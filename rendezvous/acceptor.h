@@ -38,6 +38,8 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
 
   const Address& address() const { return options_.address; }
+  /// Takes a non-blocking connection through the handshake, as one that came by itself.
+  void add(Fd connection);
   /// What peers must claim from now on; handshakes under way are dropped.
   void set_claim(Claim claim, size_t pending_max);
   /// No handshake runs out until restart_deadlines(), which gives each the whole time again.
@@ -59,7 +61,6 @@ class Acceptor {
 
   Acceptor(Loop& loop, Options options, Log& log, OnProved on_proved);
   void accept_some();
-  void add(Fd connection);
   /// As much as goes; false when the peer is gone.
   static bool send_unsent(Pending& pending);
   Timer deadline_of(uint64_t id);

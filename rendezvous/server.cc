@@ -25,6 +25,7 @@ class Server final : public RendezvousServer {
   Result<> start();
 
   const Address& address() const override { return acceptor_->address(); }
+  void adopt(Fd connection) override { acceptor_->add(std::move(connection)); }
   void notify(const Notice& notice) override;
   void pause() override;
   void resume() override;
@@ -95,14 +96,14 @@ void Server::notify(const Notice& notice) {
 
 void Server::pause() {
   if (paused_at_) return;
-  paused_at_ = Clock::now();
+  paused_at_ = loop_.now();
   acceptor_->suspend_deadlines();
   flush();
 }
 
 void Server::resume() {
   if (!paused_at_) return;
-  store_->postpone(Clock::now() - *paused_at_);
+  store_->postpone(loop_.now() - *paused_at_);
   paused_at_.reset();
   acceptor_->restart_deadlines();
   flush();
@@ -191,7 +192,7 @@ Result<bool> Server::take_next(ClientId id, ByteSpan bytes, size_t* used) {
   }
   Request request = TRY(decode_request(message->payload));
   ++requests_;
-  store_->handle(id, message->id, std::move(request), Clock::now());
+  store_->handle(id, message->id, std::move(request), loop_.now());
   deliver();
   return true;
 }
@@ -250,7 +251,7 @@ void Server::flush() {
   if (next == Time::max()) return;
   expiry_ = loop_.at(next, [this] {
     expiry_at_ = Time::max();
-    store_->expire(Clock::now());
+    store_->expire(loop_.now());
     flush();
   });
 }

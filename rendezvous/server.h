@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/result.h"
@@ -37,6 +38,8 @@ class RendezvousServer {
   virtual ~RendezvousServer() = default;
 
   virtual const Address& address() const = 0;
+  /// As if it had been accepted: a connection that came another way.
+  virtual void adopt(Fd connection) = 0;
   /// Pushes a death or a departure to every connected task; later ones get it with their welcome.
   virtual void notify(const Notice& notice) = 0;
   /// Time stands still between the two: no wait and no handshake runs out.

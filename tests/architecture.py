@@ -25,14 +25,18 @@ ARROWS = {
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
 PUBLIC = {"comm/dtrain.h", "comm/dtrain.hpp"}
-# Inside comm a floor includes itself and lower ones; the files at its root stand above all.
-FLOORS = {"transport": 0, "schedule": 1, "engine": 2, "ps": 3, "strategy": 3, "": 4}
+# Inside these a floor includes itself and lower ones; the files at the root stand above all.
+FLOORS = {
+    "comm": {"transport": 0, "schedule": 1, "engine": 2, "ps": 3, "strategy": 3, "": 4},
+    "launcher": {"ssh": 0, "": 1, "check": 2},
+}
 
 # The one place of each third-party library: a pattern of paths, and how many files may match it.
 HOMES = {
     "CLI": r"cmd/options\.cc",
     "toml++": r"launcher/config\w*\.cc",
     "openssl": r"base/crypto\.cc",
+    "libssh2": r"launcher/ssh/ssh\.cc",
     "nlohmann": r"base/json\.cc",
     "fmt": r"base/format\.h",
     "tl": r"base/result\.h",
@@ -40,6 +44,8 @@ HOMES = {
     "benchmark": r"tests/.*",
     "dtrain": r"(examples|tests)/.*",
 }
+# Third-party headers that have no folder of their own.
+FLAT_HEADERS = {"libssh2.h": "libssh2"}
 MANY_FILES = {"doctest", "benchmark", "dtrain"}
 SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
@@ -61,6 +67,8 @@ TESTED_ELSEWHERE = {
     "examples/linear_regression/main.cc": "tests/cli/examples_test.sh",
     "gpu/nvml.cc": "tests/unit/gpu_list_test.cc",
     "launcher/stage.cc": "tests/cli/output_test.sh",
+    "launcher/ssh/known_hosts_report.cc": "tests/unit/launcher_known_hosts_test.cc",
+    "launcher/ssh/ssh_options.cc": "tests/unit/launcher_ssh_config_test.cc",
     "man/pages.cc": "tests/cli/man_test.sh",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent_link.cc": "tests/net/hosts_test.sh",
@@ -70,7 +78,7 @@ TESTED_ELSEWHERE = {
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",
     "launcher/config_file.cc": "tests/unit/launcher_config_test.cc",
     "launcher/crew.cc": "tests/cli/faults_test.sh",
-    "launcher/host_name.cc": "tests/cli/run_test.sh",
+    "base/host_name.cc": "tests/cli/run_test.sh",
     "launcher/child_main.cc": "tests/unit/launcher_child_test.cc",
     "launcher/job.cc": "tests/cli/run_test.sh",
     "launcher/kernel_call_": "tests/unit/launcher_child_test.cc",
@@ -80,6 +88,8 @@ TESTED_ELSEWHERE = {
     "launcher/oom.cc": "tests/cli/faults_test.sh",
     "launcher/task_input.cc": "tests/cli/output_test.sh",
     "launcher/run.cc": "tests/cli/run_test.sh",
+    "launcher/ssh/ssh.cc": "tests/unit/launcher_ssh_session_test.cc",
+    "launcher/ssh/ssh_absent.cc": "tests/unit/launcher_ssh_session_test.cc",
     "rendezvous/acceptor.cc": "tests/unit/rendezvous_server_test.cc",
     "rendezvous/membership.cc": "tests/unit/rendezvous_server_test.cc",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
@@ -121,11 +131,11 @@ def includes(text, form):
 
 def floor(path):
     parts = path.split("/")
-    return FLOORS.get(parts[1] if len(parts) > 2 else "")
+    return FLOORS[parts[0]].get(parts[1] if len(parts) > 2 else "")
 
 
 def check_arrows(tree):
-    """Includes follow the arrows between folders and between the floors of comm."""
+    """Includes follow the arrows between folders and between the floors of some."""
     for path, text in code_of(tree).items():
         top = path.split("/")[0]
         for line, target in includes(text, '"'):
@@ -139,8 +149,8 @@ def check_arrows(tree):
                 continue
             elif target_top != top and target_top not in ARROWS.get(top, set()):
                 yield f"{where}: {top} must not include {target_top}"
-            elif top == target_top == "comm" and floor(target) > floor(path):
-                yield f"{where}: {path} stands below {target} in comm"
+            elif top == target_top and top in FLOORS and floor(target) > floor(path):
+                yield f"{where}: {path} stands below {target} in {top}"
             elif top == target_top == "comm" and floor(target) == floor(path) and \
                     target.split("/")[1] != path.split("/")[1] and floor(path) == 3:
                 yield f"{where}: {path} and {target} stand side by side in comm"
@@ -218,9 +228,9 @@ def check_homes(tree):
     users = {}
     for path, text in code_of(tree).items():
         for line, target in includes(text, "<"):
-            if "/" not in target or target.split("/")[0] in SYSTEM_FOLDERS:
+            library = FLAT_HEADERS.get(target, target.split("/")[0])
+            if library == target or library in SYSTEM_FOLDERS:
                 continue
-            library = target.split("/")[0]
             if library == "dtrain":
                 if not path.startswith(("examples/", "tests/")) or f"comm/{target[7:]}" not in PUBLIC:
                     yield f"{path}:{line}: <{target}> is for users; inside, includes start at the root"
@@ -326,6 +336,8 @@ BAD = [
     (check_arrows, 1, {"launcher/a.cc": '#include "b.h"\n', "launcher/b.h": H}),
     (check_arrows, 1, {"comm/transport/a.cc": '#include "comm/engine/b.h"\n', "comm/engine/b.h": H}),
     (check_arrows, 1, {"comm/engine/a.cc": '#include "comm/b.h"\n', "comm/b.h": H}),
+    (check_arrows, 1, {"launcher/ssh/a.cc": '#include "launcher/b.h"\n', "launcher/b.h": H}),
+    (check_arrows, 0, {"launcher/a.cc": '#include "launcher/ssh/b.h"\n', "launcher/ssh/b.h": H}),
     (check_arrows, 1, {"comm/ps/a.cc": '#include "comm/strategy/b.h"\n', "comm/strategy/b.h": H}),
     (check_arrows, 1, {"examples/a.cc": '#include "base/b.h"\n', "base/b.h": H}),
     (check_cycles, 1, {"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}),
@@ -341,6 +353,7 @@ BAD = [
     (check_homes, 1, {"cmd/run.cc": "#include <CLI/CLI.hpp>\n"}),
     (check_homes, 2, {"examples/a/a.cc": "#include <dtrain/dtrain.hpp>\n#include <dtrain/engine.h>\n",
                       "launcher/a.cc": "#include <dtrain/dtrain.h>\n"}),
+    (check_homes, 1, {"launcher/crew.cc": "#include <libssh2.h>\n#include <netdb.h>\n"}),
     (check_homes, 1, {"base/a.cc": "#include <boost/any.hpp>\n#include <sys/stat.h>\n"}),
     (check_homes, 1, {"launcher/config.cc": "#include <toml++/toml.h>\n",
                       "launcher/config_file.cc": "#include <toml++/toml.h>\n"}),

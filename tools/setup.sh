@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev libssl-dev
+packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev libssh2-1-dev libssl-dev
   libtomlplusplus-dev nlohmann-json3-dev"
 case ${1-build} in
   build) ;;

@@ -46,7 +46,8 @@ Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& en
   const auto [hosts, warnings] = TRY(job_hosts(config));
   for (const std::string& warning : warnings)
     stage.log().warn("{}", warning);
-  StatusLine status(stage, wants_status_line(stage.err(), config.quiet, environment));
+  StatusLine status(stage.loop(), {stage.out(), stage.err()},
+                    wants_status_line(stage.err(), config.quiet, environment));
   Crew crew(stage.loop(),
             {.heartbeat = config.heartbeat,
              .dead_after = silence_max,

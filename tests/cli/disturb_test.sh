@@ -174,7 +174,9 @@ import fcntl, socket, struct
 fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh", b"lo", 0x41)) # up'
 [ -z "$4" ] || echo 0 >"$4/cgroup.procs"
 world() { # all that this machine of our own holds
-  ls /proc | grep -c '^[0-9]'
+  processes=0 # counted by the shell alone: what it starts to count would count itself
+  for each in /proc/[0-9]*; do processes=$((processes + 1)); done
+  echo $processes
   find /dev/shm own . | sort
   [ -z "$4" ] || find "$4" -mindepth 1 -type d
   tail -n +2 /proc/net/tcp | awk '$4 == "0A"'

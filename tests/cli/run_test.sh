@@ -70,6 +70,26 @@ test_more_processes_than_slots_need_oversubscribe() {
   expect_stdout_lines hi hi hi hi
 }
 
+# The host, local rank and cross rank of each rank.
+planned() {
+  run_dtrain run --dry-run "$@" true
+  expect_status 0
+  tail -n +3 "$out/stdout" | awk '{ print $2 "." $3 "." $4 }' | paste -sd ' '
+}
+
+test_processes_and_ranks_are_dealt_by_slot_or_by_node() {
+  local a=127.0.0.2 b=127.0.0.3
+  local hosts=$a:2,$b:3
+  expect test "$(planned -H $hosts)" = "$a.0.0 $a.1.0 $b.0.1 $b.1.1 $b.2.0"
+  expect test "$(planned -H $hosts --map-by node)" = "$a.0.0 $b.0.1 $a.1.0 $b.1.1 $b.2.0"
+  expect test "$(planned -H $hosts -np 2 --map-by node --rank-by slot)" = "$a.0.0 $b.0.1"
+  expect test "$(planned -H $hosts --ppn 1)" = "$a.0.0 $b.0.1"
+  expect test "$(planned --ppn 2)" = 'localhost.0.0 localhost.1.0'
+  run_dtrain run --dry-run -H $hosts --ppn 3 true
+  expect_status 2
+  expect_stderr 'dtrain: --ppn 3: host 127.0.0.2 has 2 slots; use --ppn 2 or --oversubscribe'
+}
+
 test_the_status_is_that_of_the_first_worker_that_failed() {
   run_dtrain run -np 2 sh -c 'test $RANK = 0 || exit 37; sleep 30'
   expect_status 37

@@ -18,14 +18,11 @@ Plan small_plan() {
   Plan plan;
   plan.world_size = tasks;
   for (size_t h = 0; h < hosts; ++h) {
-    plan.hosts.push_back({.host = {.name = "node", .slots = per_host},
-                          .first_task = static_cast<int>(h * per_host),
-                          .task_count = per_host});
+    plan.hosts.push_back({.host = {.name = "node", .slots = per_host}});
   }
   for (size_t i = 0; i < tasks; ++i) {
     const int rank = static_cast<int>(i);
-    plan.tasks.push_back(
-        {.id = {"worker", rank}, .rank = rank, .agent = static_cast<int>(i / per_host)});
+    plan.add({.id = {"worker", rank}, .rank = rank, .agent = static_cast<int>(i / per_host)});
   }
   return plan;
 }

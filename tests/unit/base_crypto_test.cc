@@ -49,6 +49,20 @@ TEST_CASE("HMAC-SHA256 gives the digests of RFC 4231") {
   }
 }
 
+TEST_CASE("HMAC-SHA1 gives the digests of RFC 2202, with one key after another") {
+  const std::string long_key(80, '\xaa');
+  HmacSha1 hmac;
+  const auto digest = [&hmac](std::string_view key, std::string_view message) {
+    return hex(hmac.digest(as_bytes(key), as_bytes(message)));
+  };
+  const std::string first = digest("Jefe", "what do ya want for nothing?");
+  CHECK(first == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79");
+  CHECK(digest(std::string(20, '\x0b'), "Hi There") == "b617318655057264e28bc0b6fb378c8ef146be00");
+  CHECK(digest(long_key, "Test Using Larger Than Block-Size Key - Hash Key First") ==
+        "aa4ae5e15272d00e95705637ce8a3b55ed402112");
+  CHECK(digest("Jefe", "what do ya want for nothing?") == first);
+}
+
 TEST_CASE("a key may be used for many messages, each in parts") {
   const Hmac hmac(as_bytes("Jefe"));
   const Digest whole = hmac.digest({as_bytes("what do ya want for nothing?")});

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -44,7 +45,11 @@ TEST_CASE("what a host says before its agent speaks is told apart from the agent
       {"noise dtrain-push x86_64\n", Step::push, ""},
       {"dtrain-push aarch64\n", Step::failed, ""},
       {"dtrain-cannot /home: full\ndtrain-push x86_64\n", Step::push, ""},
-      {std::string(70000, 'x'), Step::failed, std::string(70000, 'x')},
+      {"dtrain-run /home/u/.cache/dtrain/5/dtrain\n", Step::wait, ""},
+      {"dtrain-run /home/u/.cache/dtrain/5/dtrain\n" + magic + "x", Step::agent, "x"},
+      {std::string(70000, 'x') + magic + "x", Step::agent, "x"},
+      {std::string(70000, 'x'), Step::wait, std::string(2048, 'x')},
+      {std::string(size_t{17} << 20, 'x'), Step::failed, std::string(2048, 'x')},
   };
   for (const Case& c : cases) {
     CAPTURE(c.text.substr(0, 60));
@@ -73,13 +78,15 @@ TEST_CASE("the reason for a host without an agent is what came from it") {
         "  /home/u/.cache/dtrain: no room for 5 bytes\n"
         "  /tmp/dtrain-7: it belongs to somebody else");
   CHECK(why_after("dtrain-push riscv64\n") ==
-        "its processor is riscv64, this dtrain is built for x86_64; install dtrain there");
+        "its processor is riscv64, and this dtrain is built for x86_64; leave it out, or start the "
+        "job "
+        "on a machine of its kind");
 }
 
 TEST_CASE("an executable that is asked for too often is sent no more") {
   AgentStart start("x86_64");
   const std::string line = "dtrain-push x86_64\n";
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 4; ++i)
     CHECK(start.take(as_bytes(line)).step == Step::push);
   CHECK(start.take(as_bytes(line)).step == Step::failed);
 }
@@ -130,8 +137,7 @@ class Login {
 AgentBinary small_binary() {
   const std::string text =
       format("#!/bin/sh\n[ \"$1\" = agent ] && echo '{}'\n", agent_magic.substr(0, 14));
-  const ByteSpan bytes = as_bytes(text);
-  return {.bytes = Bytes(bytes.begin(), bytes.end()), .sha256 = "abc123"};
+  return AgentBinary::of(as_bytes(text));
 }
 
 TEST_CASE("every login shell starts the agent, and gets the executable once") {
@@ -151,7 +157,8 @@ TEST_CASE("every login shell starts the agent, and gets the executable once") {
       }
       CHECK(login.end() == 0);
     }
-    const std::filesystem::path put = home.path() + "/.cache/dtrain/abc123/dtrain";
+    const std::filesystem::path put =
+        format("{}/.cache/dtrain/{}/dtrain", home.path(), binary.sha256);
     CHECK((std::filesystem::status(put).permissions() & std::filesystem::perms::all) ==
           std::filesystem::perms::owner_all);
   }
@@ -169,7 +176,7 @@ TEST_CASE("a folder that cannot be used is named, and the next one is taken") {
   login.send(binary.bytes);
   CHECK(login.next(start) == Step::agent);
   CHECK(login.end() == 0);
-  std::filesystem::remove_all(format("/tmp/dtrain-{}/abc123", getuid()));
+  std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256));
 }
 
 TEST_CASE("a host that goes away while it gets the executable keeps no half of it") {
@@ -179,8 +186,64 @@ TEST_CASE("a host that goes away while it gets the executable keeps no half of i
   AgentStart start(own_architecture());
   CHECK(login.next(start) == Step::push);
   login.send(ByteSpan(binary.bytes).first(5));
-  CHECK(login.end() == 126);
-  CHECK(std::filesystem::is_empty(home.path() + "/.cache/dtrain/abc123"));
+  CHECK(login.end() != 0);
+  CHECK(std::filesystem::is_empty(format("{}/.cache/dtrain/{}", home.path(), binary.sha256)));
+  std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256));
+}
+
+/// Starts the agent over a shell that may have to be sent it; returns how often it was.
+int pushes_until_agent(const std::string& home, const AgentBinary& binary, KeptExecutable kept) {
+  Login login("/bin/sh", agent_command(binary, kept), home);
+  AgentStart start(own_architecture());
+  int pushes = 0;
+  Step step = login.next(start);
+  for (; step == Step::push; step = login.next(start)) {
+    ++pushes;
+    login.send(binary.bytes);
+  }
+  CHECK(step == Step::agent);
+  CHECK(login.end() == 0);
+  return pushes;
+}
+
+TEST_CASE("a kept copy that is not the executable is known by its digest and replaced") {
+  const TemporaryFolder home;
+  const AgentBinary binary = small_binary();
+  const std::string put = format("{}/.cache/dtrain/{}/dtrain", home.path(), binary.sha256);
+  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 0);
+  // Of the right size, so that only its digest tells.
+  std::string wrong(binary.bytes.size(), '#');
+  wrong.back() = '\n';
+  std::ofstream(put, std::ios::trunc) << wrong;
+  Login login("/bin/sh", agent_command(binary), home.path());
+  AgentStart start(own_architecture());
+  CHECK(login.next(start) == Step::wait);
+  CHECK(start.ran_kept_copy());
+  CHECK(login.end() == 0);
+  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::distrust) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 0);
+}
+
+TEST_CASE("a folder of /tmp that others may write to is not used") {
+  const TemporaryFolder home;
+  std::ofstream(home.path() + "/.cache") << "in the way";
+  const std::string folder = format("/tmp/dtrain-{}", getuid());
+  const bool was_there = std::filesystem::exists(folder);
+  std::filesystem::create_directories(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::all);
+  const AgentBinary binary = small_binary();
+  Login login("/bin/sh", agent_command(binary), home.path());
+  AgentStart start(own_architecture());
+  login.next(start);
+  CHECK(start.why().find(folder + ": it is there, but not a folder of yours with mode 700") !=
+        std::string::npos);
+  login.end();
+  if (was_there) {
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  } else {
+    std::filesystem::remove(folder);
+  }
 }
 
 TEST_CASE("this executable has a digest and goes into the command with its size") {
@@ -189,9 +252,9 @@ TEST_CASE("this executable has a digest and goes into the command with its size"
   CHECK(own->sha256.size() == 64);
   CHECK(own->bytes.size() == std::filesystem::file_size("/proc/self/exe"));
   const std::string command = agent_command(*own);
-  CHECK(command.find("/" + own->sha256 + "/dtrain agent") == std::string::npos);
-  CHECK(command.find("p=$1/" + own->sha256 + "/dtrain") != std::string::npos);
-  CHECK(command.find(format("head -c {} ", own->bytes.size())) != std::string::npos);
+  CHECK(command.starts_with(
+      format("exec /bin/sh -c 's={} n={} fresh=;", own->sha256, own->bytes.size())));
+  CHECK(std::ranges::count(command, '\'') == 2);
   CHECK(command.find('!') == std::string::npos);
   CHECK(command.find('\\') == std::string::npos);
 }

@@ -48,6 +48,9 @@ TEST_CASE("every option reaches its place in the configuration") {
   const RunConfig config = decide({flags({{"np", {"3"}},
                                           {"hosts", {"a:2", "me@b:1"}},
                                           {"oversubscribe", {"true"}},
+                                          {"map-by", {"node"}},
+                                          {"rank-by", {"slot"}},
+                                          {"ppn", {"2"}},
                                           {"env", {"A=1=2", "B", "C="}},
                                           {"chdir", {"/x y"}},
                                           {"stdin", {"2"}},
@@ -71,6 +74,7 @@ TEST_CASE("every option reaches its place in the configuration") {
   RunConfig expected;
   expected.process_count = 3;
   expected.hosts = {{.name = "a", .slots = 2}, {.name = "b", .user = "me", .slots = 1}};
+  expected.placement = {.map_by = DealBy::node, .rank_by = DealBy::slot, .per_host = 2};
   expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
   expected.chdir = "/x y";
   expected.timeout = seconds(120);
@@ -88,6 +92,37 @@ TEST_CASE("every option reaches its place in the configuration") {
   expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;
   expected.command = {"true"};
   CHECK(config == expected);
+}
+
+TEST_CASE("ranks are dealt as processes are, unless --rank-by says otherwise") {
+  using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
+  struct Case {
+    Values values;
+    DealBy map_by;
+    DealBy rank_by;
+  };
+  const Case cases[] = {
+      {{}, DealBy::slot, DealBy::slot},
+      {{{"map-by", {"slot"}}}, DealBy::slot, DealBy::slot},
+      {{{"map-by", {"node"}}}, DealBy::node, DealBy::node},
+      {{{"map-by", {"node"}}, {"rank-by", {"slot"}}}, DealBy::node, DealBy::slot},
+      {{{"rank-by", {"node"}}}, DealBy::slot, DealBy::node},
+  };
+  for (const Case& c : cases) {
+    OptionSource source = flags(c.values);
+    source.values["np"] = {"1"};
+    source.origins["np"] = "-np";
+    const PlacementOptions placement = decide({source}).value().placement;
+    CHECK(placement.map_by == c.map_by);
+    CHECK(placement.rank_by == c.rank_by);
+  }
+}
+
+TEST_CASE("--ppn says how many processes this machine gets, without -np") {
+  const RunConfig config = decide({flags({{"ppn", {"3"}}})}).value();
+  CHECK(!config.process_count);
+  CHECK(config.placement.per_host == 3);
+  CHECK(error_of(decide({flags({{"ppn", {"4097"}}})})) == "--ppn: expected 1..4096, got 4097");
 }
 
 TEST_CASE("-x stands behind --env-file, so that it wins over it") {

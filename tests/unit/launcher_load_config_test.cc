@@ -1,4 +1,3 @@
-#include "base/fd.h"
 #include "base/format.h"
 #include "launcher/load_config.h"
 
@@ -106,20 +105,6 @@ TEST_CASE("a hostfile's text is read to its end, and its faults carry its path")
   const std::string bad = folder.write("bad", "a slots=2\nb slots=x\n");
   CHECK(error_of(load({{"hostfile", {bad}}})) ==
         format("{}:2:9: host \"b\": slots must be 1..4096, got \"x\"", bad));
-}
-
-TEST_CASE("a text of exactly the limit is read whole, also from a pipe") {
-  const Folder folder;
-  const std::string text(100'000, 'x');
-  const std::string path = folder.write("text", text);
-  CHECK(read_text_file(path, text.size()).value() == text);
-  CHECK(read_text_file(path, text.size() - 1).error().message == "it is larger than 0 MB");
-  CHECK(read_text_file(path + "/below", 1).error().code == Errc::not_found);
-
-  Pipe pipe = make_pipe().value();
-  REQUIRE(write(pipe.write.get(), "a\n", 2) == 2);
-  pipe.write.reset();
-  CHECK(read_text_file(format("/dev/fd/{}", pipe.read.get()), 100).value() == "a\n");
 }
 
 }  // namespace

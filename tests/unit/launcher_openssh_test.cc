@@ -1,4 +1,4 @@
-#include "launcher/openssh.h"
+#include "launcher/ssh/openssh.h"
 
 #include <doctest/doctest.h>
 
@@ -8,17 +8,17 @@ namespace {
 using Words = std::vector<std::string>;
 
 TEST_CASE("the client asks nothing, forwards nothing, and gets what the command line says") {
-  CHECK(ssh_words({.name = "node1"}, {}, "run it") ==
+  CHECK(ssh_words({.host = "node1"}, seconds(10), "run it") ==
         Words{"ssh", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--",
               "node1", "run it"});
-  CHECK(ssh_words({.name = "fd77::1", .user = "me"},
-                  {.port = 2222,
-                   .identity = "my key",
-                   .config = "cfg",
-                   .connect_timeout = milliseconds(1200)},
-                  "run it") == Words{"ssh", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o",
-                                     "ConnectTimeout=2", "-F", "cfg", "-p", "2222", "-i", "my key",
-                                     "--", "me@fd77::1", "run it"});
+  CHECK(ssh_words({.host = "fd77::1",
+                   .user = "me",
+                   .port = 2222,
+                   .identity_files = {"my key"},
+                   .config_file = "cfg"},
+                  milliseconds(1200), "run it") ==
+        Words{"ssh", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-F", "cfg",
+              "-p", "2222", "-i", "my key", "--", "me@fd77::1", "run it"});
 }
 
 TEST_CASE("what the client says becomes what it means and what to do") {
@@ -49,8 +49,8 @@ TEST_CASE("what the client says becomes what it means and what to do") {
   };
   for (const Case& c : cases) {
     CAPTURE(c.said);
-    CHECK(ssh_failure({.name = "n", .user = "me"}, c.said, "exit status 255") ==
-          SshFailure{.text = c.text, .again = c.again});
+    CHECK(client_failure({.host = "n", .user = "me"}, c.said, "exit status 255") ==
+          ClientFailure{.text = c.text, .again = c.again});
   }
 }
 

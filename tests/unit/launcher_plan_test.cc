@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <random>
@@ -15,7 +16,8 @@ std::string blocks(const Result<Plan>& plan) {
   if (!plan) return plan.error().message;
   std::string all;
   for (const PlannedHost& planned : plan->hosts) {
-    all += (all.empty() ? "" : " ") + planned.host.name + ":" + std::to_string(planned.task_count);
+    all +=
+        (all.empty() ? "" : " ") + planned.host.name + ":" + std::to_string(planned.task_count());
   }
   return all;
 }
@@ -63,6 +65,71 @@ TEST_CASE("without -np a job has as many processes as slots, and idle hosts are 
   CHECK(blocks(make_plan({.hosts = two_hosts})) == "a:4 b:4");
   CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 4})) == "a:4");
   CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 5})) == "a:4 b:1");
+}
+
+/// The host and local rank of each rank, as "a0 a1 b0".
+std::string places(const Result<Plan>& plan) {
+  if (!plan) return plan.error().message;
+  std::string all;
+  for (const Task& task : plan->tasks) {
+    all += (all.empty() ? "" : " ") + plan->hosts[static_cast<size_t>(task.agent)].host.name +
+           std::to_string(task.local_rank);
+  }
+  return all;
+}
+
+TEST_CASE("--map-by deals processes to hosts, --rank-by ranks to processes") {
+  struct Case {
+    int count;
+    DealBy map_by;
+    DealBy rank_by;
+    const char* expected;
+  };
+  using enum DealBy;
+  const std::vector<Host> hosts = {{.name = "a", .slots = 1},
+                                   {.name = "b", .slots = 3},
+                                   {.name = "c", .slots = 2, .max_slots = 2}};
+  const Case cases[] = {
+      {6, slot, slot, "a0 b0 b1 b2 c0 c1"},
+      {6, node, slot, "a0 b0 b1 b2 c0 c1"},
+      {6, slot, node, "a0 b0 c0 b1 c1 b2"},
+      {6, node, node, "a0 b0 c0 b1 c1 b2"},
+      {4, slot, slot, "a0 b0 b1 b2"},
+      {4, node, slot, "a0 b0 b1 c0"},
+      {4, slot, node, "a0 b0 b1 b2"},
+      {4, node, node, "a0 b0 c0 b1"},
+      {2, slot, slot, "a0 b0"},
+      {2, node, node, "a0 b0"},
+      {1, node, node, "a0"},
+      // More than slots: the shares are by slots, whatever the order.
+      {12, slot, slot, "a0 a1 a2 b0 b1 b2 b3 b4 b5 b6 c0 c1"},
+      {12, node, slot, "a0 a1 a2 b0 b1 b2 b3 b4 b5 b6 c0 c1"},
+      {12, node, node, "a0 b0 c0 a1 b1 c1 a2 b2 b3 b4 b5 b6"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.count);
+    CAPTURE(c.expected);
+    CHECK(places(make_plan({.hosts = hosts,
+                            .process_count = c.count,
+                            .oversubscribe = true,
+                            .map_by = c.map_by,
+                            .rank_by = c.rank_by})) == c.expected);
+  }
+}
+
+TEST_CASE("ranks dealt to hosts in turn: cross_rank is still the place among the hosts") {
+  const Plan plan = make_plan({.hosts = {{.name = "a", .slots = 1},
+                                         {.name = "b", .slots = 3},
+                                         {.name = "c", .slots = 2}},
+                               .rank_by = DealBy::node})
+                        .value();
+  REQUIRE(places(plan) == "a0 b0 c0 b1 c1 b2");
+  const int cross[6][2] = {{0, 3}, {1, 3}, {2, 3}, {0, 2}, {1, 2}, {0, 1}};
+  for (size_t rank = 0; rank < 6; ++rank) {
+    CAPTURE(rank);
+    CHECK(plan.tasks[rank].cross_rank == cross[rank][0]);
+    CHECK(plan.tasks[rank].cross_size == cross[rank][1]);
+  }
 }
 
 TEST_CASE("a host takes max_slots at most, and the others what it would have had above them") {
@@ -129,25 +196,27 @@ TEST_CASE("rank_digits is the width of the highest rank") {
   }
 }
 
-/// The tasks of one host, which start at `first`.
-void check_block(const Plan& plan, int agent, int first) {
+/// The tasks of one host, in the order of their ranks.
+void check_host(const Plan& plan, int agent) {
   const PlannedHost& host = plan.hosts[static_cast<size_t>(agent)];
-  REQUIRE(host.first_task == first);
-  REQUIRE(host.task_count > 0);
-  for (int i = 0; i < host.task_count; ++i) {
-    const size_t at = static_cast<size_t>(first) + static_cast<size_t>(i);
-    CHECK(plan.tasks[at].agent == agent);
-    CHECK(plan.tasks[at].local_rank == i);
+  REQUIRE(host.task_count() > 0);
+  CHECK(std::ranges::is_sorted(host.tasks));
+  for (int i = 0; i < host.task_count(); ++i) {
+    const Task& task = plan.tasks[host.tasks[static_cast<size_t>(i)]];
+    CHECK(task.agent == agent);
+    CHECK(task.local_rank == i);
+    CHECK(task.local_index == static_cast<uint32_t>(i));
   }
 }
 
+/// Each task is in its host's list, and in no other.
 void check_hosts(const Plan& plan) {
-  int next = 0;
+  int tasks = 0;
   for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
-    check_block(plan, static_cast<int>(agent), next);
-    next += plan.hosts[agent].task_count;
+    check_host(plan, static_cast<int>(agent));
+    tasks += plan.hosts[agent].task_count();
   }
-  CHECK(next == plan.world_size);
+  CHECK(tasks == plan.world_size);
 }
 
 void check_cross(const Plan& plan) {
@@ -155,6 +224,11 @@ void check_cross(const Plan& plan) {
   for (const Task& task : plan.tasks)
     CHECK(ranks[task.local_rank].insert(task.cross_rank).second);
   for (const Task& task : plan.tasks) {
+    // As comm finds it out by itself: the hosts with this local rank, in their order.
+    const auto before = std::ranges::count_if(
+        plan.hosts.begin(), plan.hosts.begin() + task.agent,
+        [&](const PlannedHost& host) { return host.task_count() > task.local_rank; });
+    CHECK(task.cross_rank == before);
     const std::set<int>& seen = ranks[task.local_rank];
     CHECK(static_cast<int>(seen.size()) == task.cross_size);
     CHECK(*seen.begin() == 0);
@@ -162,11 +236,13 @@ void check_cross(const Plan& plan) {
   }
 }
 
-TEST_CASE("any plan has contiguous ranks, blocks that add up and dense cross ranks") {
+TEST_CASE("any plan places every rank once, within slots, with dense local and cross ranks") {
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp,bugprone-random-generator-seed): reproducible
   for (int round = 0; round < 300; ++round) {
     CAPTURE(round);
     PlanRequest request{.hosts = {}, .process_count = {}, .oversubscribe = true};
+    request.map_by = random() % 2 == 0 ? DealBy::slot : DealBy::node;
+    request.rank_by = random() % 2 == 0 ? DealBy::slot : DealBy::node;
     int slots = 0;
     for (size_t i = 0; i < 1 + random() % 12; ++i) {
       request.hosts.push_back({.name = "n" + std::to_string(i), .slots = 1 + int(random() % 9)});
@@ -182,8 +258,8 @@ TEST_CASE("any plan has contiguous ranks, blocks that add up and dense cross ran
     check_hosts(plan);
     check_cross(plan);
     for (const PlannedHost& host : plan.hosts) {
-      if (*request.process_count <= slots) CHECK(host.task_count <= host.host.slots);
-      if (*request.process_count > slots) CHECK(host.task_count >= host.host.slots);
+      if (*request.process_count <= slots) CHECK(host.task_count() <= host.host.slots);
+      if (*request.process_count > slots) CHECK(host.task_count() >= host.host.slots);
     }
   }
 }

@@ -12,10 +12,10 @@ JobRecord planned_record() {
   JobRecord record;
   record.began_at = WallClock::time_point(seconds(1'000'000'000));
   Plan plan;
-  plan.hosts = {{.host = {.name = "node1", .slots = 2}, .first_task = 0, .task_count = 3}};
-  plan.tasks = {{.id = {"worker", 0}, .rank = 0, .local_rank = 0},
-                {.id = {"worker", 1}, .rank = 1, .local_rank = 1},
-                {.id = {"ps", 0}}};
+  plan.hosts = {{.host = {.name = "node1", .slots = 2}}};
+  plan.add({.id = {"worker", 0}, .rank = 0, .local_rank = 0});
+  plan.add({.id = {"worker", 1}, .rank = 1, .local_rank = 1});
+  plan.add({.id = {"ps", 0}});
   plan.world_size = 2;
   record.planned(plan, "j1");
   return record;

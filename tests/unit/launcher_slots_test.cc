@@ -67,6 +67,37 @@ TEST_CASE("job_hosts: too many processes are an input error, wherever the hosts 
   CHECK(job_hosts(config).has_value());
 }
 
+TEST_CASE("job_hosts: --ppn takes the place of slots, given or not") {
+  RunConfig config;
+  config.placement.per_host = 2;
+  CHECK(job_hosts(config).value().hosts ==
+        std::vector<Host>{{.name = "localhost", .slots = 2, .here = true}});
+  config.hosts = {{.name = "a.invalid", .slots = 4}, {.name = "b.invalid"}};
+  const auto slots_of = [&config] {
+    const auto list = job_hosts(config);
+    if (!list) return list.error().message;
+    std::string text;
+    for (const Host& host : list->hosts)
+      text += (text.empty() ? "" : " ") + host.text();
+    return text;
+  };
+  CHECK(slots_of() == "a.invalid:2 b.invalid:2");
+  config.process_count = 2;
+  CHECK(slots_of() == "a.invalid:2");
+  config.placement.map_by = DealBy::node;
+  CHECK(slots_of() == "a.invalid:2 b.invalid:2");
+  config.process_count = 5;
+  CHECK(slots_of() ==
+        "asked for 5 processes, but --ppn 2 on 2 hosts makes 4; use -np 4 or a larger --ppn");
+  config.process_count.reset();
+  config.placement.per_host = 6;
+  CHECK(slots_of() == "--ppn 6: host a.invalid has 4 slots; use --ppn 4 or --oversubscribe");
+  config.oversubscribe = true;
+  CHECK(slots_of() == "a.invalid:6 b.invalid:6");
+  config.hosts[0].max_slots = 5;
+  CHECK(slots_of() == "--ppn 6: host a.invalid has max_slots=5; use --ppn 5");
+}
+
 TEST_CASE("plan_request: a host without slots offers its GPUs, else the CPUs it may use") {
   const RunConfig config;
   const std::vector<Host> hosts = {{.name = "a"}, {.name = "b"}, {.name = "c", .slots = 9}};

@@ -11,12 +11,10 @@ namespace {
 Plan plan_of(int hosts) {
   Plan plan;
   for (int h = 0; h < hosts; ++h) {
-    plan.hosts.push_back({.host = {.name = "node" + std::to_string(h), .user = {}, .slots = 2},
-                          .first_task = 2 * h,
-                          .task_count = 2});
+    plan.hosts.push_back({.host = {.name = "node" + std::to_string(h), .user = {}, .slots = 2}});
     for (int local = 0; local < 2; ++local) {
       const int rank = 2 * h + local;
-      plan.tasks.push_back({.id = {"worker", rank}, .rank = rank, .local_rank = local, .agent = h});
+      plan.add({.id = {"worker", rank}, .rank = rank, .local_rank = local, .agent = h});
     }
   }
   plan.world_size = 2 * hosts;

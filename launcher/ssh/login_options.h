@@ -9,13 +9,12 @@
 namespace dt {
 
 /// What the command line says of logging in; it wins over the user's ssh configuration.
-struct SshOptions {
+struct LoginOptions {
   std::optional<uint16_t> port;            ///< -p
   std::optional<std::string> identity;     ///< -i
   std::optional<std::string> config;       ///< ssh -F
   Duration connect_timeout = seconds(10);  ///< for all tries of one host together
-  bool tells_login = false;                ///< the client says which key it logged in with
-  bool operator==(const SshOptions&) const = default;
+  bool operator==(const LoginOptions&) const = default;
 };
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-#include "launcher/openssh.h"
+#include "launcher/ssh/openssh.h"
 
 #include "base/format.h"
 #include "base/text.h"
@@ -13,8 +13,8 @@ namespace dt {
 namespace {
 
 /// As a person would type it.
-std::string login_of(const Host& host) {
-  return host.user.empty() ? host.name : host.user + "@" + host.name;
+std::string login_of(const SshRequest& request) {
+  return request.user ? *request.user + "@" + request.host : request.host;
 }
 
 /// What OpenSSH's client says, what that means, and what to do about it. {} is the login, %h the
@@ -41,12 +41,12 @@ constexpr Meaning meanings[] = {
     {"Connection closed", "", true},
 };
 
-std::string fill(std::string_view remedy, const Host& host) {
+std::string fill(std::string_view remedy, const SshRequest& request) {
   std::string text;
   while (!remedy.empty()) {
     const bool login = remedy.starts_with("{}");
     const bool name = remedy.starts_with("%h");
-    text += login ? login_of(host) : name ? host.name : std::string(remedy.substr(0, 1));
+    text += login ? login_of(request) : name ? request.host : std::string(remedy.substr(0, 1));
     remedy.remove_prefix(login || name ? 2 : 1);
   }
   return text;
@@ -72,37 +72,32 @@ std::vector<std::string_view> lines_of(std::string_view messages) {
 
 }  // namespace
 
-std::vector<std::string> ssh_words(const Host& host, const SshOptions& options,
+std::vector<std::string> ssh_words(const SshRequest& request, Duration connect_timeout,
                                    const std::string& command) {
   std::vector<std::string> words = {"ssh"};
   const auto add = [&words](std::initializer_list<std::string> more) {
     words.insert(words.end(), more);
   };
-  const auto timeout_s = std::max<int64_t>(
-      1, std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count());
+  const auto timeout_s =
+      std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(connect_timeout).count());
   add({"-T", "-a", "-x", "-o", "BatchMode=yes", "-o", format("ConnectTimeout={}", timeout_s)});
-  if (options.tells_login) add({"-v"});
-  if (options.config) add({"-F", *options.config});
-  if (options.port) add({"-p", format("{}", *options.port)});
-  if (options.identity) add({"-i", *options.identity});
-  add({"--"});
-  add({login_of(host), command});
+  if (request.config_file) add({"-F", *request.config_file});
+  if (request.port) add({"-p", format("{}", *request.port)});
+  for (const std::string& path : request.identity_files)
+    add({"-i", path});
+  add({"--", login_of(request), command});
   return words;
 }
 
-Result<Carrier> start_over_ssh(const Host& host, const SshOptions& options,
-                               const std::string& command) {
-  return start_client(ssh_words(host, options, command));
-}
-
-SshFailure ssh_failure(const Host& host, std::string_view messages, std::string_view how_it_ended) {
+ClientFailure client_failure(const SshRequest& request, std::string_view messages,
+                             std::string_view how_it_ended) {
   const std::vector<std::string_view> lines = lines_of(messages);
   for (const Meaning& meaning : meanings) {
     const auto line = std::ranges::find_if(lines, [&meaning](std::string_view text) {
       return text.find(meaning.said) != std::string_view::npos;
     });
     if (line == lines.end()) continue;
-    const std::string remedy = fill(meaning.remedy, host);
+    const std::string remedy = fill(meaning.remedy, request);
     return {.text = remedy.empty() ? printable(*line, 300)
                                    : format("{} ({})", remedy, printable(*line, 300)),
             .again = meaning.again};

@@ -1,4 +1,4 @@
-#include "launcher/host_name.h"
+#include "base/host_name.h"
 
 #include <doctest/doctest.h>
 

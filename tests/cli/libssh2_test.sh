@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Which libssh2 the build takes in: cmake/libssh2.cmake configured in a project of its own, with a
+# header that says what version it is.
+. "$(dirname "$0")/lib.sh"
+module=$(realpath "$(dirname "$0")/../../cmake/libssh2.cmake")
+
+# configure VERSION [ARGUMENT…]: what the module chose is on stdout.
+configure() {
+  mkdir -p include
+  printf '#define LIBSSH2_VERSION                             "%s"\n' "$1" >include/libssh2.h
+  shift
+  cat >CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.25)
+project(gate NONE)
+option(DTRAIN_LIBSSH2 "" ON)
+include($module)
+message(STATUS "source \${DTRAIN_SSH_SOURCE}, absent: \${DTRAIN_SSH_ABSENT}")
+END
+  run cmake -S . -B build -DDTRAIN_LIBSSH2_INCLUDE="$PWD/include" \
+    -DDTRAIN_LIBSSH2_LIBRARY="$PWD/libssh2.a" -DDTRAIN_ZLIB_LIBRARY="$PWD/libz.a" "$@"
+}
+
+test_versions_without_a_known_hole_are_taken() {
+  local version
+  for version in 1.10.0 1.11.2 1.12.0; do
+    configure "$version"
+    expect_status 0
+    expect_stdout_contains 'source ssh/ssh.cc'
+  done
+}
+
+test_1_11_0_and_1_11_1_are_left_out_and_why_is_said() {
+  local version
+  for version in 1.11.0 1.11.1 1.11.1_DEV; do
+    configure "$version"
+    expect_status 0
+    expect_stdout_contains "source ssh/ssh_absent.cc, absent: this build leaves libssh2 ${version%_DEV} out because of CVE-2026-55200"
+    expect_stderr_contains 'DTRAIN_LIBSSH2_PATCHED=ON'
+  done
+}
+
+test_a_patched_1_11_1_is_taken_when_the_builder_says_so() {
+  configure 1.11.1 -DDTRAIN_LIBSSH2_PATCHED=ON
+  expect_stdout_contains 'source ssh/ssh.cc'
+}
+
+test_without_libssh2_the_build_stops_and_names_the_two_ways_out() {
+  configure 1.10.0 -DDTRAIN_LIBSSH2_LIBRARY=
+  expect_status 1
+  expect_stderr_contains 'libssh2-1-dev'
+  configure 1.10.0 -DDTRAIN_LIBSSH2_LIBRARY= -DDTRAIN_LIBSSH2=OFF
+  expect_status 0
+  expect_stdout_contains 'source ssh/ssh_absent.cc, absent: this build has no libssh2'
+}
+
+run_tests "$@"
