@@ -2,13 +2,12 @@
 
 #include "base/loop.h"
 #include "base/result.h"
-#include "base/stream.h"
 #include "launcher/agent_start.h"
-#include "launcher/carrier.h"
+#include "launcher/hosts.h"
 #include "launcher/lease.h"
 #include "launcher/message.h"
-#include "launcher/ssh/login_options.h"
-#include "launcher/ssh/openssh.h"
+#include "launcher/remote_hosts.h"
+#include "launcher/way.h"
 
 #include <cstdint>
 #include <functional>
@@ -26,17 +25,15 @@ struct AgentWays {
   uint64_t open_files_max = 0;  ///< that tasks of this machine shall have
   Duration dead_after = seconds(5);
   uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
-  /// Reaches an agent by another way than ours; may be empty.
+  /// Reaches any host by another way than ours; may be empty.
   std::function<Result<Carrier>(const Host&)> other;
+  RemoteHosts* remote = nullptr;  ///< what leads to other hosts; set by whoever owns it
 };
 
-/// One agent and the way to it: starts it, again where that may help, gets it to speak frames, and
-/// knows why it is gone.
+/// One agent and the way to it: gets it to speak frames, and knows why it is gone.
 ///
 ///   starting ─── magic line ───▶ speaking ───▶ gone
-///     ▲   │ its way ended                        ▲
-///     │   ▼                                      │
-///   refused, reset: a pause, then again ── or not, or too late
+///      └──────────────────────────────────────↗  its way ended, or it was lost or let go
 class AgentLink {
  public:
   struct Handlers {
@@ -56,51 +53,42 @@ class AgentLink {
   void lose(std::string why);
   /// Its end is expected, and nobody is told: its input ends once all is sent.
   void let_go();
-  /// Waits for its process; one that stays longer is killed.
-  void collect(Time deadline);
+  /// Nothing is left of its way.
+  bool over() const { return !way_ || way_->over(); }
+  /// Ends what is left of it on this machine.
+  void kill();
 
   const Host& host() const { return host_; }
   bool gone() const { return gone_; }
   /// It has spoken, and is not gone.
   bool speaking() const { return !starting_ && !gone_; }
   const std::string& why() const { return why_; }
-  /// The end of what the client that reaches the host has said.
-  const std::string& said() const { return said_; }
+  /// Through what its host was reached and with which key, in words.
+  std::string login() const { return way_ ? way_->login() : ""; }
   /// Whether the host had to be sent the executable.
   bool pushed() const { return pushed_; }
   Lease& lease() { return lease_; }
 
  private:
-  Result<Carrier> start_carrier() const;
+  Way::Handlers way_handlers();
+  Result<std::unique_ptr<Way>> open_way();
   size_t receive(ByteSpan bytes);
   size_t receive_start(ByteSpan bytes);
-  void read_messages();
-  void way_ended();
-  void process_ended();
-  std::string end_of_speaking(const std::optional<ExitStatus>& status) const;
-  void no_answer();
-  bool try_again(const ClientFailure& failure);
-  void start_again(Time when);
+  size_t receive_frames(ByteSpan bytes);
+  void push_some();
+  void way_ended(const Way::End& end);
+  std::string why_not_started(const Way::End& end);
 
   Loop& loop_;
   Host host_;
   const AgentWays& ways_;
   Handlers handlers_;
-  std::unique_ptr<Stream> stream_;
-  std::optional<Child> process_;
-  Watch exit_watch_;
-  Timer patience_;
-  Fd messages_;
-  Watch messages_watch_;  // after its descriptor: destroyed before that is closed
-  std::string said_;      ///< the end of what the client wrote to its stderr
+  std::unique_ptr<Way> way_;
   std::optional<AgentStart> starting_;
+  ByteSpan unpushed_;  ///< what the host still has to get of the executable
   MessageAssembler assembler_;
-  Time connect_deadline_;
-  Timer again_;
-  Timer give_up_;
-  int attempt_ = 0;
-  KeptExecutable kept_executable_ = KeptExecutable::trust;
   Lease lease_;
+  KeptExecutable kept_executable_ = KeptExecutable::trust;
   Bytes early_;  ///< frames for an agent that does not speak yet
   bool pushed_ = false;
   bool gone_ = false;

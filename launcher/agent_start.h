@@ -30,6 +30,8 @@ enum class KeptExecutable : uint8_t { trust, distrust };
 /// file in memory, which is gone afterwards. Nothing of the job or the user is in it, and no
 /// character that bash, dash, zsh, tcsh or fish read differently between quotes.
 std::string agent_command(const AgentBinary& binary, KeptExecutable kept = KeptExecutable::trust);
+/// The same as a line for a POSIX shell that reads from its input, and ends there.
+std::string agent_script(const AgentBinary& binary, KeptExecutable kept = KeptExecutable::trust);
 
 /// What comes from a host before its agent speaks frames, as it came:
 ///
@@ -59,6 +61,8 @@ class AgentStart {
   /// For `failed`, and for a host whose connection ended before its agent spoke: what it said
   /// instead, in at most ten lines that are safe to print.
   std::string why() const;
+  /// It has said nothing at all.
+  bool silent() const { return failure_.empty() && cannot_.empty() && noise_.empty(); }
   /// What the host has kept of an earlier start was run; if that came to nothing, it is broken.
   bool ran_kept_copy() const { return ran_kept_copy_; }
 

@@ -115,6 +115,21 @@ Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) 
   return parse_hostfile(TRY(read_named(given, path, read_text)), path);
 }
 
+/// Instead of ssh; what is meant for ssh would go nowhere.
+Result<> read_rsh_agent(const Sources& sources, LoginOptions& ssh) {
+  const auto given = find_given(sources, "rsh-agent");
+  if (!given) return {};
+  const std::string text = TRY(given->text("a program"));
+  for (const std::string_view word : split_words(text))
+    ssh.program.emplace_back(word);
+  if (ssh.program.empty()) return given->expected("a program");
+  for (const std::string_view name : {"ssh", "ssh-port", "ssh-identity-file", "ssh-config"}) {
+    const auto other = find_given(sources, name);
+    if (other) return other->refuse(format("conflicts with {}; give one of them", given->origin));
+  }
+  return {};
+}
+
 Result<> read_ssh(const Sources& sources, LoginOptions& ssh) {
   if (const auto given = find_given(sources, "ssh-port")) {
     ssh.port = static_cast<uint16_t>(TRY(given->integer(1, 65535)));
@@ -125,6 +140,16 @@ Result<> read_ssh(const Sources& sources, LoginOptions& ssh) {
   if (const auto given = find_given(sources, "ssh-config")) {
     ssh.config = TRY(given->text("a file"));
   }
+  if (const auto given = find_given(sources, "ssh")) {
+    const std::string carrier = TRY(given->choice());
+    ssh.carrier = carrier == "libssh2"   ? SshCarrier::libssh2
+                  : carrier == "openssh" ? SshCarrier::openssh
+                                         : SshCarrier::automatic;
+  }
+  if (const auto given = find_given(sources, "ssh-parallel")) {
+    ssh.parallel = static_cast<size_t>(TRY(given->integer(1, static_cast<int64_t>(hosts_max))));
+  }
+  TRY(read_rsh_agent(sources, ssh));
   if (const auto given = find_given(sources, "connect-timeout")) {
     ssh.connect_timeout = TRY(given->positive_duration());
   }
@@ -298,6 +323,7 @@ Result<RunConfig> make_check_config(const std::vector<OptionSource>& by_preceden
   if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
+  config.ssh.tells_key = true;
   TRY(read_durations(by_precedence, config));
   if (const auto given = find_given(by_precedence, "verbose")) config.verbose = TRY(given->flag());
   return config;

@@ -55,9 +55,20 @@ Result<AgentWays> Crew::own_ways(const std::vector<Host>& hosts) const {
   return ways;
 }
 
+Result<> Crew::open_remote_hosts() {
+  remote_ = TRY(RemoteHosts::create(loop_, options_.log == nullptr ? nobody_ : *options_.log,
+                                    {.login = ways_.ssh,
+                                     .dead_after = ways_.dead_after,
+                                     .noise = ways_.noise,
+                                     .other = ways_.other}));
+  ways_.remote = remote_.get();
+  return {};
+}
+
 Result<> Crew::connect(const std::vector<Host>& hosts) {
   began_ = Clock::now();
   ways_ = options_.ways ? *options_.ways : TRY(own_ways(hosts));
+  if (ways_.other || !ways_.binary.bytes.empty()) TRY(open_remote_hosts());
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();
@@ -248,7 +259,7 @@ Result<EachAnswer<Measured>> Crew::measure_each(const std::vector<std::optional<
 
 Connection Crew::connection(size_t number) const {
   const Agent& agent = *agents_[number];
-  return {.said = agent.link->said(),
+  return {.login = agent.link->login(),
           .pushed = agent.link->pushed(),
           .took = agent.hello ? agent.said_hello - began_ : Duration()};
 }
@@ -273,13 +284,21 @@ void Crew::let_go(size_t number) {
   agents_[number]->link->let_go();
 }
 
-void Crew::collect(Time deadline) {
+bool Crew::any_left() const {
+  const auto left = [](const auto& agent) { return !agent->link->over(); };
+  return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left);
+}
+
+Result<> Crew::collect(Time deadline) {
   for (const auto& agent : agents_)
     agent->link->let_go();
+  while (any_left() && loop_.now() < deadline)
+    TRY(loop_.run_once(deadline));
   for (const auto* group : {&agents_, &unneeded_}) {
     for (const auto& agent : *group)
-      agent->link->collect(deadline);
+      agent->link->kill();
   }
+  return {};
 }
 
 }  // namespace dt

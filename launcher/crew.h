@@ -27,7 +27,7 @@ struct Examination {
 
 /// How an agent was reached.
 struct Connection {
-  std::string said;     ///< the end of what the client that reaches the host has said
+  std::string login;    ///< through what and with which key; empty for this machine
   bool pushed = false;  ///< the host had to be sent the executable
   Duration took{};      ///< until its hello
 };
@@ -44,6 +44,7 @@ class Crew {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
     LoginOptions ssh;
+    Log* log = nullptr;  ///< outlives the crew; null: what is worth telling is told to nobody
     std::optional<AgentWays> ways;  ///< none: those that this machine has
     /// Told at the start and with each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
@@ -94,7 +95,7 @@ class Crew {
   /// The agent has finished: its end is expected, and nobody is told.
   void let_go(size_t agent);
   /// Lets all agents go and waits for their processes; those that stay longer are killed.
-  void collect(Time deadline);
+  Result<> collect(Time deadline);
   size_t size() const { return agents_.size(); }
 
  private:
@@ -110,10 +111,12 @@ class Crew {
     std::optional<Measured> measured;
   };
   Result<AgentWays> own_ways(const std::vector<Host>& hosts) const;
+  Result<> open_remote_hosts();
   Result<> handle(Agent& agent, const FrameView& message);
   void tell_connected() const;
   void gone(const Agent& agent);
   void beat();
+  bool any_left() const;
   /// Waits until each agent is gone or has this answer.
   template <class Answer>
   Result<EachAnswer<Answer>> await_each(const Awaited& awaited,
@@ -125,7 +128,9 @@ class Crew {
 
   Loop& loop_;
   Options options_;
+  Log nobody_{Log::Level::quiet, [](std::string_view) {}};
   AgentWays ways_;
+  std::unique_ptr<RemoteHosts> remote_;  ///< null: all agents are on this machine
   Handlers handlers_;
   std::vector<std::unique_ptr<Agent>> agents_;
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours

@@ -4,7 +4,9 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/environment.h"
+#include "launcher/given.h"
 #include "launcher/horovod_yaml.h"
+#include "launcher/options.h"
 
 #include <optional>
 
@@ -29,8 +31,12 @@ std::optional<NamedFile> named_config_file(const OptionSource& flags,
   return std::nullopt;
 }
 
+/// Found without being named: whoever wrote something into the current folder may have put it
+/// there.
+constexpr const char* found_file = "dtrain.toml";
+
 std::vector<std::string> default_config_files(const Environment& environment) {
-  std::vector<std::string> paths = {"dtrain.toml"};
+  std::vector<std::string> paths = {found_file};
   const auto folder = environment.find("XDG_CONFIG_HOME");
   const auto home = environment.find("HOME");
   // The XDG specification: relative folders are invalid and to be ignored.
@@ -52,10 +58,27 @@ Result<OptionSource> read_named(const NamedFile& file) {
                                   text.error().message));
 }
 
+Result<> check_found(const OptionSource& source) {
+  for (const Option& option : run_options) {
+    const auto given = find_in(source, option.name);
+    if (!option.trusted_only || !given) continue;
+    return given->refuse(
+        format("it can make programs run, so it is not taken from a file that lies in the current "
+               "folder;\n"
+               "give it with {}, in {}, with --config-file, or in ~/.config/dtrain/config.toml",
+               spellings_of(option).back(), variable_of(option)));
+  }
+  return {};
+}
+
 Result<OptionSource> read_first_existing(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const Result<std::string> text = read_text_file(path, config_bytes_max);
-    if (text) return read_toml_options(*text, path);
+    if (text) {
+      OptionSource source = TRY(read_toml_options(*text, path));
+      if (path == found_file) TRY(check_found(source));
+      return source;
+    }
     if (text.error().code == Errc::not_found) continue;
     return fail(Errc::input,
                 format("cannot read \"{}\": {}", printable(path), text.error().message));

@@ -42,6 +42,9 @@ struct Option {
   bool in_files = true;
   Effect effect = Effect::decides;
   std::string_view answer = {};  ///< what those that warn or refuse say
+  /// Its value can make programs run: not taken from a file that merely lies in the current folder,
+  /// where somebody else may have put it.
+  bool trusted_only = false;
 };
 
 }  // namespace dt

@@ -45,9 +45,24 @@ inline constexpr std::array own_options = {
     Option{"ssh-identity-file", "-i --ssh-identity-file", OptionKind::text, "FILE",
            OptionGroup::hosts, "The private key to log in with."},
     Option{"ssh-config", "--ssh-config", OptionKind::text, "FILE", OptionGroup::hosts,
-           "Read this ssh configuration instead of ~/.ssh/config, as ssh -F."},
-    Option{"connect-timeout", "--connect-timeout", OptionKind::duration, "TIME", OptionGroup::hosts,
-           "How long all tries to reach a host may take together (default 10s)."},
+           "Read this ssh configuration instead of ~/.ssh/config, as ssh -F.", true,
+           Effect::decides, "", true},
+    Option{
+        "ssh", "--ssh", OptionKind::text, "auto|libssh2|openssh", OptionGroup::hosts,
+        "How other hosts are reached: through libssh2 within dtrain, or through the ssh command. "
+        "auto, the default, takes for each host the first that can do what the ssh "
+        "configuration asks for; --verbose tells which."},
+    Option{"ssh-parallel", "--ssh-parallel", OptionKind::integer, "N", OptionGroup::hosts,
+           "Log in to at most N hosts at once (default 64)."},
+    Option{
+        "rsh-agent", "--rsh-agent", OptionKind::text, "PROGRAM", OptionGroup::hosts,
+        "Reach other hosts through this program instead of ssh, such as kubexec.sh, blaunch or "
+        "'qrsh -inherit'. It is run as PROGRAM HOST /bin/sh, or as PROGRAM -l USER HOST /bin/sh.",
+        true, Effect::decides, "", true},
+    Option{
+        "connect-timeout", "--connect-timeout", OptionKind::duration, "TIME", OptionGroup::hosts,
+        "How long all tries to reach a host may take together (default: ConnectTimeout of the ssh "
+        "configuration, else 10s)."},
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
@@ -126,9 +141,20 @@ inline constexpr auto run_options = [] {
 }();
 
 /// Those that `dtrain check` takes as well: what it needs to find the hosts of a job as `run` does.
-inline constexpr std::array<std::string_view, 11> check_option_names = {
-    "hosts",         "hostfile", "ssh-port", "ssh-identity-file", "ssh-config", "connect-timeout",
-    "start-timeout", "color",    "verbose",  "config-file",       "help"};
+inline constexpr std::array<std::string_view, 14> check_option_names = {"ssh",
+                                                                        "ssh-parallel",
+                                                                        "rsh-agent",
+                                                                        "hosts",
+                                                                        "hostfile",
+                                                                        "ssh-port",
+                                                                        "ssh-identity-file",
+                                                                        "ssh-config",
+                                                                        "connect-timeout",
+                                                                        "start-timeout",
+                                                                        "color",
+                                                                        "verbose",
+                                                                        "config-file",
+                                                                        "help"};
 bool is_check_option(const Option& option);
 
 const Option* find_option(std::string_view name);

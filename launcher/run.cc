@@ -54,6 +54,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   Crew crew(stage.loop(), {.heartbeat = config.heartbeat,
                            .dead_after = config.dead_after,
                            .ssh = config.ssh,
+                           .log = &stage.log(),
                            .on_connected = [&status](size_t connected, size_t all) {
                              status.hosts(connected, all);
                            }});
@@ -95,7 +96,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   TRY(job.launch(travelling, facts));
   ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
-  crew.collect(Clock::now() + config.grace);
+  TRY(crew.collect(Clock::now() + config.grace));
   // What a reader who went away has lost is known once it was tried to write.
   if (config.report) stage.drain(Clock::now() + drain_patience);
   record.output = output->counts();

@@ -88,6 +88,8 @@ TESTED_ELSEWHERE = {
     "launcher/oom.cc": "tests/cli/faults_test.sh",
     "launcher/task_input.cc": "tests/cli/output_test.sh",
     "launcher/run.cc": "tests/cli/run_test.sh",
+    "launcher/remote_hosts.cc": "tests/unit/launcher_remote_way_test.cc",
+    "launcher/ssh_way.cc": "tests/unit/launcher_remote_way_test.cc",
     "launcher/ssh/ssh.cc": "tests/unit/launcher_ssh_session_test.cc",
     "launcher/ssh/ssh_absent.cc": "tests/unit/launcher_ssh_session_test.cc",
     "rendezvous/acceptor.cc": "tests/unit/rendezvous_server_test.cc",

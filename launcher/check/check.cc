@@ -52,6 +52,7 @@ Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& en
             {.heartbeat = config.heartbeat,
              .dead_after = silence_max,
              .ssh = config.ssh,
+             .log = &stage.log(),
              .on_connected = [&status](size_t now, size_t all) { status.hosts(now, all); }});
   TRY(crew.connect(hosts));
   Survey survey(stage, crew, hosts,
@@ -64,7 +65,7 @@ Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& en
   TRY(survey.examine());
   TRY(survey.probe());
   TRY(survey.measure());
-  crew.collect(Clock::now() + collect_patience);
+  TRY(crew.collect(Clock::now() + collect_patience));
   CheckReport report = survey.report();
   report.began_at = began_at;
   report.took = Clock::now() - began;

@@ -56,7 +56,7 @@ Result<> Survey::examine() {
       seen.silent = answers[host].error().message;
     }
     // The client's words about the login may have come behind the hello.
-    if (seen.unreachable.empty()) seen.connection.said = crew_.connection(host).said;
+    if (seen.unreachable.empty()) seen.connection.login = crew_.connection(host).login;
   }
   return {};
 }

@@ -111,8 +111,8 @@ enum class HostKeyDecision : uint8_t {
 };
 HostKeyDecision decide_host_key(HostKeyVerdict::Kind verdict, const SshSettings& settings);
 
-/// Why a key is refused, for people: host, key type, fingerprint, place, and what repairs it; at
-/// most four lines.
+/// Why a key is refused, for people: key type, fingerprint, place, and what repairs it; three
+/// lines, the first of which follows the name of the host.
 std::string refused_host_key_message(const HostKeyVerdict& verdict, const KnownHost& host,
                                      const HostKey& key, const SshRequest& request);
 

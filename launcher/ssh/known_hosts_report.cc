@@ -24,33 +24,35 @@ std::string login_command(const SshRequest& request, std::string_view option) {
   return command + " " + shell_quote(request.host) + " true";
 }
 
-std::string unknown_message(const std::string& shown, const SshRequest& request) {
+// Further lines are set in, since what many hosts have to say is listed one below the other.
+
+std::string unknown_message(const std::string& shown, const KnownHost& host,
+                            const SshRequest& request) {
   return format(
-      "{} is in no known_hosts file.\n"
-      "Compare the fingerprint with one from the host's administrator, then accept it: {}\n"
-      "To accept whatever new hosts show: {}",
-      shown, login_command(request, ""),
+      "{} is not known: no known_hosts file lists {}\n"
+      "  compare the fingerprint with one from the host's administrator, then accept it: {}\n"
+      "  to accept whatever new hosts show: {}",
+      shown, printable(host.name), login_command(request, ""),
       login_command(request, "-o StrictHostKeyChecking=accept-new"));
 }
 
 std::string changed_message(const std::string& shown, const KnownHost& host, const KnownKey& by,
                             const SshRequest& request) {
   return format(
-      "{} is not the one of {} ({}).\n"
-      "The host was installed anew, or somebody stands between: compare the fingerprint with one "
-      "from its administrator.\n"
-      "If it is right: ssh-keygen -f {} -R {} && {}",
+      "{} is not the one of {} ({})\n"
+      "  the host was installed anew, or somebody stands between: compare the fingerprint with one "
+      "from its administrator\n"
+      "  if it is right: ssh-keygen -f {} -R {} && {}",
       shown, by.place(), by.key.type, shell_quote(by.file), shell_quote(host.name),
       login_command(request, ""));
 }
 
 std::string revoked_message(const std::string& shown, const KnownKey& by) {
   return format(
-      "{} is revoked by {}.\n"
-      "Its secret may be in other hands: do not log in; the host needs a new key (ssh-keygen -A "
-      "there, "
-      "once the old ones are removed).\n"
-      "If the line is wrong, delete it: sed -i {}d {}",
+      "{} is revoked by {}\n"
+      "  its secret may be in other hands: do not log in; the host needs a new key (there: remove "
+      "the old ones, then ssh-keygen -A)\n"
+      "  if the line is wrong, delete it: sed -i {}d {}",
       shown, by.place(), by.line, shell_quote(by.file));
 }
 
@@ -66,9 +68,8 @@ bool ends_amid_line(int file) {
 
 std::string refused_host_key_message(const HostKeyVerdict& verdict, const KnownHost& host,
                                      const HostKey& key, const SshRequest& request) {
-  const std::string shown = format("{}: the host key that it shows, {} {},", printable(host.name),
-                                   printable(key.type), fingerprint(key));
-  if (!verdict.by) return unknown_message(shown, request);
+  const std::string shown = format("its host key {} {}", printable(key.type), fingerprint(key));
+  if (!verdict.by) return unknown_message(shown, host, request);
   if (verdict.kind == HostKeyVerdict::Kind::revoked) return revoked_message(shown, *verdict.by);
   return changed_message(shown, host, *verdict.by, request);
 }

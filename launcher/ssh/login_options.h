@@ -1,20 +1,30 @@
 #pragma once
 
 #include "base/clock.h"
+#include "launcher/ssh/ssh_route.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dt {
 
-/// What the command line says of logging in; it wins over the user's ssh configuration.
+/// What the command line says of reaching hosts; it wins over the user's ssh configuration.
 struct LoginOptions {
-  std::optional<uint16_t> port;            ///< -p
-  std::optional<std::string> identity;     ///< -i
-  std::optional<std::string> config;       ///< ssh -F
-  Duration connect_timeout = seconds(10);  ///< for all tries of one host together
+  SshCarrier carrier = SshCarrier::automatic;  ///< --ssh
+  std::optional<uint16_t> port;                ///< -p
+  std::optional<std::string> identity;         ///< -i
+  std::optional<std::string> config;           ///< ssh -F
+  /// --rsh-agent: a program and its first words, instead of all ssh; empty: none.
+  std::vector<std::string> program;
+  size_t parallel = 64;  ///< hosts that are being logged in to at once
+  /// For all tries of one host together; none: what ssh's configuration says, else 10 s.
+  std::optional<Duration> connect_timeout;
+  bool tells_key = false;  ///< the OpenSSH client is asked which key it has used
   bool operator==(const LoginOptions&) const = default;
 };
+
+inline constexpr Duration connect_timeout_default = seconds(10);
 
 }  // namespace dt

@@ -23,6 +23,7 @@ struct Meaning {
   std::string_view said;
   std::string_view remedy;  ///< empty: the line says it all
   bool again = false;
+  bool too_old = false;
 };
 constexpr Meaning meanings[] = {
     {"REMOTE HOST IDENTIFICATION HAS CHANGED",
@@ -33,6 +34,7 @@ constexpr Meaning meanings[] = {
     {"Too many authentication failures", "give the right key with --ssh-identity-file"},
     {"Could not resolve hostname", ""},
     {"Bad configuration option", ""},
+    {"Bad SSH2 KexAlgorithms", "", false, true},
     {"Connection refused", "is sshd running there?", true},
     {"Connection timed out", "is the host up, and its port open?"},
     {"No route to host", "is the host up?"},
@@ -52,40 +54,45 @@ std::string fill(std::string_view remedy, const SshRequest& request) {
   return text;
 }
 
-/// What the client says with -v, of what it does and not of what fails.
-bool is_chatter(std::string_view line) {
-  constexpr std::string_view starts[] = {"debug1: ", "OpenSSH_", "Authenticated to ",
-                                         "Transferred: ", "Bytes per second: "};
-  return std::ranges::any_of(starts, [line](std::string_view s) { return line.starts_with(s); });
-}
-
 /// Lines that say something; the client frames its warnings with rows of @.
 std::vector<std::string_view> lines_of(std::string_view messages) {
   std::vector<std::string_view> lines;
   for (std::string_view line : split(messages, '\n')) {
     line = trim(line);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty() && !line.starts_with("@@@@") && !is_chatter(line)) lines.push_back(line);
+    if (!line.empty() && !line.starts_with("@@@@")) lines.push_back(line);
   }
   return lines;
 }
 
 }  // namespace
 
-std::vector<std::string> ssh_words(const SshRequest& request, Duration connect_timeout,
+std::vector<std::string> ssh_words(const SshRequest& request, const ClientOptions& options,
                                    const std::string& command) {
   std::vector<std::string> words = {"ssh"};
   const auto add = [&words](std::initializer_list<std::string> more) {
     words.insert(words.end(), more);
   };
-  const auto timeout_s =
-      std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(connect_timeout).count());
+  const auto timeout_s = std::max<int64_t>(
+      1, std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count());
   add({"-T", "-a", "-x", "-o", "BatchMode=yes", "-o", format("ConnectTimeout={}", timeout_s)});
+  if (options.curve25519_first) {
+    add({"-o", "KexAlgorithms=^curve25519-sha256,curve25519-sha256@libssh.org"});
+  }
+  if (options.tells_key) add({"-v"});
   if (request.config_file) add({"-F", *request.config_file});
   if (request.port) add({"-p", format("{}", *request.port)});
   for (const std::string& path : request.identity_files)
     add({"-i", path});
   add({"--", login_of(request), command});
+  return words;
+}
+
+std::vector<std::string> rsh_words(const std::vector<std::string>& program,
+                                   const SshRequest& request) {
+  std::vector<std::string> words = program;
+  if (request.user) words.insert(words.end(), {"-l", *request.user});
+  words.insert(words.end(), {request.host, "/bin/sh"});
   return words;
 }
 
@@ -100,7 +107,8 @@ ClientFailure client_failure(const SshRequest& request, std::string_view message
     const std::string remedy = fill(meaning.remedy, request);
     return {.text = remedy.empty() ? printable(*line, 300)
                                    : format("{} ({})", remedy, printable(*line, 300)),
-            .again = meaning.again};
+            .again = meaning.again,
+            .too_old = meaning.too_old};
   }
   if (lines.empty()) return {.text = std::string(how_it_ended)};
   return {.text = format("{} ({})", printable(lines.back(), 300), how_it_ended)};

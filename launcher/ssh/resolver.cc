@@ -62,8 +62,9 @@ Result<std::vector<Address>> resolve(const Resolver::Question& question, int fla
   const int status = getaddrinfo(question.name.c_str(), nullptr, &wanted, &first);
   const int number = errno;
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(first, freeaddrinfo);
+  const bool no_such_name = status == EAI_NONAME || status == EAI_NODATA;
   const auto cannot = [&](std::string_view why) {
-    return fail(Errc::unreachable,
+    return fail(no_such_name ? Errc::not_found : Errc::unreachable,
                 format("cannot look up '{}': {}", printable(question.name), why));
   };
   if (status == EAI_SYSTEM) return cannot(errno_text(number));

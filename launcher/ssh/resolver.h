@@ -35,7 +35,8 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
 
   /// Calls `answer` once, from the Loop, never within this call; numeric addresses need no thread.
-  /// Errc::unreachable: no such name, or the resolver failed; Errc::timeout: none by the deadline.
+  /// Errc::not_found: no such name; Errc::unreachable: the resolver failed, perhaps for now;
+  /// Errc::timeout: no answer by the deadline.
   /// The message names the name. Destroying the Resolver, which an answer must not do, cancels all.
   void look_up(Question question, Answer answer);
 

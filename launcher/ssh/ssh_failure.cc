@@ -39,7 +39,7 @@ std::string_view phase_text(SshPhase phase) {
 bool worth_retrying(const SshFailure& failure) {
   switch (failure.phase) {
     case SshPhase::connecting:
-      return failure.error.code == Errc::unreachable;
+      return failure.error.code == Errc::unreachable || failure.error.code == Errc::timeout;
     case SshPhase::banner:
     case SshPhase::key_exchange:
       return failure.error.code == Errc::closed;

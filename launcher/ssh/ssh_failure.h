@@ -21,7 +21,8 @@ enum class SshPhase : uint8_t {
 std::string_view phase_text(SshPhase phase);
 
 /// Why a connection came to nothing, or ended too early. `error.code` is for deciding, within its
-/// phase: `unreachable` no address answers; `closed` the other side hung up; `timeout`; `refused`
+/// phase: `unreachable` no address answers; `not_found` there is no such name; `closed` the other
+/// side hung up; `timeout`; `refused`
 /// the host key, the login or the session is not to be had; `unsupported` libssh2 cannot do what is
 /// needed, the OpenSSH client may; `protocol` what answers is no proper SSH server. The message
 /// does not name the host.
@@ -30,7 +31,8 @@ struct SshFailure {
   Error error;
 };
 
-/// Whether the same attempt a little later may well succeed: nobody listens yet, or a server with
+/// Whether the same attempt a little later may well succeed: nobody listens yet, the resolver is
+/// slow, or a server with
 /// too many connections at once (MaxStartups) hangs up before it has said who it is. Never a login
 /// that was refused: servers bar addresses that insist.
 bool worth_retrying(const SshFailure& failure);

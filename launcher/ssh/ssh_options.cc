@@ -1,6 +1,7 @@
 #include "launcher/ssh/ssh_options.h"
 
 #include "base/format.h"
+#include "base/socket.h"
 #include "base/text.h"
 #include "launcher/ssh/ssh_expand.h"
 #include "launcher/ssh/ssh_keyword.h"
@@ -224,6 +225,10 @@ class Maker {
       const bool harmless = keyword == nullptr || keyword->is_harmless(option.words);
       if (!harmless && keyword->use == SshUse::openssh) add_needs_openssh(name, option.place);
       if (!harmless && keyword->use == SshUse::beyond) add_beyond(name, option.place);
+    }
+    const SshOption* const from = find("bindaddress");
+    if (from != nullptr && !Address::parse(host_port(settings_.bind_address, 1))) {
+      add_needs_openssh("bindaddress by name", from->place);
     }
     const SshOption* const ways = find("preferredauthentications");
     if (ways != nullptr && !std::ranges::count(split(ways->words.front(), ','), "publickey")) {

@@ -106,7 +106,7 @@ test_all_names_of_this_machine_are_one_host() {
   expect_stderr_contains "warning: localhost, 127.0.0.1, $(hostname) are one machine; merged to 4 slots"
   run_dtrain run --connect-timeout 300ms -p 1 -H localhost:1,127.0.0.2:1 true
   expect_status 3
-  expect_stderr_contains '127.0.0.2: is sshd running there? (ssh: connect to host 127.0.0.2 port 1: '
+  expect_stderr_contains '127.0.0.2: cannot connect to 127.0.0.2:1: Connection refused'
 }
 
 test_config_show_tells_what_decides_and_can_be_saved() {
@@ -138,6 +138,20 @@ test_slips_find_what_was_meant() {
   run_dtrain config shwo
   expect_status 2
   expect_stderr_contains 'did you mean dtrain config show?'
+}
+
+test_programs_are_not_taken_from_a_file_that_merely_lies_there() {
+  local option
+  for option in rsh-agent ssh-config; do
+    printf 'np = 1\n%s = "./evil"\n' "$option" >dtrain.toml
+    run "$DTRAIN" run true
+    expect_status 2
+    expect_stderr_contains "dtrain.toml:2:1: $option: it can make programs run"
+    expect_stderr_contains "--$option"
+    run "$DTRAIN" run --config-file dtrain.toml true
+    expect_status 0
+    rm dtrain.toml
+  done
 }
 
 run_tests "$@"

@@ -50,7 +50,7 @@ test_another_host_gives_3_and_one_honest_sentence() {
   run_dtrain run -H nosuchhost:2 echo hi
   expect_status 3
   expect_stdout ''
-  expect_stderr_contains 'nosuchhost: ssh: Could not resolve hostname nosuchhost'
+  expect_stderr_contains "nosuchhost: cannot look up 'nosuchhost': "
   [[ $(wc -l <"$out/stderr") -eq 1 ]] || fail 'expected one line'
 }
 

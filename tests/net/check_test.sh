@@ -21,15 +21,17 @@ test_good_hosts_and_the_ways_between_them_are_measured() {
   run_on_launcher "$DTRAIN" check -H node1:1,node2:1,node3:1,node4:1
   expect_status 0
   expect_stderr ''
-  expect_stdout_contains 'the OpenSSH client, key /root/.ssh/id_ed25519'
+  expect grep -qE '^  ssh +ok +(libssh2 [0-9.]+|the OpenSSH client,.*), key ed25519 from' "$out/stdout"
   expect_stdout_contains 'sent to /root/.cache/dtrain'
   expect_stdout_contains 'reaches this machine at 10.77.0.254'
   expect_stdout_contains '10.77.0.1, fd77::1 lead other hosts here'
   [[ $(grep -cE '^  node[1-4] → node[1-4] .* m?s  +[0-9.]+ [MG]B/s  10\.77\.0\.[1-4]$' "$out/stdout") -eq 6 ]] ||
     fail 'expected six pairs'
   expect_stdout_contains '4 hosts, 6 pairs: '
-  run_on_launcher "$DTRAIN" check -H node1,localhost
+  run_on_launcher "$DTRAIN" check --ssh openssh -H node1,localhost
   expect_status 0
+  expect_stdout_contains 'the OpenSSH client, for --ssh openssh, key ed25519'
+  expect_stdout_contains '/root/.ssh/id_ed25519, '
   expect_stdout_contains 'found in /root/.cache/dtrain'
   expect_stdout_contains '2 hosts, 1 pair: '
   expect_no_processes

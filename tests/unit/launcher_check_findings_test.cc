@@ -41,7 +41,9 @@ ExaminedHost good_host() {
 
 HostSeen good_seen() {
   return {.host = {.name = "node1", .slots = 2},
-          .connection = {.said = "", .pushed = true, .took = milliseconds(42)},
+          .connection = {.login = "libssh2 1.10.0, key rsa from /k",
+                         .pushed = true,
+                         .took = milliseconds(42)},
           .examination = Examination{.found = {.facts = good_host()},
                                      .clock = {microseconds(100), milliseconds(1)}},
           .launcher_at = {"10.0.0.9"},
@@ -70,7 +72,8 @@ TEST_CASE("a host that has what a job needs is found well, one line a topic") {
     lines.push_back(finding.topic + ": " + finding.text);
   CHECK(lines ==
         std::vector<std::string>{
-            "ssh: the OpenSSH client, 42.0 ms", "agent: sent to /home/me/.cache/dtrain",
+            "ssh: libssh2 1.10.0, key rsa from /k, 42.0 ms",
+            "agent: sent to /home/me/.cache/dtrain",
             "versions: dtrain 1.0, glibc 2.36, Linux 6.1 x86_64",
             "clock: as this machine's, within 1.00 ms", "addresses: 10.0.0.1 lead other hosts here",
             "launcher: reaches this machine at 10.0.0.9", "gpus: 2 H100, driver 535.1, CUDA 12.2",

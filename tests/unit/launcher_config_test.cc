@@ -94,6 +94,27 @@ TEST_CASE("every option reaches its place in the configuration") {
   CHECK(config == expected);
 }
 
+TEST_CASE("what is said of reaching hosts reaches its place") {
+  CHECK(decide({flags({{"np", {"1"}},
+                       {"ssh", {"openssh"}},
+                       {"ssh-port", {"2222"}},
+                       {"ssh-identity-file", {"key"}},
+                       {"ssh-config", {"cfg"}},
+                       {"ssh-parallel", {"7"}},
+                       {"connect-timeout", {"3s"}}})})
+            .value()
+            .ssh == LoginOptions{.carrier = SshCarrier::openssh,
+                                 .port = 2222,
+                                 .identity = "key",
+                                 .config = "cfg",
+                                 .parallel = 7,
+                                 .connect_timeout = seconds(3)});
+  CHECK(decide({flags({{"np", {"1"}}, {"ssh", {"libssh2"}}})}).value().ssh.carrier ==
+        SshCarrier::libssh2);
+  CHECK(decide({flags({{"np", {"1"}}, {"rsh-agent", {"qrsh  -inherit"}}})}).value().ssh ==
+        LoginOptions{.program = {"qrsh", "-inherit"}});
+}
+
 TEST_CASE("ranks are dealt as processes are, unless --rank-by says otherwise") {
   using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
   struct Case {
@@ -219,6 +240,11 @@ TEST_CASE("B12, B17, B28 and other values that cannot be are refused, with optio
        "--heartbeat: the heartbeat (5s) must be shorter than the dead-after time (5s)"},
       {{{"np", {"1"}}, {"dead-after", {"500ms"}}},
        "--dead-after: the heartbeat (1s) must be shorter than the dead-after time (500ms)"},
+      {{{"np", {"1"}}, {"ssh", {"rsh"}}}, "--ssh: expected auto, libssh2 or openssh, got \"rsh\""},
+      {{{"np", {"1"}}, {"ssh-parallel", {"0"}}}, "--ssh-parallel: expected 1..65536, got 0"},
+      {{{"np", {"1"}}, {"rsh-agent", {" "}}}, "--rsh-agent: expected a program, got \" \""},
+      {{{"np", {"1"}}, {"rsh-agent", {"rsh"}}, {"ssh-port", {"22"}}},
+       "-p: conflicts with --rsh-agent; give one of them"},
       {{{"np", {"1"}}, {"quiet", {"maybe"}}}, "--quiet: expected true or false, got \"maybe\""},
       {{{"np", {"1"}}, {"json", {"true"}}},
        "--json: only --dry-run prints JSON; give both, or neither"},

@@ -2,13 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace dt {
 namespace {
 
 using Words = std::vector<std::string>;
 
 TEST_CASE("the client asks nothing, forwards nothing, and gets what the command line says") {
-  CHECK(ssh_words({.host = "node1"}, seconds(10), "run it") ==
+  CHECK(ssh_words({.host = "node1"}, {}, "run it") ==
         Words{"ssh", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--",
               "node1", "run it"});
   CHECK(ssh_words({.host = "fd77::1",
@@ -16,9 +18,21 @@ TEST_CASE("the client asks nothing, forwards nothing, and gets what the command 
                    .port = 2222,
                    .identity_files = {"my key"},
                    .config_file = "cfg"},
-                  milliseconds(1200), "run it") ==
+                  {.connect_timeout = milliseconds(1200)}, "run it") ==
         Words{"ssh", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-F", "cfg",
               "-p", "2222", "-i", "my key", "--", "me@fd77::1", "run it"});
+}
+
+TEST_CASE("the key exchange that costs least comes first where that is wanted") {
+  const Words words = ssh_words({.host = "node1"}, {.curve25519_first = true}, "run it");
+  CHECK(std::ranges::count(words,
+                           "KexAlgorithms=^curve25519-sha256,curve25519-sha256@libssh.org") == 1);
+}
+
+TEST_CASE("a program like rsh gets its own words, a user if one is named, host and shell") {
+  CHECK(rsh_words({"kubexec.sh"}, {.host = "pod-1"}) == Words{"kubexec.sh", "pod-1", "/bin/sh"});
+  CHECK(rsh_words({"qrsh", "-inherit"}, {.host = "n", .user = "me"}) ==
+        Words{"qrsh", "-inherit", "-l", "me", "n", "/bin/sh"});
 }
 
 TEST_CASE("what the client says becomes what it means and what to do") {
@@ -26,6 +40,7 @@ TEST_CASE("what the client says becomes what it means and what to do") {
     std::string said;
     std::string text;
     bool again = false;
+    bool too_old = false;
   };
   const std::string row(58, '@');
   const std::vector<Case> cases = {
@@ -44,13 +59,15 @@ TEST_CASE("what the client says becomes what it means and what to do") {
        "is sshd running there? (ssh: connect to host n port 22: Connection refused)", true},
       {"kex_exchange_identification: Connection closed by remote host\n",
        "kex_exchange_identification: Connection closed by remote host", true},
+      {"command-line line 0: Bad SSH2 KexAlgorithms '^curve25519-sha256'.\n",
+       "command-line line 0: Bad SSH2 KexAlgorithms '^curve25519-sha256'.", false, true},
       {"something new\n", "something new (exit status 255)"},
       {"", "exit status 255"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.said);
     CHECK(client_failure({.host = "n", .user = "me"}, c.said, "exit status 255") ==
-          ClientFailure{.text = c.text, .again = c.again});
+          ClientFailure{.text = c.text, .again = c.again, .too_old = c.too_old});
   }
 }
 

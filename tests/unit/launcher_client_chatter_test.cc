@@ -1,4 +1,4 @@
-#include "launcher/check/login.h"
+#include "launcher/ssh/client_chatter.h"
 
 #include <doctest/doctest.h>
 
@@ -15,19 +15,19 @@ TEST_CASE("the key of a login is read from what the client says of it") {
       {"debug1: Offering public key: /k ED25519 SHA256:x\n", ""},
       {"debug1: Server accepts key: /home/me/.ssh/id_rsa RSA SHA256:abc\r\n"
        "Authenticated to node1 ([10.0.0.1]:22) using \"publickey\".\r\n",
-       "key /home/me/.ssh/id_rsa (RSA)"},
+       "rsa from /home/me/.ssh/id_rsa"},
       {"debug1: Server accepts key: me@laptop with blanks ED25519 SHA256:abc agent\n",
-       "key me@laptop with blanks (ED25519) from ssh-agent"},
-      {"debug1: Server accepts key: /k ED25519-CERT SHA256:abc explicit\n",
-       "certificate /k (ED25519-CERT)"},
+       "ed25519 from me@laptop with blanks in ssh-agent"},
+      {"debug1: Server accepts key: /k ED25519-CERT SHA256:abc explicit\n", "ed25519-cert from /k"},
       {"debug1: Server accepts key: /first RSA SHA256:a\n"
        "debug1: Server accepts key: /second ED25519 SHA256:b\n",
-       "key /second (ED25519)"},
+       "ed25519 from /second"},
       {"Authenticated to node1 ([10.0.0.1]:22) using \"gssapi-with-mic\".\n",
-       "login by gssapi-with-mic"},
-      {"debug1: mux_client_request_session: master session id: 2\n", "a connection that is shared"},
+       "none, but gssapi-with-mic"},
+      {"debug1: mux_client_request_session: master session id: 2\n",
+       "of a connection that is shared"},
       {"debug1: Server accepts key: SHA256:\n", ""},
-      {"debug1: Server accepts key: \x1b[31m X SHA256:\n", "key \\x1B[31m (X)"},
+      {"debug1: Server accepts key: \x1b[31m X SHA256:\n", "x from \\x1B[31m"},
   };
   for (const Case& one : cases) {
     CAPTURE(one.said);
@@ -35,11 +35,12 @@ TEST_CASE("the key of a login is read from what the client says of it") {
   }
 }
 
-TEST_CASE("a login is told with the client, the key and the time") {
-  const Connection connection = {
-      .said = "Server accepts key: /k RSA SHA256:x\n", .pushed = false, .took = milliseconds(120)};
-  CHECK(login_text({.name = "node1"}, connection) == "the OpenSSH client, key /k (RSA), 120 ms");
-  CHECK(login_text({.name = "localhost", .here = true}, {}) == "this machine, without ssh");
+TEST_CASE("what the client adds with -v is no word about a failure") {
+  CHECK(without_chatter("") == "");
+  CHECK(without_chatter("OpenSSH_9.2p1, OpenSSL 3\r\ndebug1: Connecting\r\nssh: no route\r\n"
+                        "debug1: Exit status 255\r\n") == "ssh: no route\r\n");
+  CHECK(without_chatter("Transferred: sent 1\ncut") == "cut");
+  CHECK(without_chatter("\n\ndebug1: x") == "\n\n");
 }
 
 }  // namespace
