@@ -29,6 +29,11 @@ class Log {
   void warn(fmt::format_string<Args...> text, Args&&... args) {
     if (level_ != Level::quiet) line(Kind::warning, format(text, std::forward<Args>(args)...));
   }
+  /// What a person has asked to be told: always shown.
+  template <class... Args>
+  void tell(fmt::format_string<Args...> text, Args&&... args) {
+    line(Kind::info, format(text, std::forward<Args>(args)...));
+  }
   /// What happens, for --verbose.
   template <class... Args>
   void info(fmt::format_string<Args...> text, Args&&... args) {

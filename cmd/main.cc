@@ -6,6 +6,7 @@
 #include "cmd/completion.h"
 #include "cmd/options.h"
 #include "launcher/agent.h"
+#include "launcher/agent_keeper.h"
 #include "launcher/check/check.h"
 #include "launcher/config_show.h"
 #include "launcher/given.h"
@@ -78,8 +79,7 @@ int show_config(const Invocation& invocation) {
 int main_of(const std::vector<std::string>& words) {
   // Before the command line is parsed: the agent's start is on the way of every job.
   if (!words.empty() && words.front() == "agent") {
-    const auto served = run_agent(AgentPlace::other_host);
-    return served ? 0 : say_error(served.error());
+    return keep_agent([] { return serve_as_agent(AgentPlace::other_host); });
   }
   if (!words.empty() && words.front() == "__complete") {
     return print(answer_completion(std::span(words).subspan(1)));

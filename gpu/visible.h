@@ -10,6 +10,7 @@ namespace dt {
 struct VisibleVariables {
   std::optional<std::string> cuda = {};    ///< CUDA_VISIBLE_DEVICES
   std::optional<std::string> nvidia = {};  ///< NVIDIA_VISIBLE_DEVICES, of a container's runtime
+  bool operator==(const VisibleVariables&) const = default;
 };
 
 /// Those of `all` that a CUDA program with these variables would see, in its order and under the

@@ -1,5 +1,6 @@
 #include "launcher/agent.h"
 
+#include "base/log.h"
 #include "launcher/agent_session.h"
 
 #include <sys/prctl.h>
@@ -14,6 +15,12 @@ Result<> run_agent(AgentPlace place) {
   // Standard input and output may be one socket; each gets a descriptor of its own to own.
   TRY(session.open(TRY(duplicate(STDIN_FILENO)), TRY(duplicate(STDOUT_FILENO)), place));
   return loop->run();
+}
+
+int serve_as_agent(AgentPlace place) {
+  const auto served = run_agent(place);
+  if (!served) Log(Log::Level::normal, write_to_stderr).error("{}", served.error().message);
+  return served ? 0 : 1;
 }
 
 }  // namespace dt

@@ -14,4 +14,8 @@ namespace dt {
 ///   finished ─▶
 Result<> run_agent(AgentPlace place);
 
+/// The same as all that a process has to do; returns what it should exit with. A failure is told on
+/// stderr.
+int serve_as_agent(AgentPlace place);
+
 }  // namespace dt

@@ -1,6 +1,7 @@
 #include "launcher/agent_link.h"
 
 #include "base/format.h"
+#include "base/text.h"
 #include "launcher/carrier.h"
 #include "launcher/process_way.h"
 #include "launcher/remote_way.h"
@@ -37,7 +38,8 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
 Way::Handlers AgentLink::way_handlers() {
   return {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
           .on_end = [this](const Way::End& end) { way_ended(end); },
-          .on_drained = [this] { push_some(); }};
+          .on_drained = [this] { push_some(); },
+          .on_said = [this](std::string_view said) { look_for_end(said); }};
 }
 
 Result<std::unique_ptr<Way>> AgentLink::open_way() {
@@ -56,6 +58,14 @@ Result<> AgentLink::start() {
   if (!way) return tl::unexpected(std::move(way).error());
   way_ = *std::move(way);
   return {};
+}
+
+void AgentLink::look_for_end(std::string_view said) {
+  const size_t at = said.find(agent_ended_word);
+  const size_t end = at == std::string_view::npos ? at : said.find('\n', at);
+  if (starting_ || end == std::string_view::npos) return;
+  const size_t begin = at + agent_ended_word.size();
+  lose(printable(said.substr(begin, end - begin), 300));
 }
 
 size_t AgentLink::receive(ByteSpan bytes) {

@@ -78,6 +78,8 @@ class AgentLink {
   void push_some();
   void way_ended(const Way::End& end);
   std::string why_not_started(const Way::End& end);
+  /// Whether its keeper has said how it ended.
+  void look_for_end(std::string_view said);
 
   Loop& loop_;
   Host host_;

@@ -24,11 +24,20 @@ constexpr Duration short_patience = seconds(2);
 /// So much for the launcher does not wait for the end of the loop's round.
 constexpr size_t outbox_bytes = size_t{64} << 10;
 
-Result<> check_folder(const std::string& folder) {
+Result<> check_entry(const std::string& folder) {
   const Fd opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (opened && ::access(folder.c_str(), X_OK) == 0) return {};
   return fail(Errc::input, format("cannot enter the working directory {}: {} (use --chdir)",
                                   shell_quote(printable(folder, 300)), errno_text(errno)));
+}
+
+/// The folder to run in: that of the launcher, else the home if that will do.
+Result<std::string> folder_to_enter(const Prepare& wanted) {
+  const auto entered = check_entry(wanted.cwd);
+  if (entered) return wanted.cwd;
+  std::string home = own_host_part()["HOME"];
+  if (wanted.home_instead && !home.empty() && check_entry(home)) return home;
+  return tl::unexpected(entered.error());
 }
 
 }  // namespace
@@ -112,7 +121,10 @@ Result<> AgentSession::handle(const FrameView& frame) {
     case MessageType::measure:
       examiner_.measure(TRY(decode<Measure>(frame.payload)));
       return {};
+    case MessageType::survey:
+      return survey(TRY(decode<Survey>(frame.payload)));
     case MessageType::launch:
+      surveyor_.reset();
       probe_point_.reset();
       probe_calls_.reset();
       return tasks_.launch(TRY(decode<Launch>(frame.payload)),
@@ -158,7 +170,8 @@ Result<> AgentSession::prepare(Prepare wanted) {
   lease_ = Lease(prepared_.dead_after, loop_.now());
   Prepared answer;
   const auto check = [&]() -> Result<> {
-    TRY(check_folder(prepared_.cwd));
+    const std::string folder = TRY(folder_to_enter(prepared_));
+    if (folder != prepared_.cwd) answer.home = prepared_.cwd = folder;
     executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
     TRY(check_argument_space(prepared_.command,
                              prepared_.environment_bytes + argument_bytes(own_host_part()),
@@ -215,6 +228,13 @@ void AgentSession::examine(const Examine& wanted) {
   if (probe_point_) answer.probe_points = probe_point_->addresses();
   beat();
   examiner_.examine(wanted, std::move(answer), open_files_max_);
+}
+
+Result<> AgentSession::survey(const Survey& wanted) {
+  surveyor_ = TRY(Surveyor::start(loop_, wanted, [this](const HostSurvey& survey) {
+    send(MessageType::surveyed, 0, encode(survey));
+  }));
+  return {};
 }
 
 /// The launcher stops itself next: from now on its silence means nothing, and ours neither.

@@ -11,6 +11,7 @@
 #include "launcher/own_host.h"
 #include "launcher/port_range.h"
 #include "launcher/probe.h"
+#include "launcher/surveyor.h"
 #include "launcher/sweep.h"
 #include "launcher/task_cgroup.h"
 
@@ -43,6 +44,7 @@ class AgentSession {
   Result<> prepare(Prepare wanted);
   void probe(Probe wanted);
   void examine(const Examine& wanted);
+  Result<> survey(const Survey& wanted);
   void pause();
   void resume();
   void beat();
@@ -57,6 +59,7 @@ class AgentSession {
   Timer outbox_timer_;
   MessageAssembler assembler_;
   std::unique_ptr<Signals> signals_;
+  std::unique_ptr<Surveyor> surveyor_;
   Prepare prepared_;
   std::string executable_;
   std::vector<HeldPort> held_ports_;

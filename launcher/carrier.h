@@ -5,6 +5,7 @@
 #include "launcher/child.h"
 #include "launcher/hosts.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,10 @@ struct Carrier {
   std::optional<Child> process;
   Fd messages;  ///< what that client says on its stderr; empty for an agent of this machine
 };
+
+/// Descriptors that a carrier has open, and those that are open only while one starts.
+inline constexpr uint64_t open_files_a_carrier = 3;
+inline constexpr uint64_t open_files_of_a_start = 4;
 
 /// Starts an agent on this machine: a copy of this process, which knows what `dtrain agent` would
 /// first have to load, in a session of its own, so that a terminal's signals reach only the

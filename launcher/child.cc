@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launcher/child_main.h"
 #include "launcher/kernel_call.h"
+#include "launcher/topology.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -38,6 +39,18 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return all;
 }
 
+/// As the kernel reads sets of CPUs: a bit each.
+std::vector<unsigned long> cpu_mask(const std::vector<int>& cpus) {
+  constexpr size_t bits = 8 * sizeof(unsigned long);
+  std::vector<unsigned long> mask;
+  for (const int cpu : cpus) {
+    const auto bit = static_cast<size_t>(cpu);
+    if (mask.size() <= bit / bits) mask.resize(bit / bits + 1);
+    mask[bit / bits] |= 1UL << bit % bits;
+  }
+  return mask;
+}
+
 Duration duration_of(const timeval& time) {
   return seconds(time.tv_sec) + microseconds(time.tv_usec);
 }
@@ -64,6 +77,7 @@ struct Child::Flight {
   std::vector<char*> arguments;
   std::vector<char*> shell_arguments;
   std::vector<char*> environment;
+  std::vector<unsigned long> cpus;
   ChildOrder order;
   /// Set to 0 by the kernel when the child has let go of our memory: by exec or by its end.
   std::atomic<int> tid = 1;
@@ -75,7 +89,8 @@ Child::Flight::Flight(ChildRequest wanted)
     : request(std::move(wanted)),
       shell_words({"sh", request.path}),
       arguments(pointers(request.arguments)),
-      environment(pointers(request.environment)) {
+      environment(pointers(request.environment)),
+      cpus(cpu_mask(request.cpus)) {
   shell_words.insert(shell_words.end(), request.arguments.begin() + 1, request.arguments.end());
   shell_arguments = pointers(shell_words);
   order = {.path = request.path.c_str(),
@@ -87,6 +102,8 @@ Child::Flight::Flight(ChildRequest wanted)
            .new_session = request.new_session,
            .death_signal = request.death_signal,
            .open_files = open_files_limit(request.open_files_max),
+           .cpu_mask = cpus.empty() ? nullptr : cpus.data(),
+           .cpu_mask_bytes = cpus.size() * sizeof(unsigned long),
            .parent = getpid()};
 }
 
@@ -152,8 +169,10 @@ std::optional<Result<>> Child::executed() const {
   const ChildOrder& order = flight_->order;
   if (order.error == 0) return Result<>();
   const ChildRequest& request = flight_->request;
-  if (order.in_chdir)
+  if (order.failed == ChildOrder::Step::folder)
     return fail_errno(format("cannot enter {}", shell_quote(request.cwd)), order.error);
+  if (order.failed == ChildOrder::Step::binding)
+    return fail_errno("cannot bind to cpus " + ranges_text(request.cpus), order.error);
   const bool missing = order.error == ENOENT || order.error == ENOTDIR;
   return fail(
       missing ? Errc::not_found : Errc::not_runnable,

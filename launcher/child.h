@@ -29,6 +29,7 @@ struct ChildRequest {
   int death_signal = 9;         ///< the kernel sends it when our thread dies; 0: none
   uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: ours
   bool new_session = false;     ///< else a process group of its own
+  std::vector<int> cpus = {};   ///< that it may use; empty: as we
   int cgroup = -1;              ///< the folder of one of version 2 to be born in; -1: ours
 };
 

@@ -52,7 +52,9 @@ void drop_handlers() {
   }
 }
 
-[[noreturn]] void give_up(ChildOrder* order, long result) {
+[[noreturn]] void give_up(ChildOrder* order, long result,
+                          ChildOrder::Step failed = ChildOrder::Step::exec) {
+  order->failed = failed;
   order->error = static_cast<int>(-result);
   call(SYS_exit_group, 127);
   __builtin_unreachable();
@@ -78,10 +80,11 @@ void child_main(void* argument) {
   call(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
   call(SYS_prlimit64, 0, RLIMIT_NOFILE, &order->open_files, 0);
   const long entered = order->cwd == nullptr ? 0 : call(SYS_chdir, order->cwd);
-  if (entered < 0) {
-    order->in_chdir = true;
-    give_up(order, entered);
-  }
+  if (entered < 0) give_up(order, entered, ChildOrder::Step::folder);
+  const long bound = order->cpu_mask == nullptr
+                         ? 0
+                         : call(SYS_sched_setaffinity, 0, order->cpu_mask_bytes, order->cpu_mask);
+  if (bound < 0) give_up(order, bound, ChildOrder::Step::binding);
   drop_handlers();
   const uint64_t no_signals = 0;
   call(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, 0, sizeof no_signals);

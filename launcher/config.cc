@@ -83,6 +83,13 @@ Result<> read_process_count(const Sources& sources, RunConfig& config) {
   return {};
 }
 
+BindTo bind_to_named(std::string_view word) {
+  return word == "core"   ? BindTo::core
+         : word == "numa" ? BindTo::numa
+         : word == "auto" ? BindTo::automatic
+                          : BindTo::none;
+}
+
 Result<> read_placement(const Sources& sources, PlacementOptions& placement) {
   struct Setting {
     std::string_view name;
@@ -99,6 +106,12 @@ Result<> read_placement(const Sources& sources, PlacementOptions& placement) {
   }
   if (const auto given = find_given(sources, "ppn"))
     placement.per_host = static_cast<int>(TRY(given->integer(1, slots_max)));
+  if (const auto given = find_given(sources, "bind-to"))
+    placement.bind_to = bind_to_named(TRY(given->choice()));
+  if (const auto given = find_given(sources, "gpu-bind"))
+    placement.gpu_bind = TRY(given->choice()) == "rank" ? GpuBind::rank : GpuBind::none;
+  if (const auto given = find_given(sources, "report-bindings"))
+    placement.report_bindings = TRY(given->flag());
   return {};
 }
 

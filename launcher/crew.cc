@@ -51,6 +51,9 @@ Result<AgentWays> Crew::own_ways(const std::vector<Host>& hosts) const {
                     .dead_after = options_.dead_after,
                     .noise = static_cast<uint64_t>(getpid()),
                     .other = {}};
+  TRY(check_open_files(
+      hosts.size() * open_files_a_carrier + open_files_of_a_start,
+      format("connections to {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s")));
   if (!std::ranges::all_of(hosts, &Host::here)) ways.binary = TRY(AgentBinary::own());
   return ways;
 }
@@ -90,6 +93,9 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
       agent.hello = TRY(decode<Hello>(message.payload));
       agent.said_hello = Clock::now();
       tell_connected();
+      return {};
+    case MessageType::surveyed:
+      agent.surveyed = TRY(decode<HostSurvey>(message.payload));
       return {};
     case MessageType::prepared:
       agent.prepared = TRY(decode<Prepared>(message.payload));
@@ -194,6 +200,18 @@ Result<EachAnswer<Hello>> Crew::await_each_hello(const Awaited& awaited) {
 
 Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
   return all_of(TRY(await_each_hello(awaited)), hello_words);
+}
+
+Result<std::vector<HostSurvey>> Crew::survey(SurveyNeed need, const Awaited& awaited) {
+  if (need == SurveyNeed::nothing) return std::vector<HostSurvey>();
+  TRY(await_hellos(awaited));
+  // So that an agent whose driver hangs can say so before it is given up itself.
+  const Survey wanted = {.gpus = need == SurveyNeed::gpus,
+                         .patience = (awaited.deadline - Clock::now()) / 2};
+  for (size_t number = 0; number < agents_.size(); ++number)
+    send(number, MessageType::survey, 0, encode(wanted));
+  constexpr std::string_view words = "survey";
+  return all_of(TRY(await_each(awaited, &Agent::surveyed, words)), words);
 }
 
 void Crew::keep(const Plan& plan) {

@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "launcher/agent_link.h"
 #include "launcher/examine_messages.h"
+#include "launcher/host_survey.h"
 #include "launcher/message.h"
 #include "launcher/plan.h"
 
@@ -70,6 +71,9 @@ class Crew {
   /// Waits until each has said hello.
   Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
   Result<EachAnswer<Hello>> await_each_hello(const Awaited& awaited);
+  /// Asks each what its host has, once it has said hello, and waits for all answers; there are none
+  /// where nothing is needed.
+  Result<std::vector<HostSurvey>> survey(SurveyNeed need, const Awaited& awaited);
   /// Lets those go for whom the plan has no task; the others are numbered as it numbers them.
   void keep(const Plan& plan);
   /// Sends each its prepare and waits for all answers.
@@ -104,6 +108,7 @@ class Crew {
     std::unique_ptr<AgentLink> link;
     std::optional<Hello> hello;
     Time said_hello;
+    std::optional<HostSurvey> surveyed;
     std::optional<Prepared> prepared;
     std::optional<Reached> reached;
     int64_t asked_ns = 0;  ///< by our wall clock

@@ -178,7 +178,7 @@ Environment added_environment(const Environment& common, const Environment& task
 }
 
 Environment worker_environment(const Environment& travelling, const HostFacts& host,
-                               const Environment& added, int local_tasks) {
+                               const Environment& added, CpuShare share) {
   Environment environment = travelling;
   for (const auto& [name, value] : host.own) {
     if (is_host_part(name)) environment.emplace(name, value);
@@ -190,7 +190,7 @@ Environment worker_environment(const Environment& travelling, const HostFacts& h
   const auto names = added.find("no_proxy");
   if (names != added.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
   environment.emplace("PYTHONUNBUFFERED", "1");
-  const int threads = std::max(1, host.allowed_cpus / std::max(1, local_tasks));
+  const int threads = std::max(1, share.cpus / std::max(1, share.tasks));
   environment.emplace("OMP_NUM_THREADS", format("{}", threads));
   return environment;
 }

@@ -35,7 +35,12 @@ struct JobFacts {
 struct HostFacts {
   Environment own;  ///< the agent's environment: HOME, USER, … are taken from it
   std::string hostname;
-  int allowed_cpus = 1;
+};
+
+/// The CPUs that a task may use, and how many tasks they are for.
+struct CpuShare {
+  int cpus = 1;
+  int tasks = 1;
 };
 
 /// Linux refuses to execute a program that is given a longer NAME=value (MAX_ARG_STRLEN).
@@ -63,6 +68,6 @@ Environment added_environment(const Environment& common, const Environment& task
 /// added, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
 /// OMP_NUM_THREADS). The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
 Environment worker_environment(const Environment& travelling, const HostFacts& host,
-                               const Environment& added, int local_tasks);
+                               const Environment& added, CpuShare share);
 
 }  // namespace dt

@@ -49,12 +49,27 @@ void Examiner::examine(const Examine& wanted, Examined answer, uint64_t open_fil
     bulk_point_ = BulkPoint::open(loop_, interface_addresses(), claim_);
     answer_.bulk_points = bulk_point_->addresses();
   }
-  // Python runs while the rest is gathered.
-  ask_python(wanted.path);
-  std::string python = std::move(answer_.facts.python_path);
   answer_.facts = gather_facts(open_files_soft);
-  answer_.facts.python_path = std::move(python);
-  if (!python_) send_answer();
+  ask_driver();
+  ask_python(wanted.path);
+  answer_when_complete();
+}
+
+void Examiner::ask_driver() {
+  driver_answered_ = false;
+  auto surveyor = Surveyor::start(loop_, {.gpus = true}, [this](const HostSurvey& survey) {
+    answer_.facts.gpus = survey.gpus;
+    answer_.facts.gpus.gpus = visible_gpus(survey.gpus.gpus, survey.visible);
+    if (survey.has_driver) answer_.facts.gpu_failure = survey.gpu_failure;
+    driver_answered_ = true;
+    answer_when_complete();
+  });
+  if (surveyor) {
+    surveyor_ = *std::move(surveyor);
+  } else {
+    answer_.facts.gpu_failure = surveyor.error().message;
+    driver_answered_ = true;
+  }
 }
 
 void Examiner::ask_python(const std::string& path) {
@@ -90,10 +105,11 @@ void Examiner::python_ended() {
     }
   }
   python_.reset();
-  send_answer();
+  answer_when_complete();
 }
 
-void Examiner::send_answer() {
+void Examiner::answer_when_complete() {
+  if (!driver_answered_ || python_) return;
   answer_.sent_ns = wall_clock_ns();
   send_(MessageType::examined, encode(answer_));
 }

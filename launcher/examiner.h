@@ -3,6 +3,7 @@
 #include "base/loop.h"
 #include "launcher/child.h"
 #include "launcher/examine_messages.h"
+#include "launcher/surveyor.h"
 
 #include <functional>
 #include <memory>
@@ -21,8 +22,7 @@ class Examiner {
   Examiner& operator=(const Examiner&) = delete;
 
   /// Fills in `answer` and sends it as `examined`: its probe points and its first reading of the
-  /// clock are the caller's to give. Python has some seconds to tell its version; NVIDIA's driver,
-  /// which may take as long, is waited for, since nothing else runs on this host yet.
+  /// clock are the caller's to give. Python and NVIDIA's driver have some seconds for theirs.
   void examine(const Examine& wanted, Examined answer, uint64_t open_files_soft);
   /// Answers with `measured`.
   void measure(const Measure& wanted);
@@ -32,7 +32,8 @@ class Examiner {
  private:
   void ask_python(const std::string& path);
   void python_ended();
-  void send_answer();
+  void ask_driver();
+  void answer_when_complete();
 
   Loop& loop_;
   Send send_;
@@ -41,6 +42,8 @@ class Examiner {
   std::unique_ptr<BulkPoint> bulk_point_;
   std::unique_ptr<BulkCall> bulk_call_;
   std::optional<Child> python_;
+  std::unique_ptr<Surveyor> surveyor_;
+  bool driver_answered_ = false;
   Fd python_says_;
   Watch python_watch_;
   Timer python_timer_;

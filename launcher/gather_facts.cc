@@ -93,16 +93,6 @@ void find_memory(ExaminedHost& facts) {
   }
 }
 
-void find_gpus(ExaminedHost& facts) {
-  facts.gpus_on_bus = count_in("/sys/bus/pci/devices", is_nvidia_gpu);
-  auto gpus = list_gpus();
-  if (gpus) {
-    facts.gpus = *std::move(gpus);
-  } else if (gpus.error().code != Errc::not_found) {
-    facts.gpu_failure = gpus.error().message;
-  }
-}
-
 }  // namespace
 
 int64_t meminfo_bytes(std::string_view meminfo, std::string_view name) {
@@ -143,8 +133,7 @@ ExaminedHost gather_facts(uint64_t open_files_soft) {
   std::error_code failed;
   facts.executable = std::filesystem::read_symlink("/proc/self/exe", failed).string();
   facts.addresses = interface_addresses();
-  const Hello hello = make_hello(AgentPlace::launchers_host);
-  facts.cpus_allowed = hello.allowed_cpus;
+  facts.cpus_allowed = count_allowed_cpus();
   facts.cpus_online = ::sysconf(_SC_NPROCESSORS_ONLN);
   find_memory(facts);
   facts.open_files = tasks_file_limit(open_files_soft);
@@ -156,7 +145,7 @@ ExaminedHost gather_facts(uint64_t open_files_soft) {
   const auto temporary = own.find("TMPDIR");
   facts.temporary = room_of(temporary == own.end() ? "/tmp" : temporary->second);
   facts.rdma_devices = count_in("/sys/class/infiniband", [](const std::string&) { return true; });
-  find_gpus(facts);
+  facts.gpus_on_bus = count_in("/sys/bus/pci/devices", is_nvidia_gpu);
   return facts;
 }
 

@@ -8,8 +8,8 @@
 
 namespace dt {
 
-/// All facts but Python, which is asked for its version by examiner.cc. May take seconds, since
-/// NVIDIA's driver may. `open_files_soft` is the limit that tasks get; ours was raised.
+/// All facts that take no time: not the GPUs, which NVIDIA's driver tells, nor Python's version.
+/// `open_files_soft` is the limit that tasks get; ours was raised.
 ExaminedHost gather_facts(uint64_t open_files_soft);
 
 /// What /proc/meminfo says in kB, in bytes; 0 when the line is not there.

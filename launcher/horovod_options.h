@@ -30,8 +30,7 @@ inline constexpr std::string_view jsrun =
 inline constexpr std::string_view mpi_arguments =
     "there is no mpirun to hand them to; leave it out, or start the job with mpirun";
 inline constexpr std::string_view binding =
-    "dtrain binds no processes to cores yet; leave it out, or start the command through taskset "
-    "or numactl";
+    "these are words for mpirun; dtrain binds processes by --bind-to core, numa or auto";
 inline constexpr std::string_view tcp =
     "dtrain does not choose NCCL's transport; use -x NCCL_IB_DISABLE=1 instead";
 }  // namespace answer

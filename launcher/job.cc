@@ -37,7 +37,8 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
 }
 
-Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
+Result<> Job::launch(const Environment& travelling, const JobFacts& facts,
+                     const Bindings& bindings) {
   parts_.status.ranks(0, plan_.tasks.size());
   const Environment common = common_environment(facts, plan_);
   const std::string cluster = tf_cluster(facts.cluster);
@@ -49,9 +50,13 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts) {
                      .merge_stderr = config_.merge_stderr,
                      .excluded = config_.environment_excluded};
     for (const size_t at : plan_.hosts[agent].tasks) {
+      const Binding& binding = bindings.tasks[at];
+      Environment environment = task_environment(plan_, plan_.tasks[at]);
+      environment.insert(binding.environment.begin(), binding.environment.end());
       launch.tasks.push_back({.id = plan_.tasks[at].id,
-                              .environment = task_environment(plan_, plan_.tasks[at]),
-                              .wants_input = input_.wanted_by(at)});
+                              .environment = std::move(environment),
+                              .wants_input = input_.wanted_by(at),
+                              .cpus = binding.cpus});
     }
     const Bytes order = encode(launch);
     if (order.size() > MessageAssembler::message_bytes_max) {
@@ -72,6 +77,12 @@ void Job::send_input(size_t task, ByteSpan bytes) {
   const Task& to = plan_.tasks[task];
   parts_.crew.send(static_cast<size_t>(to.agent), MessageType::input,
                    StreamId{to.local_index, TaskStream::input}.number(), bytes);
+}
+
+Outcome Job::outcome() const {
+  Outcome outcome = supervisor_.outcome();
+  outcome.reason_told = reason_told_;
+  return outcome;
 }
 
 Result<> Job::supervise() {
@@ -199,6 +210,10 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   end_streams(agent);
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
+  // At once: what the other hosts run may take the grace to end.
+  if (!supervisor_.outcome().reason.empty() && !std::exchange(reason_told_, true)) {
+    parts_.log.error("{}", supervisor_.outcome().reason);
+  }
 }
 
 Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
@@ -251,7 +266,7 @@ void Job::carry_out(const Actions& actions) {
     }
   }
   set_timer();
-  if (outcome().failure && !failure_reported_ && !report_timer_) {
+  if (supervisor_.outcome().failure && !failure_reported_ && !report_timer_) {
     report_timer_ = parts_.loop.after(report_patience, [this] { report_failure(); });
   }
 }
@@ -265,11 +280,11 @@ void Job::suspend() {
 
 void Job::report_failure() {
   report_timer_ = Timer();
-  if (failure_reported_ || !outcome().failure) return;
+  if (failure_reported_ || !supervisor_.outcome().failure) return;
   failure_reported_ = true;
-  const auto task = task_of(outcome().failure->task);
+  const auto task = task_of(supervisor_.outcome().failure->task);
   parts_.record.last_stderr = parts_.output.last_errors(*task);
-  parts_.log.error("{}", failure_text(*outcome().failure, parts_.record.last_stderr,
+  parts_.log.error("{}", failure_text(*supervisor_.outcome().failure, parts_.record.last_stderr,
                                       config_.merge_stderr ? "output" : "stderr"));
 }
 
@@ -283,8 +298,8 @@ void Job::set_timer() {
 }
 
 void Job::check_end() {
-  if (outcome().failure && !failure_reported_) {
-    const auto task = task_of(outcome().failure->task);
+  if (supervisor_.outcome().failure && !failure_reported_) {
+    const auto task = task_of(supervisor_.outcome().failure->task);
     if (parts_.output.ended(*task, TaskStream::error)) report_failure();
   }
   if (!supervisor_.finishing()) return;

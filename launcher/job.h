@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "launcher/binding.h"
 #include "launcher/config.h"
 #include "launcher/crew.h"
 #include "launcher/environment.h"
@@ -43,12 +44,12 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   /// Starts all tasks.
-  Result<> launch(const Environment& travelling, const JobFacts& facts);
+  Result<> launch(const Environment& travelling, const JobFacts& facts, const Bindings& bindings);
   /// Runs the loop until all has ended and all agents have finished.
   Result<> supervise();
   /// A signal to dtrain.
   void signalled(int number);
-  const Outcome& outcome() const { return supervisor_.outcome(); }
+  Outcome outcome() const;
 
  private:
   std::optional<size_t> task_of(const TaskId& id) const;
@@ -78,6 +79,7 @@ class Job {
   bool must_sweep_ = false;
   bool swept_ = false;
   bool failure_reported_ = false;
+  bool reason_told_ = false;
   bool over_ = false;
   Timer timer_;
   Timer report_timer_;

@@ -18,7 +18,7 @@ namespace dt {
 
 namespace {
 
-constexpr std::time_t day = 24 * 60 * 60;
+constexpr std::time_t day = 86'400;  // seconds
 constexpr std::time_t unused_max = 30 * day;
 constexpr std::string_view file_name = "/dtrain";
 constexpr std::string_view retired_suffix = ".old";

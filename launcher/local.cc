@@ -1,4 +1,3 @@
-#include "base/log.h"
 #include "launcher/agent.h"
 #include "launcher/carrier.h"
 #include "launcher/executable.h"
@@ -30,9 +29,7 @@ namespace {
   sigset_t none;
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  const auto served = run_agent(AgentPlace::launchers_host);
-  if (!served) Log(Log::Level::normal, write_to_stderr).error("{}", served.error().message);
-  _exit(served ? 0 : 1);
+  _exit(serve_as_agent(AgentPlace::launchers_host));
 }
 
 }  // namespace

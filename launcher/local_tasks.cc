@@ -44,6 +44,8 @@ Result<> LocalTasks::launch(Launch wanted, Program program) {
   launch_.travelling["PWD"] = program_.cwd;  // the launcher's own would be a lie after --chdir
   host_ = own_host_facts(launch_.excluded);
   tasks_.resize(launch_.tasks.size());
+  for (const TaskLaunch& task : launch_.tasks)
+    ++sharers_[task.cpus];
   // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
   if (auto pipe = make_pipe()) {
     exec_pipe_ = *std::move(pipe);
@@ -68,6 +70,11 @@ void LocalTasks::start(size_t count_max) {
   }
 }
 
+CpuShare LocalTasks::share_of(const TaskLaunch& task) const {
+  return {.cpus = task.cpus.empty() ? allowed_cpus_ : static_cast<int>(task.cpus.size()),
+          .tasks = sharers_.at(task.cpus)};
+}
+
 void LocalTasks::start_one(uint32_t local_index) {
   const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
@@ -75,12 +82,13 @@ void LocalTasks::start_one(uint32_t local_index) {
   const Environment environment = worker_environment(
       launch_.travelling, host_,
       added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
-      static_cast<int>(launch_.tasks.size()));
+      share_of(wanted));
   ChildRequest request = {.path = program_.executable,
                           .arguments = program_.command,
                           .environment = environment_entries(environment),
                           .cwd = program_.cwd,
                           .open_files_max = program_.open_files_max,
+                          .cpus = wanted.cpus,
                           .cgroup = program_.cgroup};
   auto process =
       TaskProcess::start(loop_, std::move(request),

@@ -4,12 +4,14 @@
 #include "launcher/environment.h"
 #include "launcher/message.h"
 #include "launcher/oom.h"
+#include "launcher/own_host.h"
 #include "launcher/task_process.h"
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +65,7 @@ class LocalTasks {
     std::unique_ptr<TaskProcess> process;  ///< null when it could not be started
   };
   void start(size_t count_max);
+  CpuShare share_of(const TaskLaunch& task) const;
   void start_one(uint32_t local_index);
   void start_failed(uint32_t local_index, const Error& error);
   void executed(uint32_t local_index, const Result<>& result);
@@ -75,6 +78,8 @@ class LocalTasks {
   Launch launch_;
   HostFacts host_;
   std::vector<LocalTask> tasks_;
+  int allowed_cpus_ = count_allowed_cpus();
+  std::map<std::vector<int>, int> sharers_;  ///< how many tasks are bound to the same CPUs
   size_t next_start_ = 0;  ///< the first of launch_.tasks that has not been started yet
   Timer start_timer_;
   /// In every task between its clone and its exec there is a copy of the writing end, close-on-exec

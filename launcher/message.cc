@@ -79,8 +79,6 @@ void get(Reader& reader, Hello& message) {
   message.build = reader.text();
   message.hostname = reader.text();
   message.addresses = reader.texts();
-  message.allowed_cpus = reader.number<int32_t>();
-  message.gpus = reader.number<int32_t>();
 }
 
 void get(Reader& reader, Prepare& message) {
@@ -89,6 +87,7 @@ void get(Reader& reader, Prepare& message) {
   message.generation = reader.number<uint32_t>();
   message.command = reader.texts();
   message.cwd = reader.text();
+  message.home_instead = reader.number<bool>();
   message.path = reader.text();
   message.tasks = reader.number<int32_t>();
   message.ports = reader.number<int32_t>();
@@ -105,6 +104,7 @@ void get(Reader& reader, Prepared& message) {
   for (uint16_t& port : message.ports)
     port = reader.number<uint16_t>();
   message.probe_points = get_addresses(reader);
+  message.home = reader.text();
   message.failure = reader.text();
   message.status = reader.number<int32_t>();
 }
@@ -127,6 +127,9 @@ void get(Reader& reader, Launch& message) {
     task.id = decode_task_id(reader);
     task.environment = get_environment(reader);
     task.wants_input = reader.number<uint8_t>() != 0;
+    task.cpus.resize(reader.count(sizeof(int32_t)));
+    for (int& cpu : task.cpus)
+      cpu = reader.number<int32_t>();
   }
   message.merge_stderr = reader.number<uint8_t>() != 0;
   message.excluded = reader.texts();
@@ -205,14 +208,14 @@ constexpr std::string_view name_of(const Finished&) {
 Bytes encode(const Hello& message) {
   Writer writer;
   writer.text(message.build).text(message.hostname).texts(message.addresses);
-  writer.number(int32_t{message.allowed_cpus}).number(int32_t{message.gpus});
   return writer.take();
 }
 
 Bytes encode(const Prepare& message) {
   Writer writer;
   writer.text(message.token).text(message.job).number(message.generation);
-  writer.texts(message.command).text(message.cwd).text(message.path);
+  writer.texts(message.command).text(message.cwd);
+  writer.number(message.home_instead).text(message.path);
   writer.number(int32_t{message.tasks}).number(int32_t{message.ports});
   const PortRange range = message.port_range.value_or(PortRange());
   writer.number(range.first).number(range.last);
@@ -228,7 +231,7 @@ Bytes encode(const Prepared& message) {
   for (const uint16_t port : message.ports)
     writer.number(port);
   put(writer, message.probe_points);
-  writer.text(message.failure).number(int32_t{message.status});
+  writer.text(message.home).text(message.failure).number(int32_t{message.status});
   return writer.take();
 }
 
@@ -254,6 +257,9 @@ Bytes encode(const Launch& message) {
     encode(writer, task.id);
     put(writer, task.environment);
     writer.number(static_cast<uint8_t>(task.wants_input));
+    writer.number(static_cast<uint32_t>(task.cpus.size()));
+    for (const int cpu : task.cpus)
+      writer.number(int32_t{cpu});
   }
   writer.number(static_cast<uint8_t>(message.merge_stderr));
   writer.texts(message.excluded);

@@ -31,6 +31,7 @@ enum class MessageType : uint8_t {
   probe = 11,
   examine = 12,  ///< this and measure, for `dtrain check`: launcher/examine_messages.h
   measure = 13,
+  survey = 32,
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
   heartbeat = 10,
@@ -47,11 +48,16 @@ enum class MessageType : uint8_t {
   finished = 25,
   examined = 26,
   measured = 27,
+  surveyed = 33,
 };
 
 /// The line that an agent writes before its first frame, so that noise of a login shell can be told
 /// from it.
 inline constexpr std::string_view agent_magic = "dtrain-agent 1\n";
+
+/// What an agent's keeper writes to stderr before how the agent was ended, so that the launcher
+/// need not wait until the keeper has ended what is left.
+inline constexpr std::string_view agent_ended_word = "dtrain-agent-ended ";
 
 /// The three streams of each task on one link; 0 is the link's own.
 enum class TaskStream : uint8_t { input = 0, output = 1, error = 2 };
@@ -97,13 +103,11 @@ struct ResourceUse {
   bool operator==(const ResourceUse&) const = default;
 };
 
-/// Agent: who and where I am.
+/// Agent: who and where I am. What else there is to know takes longer: see launcher/host_survey.h.
 struct Hello {
   std::string build;  ///< version of the agent's build
   std::string hostname;
   std::vector<std::string> addresses;
-  int allowed_cpus = 1;
-  int gpus = 0;
   bool operator==(const Hello&) const = default;
 };
 
@@ -114,9 +118,10 @@ struct Prepare {
   uint32_t generation = 0;
   std::vector<std::string> command;
   std::string cwd;
-  std::string path;  ///< the PATH in which the command is looked up
-  int tasks = 0;     ///< how many will be launched
-  int ports = 0;     ///< how many to hold
+  bool home_instead = false;  ///< run it in the home where `cwd` cannot be entered
+  std::string path;           ///< the PATH in which the command is looked up
+  int tasks = 0;              ///< how many will be launched
+  int ports = 0;              ///< how many to hold
   std::optional<PortRange> port_range;
   bool probe = false;   ///< listen on all addresses, for the probe that follows
   uint32_t number = 0;  ///< the agent's own
@@ -131,6 +136,7 @@ struct Prepare {
 struct Prepared {
   std::vector<uint16_t> ports;
   std::vector<Address> probe_points;  ///< where it listens, best first
+  std::string home;                   ///< where tasks will run, if not in Prepare::cwd
   std::string failure;
   int status = 0;
   bool operator==(const Prepared&) const = default;
@@ -153,6 +159,7 @@ struct TaskLaunch {
   TaskId id;
   Environment environment;  ///< what the launcher adds for this task beside Launch::common
   bool wants_input = false;
+  std::vector<int> cpus;  ///< that it is bound to; empty: all that the agent may use
   bool operator==(const TaskLaunch&) const = default;
 };
 

@@ -18,8 +18,8 @@ inline constexpr std::array own_options = {
            "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
     Option{"hosts", "-H --hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
            "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2; "
-           "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. Without hosts "
-           "everything runs on this machine."},
+           "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. Who gives "
+           "no slots offers GPUs, else CPUs. Without hosts everything runs on this machine."},
     Option{"hostfile", "--hostfile -hostfile", OptionKind::text, "FILE", OptionGroup::hosts,
            "Read the hosts from FILE, a line each, as for Horovod, Open MPI, MPICH or DeepSpeed: "
            "\"host slots=N max_slots=M\" or \"host:N\"."},
@@ -37,6 +37,18 @@ inline constexpr std::array own_options = {
     Option{"ppn", "--ppn -ppn --npernode -npernode", OptionKind::integer, "N", OptionGroup::hosts,
            "Processes on each host, N at most, instead of its slots; -np is then N times the "
            "hosts."},
+    Option{"bind-to", "--bind-to -bind-to", OptionKind::text, "none|core|numa|auto",
+           OptionGroup::hosts,
+           "Bind each process to CPUs of its host: to one core, or one NUMA node; auto takes the "
+           "NUMA node of its GPU, else an equal share of the cores, and binds none where there are "
+           "more processes than cores. none is the default."},
+    Option{"gpu-bind", "--gpu-bind", OptionKind::text, "none|rank", OptionGroup::hosts,
+           "rank: each process sees the GPU of its local rank alone, by CUDA_VISIBLE_DEVICES, out "
+           "of those that its host leaves it. none, the default: it sees them all and chooses by "
+           "its local rank."},
+    Option{"report-bindings", "--report-bindings -report-bindings", OptionKind::flag, "",
+           OptionGroup::hosts,
+           "Tell the CPUs, NUMA node and GPU of each rank before the start, with --dry-run too."},
     Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
            "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
            "on each host (one each, and two more on the first)."},

@@ -13,13 +13,6 @@ namespace dt {
 
 namespace {
 
-int count_allowed_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
-  return std::max(1, CPU_COUNT(&allowed));
-}
-
 std::string own_hostname() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
@@ -27,6 +20,13 @@ std::string own_hostname() {
 }
 
 }  // namespace
+
+int count_allowed_cpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
+  return std::max(1, CPU_COUNT(&allowed));
+}
 
 std::vector<std::string> own_environment() {
   std::vector<std::string> entries;
@@ -39,8 +39,7 @@ Hello make_hello(AgentPlace place) {
   return {.build = std::string(build_version),
           .hostname = own_hostname(),
           .addresses =
-              place == AgentPlace::other_host ? interface_addresses() : std::vector<std::string>(),
-          .allowed_cpus = count_allowed_cpus()};
+              place == AgentPlace::other_host ? interface_addresses() : std::vector<std::string>()};
 }
 
 Environment own_host_part() {
@@ -51,8 +50,7 @@ Environment own_host_part() {
 
 HostFacts own_host_facts(const std::vector<std::string>& excluded) {
   return {.own = without(parse_environment(own_environment()), excluded),
-          .hostname = own_hostname(),
-          .allowed_cpus = count_allowed_cpus()};
+          .hostname = own_hostname()};
 }
 
 }  // namespace dt

@@ -15,6 +15,9 @@ enum class AgentPlace { launchers_host, other_host };
 /// know them: asking the kernel takes longer than all the rest.
 Hello make_hello(AgentPlace place);
 
+/// How many CPUs this process may use.
+int count_allowed_cpus();
+
 /// The variables of this process: NAME=value.
 std::vector<std::string> own_environment();
 

@@ -96,6 +96,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .generation = first_generation,
                       .command = config.command,
                       .cwd = config.chdir ? absolute_folder(*config.chdir) : current_folder(),
+                      .home_instead = !config.chdir && !host.host.here,
                       .path = path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
                       .tasks = host.task_count(),
                       .ports = host.task_count(),
@@ -131,6 +132,18 @@ std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<P
   for (const auto& [cause, hosts] : hosts_by_cause)
     lines.push_back(join(hosts, ", ") + ": " + cause);
   return Outcome{.exit_status = status, .failure = {}, .reason = join(lines, "\n")};
+}
+
+std::vector<std::string> moved_home(const Plan& plan, const std::vector<Prepare>& orders,
+                                    const std::vector<Prepared>& prepared) {
+  std::vector<std::string> hosts;
+  for (size_t agent = 0; agent < prepared.size(); ++agent) {
+    if (!prepared[agent].home.empty()) hosts.push_back(plan.hosts[agent].host.name);
+  }
+  if (hosts.empty()) return {};
+  return {
+      format("{} cannot be entered on {}; workers start in the home directory there (see --chdir)",
+             shell_quote(printable(orders.front().cwd, 300)), join(hosts, ", "))};
 }
 
 JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,

@@ -55,6 +55,10 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
 std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
                                            const std::vector<Prepared>& prepared);
 
+/// A warning when hosts lack the folder that nobody asked for.
+std::vector<std::string> moved_home(const Plan& plan, const std::vector<Prepare>& orders,
+                                    const std::vector<Prepared>& prepared);
+
 /// Hands out the held ports: the ClusterSpec, MASTER_PORT and JAX's port.
 JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,
                    const Address& rendezvous, const std::vector<Prepared>& prepared);

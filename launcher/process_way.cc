@@ -32,8 +32,10 @@ Result<> ProcessWay::begin(Carrier carrier) {
   process_ = std::move(carrier.process);
   messages_ = std::move(carrier.messages);
   if (messages_) {
-    messages_watch_ =
-        TRY(loop_.watch(messages_.get(), EPOLLIN, [this](uint32_t) { read_messages(); }));
+    messages_watch_ = TRY(loop_.watch(messages_.get(), EPOLLIN, [this](uint32_t) {
+      read_messages();
+      if (!told_ && handlers_.on_said) handlers_.on_said(facts_.said);
+    }));
   }
   stream_ = TRY(Stream::open(loop_, std::move(carrier.from_agent), std::move(carrier.to_agent),
                              {.on_bytes =
@@ -91,14 +93,16 @@ void ProcessWay::read_messages() {
   std::array<char, 4096> buffer;
   for (;;) {
     const ssize_t n = ::read(messages_.get(), buffer.data(), buffer.size());
-    if (n < 0) return;
-    if (n == 0) break;
+    if (n < 0) break;
+    if (n == 0) {
+      messages_watch_ = Watch();
+      messages_.reset();
+      break;
+    }
     std::string& said = facts_.said;
     said.append(buffer.data(), static_cast<size_t>(n));
     if (said.size() > said_bytes_max) said.erase(0, said.size() - said_bytes_max);
   }
-  messages_watch_ = Watch();
-  messages_.reset();
 }
 
 void ProcessWay::stream_ended() {

@@ -123,7 +123,8 @@ void RemoteWay::try_it() {
 Way::Handlers RemoteWay::handlers_of_try() {
   return {.on_bytes = handlers_.on_bytes,
           .on_end = [this](End end) { try_ended(std::move(end)); },
-          .on_drained = handlers_.on_drained};
+          .on_drained = handlers_.on_drained,
+          .on_said = handlers_.on_said};
 }
 
 Result<std::unique_ptr<Way>> RemoteWay::open_session() {

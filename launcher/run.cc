@@ -3,6 +3,7 @@
 #include "base/crypto.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "launcher/binding.h"
 #include "launcher/crew.h"
 #include "launcher/job.h"
 #include "launcher/ports.h"
@@ -58,13 +59,15 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                            .on_connected = [&status](size_t connected, size_t all) {
                              status.hosts(connected, all);
                            }});
-  const bool must_count_slots = !all_slots_known(hosts);
-  if (!config.dry_run || must_count_slots) TRY(crew.connect(hosts));
+  const SurveyNeed need = survey_need(config, hosts);
+  if (!config.dry_run || need != SurveyNeed::nothing) TRY(crew.connect(hosts));
   // Else the agents start while we get everything else ready.
-  std::vector<Hello> hellos;
-  if (must_count_slots) hellos = TRY(crew.await_hellos(answers));
-  Plan plan = TRY(make_plan(plan_request(config, hosts, hellos)));
+  const auto surveys = as_tasks_see(TRY(crew.survey(need, answers)), travelling);
+  Plan plan = TRY(make_plan(plan_request(config, hosts, surveys)));
   TRY(check_stdin_target(config, plan));
+  const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, surveys));
+  warn(stage, survey_warnings(hosts, surveys));
+  tell(bindings, stage.log());
   if (config.dry_run) {
     stage.out().write(plan_report(plan, config), {});
     return Outcome();
@@ -82,6 +85,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
+  warn(stage, moved_home(plan, orders, prepared));
   const Reach reach = TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers}));
   warn(stage, reach.warnings);
   const TaskTable table = task_table(plan, job_name, reach);
@@ -93,7 +97,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
            [] { Stage::suspend(); }, own_children},
           std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
-  TRY(job.launch(travelling, facts));
+  TRY(job.launch(travelling, facts, bindings));
   ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
   TRY(crew.collect(Clock::now() + config.grace));
@@ -136,7 +140,7 @@ int run(const RunConfig& config, const Environment& environment) {
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
                                    : run_job(config, environment, **stage, record);
   const Outcome outcome = outcome_of(std::move(result), (*stage)->interrupted());
-  if (!outcome.reason.empty()) (*stage)->log().error("{}", outcome.reason);
+  if (!outcome.reason.empty() && !outcome.reason_told) (*stage)->log().error("{}", outcome.reason);
   if (report) write_report(config, *report, record, outcome, (*stage)->log());
   (*stage)->drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
   return outcome.exit_status;

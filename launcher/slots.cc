@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 namespace dt {
@@ -114,11 +115,31 @@ bool all_slots_known(const std::vector<Host>& hosts) {
   return std::ranges::none_of(hosts, [](const Host& host) { return host.slots == 0; });
 }
 
+SurveyNeed survey_need(const RunConfig& config, const std::vector<Host>& hosts) {
+  const PlacementOptions& placement = config.placement;
+  if (!all_slots_known(hosts) || placement.report_bindings) return SurveyNeed::gpus;
+  if (config.dry_run) return SurveyNeed::nothing;
+  if (placement.gpu_bind != GpuBind::none || placement.bind_to == BindTo::automatic)
+    return SurveyNeed::gpus;
+  return placement.bind_to == BindTo::none ? SurveyNeed::nothing : SurveyNeed::cpus;
+}
+
+std::vector<HostSurvey> as_tasks_see(std::vector<HostSurvey> surveys,
+                                     const Environment& travelling) {
+  const auto given = travelling.find("CUDA_VISIBLE_DEVICES");
+  if (given == travelling.end()) return surveys;
+  for (HostSurvey& survey : surveys)
+    survey.visible.cuda = given->second;
+  return surveys;
+}
+
 PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
-                         const std::vector<Hello>& hellos) {
+                         const std::vector<HostSurvey>& surveys) {
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (hosts[i].slots != 0) continue;
-    hosts[i].slots = hellos[i].gpus > 0 ? hellos[i].gpus : hellos[i].allowed_cpus;
+    const size_t gpus = visible_gpus(surveys[i].gpus.gpus, surveys[i].visible).size();
+    const size_t units = gpus > 0 ? gpus : surveys[i].topology.cpus().size();
+    hosts[i].slots = static_cast<int>(std::min(units, size_t{slots_max}));
     if (hosts[i].max_slots != 0) hosts[i].slots = std::min(hosts[i].slots, hosts[i].max_slots);
   }
   return {.hosts = std::move(hosts),
@@ -126,6 +147,22 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
           .oversubscribe = config.oversubscribe,
           .map_by = config.placement.map_by,
           .rank_by = config.placement.rank_by};
+}
+
+std::vector<std::string> survey_warnings(const std::vector<Host>& hosts,
+                                         const std::vector<HostSurvey>& surveys) {
+  std::map<std::string, std::vector<std::string>> hosts_by_words;
+  for (size_t i = 0; i < surveys.size(); ++i) {
+    for (const std::string& words : surveys[i].gpus.warnings)
+      hosts_by_words[words].push_back(hosts[i].name);
+    // A host without a driver is one without GPUs.
+    if (surveys[i].gpu_failure.empty() || !surveys[i].has_driver) continue;
+    hosts_by_words[surveys[i].gpu_failure].push_back(hosts[i].name);
+  }
+  std::vector<std::string> warnings;
+  for (const auto& [words, names] : hosts_by_words)
+    warnings.push_back(format("{}: {}", some_of(names), words));
+  return warnings;
 }
 
 }  // namespace dt

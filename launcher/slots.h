@@ -2,7 +2,8 @@
 
 #include "base/result.h"
 #include "launcher/config.h"
-#include "launcher/message.h"
+#include "launcher/environment.h"
+#include "launcher/host_survey.h"
 #include "launcher/plan.h"
 
 #include <vector>
@@ -19,9 +20,21 @@ Result<> check_stdin_target(const RunConfig& config, const Plan& plan);
 
 bool all_slots_known(const std::vector<Host>& hosts);
 
+/// A dry run binds nobody, unless it is to report that.
+SurveyNeed survey_need(const RunConfig& config, const std::vector<Host>& hosts);
+
+/// With the variables that tasks will have: -x CUDA_VISIBLE_DEVICES=… counts like a host's own.
+std::vector<HostSurvey> as_tasks_see(std::vector<HostSurvey> surveys,
+                                     const Environment& travelling);
+
 /// What make_plan is asked for: a host without slots offers its GPUs, else the CPUs that it may
 /// use.
 PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
-                         const std::vector<Hello>& hellos);
+                         const std::vector<HostSurvey>& surveys);
+
+/// What people should know of hosts whose slots their GPUs decide: GPUs that could not be listed,
+/// or not be used; hosts of which the same is to be said are named together.
+std::vector<std::string> survey_warnings(const std::vector<Host>& hosts,
+                                         const std::vector<HostSurvey>& surveys);
 
 }  // namespace dt

@@ -69,7 +69,8 @@ void SshWay::dial(Result<std::vector<Address>> addresses) {
                            .on_open = {},
                            .on_bytes = handlers_.on_bytes,
                            .on_end = [this](const SshSession::End& end) { ended(end); },
-                           .on_drained = handlers_.on_drained});
+                           .on_drained = handlers_.on_drained,
+                           .on_errors = handlers_.on_said});
 }
 
 Result<> SshWay::check_host_key(ByteSpan blob) const {

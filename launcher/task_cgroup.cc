@@ -48,6 +48,10 @@ Fd open_folder(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
+std::string path_of(const std::string& folder, pid_t agent) {
+  return format("{}/{}{}", folder, name_prefix, agent);
+}
+
 /// An agent that was killed could not remove its cgroup.
 void remove_leftovers(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
@@ -79,12 +83,20 @@ std::unique_ptr<TaskCgroup> TaskCgroup::make() {
   const std::optional<std::string> own = own_folder();
   if (!own) return nullptr;
   remove_leftovers(*own);
-  const std::string path = format("{}/{}{}", *own, name_prefix, getpid());
+  const std::string path = path_of(*own, getpid());
   if (::mkdir(path.c_str(), 0755) < 0) return nullptr;
   std::unique_ptr<TaskCgroup> made(new TaskCgroup(path, open_folder(path)));
   const bool can_kill = ::access((path + "/cgroup.kill").c_str(), W_OK) == 0;
   if (!lock(made->folder_) || !can_kill) return nullptr;
   return made;
+}
+
+std::unique_ptr<TaskCgroup> TaskCgroup::adopt(pid_t agent) {
+  const std::optional<std::string> own = own_folder();
+  if (!own) return nullptr;
+  const std::string path = path_of(*own, agent);
+  std::unique_ptr<TaskCgroup> adopted(new TaskCgroup(path, open_folder(path)));
+  return adopted->folder_ ? std::move(adopted) : nullptr;
 }
 
 TaskCgroup::~TaskCgroup() {

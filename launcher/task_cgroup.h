@@ -2,6 +2,8 @@
 
 #include "base/fd.h"
 
+#include <sys/types.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +18,8 @@ class TaskCgroup {
   /// Below this process's own cgroup; none where that is not ours to divide, or the kernel has no
   /// cgroup.kill.
   static std::unique_ptr<TaskCgroup> make();
+  /// That of an agent below this process that has ended without removing it; none if it had none.
+  static std::unique_ptr<TaskCgroup> adopt(pid_t agent);
   TaskCgroup(const TaskCgroup&) = delete;
   TaskCgroup& operator=(const TaskCgroup&) = delete;
   ~TaskCgroup();

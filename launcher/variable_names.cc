@@ -32,8 +32,7 @@ constexpr Pattern host_part[] = {
 constexpr Pattern outer_job[] = {
     "DTRAIN_*",
     // An MPI library that sees these would talk to a launcher that is not its own.
-    "PMI_*",
-    "PMIX_*",
+    "PMI*",
     "OMPI_*",
     "PRTE_*",
     "MPI_LOCALNRANKS",

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace dt {
 
@@ -29,6 +30,9 @@ class Way {
     std::function<void(End end)> on_end;
     /// All that was written has left. May be empty; must not destroy the way.
     std::function<void()> on_drained = {};
+    /// More came beside the bytes: the end of all of it. May be empty; may hang up, but not destroy
+    /// the way.
+    std::function<void(std::string_view said)> on_said = {};
   };
 
   Way() = default;

@@ -40,12 +40,13 @@ HOMES = {
     "nlohmann": r"base/json\.cc",
     "fmt": r"base/format\.h",
     "tl": r"base/result\.h",
+    "hwloc": r"launcher/topology\.cc",
     "doctest": r"tests/.*",
     "benchmark": r"tests/.*",
     "dtrain": r"(examples|tests)/.*",
 }
 # Third-party headers that have no folder of their own.
-FLAT_HEADERS = {"libssh2.h": "libssh2"}
+FLAT_HEADERS = {"hwloc.h": "hwloc", "libssh2.h": "libssh2"}
 MANY_FILES = {"doctest", "benchmark", "dtrain"}
 SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
@@ -73,7 +74,7 @@ TESTED_ELSEWHERE = {
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent_link.cc": "tests/net/hosts_test.sh",
     "launcher/check/check.cc": "tests/cli/check_test.sh",
-    "launcher/check/survey.cc": "tests/net/check_test.sh",
+    "launcher/check/inquiry.cc": "tests/net/check_test.sh",
     "launcher/agent.cc": "tests/cli/run_test.sh",
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",
     "launcher/config_file.cc": "tests/unit/launcher_config_test.cc",
@@ -85,7 +86,9 @@ TESTED_ELSEWHERE = {
     "launcher/local.cc": "tests/cli/run_test.sh",
     "launcher/local_tasks.cc": "tests/unit/launcher_agent_session_test.cc",
     "launcher/own_host.cc": "tests/unit/launcher_agent_session_test.cc",
+    "launcher/no_udev.cc": "tests/unit/launcher_topology_test.cc",
     "launcher/oom.cc": "tests/cli/faults_test.sh",
+    "launcher/surveyor.cc": "tests/cli/placement_test.sh",
     "launcher/task_input.cc": "tests/cli/output_test.sh",
     "launcher/run.cc": "tests/cli/run_test.sh",
     "launcher/remote_hosts.cc": "tests/unit/launcher_remote_way_test.cc",
@@ -355,6 +358,7 @@ BAD = [
     (check_homes, 1, {"cmd/run.cc": "#include <CLI/CLI.hpp>\n"}),
     (check_homes, 2, {"examples/a/a.cc": "#include <dtrain/dtrain.hpp>\n#include <dtrain/engine.h>\n",
                       "launcher/a.cc": "#include <dtrain/dtrain.h>\n"}),
+    (check_homes, 1, {"launcher/plan.cc": "#include <hwloc.h>\n#include <vector>\n"}),
     (check_homes, 1, {"launcher/crew.cc": "#include <libssh2.h>\n#include <netdb.h>\n"}),
     (check_homes, 1, {"base/a.cc": "#include <boost/any.hpp>\n#include <sys/stat.h>\n"}),
     (check_homes, 1, {"launcher/config.cc": "#include <toml++/toml.h>\n",

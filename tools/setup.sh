@@ -4,13 +4,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev libssh2-1-dev libssl-dev
+packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev libhwloc-dev libssh2-1-dev libssl-dev
   libtomlplusplus-dev nlohmann-json3-dev"
 case ${1-build} in
   build) ;;
   test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-venv
   shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
-  openssh-client openssh-server tcsh" ;;
+  openssh-client openssh-server iptables tcsh" ;;
   hosts) packages="openssh-client openssh-server iproute2 procps" ;;
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
   deb) packages="dpkg-dev" ;;

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "launcher/check/check_report.h"
-#include "launcher/check/survey.h"
+#include "launcher/check/inquiry.h"
 #include "launcher/crew.h"
 #include "launcher/slots.h"
 #include "launcher/stage.h"
@@ -20,8 +20,6 @@ namespace {
 
 constexpr int status_of_failure = 1;
 constexpr int status_of_wrong_input = 2;
-/// An agent that asks NVIDIA's driver is silent until that is up.
-constexpr Duration silence_max = seconds(30);
 /// How long agents may take to go home.
 constexpr Duration collect_patience = seconds(2);
 /// Where a terminal tells no width, and the most that is easy to read.
@@ -50,23 +48,23 @@ Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& en
                     wants_status_line(stage.err(), config.quiet, environment));
   Crew crew(stage.loop(),
             {.heartbeat = config.heartbeat,
-             .dead_after = silence_max,
+             .dead_after = config.dead_after,
              .ssh = config.ssh,
              .log = &stage.log(),
              .on_connected = [&status](size_t now, size_t all) { status.hosts(now, all); }});
   TRY(crew.connect(hosts));
-  Survey survey(stage, crew, hosts,
-                {.step_max = config.start_timeout,
-                 .path = path_of(environment),
-                 .heartbeat = config.heartbeat,
-                 .dead_after = silence_max});
-  TRY(survey.greet());
+  Inquiry inquiry(stage, crew, hosts,
+                  {.step_max = config.start_timeout,
+                   .path = path_of(environment),
+                   .heartbeat = config.heartbeat,
+                   .dead_after = config.dead_after});
+  TRY(inquiry.greet());
   status.end();
-  TRY(survey.examine());
-  TRY(survey.probe());
-  TRY(survey.measure());
+  TRY(inquiry.examine());
+  TRY(inquiry.probe());
+  TRY(inquiry.measure());
   TRY(crew.collect(Clock::now() + collect_patience));
-  CheckReport report = survey.report();
+  CheckReport report = inquiry.report();
   report.began_at = began_at;
   report.took = Clock::now() - began;
   return report;

@@ -181,7 +181,7 @@ void SshSession::exchange() {
   }
   if (const Result<> sent = send_some(); !sent) return fail(sent.error());
   if (!read_output()) return;
-  if (const Result<> read = read_errors(); !read) return fail(read.error());
+  if (!read_errors()) return;
   // What was read may have widened the server's window.
   if (const Result<> sent = send_some(); !sent) return fail(sent.error());
   if (!paused_) {
@@ -220,14 +220,24 @@ bool SshSession::read_output() {
   return true;
 }
 
-Result<> SshSession::read_errors() {
+bool SshSession::read_errors() {
   std::array<std::byte, 4096> buffer;
+  bool more = false;
   for (;;) {
-    const size_t n = TRY(protocol_->read(SshProtocol::Output::error, buffer));
-    if (n == 0) return {};
-    const size_t kept = std::min(n, errors_bytes_max - errors_.size());
-    errors_ += as_text(ByteSpan(buffer).first(kept));
+    const Result<size_t> n = protocol_->read(SshProtocol::Output::error, buffer);
+    if (!n) {
+      fail(n.error());
+      return false;
+    }
+    if (*n == 0) break;
+    more = true;
+    errors_ += as_text(ByteSpan(buffer).first(*n));
+    if (errors_.size() > errors_bytes_max) errors_.erase(0, errors_.size() - errors_bytes_max);
   }
+  if (!more || !handlers_->on_errors) return true;
+  const auto handlers = handlers_;
+  handlers->on_errors(std::string(errors_));
+  return handlers.use_count() > 1;
 }
 
 void SshSession::write(ByteSpan bytes) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -42,7 +43,7 @@ class SshSession {
   struct End {
     std::optional<SshFailure> failure;  ///< none: the command has ended
     SshExit exit = {};
-    std::string errors = {};  ///< what the command wrote on stderr, errors_bytes_max at most
+    std::string errors = {};  ///< the end of what the command wrote on stderr, errors_bytes_max
   };
   /// Called from the Loop only, never within a call of ours. Each may destroy the session, but for
   /// check_host_key.
@@ -57,6 +58,8 @@ class SshSession {
     std::function<void(End end)> on_end;
     /// All that was written since the last call has left. May be empty.
     std::function<void()> on_drained = {};
+    /// The command wrote on stderr: the end of all that it wrote. May be empty.
+    std::function<void(std::string_view errors)> on_errors = {};
   };
   static constexpr size_t errors_bytes_max = size_t{64} << 10;
 
@@ -95,7 +98,7 @@ class SshSession {
   void exchange();
   /// False when a handler has destroyed us, or the session has ended.
   bool read_output();
-  Result<> read_errors();
+  bool read_errors();
   void send_or_wake();
   Result<> send_some();
   void drained();

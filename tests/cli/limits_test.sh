@@ -24,6 +24,14 @@ test_too_few_descriptors_are_told_with_both_numbers_before_anything_starts() { #
   done
 }
 
+test_too_few_descriptors_for_all_hosts_are_told_before_any_is_called() { # F16 R19
+  run sh -c 'ulimit -n 256; exec "$0" run -H "$1" true' "$DTRAIN" "$(seq -s, -f 'node%g:1' 400)"
+  expect_status 2
+  expect_within_ms 1000
+  grep -qE '^dtrain: connections to 400 hosts need 12[0-9]{2} open files, the hard limit is 256; raise it' "$out/stderr" ||
+    fail 'not the numbers'
+}
+
 test_as_many_descriptors_as_were_asked_for_are_enough() { # F16
   limit=30 need=
   while :; do

@@ -9,7 +9,13 @@
 #   on_host K CMD…         runs it in node K's namespaces, as if typed there
 #   run_on_launcher, start_on_launcher    as `run` and `start` of tests/cli/lib.sh
 #   sshd_option K LINE     adds a line to node K's sshd_config and starts its sshd anew
+#   host_setup K LINE      the same with a line of shell, run in node K's namespaces before its sshd:
+#                          mounts of its own, say
+#   host_variable K NAME=VALUE    the same with a variable of all that its sshd starts
+#   private_tmp OPTIONS    prints a line for host_setup: a /tmp of the node's own
 #   cut_cable K, mend_cable K
+#   agent_on K, keeper_on K, processes_on K NAME    pids
+#   drop_on K RULE…        an iptables rule for what comes to node K, with its own target
 #   home_of K, launcher_home    folders as seen from outside
 #
 # All of it ends with the test: processes in the namespaces, the namespaces, and their links.
@@ -52,6 +58,7 @@ hosts_up() {
 host_up() {
   local k=$1 folder=$out/net/node$1
   mkdir -p "$folder/home/.ssh"
+  : >"$folder/setup"
   chmod 700 "$folder/home" "$folder/home/.ssh"
   ip netns add "$net-$k"
   ip -n "$net-l" link add "port$k" type veth peer name eth0 netns "$net-$k"
@@ -85,7 +92,7 @@ enter_host() {
   # shellcheck disable=SC2016  # expanded inside
   ip netns exec "$net-$k" unshare -m -u bash -c '
     mount --make-rprivate / && mount --bind "$1/home" /root && mount --bind "$2" /etc/hosts &&
-      hostname "$3" && shift 3 && exec "$@"' \
+      hostname "$3" && bash -e "$1/setup" && shift 3 && exec "$@"' \
     enter "$out/net/node$k" "$out/net/hosts" "node$k" "$@"
 }
 
@@ -103,11 +110,31 @@ sshd_up() {
 }
 
 sshd_option() {
-  local folder=$out/net/node$1 listener
-  echo "$2" >>"$folder/sshd_config"
-  listener=$(cat "$folder/sshd.pid")
-  kill "$listener"
-  wait_for 10 bash -c "! kill -0 $listener 2>/dev/null"
+  echo "$2" >>"$out/net/node$1/sshd_config"
+  sshd_again "$1"
+}
+
+# sshd takes one line of these.
+host_variable() {
+  sed -i "s%^SetEnv %&$2 %" "$out/net/node$1/sshd_config"
+  sshd_again "$1"
+}
+
+host_setup() {
+  echo "$2" >>"$out/net/node$1/setup"
+  sshd_again "$1"
+}
+
+# The test's own files must still be seen, wherever they are.
+private_tmp() {
+  local own=${out%/*}
+  echo "mount --bind $own /mnt && mount -t tmpfs -o $1 tmp /tmp && mkdir -p $own && mount --bind /mnt $own"
+}
+
+# It takes its file away when nobody can reach it any more; its process may stay for init to see.
+sshd_again() {
+  kill "$(cat "$out/net/node$1/sshd.pid")"
+  wait_for 10 test ! -e "$out/net/node$1/sshd.pid"
   sshd_up "$1"
 }
 
@@ -134,6 +161,20 @@ SCRIPT
 on_launcher() { "$out/net/on_launcher" "$@"; }
 run_on_launcher() { run "$out/net/on_launcher" "$@"; }
 start_on_launcher() { start "$out/net/on_launcher" "$@"; }
+
+agent_on() { processes_on "$1" dtrain-agent; }
+keeper_on() { processes_on "$1" dtrain-keeper; }
+processes_on() {
+  local pid
+  for pid in $(ip netns pids "$net-$1"); do
+    if [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$2" ]]; then echo "$pid"; fi
+  done
+}
+
+drop_on() {
+  command -v iptables >/dev/null || skip 'no iptables here'
+  ip netns exec "$net-$1" iptables -A INPUT "${@:2}" 2>/dev/null || skip "no iptables rule: ${*:2}"
+}
 
 cut_cable() { ip -n "$net-l" link set "port$1" down; }
 mend_cable() { ip -n "$net-l" link set "port$1" up; }

@@ -101,8 +101,11 @@ int epoll_ctl(int epoll, int operation, int fd, struct epoll_event* event) {
   return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, event);
 }
 
+/* Files are always ready, O_NONBLOCK or not. */
 static bool may_refuse(int fd, int flags) {
+  struct stat status;
   if (fd < 0 || fd >= fds_max || edge_triggered[fd]) return false;
+  if (fstat(fd, &status) != 0 || S_ISREG(status.st_mode)) return false;
   return (flags & MSG_DONTWAIT) != 0 || (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
 }
 

@@ -130,8 +130,9 @@ Result<std::string> go_through(const std::vector<std::string>& words) {
         return fail(Errc::not_found, "No such file or directory");
       }));
   const HostList chosen = TRY(job_hosts(config));
-  const std::vector<Hello> hellos(chosen.hosts.size(), Hello{.allowed_cpus = 2});
-  const Plan plan = TRY(make_plan(plan_request(config, chosen.hosts, hellos)));
+  const std::vector<HostSurvey> surveys(chosen.hosts.size(),
+                                        HostSurvey{.topology = {.cores = {{{0}, 0}, {{1}, 0}}}});
+  const Plan plan = TRY(make_plan(plan_request(config, chosen.hosts, surveys)));
   TRY(check_stdin_target(config, plan));
   return std::string("run");
 }

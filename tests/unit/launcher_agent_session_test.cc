@@ -1,4 +1,5 @@
 #include "launcher/agent_session.h"
+#include "launcher/own_host.h"
 
 #include <doctest/doctest.h>
 
@@ -70,11 +71,13 @@ struct Fixture {
     return payload;
   }
 
-  Prepared prepare(std::vector<std::string> command, std::string cwd = "/", int ports = 0) {
+  Prepared prepare(std::vector<std::string> command, std::string cwd = "/", int ports = 0,
+                   bool home_instead = false) {
     send(MessageType::prepare, encode(Prepare{.job = "j",
                                               .generation = 1,
                                               .command = std::move(command),
                                               .cwd = std::move(cwd),
+                                              .home_instead = home_instead,
                                               .path = "/usr/bin:/bin",
                                               .ports = ports,
                                               .heartbeat = milliseconds(50),
@@ -98,9 +101,16 @@ bool alive(pid_t pid) {
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession says who it is, before it is asked") {
   const auto hello = decode<Hello>(await(MessageType::hello)).value();
-  CHECK(hello.allowed_cpus >= 1);
   CHECK_FALSE(hello.hostname.empty());
   CHECK_FALSE(hello.addresses.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession says what its host has when it is asked") {
+  send(MessageType::survey, encode(Survey()));
+  const auto survey = decode<HostSurvey>(await(MessageType::surveyed)).value();
+  CHECK(survey.topology == own_topology().value());
+  // Whatever this machine has: GPUs, or the reason why they are not known.
+  CHECK((survey.gpu_failure.empty() || survey.gpus.gpus.empty()));
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession holds as many ports as asked, each another one") {
@@ -119,6 +129,17 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession: B30, B31 are known before anything sta
   CHECK(folder.failure ==
         "cannot enter the working directory '/no/such folder': No such file or directory "
         "(use --chdir)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession takes the home for a folder that it cannot enter") {
+  const std::string home = own_host_part()["HOME"];
+  REQUIRE(access(home.c_str(), X_OK) == 0);
+  for (const char* folder : {"/no/such folder", "/etc/passwd"}) {
+    const Prepared prepared = prepare({"true"}, folder, 0, true);
+    CHECK(prepared.failure.empty());
+    CHECK(prepared.home == home);
+  }
+  CHECK(prepare({"true"}, "/", 0, true).home.empty());
 }
 
 TEST_CASE_FIXTURE(Fixture,

@@ -1,5 +1,7 @@
 #include "base/text.h"
 #include "launcher/child.h"
+#include "launcher/topology.h"
+#include "tests/unit/affinity.h"
 
 #include <doctest/doctest.h>
 
@@ -48,6 +50,26 @@ Ended run_shell(const std::string& script, ChildRequest request = {}) {
 TEST_CASE("Child tells code and signal of its end") {
   CHECK(run_shell("exit 3").status == ExitStatus{.code = 3});
   CHECK(run_shell("kill -SEGV $$").status == ExitStatus{.signal = SIGSEGV});
+}
+
+TEST_CASE("Child may use the CPUs that it is given, and else those that we may") {
+  const std::string ask = "grep Cpus_allowed_list /proc/self/status | cut -f 2";
+  const std::vector<int> ours = own_affinity();
+  CHECK(run_shell(ask).output == ranges_text(ours) + "\n");
+  ChildRequest request;
+  request.cpus = {ours.back()};
+  CHECK(run_shell(ask, request).output == ranges_text(request.cpus) + "\n");
+  CHECK(own_affinity() == ours);
+}
+
+TEST_CASE("Child: CPUs that are not there are named") {
+  Child child = Child::start({.path = "/bin/true", .arguments = {"true"}, .cpus = {8191}}).value();
+  await_end(child);
+  const auto executed = child.executed();
+  REQUIRE(executed.has_value());
+  REQUIRE_FALSE(executed->has_value());
+  CHECK(executed->error().message == "cannot bind to cpus 8191: Invalid argument");
+  CHECK(child.reap().has_value());
 }
 
 TEST_CASE("Child tells what it has used, with the children that it waited for") {

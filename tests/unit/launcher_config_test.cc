@@ -51,6 +51,9 @@ TEST_CASE("every option reaches its place in the configuration") {
                                           {"map-by", {"node"}},
                                           {"rank-by", {"slot"}},
                                           {"ppn", {"2"}},
+                                          {"bind-to", {"numa"}},
+                                          {"gpu-bind", {"rank"}},
+                                          {"report-bindings", {"true"}},
                                           {"env", {"A=1=2", "B", "C="}},
                                           {"chdir", {"/x y"}},
                                           {"stdin", {"2"}},
@@ -74,7 +77,12 @@ TEST_CASE("every option reaches its place in the configuration") {
   RunConfig expected;
   expected.process_count = 3;
   expected.hosts = {{.name = "a", .slots = 2}, {.name = "b", .user = "me", .slots = 1}};
-  expected.placement = {.map_by = DealBy::node, .rank_by = DealBy::slot, .per_host = 2};
+  expected.placement = {.map_by = DealBy::node,
+                        .rank_by = DealBy::slot,
+                        .per_host = 2,
+                        .bind_to = BindTo::numa,
+                        .report_bindings = true,
+                        .gpu_bind = GpuBind::rank};
   expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
   expected.chdir = "/x y";
   expected.timeout = seconds(120);

@@ -202,10 +202,10 @@ TEST_CASE("the host's part comes from the host, unless -x set it; the task's com
                                {"TMPDIR", "/t"},
                                {"DTRAIN_OPT_NP", "2"},
                                {"CUDA_VISIBLE_DEVICES", "1"}},
-                       .hostname = "node7",
-                       .allowed_cpus = 8};
-  const Environment environment = worker_environment(
-      {{"LANG", "C"}, {"TMPDIR", "/x"}, {"RANK", "9"}}, host, {{"RANK", "1"}}, 3);
+                       .hostname = "node7"};
+  const Environment environment =
+      worker_environment({{"LANG", "C"}, {"TMPDIR", "/x"}, {"RANK", "9"}}, host, {{"RANK", "1"}},
+                         {.cpus = 8, .tasks = 3});
   CHECK(environment == Environment{{"LANG", "C"},
                                    {"TMPDIR", "/x"},
                                    {"RANK", "1"},
@@ -222,16 +222,16 @@ TEST_CASE("on the launcher's own host a worker sees its home, its functions and 
                            {"BASH_FUNC_module%%", "() { :; }"},
                            {"NVIDIA_VISIBLE_DEVICES", "all"},
                            {"HOSTNAME", "box"}};
-  const HostFacts host{.own = own, .hostname = "box.example.org", .allowed_cpus = 1};
-  const Environment environment = worker_environment(travelling(own), host, {}, 1);
+  const HostFacts host{.own = own, .hostname = "box.example.org"};
+  const Environment environment = worker_environment(travelling(own), host, {}, {});
   for (const auto& [name, text] : own)
     CHECK(value(environment, name) == text);
 }
 
 TEST_CASE("OMP_NUM_THREADS is the tasks' share of the CPUs, at least 1, unless it is set") {
   const auto threads = [](int cpus, int tasks, const Environment& set) {
-    const HostFacts host{.own = {}, .hostname = "h", .allowed_cpus = cpus};
-    return worker_environment(set, host, {}, tasks).at("OMP_NUM_THREADS");
+    const HostFacts host{.own = {}, .hostname = "h"};
+    return worker_environment(set, host, {}, {.cpus = cpus, .tasks = tasks}).at("OMP_NUM_THREADS");
   };
   CHECK(threads(8, 2, {}) == "4");
   CHECK(threads(8, 3, {}) == "2");
@@ -241,8 +241,9 @@ TEST_CASE("OMP_NUM_THREADS is the tasks' share of the CPUs, at least 1, unless i
 }
 
 TEST_CASE("PYTHONUNBUFFERED stays as the user set it, also empty") {
-  const HostFacts host{.own = {}, .hostname = "h", .allowed_cpus = 1};
-  CHECK(worker_environment({{"PYTHONUNBUFFERED", ""}}, host, {}, 1).at("PYTHONUNBUFFERED").empty());
+  const HostFacts host{.own = {}, .hostname = "h"};
+  CHECK(
+      worker_environment({{"PYTHONUNBUFFERED", ""}}, host, {}, {}).at("PYTHONUNBUFFERED").empty());
 }
 
 TEST_CASE("where there is a proxy, the job's names are appended to both spellings of no_proxy") {
@@ -259,15 +260,15 @@ TEST_CASE("where there is a proxy, the job's names are appended to both spelling
       {{{"HTTPS_PROXY", "p"}, {"NO_PROXY", "x"}}, "x,a,b", "x,a,b"},
       {{{"all_proxy", "p"}, {"no_proxy", "x"}, {"NO_PROXY", "y"}}, "x,a,b", "y,a,b"},
   };
-  const HostFacts host{.own = {}, .hostname = "h", .allowed_cpus = 1};
+  const HostFacts host{.own = {}, .hostname = "h"};
   for (const Case& c : cases) {
-    const Environment environment = worker_environment(c.set, host, {{"no_proxy", "a,b"}}, 1);
+    const Environment environment = worker_environment(c.set, host, {{"no_proxy", "a,b"}}, {});
     CHECK(value(environment, "no_proxy") == c.lower);
     CHECK(value(environment, "NO_PROXY") == c.upper);
   }
   const std::string long_list(variable_bytes_max - 20, 'x');
   const Environment environment = worker_environment({{"http_proxy", "p"}, {"no_proxy", long_list}},
-                                                     host, {{"no_proxy", "0123456789012345"}}, 1);
+                                                     host, {{"no_proxy", "0123456789012345"}}, {});
   CHECK(environment.at("no_proxy") == long_list);
 }
 

@@ -1,3 +1,4 @@
+#include "launcher/host_survey.h"
 #include "launcher/message.h"
 
 #include <doctest/doctest.h>
@@ -21,13 +22,36 @@ void check_round_trip(const Message& message) {
   CHECK_FALSE(decode<Message>(longer).has_value());
 }
 
+TEST_CASE("a survey is read back as it was written") {
+  HostSurvey survey;
+  survey.topology.cores = {{{0, 4}, 0}, {{1, 5}, 1}};
+  survey.gpus = {.gpus = {{.index = 1,
+                           .uuid = "MIG-1",
+                           .parent = "GPU-0",
+                           .name = "H100",
+                           .bus_id = "0000:a1:00.0",
+                           .numa_node = 1,
+                           .memory_bytes = 3,
+                           .memory_free_bytes = 2,
+                           .visible_as = "MIG-1"}},
+                 .driver_version = "535",
+                 .cuda_version = "12.2",
+                 .warnings = {"GPU 0 is lost"}};
+  survey.visible.cuda = "";
+  survey.gpu_failure = "why";
+  survey.has_driver = false;
+  check_round_trip(survey);
+}
+
 TEST_CASE("messages are read back as they were written") {
-  check_round_trip(Hello{"0.1.0", "node1", {"10.0.0.1", "::1"}, 8, 2});
+  check_round_trip(Hello{"0.1.0", "node1", {"10.0.0.1", "::1"}});
+  check_round_trip(Survey{.gpus = false, .patience = milliseconds(1500)});
   check_round_trip(Prepare{.token = "t",
                            .job = "j",
                            .generation = 3,
                            .command = {"python", "", "a b"},
                            .cwd = "/x y",
+                           .home_instead = true,
                            .path = "/bin",
                            .tasks = 2,
                            .ports = 4,
@@ -37,13 +61,13 @@ TEST_CASE("messages are read back as they were written") {
                            .heartbeat = milliseconds(100),
                            .dead_after = milliseconds(500),
                            .environment_bytes = uint64_t{1} << 40});
-  check_round_trip(Prepared{{1, 65535}, {{"10.0.0.1", 9}, {"::1", 65535}}, "cannot", 127});
+  check_round_trip(Prepared{{1, 65535}, {{"10.0.0.1", 9}, {"::1", 65535}}, "/root", "cannot", 127});
   check_round_trip(Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7)});
   check_round_trip(Reached{{{3, {{"10.0.0.1", 9}}}}});
   check_round_trip(Launch{.travelling = {{"A", "1"}, {"B", ""}},
                           .common = {{"C", "3"}},
                           .tf_cluster = "{}",
-                          .tasks = {{{"worker", 1}, {{"RANK", "1"}}, true}},
+                          .tasks = {{{"worker", 1}, {{"RANK", "1"}}, true, {0, 9}}},
                           .merge_stderr = true,
                           .excluded = {"C*"}});
   check_round_trip(SignalAll{SIGTERM});

@@ -71,6 +71,34 @@ TEST_CASE("preparation_failure tells each cause once, with all its hosts") {
   CHECK(outcome->reason == "d: cannot enter the working directory /x\na, c: " + cause);
 }
 
+TEST_CASE("only another host than ours may run in its home, and only if no folder was asked for") {
+  Plan plan = plan_of(1);
+  const auto allowed = [&plan](const RunConfig& config) {
+    return prepare_orders(config, plan, "job", Token(), {}).front().home_instead;
+  };
+  RunConfig config;
+  CHECK_FALSE(allowed(config));
+  plan.hosts.front().host.here = false;
+  CHECK(allowed(config));
+  config.chdir = "/data";
+  CHECK_FALSE(allowed(config));
+}
+
+TEST_CASE("moved_home is one warning for all hosts that lack the folder") {
+  Plan plan;
+  for (const char* name : {"a", "b", "c"})
+    plan.hosts.push_back({.host = {.name = name}});
+  std::vector<Prepare> orders(3);
+  orders.front().cwd = "/data/my job";
+  std::vector<Prepared> prepared(3);
+  CHECK(moved_home(plan, orders, prepared).empty());
+  prepared[0].home = prepared[2].home = "/home/u";
+  CHECK(moved_home(plan, orders, prepared) ==
+        std::vector<std::string>{
+            "'/data/my job' cannot be entered on a, c; workers start in the home "
+            "directory there (see --chdir)"});
+}
+
 TEST_CASE("preparation_failure: an agent that holds fewer ports than asked cannot be used") {
   Plan plan;
   plan.hosts.push_back({.host = {.name = "a"}});

@@ -101,14 +101,69 @@ TEST_CASE("job_hosts: --ppn takes the place of slots, given or not") {
 TEST_CASE("plan_request: a host without slots offers its GPUs, else the CPUs it may use") {
   const RunConfig config;
   const std::vector<Host> hosts = {{.name = "a"}, {.name = "b"}, {.name = "c", .slots = 9}};
-  const std::vector<Hello> hellos = {
-      {.allowed_cpus = 6}, {.allowed_cpus = 6, .gpus = 2}, {.allowed_cpus = 6}};
-  const PlanRequest request = plan_request(config, hosts, hellos);
+  const Topology six_cpus = synthetic_topology("core:3 pu:2").value();
+  const GpuList two_gpus = {.gpus = {{.index = 0, .uuid = "GPU-0"}, {.index = 1, .uuid = "GPU-1"}}};
+  std::vector<HostSurvey> surveys = {
+      {.topology = six_cpus}, {.topology = six_cpus, .gpus = two_gpus}, {.topology = six_cpus}};
+  const PlanRequest request = plan_request(config, hosts, surveys);
   CHECK(request.hosts[0].slots == 6);
   CHECK(request.hosts[1].slots == 2);
   CHECK(request.hosts[2].slots == 9);
-  const PlanRequest limited = plan_request(config, {{.name = "a", .max_slots = 4}}, hellos);
+  const PlanRequest limited = plan_request(config, {{.name = "a", .max_slots = 4}}, surveys);
   CHECK(limited.hosts[0].slots == 4);
+  surveys[1].visible.cuda = "1";
+  CHECK(plan_request(config, hosts, surveys).hosts[1].slots == 1);
+  surveys[1].visible.cuda = "";
+  CHECK(plan_request(config, hosts, surveys).hosts[1].slots == 6);
+}
+
+TEST_CASE("survey_need: hosts are asked only for what a plan or a binding needs") {
+  struct Case {
+    std::vector<Host> hosts;
+    PlacementOptions placement;
+    SurveyNeed need;
+    SurveyNeed need_of_dry_run;
+  };
+  using enum SurveyNeed;
+  const std::vector<Host> known = {{.name = "a", .slots = 1}};
+  const std::vector<Host> unknown = {{.name = "a", .slots = 1}, {.name = "b"}};
+  const Case cases[] = {
+      {known, {}, nothing, nothing},
+      {unknown, {}, gpus, gpus},
+      {known, {.bind_to = BindTo::core}, cpus, nothing},
+      {known, {.bind_to = BindTo::numa}, cpus, nothing},
+      {known, {.bind_to = BindTo::automatic}, gpus, nothing},
+      {known, {.gpu_bind = GpuBind::rank}, gpus, nothing},
+      {known, {.bind_to = BindTo::core, .report_bindings = true}, gpus, gpus},
+  };
+  for (const Case& c : cases) {
+    RunConfig config;
+    config.placement = c.placement;
+    CHECK(survey_need(config, c.hosts) == c.need);
+    config.dry_run = true;
+    CHECK(survey_need(config, c.hosts) == c.need_of_dry_run);
+  }
+}
+
+TEST_CASE("as_tasks_see: a list that travels takes the place of the hosts' own") {
+  std::vector<HostSurvey> surveys(2);
+  surveys[1].visible.cuda = "1";
+  CHECK(as_tasks_see(surveys, {{"PATH", "/bin"}}) == surveys);
+  for (const HostSurvey& survey : as_tasks_see(surveys, {{"CUDA_VISIBLE_DEVICES", "0,2"}}))
+    CHECK(survey.visible.cuda == "0,2");
+}
+
+TEST_CASE("survey_warnings: what is wrong with GPUs is told once, with all hosts") {
+  const std::vector<Host> hosts = {{.name = "a"}, {.name = "b"}, {.name = "c"}, {.name = "d"}};
+  std::vector<HostSurvey> surveys(4);
+  surveys[0].gpu_failure = surveys[2].gpu_failure = "cannot list GPUs: why";
+  surveys[1].gpu_failure = "cannot list GPUs: no such library";
+  surveys[1].has_driver = false;
+  surveys[3].gpus.warnings = {"GPU 2 cannot be used: GPU is lost"};
+  CHECK(survey_warnings(hosts, surveys) ==
+        std::vector<std::string>{"d: GPU 2 cannot be used: GPU is lost",
+                                 "a, c: cannot list GPUs: why"});
+  CHECK(survey_warnings(hosts, {}).empty());
 }
 
 }  // namespace

@@ -9,12 +9,51 @@ namespace dt {
 namespace {
 
 TEST_CASE("names are told apart by whose they are") {
-  CHECK(is_host_part("HOME"));
-  CHECK(is_host_part("SSH_AUTH_SOCK"));
-  CHECK_FALSE(is_host_part("HOMES"));
-  CHECK(is_outer_job("DTRAIN_RANK"));
-  CHECK(is_outer_job("RANK"));
-  CHECK_FALSE(is_outer_job("RANKS"));
+  struct Case {
+    const char* name;
+    bool host;
+    bool outer;
+  };
+  const Case cases[] = {
+      {"HOME", true, false},
+      {"HOMES", false, false},
+      {"SHELL", true, false},
+      {"HOSTNAME", true, false},
+      {"SSH_AUTH_SOCK", true, false},
+      {"SSH_CONNECTION", true, false},
+      {"NVIDIA_VISIBLE_DEVICES", true, false},
+      {"NVIDIA_DRIVER_CAPABILITIES", true, false},
+      {"CUDA_VISIBLE_DEVICES", true, false},
+      {"KUBERNETES_SERVICE_HOST", true, false},
+      {"K_MPI_JOB_ROLE", true, false},
+      {"BASH_FUNC_module%%", true, false},
+      {"PMI_RANK", false, true},
+      {"PMI2_STDIO", false, true},
+      {"PMIX_NAMESPACE", false, true},
+      {"OMPI_COMM_WORLD_RANK", false, true},
+      {"PRTE_LAUNCHED", false, true},
+      {"SLURM_PROCID", false, true},
+      {"SLURM_STEP_NODELIST", false, true},
+      {"SLURM_STEPID", false, true},
+      {"SLURM_JOB_ID", false, false},
+      {"SLURM_JOB_NODELIST", false, false},
+      {"PORT", false, true},
+      {"PORTS", false, false},
+      {"RANK", false, true},
+      {"RANKS", false, false},
+      {"DTRAIN_RANK", false, true},
+      {"_HOROVOD_SECRET_KEY", false, true},
+      {"OLDPWD", false, true},
+      {"HOROVOD_LOG_LEVEL", false, false},
+      {"http_proxy", false, false},
+      {"HTTPS_PROXY", false, false},
+      {"LD_LIBRARY_PATH", false, false},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    CHECK(is_host_part(c.name) == c.host);
+    CHECK(is_outer_job(c.name) == c.outer);
+  }
 }
 
 TEST_CASE("a pattern fits a whole name, in its own case") {

@@ -1,4 +1,4 @@
-#include "launcher/check/survey.h"
+#include "launcher/check/inquiry.h"
 
 #include "launcher/reach.h"
 
@@ -17,18 +17,18 @@ std::vector<std::string> ips_of(const std::vector<Address>& addresses) {
 
 }  // namespace
 
-Survey::Survey(Stage& stage, Crew& crew, const std::vector<Host>& hosts, Terms terms)
+Inquiry::Inquiry(Stage& stage, Crew& crew, const std::vector<Host>& hosts, Terms terms)
     : stage_(stage), crew_(crew), terms_(std::move(terms)) {
   for (const Host& host : hosts)
     seen_.push_back({.host = host});
 }
 
-Crew::Awaited Survey::awaited() const {
+Crew::Awaited Inquiry::awaited() const {
   return {.deadline = Clock::now() + terms_.step_max,
           .interrupted = [this] { return stage_.interrupted() != 0; }};
 }
 
-Result<> Survey::greet() {
+Result<> Inquiry::greet() {
   const EachAnswer<Hello> hellos = TRY(crew_.await_each_hello(awaited()));
   for (size_t host = 0; host < seen_.size(); ++host) {
     if (!hellos[host]) seen_[host].unreachable = hellos[host].error().message;
@@ -37,7 +37,7 @@ Result<> Survey::greet() {
   return {};
 }
 
-Result<> Survey::examine() {
+Result<> Inquiry::examine() {
   token_ = TRY(Token::random());
   std::vector<Examine> orders;
   for (size_t host = 0; host < seen_.size(); ++host) {
@@ -61,7 +61,7 @@ Result<> Survey::examine() {
   return {};
 }
 
-Result<> Survey::probe() {
+Result<> Inquiry::probe() {
   if (seen_.size() == 1 && seen_.front().host.here) return {};
   const auto own =
       TRY(ProbePoint::open(stage_.loop(), interface_addresses(), token_, launcher_number));
@@ -96,7 +96,7 @@ Result<> Survey::probe() {
   return {};
 }
 
-void Survey::keep_reached(size_t from, const std::vector<ProbeTarget>& targets) {
+void Inquiry::keep_reached(size_t from, const std::vector<ProbeTarget>& targets) {
   for (const ProbeTarget& target : targets) {
     if (target.number == launcher_number) {
       seen_[from].reaches_launcher = ips_of(target.addresses);
@@ -112,7 +112,7 @@ void Survey::keep_reached(size_t from, const std::vector<ProbeTarget>& targets) 
   }
 }
 
-std::optional<Pair> Survey::way_between(const Pair& pair) const {
+std::optional<Pair> Inquiry::way_between(const Pair& pair) const {
   for (const Pair& way : {pair, Pair(pair.second, pair.first)}) {
     const auto seen = pairs_.find(way);
     if (seen != pairs_.end() && !seen->second.reached.empty()) return way;
@@ -120,7 +120,7 @@ std::optional<Pair> Survey::way_between(const Pair& pair) const {
   return std::nullopt;
 }
 
-std::optional<Measure> Survey::order_for(const Pair& way) const {
+std::optional<Measure> Inquiry::order_for(const Pair& way) const {
   const std::string& ip = pairs_.at(way).reached.front().ip;
   const std::vector<Address>& points = found(way.second).bulk_points;
   const auto point = std::ranges::find(points, ip, &Address::ip);
@@ -128,7 +128,7 @@ std::optional<Measure> Survey::order_for(const Pair& way) const {
   return Measure{.number = static_cast<uint32_t>(way.second), .address = *point};
 }
 
-Result<> Survey::measure() {
+Result<> Inquiry::measure() {
   for (const std::vector<Pair>& round : measuring_rounds(seen_.size())) {
     std::vector<std::optional<Measure>> orders(seen_.size());
     std::vector<Pair> ways;
@@ -150,7 +150,7 @@ Result<> Survey::measure() {
   return {};
 }
 
-CheckReport Survey::report() const {
+CheckReport Inquiry::report() const {
   CheckReport report = {.seen = seen_};
   const Usual usual = usual_of(seen_);
   for (const HostSeen& seen : seen_)

@@ -14,7 +14,7 @@ namespace dt {
 
 /// Asks the hosts of a check, step by step, and goes on without those that fail; only an
 /// interruption ends it. Each step needs those before it.
-class Survey {
+class Inquiry {
  public:
   struct Terms {
     Duration step_max;   ///< how long the answers to one step may take
@@ -22,9 +22,9 @@ class Survey {
     Duration heartbeat;  ///< and when silence is death, as `crew` has them
     Duration dead_after;
   };
-  Survey(Stage& stage, Crew& crew, const std::vector<Host>& hosts, Terms terms);
-  Survey(const Survey&) = delete;
-  Survey& operator=(const Survey&) = delete;
+  Inquiry(Stage& stage, Crew& crew, const std::vector<Host>& hosts, Terms terms);
+  Inquiry(const Inquiry&) = delete;
+  Inquiry& operator=(const Inquiry&) = delete;
 
   /// Hears which agents have come up.
   Result<> greet();
