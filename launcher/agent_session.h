@@ -11,6 +11,7 @@
 #include "launcher/own_host.h"
 #include "launcher/port_range.h"
 #include "launcher/probe.h"
+#include "launcher/relay_door.h"
 #include "launcher/surveyor.h"
 #include "launcher/sweep.h"
 #include "launcher/task_cgroup.h"
@@ -42,6 +43,7 @@ class AgentSession {
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
+  Result<> launch(Launch wanted);
   void probe(Probe wanted);
   void examine(const Examine& wanted);
   Result<> survey(const Survey& wanted);
@@ -66,6 +68,7 @@ class AgentSession {
   std::unique_ptr<ProbePoint> probe_point_;
   std::unique_ptr<ProbeCalls> probe_calls_;
   Examiner examiner_{loop_, [this](MessageType type, ByteSpan payload) { send(type, 0, payload); }};
+  std::unique_ptr<RelayDoor> relay_;  ///< when our tasks cannot dial the rendezvous
   LocalTasks tasks_{loop_, [this](MessageType type, uint32_t stream, ByteSpan payload) {
                       send(type, stream, payload);
                     }};

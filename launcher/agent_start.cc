@@ -172,7 +172,7 @@ std::string AgentStart::why() const {
   if (noise_.empty()) return "it closed the connection without a word";
   std::string text = "it said this instead of starting dtrain's agent:";
   for (const std::string& line : noise_)
-    text += "\n  " + printable(line);
+    text += "\n  " + printable(line, line_bytes_shown);
   return text;
 }
 

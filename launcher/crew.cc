@@ -202,6 +202,13 @@ Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
   return all_of(TRY(await_each_hello(awaited)), hello_words);
 }
 
+std::vector<Hello> Crew::hellos() const {
+  std::vector<Hello> hellos;
+  for (const auto& agent : agents_)
+    hellos.push_back(agent->hello.value_or(Hello()));
+  return hellos;
+}
+
 Result<std::vector<HostSurvey>> Crew::survey(SurveyNeed need, const Awaited& awaited) {
   if (need == SurveyNeed::nothing) return std::vector<HostSurvey>();
   TRY(await_hellos(awaited));

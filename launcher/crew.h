@@ -71,6 +71,8 @@ class Crew {
   /// Waits until each has said hello.
   Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
   Result<EachAnswer<Hello>> await_each_hello(const Awaited& awaited);
+  /// What each has said; all have, once they have answered anything.
+  std::vector<Hello> hellos() const;
   /// Asks each what its host has, once it has said hello, and waits for all answers; there are none
   /// where nothing is needed.
   Result<std::vector<HostSurvey>> survey(SurveyNeed need, const Awaited& awaited);

@@ -36,7 +36,7 @@ std::vector<Address> read_addresses(Reader& reader) {
 
 Bytes encode(const Examine& message) {
   Writer writer;
-  writer.text(message.token).number(message.number).text(message.path);
+  writer.text(message.token).number(message.number).text(message.path).texts(message.networks);
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
   return writer.take();
 }
@@ -48,6 +48,7 @@ Result<Examine> decode(ByteSpan payload) {
   message.token = reader.text();
   message.number = reader.number<uint32_t>();
   message.path = reader.text();
+  message.networks = reader.texts();
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
   TRY(reader.finish("examine"));
@@ -57,7 +58,7 @@ Result<Examine> decode(ByteSpan payload) {
 Bytes encode(const Examined& message) {
   Writer writer;
   writer.text(facts_json(message.facts).text());
-  writer.number(message.received_ns).number(message.sent_ns);
+  writer.number(message.received_ns).number(message.sent_ns).text(message.deaf);
   write_addresses(writer, message.probe_points);
   write_addresses(writer, message.bulk_points);
   return writer.take();
@@ -70,6 +71,7 @@ Result<Examined> decode(ByteSpan payload) {
   const std::string facts = reader.text();
   message.received_ns = reader.number<int64_t>();
   message.sent_ns = reader.number<int64_t>();
+  message.deaf = reader.text();
   message.probe_points = read_addresses(reader);
   message.bulk_points = read_addresses(reader);
   TRY(reader.finish("examined"));

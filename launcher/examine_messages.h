@@ -13,8 +13,9 @@ namespace dt {
 /// Launcher, instead of prepare: look at your host, and listen for probes and measurements.
 struct Examine {
   std::string token;
-  uint32_t number = 0;  ///< the agent's own
-  std::string path;     ///< the PATH in which Python is looked for
+  uint32_t number = 0;                ///< the agent's own
+  std::string path;                   ///< the PATH in which Python is looked for
+  std::vector<std::string> networks;  ///< to listen on: launcher/networks.h
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
   bool operator==(const Examine&) const = default;
@@ -25,6 +26,7 @@ struct Examined {
   ExaminedHost facts;
   int64_t received_ns = 0;  ///< its wall clock when `examine` came, since 1970
   int64_t sent_ns = 0;      ///< and when this left
+  std::string deaf;         ///< why it listens nowhere; empty: it listens
   std::vector<Address> probe_points;
   std::vector<Address> bulk_points;
   bool operator==(const Examined&) const = default;

@@ -1,7 +1,7 @@
 #include "launcher/gather_facts.h"
 
 #include "base/file.h"
-#include "base/socket.h"
+#include "base/network.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "launcher/own_host.h"
@@ -132,7 +132,8 @@ ExaminedHost gather_facts(uint64_t open_files_soft) {
   facts.glibc = glibc_version();
   std::error_code failed;
   facts.executable = std::filesystem::read_symlink("/proc/self/exe", failed).string();
-  facts.addresses = interface_addresses();
+  for (InterfaceAddress& address : interface_addresses())
+    facts.addresses.push_back(std::move(address.ip));
   facts.cpus_allowed = count_allowed_cpus();
   facts.cpus_online = ::sysconf(_SC_NPROCESSORS_ONLN);
   find_memory(facts);

@@ -37,6 +37,12 @@ TaskId decode_task_id(Reader& reader) {
   return id;
 }
 
+bool dials(const TaskEntry& self, const TaskEntry& peer) {
+  const bool leads_there = std::ranges::count(peer.cut_off, self.agent) == 0;
+  const bool leads_back = std::ranges::count(self.cut_off, peer.agent) == 0;
+  return leads_there == leads_back ? peer.id < self.id : leads_there;
+}
+
 void encode(Writer& writer, const TaskTable& table) {
   writer.text(table.job).number(table.generation);
   writer.number(static_cast<uint32_t>(table.tasks.size()));
@@ -44,11 +50,14 @@ void encode(Writer& writer, const TaskTable& table) {
     encode(writer, task.id);
     writer.number(int32_t{task.rank}).number(int32_t{task.agent}).text(task.host);
     writer.texts(task.addresses);
+    writer.number(static_cast<uint32_t>(task.cut_off.size()));
+    for (const int32_t agent : task.cut_off)
+      writer.number(agent);
   }
 }
 
 TaskTable decode_task_table(Reader& reader) {
-  constexpr size_t entry_bytes_min = 6 * sizeof(uint32_t);
+  constexpr size_t entry_bytes_min = 7 * sizeof(uint32_t);
   TaskTable table;
   table.job = reader.text();
   table.generation = reader.number<uint32_t>();
@@ -59,6 +68,9 @@ TaskTable decode_task_table(Reader& reader) {
     task.agent = reader.number<int32_t>();
     task.host = reader.text();
     task.addresses = reader.texts();
+    task.cut_off.resize(reader.count(sizeof(int32_t)));
+    for (int32_t& agent : task.cut_off)
+      agent = reader.number<int32_t>();
   }
   return table;
 }

@@ -56,10 +56,13 @@ Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& en
   Inquiry inquiry(stage, crew, hosts,
                   {.step_max = config.start_timeout,
                    .path = path_of(environment),
+                   .networks = config.networks,
                    .heartbeat = config.heartbeat,
                    .dead_after = config.dead_after});
   TRY(inquiry.greet());
   status.end();
+  for (const std::string& line : inquiry.shared())
+    stage.log().warn("{}", line);
   TRY(inquiry.examine());
   TRY(inquiry.probe());
   TRY(inquiry.measure());

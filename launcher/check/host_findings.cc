@@ -98,14 +98,18 @@ Finding launcher_finding(const HostSeen& seen) {
   if (!seen.reaches_launcher->empty()) {
     return {"launcher", Grade::ok, "reaches this machine at " + seen.reaches_launcher->front()};
   }
-  return {"launcher", Grade::failure,
-          "cannot reach this machine at " + join(seen.launcher_at, ", "),
-          "a firewall here must let TCP connections from that host in, to any port or to those of "
-          "--port-range"};
+  // A job still goes: agents relay the rendezvous for tasks that cannot dial it.
+  return {"launcher", Grade::warning,
+          seen.launcher_at.empty() ? "this machine has none of the networks"
+                                   : "cannot reach this machine at " + join(seen.launcher_at, ", "),
+          "its tasks will reach the rendezvous through their agent; to spare them that, let TCP "
+          "connections from that host in here"};
 }
 
 Finding addresses_finding(const HostSeen& seen) {
   const std::vector<std::string>& reached = seen.reached_at;
+  const std::string& deaf = seen.examination->found.deaf;
+  if (!deaf.empty()) return {"addresses", Grade::failure, printable(deaf, 400)};
   if (!reached.empty()) {
     return {"addresses", Grade::ok, join(reached, ", ") + " lead other hosts here"};
   }

@@ -1,5 +1,6 @@
 #include "launcher/check/inquiry.h"
 
+#include "launcher/networks.h"
 #include "launcher/reach.h"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ Crew::Awaited Inquiry::awaited() const {
 Result<> Inquiry::greet() {
   const EachAnswer<Hello> hellos = TRY(crew_.await_each_hello(awaited()));
   for (size_t host = 0; host < seen_.size(); ++host) {
+    hellos_.push_back(hellos[host] ? std::optional(*hellos[host]) : std::nullopt);
     if (!hellos[host]) seen_[host].unreachable = hellos[host].error().message;
     seen_[host].connection = crew_.connection(host);
   }
@@ -44,6 +46,7 @@ Result<> Inquiry::examine() {
     orders.push_back({.token = token_.text(),
                       .number = static_cast<uint32_t>(host),
                       .path = terms_.path,
+                      .networks = terms_.networks,
                       .heartbeat = terms_.heartbeat,
                       .dead_after = terms_.dead_after});
   }
@@ -63,14 +66,22 @@ Result<> Inquiry::examine() {
 
 Result<> Inquiry::probe() {
   if (seen_.size() == 1 && seen_.front().host.here) return {};
-  const auto own =
-      TRY(ProbePoint::open(stage_.loop(), interface_addresses(), token_, launcher_number));
+  // One that has none of these networks is reached through its agents alone.
+  std::unique_ptr<ProbePoint> own;
+  if (const auto where = allowed_addresses(interface_addresses(), terms_.networks)) {
+    own = TRY(ProbePoint::open(stage_.loop(), *where, token_, launcher_number));
+  }
+  std::vector<Address> own_addresses;
+  if (own) {
+    for (const ProbePlace& place : own->places())
+      own_addresses.push_back(place.address);
+  }
   const auto count = static_cast<uint32_t>(seen_.size());
   std::vector<Probe> orders(seen_.size());
   for (uint32_t from = 0; from < count; ++from) {
     for (const uint32_t to : probe_targets(from, count)) {
       if (to == launcher_number) {
-        orders[from].targets.push_back({to, own->addresses()});
+        orders[from].targets.push_back({to, own_addresses});
       } else if (to != from && present(to)) {
         orders[from].targets.push_back({to, found(to).probe_points});
       }
@@ -79,7 +90,7 @@ Result<> Inquiry::probe() {
   const EachAnswer<Reached> answers = TRY(crew_.probe_each(orders, awaited()));
   for (uint32_t from = 0; from < count; ++from) {
     if (!present(from)) continue;
-    seen_[from].launcher_at = ips_of(own->addresses());
+    seen_[from].launcher_at = ips_of(own_addresses);
     for (const ProbeTarget& target : orders[from].targets) {
       if (target.number == launcher_number) continue;
       pairs_[{from, target.number}] = {.from = seen_[from].host.name,
@@ -148,6 +159,17 @@ Result<> Inquiry::measure() {
     }
   }
   return {};
+}
+
+std::vector<std::string> Inquiry::shared() const {
+  std::vector<std::string> names;
+  std::vector<Hello> hellos;
+  for (size_t host = 0; host < hellos_.size(); ++host) {
+    if (!hellos_[host]) continue;
+    names.push_back(seen_[host].host.name);
+    hellos.push_back(*hellos_[host]);
+  }
+  return shared_machines(names, hellos);
 }
 
 CheckReport Inquiry::report() const {

@@ -17,9 +17,10 @@ namespace dt {
 class Inquiry {
  public:
   struct Terms {
-    Duration step_max;   ///< how long the answers to one step may take
-    std::string path;    ///< the PATH of a job
-    Duration heartbeat;  ///< and when silence is death, as `crew` has them
+    Duration step_max;                  ///< how long the answers to one step may take
+    std::string path;                   ///< the PATH of a job
+    std::vector<std::string> networks;  ///< between the hosts, as --network-interfaces has them
+    Duration heartbeat;                 ///< and when silence is death, as `crew` has them
     Duration dead_after;
   };
   Inquiry(Stage& stage, Crew& crew, const std::vector<Host>& hosts, Terms terms);
@@ -35,6 +36,8 @@ class Inquiry {
   /// Has pairs of them measure the way between them, several at a time.
   Result<> measure();
 
+  /// A line for each machine that several of the hosts are.
+  std::vector<std::string> shared() const;
   /// What was found, worst or not; when and how long is the caller's to tell.
   CheckReport report() const;
 
@@ -51,6 +54,7 @@ class Inquiry {
   Crew& crew_;
   Terms terms_;
   std::vector<HostSeen> seen_;
+  std::vector<std::optional<Hello>> hellos_;
   Token token_;
   std::map<Pair, PairSeen> pairs_;  ///< all that were dialled
 };

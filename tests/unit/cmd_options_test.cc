@@ -209,6 +209,8 @@ TEST_CASE("check takes the options that say which hosts and how to reach them, a
                                            {"connect-timeout", {"2s"}},
                                            {"verbose", {"true"}}});
   CHECK_FALSE(parsed({"check"}).json);
+  for (const std::string_view name : check_option_names)
+    CHECK(find_option(name) != nullptr);
   for (const Option& option : run_options) {
     if (option.name == "json") continue;  // check has one of its own
     for (const std::string_view spelling : spellings_of(option)) {

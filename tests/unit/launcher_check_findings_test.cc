@@ -105,8 +105,11 @@ TEST_CASE("what a job would stumble over is told with its remedy") {
        "clock warning: 1.00 s ahead of this machine's, ±2.00 ms → let NTP set it: timedatectl "
        "set-ntp true, or chronyc makestep"},
       {[](HostSeen& seen, ExaminedHost&) { seen.reaches_launcher->clear(); },
-       "launcher failure: cannot reach this machine at 10.0.0.9 → a firewall here must let TCP "
-       "connections from that host in, to any port or to those of --port-range"},
+       "launcher warning: cannot reach this machine at 10.0.0.9 → its tasks will reach the "
+       "rendezvous through their agent; to spare them that, let TCP connections from that host in "
+       "here"},
+      {[](HostSeen& seen, ExaminedHost&) { seen.examination->found.deaf = "it has only eth0"; },
+       "addresses failure: it has only eth0"},
       {[](HostSeen&, ExaminedHost& host) { host.dtrain = "0.9"; },
        "versions failure: dtrain 0.9, glibc 2.36, Linux 6.1 x86_64 → the other hosts have dtrain "
        "1.0; remove the one that is found first here"},

@@ -80,11 +80,13 @@ TEST_CASE("the messages of a check are read back as they were written") {
   check_round_trip(Examine{.token = "t",
                            .number = 3,
                            .path = "/bin",
+                           .networks = {"eth0", "10.0.0.0/8"},
                            .heartbeat = seconds(2),
                            .dead_after = seconds(9)});
   check_round_trip(Examined{.facts = full_host(),
                             .received_ns = 1,
                             .sent_ns = INT64_MAX,
+                            .deaf = "why",
                             .probe_points = {{"10.0.0.1", 1}},
                             .bulk_points = {{"::1", 65535}}});
   check_round_trip(Measure{.number = 7, .address = {"::1", 9}, .patience = seconds(3)});

@@ -26,7 +26,8 @@ struct Fixture {
     REQUIRE(sent.size() == 1);
   }
   ExaminedHost examine() {
-    examiner.examine({.token = token.text(), .number = 4, .path = folder.path()}, {}, 100);
+    examiner.examine({.token = token.text(), .number = 4, .path = folder.path()},
+                     {.probe_points = {{"127.0.0.1", 1}}}, 100);
     await();
     CHECK(sent[0].first == MessageType::examined);
     const auto examined = decode<Examined>(sent[0].second).value();

@@ -8,7 +8,7 @@ namespace {
 TaskTable mixed_table() {
   return {"job",
           3,
-          {{{"ps", 0}, -1, 0, "a", {"10.0.0.1", "::1"}},
+          {{{"ps", 0}, -1, 0, "a", {"10.0.0.1", "::1"}, {1, 7}},
            {{"worker", 0}, 0, 0, "a", {"10.0.0.1"}},
            {{"worker", 1}, 1, 1, "b", {}}}};
 }
@@ -42,6 +42,22 @@ TEST_CASE("a table is read back as it was written, and a cut one is not read") {
     decode_task_table(cut);
     CHECK(!cut.finish("table"));
   }
+}
+
+TEST_CASE("the higher of two tasks dials, unless only the other way leads there") {
+  TaskEntry low = {.id = {"worker", 0}, .rank = 0, .agent = 0, .host = "a"};
+  TaskEntry high = {.id = {"worker", 1}, .rank = 1, .agent = 1, .host = "b"};
+  const auto who = [&] {
+    CHECK(dials(low, high) != dials(high, low));
+    return dials(high, low) ? "high" : "low";
+  };
+  CHECK(who() == std::string("high"));
+  low.cut_off = {1};
+  CHECK(who() == std::string("low"));
+  high.cut_off = {0};
+  CHECK(who() == std::string("high"));
+  low.cut_off = {2};
+  CHECK(who() == std::string("high"));
 }
 
 TEST_CASE("a table that claims more tasks than it has bytes allocates none") {
