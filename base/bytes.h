@@ -119,6 +119,11 @@ class Reader {
       value = text();
     return values;
   }
+  /// What was read cannot be true: the reader is bad from now on.
+  void refuse() {
+    bad_ = true;
+    rest_ = {};
+  }
   ByteSpan rest() const { return rest_; }
   bool ok() const { return !bad_; }
 

@@ -74,7 +74,8 @@ Result<Fd> Loop::make_epoll() {
 }
 
 Result<std::unique_ptr<Loop>> Loop::create() {
-  return std::unique_ptr<Loop>(new Loop(TRY(make_epoll())));
+  Fd epoll = TRY(make_epoll());
+  return std::unique_ptr<Loop>(new Loop(std::move(epoll)));
 }
 
 Result<Watch> Loop::watch(int fd, uint32_t events, Handler handler) {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <span>
 
-struct epoll_event;
+struct epoll_event;  // NOLINT(readability-identifier-naming): the kernel's
 
 namespace dt {
 

@@ -56,6 +56,7 @@ Result<> AgentSession::open(Fd in, Fd out, AgentPlace place) {
   const ByteSpan magic = as_bytes(agent_magic);
   outbox_.assign(magic.begin(), magic.end());
   send(MessageType::hello, 0, encode(make_hello(place)));
+  beat();
   return {};
 }
 

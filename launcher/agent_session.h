@@ -74,7 +74,10 @@ class AgentSession {
                     }};
   std::unique_ptr<TaskCgroup> cgroup_;  ///< of the tasks; null: only the sweep finds what is left
   uint64_t open_files_max_ = raise_open_files_limit();  ///< of our tasks: what it was before
-  Lease lease_{Prepare().dead_after, loop_.now()};
+  /// Until the launcher says its own terms. Who waits for many hosts has nothing to say for a
+  /// while.
+  static constexpr Duration unprepared_patience = seconds(60);
+  Lease lease_{unprepared_patience, loop_.now()};
   Timer heartbeat_;
   Timer output_timer_;
   int looks_ = 0;  ///< times that output was waited for although no credit lacked

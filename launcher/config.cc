@@ -352,7 +352,6 @@ Result<RunConfig> make_check_config(const std::vector<OptionSource>& by_preceden
   TRY(read_networks(by_precedence, config));
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
-  config.ssh.tells_key = true;
   TRY(read_durations(by_precedence, config));
   if (const auto given = find_given(by_precedence, "verbose")) config.verbose = TRY(given->flag());
   return config;

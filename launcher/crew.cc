@@ -13,6 +13,8 @@ namespace dt {
 
 namespace {
 
+constexpr Duration first_beats = seconds(10);
+
 std::string own_architecture() {
   utsname about = {};
   uname(&about);
@@ -25,6 +27,9 @@ std::string suspension_text(Duration away, Duration lease) {
   return format("dtrain was suspended for {}, longer than the lease of {} (--dead-after)",
                 duration_text(rounded), duration_text(lease));
 }
+
+/// Long enough for the first words to be on their way to the hosts.
+constexpr Duration head_start = milliseconds(2);
 
 /// What is waited for from an agent, in words for a failure.
 constexpr std::string_view hello_words = "hello";
@@ -71,7 +76,7 @@ Result<> Crew::open_remote_hosts() {
 Result<> Crew::connect(const std::vector<Host>& hosts) {
   began_ = Clock::now();
   ways_ = options_.ways ? *options_.ways : TRY(own_ways(hosts));
-  if (ways_.other || !ways_.binary.bytes.empty()) TRY(open_remote_hosts());
+  if (ways_.other || !ways_.binary.bytes().empty()) TRY(open_remote_hosts());
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();
@@ -83,7 +88,10 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
             .on_gone = [this, &agent] { gone(agent); }});
     TRY(agent.link->start());
   }
+  // While servers think about their first word; later somebody would wait for it.
+  if (remote_) digesting_ = loop_.after(head_start, [this] { ways_.binary.sha256(); });
   tell_connected();
+  beat();
   return {};
 }
 
@@ -139,13 +147,15 @@ void Crew::beat() {
   const Time now = loop_.now();
   for (const auto& agent : agents_) {
     if (!agent->link->speaking()) continue;
-    if (agent->link->lease().over(now)) {
+    if (leased_ && agent->link->lease().over(now)) {
       agent->link->lose(format("no heartbeat for {}", duration_text(options_.dead_after)));
     } else {
       send(agent->number, MessageType::heartbeat, 0, {});
     }
   }
-  heartbeat_ = loop_.after(options_.heartbeat, [this] { beat(); });
+  // An agent that does not know the terms yet goes by its own, whatever ours are.
+  const Duration pause = leased_ ? options_.heartbeat : std::min(options_.heartbeat, first_beats);
+  heartbeat_ = loop_.after(pause, [this] { beat(); });
 }
 
 template <class Answer>
@@ -245,6 +255,7 @@ Result<std::vector<Prepared>> Crew::prepare(const std::vector<Prepare>& wanted,
     send(number, MessageType::prepare, 0, encode(wanted[number]));
   }
   restart_leases();
+  leased_ = true;
   beat();
   constexpr std::string_view words = "answer";
   return all_of(TRY(await_each(awaited, &Agent::prepared, words)), words);
@@ -268,6 +279,7 @@ Result<EachAnswer<Examination>> Crew::examine_each(const std::vector<Examine>& w
     send(agent->number, MessageType::examine, 0, encode(wanted[agent->number]));
   }
   restart_leases();
+  leased_ = true;
   beat();
   return await_each(awaited, &Agent::examined, "word about its host");
 }

@@ -143,7 +143,9 @@ class Crew {
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours
   uint32_t generation_ = 0;
   Time began_;
+  bool leased_ = false;  ///< agents know the terms, and their silence counts
   Timer heartbeat_;
+  Timer digesting_;
 };
 
 }  // namespace dt

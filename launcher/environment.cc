@@ -170,6 +170,7 @@ Environment added_environment(const Environment& common, const Environment& task
                               std::string_view tf_cluster, const TaskId& id) {
   Environment added = task;
   added.insert(common.begin(), common.end());
+  if (tf_cluster.empty()) return added;
   std::string config = tf_config(tf_cluster, id);
   if (config.size() + sizeof "TF_CONFIG=" <= variable_bytes_max) {
     added["TF_CONFIG"] = std::move(config);

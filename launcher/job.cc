@@ -22,6 +22,11 @@ Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadl
           .continue_on_failure = config.continue_on_failure};
 }
 
+/// What no agent of ours does: the second word might contradict the first.
+tl::unexpected<Error> told_again(const TaskId& task) {
+  return fail(Errc::protocol, format("told twice what became of {}", task.text()));
+}
+
 }  // namespace
 
 Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
@@ -36,6 +41,8 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
               }),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
+  for (size_t task = 0; task < plan_.tasks.size(); ++task)
+    task_places_.emplace(plan_.tasks[task].id, task);
   parts_.crew.hand_over(
       {.on_message = [this](size_t agent, const FrameView& m) { return message(agent, m); },
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
@@ -44,17 +51,18 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
 Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const Bindings& bindings,
                      const Reach& reach) {
   parts_.status.ranks(0, plan_.tasks.size());
-  const Environment common = common_environment(facts, plan_);
-  const std::string cluster = tf_cluster(facts.cluster);
+  Launch launch = {.travelling = travelling,
+                   .common = common_environment(facts, plan_),
+                   .tf_cluster = tf_cluster(facts.cluster),
+                   .tasks = {},
+                   .merge_stderr = config_.merge_stderr,
+                   .excluded = config_.environment_excluded};
+  // Of many tasks it is longer than a variable may be, and would be left out everywhere.
+  if (launch.tf_cluster.size() > variable_bytes_max) launch.tf_cluster.clear();
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    Launch launch = {.travelling = travelling,
-                     .common = common,
-                     .tf_cluster = cluster,
-                     .tasks = {},
-                     .merge_stderr = config_.merge_stderr,
-                     .excluded = config_.environment_excluded,
-                     .interface = reach.hosts[agent].interface,
-                     .relay = reach.hosts[agent].relay};
+    launch.tasks.clear();
+    launch.interface = reach.hosts[agent].interface;
+    launch.relay = reach.hosts[agent].relay;
     for (const size_t at : plan_.hosts[agent].tasks) {
       const Binding& binding = bindings.tasks[at];
       Environment environment = task_environment(plan_, plan_.tasks[at]);
@@ -77,6 +85,8 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
   input_.open(parts_.loop, parts_.log,
               [this](size_t task, ByteSpan bytes) { send_input(task, bytes); });
   set_timer();
+  launched_ = true;
+  if (pause_wanted_) signalled(SIGTSTP);
   return {};
 }
 
@@ -115,6 +125,8 @@ void Job::signalled(int number) {
   const bool forwarded = number == SIGUSR1 || number == SIGUSR2 || number == SIGWINCH;
   if (forwarded) {
     parts_.crew.send_all(MessageType::signal, encode(SignalAll{number}));
+  } else if (number == SIGTSTP && !launched_) {
+    pause_wanted_ = true;  // agents that are told now would start tasks in the middle of the pause
   } else if (number == SIGTSTP) {
     carry_out(supervisor_.pause_wanted(parts_.loop.now()));
   } else {
@@ -123,9 +135,9 @@ void Job::signalled(int number) {
 }
 
 std::optional<size_t> Job::task_of(const TaskId& id) const {
-  const auto at = std::ranges::find(plan_.tasks, id, &Task::id);
-  if (at == plan_.tasks.end()) return std::nullopt;
-  return static_cast<size_t>(at - plan_.tasks.begin());
+  const auto at = task_places_.find(id);
+  if (at == task_places_.end()) return std::nullopt;
+  return at->second;
 }
 
 Result<> Job::message(size_t agent, const FrameView& message) {
@@ -146,6 +158,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::started: {
       const auto started = TRY(decode<Started>(message.payload));
       const size_t task = TRY(task_named(started.task));
+      if (!supervisor_.starting(task)) return told_again(started.task);
       parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
       parts_.record.tasks[task].pid = started.pid;
       parts_.record.tasks[task].started = now;
@@ -155,12 +168,14 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::start_failed: {
       const auto failed = TRY(decode<StartFailed>(message.payload));
       const size_t task = TRY(task_named(failed.task));
+      if (!supervisor_.starting(task)) return told_again(failed.task);
       input_.task_gone(task);
       return supervisor_.start_failed(task, failed.status, failed.why, now);
     }
     case MessageType::exited: {
       const auto exited = TRY(decode<Exited>(message.payload));
       const size_t task = TRY(task_named(exited.task));
+      if (supervisor_.ended(task)) return told_again(exited.task);
       parts_.log.info("{} ended: {}", exited.task.text(), exited.status.text());
       parts_.record.tasks[task].ended = now;
       parts_.record.tasks[task].exit = exited.status;

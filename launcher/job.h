@@ -18,6 +18,7 @@
 #include "rendezvous/server.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,6 +74,7 @@ class Job {
 
   Parts parts_;
   Plan plan_;
+  std::map<TaskId, size_t> task_places_;  ///< in Plan::tasks
   const RunConfig& config_;
   Supervisor supervisor_;
   TaskInput input_;
@@ -80,6 +82,8 @@ class Job {
   std::vector<bool> agent_done_;
   std::vector<uint32_t> credit_owed_;  ///< by task * 2 + stream: written, not yet granted again
   size_t started_ = 0;
+  bool launched_ = false;
+  bool pause_wanted_ = false;  ///< before there was anything to pause
   std::optional<Sweep> sweep_;
   bool must_sweep_ = false;
   bool swept_ = false;

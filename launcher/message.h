@@ -181,7 +181,7 @@ struct TaskLaunch {
 struct Launch {
   Environment travelling;
   Environment common;      ///< what the launcher adds for every task
-  std::string tf_cluster;  ///< of its TF_CONFIG
+  std::string tf_cluster;  ///< of its TF_CONFIG; empty: there is none
   std::vector<TaskLaunch> tasks;
   bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
   std::vector<std::string> excluded;  ///< patterns of names that the host does not add either

@@ -2,8 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/ssh/client_chatter.h"
-#include "launcher/ssh/openssh.h"
+#include "launcher/ssh/client_key.h"
 #include "launcher/ssh/ssh_failure.h"
 
 #include <cassert>
@@ -32,14 +31,16 @@ std::string route_text(const SshRoute& route, const LoginOptions& login) {
   return "";
 }
 
-Way::End end_of_client(const SshRequest& request, const ProcessWay::Facts& facts) {
+Way::End end_of_client(const ClientContext& context, const ProcessWay::Facts& facts) {
   const std::string how = facts.status ? "its process ended: " + facts.status->text()
                           : facts.over ? std::string("its connection ended")
                                        : std::string("it is silent");
-  const std::string said = without_chatter(facts.said);
-  const ClientFailure failure = client_failure(request, said, how);
+  const ClientFailure failure = client_failure(context, facts.said, how);
   // 255 is the client's own; another status comes from the host.
   const bool from_host = facts.status && facts.status->code != 255;
+  std::string said;
+  for (const std::string_view line : client_words(facts.said).lines)
+    said += format("{}\n", line);
   const bool logged_in = facts.heard || from_host || (facts.over && said.empty());
   return {.why = failure.text,
           .said = said,
@@ -141,21 +142,31 @@ Result<Carrier> RemoteWay::start_carrier() const {
   if (all_.options().other) return all_.options().other(host_);
   if (route_->by == By::program) return start_client(rsh_words(all_.login().program, request_));
   const ClientOptions options = {.connect_timeout = patience(),
-                                 .curve25519_first = route_->by == By::openssh,
-                                 .tells_key = all_.login().tells_key};
-  return start_client(ssh_words(request_, options, command_.words));
+                                 .curve25519_first = route_->by == By::openssh};
+  return start_client(ssh_words(request_, options, command_.words()));
+}
+
+ClientContext RemoteWay::client_context() {
+  ClientContext context = {.request = request_};
+  if (route_->by == By::program) return context;
+  SshKeyring& keyring = all_.shared().keyring;
+  context.known = keyring.known_host(settings_);
+  for (const auto& identity : keyring.identities(settings_)) {
+    if (!identity->problem.empty()) context.key_problems.push_back(identity->problem);
+  }
+  return context;
 }
 
 Result<std::unique_ptr<Way>> RemoteWay::open_client() {
   auto way = TRY(ProcessWay::open(
       all_.loop(), TRY(start_carrier()),
       {.is_client = true,
-       .explain = [request = request_](
-                      const ProcessWay::Facts& facts) { return end_of_client(request, facts); },
+       .explain = [context = client_context()](
+                      const ProcessWay::Facts& facts) { return end_of_client(context, facts); },
        .find_key = key_of_client},
       handlers_of_try()));
   const bool reads_script = route_->by == By::program && !all_.options().other;
-  if (reads_script) way->write(as_bytes(command_.script));
+  if (reads_script) way->write(as_bytes(command_.script()));
   return way;
 }
 

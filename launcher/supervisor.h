@@ -99,6 +99,9 @@ class Supervisor {
   /// All tasks have ended, and the agents may be told to finish (said once by Action::finish).
   bool finishing() const { return phase_ == Phase::finishing; }
   const Outcome& outcome() const { return outcome_; }
+  /// Neither has it started nor is it known that it cannot.
+  bool starting(size_t task) const { return tasks_[task].life == Life::starting; }
+  bool ended(size_t task) const { return tasks_[task].life == Life::ended; }
   /// Tasks that have not ended, for messages.
   std::vector<size_t> running() const;
 

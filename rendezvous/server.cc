@@ -144,9 +144,7 @@ void Server::proved(Fd connection, Handshake handshake) {
       id, Client{Channel(handshake.session(), options_.table.generation, request_bytes_max),
                  *std::move(stream), handshake.take_output()});
   log_.info("{} joined (pid {})", name_of(id), handshake.peer_pid());
-  Welcome welcome = store_->welcome(id);
-  welcome.dead_after = options_.dead_after;
-  send(id, MessageType::welcome, 0, encode(welcome));
+  send(id, MessageType::welcome, 0, store_->welcome(id, options_.dead_after));
   flush();
 }
 

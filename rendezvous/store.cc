@@ -18,6 +18,9 @@ Reply error_reply(Errc code, std::string message) {
 }  // namespace
 
 Store::Store(TaskTable table, StoreLimits limits) : limits_(limits), membership_(std::move(table)) {
+  Writer writer;
+  encode(writer, membership_.table());
+  table_ = writer.take();
 }
 
 Result<> Store::join(ClientId client, const TaskId& task, int64_t pid) {
@@ -222,10 +225,8 @@ std::vector<Delivery> Store::take_deliveries() {
   return std::exchange(deliveries_, {});
 }
 
-Welcome Store::welcome(ClientId client) const {
-  return {.self = membership_.task_of(client),
-          .table = membership_.table(),
-          .gone = membership_.gone()};
+Bytes Store::welcome(ClientId client, Duration dead_after) const {
+  return encode_welcome(membership_.task_of(client), table_, membership_.gone(), dead_after);
 }
 
 }  // namespace dt

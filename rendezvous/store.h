@@ -57,7 +57,8 @@ class Store {
   Time next_deadline() const { return waits_.next_deadline(); }
   std::vector<Delivery> take_deliveries();
 
-  Welcome welcome(ClientId client) const;
+  /// The message that greets it.
+  Bytes welcome(ClientId client, Duration dead_after) const;
   const Membership& membership() const { return membership_; }
 
  private:
@@ -103,6 +104,7 @@ class Store {
 
   StoreLimits limits_;
   Membership membership_;
+  Bytes table_;  ///< encoded once for all welcomes
   std::map<ClientId, Client> clients_;
   std::map<std::string, Entry> entries_;
   size_t bytes_ = 0;

@@ -26,6 +26,8 @@ struct TaskId {
 inline constexpr std::string_view launcher_role = "launcher";
 /// Longest role name: identities must fit into the 256 bytes before a peer has proved itself.
 inline constexpr size_t role_bytes_max = 63;
+/// What a table that is read may take in memory.
+inline constexpr size_t table_bytes_max = size_t{64} << 20;
 
 /// What every task may know of another.
 struct TaskEntry {

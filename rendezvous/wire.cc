@@ -205,13 +205,20 @@ Result<Change> decode_change(ByteSpan bytes) {
 }
 
 Bytes encode(const Welcome& welcome) {
+  Writer table;
+  encode(table, welcome.table);
+  return encode_welcome(welcome.self, table.view(), welcome.gone, welcome.dead_after);
+}
+
+Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notice>& gone,
+                     Duration dead_after) {
   Writer writer;
-  encode(writer, welcome.self);
-  encode(writer, welcome.table);
-  writer.number(static_cast<uint32_t>(welcome.gone.size()));
-  for (const Notice& notice : welcome.gone)
+  encode(writer, self);
+  writer.raw(table);
+  writer.number(static_cast<uint32_t>(gone.size()));
+  for (const Notice& notice : gone)
     encode(writer, notice);
-  return writer.number(int64_t{welcome.dead_after.count()}).take();
+  return writer.number(int64_t{dead_after.count()}).take();
 }
 
 Result<Welcome> decode_welcome(ByteSpan bytes) {

@@ -113,6 +113,9 @@ Bytes encode(const Request& request);
 Bytes encode(const Reply& reply);
 Bytes encode(const Change& change);
 Bytes encode(const Welcome& welcome);
+/// The same from a table that is encoded already, since all get the same one.
+Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notice>& gone,
+                     Duration dead_after);
 Bytes encode(const Notice& notice);
 Result<Request> decode_request(ByteSpan bytes);
 Result<Reply> decode_reply(ByteSpan bytes);

@@ -133,4 +133,8 @@ std::string fingerprint(const HostKey& key) {
   return "SHA256:" + text.substr(0, text.find('='));
 }
 
+HostKeyName name_of(const HostKey& key) {
+  return {key.type, fingerprint(key)};
+}
+
 }  // namespace dt

@@ -21,7 +21,6 @@ struct LoginOptions {
   size_t parallel = 64;  ///< hosts that are being logged in to at once
   /// For all tries of one host together; none: what ssh's configuration says, else 10 s.
   std::optional<Duration> connect_timeout;
-  bool tells_key = false;  ///< the OpenSSH client is asked which key it has used
   bool operator==(const LoginOptions&) const = default;
 };
 

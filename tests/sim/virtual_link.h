@@ -3,30 +3,14 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "comm/transport/link.h"
+#include "tests/sim/random.h"
 
 #include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
-#include <random>
 
 namespace dt {
-
-/// All chance of a simulation: the same seed makes the same run.
-class Random {
- public:
-  explicit Random(uint64_t seed) : engine_(seed) {}
-  /// 0 … n-1.
-  size_t below(size_t n) { return engine_() % n; }
-  int between(int low, int high) {
-    return low + static_cast<int>(below(static_cast<size_t>(high - low) + 1));
-  }
-  bool percent(size_t chance) { return below(100) < chance; }
-  Duration up_to(Duration most) { return Duration(below(static_cast<size_t>(most.count()) + 1)); }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 /// One direction between two virtual ranks: holds some bytes, delays them and cuts them anywhere.
 class Wire {

@@ -1,5 +1,6 @@
 #include "launcher/agent_session.h"
 #include "launcher/own_host.h"
+#include "tests/sim/launch/virtual_loop.h"
 
 #include <doctest/doctest.h>
 
@@ -97,6 +98,21 @@ struct Fixture {
 
 bool alive(pid_t pid) {
   return ::kill(pid, 0) == 0;
+}
+
+TEST_CASE("AgentSession does not wait for ever for a launcher that never says a word") {
+  VirtualTime time;
+  const auto loop = VirtualLoop::create(time, [&time](Time until) {
+                      time.now = until;
+                      return until != Time::max();
+                    }).value();
+  AgentSession session(*loop);
+  SocketPair link = make_socketpair().value();
+  CHECK(session.open(std::move(link.theirs), Fd(), AgentPlace::other_host).has_value());
+  const Time began = time.now;
+  CHECK(loop->run().has_value());
+  CHECK(time.now - began >= seconds(60));
+  CHECK(time.now - began < seconds(70));
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession says who it is, before it is asked") {

@@ -306,7 +306,7 @@ TEST_CASE("the dead and left are told once to all, kept for later ones, and may 
   const std::vector<Notice> told = {death, leaving};
   CHECK(bench.news_for<Notice>(1) == told);
   CHECK(bench.news_for<Notice>(2) == told);
-  CHECK(bench.store.welcome(1).gone == told);
+  CHECK(decode_welcome(bench.store.welcome(1, seconds(5)))->gone == told);
   CHECK(bench.store.join(9, {"worker", 2}, 5).error().message ==
         "worker:2 (host node2) died: exit status 3, so pid 5 cannot join as it");
   CHECK(bench.store.join(9, {"worker", 3}, 5).error().message ==

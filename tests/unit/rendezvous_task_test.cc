@@ -60,6 +60,28 @@ TEST_CASE("the higher of two tasks dials, unless only the other way leads there"
   CHECK(who() == std::string("high"));
 }
 
+TEST_CASE("a table of many like tasks is short, and few bytes do not make it huge") {
+  TaskTable table = {"job", 1, {}};
+  for (int i = 0; i < 8000; ++i)
+    table.tasks.push_back({{"worker", i}, i, i / 8, "node" + std::to_string(i / 8), {"10.0.0.1"}});
+  Writer writer;
+  encode(writer, table);
+  const Bytes bytes = writer.take();
+  CHECK(bytes.size() < 80'000);
+  Reader reader(bytes);
+  CHECK(decode_task_table(reader) == table);
+
+  Writer huge;
+  huge.text("j").number(uint32_t{1}).number(uint32_t{1});
+  huge.number(int32_t{0}).text(std::string(1000, 'h')).texts({}).number(uint32_t{0});
+  huge.number(uint32_t{1}).text("worker").number(int32_t{0});
+  huge.number(int32_t{0}).number(uint32_t{0}).number(uint32_t{1'000'000'000});
+  const Bytes claim = huge.take();
+  Reader claimed(claim);
+  CHECK(decode_task_table(claimed).tasks.empty());
+  CHECK(!claimed.ok());
+}
+
 TEST_CASE("a table that claims more tasks than it has bytes allocates none") {
   Writer writer;
   writer.text("j").number(uint32_t{1}).number(uint32_t{0xFFFFFFFF});

@@ -1,4 +1,4 @@
-#include "launcher/ssh/client_chatter.h"
+#include "launcher/ssh/client_key.h"
 
 #include "base/format.h"
 #include "base/text.h"
@@ -9,12 +9,6 @@
 namespace dt {
 
 namespace {
-
-bool is_chatter(std::string_view line) {
-  constexpr std::string_view starts[] = {"debug1: ", "OpenSSH_", "Authenticated to ",
-                                         "Transferred: ", "Bytes per second: "};
-  return std::ranges::any_of(starts, [line](std::string_view s) { return line.starts_with(s); });
-}
 
 /// What follows `start` on the last line that has it.
 std::string_view last_after(std::string_view said, std::string_view start) {
@@ -33,17 +27,6 @@ std::string in_small_letters(std::string_view word) {
 }
 
 }  // namespace
-
-std::string without_chatter(std::string_view said) {
-  std::string kept;
-  while (!said.empty()) {
-    const size_t end = std::min(said.find('\n'), said.size() - 1) + 1;
-    const std::string_view line = said.substr(0, end);
-    if (!is_chatter(line)) kept += line;
-    said.remove_prefix(end);
-  }
-  return kept;
-}
 
 std::string key_of_client(std::string_view said) {
   // "Server accepts key: /home/me/.ssh/id_ed25519 ED25519 SHA256:… agent"

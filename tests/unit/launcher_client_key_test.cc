@@ -1,4 +1,4 @@
-#include "launcher/ssh/client_chatter.h"
+#include "launcher/ssh/client_key.h"
 
 #include <doctest/doctest.h>
 
@@ -33,14 +33,6 @@ TEST_CASE("the key of a login is read from what the client says of it") {
     CAPTURE(one.said);
     CHECK(key_of_client(one.said) == one.key);
   }
-}
-
-TEST_CASE("what the client adds with -v is no word about a failure") {
-  CHECK(without_chatter("") == "");
-  CHECK(without_chatter("OpenSSH_9.2p1, OpenSSL 3\r\ndebug1: Connecting\r\nssh: no route\r\n"
-                        "debug1: Exit status 255\r\n") == "ssh: no route\r\n");
-  CHECK(without_chatter("Transferred: sent 1\ncut") == "cut");
-  CHECK(without_chatter("\n\ndebug1: x") == "\n\n");
 }
 
 }  // namespace

@@ -5,9 +5,6 @@
 
 namespace dt {
 
-/// What the OpenSSH client says without what it adds with -v: only what it would say anyway.
-std::string without_chatter(std::string_view said);
-
 /// The key that the client logged in with, from what it says with -v: "ed25519 from
 /// /home/me/.ssh/id_ed25519", "… from ssh-agent", or another way than a key. Empty when it does not
 /// tell.

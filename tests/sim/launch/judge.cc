@@ -1,0 +1,146 @@
+#include "tests/sim/launch/judge.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+/// From the first try to connect to the last word of the slowest agent: the time to connect, the
+/// slowest program, the grace, and what the Supervisor and its agents wait for kills.
+constexpr Duration longest_job = seconds(60);
+
+bool host_lost(const Judge::End& end, size_t host) {
+  return end.record.contained_by[host].empty();
+}
+
+}  // namespace
+
+void Judge::note(Time now, const std::string& event) {
+  const auto at = duration_cast<microseconds>(now.time_since_epoch()).count();
+  const std::string line = format("{}.{:06} {}\n", at / 1'000'000, at % 1'000'000, event);
+  for (const char c : line)
+    trace_ = (trace_ ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  if (story_wanted_) story_ += line;
+}
+
+void Judge::complain(const std::string& what) {
+  if (complaint_.empty()) complaint_ = format("{}: {}", name_, what);
+}
+
+void Judge::stand_still(Time now) {
+  still_since_ = now;
+  still_until_ = Time::max();
+}
+
+void Judge::go_on(Time now) {
+  still_ += now - still_since_;
+  still_until_ = now;
+}
+
+void Judge::logged(const std::string& line) {
+  if (line.find(" failed: ") != std::string::npos ||
+      line.find(" could not be started: ") != std::string::npos)
+    ++reports_;
+}
+
+void Judge::heard(const TaskId& who, const Notice& notice) {
+  if (notice.kind != Notice::Kind::dead) return;
+  if (!heard_.emplace(who, notice.task).second)
+    complain(format("{} heard twice of the death of {}", who.text(), notice.task.text()));
+}
+
+void Judge::all_told(const TaskId& dead, Time known, const std::vector<TaskId>& listening) {
+  if (still_until_ >= known) return;
+  for (const TaskId& task : listening) {
+    if (!heard_.contains({task, dead}))
+      complain(format("{} has not heard of the death of {}", task.text(), dead.text()));
+  }
+}
+
+void Judge::stands_still(const std::vector<std::unique_ptr<SimulatedHost>>& hosts) {
+  for (const auto& host : hosts) {
+    for (const SimulatedHost::Running& running : host->tasks()) {
+      if (host->agent_serves() && !host->is_cut() && running.task->alive() &&
+          !running.task->stopped())
+        complain(format("{} runs while the job is paused", running.id.text()));
+    }
+  }
+}
+
+void Judge::at_end(const End& end) {
+  ends_in_time(end);
+  right_status(end);
+  one_report(end);
+  if (end.hosts.empty()) return;
+  all_accounted(end);
+  output_whole(end);
+}
+
+void Judge::ends_in_time(const End& end) {
+  if (end.took - still_ > longest_job)
+    complain(format("it took {}", duration_text(std::chrono::round<milliseconds>(end.took))));
+}
+
+void Judge::right_status(const End& end) {
+  const int status = end.outcome.exit_status;
+  if (status == 0 && !allowed_.empty()) {
+    // What came too late to matter is no reason: a signal after the last exit, for one.
+    for (size_t task = 0; task < end.record.tasks.size(); ++task) {
+      const auto& exit = end.record.tasks[task].exit;
+      if (!exit || !exit->good())
+        complain(
+            format("exit status 0 although {} did not end well", end.plan.tasks[task].id.text()));
+    }
+  }
+  if (status != 0 && !allowed_.contains(status))
+    complain(format("exit status {} ({}) for no reason", status, end.outcome.reason));
+  if (status == 0 && (end.outcome.failure || !end.outcome.reason.empty()))
+    complain("exit status 0 and a failure: " + end.outcome.reason);
+}
+
+void Judge::one_report(const End& end) {
+  const int wanted = end.outcome.failure ? 1 : 0;
+  if (reports_ != wanted) complain(format("{} failures reported, not {}", reports_, wanted));
+}
+
+void Judge::all_accounted(const End& end) {
+  for (size_t task = 0; task < end.plan.tasks.size(); ++task) {
+    const auto agent = static_cast<size_t>(end.plan.tasks[task].agent);
+    const size_t local = end.plan.tasks[task].local_index;
+    const auto& tasks = end.hosts[agent]->tasks();
+    const bool ran = local < tasks.size() && tasks[local].task->started();
+    const bool known = end.record.tasks[task].exit || end.record.tasks[task].pid == 0;
+    if (ran && !known && !host_lost(end, agent))
+      complain(format("nobody knows how {} ended", end.plan.tasks[task].id.text()));
+  }
+}
+
+void Judge::output_whole(const End& end) {
+  for (size_t task = 0; task < end.record.output.size(); ++task) {
+    const auto agent = static_cast<size_t>(end.plan.tasks[task].agent);
+    const size_t local = end.plan.tasks[task].local_index;
+    if (host_lost(end, agent)) continue;
+    const size_t wrote = end.hosts[agent]->tasks()[local].task->written();
+    const OutputCount& count = end.record.output[task];
+    if (count.stdout_bytes != wrote || count.lost_bytes != 0)
+      complain(format("{} wrote {} bytes, and {} arrived", end.plan.tasks[task].id.text(), wrote,
+                      count.stdout_bytes));
+  }
+}
+
+void Judge::nothing_left(const std::vector<std::unique_ptr<SimulatedHost>>& hosts) {
+  for (size_t host = 0; host < hosts.size(); ++host) {
+    // The named price of a pause: its end cannot reach this one.
+    if (hosts[host]->is_cut() && hosts[host]->paused()) continue;
+    if (hosts[host]->agent_alive()) complain(format("the agent of host {} is left", host));
+    for (const SimulatedHost::Running& running : hosts[host]->tasks()) {
+      if (running.task->alive()) complain(format("{} is left", running.id.text()));
+    }
+  }
+}
+
+}  // namespace dt

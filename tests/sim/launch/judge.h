@@ -1,0 +1,89 @@
+#pragma once
+
+#include "launcher/job_record.h"
+#include "launcher/supervisor.h"
+#include "tests/sim/launch/scenario.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Hears all that happens in a simulated job, and knows what is promised, whatever that is:
+///
+///   ends_in_time       the job ends, within bounds
+///   right_status       its exit status is that of something that went wrong, and the one of the
+///                      first where only one did; 0 only if nothing did
+///   one_report         one failure is reported, once
+///   all_accounted      each task that started has ended by its agent's word, or its host is lost
+///   all_told           each live task that has joined hears of a death within a second
+///   output_whole       all output of hosts that are not lost has arrived
+///   nothing_left       nothing is left on any host, not even on one that was cut off (but while it
+///                      was paused)
+///   stands_still       nothing runs while the job is paused
+///
+/// What the launcher says to an agent, and when, is judged by SimulatedHost.
+class Judge {
+ public:
+  explicit Judge(std::string name) : name_(std::move(name)) {}
+
+  /// The first broken promise; empty: all were kept.
+  const std::string& complaint() const { return complaint_; }
+  /// Of everything that happened, and when: the same for the same seed.
+  uint64_t trace() const { return trace_; }
+  /// The same for people, if it was wanted.
+  const std::string& story() const { return story_; }
+  void want_story() { story_wanted_ = true; }
+
+  void note(Time now, const std::string& event);
+  void complain(const std::string& what);
+  /// There is a reason for this exit status now.
+  void allow(int status) { allowed_.insert(status); }
+  /// dtrain does nothing between these: neither can it tell anybody anything.
+  void stand_still(Time now);
+  void go_on(Time now);
+  void logged(const std::string& line);
+  void heard(const TaskId& who, const Notice& notice);
+
+  /// These had to be told of a death that the launcher has known of since then.
+  void all_told(const TaskId& dead, Time known, const std::vector<TaskId>& listening);
+  void stands_still(const std::vector<std::unique_ptr<SimulatedHost>>& hosts);
+
+  struct End {
+    const Outcome& outcome;
+    const Plan& plan;
+    const JobRecord& record;
+    const std::vector<SimulatedHost*>& hosts;  ///< as in the plan
+    Duration took;
+  };
+  void at_end(const End& end);
+  void nothing_left(const std::vector<std::unique_ptr<SimulatedHost>>& hosts);
+
+  static constexpr Duration told_within = seconds(1);
+
+ private:
+  void ends_in_time(const End& end);
+  void right_status(const End& end);
+  void one_report(const End& end);
+  void all_accounted(const End& end);
+  void output_whole(const End& end);
+
+  std::string name_;
+  std::string complaint_;
+  uint64_t trace_ = 14695981039346656037U;  // FNV-1a
+  bool story_wanted_ = false;
+  std::string story_;
+  std::set<int> allowed_;
+  Duration still_ = {};  ///< altogether
+  Time still_since_ = {};
+  Time still_until_ = {};  ///< the last time
+  int reports_ = 0;
+  std::set<std::pair<TaskId, TaskId>> heard_;  ///< who, of whom
+};
+
+}  // namespace dt

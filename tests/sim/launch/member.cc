@@ -1,0 +1,146 @@
+#include "tests/sim/launch/member.h"
+
+#include "rendezvous/channel.h"
+#include "rendezvous/wire.h"
+
+#include <cassert>
+#include <optional>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+constexpr uint32_t set_request = 1;
+constexpr uint32_t members_request = 2;
+constexpr uint32_t barrier_request = 3;
+constexpr Duration join_timeout = seconds(300);
+
+}  // namespace
+
+class Member::Conversation {
+ public:
+  Conversation(Site& site, Cable::Nature nature, const Claim& claim,
+               const std::function<void(Fd)>& dial, Handlers handlers)
+      : generation_(claim.generation),
+        handshake_(take(Handshake::dial(claim, {std::string(launcher_role), 0}))),
+        handlers_(std::move(handlers)),
+        cable_(site, nature,
+               {.on_bytes = [this](ByteSpan bytes) { receive(bytes); },
+                .on_end = [this] { lose("launcher lost"); }}) {
+    dial(cable_.take_near_end());
+    cable_.send(handshake_.take_output());
+  }
+
+  bool hears() const { return joined_ && !broken_; }
+  Cable& cable() { return cable_; }
+
+ private:
+  void receive(ByteSpan bytes) {
+    if (broken_) return;
+    in_.insert(in_.end(), bytes.begin(), bytes.end());
+    size_t used = 0;
+    if (const Result<> read = channel_ ? Result<>() : shake_hands(&used); !read) {
+      return lose(read.error().message);
+    }
+    while (channel_ && !broken_) {
+      size_t taken = 0;
+      const auto message = channel_->receive(ByteSpan(in_).subspan(used), &taken);
+      used += taken;
+      if (!message) return lose(message.error().message);
+      if (!*message) break;
+      hear(**message);
+    }
+    in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
+  }
+
+  Result<> shake_hands(size_t* used) {
+    *used = TRY(handshake_.receive(in_));
+    cable_.send(handshake_.take_output());
+    if (handshake_.done()) channel_.emplace(handshake_.session(), generation_, answer_bytes_max);
+    return {};
+  }
+
+  void hear(const MessageView& message) {
+    switch (message.type) {
+      case MessageType::welcome:
+        return welcomed(take(decode_welcome(message.payload)));
+      case MessageType::notice:
+        return handlers_.on_notice(take(decode_notice(message.payload)));
+      case MessageType::reply:
+        return replied(message.id, take(decode_reply(message.payload)));
+      default:
+        return lose("an unknown message from the rendezvous");
+    }
+  }
+
+  void welcomed(const Welcome& welcome) {
+    joined_ = true;
+    for (const Notice& gone : welcome.gone)
+      handlers_.on_notice(gone);
+    std::vector<TaskId> all;
+    for (const TaskEntry& task : welcome.table.tasks)
+      all.push_back(task.id);
+    world_ = static_cast<int>(all.size());
+    ask(set_request, SetRequest{"listen/" + welcome.self.text(), to_bytes("10.0.0.1:34567"), {}});
+    ask(members_request, MembersRequest{std::move(all), join_timeout});
+  }
+
+  void replied(uint32_t request, const Reply& reply) {
+    if (reply.error) return give_up(reply.error->message);
+    if (request == members_request)
+      ask(barrier_request, BarrierRequest{"first", world_, join_timeout});
+    if (request == barrier_request) handlers_.on_barrier();
+  }
+
+  void ask(uint32_t id, const Request& request) {
+    Bytes out;
+    channel_->send(out, MessageType::request, id, encode(request));
+    cable_.send(out);
+  }
+
+  /// It has nothing more to ask, but still hears news.
+  void give_up(const std::string& why) {
+    if (!std::exchange(given_up_, true)) handlers_.on_failure(why);
+  }
+  void lose(const std::string& why) {
+    broken_ = true;
+    give_up(why);
+  }
+
+  /// What cannot fail between two ends that are ours.
+  template <class T>
+  static T take(Result<T> result) {
+    assert(result);
+    return *std::move(result);
+  }
+
+  uint32_t generation_;
+  Handshake handshake_;
+  std::optional<Channel> channel_;
+  Handlers handlers_;
+  Cable cable_;
+  Bytes in_;
+  int world_ = 0;
+  bool joined_ = false;
+  bool given_up_ = false;
+  bool broken_ = false;
+};
+
+Member::Member(Site& site, Cable::Nature nature, Claim claim, const std::function<void(Fd)>& dial,
+               Handlers handlers)
+    : conversation_(
+          std::make_unique<Conversation>(site, nature, claim, dial, std::move(handlers))) {
+}
+
+Member::~Member() = default;
+
+bool Member::hears() const {
+  return conversation_->hears();
+}
+
+Cable& Member::cable() {
+  return conversation_->cable();
+}
+
+}  // namespace dt
