@@ -90,6 +90,16 @@ void Stream::write(ByteSpan bytes) {
   if (unsent() == 0) bytes = bytes.subspan(send_some(bytes));
   out_.insert(out_.end(), bytes.begin(), bytes.end());
   update();
+  // Mostly all has gone: a timer costs less than to ask the kernel when there is room.
+  if (unsent() == 0 && drained_owed_ && !telling_drained_) {
+    telling_drained_ = loop_.after(Duration::zero(), [this] { tell_drained(); });
+  }
+}
+
+void Stream::tell_drained() {
+  if (unsent() > 0 || closing_ || !std::exchange(drained_owed_, false)) return;
+  const auto handlers = handlers_;
+  handlers->on_drained();
 }
 
 size_t Stream::send_some(ByteSpan bytes) {
@@ -118,10 +128,8 @@ void Stream::writable() {
     out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(sent_));
     sent_ = 0;
   }
-  const bool drained = unsent() == 0 && !closing_ && std::exchange(drained_owed_, false);
   update();
-  const auto handlers = handlers_;
-  if (drained) handlers->on_drained();
+  tell_drained();
 }
 
 void Stream::finish_writing() {
@@ -169,8 +177,7 @@ void Stream::close_after_sending() {
 void Stream::update() {
   if (ended_) return;
   const uint32_t in = paused_ ? 0U : uint32_t{EPOLLIN};
-  const bool owes = unsent() > 0 || (drained_owed_ && !closing_);
-  const uint32_t out = owes ? uint32_t{EPOLLOUT} : 0U;
+  const uint32_t out = unsent() > 0 ? uint32_t{EPOLLOUT} : 0U;
   if (out_fd_) {
     in_watch_.set_events(in);
     out_watch_.set_events(out);
@@ -184,6 +191,7 @@ void Stream::end(std::optional<Error> why) {
   in_watch_ = Watch();
   out_watch_ = Watch();
   read_rest_ = Timer();
+  telling_drained_ = Timer();
   out_.clear();
   sent_ = 0;
   const auto handlers = handlers_;

@@ -57,6 +57,7 @@ class Stream {
   void finish_writing();
   void fail_writing(int error);
   void read_rest();
+  void tell_drained();
   void update();
   void end(std::optional<Error> why);
   int out_fd() const { return out_fd_ ? out_fd_.get() : in_fd_.get(); }
@@ -69,6 +70,7 @@ class Stream {
   Watch in_watch_;
   Watch out_watch_;
   Timer read_rest_;
+  Timer telling_drained_;
   Bytes in_;
   Bytes out_;
   size_t sent_ = 0;  ///< bytes at the front of out_ that have left

@@ -38,7 +38,9 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
 Way::Handlers AgentLink::way_handlers() {
   return {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
           .on_end = [this](const Way::End& end) { way_ended(end); },
-          .on_drained = [this] { push_some(); },
+          // Only a host that may be sent the executable needs it.
+          .on_drained =
+              ways_.binary.bytes().empty() ? std::function<void()>() : [this] { push_some(); },
           .on_said = [this](std::string_view said) { look_for_end(said); }};
 }
 
@@ -102,6 +104,7 @@ size_t AgentLink::receive_start(ByteSpan bytes) {
       case AgentStart::Step::wait:
         return used;
       case AgentStart::Step::push:
+        pushed_ = true;
         way_->arrived();  // how long the rest takes is up to the network and --start-timeout
         unpushed_ = ways_.binary.bytes();
         push_some();

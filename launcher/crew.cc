@@ -28,9 +28,6 @@ std::string suspension_text(Duration away, Duration lease) {
                 duration_text(rounded), duration_text(lease));
 }
 
-/// Long enough for the first words to be on their way to the hosts.
-constexpr Duration head_start = milliseconds(2);
-
 /// What is waited for from an agent, in words for a failure.
 constexpr std::string_view hello_words = "hello";
 constexpr std::string_view probe_words = "probe";
@@ -74,6 +71,7 @@ Result<> Crew::open_remote_hosts() {
 }
 
 Result<> Crew::connect(const std::vector<Host>& hosts) {
+  began_ = Clock::now();
   ways_ = options_.ways ? *options_.ways : TRY(own_ways(hosts));
   if (ways_.other || !ways_.binary.bytes().empty()) TRY(open_remote_hosts());
   for (const Host& host : hosts) {
@@ -87,8 +85,6 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
             .on_gone = [this, &agent] { gone(agent); }});
     TRY(agent.link->start());
   }
-  // While servers think about their first word; later somebody would wait for it.
-  if (remote_) digesting_ = loop_.after(head_start, [this] { ways_.binary.sha256(); });
   tell_connected();
   beat();
   return {};
@@ -98,6 +94,7 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::hello:
       agent.hello = TRY(decode<Hello>(message.payload));
+      agent.said_hello = Clock::now();
       tell_connected();
       return {};
     case MessageType::surveyed:
@@ -108,6 +105,16 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
       return {};
     case MessageType::reached:
       agent.reached = TRY(decode<Reached>(message.payload));
+      return {};
+    case MessageType::examined: {
+      const int64_t now_ns = wall_clock_ns();
+      Examined found = TRY(decode<Examined>(message.payload));
+      const ClockSkew clock = clock_skew(agent.asked_ns, found, now_ns);
+      agent.examined = {std::move(found), clock};
+      return {};
+    }
+    case MessageType::measured:
+      agent.measured = TRY(decode<Measured>(message.payload));
       return {};
     case MessageType::heartbeat:
       return {};
@@ -258,6 +265,35 @@ Result<EachAnswer<Reached>> Crew::probe_each(const std::vector<Probe>& wanted,
 
 Result<std::vector<Reached>> Crew::probe(const std::vector<Probe>& wanted, const Awaited& awaited) {
   return all_of(TRY(probe_each(wanted, awaited)), probe_words);
+}
+
+Result<EachAnswer<Examination>> Crew::examine_each(const std::vector<Examine>& wanted,
+                                                   const Awaited& awaited) {
+  for (const auto& agent : agents_) {
+    agent->asked_ns = wall_clock_ns();
+    send(agent->number, MessageType::examine, 0, encode(wanted[agent->number]));
+  }
+  restart_leases();
+  leased_ = true;
+  beat();
+  return await_each(awaited, &Agent::examined, "word about its host");
+}
+
+Result<EachAnswer<Measured>> Crew::measure_each(const std::vector<std::optional<Measure>>& wanted,
+                                                const Awaited& awaited) {
+  for (const auto& agent : agents_) {
+    const auto& order = wanted[agent->number];
+    agent->measured = order ? std::nullopt : std::optional(Measured{.failure = "not asked"});
+    if (order) send(agent->number, MessageType::measure, 0, encode(*order));
+  }
+  return await_each(awaited, &Agent::measured, "measurement");
+}
+
+Connection Crew::connection(size_t number) const {
+  const Agent& agent = *agents_[number];
+  return {.login = agent.link->login(),
+          .pushed = agent.link->pushed(),
+          .took = agent.hello ? agent.said_hello - began_ : Duration()};
 }
 
 void Crew::send(size_t number, MessageType type, uint32_t stream, ByteSpan payload) {

@@ -44,10 +44,7 @@ Result<> ProcessWay::begin(Carrier carrier) {
                                     return handlers_.on_bytes(bytes);
                                   },
                               .on_end = [this](const std::optional<Error>&) { stream_ended(); },
-                              .on_drained =
-                                  [this] {
-                                    if (handlers_.on_drained) handlers_.on_drained();
-                                  }}));
+                              .on_drained = handlers_.on_drained}));
   return {};
 }
 

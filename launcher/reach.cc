@@ -137,7 +137,16 @@ HostReach reach_of(uint32_t number, const std::vector<Probed>& hosts,
   return reach;
 }
 
-/// What each of the hosts dials.
+}  // namespace
+
+std::vector<uint32_t> probe_targets(uint32_t agent, uint32_t agent_count) {
+  const uint32_t count = agent_count <= all_pairs_max ? agent_count - 1 : sample;
+  std::vector<uint32_t> targets = {launcher_number};
+  for (uint32_t step = 1; step <= count; ++step)
+    targets.push_back((agent + step) % agent_count);
+  return targets;
+}
+
 std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed>& hosts) {
   std::vector<Probe> orders(hosts.size());
   for (uint32_t number = 0; number < hosts.size(); ++number) {
@@ -150,16 +159,6 @@ std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed
     }
   }
   return orders;
-}
-
-}  // namespace
-
-std::vector<uint32_t> probe_targets(uint32_t agent, uint32_t agent_count) {
-  const uint32_t count = agent_count <= all_pairs_max ? agent_count - 1 : sample;
-  std::vector<uint32_t> targets = {launcher_number};
-  for (uint32_t step = 1; step <= count; ++step)
-    targets.push_back((agent + step) % agent_count);
-  return targets;
 }
 
 Reach choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,

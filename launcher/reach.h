@@ -47,6 +47,9 @@ struct ReachTerms {
 /// 16 in the round, so that the work of each stays the same and each is dialled by 16.
 std::vector<uint32_t> probe_targets(uint32_t agent, uint32_t agent_count);
 
+/// What each of the hosts dials.
+std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed>& hosts);
+
 /// For each machine the first of its addresses by which all reached it that dialled it; where no
 /// address suits all, the one that suits most, then those that the others need, with a warning that
 /// names them. Hosts that do not reach the launcher's address get a relay. `reached` by the number

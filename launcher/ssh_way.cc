@@ -9,6 +9,8 @@ namespace dt {
 
 namespace {
 
+/// By then our own first word is on its way, if the server is not too far.
+constexpr Duration first_word = milliseconds(2);
 /// A resolver that is silent for so long is asked again.
 constexpr Duration look_up_patience = seconds(5);
 
@@ -75,7 +77,7 @@ void SshWay::dial(Result<std::vector<Address>> addresses) {
                           .user = settings.user,
                           .identities = shared_.keyring.identities(settings),
                           .identities_only = settings.identities_only},
-          .command = target_.command,
+          .command = [this] { return command(); },
           .host_key_types = known_.key_types()},
       SshSession::Options{.agent = shared_.keyring.agent(settings),
                           .open_by = target_.open_by,
@@ -86,6 +88,14 @@ void SshWay::dial(Result<std::vector<Address>> addresses) {
                            .on_end = [this](const SshSession::End& end) { ended(end); },
                            .on_drained = handlers_.on_drained,
                            .on_errors = handlers_.on_said});
+  preparing_ = shared_.loop.after(first_word, [this] { command(); });
+}
+
+/// Making it may take some milliseconds, best while the server thinks about its first word.
+const std::string& SshWay::command() {
+  preparing_ = Timer();
+  if (command_.empty()) command_ = target_.command();
+  return command_;
 }
 
 Result<> SshWay::check_host_key(ByteSpan blob) const {
@@ -167,6 +177,7 @@ void SshWay::close_after_sending() {
 
 void SshWay::hang_up() {
   over_ = true;
+  preparing_ = Timer();
   session_.reset();
 }
 

@@ -38,11 +38,13 @@ class SshWay final : public Way {
   size_t unsent() const override { return session_ ? session_->unsent() : 0; }
   void close_after_sending() override;
   void hang_up() override;
+  std::string login() const override { return session_ ? session_->key() : ""; }
   bool over() const override { return over_; }
   End so_far() override;
 
  private:
   void dial(Result<std::vector<Address>> addresses);
+  const std::string& command();
   Result<> check_host_key(ByteSpan blob) const;
   void record(const HostKey& key) const;
   void ended(const SshSession::End& end);
@@ -52,6 +54,8 @@ class SshWay final : public Way {
   Target target_;
   Handlers handlers_;
   KnownHost known_;
+  std::string command_;
+  Timer preparing_;
   bool over_ = false;
   std::unique_ptr<SshSession> session_;
   /// An answer of the resolver that comes after our end finds nobody.

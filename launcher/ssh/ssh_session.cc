@@ -49,7 +49,8 @@ void SshSession::connected(Result<Fd> socket) {
 
 Result<> SshSession::begin(Fd socket) {
   const int number = socket.get();
-  tune_tcp(number, options_.dead_after);
+  // Heartbeats tell sooner that a host is silent, and in words that name it.
+  tune_tcp(number, 2 * options_.dead_after);
   stream_ = TRY(Stream::open(loop_, std::move(socket), Fd(),
                              {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
                               .on_end = [this](const std::optional<Error>& why) { lost(why); },
@@ -113,7 +114,10 @@ Result<Step> SshSession::step() {
       return result;
     case SshPhase::login:
       result = TRY(login_->step());
-      if (result == Step::done) phase_ = SshPhase::channel;
+      if (result == Step::done) {
+        key_ = login_->key();
+        phase_ = SshPhase::channel;
+      }
       return result;
     default:
       return start_command();

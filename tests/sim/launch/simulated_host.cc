@@ -1,6 +1,7 @@
 #include "tests/sim/launch/simulated_host.h"
 
 #include "base/format.h"
+#include "launcher/host_survey.h"
 
 #include <sys/socket.h>
 
@@ -108,8 +109,10 @@ void SimulatedHost::start_agent() {
   if (input_ended_) return launcher_lost();
   cables_.back()->send(as_bytes(agent_magic));
   say(MessageType::hello, 0,
-      encode(Hello{
-          .build = "simulated", .hostname = "h", .addresses = {"10.0.0.1"}, .allowed_cpus = 8}));
+      encode(Hello{.build = "simulated",
+                   .hostname = "h",
+                   .addresses = {{"eth0", "10.0.0.1"}},
+                   .machine = {}}));
   lease_.restart(site_.loop.now());
   beat();
 }
@@ -153,6 +156,7 @@ void SimulatedHost::check_order(MessageType type) {
       handlers_.on_broken_promise(format("message {} out of order", static_cast<int>(type)));
   };
   switch (type) {
+    case MessageType::survey:
     case MessageType::prepare:
       return expect(!prepared_);
     case MessageType::launch:
@@ -176,6 +180,8 @@ void SimulatedHost::handle(const FrameView& message) {
   const auto type = static_cast<MessageType>(message.header.type);
   check_order(type);
   switch (type) {
+    case MessageType::survey:
+      return say(MessageType::surveyed, 0, encode(HostSurvey()));
     case MessageType::prepare:
       return prepare(decode<Prepare>(message.payload).value());
     case MessageType::probe:
@@ -215,8 +221,9 @@ void SimulatedHost::prepare(Prepare wanted) {
   if (answer.failure.empty()) {
     for (int port = 0; port < prepared_->ports; ++port)
       answer.ports.push_back(static_cast<uint16_t>(30000 + port));
-    answer.probe_points = {
-        {format("10.0.{}.{}", prepared_->number / 250, prepared_->number % 250 + 1), 40000}};
+    answer.probe_places = {
+        {{format("10.0.{}.{}", prepared_->number / 250, prepared_->number % 250 + 1), 40000},
+         "eth0"}};
   }
   say(MessageType::prepared, 0, encode(answer));
   beat();
