@@ -55,6 +55,17 @@ test_training_goes_over_two_hosts() {
   expect_no_processes
 }
 
+test_training_goes_through_a_relay_where_hosts_cannot_dial_the_launcher() {
+  needs_horovod
+  hosts_up 2
+  firewall l -i bridge -p tcp --syn -j REJECT --reject-with tcp-reset
+  run_on_launcher "$DTRAIN" run --verbose -H node1:2,node2:2 --no-tag "$python" "$train"
+  expect_status 0
+  expect_stdout_contains '4 ranks: loss 0.0'
+  expect_stderr_contains 'node1: cannot dial this machine; its agent carries the rendezvous to its tasks'
+  expect_no_processes
+}
+
 test_an_error_of_one_rank_ends_the_job() {
   needs_horovod
   cat >broken.py <<'END'
