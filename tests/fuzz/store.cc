@@ -49,7 +49,7 @@ class World {
     if (!joined) return check_message(joined.error());
     assert(!clients_[task]);
     clients_[task] = client;
-    static_cast<void>(decode_welcome(encode(store_.welcome(client))).value());
+    static_cast<void>(decode_welcome(store_.welcome(client, seconds(5))).value());
     hear();
   }
   void disconnect(size_t task) {

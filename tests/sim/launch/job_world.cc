@@ -1,6 +1,7 @@
 #include "tests/sim/launch/job_world.h"
 
 #include "base/format.h"
+#include "launcher/binding.h"
 #include "launcher/report.h"
 #include "launcher/slots.h"
 
@@ -122,9 +123,11 @@ Result<Outcome> JobWorld::run_job() {
   StatusLine status(*near_, {sink, sink}, false);
   Crew crew(*near_, crew_options());
   TRY(crew.connect(config.hosts));
-  TRY(crew.await_hellos(answers));
+  const SurveyNeed need = scenario_.surveyed ? SurveyNeed::cpus : SurveyNeed::nothing;
+  const auto surveys = TRY(crew.survey(need, answers));
   reached(Phase::greeted);
-  plan_ = TRY(make_plan(plan_request(config, config.hosts, {})));
+  plan_ = TRY(make_plan(plan_request(config, config.hosts, surveys)));
+  const Bindings bindings = TRY(bind_plan(config.placement, plan_, config.hosts, surveys));
 
   token_ = TRY(Token::random());
   job_name_ = "simulated";
@@ -145,10 +148,10 @@ Result<Outcome> JobWorld::run_job() {
   Job job({*near_, crew, *rendezvous, *output, log_, record_, status, [this] { suspended(); }, {}},
           plan_, config, start_deadline);
   const Taker taker(*this, job);
-  TRY(job.launch(travelling, facts));
+  TRY(job.launch(travelling, facts, bindings));
   reached(Phase::launched);
   TRY(job.supervise());
-  crew.collect(near_->now() + config.grace);
+  TRY(crew.collect(near_->now() + config.grace));
   record_.output = output->counts();
   return job.outcome();
 }

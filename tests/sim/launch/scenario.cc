@@ -99,6 +99,7 @@ RunConfig random_config(Random& random) {
 Scenario random_scenario(Random& random) {
   Scenario scenario;
   scenario.config = random_config(random);
+  scenario.surveyed = random.percent(40);
   const size_t hosts = 1 + random.below(8);
   const bool rendezvous = random.percent(85);
   for (size_t i = 0; i < hosts; ++i) {

@@ -1,6 +1,7 @@
 #include "tests/sim/launch/simulated_host.h"
 
 #include "base/format.h"
+#include "launcher/host_survey.h"
 
 #include <sys/socket.h>
 
@@ -108,8 +109,7 @@ void SimulatedHost::start_agent() {
   if (input_ended_) return launcher_lost();
   cables_.back()->send(as_bytes(agent_magic));
   say(MessageType::hello, 0,
-      encode(Hello{
-          .build = "simulated", .hostname = "h", .addresses = {"10.0.0.1"}, .allowed_cpus = 8}));
+      encode(Hello{.build = "simulated", .hostname = "h", .addresses = {"10.0.0.1"}}));
   lease_.restart(site_.loop.now());
   beat();
 }
@@ -153,6 +153,7 @@ void SimulatedHost::check_order(MessageType type) {
       handlers_.on_broken_promise(format("message {} out of order", static_cast<int>(type)));
   };
   switch (type) {
+    case MessageType::survey:
     case MessageType::prepare:
       return expect(!prepared_);
     case MessageType::launch:
@@ -176,6 +177,8 @@ void SimulatedHost::handle(const FrameView& message) {
   const auto type = static_cast<MessageType>(message.header.type);
   check_order(type);
   switch (type) {
+    case MessageType::survey:
+      return say(MessageType::surveyed, 0, encode(HostSurvey()));
     case MessageType::prepare:
       return prepare(decode<Prepare>(message.payload).value());
     case MessageType::probe:
