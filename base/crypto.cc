@@ -156,6 +156,42 @@ Digest hmac_sha256(ByteSpan key, std::initializer_list<ByteSpan> parts) {
   return Hmac(key).digest(parts);
 }
 
+struct Ed25519Key::State {
+  struct Free {
+    void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+  };
+  std::unique_ptr<EVP_PKEY, Free> key;
+};
+
+std::optional<Ed25519Key> Ed25519Key::of_seed(ByteSpan seed) {
+  constexpr size_t seed_bytes = 32;
+  if (seed.size() != seed_bytes) return std::nullopt;
+  State state;
+  state.key.reset(
+      EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, raw(seed.data()), seed.size()));
+  if (!state.key) return std::nullopt;
+  Ed25519Key key;
+  key.state_ = std::make_shared<const State>(std::move(state));
+  return key;
+}
+
+Result<Bytes> Ed25519Key::sign(ByteSpan message) const {
+  struct FreeDigest {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
+  Bytes signature(64);
+  size_t size = signature.size();
+  int good =
+      context ? EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, state_->key.get()) : 0;
+  if (good == 1) {
+    good = EVP_DigestSign(context.get(), raw(signature.data()), &size, raw(message.data()),
+                          message.size());
+  }
+  if (good != 1) return fail(Errc::os, "OpenSSL cannot sign with the key");
+  return signature;
+}
+
 Digest sha256(ByteSpan bytes) {
   Digest digest;
   const int good =

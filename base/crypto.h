@@ -6,6 +6,7 @@
 #include <array>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,6 +67,18 @@ class HmacSha1 {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+/// A private key of Ed25519 (RFC 8032), for many signatures. Copies share it.
+class Ed25519Key {
+ public:
+  /// None when the seed does not have 32 bytes.
+  static std::optional<Ed25519Key> of_seed(ByteSpan seed);
+  Result<Bytes> sign(ByteSpan message) const;
+
+ private:
+  struct State;
+  std::shared_ptr<const State> state_;
 };
 
 Digest hmac_sha256(ByteSpan key, std::initializer_list<ByteSpan> parts);

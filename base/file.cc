@@ -4,6 +4,8 @@
 #include "base/format.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,6 +30,22 @@ Result<std::string> read_text_file(const std::string& path, size_t bytes_max) {
     if (got < 0 && error != EINTR) return fail(Errc::os, errno_text(error));
   }
   return fail(Errc::input, format("it is larger than {} MB", bytes_max >> 20));
+}
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status = {};
+  if (!file || fstat(file.get(), &status) != 0) return fail(Errc::os, errno_text(errno));
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size == 0) return MappedFile({});
+  void* const at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (at == MAP_FAILED) return fail(Errc::os, errno_text(errno));
+  return MappedFile({static_cast<const std::byte*>(at), size});
+}
+
+MappedFile::~MappedFile() {
+  if (bytes_.empty()) return;
+  munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 }  // namespace dt

@@ -4,15 +4,12 @@
 #include "base/text.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 namespace dt {
 
@@ -200,24 +197,6 @@ Result<Fd> hold_port(uint16_t port) {
     }
   }
   return fail_errno("cannot make a socket");
-}
-
-std::vector<std::string> interface_addresses() {
-  ifaddrs* first = nullptr;
-  if (getifaddrs(&first) < 0) return {};
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
-  std::vector<std::string> outside;
-  std::vector<std::string> loopback;
-  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0) continue;
-    const int family = at->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    const std::string ip = ip_text(at->ifa_addr);
-    if (ip.starts_with("fe80:")) continue;  // useless without its interface
-    ((at->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : outside).push_back(ip);
-  }
-  outside.insert(outside.end(), loopback.begin(), loopback.end());
-  return outside;
 }
 
 }  // namespace dt

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace dt {
 
@@ -53,8 +52,5 @@ void tune_tcp_of_worker(int fd, Duration dead_after);
 /// IPv6) with SO_REUSEADDR and SO_REUSEPORT, so that a worker that sets either flag can bind the
 /// port while everybody else cannot. Port 0 takes any free one.
 Result<Fd> hold_port(uint16_t port);
-
-/// The numeric addresses of this machine's interfaces that are up, loopback last.
-std::vector<std::string> interface_addresses();
 
 }  // namespace dt

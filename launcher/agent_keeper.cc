@@ -42,7 +42,7 @@ void tend_own_copy() {
   if (failed) return;
   tend_kept_copies(executable.string(), std::time(nullptr), [] {
     const auto own = AgentBinary::own();
-    return own ? own->sha256 : std::string();
+    return own ? own->sha256() : std::string();
   });
 }
 

@@ -44,8 +44,9 @@ Way::Handlers AgentLink::way_handlers() {
 
 Result<std::unique_ptr<Way>> AgentLink::open_way() {
   if (!host_.here || ways_.other) {
-    const RemoteCommand command = {.words = agent_command(ways_.binary, kept_executable_),
-                                   .script = agent_script(ways_.binary, kept_executable_)};
+    const RemoteCommand command = {
+        .words = [this] { return agent_command(ways_.binary, kept_executable_); },
+        .script = [this] { return agent_script(ways_.binary, kept_executable_); }};
     return std::make_unique<RemoteWay>(*ways_.remote, host_, command, way_handlers());
   }
   Carrier carrier = TRY(start_local_agent(ways_.open_files_max));
@@ -102,7 +103,7 @@ size_t AgentLink::receive_start(ByteSpan bytes) {
         return used;
       case AgentStart::Step::push:
         way_->arrived();  // how long the rest takes is up to the network and --start-timeout
-        unpushed_ = ways_.binary.bytes;
+        unpushed_ = ways_.binary.bytes();
         push_some();
         break;
       case AgentStart::Step::agent:

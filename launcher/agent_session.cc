@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "launcher/argument_space.h"
 #include "launcher/executable.h"
+#include "launcher/networks.h"
 #include "launcher/own_host.h"
 
 #include <fcntl.h>
@@ -115,15 +116,7 @@ Result<> AgentSession::handle(const FrameView& frame) {
     case MessageType::survey:
       return survey(TRY(decode<Survey>(frame.payload)));
     case MessageType::launch:
-      surveyor_.reset();
-      probe_point_.reset();
-      probe_calls_.reset();
-      return tasks_.launch(TRY(decode<Launch>(frame.payload)),
-                           {.executable = executable_,
-                            .command = prepared_.command,
-                            .cwd = prepared_.cwd,
-                            .open_files_max = open_files_max_,
-                            .cgroup = cgroup_ ? cgroup_->fd() : -1});
+      return launch(TRY(decode<Launch>(frame.payload)));
     case MessageType::signal:
       tasks_.signal(TRY(decode<SignalAll>(frame.payload)).number);
       return {};
@@ -140,6 +133,12 @@ Result<> AgentSession::handle(const FrameView& frame) {
       if (task != nullptr) task->add_credit(StreamId::parse(frame.header.stream)->stream, bytes);
       return {};
     }
+    case MessageType::relay_bytes:
+    case MessageType::relay_credit:
+    case MessageType::relay_end:
+      if (!relay_) return fail(Errc::protocol, "a message for a relay that there is not");
+      return relay_->receive(static_cast<MessageType>(frame.header.type), frame.header.stream,
+                             frame.payload);
     case MessageType::pause:
       pause();
       return {};
@@ -176,8 +175,9 @@ Result<> AgentSession::prepare(Prepare wanted) {
       answer.ports.push_back(port.number);
     if (!prepared_.probe) return {};
     const Token token = TRY(Token::parse(prepared_.token));
-    probe_point_ = TRY(ProbePoint::open(loop_, interface_addresses(), token, prepared_.number));
-    answer.probe_points = probe_point_->addresses();
+    const auto where = TRY(allowed_addresses(interface_addresses(), prepared_.networks));
+    probe_point_ = TRY(ProbePoint::open(loop_, where, token, prepared_.number));
+    answer.probe_places = probe_point_->places();
     return {};
   };
   if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
@@ -202,6 +202,32 @@ void AgentSession::probe(Probe wanted) {
   };
   probe_calls_ = std::make_unique<ProbeCalls>(loop_, *token, std::move(wanted.targets),
                                               loop_.now() + wanted.patience, answer);
+}
+
+Result<> AgentSession::launch(Launch wanted) {
+  surveyor_.reset();
+  probe_point_.reset();
+  probe_calls_.reset();
+  if (wanted.relay) {
+    const auto say = [this](MessageType type, uint32_t stream, ByteSpan payload) {
+      send(type, stream, payload);
+    };
+    auto relay = RelayDoor::open(loop_, say, relayed_max(wanted.tasks.size()));
+    if (!relay) {
+      for (const TaskLaunch& task : wanted.tasks) {
+        const std::string why = "cannot relay the rendezvous: " + relay.error().message;
+        send(MessageType::start_failed, 0, encode(StartFailed{task.id, 3, why}));
+      }
+      return {};
+    }
+    relay_ = *std::move(relay);
+    wanted.common["DTRAIN_RENDEZVOUS"] = relay_->address().text();
+  }
+  return tasks_.launch(std::move(wanted), {.executable = executable_,
+                                           .command = prepared_.command,
+                                           .cwd = prepared_.cwd,
+                                           .open_files_max = open_files_max_,
+                                           .cgroup = cgroup_ ? cgroup_->fd() : -1});
 }
 
 Result<> AgentSession::survey(const Survey& wanted) {

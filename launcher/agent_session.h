@@ -10,6 +10,7 @@
 #include "launcher/own_host.h"
 #include "launcher/port_range.h"
 #include "launcher/probe.h"
+#include "launcher/relay_door.h"
 #include "launcher/surveyor.h"
 #include "launcher/sweep.h"
 #include "launcher/task_cgroup.h"
@@ -39,6 +40,7 @@ class AgentSession {
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
+  Result<> launch(Launch wanted);
   void probe(Probe wanted);
   Result<> survey(const Survey& wanted);
   void pause();
@@ -61,6 +63,7 @@ class AgentSession {
   std::vector<HeldPort> held_ports_;
   std::unique_ptr<ProbePoint> probe_point_;
   std::unique_ptr<ProbeCalls> probe_calls_;
+  std::unique_ptr<RelayDoor> relay_;  ///< when our tasks cannot dial the rendezvous
   LocalTasks tasks_{loop_, [this](MessageType type, uint32_t stream, ByteSpan payload) {
                       send(type, stream, payload);
                     }};

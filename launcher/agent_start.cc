@@ -6,13 +6,13 @@
 #include "base/text.h"
 #include "launcher/message.h"
 
+#include <cassert>
 #include <optional>
 
 namespace dt {
 
 namespace {
 
-constexpr size_t binary_bytes_max = size_t{512} << 20;  // with debug symbols and sanitizers
 /// A login shell may say this much before our agent does; more is no login for us.
 constexpr size_t noise_bytes_max = size_t{16} << 20;
 constexpr size_t noise_lines_kept = 10;
@@ -69,7 +69,7 @@ constexpr std::string_view script =
 
 std::string with_values(const AgentBinary& binary, KeptExecutable kept) {
   // Where sizes are all that can be compared, a copy that did not run must not look right.
-  return format("s={} n={} fresh={}; {}", binary.sha256, binary.bytes.size(),
+  return format("s={} n={} fresh={}; {}", binary.sha256(), binary.bytes().size(),
                 kept == KeptExecutable::distrust ? "-" : "", script);
 }
 
@@ -82,16 +82,38 @@ std::string hex(const Digest& digest) {
 
 }  // namespace
 
+struct AgentBinary::Content {
+  std::optional<MappedFile> file;
+  Bytes copied;
+  std::string sha256;
+};
+
 Result<AgentBinary> AgentBinary::own() {
-  const auto text = read_text_file("/proc/self/exe", binary_bytes_max);
-  if (!text) {
-    return fail(Errc::os, "cannot read dtrain's own executable: " + text.error().message);
+  auto file = MappedFile::open("/proc/self/exe");
+  if (!file) {
+    return fail(Errc::os, "cannot read dtrain's own executable: " + file.error().message);
   }
-  return of(as_bytes(*text));
+  AgentBinary binary;
+  binary.content_ = std::make_shared<Content>(Content{.file = *std::move(file)});
+  return binary;
 }
 
 AgentBinary AgentBinary::of(ByteSpan bytes) {
-  return {.bytes = Bytes(bytes.begin(), bytes.end()), .sha256 = hex(dt::sha256(bytes))};
+  AgentBinary binary;
+  binary.content_ = std::make_shared<Content>(
+      Content{.file = {}, .copied = Bytes(bytes.begin(), bytes.end()), .sha256 = {}});
+  return binary;
+}
+
+ByteSpan AgentBinary::bytes() const {
+  if (!content_) return {};
+  return content_->file ? content_->file->bytes() : ByteSpan(content_->copied);
+}
+
+const std::string& AgentBinary::sha256() const {
+  assert(content_);
+  if (content_->sha256.empty()) content_->sha256 = hex(dt::sha256(bytes()));
+  return content_->sha256;
 }
 
 std::string agent_command(const AgentBinary& binary, KeptExecutable kept) {

@@ -6,6 +6,7 @@
 #include "launcher/env_file.h"
 #include "launcher/environment.h"
 #include "launcher/given.h"
+#include "launcher/networks.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
 
@@ -177,6 +178,19 @@ Result<> read_port_range(const Sources& sources, RunConfig& config) {
   return given->expected("FIRST-LAST of 1024..65535, for example 5000-5099");
 }
 
+Result<> read_networks(const Sources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "network-interfaces");
+  if (!given) return {};
+  const std::string all = join(*given->values, ",");
+  for (const std::string_view word : split(all, ',')) {
+    if (!is_network_word(trim(word))) {
+      return given->expected("interfaces or networks, for example eth0 or 10.0.0.0/8");
+    }
+    config.networks.emplace_back(trim(word));
+  }
+  return {};
+}
+
 /// The first source that names hosts in either way decides.
 Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConfig& config) {
   for (const OptionSource& source : sources) {
@@ -309,6 +323,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(read_process_count(by_precedence, config));
   TRY(read_placement(by_precedence, config.placement));
   TRY(read_port_range(by_precedence, config));
+  TRY(read_networks(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_stdin(by_precedence, config));

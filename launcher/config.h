@@ -48,6 +48,7 @@ struct RunConfig {
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
   std::optional<PortRange> port_range;  ///< none: any free ports
+  std::vector<std::string> networks;    ///< names of interfaces, or ranges of addresses; none: all
   bool oversubscribe = false;
   bool continue_on_failure = false;
   StdinTarget stdin_target;

@@ -28,6 +28,9 @@ std::string suspension_text(Duration away, Duration lease) {
                 duration_text(rounded), duration_text(lease));
 }
 
+/// Long enough for the first words to be on their way to the hosts.
+constexpr Duration head_start = milliseconds(2);
+
 /// What is waited for from an agent, in words for a failure.
 constexpr std::string_view hello_words = "hello";
 constexpr std::string_view probe_words = "probe";
@@ -72,7 +75,7 @@ Result<> Crew::open_remote_hosts() {
 
 Result<> Crew::connect(const std::vector<Host>& hosts) {
   ways_ = options_.ways ? *options_.ways : TRY(own_ways(hosts));
-  if (ways_.other || !ways_.binary.bytes.empty()) TRY(open_remote_hosts());
+  if (ways_.other || !ways_.binary.bytes().empty()) TRY(open_remote_hosts());
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();
@@ -84,6 +87,8 @@ Result<> Crew::connect(const std::vector<Host>& hosts) {
             .on_gone = [this, &agent] { gone(agent); }});
     TRY(agent.link->start());
   }
+  // While servers think about their first word; later somebody would wait for it.
+  if (remote_) digesting_ = loop_.after(head_start, [this] { ways_.binary.sha256(); });
   tell_connected();
   beat();
   return {};
@@ -193,6 +198,13 @@ Result<EachAnswer<Hello>> Crew::await_each_hello(const Awaited& awaited) {
 
 Result<std::vector<Hello>> Crew::await_hellos(const Awaited& awaited) {
   return all_of(TRY(await_each_hello(awaited)), hello_words);
+}
+
+std::vector<Hello> Crew::hellos() const {
+  std::vector<Hello> hellos;
+  for (const auto& agent : agents_)
+    hellos.push_back(agent->hello.value_or(Hello()));
+  return hellos;
 }
 
 Result<std::vector<HostSurvey>> Crew::survey(SurveyNeed need, const Awaited& awaited) {

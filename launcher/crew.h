@@ -57,6 +57,8 @@ class Crew {
   /// Waits until each has said hello.
   Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
   Result<EachAnswer<Hello>> await_each_hello(const Awaited& awaited);
+  /// What each has said; all have, once they have answered anything.
+  std::vector<Hello> hellos() const;
   /// Asks each what its host has, once it has said hello, and waits for all answers; there are none
   /// where nothing is needed.
   Result<std::vector<HostSurvey>> survey(SurveyNeed need, const Awaited& awaited);
@@ -116,6 +118,7 @@ class Crew {
   uint32_t generation_ = 0;
   bool leased_ = false;  ///< agents know the terms, and their silence counts
   Timer heartbeat_;
+  Timer digesting_;
 };
 
 }  // namespace dt

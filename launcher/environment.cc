@@ -193,6 +193,11 @@ Environment worker_environment(const Environment& travelling, const HostFacts& h
   environment.emplace("PYTHONUNBUFFERED", "1");
   const int threads = std::max(1, share.cpus / std::max(1, share.tasks));
   environment.emplace("OMP_NUM_THREADS", format("{}", threads));
+  if (!host.interface.empty()) {
+    // Without "=" NCCL would take every interface whose name begins so.
+    environment.emplace("NCCL_SOCKET_IFNAME", "=" + host.interface);
+    environment.emplace("GLOO_SOCKET_IFNAME", host.interface);
+  }
   return environment;
 }
 

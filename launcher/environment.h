@@ -35,6 +35,7 @@ struct JobFacts {
 struct HostFacts {
   Environment own;  ///< the agent's environment: HOME, USER, … are taken from it
   std::string hostname;
+  std::string interface;  ///< by which other hosts reach this one; empty: unknown
 };
 
 /// The CPUs that a task may use, and how many tasks they are for.
@@ -66,7 +67,8 @@ Environment added_environment(const Environment& common, const Environment& task
                               std::string_view tf_cluster, const TaskId& id);
 /// What the worker gets: travelling, the host's own part where -x did not set it, over them the
 /// added, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
-/// OMP_NUM_THREADS). The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
+/// OMP_NUM_THREADS, and the interface for NCCL and gloo). The job's addresses are appended to
+/// no_proxy and NO_PROXY if there is a proxy.
 Environment worker_environment(const Environment& travelling, const HostFacts& host,
                                const Environment& added, CpuShare share);
 

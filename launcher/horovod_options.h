@@ -16,8 +16,6 @@ inline constexpr std::string_view no_stall_check =
     "ignored; dtrain looks for no stalls yet, but --timeout ends a job that hangs";
 inline constexpr std::string_view no_library_log =
     "ignored; the library writes no log, and --verbose tells what dtrain itself does";
-inline constexpr std::string_view no_network =
-    "ignored; dtrain tries which addresses lead from host to host, and uses those";
 inline constexpr std::string_view no_mpi = "ignored; dtrain uses no MPI";
 inline constexpr std::string_view not_elastic =
     "not in this version, whose jobs have as many processes as they start with; leave it out and "
@@ -55,8 +53,6 @@ inline constexpr std::array rows = {
            true, refuses, answer::binding},
     Option{"tcp", "--tcp", flag, "", horovod, "Use TCP alone between hosts.", true, refuses,
            answer::tcp},
-    Option{"network-interfaces", "--network-interfaces --network-interface", list, "NAMES", horovod,
-           "The networks between the hosts.", true, warns, answer::no_network},
     Option{"min-np", "--min-np --min-num-proc", integer, "N", horovod,
            "The fewest processes of an elastic job.", true, refuses, answer::not_elastic},
     Option{"max-np", "--max-np --max-num-proc", integer, "N", horovod,

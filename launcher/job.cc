@@ -35,6 +35,10 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
       config_(config),
       supervisor_(plan_, supervisor_options(config, start_deadline), parts_.loop.now()),
       input_(plan_, config.stdin_target),
+      relays_(parts_.loop, parts_.rendezvous, plan_,
+              [this](size_t agent, MessageType type, uint32_t stream, ByteSpan payload) {
+                parts_.crew.send(agent, type, stream, payload);
+              }),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
   for (size_t task = 0; task < plan_.tasks.size(); ++task)
@@ -44,8 +48,8 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
 }
 
-Result<> Job::launch(const Environment& travelling, const JobFacts& facts,
-                     const Bindings& bindings) {
+Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const Bindings& bindings,
+                     const Reach& reach) {
   parts_.status.ranks(0, plan_.tasks.size());
   Launch launch = {.travelling = travelling,
                    .common = common_environment(facts, plan_),
@@ -57,6 +61,8 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts,
   if (launch.tf_cluster.size() > variable_bytes_max) launch.tf_cluster.clear();
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
     launch.tasks.clear();
+    launch.interface = reach.hosts[agent].interface;
+    launch.relay = reach.hosts[agent].relay;
     for (const size_t at : plan_.hosts[agent].tasks) {
       const Binding& binding = bindings.tasks[at];
       Environment environment = task_environment(plan_, plan_.tasks[at]);
@@ -74,6 +80,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts,
                          MessageAssembler::message_bytes_max));
     }
     parts_.crew.send(agent, MessageType::launch, 0, order);
+    tell_ways(plan_.hosts[agent].host.name, reach.hosts[agent]);
   }
   input_.open(parts_.loop, parts_.log,
               [this](size_t task, ByteSpan bytes) { send_input(task, bytes); });
@@ -81,6 +88,17 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts,
   launched_ = true;
   if (pause_wanted_) signalled(SIGTSTP);
   return {};
+}
+
+void Job::tell_ways(const std::string& host, const HostReach& reach) {
+  if (!reach.interface.empty()) {
+    parts_.log.info("{}: other hosts reach it at {} ({})", host, reach.ips.front(),
+                    reach.interface);
+  }
+  if (reach.relay) {
+    parts_.log.info("{}: cannot dial this machine; its agent carries the rendezvous to its tasks",
+                    host);
+  }
 }
 
 void Job::send_input(size_t task, ByteSpan bytes) {
@@ -167,6 +185,12 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     }
     case MessageType::paused:
       return supervisor_.paused(agent, now);
+    case MessageType::relay_open:
+    case MessageType::relay_bytes:
+    case MessageType::relay_credit:
+    case MessageType::relay_end:
+      TRY(relays_.receive(agent, message));
+      return Actions();
     case MessageType::finished:
       return agent_finished(agent, TRY(decode<Finished>(message.payload)));
     default:
@@ -223,6 +247,7 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   agent_done_[agent] = true;
   must_sweep_ = true;
   end_streams(agent);
+  relays_.drop(agent);
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
   // At once: what the other hosts run may take the grace to end.

@@ -8,6 +8,8 @@
 #include "launcher/environment.h"
 #include "launcher/job_record.h"
 #include "launcher/plan.h"
+#include "launcher/reach.h"
+#include "launcher/relays.h"
 #include "launcher/status_line.h"
 #include "launcher/supervisor.h"
 #include "launcher/sweep.h"
@@ -45,7 +47,8 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   /// Starts all tasks.
-  Result<> launch(const Environment& travelling, const JobFacts& facts, const Bindings& bindings);
+  Result<> launch(const Environment& travelling, const JobFacts& facts, const Bindings& bindings,
+                  const Reach& reach);
   /// Runs the loop until all has ended and all agents have finished.
   Result<> supervise();
   /// A signal to dtrain.
@@ -65,6 +68,7 @@ class Job {
   void report_failure();
   void set_timer();
   void check_end();
+  void tell_ways(const std::string& host, const HostReach& reach);
   void send_input(size_t task, ByteSpan bytes);
   void sweep_own();
 
@@ -74,6 +78,7 @@ class Job {
   const RunConfig& config_;
   Supervisor supervisor_;
   TaskInput input_;
+  Relays relays_;
   std::vector<bool> agent_done_;
   std::vector<uint32_t> credit_owed_;  ///< by task * 2 + stream: written, not yet granted again
   size_t started_ = 0;

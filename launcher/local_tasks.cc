@@ -43,6 +43,7 @@ Result<> LocalTasks::launch(Launch wanted, Program program) {
   launch_ = std::move(wanted);
   launch_.travelling["PWD"] = program_.cwd;  // the launcher's own would be a lie after --chdir
   host_ = own_host_facts(launch_.excluded);
+  host_.interface = launch_.interface;
   tasks_.resize(launch_.tasks.size());
   for (const TaskLaunch& task : launch_.tasks)
     ++sharers_[task.cpus];

@@ -34,18 +34,25 @@ Environment get_environment(Reader& reader) {
   return environment;
 }
 
+void put(Writer& writer, const Address& address) {
+  writer.text(address.ip).number(address.port);
+}
+
+Address get_address(Reader& reader) {
+  std::string ip = reader.text();
+  return {std::move(ip), reader.number<uint16_t>()};
+}
+
 void put(Writer& writer, const std::vector<Address>& addresses) {
   writer.number(static_cast<uint32_t>(addresses.size()));
   for (const Address& address : addresses)
-    writer.text(address.ip).number(address.port);
+    put(writer, address);
 }
 
 std::vector<Address> get_addresses(Reader& reader) {
   std::vector<Address> addresses(reader.count(sizeof(uint32_t) + sizeof(uint16_t)));
-  for (Address& address : addresses) {
-    address.ip = reader.text();
-    address.port = reader.number<uint16_t>();
-  }
+  for (Address& address : addresses)
+    address = get_address(reader);
   return addresses;
 }
 
@@ -78,7 +85,13 @@ std::optional<PortRange> get_port_range(Reader& reader) {
 void get(Reader& reader, Hello& message) {
   message.build = reader.text();
   message.hostname = reader.text();
-  message.addresses = reader.texts();
+  message.addresses.resize(reader.count(2 * sizeof(uint32_t)));
+  for (InterfaceAddress& address : message.addresses) {
+    address.interface = reader.text();
+    address.ip = reader.text();
+  }
+  message.machine.boot = reader.text();
+  message.machine.network_namespace = reader.number<uint64_t>();
 }
 
 void get(Reader& reader, Prepare& message) {
@@ -93,6 +106,7 @@ void get(Reader& reader, Prepare& message) {
   message.ports = reader.number<int32_t>();
   message.port_range = get_port_range(reader);
   message.probe = reader.number<bool>();
+  message.networks = reader.texts();
   message.number = reader.number<uint32_t>();
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
@@ -103,7 +117,11 @@ void get(Reader& reader, Prepared& message) {
   message.ports.resize(reader.count(sizeof(uint16_t)));
   for (uint16_t& port : message.ports)
     port = reader.number<uint16_t>();
-  message.probe_points = get_addresses(reader);
+  message.probe_places.resize(reader.count(2 * sizeof(uint32_t) + sizeof(uint16_t)));
+  for (ProbePlace& place : message.probe_places) {
+    place.address = get_address(reader);
+    place.interface = reader.text();
+  }
   message.home = reader.text();
   message.failure = reader.text();
   message.status = reader.number<int32_t>();
@@ -133,6 +151,8 @@ void get(Reader& reader, Launch& message) {
   }
   message.merge_stderr = reader.number<uint8_t>() != 0;
   message.excluded = reader.texts();
+  message.interface = reader.text();
+  message.relay = reader.number<bool>();
 }
 
 void get(Reader& reader, SignalAll& message) {
@@ -207,7 +227,11 @@ constexpr std::string_view name_of(const Finished&) {
 
 Bytes encode(const Hello& message) {
   Writer writer;
-  writer.text(message.build).text(message.hostname).texts(message.addresses);
+  writer.text(message.build).text(message.hostname);
+  writer.number(static_cast<uint32_t>(message.addresses.size()));
+  for (const InterfaceAddress& address : message.addresses)
+    writer.text(address.interface).text(address.ip);
+  writer.text(message.machine.boot).number(message.machine.network_namespace);
   return writer.take();
 }
 
@@ -219,7 +243,7 @@ Bytes encode(const Prepare& message) {
   writer.number(int32_t{message.tasks}).number(int32_t{message.ports});
   const PortRange range = message.port_range.value_or(PortRange());
   writer.number(range.first).number(range.last);
-  writer.number(message.probe).number(message.number);
+  writer.number(message.probe).texts(message.networks).number(message.number);
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
   writer.number(message.environment_bytes);
   return writer.take();
@@ -230,7 +254,11 @@ Bytes encode(const Prepared& message) {
   writer.number(static_cast<uint32_t>(message.ports.size()));
   for (const uint16_t port : message.ports)
     writer.number(port);
-  put(writer, message.probe_points);
+  writer.number(static_cast<uint32_t>(message.probe_places.size()));
+  for (const ProbePlace& place : message.probe_places) {
+    put(writer, place.address);
+    writer.text(place.interface);
+  }
   writer.text(message.home).text(message.failure).number(int32_t{message.status});
   return writer.take();
 }
@@ -262,7 +290,7 @@ Bytes encode(const Launch& message) {
       writer.number(int32_t{cpu});
   }
   writer.number(static_cast<uint8_t>(message.merge_stderr));
-  writer.texts(message.excluded);
+  writer.texts(message.excluded).text(message.interface).number(message.relay);
   return writer.take();
 }
 

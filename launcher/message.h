@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/frame.h"
+#include "base/network.h"
 #include "base/result.h"
 #include "launcher/environment.h"
 #include "launcher/port_range.h"
@@ -33,6 +34,11 @@ enum class MessageType : uint8_t {
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
   heartbeat = 10,
+  // Of a relay, whose streams are the connections that it carries, numbered by the agent.
+  relay_open = 12,  ///< agent to launcher: a task has connected to the rendezvous
+  relay_bytes = 13,
+  relay_credit = 14,  ///< as credit
+  relay_end = 15,     ///< nothing more comes, and nothing more is wanted
   // agent to launcher
   hello = 16,
   prepared = 17,
@@ -99,11 +105,19 @@ struct ResourceUse {
   bool operator==(const ResourceUse&) const = default;
 };
 
+/// Two agents that say the same here share their network, whatever their hosts are called.
+struct MachineId {
+  std::string boot;  ///< the kernel's id of this boot
+  uint64_t network_namespace = 0;
+  bool operator==(const MachineId&) const = default;
+};
+
 /// Agent: who and where I am. What else there is to know takes longer: see launcher/host_survey.h.
 struct Hello {
   std::string build;  ///< version of the agent's build
   std::string hostname;
-  std::vector<std::string> addresses;
+  std::vector<InterfaceAddress> addresses;
+  MachineId machine;
   bool operator==(const Hello&) const = default;
 };
 
@@ -119,8 +133,9 @@ struct Prepare {
   int tasks = 0;              ///< how many will be launched
   int ports = 0;              ///< how many to hold
   std::optional<PortRange> port_range;
-  bool probe = false;   ///< listen on all addresses, for the probe that follows
-  uint32_t number = 0;  ///< the agent's own
+  bool probe = false;                 ///< listen on all addresses, for the probe that follows
+  std::vector<std::string> networks;  ///< on those that fit one of these alone, if there are any
+  uint32_t number = 0;                ///< the agent's own
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
   uint64_t environment_bytes = 0;  ///< what the launcher gives a task at most, as execve counts it
@@ -131,8 +146,8 @@ struct Prepare {
 /// what the job should exit with (126, 127 or 2).
 struct Prepared {
   std::vector<uint16_t> ports;
-  std::vector<Address> probe_points;  ///< where it listens, best first
-  std::string home;                   ///< where tasks will run, if not in Prepare::cwd
+  std::vector<ProbePlace> probe_places;  ///< where it listens, best first
+  std::string home;                      ///< where tasks will run, if not in Prepare::cwd
   std::string failure;
   int status = 0;
   bool operator==(const Prepared&) const = default;
@@ -166,6 +181,8 @@ struct Launch {
   std::vector<TaskLaunch> tasks;
   bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
   std::vector<std::string> excluded;  ///< patterns of names that the host does not add either
+  std::string interface;              ///< by which other hosts reach the tasks; empty: unknown
+  bool relay = false;  ///< the tasks cannot dial the rendezvous: the agent carries it
   bool operator==(const Launch&) const = default;
 };
 

@@ -52,6 +52,12 @@ inline constexpr std::array own_options = {
     Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
            "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
            "on each host (one each, and two more on the first)."},
+    Option{
+        "network-interfaces", "--network-interfaces --network-interface", OptionKind::list, "NAMES",
+        OptionGroup::hosts,
+        "Use only these networks between the hosts: names of interfaces (eth0,ib0), or ranges of "
+        "addresses (10.0.0.0/8) where their names differ. May be given again. Without it dtrain "
+        "tries all addresses of all hosts, and uses those that lead from host to host."},
     Option{"ssh-port", "-p --ssh-port", OptionKind::integer, "PORT", OptionGroup::hosts,
            "The port of sshd on the hosts; wins over the ssh configuration."},
     Option{"ssh-identity-file", "-i --ssh-identity-file", OptionKind::text, "FILE",

@@ -1,13 +1,15 @@
 #include "launcher/own_host.h"
 
-#include "base/socket.h"
+#include "base/network.h"
 #include "base/version.h"
 #include "launcher/variable_names.h"
 
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 namespace dt {
 
@@ -17,6 +19,14 @@ std::string own_hostname() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+MachineId own_machine() {
+  MachineId machine;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> machine.boot;
+  struct stat about = {};
+  if (stat("/proc/self/ns/net", &about) == 0) machine.network_namespace = about.st_ino;
+  return machine;
 }
 
 }  // namespace
@@ -38,8 +48,9 @@ std::vector<std::string> own_environment() {
 Hello make_hello(AgentPlace place) {
   return {.build = std::string(build_version),
           .hostname = own_hostname(),
-          .addresses =
-              place == AgentPlace::other_host ? interface_addresses() : std::vector<std::string>()};
+          .addresses = place == AgentPlace::other_host ? interface_addresses()
+                                                       : std::vector<InterfaceAddress>(),
+          .machine = own_machine()};
 }
 
 Environment own_host_part() {
@@ -50,7 +61,8 @@ Environment own_host_part() {
 
 HostFacts own_host_facts(const std::vector<std::string>& excluded) {
   return {.own = without(parse_environment(own_environment()), excluded),
-          .hostname = own_hostname()};
+          .hostname = own_hostname(),
+          .interface = {}};
 }
 
 }  // namespace dt

@@ -49,7 +49,8 @@ TaskTable task_table(const Plan& plan, std::string job, const Reach& reach) {
                            .rank = task.rank,
                            .agent = task.agent,
                            .host = plan.hosts[static_cast<size_t>(task.agent)].host.name,
-                           .addresses = {reach.hosts[static_cast<size_t>(task.agent)]}});
+                           .addresses = reach.hosts[static_cast<size_t>(task.agent)].ips,
+                           .cut_off = reach.hosts[static_cast<size_t>(task.agent)].cut_off});
   }
   return table;
 }
@@ -86,7 +87,7 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const std::string& job, const Token& token,
                                     const Environment& travelling) {
-  const bool probe = needs_probe(plan);
+  const bool probe = needs_probe(plan, config.networks);
   const std::string path = value_of(travelling, "PATH");
   const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(plan);
   std::vector<Prepare> orders;
@@ -102,6 +103,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .ports = host.task_count(),
                       .port_range = config.port_range,
                       .probe = probe,
+                      .networks = config.networks,
                       .number = static_cast<uint32_t>(orders.size()),
                       .heartbeat = config.heartbeat,
                       .dead_after = config.dead_after,

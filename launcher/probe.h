@@ -2,6 +2,7 @@
 
 #include "base/crypto.h"
 #include "base/loop.h"
+#include "base/network.h"
 #include "base/result.h"
 #include "base/socket.h"
 #include "base/stream.h"
@@ -23,13 +24,14 @@ namespace dt {
 class ProbePoint {
  public:
   /// Addresses that cannot be listened on are left out; an error when none can.
-  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop, const std::vector<std::string>& ips,
+  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop,
+                                                  const std::vector<InterfaceAddress>& where,
                                                   const Token& token, uint32_t number);
   ProbePoint(const ProbePoint&) = delete;
   ProbePoint& operator=(const ProbePoint&) = delete;
 
-  /// Where it listens, in the order of `ips`.
-  const std::vector<Address>& addresses() const { return addresses_; }
+  /// Where it listens, in the order that was asked for.
+  const std::vector<ProbePlace>& places() const { return places_; }
 
  private:
   struct Listener {
@@ -44,7 +46,7 @@ class ProbePoint {
   Loop& loop_;
   Token token_;
   uint32_t number_;
-  std::vector<Address> addresses_;
+  std::vector<ProbePlace> places_;
   std::list<Listener> listeners_;
   uint64_t next_caller_ = 0;
   std::map<uint64_t, std::unique_ptr<Stream>> callers_;
@@ -56,7 +58,8 @@ class ProbeCalls {
   /// Of each target those addresses that led there.
   using Reached = std::vector<ProbeTarget>;
   /// `on_done` is called once: when every call has ended, or at the deadline; after the first
-  /// success to a target its other addresses have only a moment more.
+  /// success to a target its other addresses have only a moment more. The launcher, which there is
+  /// a relay to, is not waited for as long as the others.
   ProbeCalls(Loop& loop, const Token& token, std::vector<ProbeTarget> targets, Time deadline,
              std::function<void(Reached)> on_done);
   ProbeCalls(const ProbeCalls&) = delete;
@@ -78,6 +81,7 @@ class ProbeCalls {
   std::function<void(Reached)> on_done_;
   Timer deadline_;
   Timer last_moment_;
+  Timer launcher_patience_;
   bool hurrying_ = false;
   bool done_ = false;
 };

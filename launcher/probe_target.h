@@ -3,12 +3,20 @@
 #include "base/socket.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace dt {
 
 /// Who answers a probe: an agent's number, or the launcher.
 inline constexpr uint32_t launcher_number = UINT32_MAX;
+
+/// Where a machine listens for probes, and its interface there.
+struct ProbePlace {
+  Address address;
+  std::string interface;
+  bool operator==(const ProbePlace&) const = default;
+};
 
 /// One machine and addresses of it: to be dialled, or those that led there.
 struct ProbeTarget {

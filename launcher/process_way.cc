@@ -13,7 +13,7 @@ namespace {
 
 /// The end of the pipes and that of the process belong together, but do not come together.
 constexpr Duration end_patience = seconds(1);
-constexpr size_t said_bytes_max = size_t{8} << 10;
+constexpr size_t said_bytes_max = size_t{32} << 10;
 
 }  // namespace
 

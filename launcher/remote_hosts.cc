@@ -1,5 +1,6 @@
 #include "launcher/remote_hosts.h"
 
+#include "base/crypto.h"
 #include "base/format.h"
 
 #include <pwd.h>
@@ -46,6 +47,7 @@ RemoteHosts::RemoteHosts(Loop& loop, Log& log, Options options, std::unique_ptr<
 }
 
 Result<std::unique_ptr<RemoteHosts>> RemoteHosts::create(Loop& loop, Log& log, Options options) {
+  ignore_openssl_config();
   const SshLibrary library = ssh_library();
   if (options.login.carrier == SshCarrier::libssh2 && !library.present) {
     return fail(Errc::input, format("--ssh libssh2: {}; use --ssh openssh", library.text));

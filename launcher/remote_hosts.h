@@ -18,10 +18,10 @@
 
 namespace dt {
 
-/// What a host that is reached is asked to run.
+/// What a host that is reached is asked to run; made when it can be sent.
 struct RemoteCommand {
-  std::string words;   ///< for a login shell of any kind
-  std::string script;  ///< the same for a /bin/sh, to which programs like rsh send it
+  std::function<std::string()> words;   ///< for a login shell of any kind
+  std::function<std::string()> script;  ///< the same for a /bin/sh, which reads it from its input
 };
 
 /// What the ways to all other hosts of a job share: who logs in and with what, the resolver, and

@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/ssh/openssh.h"
 #include "launcher/ssh/ssh_failure.h"
 
 #include <cassert>
@@ -31,16 +30,19 @@ std::string route_text(const SshRoute& route, const LoginOptions& login) {
   return "";
 }
 
-Way::End end_of_client(const SshRequest& request, const ProcessWay::Facts& facts) {
+Way::End end_of_client(const ClientContext& context, const ProcessWay::Facts& facts) {
   const std::string how = facts.status ? "its process ended: " + facts.status->text()
                           : facts.over ? std::string("its connection ended")
                                        : std::string("it is silent");
-  const ClientFailure failure = client_failure(request, facts.said, how);
+  const ClientFailure failure = client_failure(context, facts.said, how);
   // 255 is the client's own; another status comes from the host.
   const bool from_host = facts.status && facts.status->code != 255;
-  const bool logged_in = facts.heard || from_host || (facts.over && facts.said.empty());
+  std::string said;
+  for (const std::string_view line : client_words(facts.said).lines)
+    said += format("{}\n", line);
+  const bool logged_in = facts.heard || from_host || (facts.over && said.empty());
   return {.why = failure.text,
-          .said = facts.said,
+          .said = said,
           .again = failure.again && !logged_in,
           .elsewhere = failure.too_old,
           .logged_in = logged_in};
@@ -140,18 +142,29 @@ Result<Carrier> RemoteWay::start_carrier() const {
   if (route_->by == By::program) return start_client(rsh_words(all_.login().program, request_));
   const ClientOptions options = {.connect_timeout = patience(),
                                  .curve25519_first = route_->by == By::openssh};
-  return start_client(ssh_words(request_, options, command_.words));
+  return start_client(ssh_words(request_, options, command_.words()));
+}
+
+ClientContext RemoteWay::client_context() {
+  ClientContext context = {.request = request_};
+  if (route_->by == By::program) return context;
+  SshKeyring& keyring = all_.shared().keyring;
+  context.known = keyring.known_host(settings_);
+  for (const auto& identity : keyring.identities(settings_)) {
+    if (!identity->problem.empty()) context.key_problems.push_back(identity->problem);
+  }
+  return context;
 }
 
 Result<std::unique_ptr<Way>> RemoteWay::open_client() {
   auto way = TRY(ProcessWay::open(
       all_.loop(), TRY(start_carrier()),
       {.is_client = true,
-       .explain = [request = request_](
-                      const ProcessWay::Facts& facts) { return end_of_client(request, facts); }},
+       .explain = [context = client_context()](
+                      const ProcessWay::Facts& facts) { return end_of_client(context, facts); }},
       handlers_of_try()));
   const bool reads_script = route_->by == By::program && !all_.options().other;
-  if (reads_script) way->write(as_bytes(command_.script));
+  if (reads_script) way->write(as_bytes(command_.script()));
   return way;
 }
 

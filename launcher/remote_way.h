@@ -6,6 +6,7 @@
 #include "launcher/process_way.h"
 #include "launcher/program_output.h"
 #include "launcher/remote_hosts.h"
+#include "launcher/ssh/openssh.h"
 #include "launcher/ssh/ssh_route.h"
 #include "launcher/turns.h"
 #include "launcher/way.h"
@@ -47,6 +48,7 @@ class RemoteWay final : public Way {
   Result<std::unique_ptr<Way>> open_session();
   Result<std::unique_ptr<Way>> open_client();
   Result<Carrier> start_carrier() const;
+  ClientContext client_context();
   void try_ended(End how);
   Duration pause_before_next() const;
   void no_answer();

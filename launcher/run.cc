@@ -86,7 +86,8 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
   warn(stage, moved_home(plan, orders, prepared));
-  const Reach reach = TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers}));
+  const Reach reach =
+      TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers, config.networks}));
   warn(stage, reach.warnings);
   const TaskTable table = task_table(plan, job_name, reach);
   const Rendezvous rendezvous = TRY(listen_for(
@@ -97,7 +98,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
            [] { Stage::suspend(); }, own_children},
           std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
-  TRY(job.launch(travelling, facts, bindings));
+  TRY(job.launch(travelling, facts, bindings, reach));
   ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
   TRY(crew.collect(Clock::now() + config.grace));

@@ -1,7 +1,7 @@
 #include "launcher/slots.h"
 
 #include "base/format.h"
-#include "base/socket.h"
+#include "base/network.h"
 #include "base/text.h"
 #include "launcher/host_merger.h"
 
@@ -18,7 +18,9 @@ namespace {
 
 /// Every name and address by which a person may mean this machine.
 std::vector<std::string> own_names() {
-  std::vector<std::string> names = interface_addresses();
+  std::vector<std::string> names;
+  for (const InterfaceAddress& address : interface_addresses())
+    names.push_back(address.ip);
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   const std::string_view full = name;

@@ -29,6 +29,21 @@ std::string exit_text(const SshExit& exit) {
   return format("its process ended: exit status {}", exit.status);
 }
 
+/// What a person may look at next, where the failure itself does not say.
+std::string_view remedy_of(const SshFailure& failure) {
+  switch (failure.phase) {
+    case SshPhase::connecting:
+      return "; is the host up, and sshd running there?";
+    case SshPhase::banner:
+      if (failure.error.code == Errc::timeout) return "; does an sshd listen there?";
+      return failure.error.code == Errc::closed
+                 ? "; the log of its sshd tells why (MaxStartups, hosts.deny, …)"
+                 : "";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 SshWay::SshWay(Shared shared, Target target, Handlers handlers)
@@ -82,7 +97,8 @@ Result<> SshWay::check_host_key(ByteSpan blob) const {
       record(*key);
       return {};
     case HostKeyDecision::refuse:
-      return fail(Errc::refused, refused_host_key_message(verdict, known_, *key, target_.request));
+      return fail(Errc::refused,
+                  refused_host_key_message(verdict, known_, name_of(*key), target_.request));
     case HostKeyDecision::accept:
       break;
   }
@@ -124,13 +140,11 @@ Way::End SshWay::end_of(const SshSession::End& end) const {
   const auto& [phase, error] = *end.failure;
   const bool open = phase == SshPhase::open;
   const bool refused = phase == SshPhase::login && error.code == Errc::refused;
-  const bool nobody = error.code == Errc::unreachable && session_;
-  const bool timed_out = error.code == Errc::timeout && session_;
-  const std::string why = timed_out ? format("no answer for {} (--connect-timeout) while {}",
-                                             duration_text(target_.patience), phase_text(phase))
-                          : nobody  ? error.message + "; is the host up, and sshd running there?"
-                                    : error.message;
-  return {.why = why,
+  const std::string why = error.code == Errc::timeout && session_
+                              ? format("no answer for {} (--connect-timeout) while {}",
+                                       duration_text(target_.patience), phase_text(phase))
+                              : error.message;
+  return {.why = session_ ? format("{}{}", why, remedy_of(*end.failure)) : why,
           .said = end.errors,
           .again = worth_retrying(*end.failure),
           .elsewhere = !open && (error.code == Errc::unsupported ||

@@ -7,6 +7,7 @@
 #include "launcher/ssh/ssh_session.h"
 #include "launcher/way.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,7 +27,7 @@ class SshWay final : public Way {
   struct Target {
     SshRequest request;
     SshSettings settings;
-    std::string command;
+    std::function<std::string()> command;
     Time open_by;
     Duration patience;  ///< for words: how long all tries may take
     Duration dead_after;

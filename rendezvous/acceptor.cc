@@ -20,7 +20,8 @@ constexpr int accepts_per_round = 64;
 constexpr Duration out_of_descriptors_pause = milliseconds(100);
 constexpr Duration between_complaints = seconds(1);
 
-std::string peer_ip(int fd) {
+std::string peer_text(int fd, const std::string& from) {
+  if (!from.empty()) return from;
   const Result<Address> peer = peer_address(fd);
   return peer ? peer->ip : "an address that is gone";
 }
@@ -61,16 +62,16 @@ void Acceptor::accept_some() {
       return;
     }
     if (!*connection) return;
-    add(*std::move(connection));
+    add(*std::move(connection), {});
   }
 }
 
-void Acceptor::add(Fd connection) {
+void Acceptor::add(Fd connection, std::string from) {
   ++accepted_;
   if (pending_.size() >= options_.pending_max) {
     ++rejected_;
     complain(format("refused a connection from {}: {} handshakes are under way",
-                    peer_ip(connection.get()), pending_.size()));
+                    peer_text(connection.get(), from), pending_.size()));
     return;
   }
   tune_tcp(connection.get(), options_.dead_after);
@@ -88,7 +89,7 @@ void Acceptor::add(Fd connection) {
     complain(watch.error().message);
     return;
   }
-  pending_.emplace(id, Pending{std::move(connection), *std::move(handshake), true,
+  pending_.emplace(id, Pending{std::move(connection), std::move(from), *std::move(handshake), true,
                                *std::move(watch), deadlines_ ? deadline_of(id) : Timer()});
 }
 
@@ -156,7 +157,8 @@ void Acceptor::reject(uint64_t id, const std::string& why) {
   ++rejected_;
   // Whoever only looks whether the port is open has not failed at anything.
   if (!pending.silent) {
-    complain(format("authentication failed from {}: {}", peer_ip(pending.connection.get()), why));
+    complain(format("authentication failed from {}: {}",
+                    peer_text(pending.connection.get(), pending.from), why));
   }
   pending_.erase(id);
 }

@@ -38,8 +38,9 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
 
   const Address& address() const { return options_.address; }
-  /// Takes a non-blocking connection through the handshake, as one that came by itself.
-  void add(Fd connection);
+  /// Takes a non-blocking connection through the handshake. `from` names its other side in
+  /// warnings; empty: its address does.
+  void add(Fd connection, std::string from);
   /// What peers must claim from now on; handshakes under way are dropped.
   void set_claim(Claim claim, size_t pending_max);
   /// No handshake runs out until restart_deadlines(), which gives each the whole time again.
@@ -52,6 +53,7 @@ class Acceptor {
  private:
   struct Pending {
     Fd connection;
+    std::string from;  ///< empty: its address tells
     Handshake handshake;
     bool silent = true;  // not a byte has come
     Watch watch;

@@ -35,7 +35,9 @@ class Server final : public RendezvousServer {
   Result<> start();
 
   const Address& address() const override { return acceptor_->address(); }
-  void adopt(Fd connection) override { acceptor_->add(std::move(connection)); }
+  void adopt(Fd connection, std::string from) override {
+    acceptor_->add(std::move(connection), std::move(from));
+  }
   void notify(const Notice& notice) override;
   void pause() override;
   void resume() override;

@@ -38,8 +38,9 @@ class RendezvousServer {
   virtual ~RendezvousServer() = default;
 
   virtual const Address& address() const = 0;
-  /// As if it had been accepted: a connection that came another way.
-  virtual void adopt(Fd connection) = 0;
+  /// As if it had been accepted: a non-blocking connection that came another way. `from` names its
+  /// other side in warnings; empty: its address does.
+  virtual void adopt(Fd connection, std::string from) = 0;
   /// Pushes a death or a departure to every connected task; later ones get it with their welcome.
   virtual void notify(const Notice& notice) = 0;
   /// Time stands still between the two: no wait and no handshake runs out.

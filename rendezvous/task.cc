@@ -40,11 +40,18 @@ TaskId decode_task_id(Reader& reader) {
   return id;
 }
 
+bool dials(const TaskEntry& self, const TaskEntry& peer) {
+  const bool leads_there = std::ranges::count(peer.cut_off, self.agent) == 0;
+  const bool leads_back = std::ranges::count(self.cut_off, peer.agent) == 0;
+  return leads_there == leads_back ? peer.id < self.id : leads_there;
+}
+
 namespace {
 
 /// What tasks of one host have in common.
 bool share_machine(const TaskEntry& a, const TaskEntry& b) {
-  return a.agent == b.agent && a.host == b.host && a.addresses == b.addresses;
+  return a.agent == b.agent && a.host == b.host && a.addresses == b.addresses &&
+         a.cut_off == b.cut_off;
 }
 
 /// Tasks that follow each other in every way: named once, by the first and their number.
@@ -89,6 +96,7 @@ Summary summary_of(const std::vector<TaskEntry>& tasks) {
 /// What an entry of this machine takes in memory, about.
 size_t entry_bytes(const TaskEntry& machine) {
   size_t bytes = sizeof machine + machine.host.size();
+  bytes += machine.cut_off.size() * sizeof(int32_t);
   for (const std::string& address : machine.addresses)
     bytes += sizeof address + address.size();
   return bytes;
@@ -124,6 +132,9 @@ void encode(Writer& writer, const TaskTable& table) {
   for (const size_t at : summary.machines) {
     const TaskEntry& task = table.tasks[at];
     writer.number(int32_t{task.agent}).text(task.host).texts(task.addresses);
+    writer.number(static_cast<uint32_t>(task.cut_off.size()));
+    for (const int32_t agent : task.cut_off)
+      writer.number(agent);
   }
   writer.number(static_cast<uint32_t>(summary.runs.size()));
   for (const Run& run : summary.runs) {
@@ -134,7 +145,7 @@ void encode(Writer& writer, const TaskTable& table) {
 }
 
 TaskTable decode_task_table(Reader& reader) {
-  constexpr size_t machine_bytes_min = 3 * sizeof(uint32_t);
+  constexpr size_t machine_bytes_min = 4 * sizeof(uint32_t);
   constexpr size_t run_bytes_min = 5 * sizeof(uint32_t);
   TaskTable table;
   table.job = reader.text();
@@ -144,6 +155,9 @@ TaskTable decode_task_table(Reader& reader) {
     machine.agent = reader.number<int32_t>();
     machine.host = reader.text();
     machine.addresses = reader.texts();
+    machine.cut_off.resize(reader.count(sizeof(int32_t)));
+    for (int32_t& agent : machine.cut_off)
+      agent = reader.number<int32_t>();
   }
   const uint32_t runs = reader.count(run_bytes_min);
   size_t room = table_bytes_max;

@@ -35,9 +35,13 @@ struct TaskEntry {
   int rank = -1;  ///< -1: a task without rank
   int agent = 0;  ///< tasks with equal numbers share a host and can share memory
   std::string host;
-  std::vector<std::string> addresses;  ///< numeric, best first: where its peers reach it
+  std::vector<std::string> addresses = {};  ///< numeric, best first: where its peers reach it
+  std::vector<int32_t> cut_off = {};        ///< agents whose tasks reach it nowhere
   bool operator==(const TaskEntry&) const = default;
 };
+
+/// Which of two tasks dials the other: the higher one, unless only the other way leads there.
+bool dials(const TaskEntry& self, const TaskEntry& peer);
 
 /// All tasks of one generation of a job.
 struct TaskTable {

@@ -6,16 +6,19 @@ namespace dt {
 
 Bytes Contact::encode() const {
   Writer writer;
-  writer.text(tcp ? tcp->text() : "").text(local);
-  return writer.take();
+  writer.number(static_cast<uint32_t>(tcp.size()));
+  for (const Address& address : tcp)
+    writer.text(address.text());
+  return writer.text(local).take();
 }
 
 Result<Contact> Contact::decode(ByteSpan bytes) {
   Reader reader(bytes);
-  const std::string tcp = reader.text();
-  Contact contact{.tcp = std::nullopt, .local = reader.text()};
+  const std::vector<std::string> tcp = reader.texts();
+  Contact contact{.tcp = {}, .local = reader.text()};
   TRY(reader.finish("a task's contact"));
-  if (!tcp.empty()) contact.tcp = TRY(Address::parse(tcp));
+  for (const std::string& address : tcp)
+    contact.tcp.push_back(TRY(Address::parse(address)));
   return contact;
 }
 

@@ -5,15 +5,15 @@
 #include "base/socket.h"
 #include "rendezvous/task.h"
 
-#include <optional>
 #include <string>
+#include <vector>
 
 namespace dt {
 
 /// Where a task listens for its peers, as it publishes it at the rendezvous.
 struct Contact {
-  std::optional<Address> tcp;
-  std::string local;  ///< name of its abstract Unix socket; empty: none
+  std::vector<Address> tcp;  ///< several when no one of them leads there from everywhere
+  std::string local;         ///< name of its abstract Unix socket; empty: none
   bool operator==(const Contact&) const = default;
 
   Bytes encode() const;

@@ -17,9 +17,9 @@ constexpr Duration out_of_descriptors_pause = milliseconds(100);
 
 Result<Doorway> Doorway::open(Options options) {
   Doorway doorway(std::move(options));
-  if (doorway.options_.tcp_ip) {
-    doorway.tcp_ = TRY(listen_on({*doorway.options_.tcp_ip, 0}));
-    doorway.contact_.tcp = TRY(local_address(doorway.tcp_.get()));
+  for (const std::string& ip : doorway.options_.tcp_ips) {
+    doorway.tcp_.push_back(TRY(listen_on({ip, 0})));
+    doorway.contact_.tcp.push_back(TRY(local_address(doorway.tcp_.back().get())));
   }
   if (doorway.options_.local) {
     doorway.contact_.local = "dtrain-" + TRY(random_name(local_name_bytes));
@@ -36,9 +36,10 @@ Time Doorway::next_deadline() const {
 }
 
 void Doorway::collect_fds(std::vector<pollfd>& fds) const {
-  for (const Fd* listener : {&tcp_, &local_}) {
-    if (*listener && !closed_until_)
-      fds.push_back({.fd = listener->get(), .events = POLLIN, .revents = 0});
+  if (!closed_until_) {
+    for (const Fd& listener : tcp_)
+      fds.push_back({.fd = listener.get(), .events = POLLIN, .revents = 0});
+    if (local_) fds.push_back({.fd = local_.get(), .events = POLLIN, .revents = 0});
   }
   for (const auto& greeting : pending_)
     fds.push_back({.fd = greeting->fd(), .events = greeting->events(), .revents = 0});
@@ -67,7 +68,8 @@ Result<> Doorway::accept_waiting(const Fd& listener, bool local, Time now) {
 }
 
 Result<std::vector<std::unique_ptr<Greeting>>> Doorway::advance(Time now, const Judge& judge) {
-  TRY(accept_waiting(tcp_, false, now));
+  for (const Fd& listener : tcp_)
+    TRY(accept_waiting(listener, false, now));
   TRY(accept_waiting(local_, true, now));
   std::vector<std::unique_ptr<Greeting>> done;
   std::vector<std::unique_ptr<Greeting>> pending;

@@ -23,8 +23,8 @@ class Doorway {
  public:
   struct Options {
     Claim claim;
-    std::optional<std::string> tcp_ip;  ///< listen there, on any port
-    bool local = false;                 ///< listen on an abstract Unix socket with a random name
+    std::vector<std::string> tcp_ips;  ///< listen there, on any ports
+    bool local = false;                ///< listen on an abstract Unix socket with a random name
     size_t pending_max = 128;
     Duration timeout = seconds(5);  ///< for a connection to prove itself
   };
@@ -46,7 +46,7 @@ class Doorway {
 
   Options options_;
   Contact contact_;
-  Fd tcp_;
+  std::vector<Fd> tcp_;
   Fd local_;
   std::optional<Time> closed_until_;  ///< after a failure to accept
   std::vector<std::unique_ptr<Greeting>> pending_;

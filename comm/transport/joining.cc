@@ -13,6 +13,7 @@ namespace dt {
 namespace {
 
 constexpr Duration dial_again_after = milliseconds(100);
+constexpr Duration first_dial_patience = milliseconds(500);
 constexpr size_t missing_named_max = 8;
 
 /// "rank 1 (worker:1 on node2)".
@@ -61,9 +62,10 @@ Result<> Joining::find_peers() {
 
 Result<Doorway> Joining::open_doorway() const {
   const TaskEntry& self = client_.self();
-  Doorway::Options options{.claim = options_.claim, .tcp_ip = std::nullopt};
+  Doorway::Options options{.claim = options_.claim, .tcp_ips = {}};
   if (!std::ranges::all_of(peers_, &Peer::local)) {
-    options.tcp_ip = self.addresses.empty() ? client_.local().ip : self.addresses.front();
+    options.tcp_ips = self.addresses;
+    if (options.tcp_ips.empty()) options.tcp_ips = {client_.local().ip};
   }
   options.local = !locals_.empty();
   options.pending_max += peers_.size();
@@ -157,7 +159,7 @@ Result<> Joining::take_notice(const Notice& notice) {
 
 Result<> Joining::take_contact(Peer& peer, ByteSpan value) {
   peer.contact = std::make_unique<const Contact>(TRY(Contact::decode(value)));
-  const bool listens = peer.local() ? !peer.contact->local.empty() : peer.contact->tcp.has_value();
+  const bool listens = peer.local() ? !peer.contact->local.empty() : !peer.contact->tcp.empty();
   if (listens) return {};
   return fail(Errc::input, format("{} does not listen for {}; give all ranks the same transport",
                                   describe(peer.task), peer.local() ? "shared memory" : "TCP"));
@@ -193,9 +195,9 @@ Result<> Joining::start_dialling(Peer& peer, Time now) {
 
 Result<std::unique_ptr<Greeting>> Joining::dial(const Peer& peer, Time now) {
   Greeting::Options options{
-      .claim = options_.claim, .deadline = now + options_.handshake_timeout, .local = peer.local()};
-  if (const auto& tcp = peer.contact->tcp; tcp && !peer.local()) {
-    Fd socket = TRY(start_connect(*tcp));
+      .claim = options_.claim, .deadline = now + dial_patience(peer), .local = peer.local()};
+  if (const auto& tcp = peer.contact->tcp; !peer.local()) {
+    Fd socket = TRY(start_connect(tcp[peer.failures % tcp.size()]));
     tune_tcp_of_worker(socket.get(), options_.dead_after);
     return Greeting::dial(std::move(socket), peer.task.id, std::move(options));
   }
@@ -206,9 +208,20 @@ Result<std::unique_ptr<Greeting>> Joining::dial(const Peer& peer, Time now) {
   return Greeting::dial(std::move(socket), peer.task.id, std::move(options));
 }
 
+/// Where a peer has several addresses some may lead nowhere, and a network that drops what it
+/// cannot route is known by its silence alone: each address gets a moment, and a longer one every
+/// round.
+Duration Joining::dial_patience(const Peer& peer) const {
+  const size_t addresses = peer.contact->tcp.size();
+  if (peer.local() || addresses < 2) return options_.handshake_timeout;
+  const size_t round = std::min<size_t>(peer.failures / addresses, 8);
+  return std::min(options_.handshake_timeout, first_dial_patience * (1 << round));
+}
+
 Result<> Joining::failed(Peer& peer, Error error, Time now) {
   peer.dialling.reset();
   peer.failure = error.message;
+  ++peer.failures;
   peer.dial_at = now + dial_again_after;
   // A peer that is busy, slow or gone may answer later, or the rendezvous tells us of its end. A
   // word from it is final.

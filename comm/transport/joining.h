@@ -27,8 +27,8 @@ enum class Transport : uint8_t {
 };
 
 /// From the rendezvous to a greeted connection with every other ranked task. All tasks do the same:
-/// listen, publish where, dial the tasks below their own and be dialled by those above. One thread,
-/// one poll(2).
+/// listen, publish where, dial the tasks below their own (see dials() in rendezvous/task.h) and be
+/// dialled by those above. One thread, one poll(2).
 class Joining {
  public:
   struct Options {
@@ -45,6 +45,7 @@ class Joining {
     std::unique_ptr<Greeting> dialling = {};
     Time dial_at = {};         ///< not before; after a failure
     std::string failure = {};  ///< why the last try failed
+    size_t failures = 0;
     std::unique_ptr<Connection> connection = {};
     bool local() const { return slot >= 0; }
   };
@@ -76,11 +77,12 @@ class Joining {
   Result<> take_change(const RendezvousClient::Change& change);
   Result<> take_contact(Peer& peer, ByteSpan value);
 
-  bool dials(const Peer& peer) const { return peer.task.id < client_.self().id; }
+  bool dials(const Peer& peer) const { return dt::dials(client_.self(), peer.task); }
   Result<> advance_dialled(Time now);
   Result<> start_dialling(Peer& peer, Time now);
   Result<std::unique_ptr<Greeting>> dial(const Peer& peer, Time now);
   Result<> failed(Peer& peer, Error error, Time now);
+  Duration dial_patience(const Peer& peer) const;
   Result<> judge(Greeting& greeting);
   tl::unexpected<Error> missing();
   Peer* find(const TaskId& id);

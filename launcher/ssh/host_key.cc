@@ -95,7 +95,7 @@ bool has_key(WireReader& reader, std::string_view type) {
 }
 
 /// Takes a word off the front of `text`, with the blanks before it.
-std::string_view take_word(std::string_view& text) {
+std::string_view take_field(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   const std::string_view word = text.substr(0, text.find_first_of(" \t"));
   text.remove_prefix(word.size());
@@ -113,8 +113,8 @@ std::optional<HostKey> host_key_of(ByteSpan blob) {
 }
 
 std::optional<HostKey> parse_host_key(std::string_view text) {
-  const std::string_view type = take_word(text);
-  const std::string_view encoded = take_word(text);
+  const std::string_view type = take_field(text);
+  const std::string_view encoded = take_field(text);
   if (encoded.size() > 2 * blob_bytes_max) return std::nullopt;
   const std::optional<Bytes> blob = base64_decode(encoded);
   std::optional<HostKey> key = blob ? host_key_of(*blob) : std::nullopt;
@@ -131,6 +131,10 @@ std::string host_key_text(const HostKey& key) {
 std::string fingerprint(const HostKey& key) {
   std::string text = base64_encode(sha256(key.blob));
   return "SHA256:" + text.substr(0, text.find('='));
+}
+
+HostKeyName name_of(const HostKey& key) {
+  return {key.type, fingerprint(key)};
 }
 
 }  // namespace dt

@@ -25,4 +25,12 @@ std::string host_key_text(const HostKey& key);
 /// "SHA256:…" as OpenSSH prints it.
 std::string fingerprint(const HostKey& key);
 
+/// A key as people are shown it.
+struct HostKeyName {
+  std::string type;
+  std::string fingerprint;
+  bool operator==(const HostKeyName&) const = default;
+};
+HostKeyName name_of(const HostKey& key);
+
 }  // namespace dt

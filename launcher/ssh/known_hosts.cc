@@ -45,10 +45,11 @@ std::string listed_name(std::string_view host, int port) {
   return port == 22 ? lower_case(host) : format("[{}]:{}", lower_case(host), port);
 }
 
-HostKeyVerdict verdict_of(const std::vector<KnownKey>& keys, const HostKey& key) {
+template <class Same>
+HostKeyVerdict verdict_of(const std::vector<KnownKey>& keys, const Same& is_same) {
   HostKeyVerdict verdict;
   for (const KnownKey& known : keys) {
-    const bool same = known.key == key;
+    const bool same = is_same(known.key);
     if (same && known.marker == KnownKey::Marker::revoked) {
       return {HostKeyVerdict::Kind::revoked, known};
     }
@@ -57,6 +58,16 @@ HostKeyVerdict verdict_of(const std::vector<KnownKey>& keys, const HostKey& key)
     verdict = {same ? HostKeyVerdict::Kind::known : HostKeyVerdict::Kind::changed, known};
   }
   return verdict;
+}
+
+template <class Same>
+HostKeyVerdict verdict_of_host(const KnownHost& host, const Same& is_same) {
+  HostKeyVerdict verdict = verdict_of(host.keys, is_same);
+  if (verdict.kind != HostKeyVerdict::Kind::unknown) return verdict;
+  // A key that changed under the plain name says nothing of another port: it may be another server.
+  HostKeyVerdict plain = verdict_of(host.keys_without_port, is_same);
+  if (plain.kind == HostKeyVerdict::Kind::changed) return verdict;
+  return plain;
 }
 
 /// What libssh2 is not trusted with, in a word; empty for a plain line.
@@ -79,12 +90,11 @@ std::string KnownKey::place() const {
 }
 
 HostKeyVerdict KnownHost::verdict(const HostKey& key) const {
-  HostKeyVerdict verdict = verdict_of(keys, key);
-  if (verdict.kind != HostKeyVerdict::Kind::unknown) return verdict;
-  // A key that changed under the plain name says nothing of another port: it may be another server.
-  HostKeyVerdict plain = verdict_of(keys_without_port, key);
-  if (plain.kind == HostKeyVerdict::Kind::changed) return verdict;
-  return plain;
+  return verdict_of_host(*this, [&key](const HostKey& known) { return known == key; });
+}
+
+HostKeyVerdict KnownHost::verdict(const HostKeyName& key) const {
+  return verdict_of_host(*this, [&key](const HostKey& known) { return name_of(known) == key; });
 }
 
 std::vector<std::string> KnownHost::key_types() const {

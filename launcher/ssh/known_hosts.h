@@ -44,6 +44,8 @@ struct KnownHost {
   /// OpenSSH's: a key that is listed is known; where only others are, of whatever type, it has
   /// changed.
   HostKeyVerdict verdict(const HostKey& key) const;
+  /// The same where another program has seen the key, and told its name.
+  HostKeyVerdict verdict(const HostKeyName& key) const;
   /// The types of keys that are known, in OpenSSH's order of preference: to be asked for before all
   /// others, since any other key would be a changed one.
   std::vector<std::string> key_types() const;
@@ -114,7 +116,7 @@ HostKeyDecision decide_host_key(HostKeyVerdict::Kind verdict, const SshSettings&
 /// Why a key is refused, for people: key type, fingerprint, place, and what repairs it; three
 /// lines, the first of which follows the name of the host.
 std::string refused_host_key_message(const HostKeyVerdict& verdict, const KnownHost& host,
-                                     const HostKey& key, const SshRequest& request);
+                                     const HostKeyName& key, const SshRequest& request);
 
 /// The line, with its newline, that makes the key known under `name` (KnownHost::name). With a salt
 /// the name is hashed, as HashKnownHosts asks; make a new one for each line.

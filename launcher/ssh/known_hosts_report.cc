@@ -67,8 +67,8 @@ bool ends_amid_line(int file) {
 }  // namespace
 
 std::string refused_host_key_message(const HostKeyVerdict& verdict, const KnownHost& host,
-                                     const HostKey& key, const SshRequest& request) {
-  const std::string shown = format("its host key {} {}", printable(key.type), fingerprint(key));
+                                     const HostKeyName& key, const SshRequest& request) {
+  const std::string shown = format("its host key {} {}", printable(key.type), key.fingerprint);
   if (!verdict.by) return unknown_message(shown, host, request);
   if (verdict.kind == HostKeyVerdict::Kind::revoked) return revoked_message(shown, *verdict.by);
   return changed_message(shown, host, *verdict.by, request);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "base/clock.h"
+#include "launcher/ssh/host_key.h"
+#include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/ssh_config.h"
 
 #include <string>
@@ -16,7 +18,8 @@ struct ClientOptions {
   bool curve25519_first = false;
 };
 /// The words that run `command` on the host. Nothing is ever asked (BatchMode), neither agent nor
-/// X11 is forwarded, and no terminal is made.
+/// X11 is forwarded, no terminal is made, and the client tells what it does (-v): which key the
+/// host has shown and which of ours were tried can be had in no other way.
 std::vector<std::string> ssh_words(const SshRequest& request, const ClientOptions& options,
                                    const std::string& command);
 /// The same for a program like rsh, which is given a host and what to run there. Some join the
@@ -24,14 +27,28 @@ std::vector<std::string> ssh_words(const SshRequest& request, const ClientOption
 std::vector<std::string> rsh_words(const std::vector<std::string>& program,
                                    const SshRequest& request);
 
-/// Why a client of OpenSSH ended before an agent spoke, from what it wrote to stderr.
+/// What the OpenSSH client has written on its stderr, as far as it tells something.
+struct ClientWords {
+  std::vector<std::string_view> lines;  ///< for people
+  HostKeyName host_key;                 ///< that the host has shown; empty before that
+  std::vector<std::string> tried;       ///< "ed25519 from /home/me/.ssh/id_ed25519"
+};
+ClientWords client_words(std::string_view messages);
+
+/// What we know of a host beside what the client says.
+struct ClientContext {
+  SshRequest request;
+  KnownHost known = {};
+  std::vector<std::string> key_problems = {};  ///< SshIdentity::problem of its key files
+};
+/// Why a client ended before an agent spoke, from what it wrote to stderr.
 struct ClientFailure {
   std::string text;      ///< for people: what, and what to do next
   bool again = false;    ///< another try may go better: refused, reset, closed before the login
   bool too_old = false;  ///< it does not know curve25519_first
   bool operator==(const ClientFailure&) const = default;
 };
-ClientFailure client_failure(const SshRequest& request, std::string_view messages,
+ClientFailure client_failure(const ClientContext& context, std::string_view messages,
                              std::string_view how_it_ended);
 
 }  // namespace dt

@@ -22,6 +22,19 @@ constexpr std::string_view openssh_magic{"openssh-key-v1\0", 15};
 /// As in OpenSSH: no key is longer.
 constexpr size_t file_bytes_max = size_t{1} << 20;
 
+/// The private part: two equal numbers, then the key as an agent is given it; its secret has the
+/// seed in front of the public key.
+std::optional<Ed25519Key> ed25519_in(ByteSpan bytes) {
+  SshReader reader(bytes);
+  const uint32_t check = reader.number();
+  const bool intact = reader.number() == check && as_text(reader.string()) == "ssh-ed25519";
+  const ByteSpan public_key = reader.string();
+  const ByteSpan secret = reader.string();
+  if (!intact || !reader.ok() || public_key.size() != 32 || secret.size() != 64)
+    return std::nullopt;
+  return Ed25519Key::of_seed(secret.first(32));
+}
+
 /// OpenSSH's own form, whose head is never encrypted (PROTOCOL.key in its sources).
 bool parse_openssh_form(SshIdentity& identity, std::string_view body) {
   const auto bytes = base64_decode(body);
@@ -37,6 +50,9 @@ bool parse_openssh_form(SshIdentity& identity, std::string_view body) {
   identity.type = key_type_of(blob);
   identity.public_blob.assign(blob.begin(), blob.end());
   identity.encrypted = cipher != "none";
+  if (identity.type == "ssh-ed25519" && !identity.encrypted) {
+    identity.ed25519 = ed25519_in(reader.string());
+  }
   return !identity.type.empty();
 }
 
@@ -95,6 +111,7 @@ std::optional<SshIdentity> load_identity(const std::string& path) {
   SshIdentity identity = parse_identity(path, *std::move(text));
   if (status.st_uid == getuid() && (status.st_mode & 077) != 0) {
     identity.secret.clear();
+    identity.ed25519.reset();
     identity.problem =
         format("{0} may be read by others (mode {1:04o}), so it is not used; try: chmod 600 {0}",
                shell_quote(path), status.st_mode & 07777);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/crypto.h"
 
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@ struct SshIdentity {
   std::string type;    ///< "ssh-ed25519"; empty where only the key's library could tell (PEM)
   Bytes public_blob;   ///< empty where the file does not tell (PEM)
   std::string secret;  ///< the file's text; empty when it cannot be used
+  /// The key itself, where we read it: libssh2 has OpenSSL look for every form of key, twice a
+  /// login, which takes longer than all else together.
+  std::optional<Ed25519Key> ed25519 = {};
   /// Why it cannot be used, and what to do; empty when it can.
   std::string problem;
   bool encrypted = false;

@@ -99,6 +99,12 @@ bool SshLogin::usable(std::string_view type, const std::string& label) {
 }
 
 Result<Step> SshLogin::attempt(const Candidate& candidate) {
+  if (candidate.identity && candidate.identity->ed25519) {
+    return protocol_.log_in_with_signer(
+        credentials_.user, candidate.identity->public_blob,
+        [&key = *candidate.identity->ed25519](ByteSpan data, uint32_t)
+            -> Result<std::optional<Bytes>> { return TRY(key.sign(data)); });
+  }
   if (candidate.identity)
     return protocol_.log_in_with_secret(credentials_.user, candidate.identity->secret);
   return protocol_.log_in_with_signer(
@@ -127,24 +133,29 @@ Result<std::optional<Bytes>> SshLogin::sign(const Candidate& candidate, ByteSpan
   return std::optional<Bytes>();
 }
 
+std::string login_refused_text(const std::string& host, const std::vector<std::string>& tried,
+                               const std::vector<std::string>& problems) {
+  const std::string text =
+      format("login refused ({})", tried.empty() ? "no key to try" : "tried " + join(tried, ", "));
+  if (!problems.empty()) return format("{}; {}", text, join(problems, "; "));
+  return format("{}; try: {}ssh-copy-id {}", text,
+                tried.empty() ? "ssh-keygen -t ed25519, then " : "", host);
+}
+
 Error SshLogin::refusal(const Error& last) const {
-  const std::string tried = tried_.empty() ? "no key to try" : "tried " + join(tried_, ", ");
-  std::string text = format("login refused ({})", tried);
-  if (last.code == Errc::refused && last.message.find("publickey") == std::string::npos) {
-    text += format("; the server takes no keys, only {}", last.message);
-  } else if (last.code != Errc::refused) {
-    text += "; " + last.message;
+  const bool refused = last.code == Errc::refused;
+  const bool left_out = !beyond_us_.empty() && refused;
+  std::vector<std::string> problems = problems_;
+  if (!refused) {
+    problems = {last.message};
+  } else if (last.message.find("publickey") == std::string::npos) {
+    problems = {format("the server takes no keys, only {}", last.message)};
   }
-  const bool left_out = !beyond_us_.empty() && last.code == Errc::refused;
   if (left_out) {
-    text += format("; for {} it takes the OpenSSH client", join(beyond_us_, ", "));
-  } else if (!problems_.empty()) {
-    text += "; " + join(problems_, "; ");
-  } else if (last.code == Errc::refused) {
-    text += format("; try: {}ssh-copy-id {}", tried_.empty() ? "ssh-keygen -t ed25519, then " : "",
-                   credentials_.host);
+    problems = {format("for {} it takes the OpenSSH client", join(beyond_us_, ", "))};
   }
-  return {left_out ? Errc::unsupported : last.code, std::move(text)};
+  return {left_out ? Errc::unsupported : last.code,
+          login_refused_text(credentials_.host, tried_, problems)};
 }
 
 }  // namespace dt

@@ -22,6 +22,11 @@ struct SshCredentials {
   bool identities_only = false;  ///< of the agent's keys only those that are in `identities`
 };
 
+/// Why no key opened the door, and what to do; `tried` as "ed25519 from ssh-agent", `problems` of
+/// keys that could not be tried.
+std::string login_refused_text(const std::string& host, const std::vector<std::string>& tried,
+                               const std::vector<std::string>& problems);
+
 /// Logs in: with the keys of ssh-agent (those that are also files first), then with key files, at
 /// last with nothing, which also tells what the server would take. Never with a password. What was
 /// tried and what could not be goes into the error.

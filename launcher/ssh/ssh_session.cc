@@ -143,8 +143,9 @@ Result<Step> SshSession::start_command() {
   if (!channel_open_) {
     if (TRY(protocol_->open_channel()) == Step::waiting) return Step::waiting;
     channel_open_ = true;
+    command_ = target_.command();
   }
-  if (TRY(protocol_->execute(target_.command)) == Step::waiting) return Step::waiting;
+  if (TRY(protocol_->execute(command_)) == Step::waiting) return Step::waiting;
   login_.reset();
   deadline_ = Timer();
   phase_ = SshPhase::open;

@@ -32,7 +32,7 @@ class SshSession {
   struct Target {
     Dialer::Target dial;
     SshCredentials credentials;
-    std::string command;
+    std::function<std::string()> command;          ///< asked once it can be sent
     std::vector<std::string> host_key_types = {};  ///< known ones, to be asked for first
   };
   struct Options {
@@ -116,6 +116,7 @@ class SshSession {
   std::unique_ptr<SshProtocol> protocol_;
   std::unique_ptr<SshLogin> login_;
   bool channel_open_ = false;
+  std::string command_;
   bool opened_owed_ = false;  ///< on_open is still to be called
   std::string greeting_;      ///< the first bytes of the server, for messages
   size_t received_before_open_ = 0;

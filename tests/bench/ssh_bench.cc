@@ -45,7 +45,7 @@ void in_process(benchmark::State& state) {
       SshSession::Target target = {
           .dial = {.addresses = {{"127.0.0.1", server.port()}}},
           .credentials = {.host = "host", .user = SshServer::user(), .identities = {key}},
-          .command = "true"};
+          .command = [] { return "true"; }};
       sessions.push_back(std::make_unique<SshSession>(
           *loop, std::move(target), SshSession::Options{.open_by = Clock::now() + seconds(60)},
           SshSession::Handlers{.check_host_key = [](ByteSpan) { return Result<>(); },

@@ -8,8 +8,7 @@ test_a_command_line_of_horovodrun_runs_with_a_line_for_each_thing_ignored() {
     --log-without-timestamp --timeline-filename t.json --start-timeout 30 -- echo hello
   expect_status 0
   expect_stdout_lines '[0]<stdout>:hello' '[1]<stdout>:hello'
-  expect_stderr 'dtrain: warning: --network-interface: ignored; dtrain tries which addresses lead from host to host, and uses those
-dtrain: warning: --fusion-threshold-mb, --cycle-time-ms: ignored; this tunes Horovod'"'"'s engine, and dtrain'"'"'s has no such setting yet
+  expect_stderr 'dtrain: warning: --fusion-threshold-mb, --cycle-time-ms: ignored; this tunes Horovod'"'"'s engine, and dtrain'"'"'s has no such setting yet
 dtrain: warning: --timeline-filename: ignored; dtrain writes no timeline yet'
   expect_not test -e t.json
 }

@@ -15,7 +15,8 @@ void check(const KnownHost& host, const HostKey& key) {
   assert(verdict.by.has_value() == (verdict.kind != HostKeyVerdict::Kind::unknown));
   assert(!verdict.by || verdict.by->line > 0);
   check_message({Errc::refused, host.needs_openssh() + "."});
-  check_message({Errc::refused, refused_host_key_message(verdict, host, key, {.host = "node1"})});
+  check_message(
+      {Errc::refused, refused_host_key_message(verdict, host, name_of(key), {.host = "node1"})});
   // Our own line makes a key known, whatever it was before.
   for (const std::optional<Sha1Digest> salt :
        {std::optional<Sha1Digest>(), std::optional(Sha1Digest())}) {

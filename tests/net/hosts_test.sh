@@ -112,13 +112,4 @@ test_a_folder_that_hosts_lack_is_one_warning_and_their_home() {
   expect_stderr "dtrain: node1: cannot enter the working directory '$PWD': No such file or directory (use --chdir)"
 }
 
-test_ipv6_alone_is_enough() { # F20 R29
-  hosts_up 2
-  ip netns exec "$net-l" ip -4 address flush dev bridge
-  for k in 1 2; do ip netns exec "$net-$k" ip -4 address flush dev eth0; done
-  run_on_launcher "$DTRAIN" run -H '[fd77::1]:1,[fd77::2]:1' "$collective" -1 none none
-  expect_status 0
-  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 2 ]] || fail 'not every rank came to the end'
-}
-
 run_tests "$@"

@@ -14,8 +14,14 @@
 #   host_variable K NAME=VALUE    the same with a variable of all that its sshd starts
 #   private_tmp OPTIONS    prints a line for host_setup: a /tmp of the node's own
 #   cut_cable K, mend_cable K
+#   plug_in K NAME         gives node K another network card of this name, after it was unplugged
+#   unplug K
+#   container_bridge K|l   gives it the address that every machine with docker has, 172.17.0.1
+#   firewall K|l RULE…     an iptables rule for what comes in there; skips where there is no iptables
+#   firewall_rule iptables|ip6tables K|l RULE…    the same for one kind of address; drop_on K RULE…
+#                          is that for IPv4
+#   expect_lines_with N TEXT    so many lines of stdout have it
 #   agent_on K, keeper_on K, processes_on K NAME    pids
-#   drop_on K RULE…        an iptables rule for what comes to node K, with its own target
 #   home_of K, launcher_home    folders as seen from outside
 #
 # All of it ends with the test: processes in the namespaces, the namespaces, and their links.
@@ -61,12 +67,8 @@ host_up() {
   : >"$folder/setup"
   chmod 700 "$folder/home" "$folder/home/.ssh"
   ip netns add "$net-$k"
-  ip -n "$net-l" link add "port$k" type veth peer name eth0 netns "$net-$k"
-  ip -n "$net-l" link set "port$k" master bridge up
   ip -n "$net-$k" link set lo up
-  ip -n "$net-$k" link set eth0 up
-  ip -n "$net-$k" address add "10.77.0.$k/24" dev eth0
-  ip -n "$net-$k" address add "fd77::$k/64" dev eth0 nodad 2>/dev/null || true
+  plug_in "$k" eth0
   ssh-keygen -q -t ed25519 -N '' -f "$folder/host_key"
   cp "$out/net/user_key.pub" "$folder/home/.ssh/authorized_keys"
   cat >"$folder/sshd_config" <<CONFIG
@@ -84,6 +86,33 @@ SetEnv SHLVL=5 TEST_MARKER=$TEST_MARKER
 CONFIG
   sshd_up "$k"
 }
+
+plug_in() {
+  ip -n "$net-l" link add "port$1" type veth peer name "$2" netns "$net-$1"
+  ip -n "$net-l" link set "port$1" master bridge up
+  ip -n "$net-$1" link set "$2" up
+  ip -n "$net-$1" address add "10.77.0.$1/24" dev "$2"
+  ip -n "$net-$1" address add "fd77::$1/64" dev "$2" nodad 2>/dev/null || true
+}
+unplug() { ip -n "$net-l" link del "port$1"; }
+
+container_bridge() {
+  ip -n "$net-$1" link add docker0 type bridge
+  ip -n "$net-$1" link set docker0 up
+  ip -n "$net-$1" address add 172.17.0.1/16 dev docker0
+}
+
+firewall() {
+  firewall_rule iptables "$@"
+  firewall_rule ip6tables "$@"
+}
+firewall_rule() {
+  local command=$1 where=$2
+  shift 2
+  ip netns exec "$net-$where" "$command" -A INPUT "$@" 2>"$out/firewall" ||
+    skip "no firewall here: $(head -n 1 "$out/firewall")"
+}
+drop_on() { firewall_rule iptables "$@"; }
 
 # In a mount namespace of its own /root is the host's home; in a uts namespace it has its name.
 enter_host() {
@@ -171,13 +200,12 @@ processes_on() {
   done
 }
 
-drop_on() {
-  command -v iptables >/dev/null || skip 'no iptables here'
-  ip netns exec "$net-$1" iptables -A INPUT "${@:2}" 2>/dev/null || skip "no iptables rule: ${*:2}"
-}
-
 cut_cable() { ip -n "$net-l" link set "port$1" down; }
 mend_cable() { ip -n "$net-l" link set "port$1" up; }
+
+expect_lines_with() {
+  [[ $(grep -c "$2" "$out/stdout") -eq $1 ]] || fail "expected $1 lines of stdout with: $2"
+}
 
 hosts_down() {
   local k pids

@@ -122,5 +122,17 @@ TEST_CASE("equal_in_constant_time compares all bytes and the length") {
   CHECK(equal_in_constant_time({}, {}));
 }
 
+TEST_CASE("Ed25519 signs as RFC 8032 shows, section 7.1") {
+  const Digest seed =
+      Token::parse("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+          .value()
+          .secret;
+  const Ed25519Key key = Ed25519Key::of_seed(seed).value();
+  CHECK(hex(key.sign({}).value()) ==
+        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701c"
+        "f9b46bd25bf5f0595bbe24655141438e7a100b");
+  CHECK_FALSE(Ed25519Key::of_seed(ByteSpan(seed).first(31)));
+}
+
 }  // namespace
 }  // namespace dt

@@ -25,5 +25,17 @@ TEST_CASE("a text of exactly the limit is read whole, also from a pipe") {
   CHECK(read_text_file(format("/dev/fd/{}", pipe.read.get()), 100).value() == "a\n");
 }
 
+TEST_CASE("a mapped file has the bytes of the file, none when it is empty") {
+  const TemporaryFolder folder;
+  folder.write("some", "bytes");
+  folder.write("none", "");
+  MappedFile some = MappedFile::open(folder.path() + "/some").value();
+  CHECK(as_text(some.bytes()) == "bytes");
+  CHECK(MappedFile::open(folder.path() + "/none").value().bytes().empty());
+  CHECK(MappedFile::open(folder.path() + "/gone").error().message == "No such file or directory");
+  const MappedFile moved = std::move(some);
+  CHECK(as_text(moved.bytes()) == "bytes");
+}
+
 }  // namespace
 }  // namespace dt

@@ -143,18 +143,6 @@ TEST_CASE("tune_tcp_of_worker lets a peer be that takes no data, while its kerne
   CHECK(option(c.ours, IPPROTO_TCP, TCP_USER_TIMEOUT) == 0);
 }
 
-TEST_CASE("the machine's addresses end with loopback") {
-  const std::vector<std::string> all = interface_addresses();
-  const auto loopback = std::ranges::find(all, "127.0.0.1");
-  REQUIRE(loopback != all.end());
-  CHECK(std::all_of(loopback, all.end(),
-                    [](const std::string& ip) { return ip.starts_with("127.") || ip == "::1"; }));
-  for (const std::string& ip : all) {
-    CAPTURE(ip);
-    CHECK(Address::parse(host_port(ip, 1)));
-  }
-}
-
 // hold_port: one test for each clause of what it promises.
 
 struct BindOptions {

@@ -8,13 +8,13 @@ namespace dt {
 namespace {
 
 TEST_CASE("a contact is read back as it was published, and nothing else is read") {
-  const Contact contacts[] = {{.tcp = std::nullopt, .local = ""},
-                              {.tcp = Address{"127.0.0.1", 80}, .local = ""},
-                              {.tcp = Address{"::1", 65535}, .local = "dtrain-abc"}};
+  const Contact contacts[] = {{.tcp = {}, .local = ""},
+                              {.tcp = {{"127.0.0.1", 80}}, .local = ""},
+                              {.tcp = {{"::1", 65535}, {"10.0.0.1", 7}}, .local = "dtrain-abc"}};
   for (const Contact& contact : contacts)
     CHECK(Contact::decode(contact.encode()).value() == contact);
   CHECK(!Contact::decode(as_bytes("listen")).has_value());
-  CHECK(!Contact::decode(Writer().text("somewhere:80").text("").view()).has_value());
+  CHECK(!Contact::decode(Writer().texts({"somewhere:80"}).text("").view()).has_value());
   CHECK(contact_key({"worker", 3}) == "listen/worker/3");
 }
 

@@ -26,7 +26,7 @@ Result<> take_all(Greeting& greeting) {
 }
 
 Fd connected_to(const Doorway& doorway) {
-  Fd socket = start_connect(doorway.contact().tcp.value()).value();
+  Fd socket = start_connect(doorway.contact().tcp.at(0)).value();
   pollfd fd = {.fd = socket.get(), .events = POLLOUT, .revents = 0};
   REQUIRE(poll(&fd, 1, 5000) == 1);
   return socket;
@@ -49,17 +49,34 @@ size_t watched(const Doorway& doorway) {
 }
 
 TEST_CASE("a doorway listens where it was told, and nowhere else") {
-  const Doorway none = Doorway::open({.claim = claim_of_zero(), .tcp_ip = std::nullopt}).value();
+  const Doorway none = Doorway::open({.claim = claim_of_zero(), .tcp_ips = {}}).value();
   CHECK(none.contact() == Contact());
   CHECK(watched(none) == 0);
   const Doorway both =
-      Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1", .local = true}).value();
-  CHECK(both.contact().tcp->ip == "127.0.0.1");
-  CHECK(both.contact().tcp->port != 0);
+      Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}, .local = true}).value();
+  CHECK(both.contact().tcp.at(0).ip == "127.0.0.1");
+  CHECK(both.contact().tcp.at(0).port != 0);
   CHECK(connect_local(both.contact().local).has_value());
   const Doorway other =
-      Doorway::open({.claim = claim_of_zero(), .tcp_ip = std::nullopt, .local = true}).value();
+      Doorway::open({.claim = claim_of_zero(), .tcp_ips = {}, .local = true}).value();
   CHECK(other.contact().local != both.contact().local);
+}
+
+TEST_CASE("a doorway of several addresses hears knocks at each") {
+  Doorway doorway =
+      Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1", "127.0.0.2"}}).value();
+  REQUIRE(doorway.contact().tcp.size() == 2);
+  CHECK(doorway.contact().tcp[1].ip == "127.0.0.2");
+  CHECK(watched(doorway) == 2);
+  std::vector<Fd> knocking;
+  for (const Address& address : doorway.contact().tcp)
+    knocking.push_back(start_connect(address).value());
+  for (int i = 0; i < 1000 && watched(doorway) < 4; ++i) {
+    REQUIRE(doorway.advance(Clock::now(), [](Greeting&) { return Result<>(); }).has_value());
+    pollfd none = {};
+    poll(&none, 0, 1);
+  }
+  CHECK(watched(doorway) == 4);
 }
 
 TEST_CASE("strangers are dropped at their first wrong byte") {
@@ -67,7 +84,7 @@ TEST_CASE("strangers are dropped at their first wrong byte") {
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01"),
         std::string("SSH-2.0-x\r\n"), std::string(4, '\0')}) {
     CAPTURE(first);
-    Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+    Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
     const Fd stranger = connected_to(doorway);
     REQUIRE(send(stranger.get(), first.data(), first.size(), MSG_NOSIGNAL) > 0);
     CHECK(closed(doorway, stranger));
@@ -76,7 +93,7 @@ TEST_CASE("strangers are dropped at their first wrong byte") {
 }
 
 TEST_CASE("a silent stranger is dropped when its time is over") {
-  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
   CHECK(doorway.next_deadline() == Time::max());
   const Fd stranger = connected_to(doorway);
   const Time now = Clock::now();
@@ -89,7 +106,7 @@ TEST_CASE("a silent stranger is dropped when its time is over") {
 
 TEST_CASE("beyond the bound the newest stranger is dropped") {
   Doorway doorway =
-      Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1", .pending_max = 2}).value();
+      Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}, .pending_max = 2}).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 2; ++i)
     strangers.push_back(connected_to(doorway));
@@ -118,7 +135,7 @@ Result<> take_with_gift(Greeting& greeting) {
 
 TEST_CASE("a peer that was accepted in time and is done counts, however late that is seen") {
   const Claim claim = claim_of_zero();
-  Doorway doorway = Doorway::open({.claim = claim, .tcp_ip = std::nullopt, .local = true}).value();
+  Doorway doorway = Doorway::open({.claim = claim, .tcp_ips = {}, .local = true}).value();
   const auto dialler = local_dialler(doorway, claim);
   const Time now = Clock::now();
   REQUIRE(dialler->advance().has_value());
@@ -132,7 +149,7 @@ TEST_CASE("a peer that was accepted in time and is done counts, however late tha
 
 TEST_CASE("a proof that is seen too late is not accepted: its peer has given up") {
   const Claim claim = claim_of_zero();
-  Doorway doorway = Doorway::open({.claim = claim, .tcp_ip = std::nullopt, .local = true}).value();
+  Doorway doorway = Doorway::open({.claim = claim, .tcp_ips = {}, .local = true}).value();
   const auto dialler = local_dialler(doorway, claim);
   const Time now = Clock::now();
   REQUIRE(dialler->advance().has_value());
@@ -144,7 +161,7 @@ TEST_CASE("a proof that is seen too late is not accepted: its peer has given up"
 }
 
 TEST_CASE("without descriptors a doorway stays shut for a while, and then takes who waits") {
-  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
   const Fd waiting = connected_to(doorway);
   rlimit before = {};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -163,7 +180,7 @@ TEST_CASE("without descriptors a doorway stays shut for a while, and then takes 
 }
 
 TEST_CASE("a doorway takes in so many at once, and the others in the next round") {
-  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ip = "127.0.0.1"}).value();
+  Doorway doorway = Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 70; ++i)
     strangers.push_back(connected_to(doorway));

@@ -152,13 +152,13 @@ TEST_CASE("every login shell starts the agent, and gets the executable once") {
       AgentStart start(own_architecture());
       CHECK(login.next(start) == expected);
       if (expected == Step::push) {
-        login.send(binary.bytes);
+        login.send(binary.bytes());
         CHECK(login.next(start) == Step::agent);
       }
       CHECK(login.end() == 0);
     }
     const std::filesystem::path put =
-        format("{}/.cache/dtrain/{}/dtrain", home.path(), binary.sha256);
+        format("{}/.cache/dtrain/{}/dtrain", home.path(), binary.sha256());
     CHECK((std::filesystem::status(put).permissions() & std::filesystem::perms::all) ==
           std::filesystem::perms::owner_all);
   }
@@ -173,10 +173,10 @@ TEST_CASE("a folder that cannot be used is named, and the next one is taken") {
   AgentStart start(own_architecture());
   CHECK(login.next(start) == Step::push);
   CHECK(start.why().find(".cache/dtrain: ") != std::string::npos);
-  login.send(binary.bytes);
+  login.send(binary.bytes());
   CHECK(login.next(start) == Step::agent);
   CHECK(login.end() == 0);
-  std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256));
+  std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256()));
 }
 
 TEST_CASE("a host that goes away while it gets the executable keeps no half of it") {
@@ -185,10 +185,10 @@ TEST_CASE("a host that goes away while it gets the executable keeps no half of i
   Login login("/bin/sh", agent_command(binary), home.path());
   AgentStart start(own_architecture());
   CHECK(login.next(start) == Step::push);
-  login.send(ByteSpan(binary.bytes).first(5));
+  login.send(binary.bytes().first(5));
   CHECK(login.end() != 0);
-  CHECK(std::filesystem::is_empty(format("{}/.cache/dtrain/{}", home.path(), binary.sha256)));
-  std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256));
+  CHECK(std::filesystem::is_empty(format("{}/.cache/dtrain/{}", home.path(), binary.sha256())));
+  std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256()));
 }
 
 /// Starts the agent over a shell that may have to be sent it; returns how often it was.
@@ -199,7 +199,7 @@ int pushes_until_agent(const std::string& home, const AgentBinary& binary, KeptE
   Step step = login.next(start);
   for (; step == Step::push; step = login.next(start)) {
     ++pushes;
-    login.send(binary.bytes);
+    login.send(binary.bytes());
   }
   CHECK(step == Step::agent);
   CHECK(login.end() == 0);
@@ -209,11 +209,11 @@ int pushes_until_agent(const std::string& home, const AgentBinary& binary, KeptE
 TEST_CASE("a kept copy that is not the executable is known by its digest and replaced") {
   const TemporaryFolder home;
   const AgentBinary binary = small_binary();
-  const std::string put = format("{}/.cache/dtrain/{}/dtrain", home.path(), binary.sha256);
+  const std::string put = format("{}/.cache/dtrain/{}/dtrain", home.path(), binary.sha256());
   CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 1);
   CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 0);
   // Of the right size, so that only its digest tells.
-  std::string wrong(binary.bytes.size(), '#');
+  std::string wrong(binary.bytes().size(), '#');
   wrong.back() = '\n';
   std::ofstream(put, std::ios::trunc) << wrong;
   Login login("/bin/sh", agent_command(binary), home.path());
@@ -249,11 +249,11 @@ TEST_CASE("a folder of /tmp that others may write to is not used") {
 TEST_CASE("this executable has a digest and goes into the command with its size") {
   const auto own = AgentBinary::own();
   REQUIRE(own);
-  CHECK(own->sha256.size() == 64);
-  CHECK(own->bytes.size() == std::filesystem::file_size("/proc/self/exe"));
+  CHECK(own->sha256().size() == 64);
+  CHECK(own->bytes().size() == std::filesystem::file_size("/proc/self/exe"));
   const std::string command = agent_command(*own);
   CHECK(command.starts_with(
-      format("exec /bin/sh -c 's={} n={} fresh=;", own->sha256, own->bytes.size())));
+      format("exec /bin/sh -c 's={} n={} fresh=;", own->sha256(), own->bytes().size())));
   CHECK(std::ranges::count(command, '\'') == 2);
   CHECK(command.find('!') == std::string::npos);
   CHECK(command.find('\\') == std::string::npos);

@@ -1,3 +1,4 @@
+#include "base/format.h"
 #include "launcher/config.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
@@ -100,6 +101,19 @@ TEST_CASE("every option reaches its place in the configuration") {
   expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;
   expected.command = {"true"};
   CHECK(config == expected);
+}
+
+TEST_CASE("networks are given with commas, again and again, or as a list in a file") {
+  const RunConfig config =
+      decide({flags({{"np", {"1"}}, {"network-interfaces", {"eth0, ib0", "10.0.0.0/8"}}})}).value();
+  CHECK(config.networks == std::vector<std::string>{"eth0", "ib0", "10.0.0.0/8"});
+  for (const char* wrong : {"", "eth0,", "10.0.0.0/33", "a/b", "eth 0"}) {
+    CAPTURE(wrong);
+    CHECK(error_of(decide({flags({{"np", {"1"}}, {"network-interfaces", {wrong}}})})) ==
+          format("--network-interfaces: expected interfaces or networks, for example eth0 or "
+                 "10.0.0.0/8, got \"{}\"",
+                 wrong));
+  }
 }
 
 TEST_CASE("what is said of reaching hosts reaches its place") {

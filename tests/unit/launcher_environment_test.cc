@@ -240,6 +240,19 @@ TEST_CASE("OMP_NUM_THREADS is the tasks' share of the CPUs, at least 1, unless i
   CHECK(threads(8, 2, {{"OMP_NUM_THREADS", ""}}) == "");
 }
 
+TEST_CASE("the interface that leads to the host is named for NCCL and gloo, unless the user has") {
+  HostFacts host{.own = {}, .hostname = "h", .interface = "ens5"};
+  const Environment set = worker_environment({{"GLOO_SOCKET_IFNAME", ""}}, host, {}, {});
+  CHECK(set.at("NCCL_SOCKET_IFNAME") == "=ens5");
+  CHECK(set.at("GLOO_SOCKET_IFNAME").empty());
+  const Environment other = worker_environment({{"NCCL_SOCKET_IFNAME", "^lo"}}, host, {}, {});
+  CHECK(other.at("NCCL_SOCKET_IFNAME") == "^lo");
+  CHECK(other.at("GLOO_SOCKET_IFNAME") == "ens5");
+  host.interface = "";
+  CHECK_FALSE(worker_environment({}, host, {}, {}).contains("NCCL_SOCKET_IFNAME"));
+  CHECK_FALSE(worker_environment({}, host, {}, {}).contains("GLOO_SOCKET_IFNAME"));
+}
+
 TEST_CASE("PYTHONUNBUFFERED stays as the user set it, also empty") {
   const HostFacts host{.own = {}, .hostname = "h"};
   CHECK(

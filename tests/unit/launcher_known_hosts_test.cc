@@ -27,7 +27,7 @@ KnownHost find(const std::string& text, const HostKeyOwner& owner = {"node1"}) {
 std::string message_of(const std::string& text, const SshRequest& request,
                        const HostKeyOwner& owner = {"node1"}) {
   const KnownHost host = find(text, owner);
-  return refused_host_key_message(host.verdict(key), host, key, request);
+  return refused_host_key_message(host.verdict(name_of(key)), host, name_of(key), request);
 }
 
 SshRequest request_for(std::string host) {

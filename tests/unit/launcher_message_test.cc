@@ -44,7 +44,10 @@ TEST_CASE("a survey is read back as it was written") {
 }
 
 TEST_CASE("messages are read back as they were written") {
-  check_round_trip(Hello{"0.1.0", "node1", {"10.0.0.1", "::1"}});
+  check_round_trip(Hello{.build = "0.1.0",
+                         .hostname = "node1",
+                         .addresses = {{"eth0", "10.0.0.1"}, {"lo", "::1"}},
+                         .machine = {"b-o-o-t", 4026531840}});
   check_round_trip(Survey{.gpus = false, .patience = milliseconds(1500)});
   check_round_trip(Prepare{.token = "t",
                            .job = "j",
@@ -57,11 +60,13 @@ TEST_CASE("messages are read back as they were written") {
                            .ports = 4,
                            .port_range = PortRange{5000, 5009},
                            .probe = true,
+                           .networks = {"eth0", "10.0.0.0/8"},
                            .number = 7,
                            .heartbeat = milliseconds(100),
                            .dead_after = milliseconds(500),
                            .environment_bytes = uint64_t{1} << 40});
-  check_round_trip(Prepared{{1, 65535}, {{"10.0.0.1", 9}, {"::1", 65535}}, "/root", "cannot", 127});
+  check_round_trip(Prepared{
+      {1, 65535}, {{{"10.0.0.1", 9}, "eth0"}, {{"::1", 65535}, "lo"}}, "/root", "cannot", 127});
   check_round_trip(Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7)});
   check_round_trip(Reached{{{3, {{"10.0.0.1", 9}}}}});
   check_round_trip(Launch{.travelling = {{"A", "1"}, {"B", ""}},
@@ -69,7 +74,9 @@ TEST_CASE("messages are read back as they were written") {
                           .tf_cluster = "{}",
                           .tasks = {{{"worker", 1}, {{"RANK", "1"}}, true, {0, 9}}},
                           .merge_stderr = true,
-                          .excluded = {"C*"}});
+                          .excluded = {"C*"},
+                          .interface = "eth0",
+                          .relay = true});
   check_round_trip(SignalAll{SIGTERM});
   check_round_trip(Started{{"ps", 0}, 4711});
   check_round_trip(StartFailed{{"worker", 2}, 126, "why"});

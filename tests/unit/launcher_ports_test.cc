@@ -13,7 +13,8 @@ Plan plan_of(int count) {
   return make_plan(request).value();
 }
 
-const Reach at_home = {.launcher = "127.0.0.1", .hosts = {"127.0.0.1"}, .warnings = {}};
+const Reach at_home = {
+    .launcher = "127.0.0.1", .hosts = {{.ips = {"127.0.0.1"}, .interface = {}}}, .warnings = {}};
 
 TEST_CASE("task_table: every task with rank, host and where its peers reach it") {
   const TaskTable table = task_table(plan_of(2), "job", at_home);

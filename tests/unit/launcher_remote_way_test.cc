@@ -13,7 +13,7 @@ struct Fixture {
   std::string logged = {};
   Log log{Log::Level::verbose, [this](std::string_view line) { logged += line; }};
   LoginOptions login = {.connect_timeout = seconds(30)};
-  RemoteCommand command = {.words = "echo up; cat", .script = "echo up; cat; exit\n"};
+  std::string command = "echo up; cat";
   std::string received = {};
   std::optional<Way::End> end = {};
   std::unique_ptr<RemoteHosts> hosts = {};
@@ -34,7 +34,9 @@ struct Fixture {
   void start() {
     hosts = RemoteHosts::create(*loop, log, {.login = login, .noise = 7}).value();
     way = std::make_unique<RemoteWay>(
-        *hosts, Host{.name = "node07"}, command,
+        *hosts, Host{.name = "node07"},
+        RemoteCommand{.words = [this] { return command; },
+                      .script = [this] { return command + "; exit\n"; }},
         Way::Handlers{.on_bytes =
                           [this](ByteSpan bytes) {
                             received += as_text(bytes);
@@ -188,7 +190,7 @@ TEST_CASE("a login that does not start an agent in time is given up, too") {
   Fixture f;
   f.configure(server.port(), "");
   f.know(server);
-  f.command.words = "sleep 60";
+  f.command = "sleep 60";
   f.login.connect_timeout = seconds(2);
   CHECK(f.fail() == "no answer for 2s (--connect-timeout)");
   CHECK(f.end->logged_in);

@@ -2,6 +2,7 @@
 #include "base/format.h"
 #include "launcher/ssh/ssh_identity.h"
 #include "launcher/ssh/ssh_wire.h"
+#include "tests/unit/run_program.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -84,6 +85,23 @@ TEST_CASE("a file is read as ssh reads it: not when others may, and a missing on
   CHECK(load_identity(folder.path())->problem == folder.path() + " is no regular file");
   folder.write("key", std::string(2 << 20, 'x'), 0600);
   CHECK(load_identity(path)->problem == format("cannot read {}: it is too long for a key", path));
+}
+
+TEST_CASE("an Ed25519 key that ssh-keygen made is read, unless it is encrypted") {
+  const TemporaryFolder folder;
+  const auto made = [&folder](const std::string& type, const std::string& passphrase) {
+    const std::string path = folder.path() + "/" + type + passphrase;
+    const auto result = run_program({"ssh-keygen", "-q", "-t", type, "-N", passphrase, "-f", path});
+    return result.status == 0 ? load_identity(path) : std::nullopt;
+  };
+  const std::optional<SshIdentity> plain = made("ed25519", "");
+  if (!plain) {
+    MESSAGE("skipped: there is no ssh-keygen");
+    return;
+  }
+  CHECK(plain->ed25519.has_value());
+  CHECK_FALSE(made("ed25519", "passphrase")->ed25519);
+  CHECK_FALSE(made("ecdsa", "")->ed25519);
 }
 
 TEST_CASE("key types have short names") {

@@ -8,7 +8,7 @@ namespace {
 TaskTable mixed_table() {
   return {"job",
           3,
-          {{{"ps", 0}, -1, 0, "a", {"10.0.0.1", "::1"}},
+          {{{"ps", 0}, -1, 0, "a", {"10.0.0.1", "::1"}, {1, 7}},
            {{"worker", 0}, 0, 0, "a", {"10.0.0.1"}},
            {{"worker", 1}, 1, 1, "b", {}}}};
 }
@@ -44,6 +44,22 @@ TEST_CASE("a table is read back as it was written, and a cut one is not read") {
   }
 }
 
+TEST_CASE("the higher of two tasks dials, unless only the other way leads there") {
+  TaskEntry low = {.id = {"worker", 0}, .rank = 0, .agent = 0, .host = "a"};
+  TaskEntry high = {.id = {"worker", 1}, .rank = 1, .agent = 1, .host = "b"};
+  const auto who = [&] {
+    CHECK(dials(low, high) != dials(high, low));
+    return dials(high, low) ? "high" : "low";
+  };
+  CHECK(who() == std::string("high"));
+  low.cut_off = {1};
+  CHECK(who() == std::string("low"));
+  high.cut_off = {0};
+  CHECK(who() == std::string("high"));
+  low.cut_off = {2};
+  CHECK(who() == std::string("high"));
+}
+
 TEST_CASE("a table of many like tasks is short, and few bytes do not make it huge") {
   TaskTable table = {"job", 1, {}};
   for (int i = 0; i < 8000; ++i)
@@ -57,7 +73,7 @@ TEST_CASE("a table of many like tasks is short, and few bytes do not make it hug
 
   Writer huge;
   huge.text("j").number(uint32_t{1}).number(uint32_t{1});
-  huge.number(int32_t{0}).text(std::string(1000, 'h')).texts({});
+  huge.number(int32_t{0}).text(std::string(1000, 'h')).texts({}).number(uint32_t{0});
   huge.number(uint32_t{1}).text("worker").number(int32_t{0});
   huge.number(int32_t{0}).number(uint32_t{0}).number(uint32_t{1'000'000'000});
   const Bytes claim = huge.take();

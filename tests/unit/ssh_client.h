@@ -41,12 +41,12 @@ struct SshClient {
               .credentials = {.host = "node07",
                               .user = SshServer::user(),
                               .identities = {identity_of(server.path("user_key"))}},
-              .command = std::move(command)};
+              .command = [command = std::move(command)] { return command; }};
   }
   SshClient(Loop& the_loop, Address address) : loop(the_loop) {
     target = {.dial = {.addresses = {std::move(address)}},
               .credentials = {.host = "node07", .user = "me"},
-              .command = "true"};
+              .command = [] { return "true"; }};
   }
   SshClient(const SshClient&) = delete;
   SshClient& operator=(const SshClient&) = delete;

@@ -148,7 +148,7 @@ Result<Outcome> JobWorld::run_job() {
   Job job({*near_, crew, *rendezvous, *output, log_, record_, status, [this] { suspended(); }, {}},
           plan_, config, start_deadline);
   const Taker taker(*this, job);
-  TRY(job.launch(travelling, facts, bindings));
+  TRY(job.launch(travelling, facts, bindings, reach));
   reached(Phase::launched);
   TRY(job.supervise());
   TRY(crew.collect(near_->now() + config.grace));
@@ -172,7 +172,7 @@ Crew::Options JobWorld::crew_options() {
           .dead_after = config.dead_after,
           .ssh = config.ssh,
           .ways = AgentWays{.ssh = config.ssh,
-                            .binary = {.bytes = Bytes(pushed_bytes), .sha256 = "0"},
+                            .binary = AgentBinary::of(Bytes(pushed_bytes)),
                             .architecture = "x86_64",
                             .dead_after = config.dead_after,
                             .noise = random_.below(1000),
@@ -185,19 +185,12 @@ Crew::Options JobWorld::crew_options() {
 
 Result<Reach> JobWorld::probe(Crew& crew, const std::vector<Prepared>& prepared,
                               const Crew::Awaited& answers) {
-  const Probed launcher = {.name = "this machine", .addresses = {{"10.1.0.1", 40000}}};
+  const Probed launcher = {.name = "this machine", .places = {{{"10.1.0.1", 40000}, "eth0"}}};
   std::vector<Probed> hosts;
   for (size_t number = 0; number < prepared.size(); ++number)
-    hosts.push_back({plan_.hosts[number].host.name, prepared[number].probe_points});
-  std::vector<Probe> orders(hosts.size());
-  for (size_t number = 0; number < hosts.size(); ++number) {
-    for (const uint32_t target :
-         probe_targets(static_cast<uint32_t>(number), static_cast<uint32_t>(hosts.size())))
-      orders[number].targets.push_back(
-          {target, target == launcher_number ? launcher.addresses : hosts[target].addresses});
-  }
+    hosts.push_back({plan_.hosts[number].host.name, prepared[number].probe_places});
   std::vector<ProbeCalls::Reached> reached;
-  for (Reached& answer : TRY(crew.probe(orders, answers)))
+  for (Reached& answer : TRY(crew.probe(probe_orders(launcher, hosts), answers)))
     reached.push_back(std::move(answer.targets));
   return choose_addresses(launcher, hosts, reached);
 }
@@ -322,7 +315,7 @@ void JobWorld::signalled(int number) {
 void JobWorld::dial(Fd connection) {
   const auto shared = std::make_shared<Fd>(std::move(connection));
   timers_.push_back(near_->at(time_.now, [this, shared] {
-    if (rendezvous_ != nullptr) rendezvous_->adopt(std::move(*shared));
+    if (rendezvous_ != nullptr) rendezvous_->adopt(std::move(*shared), "");
   }));
 }
 

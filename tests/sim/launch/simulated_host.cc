@@ -109,7 +109,10 @@ void SimulatedHost::start_agent() {
   if (input_ended_) return launcher_lost();
   cables_.back()->send(as_bytes(agent_magic));
   say(MessageType::hello, 0,
-      encode(Hello{.build = "simulated", .hostname = "h", .addresses = {"10.0.0.1"}}));
+      encode(Hello{.build = "simulated",
+                   .hostname = "h",
+                   .addresses = {{"eth0", "10.0.0.1"}},
+                   .machine = {}}));
   lease_.restart(site_.loop.now());
   beat();
 }
@@ -218,8 +221,9 @@ void SimulatedHost::prepare(Prepare wanted) {
   if (answer.failure.empty()) {
     for (int port = 0; port < prepared_->ports; ++port)
       answer.ports.push_back(static_cast<uint16_t>(30000 + port));
-    answer.probe_points = {
-        {format("10.0.{}.{}", prepared_->number / 250, prepared_->number % 250 + 1), 40000}};
+    answer.probe_places = {
+        {{format("10.0.{}.{}", prepared_->number / 250, prepared_->number % 250 + 1), 40000},
+         "eth0"}};
   }
   say(MessageType::prepared, 0, encode(answer));
   beat();

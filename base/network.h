@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// An address of this machine, and the interface that has it.
+struct InterfaceAddress {
+  std::string interface;
+  std::string ip;  ///< numeric, without brackets
+  bool operator==(const InterfaceAddress&) const = default;
+};
+
+/// Those of all interfaces that are up, loopback last; none that mean something on one link only.
+std::vector<InterfaceAddress> interface_addresses();
+
+/// A range of addresses as people write it: "10.0.0.0/8", "fd00::/64".
+class IpNetwork {
+ public:
+  /// None: the text is something else. Bits behind the prefix may be set: 10.1.2.3/8 is 10.0.0.0/8.
+  static std::optional<IpNetwork> parse(std::string_view text);
+  bool contains(std::string_view ip) const;
+
+ private:
+  int family_ = 0;
+  std::array<std::byte, 16> prefix_ = {};
+  size_t prefix_bits_ = 0;
+};
+
+}  // namespace dt

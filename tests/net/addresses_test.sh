@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# Which addresses a job over several hosts uses.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
+steady=$(dirname "$DTRAIN")/tests/programs/steady_worker
+
+# shellcheck disable=SC2016  # for the workers' shells
+ways='echo $MASTER_ADDR ${DTRAIN_RENDEZVOUS%:*} ${NCCL_SOCKET_IFNAME-none} ${GLOO_SOCKET_IFNAME-none} \
+  $TF_CONFIG | sed "s/:[0-9][0-9]*\"/\"/g"'
+two_workers='{"cluster":{"worker":["10.77.0.1","10.77.0.2"]},"task":{"type":"worker","index":'
+
+# expect_ways RANK INTERFACE: what one of two hosts at their usual addresses is told
+expect_ways() {
+  expect_stdout_contains "[$1]<stdout>:10.77.0.1 10.77.0.254 =$2 $2 $two_workers$1}}"
+}
+
+test_the_address_that_leads_there_is_used_and_each_host_told_its_own_interface() {
+  hosts_up 2
+  # The address that leads nowhere comes first on both, and on this machine, too.
+  local k
+  for k in 1 2; do unplug $k && container_bridge $k; done
+  container_bridge l
+  plug_in 1 eth0
+  plug_in 2 ens5
+  run_on_launcher "$DTRAIN" run --verbose -H node1:1,node2:1 sh -c "$ways"
+  expect_status 0
+  expect_ways 0 eth0
+  expect_ways 1 ens5
+  expect_stderr_contains 'node1: other hosts reach it at 10.77.0.1 (eth0)'
+  expect_stderr_contains 'node2: other hosts reach it at 10.77.0.2 (ens5)'
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 "$collective" -1 none none
+  expect_status 0
+  expect_stderr ''
+  expect_lines_with 2 'went on to the end'
+}
+
+test_interfaces_that_the_user_names_stand() {
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 -x NCCL_SOCKET_IFNAME=ib -x GLOO_SOCKET_IFNAME= \
+    -- sh -c 'echo $NCCL_SOCKET_IFNAME,${GLOO_SOCKET_IFNAME-none}'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:ib,' '[1]<stdout>:ib,'
+}
+
+test_a_single_host_has_no_interface_to_name() {
+  hosts_up 1
+  run_on_launcher "$DTRAIN" run -H node1:2 -- \
+    sh -c 'echo ${NCCL_SOCKET_IFNAME-none} ${GLOO_SOCKET_IFNAME-none}'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:none none' '[1]<stdout>:none none'
+}
+
+# second_network K: another cable to each, 10.78.0.K
+second_network() {
+  ip -n "$net-l" link add "more$1" type veth peer name ib0 netns "$net-$1"
+  ip -n "$net-l" link set "more$1" master bridge up
+  ip -n "$net-$1" link set ib0 up
+  ip -n "$net-$1" address add "10.78.0.$1/24" dev ib0
+}
+
+test_network_interfaces_are_the_only_ones_used() {
+  hosts_up 2
+  second_network 1
+  second_network 2
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 --network-interface ib0 --verbose -- \
+    sh -c 'echo $MASTER_ADDR $NCCL_SOCKET_IFNAME ${DTRAIN_RENDEZVOUS%:*}'
+  expect_status 0
+  # This machine has no such network: agents carry the rendezvous.
+  expect_stdout_lines '[0]<stdout>:10.78.0.1 =ib0 127.0.0.1' '[1]<stdout>:10.78.0.1 =ib0 127.0.0.1'
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 --network-interfaces 10.78.0.0/16 \
+    "$collective" -1 none none
+  expect_status 0
+  expect_lines_with 2 'went on to the end'
+}
+
+test_a_network_that_a_host_lacks_is_told_with_what_it_has() {
+  hosts_up 3
+  second_network 1
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1,node3:1 --network-interface ib0 touch started
+  expect_status 2
+  expect_stderr \
+    'dtrain: node2, node3: no interface fits --network-interfaces ib0; there are: eth0, lo'
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 --network-interface 10.78.0.0/24 touch started
+  expect_status 2
+  expect_stderr_contains 'node2: no interface fits --network-interfaces 10.78.0.0/24; there are: eth0 (10.77.0.2, fd77::2), lo'
+}
+
+test_a_ring_of_cables_without_a_switch_sums_together() {
+  hosts_up 3
+  local k next
+  for k in 1 2 3; do
+    # From here on each reaches this machine alone by the common network.
+    bridge -n "$net-l" link set dev "port$k" isolated on || skip 'ports of bridges cannot be isolated'
+    next=$((k % 3 + 1))
+    ip -n "$net-$k" link add "to$next" type veth peer name "to$k" netns "$net-$next"
+    ip -n "$net-$k" address add "10.10$k.0.$k/24" dev "to$next"
+    ip -n "$net-$next" address add "10.10$k.0.$next/24" dev "to$k"
+    ip -n "$net-$k" link set "to$next" up
+    ip -n "$net-$next" link set "to$k" up
+  done
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1,node3:2 "$collective" -1 none none
+  expect_status 0
+  expect_lines_with 4 'went on to the end'
+  expect_stderr_contains 'node3 can reach node1 only at 10.103.0.1, others at 10.101.0.1;'
+}
+
+test_two_names_of_one_machine_are_one_warning() { # F22
+  hosts_up 1
+  echo '10.77.0.1 alias' >>"$out/net/hosts"
+  sed "s/^node1,/alias,/" "$(launcher_home)/.ssh/known_hosts" >"$out/more"
+  cat "$out/more" >>"$(launcher_home)/.ssh/known_hosts"
+  run_on_launcher "$DTRAIN" run -H node1:1,alias:1 -- sh -c 'echo $RANK $LOCAL_RANK $LOCAL_WORLD_SIZE'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:0 0 1' '[1]<stdout>:1 0 1'
+  expect_stderr 'dtrain: warning: node1, alias are one machine under several names (same boot, same network); each counts as a host of its own'
+}
+
+test_ipv6_alone_is_enough() { # F20 R29
+  hosts_up 2
+  ip netns exec "$net-l" ip -4 address flush dev bridge
+  for k in 1 2; do ip netns exec "$net-$k" ip -4 address flush dev eth0; done
+  run_on_launcher "$DTRAIN" run -H '[fd77::1]:1,[fd77::2]:1' sh -c "$ways"
+  expect_status 0
+  expect_stdout_contains '[0]<stdout>:fd77::1 [fd77::254] =eth0 eth0 {"cluster":{"worker":["[fd77::1]","[fd77::2]"]}'
+  run_on_launcher "$DTRAIN" run -H '[fd77::1]:1,[fd77::2]:1' "$collective" -1 none none
+  expect_status 0
+  expect_lines_with 2 'went on to the end'
+}
+
+test_a_dead_name_server_does_not_matter_to_hosts_that_are_addresses() { # F19 R29
+  hosts_up 2
+  echo 'nameserver 10.77.0.99' >"$out/net/resolv.conf"
+  sed -i "s;shift 2 &&;mount --bind $out/net/resolv.conf /etc/resolv.conf \&\& shift 2 \&\&;" \
+    "$out/net/on_launcher"
+  : >"$out/net/hosts"
+  run_on_launcher "$DTRAIN" run -H 10.77.0.1:1,10.77.0.2:1 echo up
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:up' '[1]<stdout>:up'
+  run_on_launcher "$DTRAIN" run --connect-timeout 3s -H 10.77.0.1:1,node2:1 echo up
+  expect_status 3
+  expect_within_ms 12000
+  expect_stderr_contains 'node2: '
+  expect_no_processes
+}
+
+test_a_host_that_loses_its_power_ends_the_job_and_serves_the_next() { # F21 F29
+  hosts_up 2
+  start_on_launcher "$DTRAIN" run --dead-after 2s -H node1:1,node2:1 "$steady" "$out/stop"
+  wait_for 20 stdout_has steady
+  # It says nothing any more, and all its connections stay half open.
+  cut_cable 2
+  local pids
+  pids=$(ip netns pids "$net-2")
+  # shellcheck disable=SC2086  # one word a pid
+  kill -KILL $pids
+  finish
+  expect_status 3
+  expect_within_ms 10000
+  expect_stderr_contains 'agent on node2 lost: '
+  expect_no_processes
+  mend_cable 2
+  sshd_up 2
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 "$collective" -1 none none
+  expect_status 0
+  expect_lines_with 2 'went on to the end'
+}
+
+run_tests "$@"

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Logins that fail, by either carrier: one message each, which says what to do.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# refused_by_both TEXT…: `true` on node1 fails by both carriers with all of these.
+refused_by_both() {
+  local carrier text
+  for carrier in auto openssh; do
+    run_on_launcher "$DTRAIN" run --ssh "$carrier" --connect-timeout 2s -H node1:1 true
+    expect_status 3
+    for text in "$@"; do expect_stderr_contains "$text"; done
+    (($(wc -l <"$out/stderr") <= 4)) || fail 'more than four lines'
+    expect_no_processes
+  done
+}
+
+# Somebody who listens where sshd did: a Python program on its port.
+instead_of_sshd() {
+  kill "$(cat "$out/net/node1/sshd.pid")"
+  ip netns exec "$net-1" env -u TEST_MARKER python3 -c "
+import socket
+server = socket.create_server(('10.77.0.1', 22), backlog=64)
+print('listens', flush=True)
+held = []
+while True:
+    client = server.accept()[0]
+    $1" >"$out/server" &
+  disown
+  wait_for 10 grep -q listens "$out/server"
+}
+
+test_an_encrypted_key_without_an_agent() {
+  hosts_up 1
+  ssh-keygen -q -p -N secret -f "$(launcher_home)/.ssh/id_ed25519"
+  refused_by_both 'node1: login refused (' \
+    '/root/.ssh/id_ed25519 is encrypted and no ssh-agent holds it; try: ssh-add /root/.ssh/id_ed25519'
+}
+
+test_a_key_that_others_may_read() {
+  hosts_up 1
+  chmod 644 "$(launcher_home)/.ssh/id_ed25519"
+  refused_by_both 'node1: login refused (' \
+    '/root/.ssh/id_ed25519 may be read by others (mode 0644), so it is not used; try: chmod 600 /root/.ssh/id_ed25519'
+}
+
+test_no_key_at_all() {
+  hosts_up 1
+  rm "$(launcher_home)/.ssh/id_ed25519"
+  refused_by_both 'node1: login refused (no key to try); try: ssh-keygen -t ed25519, then ssh-copy-id node1'
+}
+
+test_a_key_that_the_host_does_not_want() {
+  hosts_up 1
+  rm "$(home_of 1)/.ssh/authorized_keys"
+  refused_by_both 'node1: login refused (tried ed25519 from /root/.ssh/id_ed25519); try: ssh-copy-id node1'
+}
+
+test_an_account_that_is_no_shell() {
+  hosts_up 1
+  sshd_option 1 'ForceCommand /usr/sbin/nologin'
+  refused_by_both "node1: it said this instead of starting dtrain's agent:" \
+    'This account is currently not available.'
+}
+
+test_a_message_instead_of_a_shell() {
+  hosts_up 1
+  sshd_option 1 'ForceCommand echo Maintenance until noon.; exec cat'
+  refused_by_both "node1: it said this instead of starting dtrain's agent:" 'Maintenance until noon.'
+}
+
+test_a_server_that_closes_at_once() {
+  hosts_up 1
+  instead_of_sshd 'client.close()'
+  refused_by_both 'node1: ' 'the log of its sshd tells why (MaxStartups'
+}
+
+test_a_server_that_never_answers() {
+  hosts_up 1
+  instead_of_sshd 'held.append(client)'
+  run_on_launcher "$DTRAIN" run --connect-timeout 1s -H node1:1 true
+  expect_status 3
+  expect_stderr_contains 'node1: no answer for 1s (--connect-timeout) while waiting for the'
+  expect_stderr_contains 'does an sshd listen there?'
+  run_on_launcher "$DTRAIN" run --ssh openssh --connect-timeout 1s -H node1:1 true
+  expect_status 3
+  expect_stderr_contains 'node1: Connection timed out during banner exchange; is the host up, and its port'
+  expect_no_processes
+}
+
+test_a_server_that_is_no_sshd() {
+  hosts_up 1
+  instead_of_sshd "client.sendall(b'HTTP/1.0 400 Bad Request\\r\\n' * 2000); client.close()"
+  run_on_launcher "$DTRAIN" run --ssh libssh2 --connect-timeout 1s -H node1:1 true
+  expect_status 3
+  expect_stderr_contains "'HTTP/1.0 400 Bad Request"
+}
+
+test_a_program_like_rsh_reaches_hosts() {
+  hosts_up 2
+  # shellcheck disable=SC2016  # for the program
+  printf '%s\n' '#!/bin/bash' "pid=\$(cat $out/net/\$1/sshd.pid)" 'shift' \
+    'exec nsenter --target "$pid" --mount --uts --net "$@"' >"$out/rsh"
+  chmod +x "$out/rsh"
+  # shellcheck disable=SC2016
+  run_on_launcher "$DTRAIN" run --rsh-agent "$out/rsh" -H node1:1,node2:1 -- sh -c 'echo $(hostname)'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:node1' '[1]<stdout>:node2'
+  expect test -x "$(echo "$(home_of 1)"/.cache/dtrain/*/dtrain)"
+  expect_no_processes
+}
+
+run_tests "$@"

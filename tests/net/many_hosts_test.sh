@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Many hosts at once, of which one machine can make believe: one sshd at 127.0.0.x.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# sshd_everywhere [LINE…]: one sshd at all addresses of the launcher's loopback, with these options.
+sshd_everywhere() {
+  hosts_up 0
+  local folder=$out/net/everywhere
+  mkdir -p "$folder"
+  ssh-keygen -q -t ed25519 -N '' -f "$folder/host_key"
+  cp "$out/net/user_key.pub" "$(launcher_home)/.ssh/authorized_keys"
+  printf '%s\n' "$@" 'ListenAddress 0.0.0.0:22' "HostKey $folder/host_key" "PidFile $folder/sshd.pid" \
+    'StrictModes no' 'UsePAM no' 'PasswordAuthentication no' 'UseDNS no' \
+    "SetEnv SHLVL=5 TEST_MARKER=$TEST_MARKER" >"$folder/sshd_config"
+  local i
+  for ((i = 2; i < 80; ++i)); do
+    echo "127.0.0.$i $(cut -d' ' -f1,2 "$folder/host_key.pub")"
+  done >"$(launcher_home)/.ssh/known_hosts"
+  on_launcher /usr/sbin/sshd -f "$folder/sshd_config" -E "$folder/sshd.log"
+  wait_for 10 test -s "$folder/sshd.pid"
+}
+
+list() {
+  local i text=
+  for ((i = $1; i <= $2; ++i)); do text+=${text:+,}127.0.0.$i:1; done
+  echo "$text"
+}
+
+test_five_hosts_that_fail_in_five_ways_are_named_together() { # R20
+  sshd_everywhere
+  local ssh
+  ssh=$(launcher_home)/.ssh
+  # Refused, swallowed, another key, no login, no shell.
+  ip netns exec "$net-l" iptables -A INPUT -d 127.0.0.61 -p tcp --dport 22 -j REJECT --reject-with tcp-reset 2>"$out/iptables" ||
+    skip 'no iptables here'
+  ip netns exec "$net-l" iptables -A INPUT -d 127.0.0.62 -p tcp --dport 22 -j DROP
+  sed -i "s;^127.0.0.63 .*;127.0.0.63 $(cut -d' ' -f1,2 "$out/net/user_key.pub");" "$ssh/known_hosts"
+  printf '%s\n' 'Host 127.0.0.64' 'IdentitiesOnly yes' 'IdentityFile none' >"$ssh/config"
+  printf '%s\n' 'Match LocalAddress 127.0.0.65' 'ForceCommand /usr/sbin/nologin' >>"$out/net/everywhere/sshd_config"
+  kill -HUP "$(cat "$out/net/everywhere/sshd.pid")"
+  wait_for 10 test -s "$out/net/everywhere/sshd.pid"
+  run_on_launcher "$DTRAIN" run -H "$(list 2 65)" sleep 60
+  expect_status 3
+  expect_within_ms 12000
+  expect_stderr_contains '127.0.0.61: cannot connect to 127.0.0.61:22: Connection refused'
+  expect_stderr_contains '127.0.0.62: no answer for 10s (--connect-timeout)'
+  expect_stderr_contains '127.0.0.63: its host key ssh-ed25519 SHA256:'
+  expect_stderr_contains '127.0.0.64: login refused (no key to try)'
+  expect_stderr_contains '127.0.0.65: it said this instead of starting'
+  [[ $(grep -c '^dtrain: 127' "$out/stderr") -eq 5 ]] || fail 'not five hosts'
+  expect_no_processes
+}
+
+test_logins_that_sshd_drops_are_tried_again() { # R21
+  sshd_everywhere 'MaxStartups 3:100:3'
+  run_on_launcher "$DTRAIN" run -H "$(list 2 25)" true
+  expect_status 0
+  expect_no_processes
+}
+
+test_no_more_logins_at_once_than_allowed() {
+  sshd_everywhere 'MaxStartups 2:100:2'
+  run_on_launcher "$DTRAIN" run --verbose --ssh-parallel 2 -H "$(list 2 9)" true
+  expect_status 0
+  expect_stderr_lacks 'trying again'
+}
+
+run_tests "$@"

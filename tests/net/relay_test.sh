@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# A launcher that its hosts cannot dial: behind a firewall here, behind NAT elsewhere.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
+steady=$(dirname "$DTRAIN")/tests/programs/steady_worker
+digits=$(dirname "$DTRAIN")/examples/digits
+
+# What has come in by the network may not open connections; ssh goes out, and loopback stays.
+shut() { firewall l -i bridge -p tcp --syn -j "$@"; }
+
+test_a_launcher_whose_firewall_drops_trains_through_its_agents() {
+  hosts_up 2
+  shut DROP
+  run_on_launcher "$DTRAIN" run --verbose --no-tag -H node1:2,node2:2 "$digits"
+  expect_status 0
+  expect_stdout_contains ' 4 ranks'
+  expect_stdout_contains 'accuracy 9'
+  expect_stderr_contains 'node1: cannot dial this machine; its agent carries the rendezvous to its tasks'
+  expect_stderr_contains 'node2: cannot dial this machine; its agent carries the rendezvous to its tasks'
+  expect_no_processes
+}
+
+test_a_launcher_whose_firewall_refuses_is_found_out_at_once() {
+  hosts_up 2
+  shut REJECT --reject-with tcp-reset
+  run_on_launcher "$DTRAIN" run -H node1:16,node2:16 "$collective" -1 none none
+  expect_status 0
+  expect_stderr ''
+  expect_lines_with 32 'went on to the end'
+}
+
+test_only_hosts_that_need_it_are_relayed() {
+  hosts_up 2
+  firewall_rule iptables l -s 10.77.0.2 -p tcp --syn -j REJECT --reject-with tcp-reset
+  firewall_rule ip6tables l -s fd77::2 -p tcp --syn -j REJECT --reject-with tcp-reset
+  run_on_launcher "$DTRAIN" run --verbose -H node1:1,node2:1 -- \
+    sh -c 'echo ${DTRAIN_RENDEZVOUS%:*}'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:10.77.0.254' '[1]<stdout>:127.0.0.1'
+  expect_stderr_lacks 'node1: cannot dial'
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 "$collective" -1 none none
+  expect_status 0
+  expect_lines_with 2 'went on to the end'
+}
+
+test_ranks_on_a_machine_that_lets_nobody_in_dial_the_others() {
+  hosts_up 2
+  shut REJECT --reject-with tcp-reset
+  run_on_launcher "$DTRAIN" run -H localhost:2,node1:2,node2:1 "$collective" -1 none none
+  expect_status 0
+  expect_lines_with 5 'went on to the end'
+  expect_stderr 'dtrain: warning: node1, node2 cannot reach localhost at 10.77.0.254, fd77::254, 127.0.0.1, ::1, only the other way leads there; that is enough for dtrain'"'"'s engine, not for every program'
+}
+
+test_a_death_is_told_through_the_relay_within_a_second() {
+  hosts_up 2
+  shut REJECT --reject-with tcp-reset
+  run_on_launcher "$DTRAIN" run --on-failure continue -H node1:2,node2:2 \
+    "$collective" 3 kill "$out/stamp"
+  expect_status 137
+  expect_lines_with 3 'told: .*rank 3 .*node2.*SIGKILL'
+  local after
+  while read -r after; do
+    [[ $after -le 1000 ]] || fail "told after $after ms"
+  done < <(sed -n 's/.*after_ms: //p' "$out/stdout")
+  expect_no_processes
+}
+
+# sums_for_long: a job of two hosts whose engines have met
+sums_for_long() {
+  start_on_launcher "$DTRAIN" run --dead-after 2s -H node1:1,node2:1 "$steady" "$out/stop"
+  wait_for 20 stdout_has steady
+}
+
+test_a_killed_agent_that_relayed_names_its_host() { # F2
+  hosts_up 2
+  shut REJECT --reject-with tcp-reset
+  sums_for_long
+  kill -KILL "$(agent_on 2)"
+  finish
+  expect_status 3
+  expect_stderr_contains 'agent on node2 lost: '
+  expect_no_processes
+}
+
+test_a_cut_cable_under_a_relay_names_the_host() { # F4 F21
+  hosts_up 2
+  shut REJECT --reject-with tcp-reset
+  sums_for_long
+  cut_cable 2
+  finish
+  expect_status 3
+  expect_stderr_contains 'agent on node2 lost: no heartbeat for 2s'
+  expect_no_processes
+}
+
+test_a_stranger_at_the_relay_gets_no_further_than_at_the_rendezvous() {
+  hosts_up 1
+  shut REJECT --reject-with tcp-reset
+  # shellcheck disable=SC2016
+  run_on_launcher "$DTRAIN" run --no-tag -H node1:1 -- bash -c '
+    exec 3<>"/dev/tcp/${DTRAIN_RENDEZVOUS%:*}/${DTRAIN_RENDEZVOUS##*:}" &&
+      printf "GET / HTTP/1.0\r\n\r\n%0300d" 0 >&3 && [[ -z $(cat <&3) ]] && echo closed'
+  expect_status 0
+  expect_stdout closed
+  expect_stderr_contains 'rendezvous: authentication failed from node1 (relayed by its agent): '
+}
+
+run_tests "$@"
