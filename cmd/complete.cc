@@ -13,6 +13,13 @@
 namespace dt {
 namespace {
 
+/// Which of run's options a command takes.
+using TakesOption = bool (*)(const Option& option);
+
+bool takes_all(const Option&) {
+  return true;
+}
+
 /// The words before the cursor, as `run` reads them.
 struct RunLine {
   std::set<const Option*> given;
@@ -71,10 +78,11 @@ void offer(Completion& completion, std::string_view typed, std::string_view word
 /// All spellings of an option come to light only when more than dashes was typed, and options that
 /// only get an answer (horovodrun's) never: nobody looks for them.
 void offer_options(Completion& completion, std::string_view typed,
-                   const std::set<const Option*>& given) {
+                   const std::set<const Option*>& given, TakesOption takes) {
   const bool all = typed.find_first_not_of('-') != std::string_view::npos;
   for (const Option& option : run_options) {
     if (option.effect != Effect::decides && option.effect != Effect::prints) continue;
+    if (!takes(option)) continue;
     if (option.kind != OptionKind::list && given.contains(&option)) continue;
     for (const std::string_view spelling : spellings_of(option)) {
       const size_t before = completion.candidates.size();
@@ -116,7 +124,7 @@ Completion complete_value(const Option& option, const std::string& typed, const 
 
 /// `words` follow "run"; so many others stand before them, `dtrain` among these.
 Completion complete_run(std::span<const std::string> words, size_t words_before,
-                        const CompletionReaders& readers) {
+                        const CompletionReaders& readers, TakesOption takes) {
   const RunLine line = read_run_line(words);
   const std::string& typed = words.back();
   if (line.awaited != nullptr) return complete_value(*line.awaited, typed, line, readers);
@@ -126,7 +134,7 @@ Completion complete_run(std::span<const std::string> words, size_t words_before,
   const size_t equals = typed.find('=');
   Completion completion;
   if (equals == std::string::npos) {
-    offer_options(completion, typed, line.given);
+    offer_options(completion, typed, line.given, takes);
     return completion;
   }
   const std::string spelling = typed.substr(0, equals);
@@ -166,13 +174,17 @@ void offer_words_of(Completion& completion, std::span<const std::string> words) 
 Completion complete(std::span<const std::string> words, const CompletionReaders& readers) {
   if (words.empty()) return {};
   if (words.size() == 1) return complete_command(words[0]);
-  if (words[0] == "run") return complete_run(words.subspan(1), 2, readers);
+  if (words[0] == "run") return complete_run(words.subspan(1), 2, readers, takes_all);
   if (words[0] == "help" && words.size() == 2) return complete_command(words[1]);
   Completion completion;
-  const bool run_options_too = words[0] == "config" && words[1] == "show" && words.size() > 2;
-  if (run_options_too) completion = complete_run(words.subspan(2), 3, readers);
+  const bool check = words[0] == "check";
+  const bool show = words[0] == "config" && words[1] == "show" && words.size() > 2;
+  if (check) completion = complete_run(words.subspan(1), 2, readers, is_check_option);
+  if (show) completion = complete_run(words.subspan(2), 3, readers, takes_all);
+  // It starts no command.
+  if (check && completion.kind == Completion::Kind::command) return {};
   const bool option = completion.kept.empty() && words.back().starts_with('-');
-  if (!run_options_too || option) offer_words_of(completion, words);
+  if (!(check || show) || option) offer_words_of(completion, words);
   return completion;
 }
 

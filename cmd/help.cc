@@ -15,6 +15,8 @@ constexpr size_t help_column = 26;
 
 constexpr std::array topics = {
     CommandHelp{"run", "Start a job and stay with it to its end."},
+    CommandHelp{"check", "Look at the hosts of a job before it: dtrain check -H node1,node2.",
+                "--json --help"},
     CommandHelp{"config", "Show what flags, variables and files decide: dtrain config show.",
                 "show --origin --all --json --help"},
     CommandHelp{"completion", "Print the completion script for bash, zsh or fish.",
@@ -97,6 +99,33 @@ std::string config_help() {
          "\nexamples\n"
          "  dtrain config show --origin\n"
          "  dtrain config show -np 4 -H node1:2,node2:2 > dtrain.toml\n";
+}
+
+std::string check_help() {
+  std::string text =
+      "usage: dtrain check [-H HOSTS | --hostfile FILE] [options]\n\n" +
+      wrapped(
+          "Looks at the hosts of a job before it: logging in, dtrain itself, versions, clocks, "
+          "GPUs, cores, memory, limits, disks and Python of each, and which addresses lead from "
+          "host to host, how quickly. What is not as a job needs it is a warning or a failure, "
+          "with what to do about it. Without hosts it looks at this machine.",
+          0) +
+      "\n\nexamples\n"
+      "  dtrain check\n"
+      "  dtrain check -H node1:8,node2:8\n"
+      "  dtrain check --hostfile hosts --json > hosts.json\n\noptions\n";
+  for (const Option& option : run_options) {
+    if (is_check_option(option)) text += option_entry(option);
+  }
+  text += entry("--json", "Print one JSON document; man dtrain-check describes it.");
+  text += "\n" +
+          wrapped(
+              "Options are taken from dtrain.toml and DTRAIN_OPT_* variables as for run. "
+              "Exit status: 0, also with warnings; 1 when something fails; 2 wrong usage; "
+              "130 or 143 interrupted.",
+              0) +
+          "\n";
+  return text;
 }
 
 /// Their names only: what each means is horovodrun's to explain, and what it leads to here is the
@@ -183,6 +212,7 @@ std::span<const OptionGroupTitle> option_groups() {
 
 std::string help_text(std::string_view topic) {
   if (topic == "run") return run_help();
+  if (topic == "check") return check_help();
   if (topic == "config") return config_help();
   if (topic == "completion") return completion_help();
   if (topic == "version") {

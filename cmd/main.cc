@@ -7,6 +7,7 @@
 #include "cmd/options.h"
 #include "launcher/agent.h"
 #include "launcher/agent_keeper.h"
+#include "launcher/check/check.h"
 #include "launcher/config_show.h"
 #include "launcher/given.h"
 #include "launcher/load_config.h"
@@ -59,6 +60,14 @@ int run_command(const Invocation& invocation) {
   return run(*config, parse_environment(environment));
 }
 
+int check_command(const Invocation& invocation) {
+  const std::vector<std::string> environment = own_environment();
+  auto config = load_check_config(invocation.flags, environment);
+  if (!config) return say_error(config.error(), typed_color(invocation));
+  config->json = invocation.json;
+  return check(*config, parse_environment(environment));
+}
+
 int show_config(const Invocation& invocation) {
   const auto sources = load_sources(invocation.flags, own_environment());
   if (!sources) return say_error(sources.error(), typed_color(invocation));
@@ -86,6 +95,8 @@ int main_of(const std::vector<std::string>& words) {
       return print(check_build_text());
     case Invocation::Command::config_show:
       return show_config(*invocation);
+    case Invocation::Command::check:
+      return check_command(*invocation);
     case Invocation::Command::run:
       break;
   }

@@ -5,6 +5,7 @@
 #include "cmd/completion.h"
 #include "cmd/help.h"
 #include "cmd/run_words.h"
+#include "launcher/options.h"
 
 #include <CLI/CLI.hpp>
 
@@ -111,7 +112,7 @@ Result<Invocation> parse_completion(Words words) {
 
 Result<Invocation> parse_config_show(Words words) {
   constexpr std::string_view own_flags[] = {"--origin", "--all", "--json"};
-  RunWords run = TRY(read_run_words(words, own_flags));
+  RunWords run = TRY(read_run_words(words, {.own_flags = own_flags}));
   if (run.prints != nullptr && run.prints->name == "help") return help_for("config");
   if (run.prints != nullptr) return printing(*run.prints);
   Invocation invocation;
@@ -129,6 +130,24 @@ Result<Invocation> parse_config(Words words) {
   return fail(Errc::input,
               format("config: \"{}\" is not one of its commands; did you mean dtrain config show?",
                      printable(words[0])));
+}
+
+Result<Invocation> parse_check(Words words) {
+  constexpr std::string_view own_flags[] = {"--json"};
+  RunWords read = TRY(read_run_words(
+      words, {.command = "check", .own_flags = own_flags, .takes = is_check_option}));
+  if (read.prints != nullptr) return help_for("check");
+  if (!read.command.empty()) {
+    return fail(Errc::input,
+                format("check: starts no command, so \"{}\" means nothing to it; hosts "
+                       "go behind -H",
+                       printable(read.command.front())));
+  }
+  Invocation invocation;
+  invocation.command = Invocation::Command::check;
+  invocation.flags = std::move(read.flags);
+  invocation.json = !read.own.empty();
+  return invocation;
 }
 
 /// `dtrain -np 4 cmd`: an option where a command belongs.
@@ -149,6 +168,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   if (arguments.empty() || is_help(arguments[0])) return help_for("");
   const Words words = Words(arguments).subspan(1);
   if (arguments[0] == "run") return parse_run(words);
+  if (arguments[0] == "check") return parse_check(words);
   if (arguments[0] == "version" || arguments[0] == "--version") return parse_version(words);
   if (arguments[0] == "config") return parse_config(words);
   if (arguments[0] == "completion") return parse_completion(words);

@@ -11,11 +11,11 @@ namespace dt {
 
 /// What the command line asks for.
 struct Invocation {
-  enum class Command : uint8_t { help, version, check_build, config_show, run };
+  enum class Command : uint8_t { help, version, check_build, config_show, check, run };
   Command command = Command::help;
-  OptionSource flags;              ///< run, config show: options as typed
+  OptionSource flags;              ///< run, check, config show: options as typed
   std::vector<std::string> words;  ///< run: the workers' command
-  bool json = false;               ///< version, config show: --json
+  bool json = false;               ///< version, check, config show: --json
   bool origin = false;             ///< config show --origin
   bool all = false;                ///< config show --all
   std::string help;                ///< help: what to print on stdout

@@ -12,7 +12,9 @@
 namespace dt {
 namespace {
 
-constexpr std::string_view help_hint = "see: dtrain help run";
+std::string help_hint(const Dialect& dialect) {
+  return format("see: dtrain help {}", dialect.command);
+}
 
 /// A word that is an option: which, how it was spelled, and a value in the same word.
 struct Spelled {
@@ -54,22 +56,28 @@ std::optional<Spelled> find_spelled(std::string_view word) {
   return best;
 }
 
-tl::unexpected<Error> unknown_option(std::string_view word,
-                                     std::span<const std::string_view> own_flags) {
+tl::unexpected<Error> unknown_option(std::string_view word, const Dialect& dialect) {
   const std::string_view name = word.substr(0, word.find('='));
   const std::optional<std::string> own =
-      nearest(name, std::vector<std::string>(own_flags.begin(), own_flags.end()));
+      nearest(name, std::vector<std::string>(dialect.own_flags.begin(), dialect.own_flags.end()));
   const std::optional<OptionGuess> guess = guess_option(name);
-  const std::string_view meant = own ? *own : guess ? guess->spelling : "";
+  const bool taken = guess && (dialect.takes == nullptr || dialect.takes(*guess->option));
+  const std::string_view meant = own ? *own : taken ? guess->spelling : "";
   return fail(Errc::input,
               format("{}: no such option; {}", printable(name),
-                     meant.empty() ? std::string(help_hint) : format("did you mean {}?", meant)));
+                     meant.empty() ? help_hint(dialect) : format("did you mean {}?", meant)));
+}
+
+tl::unexpected<Error> not_taken(const Spelled& spelled, const Dialect& dialect) {
+  return fail(Errc::input, format("{}: an option of dtrain run, not of dtrain {}; {}",
+                                  spelled.spelling, dialect.command, help_hint(dialect)));
 }
 
 /// The option's values: in its own word, or in those that follow, of which it takes what it needs
 /// from `rest`. A word that is an option itself is a value forgotten.
 Result<std::vector<std::string>> take_values(const Spelled& spelled,
-                                             std::span<const std::string>& rest) {
+                                             std::span<const std::string>& rest,
+                                             const Dialect& dialect) {
   const Option& option = *spelled.option;
   if (option.kind == OptionKind::flag) {
     const std::string_view plain = says_no(option, spelled.spelling) ? "false" : "true";
@@ -89,30 +97,30 @@ Result<std::vector<std::string>> take_values(const Spelled& spelled,
   if (values.size() == wanted) return values;
   return fail(Errc::input, format("{}: needs {}, {}; {}", spelled.spelling,
                                   wanted == 1 ? "a value" : format("{} values", wanted),
-                                  option.placeholder, help_hint));
+                                  option.placeholder, help_hint(dialect)));
 }
 
 }  // namespace
 
-Result<RunWords> read_run_words(std::span<const std::string> words,
-                                std::span<const std::string_view> own_flags) {
+Result<RunWords> read_run_words(std::span<const std::string> words, const Dialect& dialect) {
   RunWords result;
   while (!words.empty() && words.front().size() > 1 && words.front().starts_with('-')) {
     const std::string& word = words.front();
     words = words.subspan(1);
     if (word == "--") break;
-    if (std::ranges::find(own_flags, word) != own_flags.end()) {
+    if (std::ranges::find(dialect.own_flags, word) != dialect.own_flags.end()) {
       result.own.push_back(word);
       continue;
     }
     const std::optional<Spelled> spelled = find_spelled(word);
-    if (!spelled) return unknown_option(word, own_flags);
+    if (!spelled) return unknown_option(word, dialect);
     const Option& option = *spelled->option;
+    if (dialect.takes != nullptr && !dialect.takes(option)) return not_taken(*spelled, dialect);
     if (option.effect == Effect::prints) {
       result.prints = &option;
       return result;
     }
-    std::vector<std::string> values = TRY(take_values(*spelled, words));
+    std::vector<std::string> values = TRY(take_values(*spelled, words, dialect));
     std::vector<std::string>& all = result.flags.values[std::string(option.name)];
     std::ranges::move(values, std::back_inserter(all));
     result.flags.origins.insert_or_assign(std::string(option.name), spelled->spelling);

@@ -20,10 +20,15 @@ struct RunWords {
   std::vector<std::string> own;  ///< flags of the command that takes run's words beside its own
 };
 
+/// A command that takes run's options, or some of them, beside flags of its own.
+struct Dialect {
+  std::string_view command = "run";
+  std::span<const std::string_view> own_flags = {};  ///< stand wherever an option may stand
+  bool (*takes)(const Option& option) = nullptr;     ///< null: all of them
+};
+
 /// Reads options up to the first word that is none, or to `--`: from there on all is the command.
-/// `own_flags` stand for themselves wherever an option may stand.
-Result<RunWords> read_run_words(std::span<const std::string> words,
-                                std::span<const std::string_view> own_flags = {});
+Result<RunWords> read_run_words(std::span<const std::string> words, const Dialect& dialect = {});
 
 /// Whether the word is an option of `dtrain run`, with or without a value in it.
 bool is_run_option(std::string_view word);

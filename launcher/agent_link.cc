@@ -104,6 +104,7 @@ size_t AgentLink::receive_start(ByteSpan bytes) {
       case AgentStart::Step::wait:
         return used;
       case AgentStart::Step::push:
+        pushed_ = true;
         way_->arrived();  // how long the rest takes is up to the network and --start-timeout
         unpushed_ = ways_.binary.bytes();
         push_some();

@@ -63,6 +63,10 @@ class AgentLink {
   /// It has spoken, and is not gone.
   bool speaking() const { return !starting_ && !gone_; }
   const std::string& why() const { return why_; }
+  /// Through what its host was reached and with which key, in words.
+  std::string login() const { return way_ ? way_->login() : ""; }
+  /// Whether the host had to be sent the executable.
+  bool pushed() const { return pushed_; }
   Lease& lease() { return lease_; }
 
  private:
@@ -88,6 +92,7 @@ class AgentLink {
   Lease lease_;
   KeptExecutable kept_executable_ = KeptExecutable::trust;
   Bytes early_;  ///< frames for an agent that does not speak yet
+  bool pushed_ = false;
   bool gone_ = false;
   std::string why_;
 };

@@ -62,7 +62,7 @@ Result<> AgentSession::open(Fd in, Fd out, AgentPlace place) {
 
 void AgentSession::signalled(int number) {
   if (number == SIGCHLD) {
-    reap_strangers([this](pid_t pid) { return tasks_.owns(pid); });
+    reap_strangers([this](pid_t pid) { return owns(pid); });
   } else if (number != SIGPIPE) {
     // Whoever stops the agent itself stops its tasks too.
     launcher_lost();
@@ -84,6 +84,10 @@ void AgentSession::send_outbox() {
   if (lost_) return;
   link_->write(outbox_);
   outbox_.clear();
+}
+
+bool AgentSession::owns(pid_t pid) const {
+  return tasks_.owns(pid) || examiner_.owns(pid);
 }
 
 size_t AgentSession::receive(ByteSpan bytes) {
@@ -112,6 +116,12 @@ Result<> AgentSession::handle(const FrameView& frame) {
       return prepare(TRY(decode<Prepare>(frame.payload)));
     case MessageType::probe:
       probe(TRY(decode<Probe>(frame.payload)));
+      return {};
+    case MessageType::examine:
+      examine(TRY(decode<Examine>(frame.payload)));
+      return {};
+    case MessageType::measure:
+      examiner_.measure(TRY(decode<Measure>(frame.payload)));
       return {};
     case MessageType::survey:
       return survey(TRY(decode<Survey>(frame.payload)));
@@ -204,6 +214,27 @@ void AgentSession::probe(Probe wanted) {
                                               loop_.now() + wanted.patience, answer);
 }
 
+void AgentSession::examine(const Examine& wanted) {
+  Examined answer;
+  answer.received_ns = wall_clock_ns();
+  prepared_ = {.token = wanted.token,
+               .number = wanted.number,
+               .heartbeat = wanted.heartbeat,
+               .dead_after = wanted.dead_after};
+  lease_ = Lease(prepared_.dead_after, Clock::now());
+  const auto listen = [&]() -> Result<> {
+    const auto where = TRY(allowed_addresses(interface_addresses(), wanted.networks));
+    const Token token = TRY(Token::parse(wanted.token));
+    probe_point_ = TRY(ProbePoint::open(loop_, where, token, prepared_.number));
+    for (const ProbePlace& place : probe_point_->places())
+      answer.probe_points.push_back(place.address);
+    return {};
+  };
+  if (const auto listening = listen(); !listening) answer.deaf = listening.error().message;
+  beat();
+  examiner_.examine(wanted, std::move(answer), open_files_max_);
+}
+
 Result<> AgentSession::launch(Launch wanted) {
   surveyor_.reset();
   probe_point_.reset();
@@ -279,7 +310,7 @@ void AgentSession::end_everything() {
   sweep_.emplace(
       loop_,
       Sweep::Options{.patience = short_patience,
-                     .ours = [this](pid_t pid) { return tasks_.owns(pid); },
+                     .ours = [this](pid_t pid) { return owns(pid); },
                      .spared = {},
                      .kill_all = cgroup_ ? [this] { cgroup_->kill(); } : std::function<void()>()},
       [this](Sweep::Report report) { all_ended(std::move(report)); });

@@ -3,6 +3,7 @@
 #include "base/loop.h"
 #include "base/signals.h"
 #include "base/stream.h"
+#include "launcher/examiner.h"
 #include "launcher/lease.h"
 #include "launcher/local_tasks.h"
 #include "launcher/message.h"
@@ -37,11 +38,14 @@ class AgentSession {
   /// Leaves with all else that this round of the loop brings.
   void send(MessageType type, uint32_t stream, ByteSpan payload);
   void send_outbox();
+  /// Whether it is a child that somebody here reaps.
+  bool owns(pid_t pid) const;
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
   Result<> launch(Launch wanted);
   void probe(Probe wanted);
+  void examine(const Examine& wanted);
   Result<> survey(const Survey& wanted);
   void pause();
   void resume();
@@ -63,6 +67,7 @@ class AgentSession {
   std::vector<HeldPort> held_ports_;
   std::unique_ptr<ProbePoint> probe_point_;
   std::unique_ptr<ProbeCalls> probe_calls_;
+  Examiner examiner_{loop_, [this](MessageType type, ByteSpan payload) { send(type, 0, payload); }};
   std::unique_ptr<RelayDoor> relay_;  ///< when our tasks cannot dial the rendezvous
   LocalTasks tasks_{loop_, [this](MessageType type, uint32_t stream, ByteSpan payload) {
                       send(type, stream, payload);

@@ -21,7 +21,7 @@ constexpr int echo_count = 8;
 constexpr size_t chunk_bytes = size_t{256} << 10;
 /// A caller whose end is not seen is dropped after this.
 constexpr Duration caller_patience = seconds(5);
-constexpr Duration silent_max = seconds(5);
+constexpr Duration bulk_silence_max = seconds(5);
 constexpr size_t result_bytes = sizeof(uint64_t) + sizeof(int64_t);
 
 /// One write to a connection whose buffer has room for it.
@@ -32,7 +32,7 @@ Result<> send_small(int fd, ByteSpan bytes) {
 }
 
 /// What is there, 0 when nothing is; an error at the end.
-Result<size_t> read_some(int fd, std::span<std::byte> buffer) {
+Result<size_t> read_ready(int fd, std::span<std::byte> buffer) {
   const ssize_t n = ::read(fd, buffer.data(), buffer.size());
   if (n > 0) return static_cast<size_t>(n);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return size_t{0};
@@ -94,7 +94,7 @@ void BulkPoint::take(Fd connection, Handshake handshake) {
 }
 
 void BulkPoint::readable(Caller& caller) {
-  const auto got = read_some(caller.fd.get(), buffer_);
+  const auto got = read_ready(caller.fd.get(), buffer_);
   if (!got) return drop(caller);
   if (*got == 0 || caller.told) return;
   if (caller.echoes_left > 0) {
@@ -155,7 +155,7 @@ Result<> BulkCall::step(uint32_t events) {
   switch (state_) {
     case State::connecting:
       TRY(connect_result(fd_.get(), to_.address));
-      tune_tcp(fd_.get(), silent_max);
+      tune_tcp(fd_.get(), bulk_silence_max);
       TRY(send_small(fd_.get(), handshake_->take_output()));
       watch_.set_events(EPOLLIN);
       state_ = State::shaking;
@@ -173,7 +173,7 @@ Result<> BulkCall::step(uint32_t events) {
 Result<> BulkCall::shake() {
   std::array<std::byte, handshake_bytes_max> buffer;
   const size_t wanted = std::min(handshake_->wanted(), buffer.size());
-  const size_t got = TRY(read_some(fd_.get(), std::span(buffer).first(wanted)));
+  const size_t got = TRY(read_ready(fd_.get(), std::span(buffer).first(wanted)));
   if (got == 0) return {};
   TRY(handshake_->receive(ByteSpan(buffer).first(got)));
   if (const Bytes answer = handshake_->take_output(); !answer.empty()) {
@@ -191,7 +191,7 @@ Result<> BulkCall::send_echo() {
 
 Result<> BulkCall::take_echo() {
   std::array<std::byte, 1> buffer;
-  if (TRY(read_some(fd_.get(), buffer)) == 0) return {};
+  if (TRY(read_ready(fd_.get(), buffer)) == 0) return {};
   const Duration round_trip = Clock::now() - echo_sent_;
   speed_.round_trip = echoes_ == 0 ? round_trip : std::min(speed_.round_trip, round_trip);
   if (++echoes_ < echo_count) return send_echo();
@@ -209,7 +209,7 @@ Result<> BulkCall::send_bulk() {
 
 Result<> BulkCall::take_result() {
   std::array<std::byte, result_bytes> buffer;
-  if (TRY(read_some(fd_.get(), buffer)) != buffer.size()) {
+  if (TRY(read_ready(fd_.get(), buffer)) != buffer.size()) {
     return fail(Errc::protocol, "its result is cut short");
   }
   Reader reader(buffer);

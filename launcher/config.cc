@@ -206,9 +206,20 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));
     return {};
   }
-  if (config.process_count || config.placement.per_host) return {};
+  return {};
+}
+
+Result<> check_process_count(const RunConfig& config) {
+  const bool known = config.process_count || config.placement.per_host || !config.hosts.empty();
+  if (known) return {};
   return fail(Errc::input, format("-np: missing; without hosts give the number of processes, 1..{}",
                                   processes_max));
+}
+
+Result<> read_color(const Sources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "color");
+  if (given) config.color = parse_color_choice(TRY(given->choice())).value();
+  return {};
 }
 
 /// Files first: -x wins over them.
@@ -263,9 +274,6 @@ Result<> read_texts(const Sources& sources, RunConfig& config) {
     if (config.report == "-") {
       return given->refuse("standard output is the workers'; give a file, or /dev/stderr");
     }
-  }
-  if (const auto given = find_given(sources, "color")) {
-    config.color = parse_color_choice(TRY(given->choice())).value();
   }
   if (const auto given = find_given(sources, "on-failure")) {
     config.continue_on_failure = TRY(given->choice()) == "continue";
@@ -325,12 +333,27 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
+  TRY(check_process_count(config));
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_texts(by_precedence, config));
+  TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));
   TRY(read_flags(by_precedence, config));
+  return config;
+}
+
+Result<RunConfig> make_check_config(const std::vector<OptionSource>& by_precedence,
+                                    const TextReader& read_text) {
+  RunConfig config;
+  TRY(read_hosts(by_precedence, read_text, config));
+  if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
+  TRY(read_networks(by_precedence, config));
+  TRY(read_color(by_precedence, config));
+  TRY(read_ssh(by_precedence, config.ssh));
+  TRY(read_durations(by_precedence, config));
+  if (const auto given = find_given(by_precedence, "verbose")) config.verbose = TRY(given->flag());
   return config;
 }
 

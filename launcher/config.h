@@ -87,5 +87,9 @@ Result<OptionSource> read_environment_options(const std::vector<std::string>& en
 /// hosts and hostfile are one choice. A hostfile's text comes from `read_text`.
 Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text);
+/// The part of it that `dtrain check` needs: which hosts (this machine when none are given), how to
+/// reach them, how long to wait, and how to look. What only a job needs is not even read.
+Result<RunConfig> make_check_config(const std::vector<OptionSource>& by_precedence,
+                                    const TextReader& read_text);
 
 }  // namespace dt

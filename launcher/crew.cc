@@ -71,6 +71,7 @@ Result<> Crew::open_remote_hosts() {
 }
 
 Result<> Crew::connect(const std::vector<Host>& hosts) {
+  began_ = Clock::now();
   ways_ = options_.ways ? *options_.ways : TRY(own_ways(hosts));
   if (ways_.other || !ways_.binary.bytes().empty()) TRY(open_remote_hosts());
   for (const Host& host : hosts) {
@@ -93,6 +94,7 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::hello:
       agent.hello = TRY(decode<Hello>(message.payload));
+      agent.said_hello = Clock::now();
       tell_connected();
       return {};
     case MessageType::surveyed:
@@ -103,6 +105,16 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
       return {};
     case MessageType::reached:
       agent.reached = TRY(decode<Reached>(message.payload));
+      return {};
+    case MessageType::examined: {
+      const int64_t now_ns = wall_clock_ns();
+      Examined found = TRY(decode<Examined>(message.payload));
+      const ClockSkew clock = clock_skew(agent.asked_ns, found, now_ns);
+      agent.examined = {std::move(found), clock};
+      return {};
+    }
+    case MessageType::measured:
+      agent.measured = TRY(decode<Measured>(message.payload));
       return {};
     case MessageType::heartbeat:
       return {};
@@ -253,6 +265,35 @@ Result<EachAnswer<Reached>> Crew::probe_each(const std::vector<Probe>& wanted,
 
 Result<std::vector<Reached>> Crew::probe(const std::vector<Probe>& wanted, const Awaited& awaited) {
   return all_of(TRY(probe_each(wanted, awaited)), probe_words);
+}
+
+Result<EachAnswer<Examination>> Crew::examine_each(const std::vector<Examine>& wanted,
+                                                   const Awaited& awaited) {
+  for (const auto& agent : agents_) {
+    agent->asked_ns = wall_clock_ns();
+    send(agent->number, MessageType::examine, 0, encode(wanted[agent->number]));
+  }
+  restart_leases();
+  leased_ = true;
+  beat();
+  return await_each(awaited, &Agent::examined, "word about its host");
+}
+
+Result<EachAnswer<Measured>> Crew::measure_each(const std::vector<std::optional<Measure>>& wanted,
+                                                const Awaited& awaited) {
+  for (const auto& agent : agents_) {
+    const auto& order = wanted[agent->number];
+    agent->measured = order ? std::nullopt : std::optional(Measured{.failure = "not asked"});
+    if (order) send(agent->number, MessageType::measure, 0, encode(*order));
+  }
+  return await_each(awaited, &Agent::measured, "measurement");
+}
+
+Connection Crew::connection(size_t number) const {
+  const Agent& agent = *agents_[number];
+  return {.login = agent.link->login(),
+          .pushed = agent.link->pushed(),
+          .took = agent.hello ? agent.said_hello - began_ : Duration()};
 }
 
 void Crew::send(size_t number, MessageType type, uint32_t stream, ByteSpan payload) {

@@ -3,6 +3,7 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "launcher/agent_link.h"
+#include "launcher/examine_messages.h"
 #include "launcher/host_survey.h"
 #include "launcher/message.h"
 #include "launcher/plan.h"
@@ -18,6 +19,19 @@ namespace dt {
 /// Of each agent, by its number, what it answered or why it did not.
 template <class Answer>
 using EachAnswer = std::vector<Result<Answer>>;
+
+/// What an agent has found out, and how far its clock is off.
+struct Examination {
+  Examined found;
+  ClockSkew clock;
+};
+
+/// How an agent was reached.
+struct Connection {
+  std::string login;    ///< through what and with which key; empty for this machine
+  bool pushed = false;  ///< the host had to be sent the executable
+  Duration took{};      ///< until its hello
+};
 
 /// The agents of a job, one a host, each over one link. Numbers them in the order of their hosts,
 /// keeps their leases, and hands out what they say.
@@ -70,6 +84,14 @@ class Crew {
   Result<std::vector<Reached>> probe(const std::vector<Probe>& wanted, const Awaited& awaited);
   Result<EachAnswer<Reached>> probe_each(const std::vector<Probe>& wanted, const Awaited& awaited);
 
+  /// Has each look at its host; heartbeats begin.
+  Result<EachAnswer<Examination>> examine_each(const std::vector<Examine>& wanted,
+                                               const Awaited& awaited);
+  /// Has those measure for whom there is an order; the answer of others means nothing.
+  Result<EachAnswer<Measured>> measure_each(const std::vector<std::optional<Measure>>& wanted,
+                                            const Awaited& awaited);
+  Connection connection(size_t agent) const;
+
   /// From now on what agents say goes to the handlers.
   void hand_over(Handlers handlers) { handlers_ = std::move(handlers); }
   void send(size_t agent, MessageType type, uint32_t stream, ByteSpan payload);
@@ -87,9 +109,13 @@ class Crew {
     size_t number = 0;
     std::unique_ptr<AgentLink> link;
     std::optional<Hello> hello;
+    Time said_hello;
     std::optional<HostSurvey> surveyed;
     std::optional<Prepared> prepared;
     std::optional<Reached> reached;
+    int64_t asked_ns = 0;  ///< by our wall clock
+    std::optional<Examination> examined;
+    std::optional<Measured> measured;
   };
   Result<AgentWays> own_ways(const std::vector<Host>& hosts) const;
   Result<> open_remote_hosts();
@@ -116,6 +142,7 @@ class Crew {
   std::vector<std::unique_ptr<Agent>> agents_;
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours
   uint32_t generation_ = 0;
+  Time began_;
   bool leased_ = false;  ///< agents know the terms, and their silence counts
   Timer heartbeat_;
 };

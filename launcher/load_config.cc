@@ -86,6 +86,10 @@ Result<OptionSource> read_first_existing(const std::vector<std::string>& paths) 
   return OptionSource{};
 }
 
+Result<std::string> read_hostfile_text(const std::string& path) {
+  return read_text_file(path, hostfile_bytes_max);
+}
+
 }  // namespace
 
 Result<std::vector<OptionSource>> load_sources(OptionSource flags,
@@ -100,9 +104,12 @@ Result<std::vector<OptionSource>> load_sources(OptionSource flags,
 
 Result<RunConfig> load_run_config(RunRequest request) {
   const auto sources = TRY(load_sources(std::move(request.flags), request.environment));
-  return make_run_config(sources, std::move(request.command), [](const std::string& path) {
-    return read_text_file(path, hostfile_bytes_max);
-  });
+  return make_run_config(sources, std::move(request.command), read_hostfile_text);
+}
+
+Result<RunConfig> load_check_config(OptionSource flags,
+                                    const std::vector<std::string>& environment) {
+  return make_check_config(TRY(load_sources(std::move(flags), environment)), read_hostfile_text);
 }
 
 }  // namespace dt

@@ -28,5 +28,8 @@ Result<std::vector<OptionSource>> load_sources(OptionSource flags,
 /// Reads these and the files that they name, and decides. Relative paths are taken from the current
 /// folder.
 Result<RunConfig> load_run_config(RunRequest request);
+/// The same for `dtrain check`, which has no command.
+Result<RunConfig> load_check_config(OptionSource flags,
+                                    const std::vector<std::string>& environment);
 
 }  // namespace dt

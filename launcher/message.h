@@ -31,6 +31,8 @@ enum class MessageType : uint8_t {
   finish = 9,
   probe = 11,
   survey = 32,
+  examine = 34,  ///< this and measure, for `dtrain check`: launcher/examine_messages.h
+  measure = 36,
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
   heartbeat = 10,
@@ -51,6 +53,8 @@ enum class MessageType : uint8_t {
   paused = 24,
   finished = 25,
   surveyed = 33,
+  examined = 35,
+  measured = 37,
 };
 
 /// The line that an agent writes before its first frame, so that noise of a login shell can be told

@@ -158,6 +158,24 @@ inline constexpr auto run_options = [] {
   return all;
 }();
 
+/// Those that `dtrain check` takes as well: what it needs to find the hosts of a job as `run` does.
+inline constexpr std::array<std::string_view, 15> check_option_names = {"hosts",
+                                                                        "hostfile",
+                                                                        "network-interfaces",
+                                                                        "ssh",
+                                                                        "ssh-port",
+                                                                        "ssh-identity-file",
+                                                                        "ssh-config",
+                                                                        "ssh-parallel",
+                                                                        "rsh-agent",
+                                                                        "connect-timeout",
+                                                                        "start-timeout",
+                                                                        "color",
+                                                                        "verbose",
+                                                                        "config-file",
+                                                                        "help"};
+bool is_check_option(const Option& option);
+
 const Option* find_option(std::string_view name);
 /// "-np", "--np", … with their dashes.
 std::vector<std::string_view> spellings_of(const Option& option);

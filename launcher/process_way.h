@@ -27,6 +27,8 @@ class ProcessWay final : public Way {
     /// A client of ours, which nobody misses; else an agent, which has to clean up when we hang up.
     bool is_client = false;
     std::function<End(const Facts& facts)> explain;
+    /// Which key a client has used, from its words; may be empty.
+    std::function<std::string(const std::string& said)> find_key = {};
   };
   static Result<std::unique_ptr<ProcessWay>> open(Loop& loop, Carrier carrier, Options options,
                                                   Handlers handlers);
@@ -36,6 +38,9 @@ class ProcessWay final : public Way {
   size_t unsent() const override { return stream_ ? stream_->unsent() : 0; }
   void close_after_sending() override;
   void hang_up() override;
+  std::string login() const override {
+    return options_.find_key ? options_.find_key(facts_.said) : "";
+  }
   bool over() const override { return !stream_ && !process_; }
   void kill() override;
   End so_far() override;

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/ssh/client_key.h"
 #include "launcher/ssh/ssh_failure.h"
 
 #include <cassert>
@@ -161,7 +162,8 @@ Result<std::unique_ptr<Way>> RemoteWay::open_client() {
       all_.loop(), TRY(start_carrier()),
       {.is_client = true,
        .explain = [context = client_context()](
-                      const ProcessWay::Facts& facts) { return end_of_client(context, facts); }},
+                      const ProcessWay::Facts& facts) { return end_of_client(context, facts); },
+       .find_key = key_of_client},
       handlers_of_try()));
   const bool reads_script = route_->by == By::program && !all_.options().other;
   if (reads_script) way->write(as_bytes(command_.script()));
@@ -213,6 +215,12 @@ void RemoteWay::end(End how) {
   clear();
   const auto on_end = handlers_.on_end;
   on_end(std::move(how));
+}
+
+std::string RemoteWay::login() const {
+  if (!route_) return "";
+  const std::string key = way_ ? way_->login() : "";
+  return route_text(*route_, all_.login()) + (key.empty() ? "" : ", key ") + key;
 }
 
 void RemoteWay::write(ByteSpan bytes) {

@@ -33,6 +33,7 @@ class RemoteWay final : public Way {
   void arrived() override;
   void close_after_sending() override;
   void hang_up() override;
+  std::string login() const override;
   bool over() const override { return over_ && (!way_ || way_->over()); }
   End so_far() override;
   void kill() override;

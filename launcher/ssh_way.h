@@ -38,6 +38,7 @@ class SshWay final : public Way {
   size_t unsent() const override { return session_ ? session_->unsent() : 0; }
   void close_after_sending() override;
   void hang_up() override;
+  std::string login() const override { return session_ ? session_->key() : ""; }
   bool over() const override { return over_; }
   End so_far() override;
 

@@ -52,6 +52,8 @@ class Way {
   virtual void hang_up() = 0;
   /// How it looks now, as if it had ended.
   virtual End so_far() = 0;
+  /// Through what, and with which key: in words, as far as it is known. Empty for this machine.
+  virtual std::string login() const { return {}; }
   /// Nothing is left of it, no connection and no process.
   virtual bool over() const = 0;
   /// What is still left ends now.

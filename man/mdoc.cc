@@ -101,7 +101,8 @@ struct List {
   std::string (*text)();
 };
 constexpr std::array lists = {List{"@COMMANDS@", mdoc_commands}, List{"@OPTIONS@", mdoc_options},
-                              List{"@KEYS@", mdoc_keys}};
+                              List{"@KEYS@", mdoc_keys},
+                              List{"@CHECK_OPTIONS@", mdoc_check_options}};
 
 }  // namespace
 
@@ -146,6 +147,15 @@ std::string mdoc_options() {
     text += ".El\n";
   }
   return text;
+}
+
+std::string mdoc_check_options() {
+  std::string text = ".Bl -tag -width Ds\n";
+  for (const Option& option : run_options) {
+    if (is_check_option(option)) text += option_item(option);
+  }
+  text += ".It Fl -json\n" + mdoc_text("Print one JSON document; see JSON below.");
+  return text + ".El\n";
 }
 
 std::string mdoc_keys() {

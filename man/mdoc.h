@@ -15,8 +15,11 @@ std::string mdoc_text(std::string_view text);
 std::string mdoc_commands();
 std::string mdoc_options();
 std::string mdoc_keys();
+/// The options of `check`.
+std::string mdoc_check_options();
 
-/// A page's source with each line @COMMANDS@, @OPTIONS@ and @KEYS@ replaced by its list.
+/// A page's source with each line @COMMANDS@, @OPTIONS@, @KEYS@ and @CHECK_OPTIONS@ replaced by its
+/// list.
 std::string mdoc_page(std::string_view source);
 
 }  // namespace dt

@@ -28,7 +28,7 @@ PUBLIC = {"comm/dtrain.h", "comm/dtrain.hpp"}
 # Inside these a floor includes itself and lower ones; the files at the root stand above all.
 FLOORS = {
     "comm": {"transport": 0, "schedule": 1, "engine": 2, "ps": 3, "strategy": 3, "": 4},
-    "launcher": {"ssh": 0, "": 1},
+    "launcher": {"ssh": 0, "": 1, "check": 2},
 }
 
 # The one place of each third-party library: a pattern of paths, and how many files may match it.
@@ -73,6 +73,8 @@ TESTED_ELSEWHERE = {
     "man/pages.cc": "tests/cli/man_test.sh",
     "rendezvous/store_requests.cc": "tests/unit/rendezvous_store_test.cc",
     "launcher/agent_link.cc": "tests/net/hosts_test.sh",
+    "launcher/check/check.cc": "tests/cli/check_test.sh",
+    "launcher/check/inquiry.cc": "tests/net/check_test.sh",
     "launcher/agent.cc": "tests/cli/run_test.sh",
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",
     "launcher/config_file.cc": "tests/unit/launcher_config_test.cc",

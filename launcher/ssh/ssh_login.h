@@ -41,6 +41,8 @@ class SshLogin {
 
   /// Errors: `refused`, or `unsupported` when a key was left out that the OpenSSH client can use.
   Result<SshProtocol::Step> step();
+  /// After the last step: the key that was taken, "ed25519 from ssh-agent"; empty: none was asked.
+  std::string key() const { return candidates_.empty() ? "" : candidates_.front().label; }
 
  private:
   struct Candidate {

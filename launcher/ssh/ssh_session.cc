@@ -114,7 +114,10 @@ Result<Step> SshSession::step() {
       return result;
     case SshPhase::login:
       result = TRY(login_->step());
-      if (result == Step::done) phase_ = SshPhase::channel;
+      if (result == Step::done) {
+        key_ = login_->key();
+        phase_ = SshPhase::channel;
+      }
       return result;
     default:
       return start_command();

@@ -78,6 +78,8 @@ class SshSession {
   /// The command sees the end of its input once all is sent.
   void close_after_sending();
   SshPhase phase() const { return phase_; }
+  /// That the server has taken, in words; empty before the login, and when it asked for none.
+  const std::string& key() const { return key_; }
 
  private:
   void connected(Result<Fd> socket);
@@ -115,6 +117,7 @@ class SshSession {
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<SshProtocol> protocol_;
   std::unique_ptr<SshLogin> login_;
+  std::string key_;
   bool channel_open_ = false;
   std::string command_;
   bool opened_owed_ = false;  ///< on_open is still to be called

@@ -24,7 +24,7 @@ test_the_pages_name_no_option_and_no_variable_that_is_none() {
   local page option variable
   for page in "$pages"/man*/*; do text_of "$page"; done >all
   # Every spelling stands in the help, also those of other commands.
-  for page in run config version; do "$DTRAIN" help $page; done >known
+  for page in run check config version; do "$DTRAIN" help $page; done >known
   while read -r option; do
     expect grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" known
   done < <(grep -oE -- '(^|[^a-zA-Z0-9_-])--[a-z][a-z-]*' all | grep -o -- '--.*' | sort -u)

@@ -6,6 +6,7 @@
 //                    elsewhere (files, folders, NAME[=VALUE]) any text is one, and what it names
 //                    may be missing later
 
+#include "base/format.h"
 #include "cmd/options.h"
 #include "launcher/load_config.h"
 #include "launcher/options.h"
@@ -37,6 +38,13 @@ bool names(std::string_view message, const Option& option) {
   return std::ranges::any_of(spellings_of(option), [&](std::string_view spelling) {
     return message.find(spelling) != std::string_view::npos;
   });
+}
+
+Result<RunConfig> decide_check(const std::vector<std::string>& words) {
+  const Result<Invocation> invocation = parse_command_line(words);
+  if (!invocation) return tl::unexpected(invocation.error());
+  REQUIRE(invocation->command == Invocation::Command::check);
+  return load_check_config(invocation->flags, {});
 }
 
 /// `run`, the option with the value as often as it takes one, and a command.
@@ -88,6 +96,22 @@ TEST_CASE("every option names itself when its value is wrong, and nothing starts
     }
   }
   CHECK(refused > 2 * run_options.size());
+}
+
+TEST_CASE("every option of check names itself when its value is wrong") {
+  size_t refused = 0;
+  for (const Option& option : run_options) {
+    if (!is_check_option(option) || option.effect == Effect::prints) continue;
+    for (const std::string& value : {std::string(), std::string("\xff\xfe"), std::string("-1")}) {
+      CAPTURE(option.name);
+      const std::string spelled = format("{}={}", spellings_of(option).front(), value);
+      const Result<RunConfig> config = decide_check({"check", spelled});
+      if (!value.empty() && !has_form(option) && config) continue;
+      expect_refused(config, option);
+      ++refused;
+    }
+  }
+  CHECK(refused >= 2 * check_option_names.size() - 4);
 }
 
 TEST_CASE("every option that takes a value says so when the line ends behind it") {

@@ -199,8 +199,37 @@ TEST_CASE("config show takes run's words and its own flags between them") {
         "--orign: no such option; did you mean --origin?");
 }
 
+TEST_CASE("check takes the options that say which hosts and how to reach them, and no command") {
+  const Invocation check =
+      parsed({"check", "-H", "a:1", "--json", "-p", "22", "--connect-timeout=2s", "--verbose"});
+  CHECK(check.command == Invocation::Command::check);
+  CHECK(check.json);
+  CHECK(check.flags.values == OptionValues{{"hosts", {"a:1"}},
+                                           {"ssh-port", {"22"}},
+                                           {"connect-timeout", {"2s"}},
+                                           {"verbose", {"true"}}});
+  CHECK_FALSE(parsed({"check"}).json);
+  for (const std::string_view name : check_option_names)
+    CHECK(find_option(name) != nullptr);
+  for (const Option& option : run_options) {
+    if (option.name == "json") continue;  // check has one of its own
+    for (const std::string_view spelling : spellings_of(option)) {
+      CAPTURE(spelling);
+      Words line = {"check", std::string(spelling)};
+      line.insert(line.end(), value_count(option), "v");
+      const std::string error = error_of(line);
+      CHECK((error == "accepted") == is_check_option(option));
+      CHECK((error == "accepted" || error.starts_with(spelling)));
+    }
+  }
+  for (const Words& words : {Words{"check", "-h"}, {"check", "--help"}, {"help", "check"}}) {
+    CHECK(parsed(words).help == help_text("check"));
+  }
+  CHECK(error_of({"check", "--", "python"}).starts_with("check: starts no command"));
+}
+
 TEST_CASE("help fits into 80 columns, has an example and names every option and command") {
-  for (const std::string topic : {"", "run", "config", "version", "help"}) {
+  for (const std::string topic : {"", "run", "check", "config", "version", "help"}) {
     CAPTURE(topic);
     const std::string text = help_text(topic);
     CHECK(text.find("example") != std::string::npos);

@@ -53,9 +53,21 @@ TEST_CASE("every option is in the pages with its spellings, its key and its vari
   }
 }
 
+TEST_CASE("the options of check are in its page, and no others") {
+  const std::string options = mdoc_check_options() + "\n";
+  for (const Option& option : run_options) {
+    if (option.name == "json") continue;  // check has one of its own
+    CAPTURE(option.name);
+    const std::string flag = format(".It Fl {}", spellings_of(option).front().substr(1));
+    CHECK((has(options, flag + " ") || has(options, flag + "\n")) == is_check_option(option));
+  }
+  CHECK(has(options, ".It Fl -json\n"));
+}
+
 TEST_CASE("a page is its source with the lists in their places") {
   CHECK(mdoc_page(".Os\n@COMMANDS@\nend\n") == ".Os\n" + mdoc_commands() + "end\n");
   CHECK(mdoc_page("@OPTIONS@\n@KEYS@\n") == mdoc_options() + mdoc_keys());
+  CHECK(mdoc_page("@CHECK_OPTIONS@\n") == mdoc_check_options());
 }
 
 }  // namespace

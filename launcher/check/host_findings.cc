@@ -1,0 +1,175 @@
+#include "launcher/check/host_findings.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/check/resource_findings.h"
+#include "launcher/check/units.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+namespace dt {
+
+namespace {
+
+/// Logs of several hosts cannot be read side by side any more, files seem to come from the future
+/// to make and to checkpoints, and Kerberos and TLS begin to refuse at minutes. dtrain itself never
+/// compares clocks of two hosts.
+constexpr Duration clock_skew_max = seconds(1);
+
+/// "3.11" of "3.11.2": what decides whether packages and pickles fit.
+std::string minor_version(const std::string& version) {
+  const size_t first = version.find('.');
+  return version.substr(0, first == std::string::npos ? first : version.find('.', first + 1));
+}
+
+template <class Value>
+void count(std::vector<std::pair<Value, int>>& counts, Value value) {
+  const auto found = std::ranges::find(counts, value, &std::pair<Value, int>::first);
+  if (found == counts.end()) {
+    counts.emplace_back(std::move(value), 1);
+  } else {
+    ++found->second;
+  }
+}
+
+template <class Value>
+Value most_frequent(const std::vector<std::pair<Value, int>>& counts) {
+  const auto best = std::ranges::max_element(counts, {}, &std::pair<Value, int>::second);
+  return best == counts.end() ? Value() : best->first;
+}
+
+Finding ssh_finding(const HostSeen& seen) {
+  if (!seen.unreachable.empty()) return {"ssh", Grade::failure, seen.unreachable};
+  if (seen.host.here) return {"ssh", Grade::ok, "this machine, without ssh"};
+  return {"ssh", Grade::ok,
+          format("{}, {}", printable(seen.connection.login, 400), time_text(seen.connection.took))};
+}
+
+bool is_digest(std::string_view name) {
+  constexpr size_t digits = 64;
+  return name.size() == digits &&
+         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+Finding agent_finding(const HostSeen& seen) {
+  if (!seen.silent.empty()) return {"agent", Grade::failure, seen.silent};
+  const std::string& path = seen.examination->found.facts.executable;
+  if (seen.host.here) return {"agent", Grade::ok, printable(path, 200)};
+  // Behind ~/.cache/dtrain comes a folder that is named by the executable's digest.
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::string shown = is_digest(folder.filename().string()) ? folder.parent_path() : folder;
+  return {"agent", Grade::ok,
+          format("{} {}", seen.connection.pushed ? "sent to" : "found in", printable(shown, 200))};
+}
+
+Finding versions_finding(const ExaminedHost& host, const Usual& usual) {
+  Finding finding = {
+      "versions", Grade::ok,
+      format("dtrain {}, glibc {}, Linux {} {}", printable(host.dtrain), printable(host.glibc),
+             printable(host.kernel), printable(host.architecture))};
+  if (host.dtrain == usual.dtrain) return finding;
+  finding.grade = Grade::failure;
+  finding.remedy = format("the other hosts have dtrain {}; remove the one that is found first here",
+                          printable(usual.dtrain));
+  return finding;
+}
+
+Finding clock_finding(const HostSeen& seen) {
+  const ClockSkew& clock = seen.examination->clock;
+  const Duration off = std::chrono::abs(clock.ahead);
+  // On one machine there is one clock, and the difference is our own slowness.
+  if (seen.host.here) return {"clock", Grade::ok, "this machine's"};
+  if (off <= clock.error) {
+    return {"clock", Grade::ok, "as this machine's, within " + time_text(clock.error)};
+  }
+  Finding finding = {
+      "clock", Grade::ok,
+      format("{} {} this machine's, ±{}", time_text(off),
+             clock.ahead < Duration::zero() ? "behind" : "ahead of", time_text(clock.error))};
+  if (off - clock.error <= clock_skew_max) return finding;
+  finding.grade = Grade::warning;
+  finding.remedy = "let NTP set it: timedatectl set-ntp true, or chronyc makestep";
+  return finding;
+}
+
+Finding launcher_finding(const HostSeen& seen) {
+  if (!seen.reaches_launcher->empty()) {
+    return {"launcher", Grade::ok, "reaches this machine at " + seen.reaches_launcher->front()};
+  }
+  // A job still goes: agents relay the rendezvous for tasks that cannot dial it.
+  return {"launcher", Grade::warning,
+          seen.launcher_at.empty() ? "this machine has none of the networks"
+                                   : "cannot reach this machine at " + join(seen.launcher_at, ", "),
+          "its tasks will reach the rendezvous through their agent; to spare them that, let TCP "
+          "connections from that host in here"};
+}
+
+Finding addresses_finding(const HostSeen& seen) {
+  const std::vector<std::string>& reached = seen.reached_at;
+  const std::string& deaf = seen.examination->found.deaf;
+  if (!deaf.empty()) return {"addresses", Grade::failure, printable(deaf, 400)};
+  if (!reached.empty()) {
+    return {"addresses", Grade::ok, join(reached, ", ") + " lead other hosts here"};
+  }
+  const std::vector<std::string>& all = seen.examination->found.facts.addresses;
+  return {"addresses", Grade::ok, printable(join(all, ", "), 400)};
+}
+
+Finding python_finding(const ExaminedHost& host, const Usual& usual) {
+  if (host.python_path.empty()) {
+    return {"python", Grade::warning, "neither python3 nor python is in the PATH of the job",
+            "the PATH of this shell travels with a job: activate the environment before, or give "
+            "Python's whole path"};
+  }
+  const std::string path = printable(host.python_path, 200);
+  if (host.python_version.empty()) {
+    return {"python", Grade::warning, path + " does not tell its version",
+            format("try there: {} --version", shell_quote(path))};
+  }
+  Finding finding = {"python", Grade::ok, format("{} at {}", host.python_version, path)};
+  if (minor_version(host.python_version) == usual.python) return finding;
+  finding.grade = Grade::warning;
+  finding.remedy = format("most hosts have Python {}: packages and pickles may not fit",
+                          printable(usual.python));
+  return finding;
+}
+
+}  // namespace
+
+Usual usual_of(const std::vector<HostSeen>& hosts) {
+  std::vector<std::pair<std::string, int>> dtrain;
+  std::vector<std::pair<std::string, int>> python;
+  std::vector<std::pair<std::string, int>> driver;
+  std::vector<std::pair<size_t, int>> gpus;
+  for (const HostSeen& seen : hosts) {
+    if (!seen.examination) continue;
+    const ExaminedHost& host = seen.examination->found.facts;
+    count(dtrain, host.dtrain);
+    count(gpus, host.gpus.gpus.size());
+    if (!host.python_version.empty()) count(python, minor_version(host.python_version));
+    if (!host.gpus.driver_version.empty()) count(driver, host.gpus.driver_version);
+  }
+  return {.dtrain = most_frequent(dtrain),
+          .python = most_frequent(python),
+          .driver = most_frequent(driver),
+          .gpus = most_frequent(gpus)};
+}
+
+std::vector<Finding> host_findings(const HostSeen& seen, const Usual& usual) {
+  std::vector<Finding> findings = {ssh_finding(seen)};
+  if (!seen.unreachable.empty()) return findings;
+  if (!seen.silent.empty() || seen.examination) findings.push_back(agent_finding(seen));
+  if (!seen.examination) return findings;
+  const ExaminedHost& host = seen.examination->found.facts;
+  findings.push_back(versions_finding(host, usual));
+  findings.push_back(clock_finding(seen));
+  findings.push_back(addresses_finding(seen));
+  if (seen.reaches_launcher && !seen.host.here) findings.push_back(launcher_finding(seen));
+  std::ranges::move(resource_findings(host, seen.host.slots, usual), std::back_inserter(findings));
+  findings.push_back(python_finding(host, usual));
+  return findings;
+}
+
+}  // namespace dt

@@ -1,0 +1,136 @@
+#include "launcher/examine_messages.h"
+
+#include "base/wall_time.h"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+void write_address(Writer& writer, const Address& address) {
+  writer.text(address.ip).number(address.port);
+}
+
+Address read_address(Reader& reader) {
+  Address address;
+  address.ip = reader.text();
+  address.port = reader.number<uint16_t>();
+  return address;
+}
+
+void write_addresses(Writer& writer, const std::vector<Address>& addresses) {
+  writer.number(static_cast<uint32_t>(addresses.size()));
+  for (const Address& address : addresses)
+    write_address(writer, address);
+}
+
+std::vector<Address> read_addresses(Reader& reader) {
+  std::vector<Address> addresses(reader.count(sizeof(uint32_t) + sizeof(uint16_t)));
+  for (Address& address : addresses)
+    address = read_address(reader);
+  return addresses;
+}
+
+}  // namespace
+
+Bytes encode(const Examine& message) {
+  Writer writer;
+  writer.text(message.token).number(message.number).text(message.path).texts(message.networks);
+  writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
+  return writer.take();
+}
+
+template <>
+Result<Examine> decode(ByteSpan payload) {
+  Reader reader(payload);
+  Examine message;
+  message.token = reader.text();
+  message.number = reader.number<uint32_t>();
+  message.path = reader.text();
+  message.networks = reader.texts();
+  message.heartbeat = Duration(reader.number<int64_t>());
+  message.dead_after = Duration(reader.number<int64_t>());
+  TRY(reader.finish("examine"));
+  return message;
+}
+
+Bytes encode(const Examined& message) {
+  Writer writer;
+  writer.text(facts_json(message.facts).text());
+  writer.number(message.received_ns).number(message.sent_ns).text(message.deaf);
+  write_addresses(writer, message.probe_points);
+  write_addresses(writer, message.bulk_points);
+  return writer.take();
+}
+
+template <>
+Result<Examined> decode(ByteSpan payload) {
+  Reader reader(payload);
+  Examined message;
+  const std::string facts = reader.text();
+  message.received_ns = reader.number<int64_t>();
+  message.sent_ns = reader.number<int64_t>();
+  message.deaf = reader.text();
+  message.probe_points = read_addresses(reader);
+  message.bulk_points = read_addresses(reader);
+  TRY(reader.finish("examined"));
+  if (message.received_ns < 0 || message.sent_ns < 0) {
+    return fail(Errc::protocol, "examined: a clock that shows a time before 1970");
+  }
+  message.facts = TRY(read_facts(TRY(Json::parse(facts))));
+  return message;
+}
+
+Bytes encode(const Measure& message) {
+  Writer writer;
+  writer.number(message.number);
+  write_address(writer, message.address);
+  writer.number(int64_t{message.patience.count()});
+  return writer.take();
+}
+
+template <>
+Result<Measure> decode(ByteSpan payload) {
+  Reader reader(payload);
+  Measure message;
+  message.number = reader.number<uint32_t>();
+  message.address = read_address(reader);
+  message.patience = Duration(reader.number<int64_t>());
+  TRY(reader.finish("measure"));
+  return message;
+}
+
+Bytes encode(const Measured& message) {
+  Writer writer;
+  writer.number(int64_t{message.speed.round_trip.count()}).number(message.speed.bytes);
+  writer.number(int64_t{message.speed.elapsed.count()}).text(message.failure);
+  return writer.take();
+}
+
+template <>
+Result<Measured> decode(ByteSpan payload) {
+  Reader reader(payload);
+  Measured message;
+  message.speed.round_trip = Duration(reader.number<int64_t>());
+  message.speed.bytes = reader.number<uint64_t>();
+  message.speed.elapsed = Duration(reader.number<int64_t>());
+  message.failure = reader.text();
+  TRY(reader.finish("measured"));
+  return message;
+}
+
+int64_t wall_clock_ns() {
+  return duration_cast<Duration>(WallClock::now().time_since_epoch()).count();
+}
+
+ClockSkew clock_skew(int64_t asked_ns, const Examined& answer, int64_t answered_ns) {
+  // The agent may take its time between the two readings of its clock. All is halved before it is
+  // added, since a clock may be wrong by any number of years.
+  const int64_t there = (answer.received_ns - asked_ns) / 2;
+  const int64_t back = (answer.sent_ns - answered_ns) / 2;
+  const int64_t error = (answered_ns - asked_ns) / 2 - (answer.sent_ns - answer.received_ns) / 2;
+  return {.ahead = Duration(there + back), .error = Duration(std::max<int64_t>(0, error))};
+}
+
+}  // namespace dt
