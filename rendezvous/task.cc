@@ -98,7 +98,7 @@ size_t entry_bytes(const TaskEntry& machine) {
   size_t bytes = sizeof machine + machine.host.size();
   bytes += machine.cut_off.size() * sizeof(int32_t);
   for (const std::string& address : machine.addresses)
-    bytes += sizeof address + address.size();
+    bytes += sizeof(std::string) + address.size();
   return bytes;
 }
 
