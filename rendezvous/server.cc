@@ -238,12 +238,12 @@ void Server::deliver() {
   // Sending may drop a client, which then is news to others.
   for (auto due = store_->take_deliveries(); !due.empty(); due = store_->take_deliveries()) {
     for (size_t next = 0; next < due.size();) {
-      const Delivery& delivery = due[next];
+      const Delivery& delivery = due[next++];
       constexpr MessageType types[] = {MessageType::reply, MessageType::notice,
                                        MessageType::change};
       Bytes payload =
           std::visit([](const auto& message) { return encode(message); }, delivery.message);
-      while (++next < due.size() && come_together(delivery, due[next])) {
+      for (; next < due.size() && come_together(delivery, due[next]); ++next) {
         const Bytes more = encode(std::get<Notice>(due[next].message));
         payload.insert(payload.end(), more.begin(), more.end());
       }
