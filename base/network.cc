@@ -1,5 +1,6 @@
 #include "base/network.h"
 
+#include "base/ip_text.h"
 #include "base/text.h"
 
 #include <arpa/inet.h>
@@ -12,16 +13,6 @@
 namespace dt {
 
 namespace {
-
-std::string ip_text(const sockaddr* address) {
-  char text[INET6_ADDRSTRLEN] = {};
-  const void* bytes =
-      address->sa_family == AF_INET
-          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
-          : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-  inet_ntop(address->sa_family, bytes, text, sizeof text);
-  return text;
-}
 
 size_t bits_of(int family) {
   return family == AF_INET ? 32 : 128;

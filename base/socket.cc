@@ -1,6 +1,7 @@
 #include "base/socket.h"
 
 #include "base/format.h"
+#include "base/ip_text.h"
 #include "base/text.h"
 
 #include <arpa/inet.h>
@@ -41,16 +42,6 @@ Result<SocketAddress> to_socket_address(const Address& address) {
   return fail(Errc::input, format("'{}' is no IP address", printable(address.ip)));
 }
 
-std::string ip_text(const sockaddr* address) {
-  char text[INET6_ADDRSTRLEN] = {};
-  const void* bytes =
-      address->sa_family == AF_INET
-          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
-          : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-  inet_ntop(address->sa_family, bytes, text, sizeof text);
-  return text;
-}
-
 Address from_socket_address(const SocketAddress& address) {
   const uint16_t port = address.storage.ss_family == AF_INET
                             ? reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port
@@ -69,6 +60,16 @@ int milliseconds_of(Duration duration) {
 }
 
 }  // namespace
+
+std::string ip_text(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* bytes =
+      address->sa_family == AF_INET
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
+          : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  inet_ntop(address->sa_family, bytes, text, sizeof text);
+  return text;
+}
 
 std::string host_port(std::string_view host, uint16_t port) {
   if (host.find(':') != std::string_view::npos) return format("[{}]:{}", host, port);

@@ -4,10 +4,12 @@
 #include "launcher/gather_facts.h"
 #include "launcher/own_host.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 
 namespace dt {
@@ -33,6 +35,24 @@ std::vector<std::string> environment_with(const std::string& path) {
     if (!entry.starts_with("PATH=")) environment.push_back(std::move(entry));
   }
   return environment;
+}
+
+/// What lies in a pipe now, a line's worth at most: its end is not waited for, since what a
+/// program has left behind may hold it open.
+std::string all_that_is_in(int pipe) {
+  std::string text;
+  std::array<char, 256> buffer;
+  while (text.size() < buffer.size()) {
+    pollfd readable = {.fd = pipe, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&readable, 1, 0);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready != 1 || (readable.revents & POLLIN) == 0) break;
+    const ssize_t n = ::read(pipe, buffer.data(), buffer.size());
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) break;
+    text.append(buffer.data(), static_cast<size_t>(n));
+  }
+  return text;
 }
 
 }  // namespace
@@ -98,13 +118,7 @@ void Examiner::python_ended() {
   python_watch_ = Watch();
   python_timer_ = Timer();
   if (python_->reap()) {
-    std::array<char, 256> said;
-    // What it has left behind may hold the pipe open.
-    const bool ready = set_nonblocking(python_says_.get()).has_value();
-    const ssize_t n = ready ? ::read(python_says_.get(), said.data(), said.size()) : -1;
-    if (n > 0) {
-      answer_.facts.python_version = python_version_of({said.data(), static_cast<size_t>(n)});
-    }
+    answer_.facts.python_version = python_version_of(all_that_is_in(python_says_.get()));
   }
   python_.reset();
   answer_when_complete();

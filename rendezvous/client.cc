@@ -153,7 +153,8 @@ Result<> Client::take(const MessageView& message) {
     return {};
   }
   if (message.type == MessageType::notice) {
-    notices_.push_back(TRY(decode_notice(message.payload)));
+    for (Notice& notice : TRY(decode_notices(message.payload)))
+      notices_.push_back(std::move(notice));
     return {};
   }
   if (message.type != MessageType::change) return fail(Errc::protocol, "an unexpected message");

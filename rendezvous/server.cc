@@ -17,6 +17,16 @@ namespace dt {
 
 namespace {
 
+/// At the end of a job all tasks leave, and nobody is in a hurry to hear it: a word to each of the
+/// others for each of them would be the square of a large number.
+constexpr Duration departures_gather = milliseconds(20);
+
+/// Two notices for the same clients.
+bool come_together(const Delivery& a, const Delivery& b) {
+  return std::holds_alternative<Notice>(a.message) && std::holds_alternative<Notice>(b.message) &&
+         a.clients == b.clients;
+}
+
 class Server final : public RendezvousServer {
  public:
   Server(Loop& loop, Options options, Log& log)
@@ -45,6 +55,7 @@ class Server final : public RendezvousServer {
   void begin_generation();
   Acceptor::Guests guests();
   Claim claim() const;
+  void tell_departures();
   size_t pending_max() const { return options_.pending_max + options_.table.tasks.size(); }
   void proved(Fd connection, Handshake handshake);
   void refuse(Fd connection, Handshake handshake, const Error& why);
@@ -67,6 +78,8 @@ class Server final : public RendezvousServer {
   std::map<ClientId, Client> clients_;
   std::vector<ClientId> unflushed_;
   ClientId next_client_ = 1;
+  std::vector<Notice> departures_;  ///< that nobody has been told of yet
+  Timer departing_;
   Timer expiry_;
   Time expiry_at_ = Time::max();
   std::optional<Time> paused_at_;
@@ -118,7 +131,19 @@ Result<> Server::start() {
 }
 
 void Server::notify(const Notice& notice) {
-  store_->note(notice);
+  if (notice.kind == Notice::Kind::dead) {
+    store_->note(notice);
+    flush();
+    return;
+  }
+  departures_.push_back(notice);
+  if (!departing_) departing_ = loop_.after(departures_gather, [this] { tell_departures(); });
+}
+
+void Server::tell_departures() {
+  departing_ = Timer();
+  for (const Notice& notice : std::exchange(departures_, {}))
+    store_->note(notice);
   flush();
 }
 
@@ -142,6 +167,7 @@ void Server::resume() {
 void Server::set_table(TaskTable table) {
   clients_.clear();
   unflushed_.clear();
+  departures_.clear();
   options_.table = std::move(table);
   begin_generation();
   acceptor_->set_claim(claim(), pending_max());
@@ -240,11 +266,16 @@ void Server::drop(ClientId id) {
 void Server::deliver() {
   // Sending may drop a client, which then is news to others.
   for (auto due = store_->take_deliveries(); !due.empty(); due = store_->take_deliveries()) {
-    for (const Delivery& delivery : due) {
+    for (size_t next = 0; next < due.size();) {
+      const Delivery& delivery = due[next++];
       constexpr MessageType types[] = {MessageType::reply, MessageType::notice,
                                        MessageType::change};
-      const Bytes payload =
+      Bytes payload =
           std::visit([](const auto& message) { return encode(message); }, delivery.message);
+      for (; next < due.size() && come_together(delivery, due[next]); ++next) {
+        const Bytes more = encode(std::get<Notice>(due[next].message));
+        payload.insert(payload.end(), more.begin(), more.end());
+      }
       for (const ClientId client : delivery.clients)
         send(client, types[delivery.message.index()], delivery.request, payload);
     }

@@ -95,10 +95,10 @@ Summary summary_of(const std::vector<TaskEntry>& tasks) {
 
 /// What an entry of this machine takes in memory, about.
 size_t entry_bytes(const TaskEntry& machine) {
-  size_t bytes = sizeof machine + machine.host.size();
+  size_t bytes = sizeof(TaskEntry) + machine.host.size();
   bytes += machine.cut_off.size() * sizeof(int32_t);
   for (const std::string& address : machine.addresses)
-    bytes += sizeof address + address.size();
+    bytes += sizeof(std::string) + address.size();
   return bytes;
 }
 

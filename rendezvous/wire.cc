@@ -248,4 +248,14 @@ Result<Notice> decode_notice(ByteSpan bytes) {
   return notice;
 }
 
+Result<std::vector<Notice>> decode_notices(ByteSpan bytes) {
+  Reader reader(bytes);
+  std::vector<Notice> notices;
+  do {
+    notices.push_back(TRY(checked_notice(reader)));
+  } while (reader.ok() && !reader.rest().empty());
+  TRY(reader.finish("notice"));
+  return notices;
+}
+
 }  // namespace dt

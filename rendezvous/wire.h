@@ -122,5 +122,7 @@ Result<Reply> decode_reply(ByteSpan bytes);
 Result<Change> decode_change(ByteSpan bytes);
 Result<Welcome> decode_welcome(ByteSpan bytes);
 Result<Notice> decode_notice(ByteSpan bytes);
+/// What comes together: one notice or more, one after the other.
+Result<std::vector<Notice>> decode_notices(ByteSpan bytes);
 
 }  // namespace dt

@@ -30,9 +30,10 @@ struct Source {
 };
 
 /// Reads files line by line into SshOptions.
-class Reader {
+class ConfigReader {
  public:
-  Reader(const SshRequest& request, const SshWorld& world) : request_(request), world_(world) {}
+  ConfigReader(const SshRequest& request, const SshWorld& world)
+      : request_(request), world_(world) {}
 
   Result<SshOptions> read_all() {
     if (!request_.config_file) {
@@ -259,7 +260,7 @@ class Reader {
 }  // namespace
 
 Result<SshSettings> read_ssh_config(const SshRequest& request, const SshWorld& world) {
-  SshOptions options = TRY(Reader(request, world).read_all());
+  SshOptions options = TRY(ConfigReader(request, world).read_all());
   return make_ssh_settings(std::move(options), request, world, SshResolved::no);
 }
 

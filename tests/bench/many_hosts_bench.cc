@@ -33,7 +33,7 @@ Plan plan_of(int64_t hosts) {
 TaskTable table_of(const Plan& plan) {
   Reach reach;
   for (size_t host = 0; host < plan.hosts.size(); ++host)
-    reach.hosts.push_back(format("10.0.{}.{}", host / 250, host % 250 + 1));
+    reach.hosts.push_back({.ips = {format("10.0.{}.{}", host / 250, host % 250 + 1)}});
   return task_table(plan, "job", reach);
 }
 

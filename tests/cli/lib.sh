@@ -29,6 +29,7 @@
 #   expect_stdout_contains TEXT, expect_stdout_lacks TEXT; the same for stderr
 #   expect_stdout_lines LINE…  these lines in any order (ranks race) and no others; also stderr
 #   expect_no_processes    nothing that this test started still runs; waits up to 5 s
+#   expect_steady_end      the job of three steady workers goes on to a good end
 #   long_or SHORT LONG     prints LONG in `make test-long`, else SHORT
 #   cgroup_folder          prints where an agent makes its cgroups; fails where it cannot
 #   skip REASON            ends the function; CTest shows the file as skipped when all were
@@ -165,6 +166,17 @@ expect_no_processes() {
     fi
     sleep 0.02
   done
+}
+
+# Three steady workers (tests/programs/steady_worker.cc) are told to stop, and end well.
+expect_steady_end() {
+  touch stop
+  since_ms=$(now_ms)
+  finish
+  expect_status 0
+  [[ $(grep -c 'all sums were right' "$out/stdout") -eq 3 ]] || fail 'not all three came to the end'
+  expect_stderr ''
+  expect_no_processes
 }
 
 long_or() { if [[ ${DTRAIN_TEST_LONG-} == 1 ]]; then echo "$2"; else echo "$1"; fi; }

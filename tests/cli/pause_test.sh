@@ -25,16 +25,6 @@ start_steady() { # TRANSPORT OPTION…
   [[ ${#ranks[@]} -eq 3 ]] || fail "expected 3 ranks, found ${ranks[*]}"
 }
 
-expect_steady_end() {
-  touch stop
-  since_ms=$(now_ms)
-  finish
-  expect_status 0
-  [[ $(grep -c 'all sums were right' "$out/stdout") -eq 3 ]] || fail 'not all three came to the end'
-  expect_stderr ''
-  expect_no_processes
-}
-
 test_a_paused_job_stands_still_and_nothing_of_it_expires() { # F33 R34
   for transport in auto tcp; do
     start_steady "$transport" --timeout 30s

@@ -65,16 +65,6 @@ start_steady() {
   [[ ${#ranks[@]} -eq 3 ]] || fail "expected 3 ranks, found ${ranks[*]}"
 }
 
-expect_steady_end() {
-  touch stop
-  since_ms=$(now_ms)
-  finish
-  expect_status 0
-  [[ $(grep -c 'all sums were right' "$out/stdout") -eq 3 ]] || fail 'not all three came to the end'
-  expect_stderr ''
-  expect_no_processes
-}
-
 # STATE is T for stopped, [RSD] for not.
 states_are() { # STATE PID…
   local states=$1 process

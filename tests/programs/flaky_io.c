@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -109,10 +111,16 @@ static bool may_refuse(int fd, int flags) {
   return (flags & MSG_DONTWAIT) != 0 || (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
 }
 
+/* What the kernel tells of the machine comes at once and whole, and hwloc counts on it. */
+static bool is_of_sysfs(int fd) {
+  struct statfs system;
+  return fstatfs(fd, &system) == 0 && system.f_type == SYSFS_MAGIC;
+}
+
 /* True when the call fails at once, with errno; otherwise `*length` may have become shorter. */
 static bool disturb(atomic_uint* calls, int fd, int flags, size_t* length) {
   enum trouble trouble = next_trouble(calls);
-  if (trouble == none) return false;
+  if (trouble == none || is_of_sysfs(fd)) return false;
   const bool stream = is_stream(fd);
   if (trouble == not_now && !(stream && may_refuse(fd, flags))) trouble = cut_short;
   if (trouble == cut_short && !stream) trouble = interrupted;

@@ -56,7 +56,7 @@ TEST_CASE_FIXTURE(Fixture, "Examiner answers also when Python cannot be run or s
   folder.write("python3", "#!/bin/sh\nexit 3\n", 0755);
   CHECK(examine().python_version == "");
   // What it leaves behind holds its output open; nobody waits for that.
-  folder.write("python3", "#!/bin/sh\nsleep 60 &\necho $! >$0.pid\necho Python 3.1\n", 0755);
+  folder.write("python3", "#!/bin/sh\n/bin/sleep 60 &\necho $! >$0.pid\necho Python 3.1\n", 0755);
   CHECK(examine().python_version == "3.1");
   const pid_t left = std::stoi(folder.read("python3.pid"));
   ::kill(left, SIGKILL);

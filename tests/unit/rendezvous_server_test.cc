@@ -415,11 +415,27 @@ TEST_CASE("a thousand watched changes and notices arrive in order while a reques
   REQUIRE(watcher->watch("", soon()));
   for (int i = 0; i < 1000; ++i)
     REQUIRE(setter->set("n", as_bytes(std::to_string(i)), soon()));
-  server.notify({Notice::Kind::left, {"worker", 2}, ""});
+  server.notify({Notice::Kind::dead, {"worker", 2}, "exit status 1"});
   REQUIRE(watcher->get("n", soon()).value() == to_bytes("999"));
   for (int i = 0; i < 1000; ++i)
     REQUIRE(watcher->next_change() == Change{"n", to_bytes(std::to_string(i))});
-  CHECK(watcher->next_notice() == Notice{Notice::Kind::left, {"worker", 2}, ""});
+  CHECK(watcher->next_notice() == Notice{Notice::Kind::dead, {"worker", 2}, "exit status 1"});
+}
+
+TEST_CASE("departures that come together are told together, and all of them") {
+  RendezvousFixture server(table_of_workers(4));
+  const auto watcher = server.join_worker(0);
+  for (const int gone : {1, 2, 3})
+    server.notify({Notice::Kind::left, {"worker", gone}, ""});
+  for (const int gone : {1, 2, 3}) {
+    auto notice = watcher->next_notice();
+    while (!notice) {
+      REQUIRE(await_readiness(watcher->fd(), POLLIN, soon()).value());
+      REQUIRE(watcher->pump());
+      notice = watcher->next_notice();
+    }
+    CHECK(*notice == Notice{Notice::Kind::left, {"worker", gone}, ""});
+  }
 }
 
 }  // namespace

@@ -70,6 +70,11 @@ TEST_CASE("replies, changes, welcomes and notices are read back, and only whole"
   const Notice notice{Notice::Kind::left, {"worker", 0}, ""};
   CHECK(decode_notice(encode(notice)).value() == notice);
   check_only_whole(encode(notice), [](ByteSpan some) { return decode_notice(some).has_value(); });
+  Bytes two = encode(notice);
+  two.insert(two.end(), two.begin(), two.end());
+  CHECK(decode_notices(two).value() == std::vector<Notice>{notice, notice});
+  CHECK(!decode_notices(ByteSpan(two).first(two.size() - 1)));
+  CHECK(!decode_notices({}));
 }
 
 TEST_CASE("made-up kinds are named in the error") {

@@ -66,7 +66,9 @@ class Member::Conversation {
       case MessageType::welcome:
         return welcomed(take(decode_welcome(message.payload)));
       case MessageType::notice:
-        return handlers_.on_notice(take(decode_notice(message.payload)));
+        for (const Notice& notice : take(decode_notices(message.payload)))
+          handlers_.on_notice(notice);
+        return;
       case MessageType::reply:
         return replied(message.id, take(decode_reply(message.payload)));
       default:
