@@ -14,7 +14,6 @@ namespace {
 
 // Roles of which TensorFlow knows one task only.
 constexpr std::string_view single_roles[] = {"chief", "master", "evaluator"};
-constexpr std::string_view evaluator_role = "evaluator";
 
 std::string entry_name(std::string_view role, std::string_view index) {
   return format("cluster: {}[{}]", printable(role), printable(index, 20));

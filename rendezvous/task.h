@@ -24,6 +24,8 @@ struct TaskId {
 };
 
 inline constexpr std::string_view launcher_role = "launcher";
+/// Watches a training from aside: it is in no cluster and has no rank.
+inline constexpr std::string_view evaluator_role = "evaluator";
 /// Longest role name: identities must fit into the 256 bytes before a peer has proved itself.
 inline constexpr size_t role_bytes_max = 63;
 /// What a table that is read may take in memory.

@@ -1,0 +1,137 @@
+#include "launcher/macros.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "rendezvous/cluster_text.h"
+
+#include <algorithm>
+#include <cassert>
+#include <functional>
+
+namespace dt {
+
+namespace {
+
+constexpr std::string_view hosts_prefix = "hosts:";
+
+using Values = const MacroValues&;
+using Cluster = const ClusterSpec&;
+
+struct Macro {
+  std::string_view name;
+  std::string (*value)(Values, Cluster);
+  bool of_ranks = false;  ///< only tasks with a rank have it
+};
+
+constexpr Macro macros[] = {
+    {"cluster_spec", [](Values, Cluster cluster) { return cluster_text(cluster); }},
+    {"role", [](Values values, Cluster) { return values.task.role; }},
+    {"index", [](Values values, Cluster) { return format("{}", values.task.index); }},
+    {"rank", [](Values values, Cluster) { return format("{}", *values.rank); }, true},
+    {"local_rank", [](Values values, Cluster) { return format("{}", values.local_rank); }, true},
+    {"world_size", [](Values values, Cluster) { return format("{}", values.world_size); }},
+    {"host", [](Values values, Cluster) { return values.host; }},
+    {"port", [](Values values, Cluster) { return format("{}", values.port); }},
+    {"master_addr", [](Values values, Cluster) { return values.master_address; }},
+    {"master_port", [](Values values, Cluster) { return format("{}", values.master_port); }},
+    {"job_id", [](Values values, Cluster) { return values.job_id; }},
+};
+
+const Macro* find_macro(std::string_view name) {
+  const auto* const found = std::ranges::find(macros, name, &Macro::name);
+  return found == std::end(macros) ? nullptr : found;
+}
+
+/// Calls `literal` for each stretch of text that is no {word}, `braced` for each word between
+/// braces, in their order. Words are what a macro could be: letters, digits and -_:.
+void scan(std::string_view text, const std::function<void(std::string_view)>& literal,
+          const std::function<void(std::string_view)>& braced) {
+  constexpr std::string_view word_characters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_:.";
+  size_t from = 0;
+  for (size_t open = text.find('{'); open != std::string_view::npos;
+       open = text.find('{', open + 1)) {
+    const size_t close = text.find_first_not_of(word_characters, open + 1);
+    if (close == std::string_view::npos || text[close] != '}' || close == open + 1) continue;
+    literal(text.substr(from, open - from));
+    braced(text.substr(open + 1, close - open - 1));
+    from = close + 1;
+  }
+  literal(text.substr(from));
+}
+
+std::string hosts_of(std::string_view role, const ClusterSpec& cluster) {
+  const auto job = cluster.jobs.find(std::string(role));
+  assert(job != cluster.jobs.end());
+  std::vector<std::string> addresses;
+  for (const auto& [index, address] : job->second)
+    addresses.push_back(address);
+  return join(addresses, ",");
+}
+
+bool one_edit_apart(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > 1) return false;
+  const auto [in_a, in_b] = std::ranges::mismatch(a, b);
+  const std::string_view rest_a(in_a, a.end());
+  const std::string_view rest_b(in_b, b.end());
+  if (rest_a.empty() || rest_b.empty()) return rest_b.size() <= 1;
+  return a.size() == b.size() ? rest_a.substr(1) == rest_b.substr(1) : rest_a == rest_b.substr(1);
+}
+
+}  // namespace
+
+std::string expand_macros(std::string_view text, const MacroValues& values,
+                          const ClusterSpec& cluster) {
+  std::string expanded;
+  const auto literal = [&](std::string_view part) { expanded += part; };
+  scan(text, literal, [&](std::string_view word) {
+    if (const Macro* macro = find_macro(word)) {
+      expanded += macro->value(values, cluster);
+    } else if (word.starts_with(hosts_prefix)) {
+      expanded += hosts_of(word.substr(hosts_prefix.size()), cluster);
+    } else {
+      expanded += format("{{{}}}", word);
+    }
+  });
+  return expanded;
+}
+
+Result<> check_macros(std::string_view text, std::string_view role, bool ranked,
+                      const std::set<std::string>& roles) {
+  std::string fault;
+  const auto literal = [](std::string_view) {};
+  scan(text, literal, [&](std::string_view word) {
+    const Macro* macro = find_macro(word);
+    if (macro != nullptr && macro->of_ranks && !ranked) {
+      fault = format("{{{}}}: tasks of role {} have no rank; {{index}} they have", word, role);
+    }
+    if (!word.starts_with(hosts_prefix)) return;
+    const std::string wanted(word.substr(hosts_prefix.size()));
+    if (!roles.contains(wanted)) {
+      fault = format("{{{}}}: the job has no role {}; it has {}", word, printable(wanted),
+                     join(std::vector(roles.begin(), roles.end()), ", "));
+    }
+  });
+  if (!fault.empty()) return fail(Errc::input, std::move(fault));
+  return {};
+}
+
+std::vector<std::string> misspelt_macros(std::span<const std::string> texts) {
+  std::vector<std::string> found;
+  const auto literal = [](std::string_view) {};
+  const auto braced = [&](std::string_view word) {
+    if (find_macro(word) != nullptr || word.starts_with(hosts_prefix)) return;
+    for (const Macro& macro : macros) {
+      if (!one_edit_apart(word, macro.name)) continue;
+      std::string told = format("{{{}}} is not a macro; {{{}}} is", word, macro.name);
+      if (std::ranges::find(found, told) == found.end()) found.push_back(std::move(told));
+      return;
+    }
+  };
+  for (const std::string& text : texts)
+    scan(text, literal, braced);
+  return found;
+}
+
+}  // namespace dt

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "base/result.h"
+#include "rendezvous/cluster_spec.h"
+#include "rendezvous/task.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+/// TensorFlow's variable TF_CONFIG: the cluster, and which of its tasks a process is.
+struct TfConfig {
+  ClusterSpec cluster;
+  /// None where a tool only looks at the cluster. The evaluator need not be in the cluster.
+  std::optional<TaskId> task = {};
+  bool operator==(const TfConfig&) const = default;
+};
+
+/// Reads what a scheduler has set, by TensorFlow's own rules (tfconfig_cluster_resolver,
+/// multi_worker_util): an index may be a string, further members pass, at most one chief and one
+/// evaluator, and the task must be one of the cluster. Errc::input names the field:
+/// "TF_CONFIG: task.index: …".
+Result<TfConfig> parse_tf_config(std::string_view text);
+
+}  // namespace dt
