@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cmd/complete_hosts.h"
 #include "cmd/help.h"
-#include "launcher/options.h"
+#include "launcher/config/options.h"
 
 #include <algorithm>
 #include <array>

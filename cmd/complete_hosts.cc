@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/hosts.h"
+#include "launcher/config/hosts.h"
 
 #include <algorithm>
 #include <set>

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "cmd/complete.h"
 #include "cmd/completion_scripts.h"
-#include "launcher/load_config.h"
+#include "launcher/config/load_config.h"
 #include "launcher/own_host.h"
 
 #include <glob.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/options.h"
+#include "launcher/config/options.h"
 
 #include <span>
 #include <string>

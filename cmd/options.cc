@@ -5,7 +5,7 @@
 #include "cmd/completion.h"
 #include "cmd/help.h"
 #include "cmd/run_words.h"
-#include "launcher/options.h"
+#include "launcher/config/options.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "launcher/config.h"
+#include "launcher/config/config.h"
 
 #include <cstdint>
 #include <string>

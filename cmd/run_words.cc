@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/options.h"
+#include "launcher/config/options.h"
 
 #include <algorithm>
 #include <cstddef>

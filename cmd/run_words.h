@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/result.h"
-#include "launcher/config.h"
-#include "launcher/option.h"
+#include "launcher/config/config.h"
+#include "launcher/config/option.h"
 
 #include <span>
 #include <string>

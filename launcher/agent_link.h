@@ -3,7 +3,7 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "launcher/agent_start.h"
-#include "launcher/hosts.h"
+#include "launcher/config/hosts.h"
 #include "launcher/lease.h"
 #include "launcher/message.h"
 #include "launcher/remote_hosts.h"

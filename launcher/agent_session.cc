@@ -4,8 +4,8 @@
 #include "base/socket.h"
 #include "base/text.h"
 #include "launcher/argument_space.h"
+#include "launcher/config/networks.h"
 #include "launcher/executable.h"
-#include "launcher/networks.h"
 #include "launcher/own_host.h"
 
 #include <fcntl.h>

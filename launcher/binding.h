@@ -2,9 +2,9 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "launcher/config/placement_options.h"
 #include "launcher/environment.h"
 #include "launcher/host_survey.h"
-#include "launcher/placement_options.h"
 #include "launcher/plan.h"
 
 #include <optional>

@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "launcher/child.h"
-#include "launcher/hosts.h"
+#include "launcher/config/hosts.h"
 
 #include <cstdint>
 #include <optional>

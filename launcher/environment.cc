@@ -1,6 +1,7 @@
 #include "launcher/environment.h"
 
 #include "base/format.h"
+#include "base/socket.h"
 #include "base/text.h"
 #include "launcher/horovod_environment.h"
 #include "launcher/variable_names.h"
@@ -95,25 +96,6 @@ void append_no_proxy(Environment& environment, const std::string& names) {
 }
 
 }  // namespace
-
-Environment parse_environment(const std::vector<std::string>& entries) {
-  Environment environment;
-  for (const std::string& entry : entries) {
-    const size_t equals = entry.find('=');
-    if (equals == std::string::npos || equals == 0) continue;
-    // The first of two wins, as in getenv.
-    environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
-  return environment;
-}
-
-std::vector<std::string> environment_entries(const Environment& environment) {
-  std::vector<std::string> entries;
-  entries.reserve(environment.size());
-  for (const auto& [name, value] : environment)
-    entries.push_back(format("{}={}", name, value));
-  return entries;
-}
 
 Result<Environment> travelling_environment(const Environment& launcher,
                                            const std::vector<EnvironmentSetting>& settings,

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/socket.h"
-#include "launcher/config.h"
+#include "base/environment.h"
+#include "launcher/config/config.h"
 #include "launcher/plan.h"
 #include "rendezvous/cluster_spec.h"
 #include "rendezvous/task.h"
@@ -12,12 +12,6 @@
 #include <vector>
 
 namespace dt {
-
-using Environment = std::map<std::string, std::string>;
-
-/// "NAME=value" strings, as in environ, to a map; entries without '=' are dropped.
-Environment parse_environment(const std::vector<std::string>& entries);
-std::vector<std::string> environment_entries(const Environment& environment);
 
 /// What is the same for all tasks of a job.
 struct JobFacts {
@@ -44,9 +38,6 @@ struct CpuShare {
   int cpus = 1;
   int tasks = 1;
 };
-
-/// Linux refuses to execute a program that is given a longer NAME=value (MAX_ARG_STRLEN).
-inline constexpr size_t variable_bytes_max = 131072;
 
 /// What travels from the launcher: its environment without what stays behind (a host's own part and
 /// what names a place in an outer job, launcher/variable_names.h, and what fits a pattern of

@@ -15,7 +15,7 @@ struct Examine {
   std::string token;
   uint32_t number = 0;                ///< the agent's own
   std::string path;                   ///< the PATH in which Python is looked for
-  std::vector<std::string> networks;  ///< to listen on: launcher/networks.h
+  std::vector<std::string> networks;  ///< to listen on: launcher/config/networks.h
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
   bool operator==(const Examine&) const = default;

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "launcher/binding.h"
-#include "launcher/config.h"
+#include "launcher/config/config.h"
 #include "launcher/crew.h"
 #include "launcher/environment.h"
 #include "launcher/job_record.h"

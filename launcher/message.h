@@ -5,8 +5,8 @@
 #include "base/frame.h"
 #include "base/network.h"
 #include "base/result.h"
+#include "launcher/config/port_range.h"
 #include "launcher/environment.h"
-#include "launcher/port_range.h"
 #include "launcher/probe_target.h"
 #include "rendezvous/task.h"
 

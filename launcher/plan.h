@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/result.h"
-#include "launcher/hosts.h"
-#include "launcher/placement_options.h"
+#include "launcher/config/hosts.h"
+#include "launcher/config/placement_options.h"
 #include "rendezvous/task.h"
 
 #include <cstdint>
@@ -11,8 +11,6 @@
 #include <vector>
 
 namespace dt {
-
-inline constexpr int processes_max = 65536;
 
 /// A group of equal processes that were asked for.
 struct Role {

@@ -2,11 +2,11 @@
 
 #include "base/crypto.h"
 #include "base/socket.h"
-#include "launcher/config.h"
+#include "launcher/config/config.h"
+#include "launcher/config/port_range.h"
 #include "launcher/environment.h"
 #include "launcher/message.h"
 #include "launcher/plan.h"
-#include "launcher/port_range.h"
 #include "launcher/reach.h"
 #include "launcher/stage.h"
 #include "launcher/supervisor.h"

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/networks.h"
+#include "launcher/config/networks.h"
 
 #include <algorithm>
 #include <map>

@@ -4,7 +4,7 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "launcher/carrier.h"
-#include "launcher/hosts.h"
+#include "launcher/config/hosts.h"
 #include "launcher/ssh/login_options.h"
 #include "launcher/ssh/resolver.h"
 #include "launcher/ssh/ssh_config.h"

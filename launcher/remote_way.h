@@ -2,7 +2,7 @@
 
 #include "base/loop.h"
 #include "base/result.h"
-#include "launcher/hosts.h"
+#include "launcher/config/hosts.h"
 #include "launcher/process_way.h"
 #include "launcher/program_output.h"
 #include "launcher/remote_hosts.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/json.h"
-#include "launcher/config.h"
+#include "launcher/config/config.h"
 #include "launcher/plan.h"
 #include "launcher/supervisor.h"
 

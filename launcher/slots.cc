@@ -3,7 +3,7 @@
 #include "base/format.h"
 #include "base/network.h"
 #include "base/text.h"
-#include "launcher/host_merger.h"
+#include "launcher/config/host_merger.h"
 
 #include <netdb.h>
 #include <unistd.h>

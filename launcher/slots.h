@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "launcher/config.h"
+#include "launcher/config/config.h"
 #include "launcher/environment.h"
 #include "launcher/host_survey.h"
 #include "launcher/plan.h"

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/loop.h"
-#include "launcher/config.h"
+#include "launcher/config/config.h"
 #include "launcher/input.h"
 #include "launcher/plan.h"
 

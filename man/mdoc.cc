@@ -3,7 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cmd/help.h"
-#include "launcher/options.h"
+#include "launcher/config/options.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/config.h"
+#include "launcher/config/config.h"
 #include "launcher/environment.h"
 
 namespace dt {

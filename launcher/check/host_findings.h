@@ -1,8 +1,8 @@
 #pragma once
 
 #include "launcher/check/finding.h"
+#include "launcher/config/hosts.h"
 #include "launcher/crew.h"
-#include "launcher/hosts.h"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 #include "launcher/check/inquiry.h"
 
-#include "launcher/networks.h"
+#include "launcher/config/networks.h"
 #include "launcher/reach.h"
 
 #include <algorithm>

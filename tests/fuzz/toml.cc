@@ -1,6 +1,6 @@
 // dtrain.toml: any text is a decided run or an error for people.
 
-#include "launcher/config.h"
+#include "launcher/config/config.h"
 #include "launcher/slots.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/format.h"
 #include "cmd/options.h"
-#include "launcher/load_config.h"
-#include "launcher/options.h"
+#include "launcher/config/load_config.h"
+#include "launcher/config/options.h"
 #include "launcher/report.h"
 #include "tests/unit/message_form.h"
 

@@ -2,7 +2,7 @@
 #include "cmd/complete.h"
 #include "cmd/complete_hosts.h"
 #include "cmd/completion.h"
-#include "launcher/options.h"
+#include "launcher/config/options.h"
 
 #include <doctest/doctest.h>
 

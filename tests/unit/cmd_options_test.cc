@@ -1,7 +1,7 @@
 #include "base/text.h"
 #include "cmd/help.h"
 #include "cmd/options.h"
-#include "launcher/options.h"
+#include "launcher/config/options.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 #include "cmd/options.h"
-#include "launcher/options.h"
+#include "launcher/config/options.h"
 #include "launcher/plan.h"
 #include "launcher/report.h"
 #include "launcher/slots.h"

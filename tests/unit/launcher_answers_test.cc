@@ -1,5 +1,5 @@
-#include "launcher/answers.h"
-#include "launcher/options.h"
+#include "launcher/config/answers.h"
+#include "launcher/config/options.h"
 
 #include <doctest/doctest.h>
 

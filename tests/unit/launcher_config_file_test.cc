@@ -1,5 +1,5 @@
 #include "base/text.h"
-#include "launcher/config.h"
+#include "launcher/config/config.h"
 
 #include <doctest/doctest.h>
 

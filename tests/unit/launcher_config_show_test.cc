@@ -1,5 +1,5 @@
-#include "launcher/config_show.h"
-#include "launcher/options.h"
+#include "launcher/config/config_show.h"
+#include "launcher/config/options.h"
 
 #include <doctest/doctest.h>
 

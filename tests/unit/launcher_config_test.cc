@@ -1,6 +1,6 @@
 #include "base/format.h"
-#include "launcher/config.h"
-#include "launcher/options.h"
+#include "launcher/config/config.h"
+#include "launcher/config/options.h"
 #include "launcher/plan.h"
 
 #include <doctest/doctest.h>

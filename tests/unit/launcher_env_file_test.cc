@@ -1,5 +1,5 @@
 #include "base/format.h"
-#include "launcher/env_file.h"
+#include "launcher/config/env_file.h"
 
 #include <doctest/doctest.h>
 

@@ -41,12 +41,6 @@ std::string value(const Environment& environment, const std::string& name) {
   return found == environment.end() ? "(unset)" : found->second;
 }
 
-TEST_CASE("an environment's entries become a map and back; the first of two wins") {
-  const Environment environment = parse_environment({"A=1", "B=", "C=x=y", "none", "=odd", "A=2"});
-  CHECK(environment == Environment{{"A", "1"}, {"B", ""}, {"C", "x=y"}});
-  CHECK(environment_entries(environment) == std::vector<std::string>{"A=1", "B=", "C=x=y"});
-}
-
 TEST_CASE("the launcher's environment travels, less the host's part and an outer job's") {
   CHECK(travelling(launcher) ==
         Environment{{"PATH", "/usr/bin"}, {"LANG", "C"}, {"WANDB_MODE", "offline"}});

@@ -1,4 +1,4 @@
-#include "launcher/given.h"
+#include "launcher/config/given.h"
 
 #include <doctest/doctest.h>
 

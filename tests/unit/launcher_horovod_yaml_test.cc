@@ -1,5 +1,5 @@
 #include "base/text.h"
-#include "launcher/horovod_yaml.h"
+#include "launcher/config/horovod_yaml.h"
 
 #include <doctest/doctest.h>
 

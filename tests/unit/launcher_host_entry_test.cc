@@ -1,4 +1,4 @@
-#include "launcher/host_entry.h"
+#include "launcher/config/host_entry.h"
 #include "tests/unit/shown_hosts.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "launcher/host_merger.h"
+#include "launcher/config/host_merger.h"
 #include "tests/unit/shown_hosts.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "launcher/host_range.h"
+#include "launcher/config/host_range.h"
 #include "tests/unit/shown_hosts.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "launcher/hosts.h"
+#include "launcher/config/hosts.h"
 #include "tests/unit/shown_hosts.h"
 
 #include <doctest/doctest.h>

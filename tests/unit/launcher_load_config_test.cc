@@ -1,5 +1,5 @@
 #include "base/format.h"
-#include "launcher/load_config.h"
+#include "launcher/config/load_config.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/networks.h"
+#include "launcher/config/networks.h"
 
 #include <doctest/doctest.h>
 

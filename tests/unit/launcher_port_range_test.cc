@@ -1,6 +1,6 @@
 #include "base/format.h"
 #include "base/socket.h"
-#include "launcher/port_range.h"
+#include "launcher/config/port_range.h"
 
 #include <doctest/doctest.h>
 

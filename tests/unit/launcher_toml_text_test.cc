@@ -1,6 +1,6 @@
-#include "launcher/config.h"
-#include "launcher/options.h"
-#include "launcher/toml_text.h"
+#include "launcher/config/config.h"
+#include "launcher/config/options.h"
+#include "launcher/config/toml_text.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cmd/help.h"
-#include "launcher/options.h"
+#include "launcher/config/options.h"
 #include "man/mdoc.h"
 
 #include <doctest/doctest.h>

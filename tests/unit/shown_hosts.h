@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/format.h"
-#include "launcher/hosts.h"
+#include "launcher/config/hosts.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/config.h"
+#include "launcher/config/config.h"
 #include "tests/sim/launch/simulated_host.h"
 #include "tests/sim/random.h"
 

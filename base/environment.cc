@@ -1,0 +1,26 @@
+#include "base/environment.h"
+
+#include "base/format.h"
+
+namespace dt {
+
+Environment parse_environment(const std::vector<std::string>& entries) {
+  Environment environment;
+  for (const std::string& entry : entries) {
+    const size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) continue;
+    // The first of two wins, as in getenv.
+    environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return environment;
+}
+
+std::vector<std::string> environment_entries(const Environment& environment) {
+  std::vector<std::string> entries;
+  entries.reserve(environment.size());
+  for (const auto& [name, value] : environment)
+    entries.push_back(format("{}={}", name, value));
+  return entries;
+}
+
+}  // namespace dt

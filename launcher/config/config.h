@@ -1,0 +1,96 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/color.h"
+#include "base/result.h"
+#include "launcher/config/hosts.h"
+#include "launcher/config/placement_options.h"
+#include "launcher/config/port_range.h"
+#include "launcher/ssh/login_options.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// Who reads dtrain's standard input.
+struct StdinTarget {
+  enum class Kind : uint8_t { none, all, rank };
+  Kind kind = Kind::none;
+  int rank = 0;
+  bool operator==(const StdinTarget&) const = default;
+};
+
+/// A variable for the workers: with a value, or taken from dtrain's own environment.
+struct EnvironmentSetting {
+  std::string name;
+  std::optional<std::string> value;
+  std::string origin = "-x";  ///< where it was written
+  bool operator==(const EnvironmentSetting&) const = default;
+};
+
+/// `dtrain run` with everything decided: flags over environment over file over defaults.
+struct RunConfig {
+  std::optional<int> process_count;
+  std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
+  std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
+  std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
+  std::optional<std::string> chdir;
+  std::optional<Duration> timeout;
+  PlacementOptions placement;
+  LoginOptions ssh;
+  Duration start_timeout = seconds(30);
+  Duration grace = seconds(10);
+  Duration heartbeat = seconds(1);
+  Duration dead_after = seconds(5);
+  std::optional<PortRange> port_range;  ///< none: any free ports
+  std::vector<std::string> networks;    ///< names of interfaces, or ranges of addresses; none: all
+  bool oversubscribe = false;
+  bool continue_on_failure = false;
+  StdinTarget stdin_target;
+  bool no_horovod = false;
+  std::optional<std::string> output_dir;
+  bool merge_stderr = false;
+  bool no_tag = false;
+  bool timestamp = false;
+  ColorChoice color = ColorChoice::automatic;
+  std::optional<std::string> report;
+  bool quiet = false;
+  bool verbose = false;
+  bool dry_run = false;
+  bool json = false;
+  std::vector<std::string> command;
+  std::vector<std::string> warnings;  ///< from reading it, to be shown once
+  bool operator==(const RunConfig&) const = default;
+};
+
+/// One option's values as written, in the order given; the option's long name without dashes.
+using OptionValues = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+/// Where an option's value came from, in words for errors: "-np", "DTRAIN_OPT_NP",
+/// "dtrain.toml:3:1: np".
+struct OptionSource {
+  OptionValues values;
+  std::map<std::string, std::string, std::less<>> origins;  ///< by long name
+  bool operator==(const OptionSource&) const = default;
+};
+
+/// The options of a TOML text (top-level keys are long names), each with its file:line:column.
+Result<OptionSource> read_toml_options(std::string_view text, std::string_view path);
+/// The options in an environment: DTRAIN_OPT_START_TIMEOUT=30s and so on. An empty variable is not
+/// given; a list is split at blanks.
+Result<OptionSource> read_environment_options(const std::vector<std::string>& environment);
+/// Flags, then environment, then file, then defaults: the first that names an option wins whole.
+/// hosts and hostfile are one choice. A hostfile's text comes from `read_text`.
+Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence,
+                                  std::vector<std::string> command, const TextReader& read_text);
+/// The part of it that `dtrain check` needs: which hosts (this machine when none are given), how to
+/// reach them, how long to wait, and how to look. What only a job needs is not even read.
+Result<RunConfig> make_check_config(const std::vector<OptionSource>& by_precedence,
+                                    const TextReader& read_text);
+
+}  // namespace dt

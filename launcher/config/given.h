@@ -1,0 +1,47 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "launcher/config/config.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// An option as the source that wins gave it. Every error of a getter begins with the place where
+/// the value was written.
+struct Given {
+  std::string_view name;                             ///< the option's long one
+  const std::vector<std::string>* values = nullptr;  ///< not empty
+  std::string origin;
+
+  /// Of an option that has one value: the last one written.
+  const std::string& value() const { return values->back(); }
+  /// "ORIGIN: expected WHAT, got VALUE".
+  tl::unexpected<Error> expected(std::string_view what) const;
+  tl::unexpected<Error> refuse(std::string_view why) const;
+
+  /// Not empty and without NUL bytes; `what` names it in the error: "a file".
+  Result<std::string> text(std::string_view what) const;
+  /// true, 1, yes, on or their opposites.
+  Result<bool> flag() const;
+  Result<int64_t> integer(int64_t min, int64_t max) const;
+  /// From 0, a point allowed.
+  Result<double> number() const;
+  Result<Duration> duration() const;
+  Result<Duration> positive_duration() const;
+  /// One of the words that the option's row names.
+  Result<std::string> choice() const;
+};
+
+/// The option in this source, if it stands there.
+std::optional<Given> find_in(const OptionSource& source, std::string_view name);
+/// The option in the first source that has it.
+std::optional<Given> find_given(const std::vector<OptionSource>& by_precedence,
+                                std::string_view name);
+
+}  // namespace dt

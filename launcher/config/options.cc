@@ -1,0 +1,92 @@
+#include "launcher/config/options.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace dt {
+namespace {
+
+std::string_view without_dashes(std::string_view word) {
+  return word.substr(std::min(word.find_first_not_of('-'), word.size()));
+}
+
+std::optional<OptionGuess> guess_by_prefix(std::string_view word) {
+  constexpr size_t letters_min = 2;
+  std::optional<OptionGuess> best;
+  size_t best_length = letters_min - 1;
+  for (const Option& option : run_options) {
+    for (const std::string_view spelling : spellings_of(option)) {
+      const std::string_view name = without_dashes(spelling);
+      const size_t shared = std::min(name.size(), word.size());
+      if (shared > best_length && name.substr(0, shared) == word.substr(0, shared)) {
+        best = OptionGuess{&option, spellings_of(option).front()};
+        best_length = shared;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+bool is_check_option(const Option& option) {
+  return std::ranges::find(check_option_names, option.name) != check_option_names.end();
+}
+
+const Option* find_option(std::string_view name) {
+  const auto found = std::ranges::find(run_options, name, &Option::name);
+  return found == run_options.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> spellings_of(const Option& option) {
+  return split_words(option.spellings);
+}
+
+size_t value_count(const Option& option) {
+  return split_words(option.placeholder).size();
+}
+
+bool says_no(const Option& option, std::string_view spelling) {
+  return option.kind == OptionKind::flag && spelling.starts_with("--no-") &&
+         !option.name.starts_with("no-");
+}
+
+std::vector<std::string_view> choices_of(const Option& option) {
+  std::vector<std::string_view> choices;
+  std::string_view rest = option.placeholder;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find('|'));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    const bool literal =
+        std::ranges::none_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '['; });
+    if (literal && !word.empty()) choices.push_back(word);
+  }
+  return choices;
+}
+
+std::string variable_of(const Option& option) {
+  std::string variable = "DTRAIN_OPT_";
+  for (const char c : option.name) {
+    variable += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
+  }
+  return variable;
+}
+
+std::optional<OptionGuess> guess_option(std::string_view word) {
+  word = without_dashes(word);
+  std::vector<std::string> names;
+  std::vector<OptionGuess> guesses;
+  for (const Option& option : run_options) {
+    for (const std::string_view spelling : spellings_of(option)) {
+      names.emplace_back(without_dashes(spelling));
+      guesses.push_back({&option, spelling});
+    }
+  }
+  if (const std::optional<std::string> name = nearest(word, names)) {
+    return guesses[static_cast<size_t>(std::ranges::find(names, *name) - names.begin())];
+  }
+  return guess_by_prefix(word);
+}
+
+}  // namespace dt

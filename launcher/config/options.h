@@ -1,0 +1,202 @@
+#pragma once
+
+#include "launcher/config/horovod_options.h"
+#include "launcher/config/option.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// What dtrain decides by.
+inline constexpr std::array own_options = {
+    Option{"np", "-np -n --np --num-proc", OptionKind::integer, "N", OptionGroup::hosts,
+           "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
+    Option{"hosts", "-H --hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
+           "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2; "
+           "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. Who gives "
+           "no slots offers GPUs, else CPUs. Without hosts everything runs on this machine."},
+    Option{"hostfile", "--hostfile -hostfile", OptionKind::text, "FILE", OptionGroup::hosts,
+           "Read the hosts from FILE, a line each, as for Horovod, Open MPI, MPICH or DeepSpeed: "
+           "\"host slots=N max_slots=M\" or \"host:N\"."},
+    Option{"oversubscribe", "--oversubscribe", OptionKind::flag, "", OptionGroup::hosts,
+           "Allow more processes than slots, shared out in proportion to the slots of each host, "
+           "and up to its max_slots."},
+    Option{
+        "map-by", "--map-by -map-by", OptionKind::text, "slot|node", OptionGroup::hosts,
+        "How processes are dealt to hosts: slot, the default, fills the slots of one host before "
+        "the next; node gives one to each host in turn while slots last."},
+    Option{"rank-by", "--rank-by -rank-by", OptionKind::text, "slot|node", OptionGroup::hosts,
+           "How ranks are dealt to the processes: slot numbers those of one host before the next, "
+           "as many programs expect; node numbers one on each host in turn. As --map-by, if not "
+           "given."},
+    Option{"ppn", "--ppn -ppn --npernode -npernode", OptionKind::integer, "N", OptionGroup::hosts,
+           "Processes on each host, N at most, instead of its slots; -np is then N times the "
+           "hosts."},
+    Option{"bind-to", "--bind-to -bind-to", OptionKind::text, "none|core|numa|auto",
+           OptionGroup::hosts,
+           "Bind each process to CPUs of its host: to one core, or one NUMA node; auto takes the "
+           "NUMA node of its GPU, else an equal share of the cores, and binds none where there are "
+           "more processes than cores. none is the default."},
+    Option{"gpu-bind", "--gpu-bind", OptionKind::text, "none|rank", OptionGroup::hosts,
+           "rank: each process sees the GPU of its local rank alone, by CUDA_VISIBLE_DEVICES, out "
+           "of those that its host leaves it. none, the default: it sees them all and chooses by "
+           "its local rank."},
+    Option{"report-bindings", "--report-bindings -report-bindings", OptionKind::flag, "",
+           OptionGroup::hosts,
+           "Tell the CPUs, NUMA node and GPU of each rank before the start, with --dry-run too."},
+    Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
+           "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
+           "on each host (one each, and two more on the first)."},
+    Option{
+        "network-interfaces", "--network-interfaces --network-interface", OptionKind::list, "NAMES",
+        OptionGroup::hosts,
+        "Use only these networks between the hosts: names of interfaces (eth0,ib0), or ranges of "
+        "addresses (10.0.0.0/8) where their names differ. May be given again. Without it dtrain "
+        "tries all addresses of all hosts, and uses those that lead from host to host."},
+    Option{"ssh-port", "-p --ssh-port", OptionKind::integer, "PORT", OptionGroup::hosts,
+           "The port of sshd on the hosts; wins over the ssh configuration."},
+    Option{"ssh-identity-file", "-i --ssh-identity-file", OptionKind::text, "FILE",
+           OptionGroup::hosts, "The private key to log in with."},
+    Option{"ssh-config", "--ssh-config", OptionKind::text, "FILE", OptionGroup::hosts,
+           "Read this ssh configuration instead of ~/.ssh/config, as ssh -F.", true,
+           Effect::decides, "", true},
+    Option{
+        "ssh", "--ssh", OptionKind::text, "auto|libssh2|openssh", OptionGroup::hosts,
+        "How other hosts are reached: through libssh2 within dtrain, or through the ssh command. "
+        "auto, the default, takes for each host the first that can do what the ssh "
+        "configuration asks for; --verbose tells which."},
+    Option{"ssh-parallel", "--ssh-parallel", OptionKind::integer, "N", OptionGroup::hosts,
+           "Log in to at most N hosts at once (default 64)."},
+    Option{
+        "rsh-agent", "--rsh-agent", OptionKind::text, "PROGRAM", OptionGroup::hosts,
+        "Reach other hosts through this program instead of ssh, such as kubexec.sh, blaunch or "
+        "'qrsh -inherit'. It is run as PROGRAM HOST /bin/sh, or as PROGRAM -l USER HOST /bin/sh.",
+        true, Effect::decides, "", true},
+    Option{
+        "connect-timeout", "--connect-timeout", OptionKind::duration, "TIME", OptionGroup::hosts,
+        "How long all tries to reach a host may take together (default: ConnectTimeout of the ssh "
+        "configuration, else 10s)."},
+
+    Option{
+        "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
+        "Set a variable for the workers, or pass one on that would stay behind. What dtrain sets "
+        "for each task it sets over this."},
+    Option{
+        "env-file", "--env-file", OptionKind::list, "FILE", OptionGroup::workers,
+        "Set the variables of FILE, one NAME=VALUE or NAME a line, as docker does: quotes belong "
+        "to the value. May be given again; -x wins over it."},
+    Option{
+        "env-exclude", "--env-exclude", OptionKind::list, "PATTERN", OptionGroup::workers,
+        "Keep variables whose names fit PATTERN, such as 'AWS_*', from the workers. May be given "
+        "again; -x and --env-file win over it."},
+    Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
+           "Start the workers in DIR instead of the current folder."},
+    Option{"no-horovod", "--no-horovod", OptionKind::flag, "", OptionGroup::workers,
+           "Do not answer Horovod's workers, who ask for each other without authentication."},
+    Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
+           "Who reads dtrain's standard input (default none)."},
+
+    Option{"timeout", "--timeout", OptionKind::duration, "TIME", OptionGroup::faults,
+           "End the job after this time, with exit status 124."},
+    Option{"start-timeout", "--start-timeout", OptionKind::duration, "TIME", OptionGroup::faults,
+           "Give up when not every process has started after this time (default 30s)."},
+    Option{"grace", "--grace", OptionKind::duration, "TIME", OptionGroup::faults,
+           "Time between SIGTERM and SIGKILL when the job ends early (default 10s)."},
+    Option{"heartbeat", "--heartbeat", OptionKind::duration, "TIME", OptionGroup::faults,
+           "How often dtrain and the hosts tell each other that they live (default 1s)."},
+    Option{"dead-after", "--dead-after", OptionKind::duration, "TIME", OptionGroup::faults,
+           "A host that was silent for this time is taken for dead (default 5s)."},
+    Option{"on-failure", "--on-failure", OptionKind::text, "kill|continue", OptionGroup::faults,
+           "What happens to the other processes when one fails (default kill)."},
+
+    Option{"output-dir", "--output-dir --output-filename", OptionKind::text, "DIR",
+           OptionGroup::output,
+           "Also write each worker's output, byte for byte, to DIR/rank.N/stdout and stderr."},
+    Option{"merge-stderr", "--merge-stderr", OptionKind::flag, "", OptionGroup::output,
+           "Give each worker one stream for both: what it writes to stderr goes where its stdout "
+           "goes, in the order written."},
+    Option{"no-tag", "--no-tag", OptionKind::flag, "", OptionGroup::output,
+           "Print workers' lines without [rank]<stdout>: before them."},
+    Option{"timestamp", "--timestamp -prefix-timestamp --prefix-output-with-timestamp",
+           OptionKind::flag, "", OptionGroup::output,
+           "Print before each of the workers' lines the time at which dtrain had all of it."},
+    Option{"color", "--color", OptionKind::text, "auto|always|never", OptionGroup::output,
+           "Colour the tags of the workers' lines, one colour a rank, and dtrain's own warnings "
+           "and errors. auto, the default, does so on a terminal and obeys NO_COLOR, "
+           "CLICOLOR_FORCE, CLICOLOR=0 and TERM=dumb."},
+    Option{"report", "--report", OptionKind::text, "FILE", OptionGroup::output,
+           "Write one JSON document to FILE when the job has ended, however it ended: hosts, "
+           "tasks, times, exit, resources used. Not with --dry-run."},
+    Option{"quiet", "--quiet", OptionKind::flag, "", OptionGroup::output,
+           "Keep the workers' output off the console."},
+    Option{"verbose", "--verbose", OptionKind::flag, "", OptionGroup::output,
+           "Tell what dtrain itself does."},
+
+    Option{"dry-run", "--dry-run", OptionKind::flag, "", OptionGroup::itself,
+           "Show which rank would run where, and start nothing."},
+    Option{"json", "--json", OptionKind::flag, "", OptionGroup::itself,
+           "With --dry-run: print the plan as one JSON document."},
+    Option{"config-file", "--config-file", OptionKind::text, "FILE", OptionGroup::itself,
+           "Read options from this TOML file (default ./dtrain.toml, then "
+           "~/.config/dtrain/config.toml).",
+           false},
+    Option{"help", "-h --help", OptionKind::flag, "", OptionGroup::itself, "Show this.", false,
+           Effect::prints},
+    Option{"version", "-v --version", OptionKind::flag, "", OptionGroup::itself,
+           "Print the version.", false, Effect::prints},
+    Option{"check-build", "-cb --check-build", OptionKind::flag, "", OptionGroup::itself,
+           "Print what this build can do.", false, Effect::prints},
+};
+
+/// All options of `dtrain run`.
+inline constexpr auto run_options = [] {
+  std::array<Option, own_options.size() + horovod_options.size()> all;
+  std::ranges::copy(horovod_options, std::ranges::copy(own_options, all.begin()).out);
+  return all;
+}();
+
+/// Those that `dtrain check` takes as well: what it needs to find the hosts of a job as `run` does.
+inline constexpr std::array<std::string_view, 15> check_option_names = {"hosts",
+                                                                        "hostfile",
+                                                                        "network-interfaces",
+                                                                        "ssh",
+                                                                        "ssh-port",
+                                                                        "ssh-identity-file",
+                                                                        "ssh-config",
+                                                                        "ssh-parallel",
+                                                                        "rsh-agent",
+                                                                        "connect-timeout",
+                                                                        "start-timeout",
+                                                                        "color",
+                                                                        "verbose",
+                                                                        "config-file",
+                                                                        "help"};
+bool is_check_option(const Option& option);
+
+const Option* find_option(std::string_view name);
+/// "-np", "--np", … with their dashes.
+std::vector<std::string_view> spellings_of(const Option& option);
+/// How many words follow it on the command line; flags have none.
+size_t value_count(const Option& option);
+/// The values that its placeholder spells out: none and all of "none|RANK|all".
+std::vector<std::string_view> choices_of(const Option& option);
+/// Whether this spelling of a flag turns it off: "--no-autotune" of "autotune".
+bool says_no(const Option& option, std::string_view spelling);
+/// DTRAIN_OPT_START_TIMEOUT for "start-timeout".
+std::string variable_of(const Option& option);
+
+/// What somebody who wrote an unknown word may have meant.
+struct OptionGuess {
+  const Option* option = nullptr;
+  std::string_view spelling;
+};
+/// The nearest spelling, or the option that the word begins with or begins (so that --nproc finds
+/// -np). Dashes in front do not count.
+std::optional<OptionGuess> guess_option(std::string_view word);
+
+}  // namespace dt
