@@ -41,10 +41,11 @@ std::string hosts_text(const std::vector<Host>& hosts) {
 
 Result<int> count_processes(const PlanRequest& request) {
   const int64_t slots = total_slots(request.hosts);
-  const int64_t wanted = request.process_count ? int64_t{*request.process_count} : slots;
+  const int given = task_count(request.roles);
+  const int64_t wanted = given != 0 ? int64_t{given} : slots;
   if (wanted < 1 || wanted > processes_max) {
     return fail(Errc::input, format("-np: expected 1..{}, got {}{}", processes_max, wanted,
-                                    request.process_count ? "" : " (the sum of all slots)"));
+                                    given != 0 ? "" : " (the sum of all slots)"));
   }
   if (wanted > slots && !request.oversubscribe) {
     return fail(
@@ -169,9 +170,10 @@ void number_across_hosts(Plan& plan) {
 }  // namespace
 
 void Plan::add(Task task) {
-  std::vector<size_t>& of_host = hosts[static_cast<size_t>(task.agent)].tasks;
-  task.local_index = static_cast<uint32_t>(of_host.size());
-  of_host.push_back(tasks.size());
+  PlannedHost& host = hosts[static_cast<size_t>(task.agent)];
+  task.local_index = static_cast<uint32_t>(host.tasks.size());
+  host.tasks.push_back(tasks.size());
+  host.ranked += task.rank >= 0 ? 1 : 0;
   tasks.push_back(std::move(task));
 }
 
@@ -185,8 +187,11 @@ int Plan::rank_digits() const {
 Result<Plan> make_plan(const PlanRequest& request) {
   assert(!request.hosts.empty());
   assert(std::ranges::all_of(request.hosts, [](const Host& host) { return host.slots > 0; }));
-  const Role workers{.name = "worker", .count = TRY(count_processes(request))};
+  assert(request.roles.size() == 1);
   Plan plan;
+  plan.roles = request.roles;
+  Role& workers = plan.roles.front();
+  workers.count = TRY(count_processes(request));
   plan.world_size = workers.count;
   const Blocks blocks = blocks_of(request, workers.count);
   for (const Host& host : blocks.hosts)

@@ -3,23 +3,16 @@
 #include "base/result.h"
 #include "launcher/config/hosts.h"
 #include "launcher/config/placement_options.h"
+#include "launcher/config/role.h"
 #include "rendezvous/task.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace dt {
 
-/// A group of equal processes that were asked for.
-struct Role {
-  std::string name = "worker";
-  int count = 0;
-  bool operator==(const Role&) const = default;
-};
-
-/// A process and its place. Ranks and sizes are over ranked tasks.
+/// A process and its place. Ranks and sizes are over ranked tasks; -1: it has none.
 struct Task {
   TaskId id;
   int rank = -1;
@@ -35,6 +28,7 @@ struct Task {
 struct PlannedHost {
   Host host;
   std::vector<size_t> tasks = {};  ///< indices into Plan::tasks, in the order of its launch
+  int ranked = 0;                  ///< how many of them have a rank; they are the first
   int task_count() const { return static_cast<int>(tasks.size()); }
   bool operator==(const PlannedHost&) const = default;
 };
@@ -43,22 +37,22 @@ struct PlannedHost {
 struct Plan {
   std::vector<PlannedHost> hosts;  ///< index = agent number
   std::vector<Task> tasks;         ///< in rank order; tasks without rank after them
+  std::vector<Role> roles;         ///< of the tasks, in their order; all counts known
   int world_size = 0;
 
   /// Appends a task, also to those of its host, which must be there.
   void add(Task task);
-  int local_size(const Task& task) const {
-    return hosts[static_cast<size_t>(task.agent)].task_count();
-  }
+  /// Ranks on its host.
+  int local_size(const Task& task) const { return hosts[static_cast<size_t>(task.agent)].ranked; }
   /// Digits of the highest rank: how wide NN is in rank.NN.
   int rank_digits() const;
   bool operator==(const Plan&) const = default;
 };
 
 struct PlanRequest {
-  std::vector<Host> hosts;                ///< slots all known (> 0)
-  std::optional<int> process_count = {};  ///< -np; none: the sum of slots
-  bool oversubscribe = false;             ///< more processes than slots, in equal blocks a host
+  std::vector<Host> hosts;             ///< slots all known (> 0)
+  std::vector<Role> roles = {Role()};  ///< as RunConfig::roles
+  bool oversubscribe = false;          ///< more processes than slots, in equal blocks a host
   DealBy map_by = DealBy::slot;
   DealBy rank_by = DealBy::slot;
 };

@@ -43,11 +43,11 @@ std::string one_machine(const std::vector<std::string>& names, const Host& host)
 }
 
 Result<HostList> this_host(const RunConfig& config) {
-  const auto slots = config.placement.per_host ? config.placement.per_host : config.process_count;
-  if (!slots) {
+  const int slots = config.placement.per_host.value_or(task_count(config.roles));
+  if (slots == 0) {
     return fail(Errc::input, "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
   }
-  return HostList{.hosts = {{.name = "localhost", .user = {}, .slots = *slots, .here = true}},
+  return HostList{.hosts = {{.name = "localhost", .user = {}, .slots = slots, .here = true}},
                   .warnings = {}};
 }
 
@@ -86,11 +86,12 @@ Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
     host.slots = per_host;
   }
   const int64_t all = int64_t{per_host} * static_cast<int64_t>(hosts.size());
-  if (!config.process_count || *config.process_count <= all) return {};
-  return fail(Errc::input, format("asked for {} processes, but --ppn {} on {} host{} makes {}; use "
-                                  "-np {} or a larger --ppn",
-                                  *config.process_count, per_host, hosts.size(),
-                                  hosts.size() == 1 ? "" : "s", all, all));
+  const int count = task_count(config.roles);
+  if (count <= all) return {};
+  return fail(Errc::input,
+              format("asked for {} processes, but --ppn {} on {} host{} makes {}; use "
+                     "-np {} or a larger --ppn",
+                     count, per_host, hosts.size(), hosts.size() == 1 ? "" : "s", all, all));
 }
 
 }  // namespace
@@ -145,7 +146,7 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
     if (hosts[i].max_slots != 0) hosts[i].slots = std::min(hosts[i].slots, hosts[i].max_slots);
   }
   return {.hosts = std::move(hosts),
-          .process_count = config.process_count,
+          .roles = config.roles,
           .oversubscribe = config.oversubscribe,
           .map_by = config.placement.map_by,
           .rank_by = config.placement.rank_by};

@@ -80,7 +80,7 @@ Result<> read_durations(const Sources& sources, RunConfig& config) {
 Result<> read_process_count(const Sources& sources, RunConfig& config) {
   const auto given = find_given(sources, "np");
   if (!given) return {};
-  config.process_count = static_cast<int>(TRY(given->integer(1, processes_max)));
+  config.roles = workers(static_cast<int>(TRY(given->integer(1, processes_max))));
   return {};
 }
 
@@ -210,7 +210,8 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
 }
 
 Result<> check_process_count(const RunConfig& config) {
-  const bool known = config.process_count || config.placement.per_host || !config.hosts.empty();
+  const bool known =
+      task_count(config.roles) != 0 || config.placement.per_host || !config.hosts.empty();
   if (known) return {};
   return fail(Errc::input, format("-np: missing; without hosts give the number of processes, 1..{}",
                                   processes_max));
@@ -255,7 +256,8 @@ Result<> read_stdin(const Sources& sources, RunConfig& config) {
                      std::ranges::all_of(config.hosts, [](const Host& h) { return h.slots > 0; });
   const int slots = std::accumulate(config.hosts.begin(), config.hosts.end(), 0,
                                     [](int sum, const Host& h) { return sum + h.slots; });
-  const int size = config.process_count ? *config.process_count : known ? slots : processes_max;
+  const int count = task_count(config.roles);
+  const int size = count != 0 ? count : known ? slots : processes_max;
   const std::optional<int64_t> rank = parse_integer(given->value());
   if (!rank || *rank < 0 || *rank >= size) {
     return given->expected(format("none, all or a rank of 0..{}", size - 1));
