@@ -51,19 +51,21 @@ struct Plan {
 
 struct PlanRequest {
   std::vector<Host> hosts;             ///< slots all known (> 0)
-  std::vector<Role> roles = {Role()};  ///< as RunConfig::roles
+  std::vector<Role> roles = {Role()};  ///< as RunConfig::roles; their hosts are some of `hosts`
   bool oversubscribe = false;          ///< more processes than slots, in equal blocks a host
   DealBy map_by = DealBy::slot;
   DealBy rank_by = DealBy::slot;
 };
 
 /// Deals the processes to the hosts by map_by, in the order given, then the ranks to the processes
-/// by rank_by: rank 0 is always on the first host, a host's local ranks follow its ranks, and a
-/// host that gets no task is left out. With more processes than slots and `oversubscribe`, every
-/// host gets its share of the processes in proportion to its slots (never fewer than its slots),
-/// and what rounding leaves over goes to the largest remainders, the first named first: hosts of
-/// equal slots get equal blocks. A host takes max_slots at most; what it would have had above them
-/// goes to the others in the same way.
+/// by rank_by. A role with hosts of its own is placed first, on those alone; the others share what
+/// is left, so that rank 0 is on the first host unless its role says otherwise. Ranks count through
+/// the roles in Plan::roles' order: chief or master, the workers, other ranked roles; a host's
+/// local ranks follow its ranks. A host that gets no task is left out. With more processes than
+/// slots and `oversubscribe`, every host gets its share of the processes in proportion to its slots
+/// (never fewer than its slots), and what rounding leaves over goes to the largest remainders, the
+/// first named first: hosts of equal slots get equal blocks. A host takes max_slots at most; what
+/// it would have had above them goes to the others in the same way.
 Result<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace dt

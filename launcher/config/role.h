@@ -30,7 +30,21 @@ bool is_ranked(std::string_view role);
 
 /// How many tasks these are together; 0: as many as there are slots.
 int task_count(const std::vector<Role>& roles);
+/// Those that have ranks, likewise.
+int ranked_count(const std::vector<Role>& roles);
+
+/// "chief=1, ps=2, worker=4".
+std::string roles_text(const std::vector<Role>& roles);
 
 const Role* find_role(const std::vector<Role>& roles, std::string_view name);
+
+/// Roles as --role writes them: NAME=COUNT@HOSTS, or several NAME=COUNT with commas between.
+/// `origin` names the place in errors; what the hosts are worth a warning goes to `warnings`.
+Result<std::vector<Role>> parse_roles(std::string_view text, std::string_view origin,
+                                      const TextReader& read_text,
+                                      std::vector<std::string>& warnings);
+
+/// Why these roles make no job: one twice, two chiefs, ps that nobody trains with, no ranks.
+Result<> check_roles(const std::vector<Role>& roles, std::string_view origin);
 
 }  // namespace dt
