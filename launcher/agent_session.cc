@@ -165,6 +165,31 @@ Result<> AgentSession::handle(const FrameView& frame) {
   }
 }
 
+Result<LocalTasks::Program> AgentSession::program_of(const std::vector<std::string>& command,
+                                                     const std::string& path) const {
+  LocalTasks::Program program = {.executable = {}, .command = command};
+  program.executable = TRY(find_executable(command.front(), path, prepared_.cwd));
+  TRY(check_argument_space(command, prepared_.environment_bytes + argument_bytes(own_host_part()),
+                           own_argument_bytes_max()));
+  return program;
+}
+
+Result<> AgentSession::find_programs() {
+  if (!prepared_.command.empty())
+    programs_.common = TRY(program_of(prepared_.command, prepared_.path));
+  for (const RoleCommand& of_role : prepared_.role_commands) {
+    if (of_role.words.empty()) return fail(Errc::protocol, "a role without a command");
+    auto program = program_of(of_role.words, of_role.path);
+    if (!program) {
+      return fail(program.error().code,
+                  format("role {}: {}", printable(of_role.role), program.error().message));
+    }
+    programs_.by_role[of_role.role] = *std::move(program);
+  }
+  programs_.cwd = prepared_.cwd;
+  return {};
+}
+
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
   lease_ = Lease(prepared_.dead_after, loop_.now());
@@ -172,10 +197,7 @@ Result<> AgentSession::prepare(Prepare wanted) {
   const auto check = [&]() -> Result<> {
     const std::string folder = TRY(folder_to_enter(prepared_));
     if (folder != prepared_.cwd) answer.home = prepared_.cwd = folder;
-    executable_ = TRY(find_executable(prepared_.command.front(), prepared_.path, prepared_.cwd));
-    TRY(check_argument_space(prepared_.command,
-                             prepared_.environment_bytes + argument_bytes(own_host_part()),
-                             own_argument_bytes_max()));
+    TRY(find_programs());
     const uint64_t port_files =
         static_cast<uint64_t>(prepared_.ports) * (prepared_.port_range ? 2 : 1);
     TRY(check_open_files(open_files_of_tasks(prepared_.tasks, port_files),
@@ -190,7 +212,8 @@ Result<> AgentSession::prepare(Prepare wanted) {
     answer.probe_places = probe_point_->places();
     return {};
   };
-  if (prepared_.command.empty()) return fail(Errc::protocol, "prepare without a command");
+  if (prepared_.command.empty() && prepared_.role_commands.empty())
+    return fail(Errc::protocol, "prepare without a command");
   const auto checked = check();
   if (!checked) {
     answer.failure = checked.error().message;
@@ -254,11 +277,9 @@ Result<> AgentSession::launch(Launch wanted) {
     relay_ = *std::move(relay);
     wanted.common["DTRAIN_RENDEZVOUS"] = relay_->address().text();
   }
-  return tasks_.launch(std::move(wanted), {.executable = executable_,
-                                           .command = prepared_.command,
-                                           .cwd = prepared_.cwd,
-                                           .open_files_max = open_files_max_,
-                                           .cgroup = cgroup_ ? cgroup_->fd() : -1});
+  programs_.open_files_max = open_files_max_;
+  programs_.cgroup = cgroup_ ? cgroup_->fd() : -1;
+  return tasks_.launch(std::move(wanted), programs_);
 }
 
 Result<> AgentSession::survey(const Survey& wanted) {

@@ -43,6 +43,9 @@ class AgentSession {
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
+  Result<> find_programs();
+  Result<LocalTasks::Program> program_of(const std::vector<std::string>& command,
+                                         const std::string& path) const;
   Result<> launch(Launch wanted);
   void probe(Probe wanted);
   void examine(const Examine& wanted);
@@ -63,7 +66,7 @@ class AgentSession {
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<Surveyor> surveyor_;
   Prepare prepared_;
-  std::string executable_;
+  LocalTasks::Programs programs_;
   std::vector<HeldPort> held_ports_;
   std::unique_ptr<ProbePoint> probe_point_;
   std::unique_ptr<ProbeCalls> probe_calls_;

@@ -22,6 +22,14 @@ Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadl
           .continue_on_failure = config.continue_on_failure};
 }
 
+std::map<std::string, Environment> environments_of(const std::vector<Role>& roles) {
+  std::map<std::string, Environment> environments;
+  for (const Role& role : roles) {
+    if (!role.environment.empty()) environments[role.name] = role.environment;
+  }
+  return environments;
+}
+
 /// What no agent of ours does: the second word might contradict the first.
 tl::unexpected<Error> told_again(const TaskId& task) {
   return fail(Errc::protocol, format("told twice what became of {}", task.text()));
@@ -55,6 +63,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
                    .common = common_environment(facts, plan_),
                    .tf_cluster = tf_cluster(facts.cluster),
                    .tasks = {},
+                   .role_environments = environments_of(plan_.roles),
                    .merge_stderr = config_.merge_stderr,
                    .excluded = config_.environment_excluded};
   // Of many tasks it is longer than a variable may be, and would be left out everywhere.

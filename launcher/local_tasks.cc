@@ -38,10 +38,12 @@ TaskProcess* LocalTasks::find(uint32_t number) const {
   return tasks_[stream->local_index].process.get();
 }
 
-Result<> LocalTasks::launch(Launch wanted, Program program) {
-  program_ = std::move(program);
+Result<> LocalTasks::launch(Launch wanted, Programs programs) {
+  programs_ = std::move(programs);
   launch_ = std::move(wanted);
-  launch_.travelling["PWD"] = program_.cwd;  // the launcher's own would be a lie after --chdir
+  launch_.travelling["PWD"] = programs_.cwd;  // the launcher's own would be a lie after --chdir
+  for (auto& [role, environment] : launch_.role_environments)
+    environment.insert(launch_.travelling.begin(), launch_.travelling.end());
   host_ = own_host_facts(launch_.excluded);
   host_.interface = launch_.interface;
   tasks_.resize(launch_.tasks.size());
@@ -76,21 +78,32 @@ CpuShare LocalTasks::share_of(const TaskLaunch& task) const {
           .tasks = sharers_.at(task.cpus)};
 }
 
+const LocalTasks::Program& LocalTasks::program_of(const TaskId& task) const {
+  const auto own = programs_.by_role.find(task.role);
+  return own == programs_.by_role.end() ? programs_.common : own->second;
+}
+
+const Environment& LocalTasks::travelling_of(const TaskId& task) const {
+  const auto own = launch_.role_environments.find(task.role);
+  return own == launch_.role_environments.end() ? launch_.travelling : own->second;
+}
+
 void LocalTasks::start_one(uint32_t local_index) {
   const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
   const Environment environment = worker_environment(
-      launch_.travelling, host_,
+      travelling_of(wanted.id), host_,
       added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
       share_of(wanted));
-  ChildRequest request = {.path = program_.executable,
-                          .arguments = program_.command,
+  const Program& program = program_of(wanted.id);
+  ChildRequest request = {.path = program.executable,
+                          .arguments = program.command,
                           .environment = environment_entries(environment),
-                          .cwd = program_.cwd,
-                          .open_files_max = program_.open_files_max,
+                          .cwd = programs_.cwd,
+                          .open_files_max = programs_.open_files_max,
                           .cpus = wanted.cpus,
-                          .cgroup = program_.cgroup};
+                          .cgroup = programs_.cgroup};
   auto process =
       TaskProcess::start(loop_, std::move(request),
                          {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},

@@ -23,10 +23,14 @@ namespace dt {
 /// and says what becomes of them in an agent's messages.
 class LocalTasks {
  public:
-  /// What all of them run.
   struct Program {
     std::string executable;
     std::vector<std::string> command;
+  };
+  /// What they run, and in what.
+  struct Programs {
+    Program common;  ///< of those whose role has none of its own
+    std::map<std::string, Program> by_role;
     std::string cwd;
     uint64_t open_files_max = 0;
     int cgroup = -1;  ///< as in ChildRequest
@@ -37,7 +41,7 @@ class LocalTasks {
   LocalTasks(const LocalTasks&) = delete;
   LocalTasks& operator=(const LocalTasks&) = delete;
 
-  Result<> launch(Launch wanted, Program program);
+  Result<> launch(Launch wanted, Programs programs);
   /// All that have not been started yet, now.
   void start_rest() { start(launch_.tasks.size()); }
   /// None but those that run already.
@@ -66,6 +70,8 @@ class LocalTasks {
   };
   void start(size_t count_max);
   CpuShare share_of(const TaskLaunch& task) const;
+  const Program& program_of(const TaskId& task) const;
+  const Environment& travelling_of(const TaskId& task) const;
   void start_one(uint32_t local_index);
   void start_failed(uint32_t local_index, const Error& error);
   void executed(uint32_t local_index, const Result<>& result);
@@ -74,7 +80,7 @@ class LocalTasks {
 
   Loop& loop_;
   Say say_;
-  Program program_;
+  Programs programs_;
   Launch launch_;
   HostFacts host_;
   std::vector<LocalTask> tasks_;

@@ -99,6 +99,12 @@ void get(Reader& reader, Prepare& message) {
   message.job = reader.text();
   message.generation = reader.number<uint32_t>();
   message.command = reader.texts();
+  message.role_commands.resize(reader.count(3 * sizeof(uint32_t)));
+  for (RoleCommand& command : message.role_commands) {
+    command.role = reader.text();
+    command.words = reader.texts();
+    command.path = reader.text();
+  }
   message.cwd = reader.text();
   message.home_instead = reader.number<bool>();
   message.path = reader.text();
@@ -148,6 +154,11 @@ void get(Reader& reader, Launch& message) {
     task.cpus.resize(reader.count(sizeof(int32_t)));
     for (int& cpu : task.cpus)
       cpu = reader.number<int32_t>();
+  }
+  const uint32_t roles = reader.count(2 * sizeof(uint32_t));
+  for (uint32_t i = 0; i < roles; ++i) {
+    std::string role = reader.text();
+    message.role_environments[std::move(role)] = get_environment(reader);
   }
   message.merge_stderr = reader.number<uint8_t>() != 0;
   message.excluded = reader.texts();
@@ -238,7 +249,11 @@ Bytes encode(const Hello& message) {
 Bytes encode(const Prepare& message) {
   Writer writer;
   writer.text(message.token).text(message.job).number(message.generation);
-  writer.texts(message.command).text(message.cwd);
+  writer.texts(message.command);
+  writer.number(static_cast<uint32_t>(message.role_commands.size()));
+  for (const RoleCommand& command : message.role_commands)
+    writer.text(command.role).texts(command.words).text(command.path);
+  writer.text(message.cwd);
   writer.number(message.home_instead).text(message.path);
   writer.number(int32_t{message.tasks}).number(int32_t{message.ports});
   const PortRange range = message.port_range.value_or(PortRange());
@@ -288,6 +303,11 @@ Bytes encode(const Launch& message) {
     writer.number(static_cast<uint32_t>(task.cpus.size()));
     for (const int cpu : task.cpus)
       writer.number(int32_t{cpu});
+  }
+  writer.number(static_cast<uint32_t>(message.role_environments.size()));
+  for (const auto& [role, environment] : message.role_environments) {
+    writer.text(role);
+    put(writer, environment);
   }
   writer.number(static_cast<uint8_t>(message.merge_stderr));
   writer.texts(message.excluded).text(message.interface).number(message.relay);

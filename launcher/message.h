@@ -11,6 +11,7 @@
 #include "rendezvous/task.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -125,12 +126,21 @@ struct Hello {
   bool operator==(const Hello&) const = default;
 };
 
+/// What the tasks of one role run, where that is not what all run.
+struct RoleCommand {
+  std::string role;
+  std::vector<std::string> words;
+  std::string path;  ///< the PATH in which the first of them is looked up
+  bool operator==(const RoleCommand&) const = default;
+};
+
 /// Launcher: check that this can be run, and hold ports. Nothing starts yet.
 struct Prepare {
   std::string token;
   std::string job;
   uint32_t generation = 0;
-  std::vector<std::string> command;
+  std::vector<std::string> command;  ///< empty: every task here has one of its role
+  std::vector<RoleCommand> role_commands = {};
   std::string cwd;
   bool home_instead = false;  ///< run it in the home where `cwd` cannot be entered
   std::string path;           ///< the PATH in which the command is looked up
@@ -183,6 +193,8 @@ struct Launch {
   Environment common;      ///< what the launcher adds for every task
   std::string tf_cluster;  ///< of its TF_CONFIG; empty: there is none
   std::vector<TaskLaunch> tasks;
+  /// Of some roles: over what travels, under what the launcher adds.
+  std::map<std::string, Environment> role_environments = {};
   bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
   std::vector<std::string> excluded;  ///< patterns of names that the host does not add either
   std::string interface;              ///< by which other hosts reach the tasks; empty: unknown

@@ -2,27 +2,39 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/host_shares.h"
 
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <span>
 
 namespace dt {
 namespace {
-
-int64_t total_slots(const std::vector<Host>& hosts) {
-  return std::accumulate(hosts.begin(), hosts.end(), int64_t{0},
-                         [](int64_t sum, const Host& host) { return sum + host.slots; });
-}
 
 /// The most tasks that a host takes.
 int64_t limit_of(const Host& host) {
   return host.max_slots != 0 ? host.max_slots : processes_max;
 }
 
-int64_t total_limit(const std::vector<Host>& hosts) {
-  return std::accumulate(hosts.begin(), hosts.end(), int64_t{0},
-                         [](int64_t sum, const Host& host) { return sum + limit_of(host); });
+int64_t total(const std::vector<Room>& rooms, int64_t (*what)(const Room&)) {
+  return std::accumulate(rooms.begin(), rooms.end(), int64_t{0},
+                         [what](int64_t sum, const Room& room) { return sum + what(room); });
+}
+
+int64_t free_slots(const Room& room) {
+  return room.free();
+}
+
+int64_t free_places(const Room& room) {
+  return std::max(room.limit - room.used, int64_t{0});
+}
+
+std::vector<Room> rooms_of(const std::vector<Host>& hosts) {
+  std::vector<Room> rooms;
+  for (const Host& host : hosts)
+    rooms.push_back({.slots = host.slots, .limit = limit_of(host)});
+  return rooms;
 }
 
 /// "a:4 b:4", cut after a few.
@@ -39,139 +51,166 @@ std::string hosts_text(const std::vector<Host>& hosts) {
   return join(shown, " ");
 }
 
+/// "7 processes (chief=1, ps=2, worker=4)"; of workers alone the number says it.
+std::string asked_text(const std::vector<Role>& roles, int64_t count) {
+  if (roles.size() == 1 && roles.front().name == "worker") return format("{} processes", count);
+  return format("{} processes ({})", count, roles_text(roles));
+}
+
 Result<int> count_processes(const PlanRequest& request) {
-  const int64_t slots = total_slots(request.hosts);
-  const int64_t wanted = request.process_count ? int64_t{*request.process_count} : slots;
+  const std::vector<Room> rooms = rooms_of(request.hosts);
+  const int64_t slots = total(rooms, free_slots);
+  const int64_t places = total(rooms, free_places);
+  const int given = task_count(request.roles);
+  const int64_t wanted = given != 0 ? int64_t{given} : slots;
   if (wanted < 1 || wanted > processes_max) {
     return fail(Errc::input, format("-np: expected 1..{}, got {}{}", processes_max, wanted,
-                                    request.process_count ? "" : " (the sum of all slots)"));
+                                    given != 0 ? "" : " (the sum of all slots)"));
   }
+  const std::string asked = asked_text(request.roles, wanted);
+  const auto fewer = [&request](int64_t most) {
+    return request.roles.size() == 1 ? format("-np {}", most) : std::string("fewer");
+  };
   if (wanted > slots && !request.oversubscribe) {
-    return fail(
-        Errc::input,
-        format("asked for {} processes but hosts offer {} ({}); use -np {} or --oversubscribe",
-               wanted, slots, hosts_text(request.hosts), slots));
-  }
-  if (wanted > total_limit(request.hosts)) {
     return fail(Errc::input,
-                format("asked for {0} processes but max_slots of the hosts ({1}) allows {2}; use "
-                       "-np {2}",
-                       wanted, hosts_text(request.hosts), total_limit(request.hosts)));
+                format("asked for {} but hosts offer {} ({}); use {} or --oversubscribe", asked,
+                       slots, hosts_text(request.hosts), fewer(slots)));
+  }
+  if (wanted > places) {
+    return fail(Errc::input,
+                format("asked for {} but max_slots of the hosts ({}) allows {}; use {}", asked,
+                       hosts_text(request.hosts), places, fewer(places)));
   }
   return static_cast<int>(wanted);
 }
 
-/// The hosts that `count` things go to, one after the other, when each host takes as many as it has
-/// room for. There is room for all.
-std::vector<size_t> deal(const std::vector<int>& rooms, int count, DealBy by) {
-  std::vector<size_t> dealt;
-  std::vector<size_t> open(rooms.size());
-  std::iota(open.begin(), open.end(), size_t{0});
-  const auto left = [&] { return static_cast<size_t>(count) - dealt.size(); };
-  for (int round = 0; left() > 0; ++round) {
-    std::erase_if(open, [&](size_t host) { return rooms[host] <= round; });
-    for (const size_t host : open) {
-      const size_t share = by == DealBy::node ? 1 : static_cast<size_t>(rooms[host]);
-      dealt.insert(dealt.end(), std::min(share, left()), host);
+/// In the order of their ranks; a role is ranked as a whole.
+std::vector<Role> in_rank_order(std::vector<Role> roles) {
+  const auto group = [](const Role& role) {
+    if (!role.ranked) return 3;
+    if (role.name == "chief" || role.name == "master") return 0;
+    return role.name == "worker" ? 1 : 2;
+  };
+  std::ranges::stable_sort(roles, {}, group);
+  return roles;
+}
+
+/// Finds a host for every task.
+class Seating {
+ public:
+  explicit Seating(const PlanRequest& request)
+      : request_(request), rooms_(rooms_of(request.hosts)) {}
+
+  /// Of each role the hosts of its tasks, in their order. Roles that may run on some hosts only
+  /// come first, those with the fewest before; the others are dealt together what is left.
+  Result<std::vector<std::vector<size_t>>> seat(const std::vector<Role>& roles);
+
+ private:
+  std::vector<size_t> take(const std::vector<size_t>& places, const std::vector<Room>& rooms,
+                           int count);
+  Result<std::vector<size_t>> seat_on_its_hosts(const Role& role);
+
+  const PlanRequest& request_;
+  std::vector<Room> rooms_;
+};
+
+/// Hosts for `count` tasks out of these places, which offer these rooms.
+std::vector<size_t> Seating::take(const std::vector<size_t>& places, const std::vector<Room>& rooms,
+                                  int count) {
+  const std::vector<int> shares = share_out(rooms, count, request_.map_by);
+  std::vector<size_t> seats;
+  for (const size_t place : deal(shares, count, request_.rank_by)) {
+    seats.push_back(places[place]);
+    ++rooms_[places[place]].used;
+  }
+  return seats;
+}
+
+Result<std::vector<size_t>> Seating::seat_on_its_hosts(const Role& role) {
+  std::vector<size_t> places;
+  std::vector<Room> rooms;
+  for (const Host& wanted : role.hosts) {
+    const auto found = std::ranges::find_if(
+        request_.hosts, [&wanted](const Host& host) { return host.same_as(wanted); });
+    assert(found != request_.hosts.end());
+    places.push_back(static_cast<size_t>(found - request_.hosts.begin()));
+    Room room = rooms_[places.back()];
+    if (wanted.slots != 0) room.slots = std::min(room.slots, room.used + wanted.slots);
+    if (wanted.max_slots != 0) room.limit = std::min(room.limit, room.used + wanted.max_slots);
+    rooms.push_back(room);
+  }
+  const int64_t slots = total(rooms, free_slots);
+  const int64_t offered = request_.oversubscribe ? total(rooms, free_places) : slots;
+  if (role.count > std::max(offered, slots)) {
+    return fail(Errc::input, format("role {}: asked for {} processes but its hosts ({}) have room "
+                                    "for {}; use fewer, or more hosts{}",
+                                    role.name, role.count, hosts_text(role.hosts), offered,
+                                    request_.oversubscribe ? "" : ", or --oversubscribe"));
+  }
+  return take(places, rooms, role.count);
+}
+
+Result<std::vector<std::vector<size_t>>> Seating::seat(const std::vector<Role>& roles) {
+  std::vector<std::vector<size_t>> seats(roles.size());
+  std::vector<size_t> order(roles.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t role) { return roles[role].hosts.size(); });
+  int free_count = 0;
+  for (const size_t role : order) {
+    if (roles[role].hosts.empty()) {
+      free_count += roles[role].count;
+    } else {
+      seats[role] = TRY(seat_on_its_hosts(roles[role]));
     }
   }
-  return dealt;
-}
-
-/// How many tasks each host gets, when no host gets more than its slots.
-std::vector<int> blocks_within_slots(const PlanRequest& request, int count) {
-  std::vector<int> slots;
-  for (const Host& host : request.hosts)
-    slots.push_back(host.slots);
-  std::vector<int> blocks(slots.size());
-  for (const size_t host : deal(slots, count, request.map_by))
-    ++blocks[host];
-  return blocks;
-}
-
-/// A host that has not got its tasks yet, and its share of those that are left.
-struct Open {
-  size_t host = 0;
-  int64_t slots = 0;
-  int64_t limit = 0;
-  int64_t share = 0;
-};
-
-/// `count` by slots; what rounding leaves over goes to the largest remainders.
-void share_out(std::vector<Open>& open, int64_t count) {
-  int64_t slots = 0;
-  for (const Open& one : open)
-    slots += one.slots;
-  int64_t left = count;
-  std::vector<Open*> by_remainder;
-  for (Open& one : open) {
-    one.share = count * one.slots / slots;
-    left -= one.share;
-    by_remainder.push_back(&one);
+  if (free_count == 0) return seats;
+  std::vector<size_t> places(rooms_.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  const std::vector<size_t> dealt = take(places, rooms_, free_count);
+  auto next = dealt.begin();
+  for (size_t role = 0; role < roles.size(); ++role) {
+    if (!roles[role].hosts.empty()) continue;
+    seats[role].assign(next, next + roles[role].count);
+    next += roles[role].count;
   }
-  const auto remainder = [&](const Open* one) { return count * one->slots % slots; };
-  std::ranges::stable_sort(by_remainder, std::ranges::greater(), remainder);
-  for (size_t i = 0; i < static_cast<size_t>(left); ++i)
-    ++by_remainder[i]->share;
+  return seats;
 }
 
-/// Hosts whose share is above their limit get that, and the others share what it leaves over, until
-/// no share is above a limit. `count` is not above all limits together.
-std::vector<int> fill_in_proportion(const std::vector<Host>& hosts, int64_t count) {
-  std::vector<int> blocks(hosts.size());
-  std::vector<Open> open;
-  for (size_t i = 0; i < hosts.size(); ++i)
-    open.push_back({.host = i, .slots = hosts[i].slots, .limit = limit_of(hosts[i])});
-  for (;;) {
-    share_out(open, count);
-    // Not std::ranges: clang 14 cannot compile gcc 12's subranges.
-    const auto full = std::stable_partition(open.begin(), open.end(),
-                                            [](const Open& one) { return one.share <= one.limit; });
-    for (const Open& one : open)
-      blocks[one.host] = static_cast<int>(std::min(one.share, one.limit));
-    if (full == open.end()) return blocks;
-    count -= std::accumulate(full, open.end(), int64_t{0},
-                             [](int64_t sum, const Open& one) { return sum + one.limit; });
-    open.erase(full, open.end());
+/// The hosts that have tasks, in the order given; of each of the others no agent.
+std::vector<int> add_hosts(Plan& plan, const std::vector<Host>& hosts,
+                           const std::vector<std::vector<size_t>>& seats) {
+  std::vector<int> agents(hosts.size(), -1);
+  for (const std::vector<size_t>& of_role : seats) {
+    for (const size_t host : of_role)
+      agents[host] = 0;
   }
-}
-
-/// The hosts that have tasks, and how many each is to have.
-struct Blocks {
-  std::vector<Host> hosts;
-  std::vector<int> sizes;
-};
-
-Blocks blocks_of(const PlanRequest& request, int count) {
-  const bool fits = count <= total_slots(request.hosts);
-  const std::vector<int> sizes =
-      fits ? blocks_within_slots(request, count) : fill_in_proportion(request.hosts, count);
-  Blocks blocks;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == 0) continue;
-    blocks.hosts.push_back(request.hosts[i]);
-    blocks.sizes.push_back(sizes[i]);
+  for (size_t host = 0; host < hosts.size(); ++host) {
+    if (agents[host] < 0) continue;
+    agents[host] = static_cast<int>(plan.hosts.size());
+    plan.hosts.push_back({.host = hosts[host]});
   }
-  return blocks;
+  return agents;
 }
 
 void number_across_hosts(Plan& plan) {
-  std::vector<int> hosts_with(plan.tasks.size());
+  const std::span ranked = std::span(plan.tasks).first(static_cast<size_t>(plan.world_size));
+  std::vector<int> hosts_with(ranked.size());
   const auto hosts_of = [&](const Task& task) -> int& {
     return hosts_with[static_cast<size_t>(task.local_rank)];
   };
-  for (Task& task : plan.tasks)
+  for (Task& task : ranked)
     task.cross_rank = hosts_of(task)++;
-  for (Task& task : plan.tasks)
+  for (Task& task : ranked)
     task.cross_size = hosts_of(task);
 }
 
 }  // namespace
 
 void Plan::add(Task task) {
-  std::vector<size_t>& of_host = hosts[static_cast<size_t>(task.agent)].tasks;
-  task.local_index = static_cast<uint32_t>(of_host.size());
-  of_host.push_back(tasks.size());
+  PlannedHost& host = hosts[static_cast<size_t>(task.agent)];
+  task.local_index = static_cast<uint32_t>(host.tasks.size());
+  host.tasks.push_back(tasks.size());
+  host.ranked += task.rank >= 0 ? 1 : 0;
   tasks.push_back(std::move(task));
 }
 
@@ -185,19 +224,23 @@ int Plan::rank_digits() const {
 Result<Plan> make_plan(const PlanRequest& request) {
   assert(!request.hosts.empty());
   assert(std::ranges::all_of(request.hosts, [](const Host& host) { return host.slots > 0; }));
-  const Role workers{.name = "worker", .count = TRY(count_processes(request))};
+  const int count = TRY(count_processes(request));
   Plan plan;
-  plan.world_size = workers.count;
-  const Blocks blocks = blocks_of(request, workers.count);
-  for (const Host& host : blocks.hosts)
-    plan.hosts.push_back({.host = host});
-  for (const size_t host : deal(blocks.sizes, workers.count, request.rank_by)) {
-    const int rank = static_cast<int>(plan.tasks.size());
-    plan.add({.id = {.role = workers.name, .index = rank},
-              .rank = rank,
-              .local_rank = plan.hosts[host].task_count(),
-              .agent = static_cast<int>(host)});
+  plan.roles = in_rank_order(request.roles);
+  if (plan.roles.front().count == 0) plan.roles.front().count = count;
+  const std::vector<std::vector<size_t>> seats = TRY(Seating(request).seat(plan.roles));
+  const std::vector<int> agents = add_hosts(plan, request.hosts, seats);
+  for (size_t role = 0; role < plan.roles.size(); ++role) {
+    const bool ranked = plan.roles[role].ranked;
+    for (int index = 0; index < plan.roles[role].count; ++index) {
+      const int agent = agents[seats[role][static_cast<size_t>(index)]];
+      plan.add({.id = {.role = plan.roles[role].name, .index = index},
+                .rank = ranked ? plan.world_size++ : -1,
+                .local_rank = ranked ? plan.hosts[static_cast<size_t>(agent)].ranked : -1,
+                .agent = agent});
+    }
   }
+  assert(plan.world_size > 0);
   number_across_hosts(plan);
   return plan;
 }

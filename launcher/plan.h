@@ -3,23 +3,16 @@
 #include "base/result.h"
 #include "launcher/config/hosts.h"
 #include "launcher/config/placement_options.h"
+#include "launcher/config/role.h"
 #include "rendezvous/task.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace dt {
 
-/// A group of equal processes that were asked for.
-struct Role {
-  std::string name = "worker";
-  int count = 0;
-  bool operator==(const Role&) const = default;
-};
-
-/// A process and its place. Ranks and sizes are over ranked tasks.
+/// A process and its place. Ranks and sizes are over ranked tasks; -1: it has none.
 struct Task {
   TaskId id;
   int rank = -1;
@@ -35,6 +28,7 @@ struct Task {
 struct PlannedHost {
   Host host;
   std::vector<size_t> tasks = {};  ///< indices into Plan::tasks, in the order of its launch
+  int ranked = 0;                  ///< how many of them have a rank; they are the first
   int task_count() const { return static_cast<int>(tasks.size()); }
   bool operator==(const PlannedHost&) const = default;
 };
@@ -43,33 +37,35 @@ struct PlannedHost {
 struct Plan {
   std::vector<PlannedHost> hosts;  ///< index = agent number
   std::vector<Task> tasks;         ///< in rank order; tasks without rank after them
+  std::vector<Role> roles;         ///< of the tasks, in their order; all counts known
   int world_size = 0;
 
   /// Appends a task, also to those of its host, which must be there.
   void add(Task task);
-  int local_size(const Task& task) const {
-    return hosts[static_cast<size_t>(task.agent)].task_count();
-  }
+  /// Ranks on its host.
+  int local_size(const Task& task) const { return hosts[static_cast<size_t>(task.agent)].ranked; }
   /// Digits of the highest rank: how wide NN is in rank.NN.
   int rank_digits() const;
   bool operator==(const Plan&) const = default;
 };
 
 struct PlanRequest {
-  std::vector<Host> hosts;                ///< slots all known (> 0)
-  std::optional<int> process_count = {};  ///< -np; none: the sum of slots
-  bool oversubscribe = false;             ///< more processes than slots, in equal blocks a host
+  std::vector<Host> hosts;             ///< slots all known (> 0)
+  std::vector<Role> roles = {Role()};  ///< as RunConfig::roles; their hosts are some of `hosts`
+  bool oversubscribe = false;          ///< more processes than slots, in equal blocks a host
   DealBy map_by = DealBy::slot;
   DealBy rank_by = DealBy::slot;
 };
 
 /// Deals the processes to the hosts by map_by, in the order given, then the ranks to the processes
-/// by rank_by: rank 0 is always on the first host, a host's local ranks follow its ranks, and a
-/// host that gets no task is left out. With more processes than slots and `oversubscribe`, every
-/// host gets its share of the processes in proportion to its slots (never fewer than its slots),
-/// and what rounding leaves over goes to the largest remainders, the first named first: hosts of
-/// equal slots get equal blocks. A host takes max_slots at most; what it would have had above them
-/// goes to the others in the same way.
+/// by rank_by. A role with hosts of its own is placed first, on those alone; the others share what
+/// is left, so that rank 0 is on the first host unless its role says otherwise. Ranks count through
+/// the roles in Plan::roles' order: chief or master, the workers, other ranked roles; a host's
+/// local ranks follow its ranks. A host that gets no task is left out. With more processes than
+/// slots and `oversubscribe`, every host gets its share of the processes in proportion to its slots
+/// (never fewer than its slots), and what rounding leaves over goes to the largest remainders, the
+/// first named first: hosts of equal slots get equal blocks. A host takes max_slots at most; what
+/// it would have had above them goes to the others in the same way.
 Result<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace dt

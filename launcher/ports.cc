@@ -25,9 +25,45 @@ std::string absolute_folder(const std::string& folder) {
   return folder.starts_with('/') ? folder : current_folder() + "/" + folder;
 }
 
-std::string value_of(const Environment& environment, const std::string& name) {
+constexpr const char* default_path = "/usr/local/bin:/usr/bin:/bin";
+
+std::string value_of(const Environment& environment, const std::string& name,
+                     const std::string& otherwise) {
   const auto at = environment.find(name);
-  return at == environment.end() ? "" : at->second;
+  return at == environment.end() || at->second.empty() ? otherwise : at->second;
+}
+
+/// What a role's own variables take at most.
+uint64_t role_part_bytes(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (const Role& role : plan.roles)
+    bytes = std::max(bytes, argument_bytes(role.environment));
+  return bytes;
+}
+
+/// The roles that have tasks on this host, in the plan's order.
+std::vector<const Role*> roles_on(const PlannedHost& host, const Plan& plan) {
+  std::vector<const Role*> roles;
+  for (const Role& role : plan.roles) {
+    const bool there = std::ranges::any_of(
+        host.tasks, [&](size_t task) { return plan.tasks[task].id.role == role.name; });
+    if (there) roles.push_back(&role);
+  }
+  return roles;
+}
+
+/// A role whose tasks look their program up in a PATH of their own says so, too.
+void add_commands(Prepare& order, const std::vector<std::string>& of_job,
+                  const std::vector<const Role*>& roles) {
+  for (const Role* role : roles) {
+    if (role->command.empty() && !role->environment.contains("PATH")) {
+      order.command = of_job;
+      continue;
+    }
+    order.role_commands.push_back({.role = role->name,
+                                   .words = role->command.empty() ? of_job : role->command,
+                                   .path = value_of(role->environment, "PATH", order.path)});
+  }
 }
 
 /// What is added for a task at most, before the ports in it are known: ranks and names, the cluster
@@ -89,17 +125,18 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const std::string& job, const Token& token,
                                     const Environment& travelling) {
   const bool probe = needs_probe(plan, config.networks);
-  const std::string path = value_of(travelling, "PATH");
-  const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(plan);
+  const std::string path = value_of(travelling, "PATH", default_path);
+  const uint64_t environment_bytes =
+      argument_bytes(travelling) + task_part_bytes(plan) + role_part_bytes(plan);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
     orders.push_back({.token = token.text(),
                       .job = job,
                       .generation = first_generation,
-                      .command = config.command,
+                      .command = {},
                       .cwd = config.chdir ? absolute_folder(*config.chdir) : current_folder(),
                       .home_instead = !config.chdir && !host.host.here,
-                      .path = path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
+                      .path = path,
                       .tasks = host.task_count(),
                       .ports = host.task_count(),
                       .port_range = config.port_range,
@@ -109,6 +146,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .heartbeat = config.heartbeat,
                       .dead_after = config.dead_after,
                       .environment_bytes = environment_bytes});
+    add_commands(orders.back(), config.command, roles_on(host, plan));
   }
   orders[static_cast<size_t>(plan.tasks.front().agent)].ports += ports_of_rank_0;
   return orders;

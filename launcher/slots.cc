@@ -1,6 +1,7 @@
 #include "launcher/slots.h"
 
 #include "base/format.h"
+#include "base/host_name.h"
 #include "base/network.h"
 #include "base/text.h"
 #include "launcher/config/host_merger.h"
@@ -43,12 +44,63 @@ std::string one_machine(const std::vector<std::string>& names, const Host& host)
 }
 
 Result<HostList> this_host(const RunConfig& config) {
-  const auto slots = config.placement.per_host ? config.placement.per_host : config.process_count;
-  if (!slots) {
+  const int slots = config.placement.per_host.value_or(task_count(config.roles));
+  if (slots == 0) {
     return fail(Errc::input, "how many processes? give -np N, or hosts with -H HOST:SLOTS,…");
   }
-  return HostList{.hosts = {{.name = "localhost", .user = {}, .slots = *slots, .here = true}},
+  return HostList{.hosts = {{.name = "localhost", .user = {}, .slots = slots, .here = true}},
                   .warnings = {}};
+}
+
+/// The host of the job that a role means; none when it is not among them.
+const Host* host_meant(const Host& meant, const std::vector<Host>& hosts,
+                       const std::vector<std::string>& own) {
+  const bool here = is_local(meant, own);
+  const auto found = std::ranges::find_if(hosts, [&](const Host& host) {
+    const bool same_user = meant.user.empty() || meant.user == host.user;
+    return (here && host.here) ||
+           (same_user && canonical_host(host.name) == canonical_host(meant.name));
+  });
+  return found == hosts.end() ? nullptr : &*found;
+}
+
+Result<> check_hosts_of_roles(const RunConfig& config, const std::vector<Host>& hosts) {
+  const std::vector<std::string> own = own_names();
+  for (const Role& role : config.roles) {
+    for (const Host& meant : role.hosts) {
+      if (host_meant(meant, hosts, own) != nullptr) continue;
+      std::vector<std::string> names;
+      for (const Host& host : hosts)
+        names.push_back(host.name);
+      return fail(Errc::input, format("role {}: host {} is none of the job's hosts ({})", role.name,
+                                      meant.name, some_of(names)));
+    }
+  }
+  return {};
+}
+
+/// The roles with the job's own names for their hosts, each host once. One that has been left out
+/// of the job has got none of their tasks.
+std::vector<Role> with_hosts_of_job(std::vector<Role> roles, const std::vector<Host>& hosts) {
+  if (std::ranges::all_of(roles, [](const Role& role) { return role.hosts.empty(); })) return roles;
+  const std::vector<std::string> own = own_names();
+  for (Role& role : roles) {
+    std::vector<Host> its;
+    for (const Host& meant : role.hosts) {
+      const Host* host = host_meant(meant, hosts, own);
+      if (host == nullptr) continue;
+      const auto known = std::ranges::find(its, host->name, &Host::name);
+      if (known == its.end()) {
+        its.push_back(*host);
+        its.back().slots = meant.slots;
+        its.back().max_slots = meant.max_slots;
+      } else {
+        known->slots = known->slots == 0 || meant.slots == 0 ? 0 : known->slots + meant.slots;
+      }
+    }
+    role.hosts = std::move(its);
+  }
+  return roles;
 }
 
 /// All names of this machine count as one host.
@@ -86,17 +138,19 @@ Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
     host.slots = per_host;
   }
   const int64_t all = int64_t{per_host} * static_cast<int64_t>(hosts.size());
-  if (!config.process_count || *config.process_count <= all) return {};
-  return fail(Errc::input, format("asked for {} processes, but --ppn {} on {} host{} makes {}; use "
-                                  "-np {} or a larger --ppn",
-                                  *config.process_count, per_host, hosts.size(),
-                                  hosts.size() == 1 ? "" : "s", all, all));
+  const int count = task_count(config.roles);
+  if (count <= all) return {};
+  return fail(Errc::input,
+              format("asked for {} processes, but --ppn {} on {} host{} makes {}; use "
+                     "-np {} or a larger --ppn",
+                     count, per_host, hosts.size(), hosts.size() == 1 ? "" : "s", all, all));
 }
 
 }  // namespace
 
 Result<HostList> job_hosts(const RunConfig& config) {
   HostList list = TRY(config.hosts.empty() ? this_host(config) : distinct_hosts(config.hosts));
+  TRY(check_hosts_of_roles(config, list.hosts));
   if (config.placement.per_host) TRY(set_per_host(list.hosts, config));
   if (!all_slots_known(list.hosts)) return list;
   const Plan plan = TRY(make_plan(plan_request(config, list.hosts, {})));
@@ -144,8 +198,9 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
     hosts[i].slots = static_cast<int>(std::min(units, size_t{slots_max}));
     if (hosts[i].max_slots != 0) hosts[i].slots = std::min(hosts[i].slots, hosts[i].max_slots);
   }
+  std::vector<Role> roles = with_hosts_of_job(config.roles, hosts);
   return {.hosts = std::move(hosts),
-          .process_count = config.process_count,
+          .roles = std::move(roles),
           .oversubscribe = config.oversubscribe,
           .map_by = config.placement.map_by,
           .rank_by = config.placement.rank_by};

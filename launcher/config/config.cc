@@ -8,6 +8,7 @@
 #include "launcher/config/given.h"
 #include "launcher/config/networks.h"
 #include "launcher/config/options.h"
+#include "launcher/config/role_options.h"
 
 #include <algorithm>
 #include <cassert>
@@ -75,13 +76,6 @@ Result<> read_durations(const Sources& sources, RunConfig& config) {
   assert(given && "the defaults fit");
   return given->refuse(format("the heartbeat ({}) must be shorter than the dead-after time ({})",
                               duration_text(config.heartbeat), duration_text(config.dead_after)));
-}
-
-Result<> read_process_count(const Sources& sources, RunConfig& config) {
-  const auto given = find_given(sources, "np");
-  if (!given) return {};
-  config.process_count = static_cast<int>(TRY(given->integer(1, processes_max)));
-  return {};
 }
 
 BindTo bind_to_named(std::string_view word) {
@@ -209,13 +203,6 @@ Result<> read_hosts(const Sources& sources, const TextReader& read_text, RunConf
   return {};
 }
 
-Result<> check_process_count(const RunConfig& config) {
-  const bool known = config.process_count || config.placement.per_host || !config.hosts.empty();
-  if (known) return {};
-  return fail(Errc::input, format("-np: missing; without hosts give the number of processes, 1..{}",
-                                  processes_max));
-}
-
 Result<> read_color(const Sources& sources, RunConfig& config) {
   const auto given = find_given(sources, "color");
   if (given) config.color = parse_color_choice(TRY(given->choice())).value();
@@ -255,7 +242,8 @@ Result<> read_stdin(const Sources& sources, RunConfig& config) {
                      std::ranges::all_of(config.hosts, [](const Host& h) { return h.slots > 0; });
   const int slots = std::accumulate(config.hosts.begin(), config.hosts.end(), 0,
                                     [](int sum, const Host& h) { return sum + h.slots; });
-  const int size = config.process_count ? *config.process_count : known ? slots : processes_max;
+  const int count = ranked_count(config.roles);
+  const int size = count != 0 ? count : known ? slots : processes_max;
   const std::optional<int64_t> rank = parse_integer(given->value());
   if (!rank || *rank < 0 || *rank >= size) {
     return given->expected(format("none, all or a rank of 0..{}", size - 1));
@@ -324,17 +312,16 @@ Result<OptionSource> read_environment_options(const std::vector<std::string>& en
 
 Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text) {
-  TRY(check_command(command));
+  if (!find_given(by_precedence, "role-command")) TRY(check_command(command));
   RunConfig config;
   config.command = std::move(command);
   config.warnings = TRY(answer_options(by_precedence));
-  TRY(read_process_count(by_precedence, config));
   TRY(read_placement(by_precedence, config.placement));
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
   TRY(read_hosts(by_precedence, read_text, config));
-  TRY(check_process_count(config));
   TRY(read_environment(by_precedence, read_text, config));
+  TRY(read_roles(by_precedence, read_text, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_color(by_precedence, config));

@@ -6,6 +6,7 @@
 #include "launcher/config/hosts.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/config/port_range.h"
+#include "launcher/config/role.h"
 #include "launcher/ssh/login_options.h"
 
 #include <cstdint>
@@ -35,8 +36,8 @@ struct EnvironmentSetting {
 
 /// `dtrain run` with everything decided: flags over environment over file over defaults.
 struct RunConfig {
-  std::optional<int> process_count;
-  std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
+  std::vector<Role> roles = {Role()};  ///< never empty; names differ
+  std::vector<Host> hosts;             ///< empty: localhost with as many slots as processes
   std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
   std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   std::optional<std::string> chdir;

@@ -49,6 +49,14 @@ inline constexpr std::array own_options = {
     Option{"report-bindings", "--report-bindings -report-bindings", OptionKind::flag, "",
            OptionGroup::hosts,
            "Tell the CPUs, NUMA node and GPU of each rank before the start, with --dry-run too."},
+    Option{"role", "--role", OptionKind::list, "NAME=COUNT[@HOSTS]", OptionGroup::hosts,
+           "Start COUNT tasks of the role NAME: chief, master, worker, ps, evaluator, scheduler, "
+           "server, client or any other. With @HOSTS, written as for -H, on those hosts alone. May "
+           "be given again; without hosts also as chief=1,ps=2,worker=4. -np N is then the number "
+           "of workers. Ranks go to chief or master first, then to the workers; other roles have "
+           "an index, and no rank."},
+    Option{"role-ranked", "--role-ranked", OptionKind::list, "NAME", OptionGroup::hosts,
+           "Give the tasks of this role ranks, too, after those of the workers."},
     Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
            "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
            "on each host (one each, and two more on the first)."},
@@ -94,6 +102,13 @@ inline constexpr std::array own_options = {
         "env-exclude", "--env-exclude", OptionKind::list, "PATTERN", OptionGroup::workers,
         "Keep variables whose names fit PATTERN, such as 'AWS_*', from the workers. May be given "
         "again; -x and --env-file win over it."},
+    Option{"role-command", "--role-command", OptionKind::list, "NAME=COMMAND", OptionGroup::workers,
+           "What tasks of this role run instead of the job's command. COMMAND is split into words "
+           "as a shell does, quotes and backslashes included; nothing in it is expanded.",
+           true, Effect::decides, "", true},
+    Option{"role-env", "--role-env", OptionKind::list, "NAME=VARIABLE=VALUE", OptionGroup::workers,
+           "Set a variable for the tasks of this role alone; wins over -x. May be given again. ps "
+           "and evaluator get CUDA_VISIBLE_DEVICES= unless this or -x sets it."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"no-horovod", "--no-horovod", OptionKind::flag, "", OptionGroup::workers,

@@ -9,7 +9,7 @@ namespace {
 
 void check(const Result<RunConfig>& config) {
   if (!config) return check_message(config.error());
-  assert(config->process_count || !config->hosts.empty());
+  assert(task_count(config->roles) != 0 || !config->hosts.empty());
   assert(config->heartbeat > Duration::zero() && config->heartbeat < config->dead_after);
   if (const auto hosts = job_hosts(*config); !hosts) check_message(hosts.error());
 }

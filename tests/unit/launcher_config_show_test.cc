@@ -67,7 +67,7 @@ TEST_CASE("the defaults that are shown are those that hold") {
   CHECK_FALSE(shown.values.contains("autotune"));
   shown.values["np"] = {"1"};
   RunConfig expected;
-  expected.process_count = 1;
+  expected.roles = workers(1);
   expected.command = {"true"};
   CHECK(make_run_config({shown}, {"true"}, {}).value() == expected);
 }

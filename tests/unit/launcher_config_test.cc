@@ -40,7 +40,7 @@ std::string error_of(const Result<RunConfig>& config) {
 TEST_CASE("defaults stand where no source names an option") {
   const RunConfig config = decide({flags({{"np", {"2"}}})}).value();
   RunConfig expected;
-  expected.process_count = 2;
+  expected.roles = workers(2);
   expected.command = {"true"};
   CHECK(config == expected);
 }
@@ -77,7 +77,7 @@ TEST_CASE("every option reaches its place in the configuration") {
                                           {"json", {"true"}}})})
                                .value();
   RunConfig expected;
-  expected.process_count = 3;
+  expected.roles = workers(3);
   expected.hosts = {{.name = "a", .slots = 2}, {.name = "b", .user = "me", .slots = 1}};
   expected.placement = {.map_by = DealBy::node,
                         .rank_by = DealBy::slot,
@@ -164,7 +164,7 @@ TEST_CASE("ranks are dealt as processes are, unless --rank-by says otherwise") {
 
 TEST_CASE("--ppn says how many processes this machine gets, without -np") {
   const RunConfig config = decide({flags({{"ppn", {"3"}}})}).value();
-  CHECK(!config.process_count);
+  CHECK(task_count(config.roles) == 0);
   CHECK(config.placement.per_host == 3);
   CHECK(error_of(decide({flags({{"ppn", {"4097"}}})})) == "--ppn: expected 1..4096, got 4097");
 }
@@ -186,7 +186,7 @@ TEST_CASE("the first source that names an option wins whole") {
   const OptionSource low =
       flags({{"np", {"8"}}, {"env", {"B=2", "C=3"}}, {"quiet", {"true"}}, {"chdir", {"/d"}}});
   const RunConfig config = decide({high, low}).value();
-  CHECK(config.process_count == 2);
+  CHECK(config.roles == workers(2));
   CHECK(config.environment == std::vector<EnvironmentSetting>{{"A", "1"}});
   CHECK(!config.quiet);
   CHECK(config.chdir == "/d");

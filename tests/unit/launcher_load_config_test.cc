@@ -52,7 +52,7 @@ TEST_CASE("flags come before variables, variables before the file") {
   const RunConfig config =
       load({{"np", {"2"}}, {"config-file", {file}}}, {"DTRAIN_OPT_NP=8", "DTRAIN_OPT_CHDIR=/v"})
           .value();
-  CHECK(config.process_count == 2);
+  CHECK(config.roles == workers(2));
   CHECK(config.chdir == "/v");
   CHECK(config.grace == seconds(3));
 }
@@ -62,12 +62,12 @@ TEST_CASE("without --config-file the user's own file counts, XDG_CONFIG_HOME bef
   folder.write("xdg/dtrain/config.toml", "np = 5\n");
   folder.write("home/.config/dtrain/config.toml", "np = 6\n");
   const std::string home = "HOME=" + folder.path() + "/home";
-  CHECK(load({}, {home}).value().process_count == 6);
-  CHECK(load({}, {home, "XDG_CONFIG_HOME=" + folder.path() + "/xdg"}).value().process_count == 5);
-  CHECK(load({}, {home, "XDG_CONFIG_HOME=relative"}).value().process_count == 6);
+  CHECK(load({}, {home}).value().roles == workers(6));
+  CHECK(load({}, {home, "XDG_CONFIG_HOME=" + folder.path() + "/xdg"}).value().roles == workers(5));
+  CHECK(load({}, {home, "XDG_CONFIG_HOME=relative"}).value().roles == workers(6));
   CHECK(error_of(load({}, {"HOME=" + folder.path() + "/nobody"})).starts_with("-np: missing"));
   const std::string named = folder.write("named.toml", "np = 7\n");
-  CHECK(load({}, {home, "DTRAIN_OPT_CONFIG_FILE=" + named}).value().process_count == 7);
+  CHECK(load({}, {home, "DTRAIN_OPT_CONFIG_FILE=" + named}).value().roles == workers(7));
 }
 
 TEST_CASE("B17: a file that cannot be read is named with the reason") {

@@ -26,7 +26,7 @@ const std::vector<Host> two_hosts = {{.name = "a", .slots = 4}, {.name = "b", .s
 
 TEST_CASE("ranks fill one host before the next, in the order given") {
   const Plan plan = make_plan({.hosts = {{.name = "b", .slots = 2}, {.name = "a", .slots = 3}},
-                               .process_count = 4})
+                               .roles = workers(4)})
                         .value();
   CHECK(blocks(plan) == "b:2 a:2");
   CHECK(plan.world_size == 4);
@@ -63,8 +63,8 @@ TEST_CASE("cross_rank counts only the hosts that have this local rank") {
 
 TEST_CASE("without -np a job has as many processes as slots, and idle hosts are left out") {
   CHECK(blocks(make_plan({.hosts = two_hosts})) == "a:4 b:4");
-  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 4})) == "a:4");
-  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 5})) == "a:4 b:1");
+  CHECK(blocks(make_plan({.hosts = two_hosts, .roles = workers(4)})) == "a:4");
+  CHECK(blocks(make_plan({.hosts = two_hosts, .roles = workers(5)})) == "a:4 b:1");
 }
 
 /// The host and local rank of each rank, as "a0 a1 b0".
@@ -110,7 +110,7 @@ TEST_CASE("--map-by deals processes to hosts, --rank-by ranks to processes") {
     CAPTURE(c.count);
     CAPTURE(c.expected);
     CHECK(places(make_plan({.hosts = hosts,
-                            .process_count = c.count,
+                            .roles = workers(c.count),
                             .oversubscribe = true,
                             .map_by = c.map_by,
                             .rank_by = c.rank_by})) == c.expected);
@@ -137,31 +137,29 @@ TEST_CASE("a host takes max_slots at most, and the others what it would have had
                                    {.name = "b", .slots = 2},
                                    {.name = "c", .slots = 2, .max_slots = 2}};
   const auto blocks_for = [&](int count) {
-    return blocks(make_plan({.hosts = hosts, .process_count = count, .oversubscribe = true}));
+    return blocks(make_plan({.hosts = hosts, .roles = workers(count), .oversubscribe = true}));
   };
   CHECK(blocks_for(6) == "a:2 b:2 c:2");
   CHECK(blocks_for(7) == "a:3 b:2 c:2");
   CHECK(blocks_for(9) == "a:3 b:4 c:2");
   CHECK(blocks_for(20) == "a:3 b:15 c:2");
   const std::vector<Host> limited = {hosts[0], hosts[2]};
-  CHECK(blocks(make_plan({.hosts = limited, .process_count = 5, .oversubscribe = true})) ==
+  CHECK(blocks(make_plan({.hosts = limited, .roles = workers(5), .oversubscribe = true})) ==
         "a:3 c:2");
-  CHECK(blocks(make_plan({.hosts = limited, .process_count = 6, .oversubscribe = true})) ==
+  CHECK(blocks(make_plan({.hosts = limited, .roles = workers(6), .oversubscribe = true})) ==
         "asked for 6 processes but max_slots of the hosts (a:2 c:2) allows 5; use -np 5");
 }
 
 TEST_CASE("B12, B13: a process count that cannot be is refused with what would do") {
-  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 16})) ==
+  CHECK(blocks(make_plan({.hosts = two_hosts, .roles = workers(16)})) ==
         "asked for 16 processes but hosts offer 8 (a:4 b:4); use -np 8 or --oversubscribe");
-  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 0})) ==
-        "-np: expected 1..65536, got 0");
-  CHECK(blocks(make_plan({.hosts = two_hosts, .process_count = 65537, .oversubscribe = true})) ==
+  CHECK(blocks(make_plan({.hosts = two_hosts, .roles = workers(65537), .oversubscribe = true})) ==
         "-np: expected 1..65536, got 65537");
   const std::vector<Host> many(17, {.name = "n", .slots = 4096});
   CHECK(blocks(make_plan({.hosts = many})) ==
         "-np: expected 1..65536, got 69632 (the sum of all slots)");
   const std::vector<Host> ten(10, {.name = "n", .slots = 1});
-  CHECK(blocks(make_plan({.hosts = ten, .process_count = 11})) ==
+  CHECK(blocks(make_plan({.hosts = ten, .roles = workers(11)})) ==
         "asked for 11 processes but hosts offer 10 (n:1 n:1 n:1 n:1 n:1 n:1 n:1 n:1 and 2 more); "
         "use -np 10 or --oversubscribe");
 }
@@ -183,7 +181,7 @@ TEST_CASE("--oversubscribe spreads the processes in proportion to slots, the fir
     for (size_t i = 0; i < hosts.size(); ++i) {
       hosts[i] = {.name = std::string(1, static_cast<char>('a' + i)), .slots = c.slots[i]};
     }
-    CHECK(blocks(make_plan({.hosts = hosts, .process_count = c.count, .oversubscribe = true})) ==
+    CHECK(blocks(make_plan({.hosts = hosts, .roles = workers(c.count), .oversubscribe = true})) ==
           c.expected);
   }
 }
@@ -240,7 +238,7 @@ TEST_CASE("any plan places every rank once, within slots, with dense local and c
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp,bugprone-random-generator-seed): reproducible
   for (int round = 0; round < 300; ++round) {
     CAPTURE(round);
-    PlanRequest request{.hosts = {}, .process_count = {}, .oversubscribe = true};
+    PlanRequest request{.hosts = {}, .oversubscribe = true};
     request.map_by = random() % 2 == 0 ? DealBy::slot : DealBy::node;
     request.rank_by = random() % 2 == 0 ? DealBy::slot : DealBy::node;
     int slots = 0;
@@ -248,9 +246,10 @@ TEST_CASE("any plan places every rank once, within slots, with dense local and c
       request.hosts.push_back({.name = "n" + std::to_string(i), .slots = 1 + int(random() % 9)});
       slots += request.hosts.back().slots;
     }
-    request.process_count = 1 + static_cast<int>(random() % 150);
+    const int count = 1 + static_cast<int>(random() % 150);
+    request.roles = workers(count);
     const Plan plan = make_plan(request).value();
-    REQUIRE(static_cast<int>(plan.tasks.size()) == *request.process_count);
+    REQUIRE(static_cast<int>(plan.tasks.size()) == count);
     for (size_t i = 0; i < plan.tasks.size(); ++i) {
       CHECK(plan.tasks[i].rank == static_cast<int>(i));
       CHECK(plan.tasks[i].id.index == static_cast<int>(i));
@@ -258,8 +257,8 @@ TEST_CASE("any plan places every rank once, within slots, with dense local and c
     check_hosts(plan);
     check_cross(plan);
     for (const PlannedHost& host : plan.hosts) {
-      if (*request.process_count <= slots) CHECK(host.task_count() <= host.host.slots);
-      if (*request.process_count > slots) CHECK(host.task_count() >= host.host.slots);
+      if (count <= slots) CHECK(host.task_count() <= host.host.slots);
+      if (count > slots) CHECK(host.task_count() >= host.host.slots);
     }
   }
 }

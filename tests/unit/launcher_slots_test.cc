@@ -7,10 +7,10 @@ namespace {
 
 TEST_CASE("job_hosts: no hosts means this machine with as many slots as processes") {
   RunConfig config;
-  config.process_count = 3;
+  config.roles = workers(3);
   CHECK(job_hosts(config).value() ==
         HostList{{{.name = "localhost", .slots = 3, .here = true}}, {}});
-  config.process_count.reset();
+  config.roles = {Role()};
   const auto hosts = job_hosts(config);
   REQUIRE_FALSE(hosts.has_value());
   CHECK(hosts.error().code == Errc::input);
@@ -44,7 +44,7 @@ TEST_CASE("job_hosts: other machines stay as they were given, in their order") {
 
 TEST_CASE("job_hosts: a host that gets no task is left out where all slots are known") {
   RunConfig config;
-  config.process_count = 3;
+  config.roles = workers(3);
   config.hosts = {{.name = "a.invalid", .slots = 2},
                   {.name = "b.invalid", .slots = 2},
                   {.name = "c.invalid", .slots = 2}};
@@ -55,7 +55,7 @@ TEST_CASE("job_hosts: a host that gets no task is left out where all slots are k
 
 TEST_CASE("job_hosts: too many processes are an input error, wherever the hosts are") {
   RunConfig config;
-  config.process_count = 16;
+  config.roles = workers(16);
   config.hosts = {{.name = "a.invalid", .slots = 4}, {.name = "b.invalid", .slots = 4}};
   const auto checked = job_hosts(config);
   REQUIRE_FALSE(checked.has_value());
@@ -63,7 +63,7 @@ TEST_CASE("job_hosts: too many processes are an input error, wherever the hosts 
   config.hosts[1].slots = 12;
   CHECK(job_hosts(config).has_value());
   config.hosts[1].slots = 0;
-  config.process_count = 100;
+  config.roles = workers(100);
   CHECK(job_hosts(config).has_value());
 }
 
@@ -82,14 +82,14 @@ TEST_CASE("job_hosts: --ppn takes the place of slots, given or not") {
     return text;
   };
   CHECK(slots_of() == "a.invalid:2 b.invalid:2");
-  config.process_count = 2;
+  config.roles = workers(2);
   CHECK(slots_of() == "a.invalid:2");
   config.placement.map_by = DealBy::node;
   CHECK(slots_of() == "a.invalid:2 b.invalid:2");
-  config.process_count = 5;
+  config.roles = workers(5);
   CHECK(slots_of() ==
         "asked for 5 processes, but --ppn 2 on 2 hosts makes 4; use -np 4 or a larger --ppn");
-  config.process_count.reset();
+  config.roles = {Role()};
   config.placement.per_host = 6;
   CHECK(slots_of() == "--ppn 6: host a.invalid has 4 slots; use --ppn 4 or --oversubscribe");
   config.oversubscribe = true;

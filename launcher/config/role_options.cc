@@ -1,0 +1,185 @@
+#include "launcher/config/role_options.h"
+
+#include "base/format.h"
+#include "base/host_name.h"
+#include "base/text.h"
+#include "launcher/config/env_file.h"
+#include "launcher/config/given.h"
+#include "launcher/config/shell_words.h"
+#include "rendezvous/task.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace dt {
+namespace {
+
+using Sources = std::vector<OptionSource>;
+
+/// How many workers -np asks for; 0: it is not given.
+Result<int> read_worker_count(const Sources& sources) {
+  const auto given = find_given(sources, "np");
+  if (!given) return 0;
+  return static_cast<int>(TRY(given->integer(1, processes_max)));
+}
+
+/// -np N beside --role is the role worker, too; if both name it, they must say the same.
+Result<> add_workers(const Sources& sources, int count, std::vector<Role>& roles) {
+  const Role* given = find_role(roles, "worker");
+  if (count == 0 || (given != nullptr && given->count == count)) return {};
+  if (given != nullptr) {
+    return find_given(sources, "np")
+        ->refuse(format("{} workers, but {} says worker={}; leave one of them out", count,
+                        find_given(sources, "role")->origin, given->count));
+  }
+  std::ranges::move(workers(count), std::back_inserter(roles));
+  return {};
+}
+
+Result<Role*> role_named(std::string_view name, const Given& given, std::vector<Role>& roles) {
+  const auto found = std::ranges::find(roles, name, &Role::name);
+  if (found != roles.end()) return &*found;
+  std::vector<std::string> names;
+  for (const Role& role : roles)
+    names.push_back(role.name);
+  const std::optional<std::string> guess = nearest(name, names);
+  return given.refuse(
+      format("the job has no role \"{}\"; {}", printable(name),
+             guess ? format("did you mean {}?", *guess) : format("it has {}", join(names, ", "))));
+}
+
+/// "NAME=REST" of an option: the role, and what is said of it.
+struct Saying {
+  Role* role = nullptr;
+  std::string_view rest;
+};
+
+Result<Saying> read_saying(std::string_view text, std::string_view shape, const Given& given,
+                           std::vector<Role>& roles) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    return given.refuse(format("expected {}, got \"{}\"", shape, printable(text)));
+  }
+  return Saying{.role = TRY(role_named(text.substr(0, equals), given, roles)),
+                .rest = text.substr(equals + 1)};
+}
+
+Result<> read_commands(const Sources& sources, std::vector<Role>& roles) {
+  const auto given = find_given(sources, "role-command");
+  if (!given) return {};
+  for (const std::string& text : *given->values) {
+    const auto [role, rest] = TRY(read_saying(text, "NAME=COMMAND", *given, roles));
+    auto words = split_shell_words(rest);
+    if (!words) return given->refuse(format("role {}: {}", role->name, words.error().message));
+    if (words->empty() || words->front().empty() || rest.find('\0') != std::string_view::npos) {
+      return given->refuse(
+          format("role {}: expected a command, got \"{}\"", role->name, printable(rest)));
+    }
+    role->command = *std::move(words);
+  }
+  return {};
+}
+
+Result<> read_environments(const Sources& sources, std::vector<Role>& roles) {
+  const auto given = find_given(sources, "role-env");
+  if (!given) return {};
+  for (const std::string& text : *given->values) {
+    const auto [role, rest] = TRY(read_saying(text, "NAME=VARIABLE=VALUE", *given, roles));
+    EnvironmentSetting setting = TRY(parse_setting(rest, given->origin));
+    if (!setting.value) {
+      return given->refuse(format("expected NAME=VARIABLE=VALUE, got \"{}\"", printable(text)));
+    }
+    role->environment[setting.name] = *std::move(setting.value);
+  }
+  return {};
+}
+
+Result<> read_ranked(const Sources& sources, std::vector<Role>& roles) {
+  const auto given = find_given(sources, "role-ranked");
+  if (!given) return {};
+  const std::string all = join(*given->values, ",");
+  for (const std::string_view name : split(all, ','))
+    TRY(role_named(trim(name), *given, roles))->ranked = true;
+  return {};
+}
+
+/// A GPU that these took would be lost for those that train. Whoever wants it otherwise says so.
+void hide_gpus(std::vector<Role>& roles, const std::vector<EnvironmentSetting>& settings) {
+  constexpr const char* variable = "CUDA_VISIBLE_DEVICES";
+  if (std::ranges::count(settings, variable, &EnvironmentSetting::name) > 0) return;
+  for (Role& role : roles) {
+    if (role.name == "ps" || role.name == evaluator_role) role.environment.emplace(variable, "");
+  }
+}
+
+/// The hosts that roles name, each with the slots of all of them; unknown if one leaves them open.
+std::vector<Host> hosts_of_roles(const std::vector<Role>& roles) {
+  std::vector<Host> hosts;
+  for (const Role& role : roles) {
+    for (const Host& host : role.hosts) {
+      const auto known = std::ranges::find_if(hosts, [&host](const Host& other) {
+        return other.user == host.user && canonical_host(other.name) == canonical_host(host.name);
+      });
+      if (known == hosts.end()) {
+        hosts.push_back(host);
+      } else {
+        const bool open = known->slots == 0 || host.slots == 0;
+        known->slots = open ? 0 : std::min(known->slots + host.slots, slots_max);
+      }
+    }
+  }
+  return hosts;
+}
+
+Result<> check_commands(const RunConfig& config) {
+  const auto without =
+      std::ranges::find_if(config.roles, [](const Role& role) { return role.command.empty(); });
+  if (without == config.roles.end() && !config.command.empty()) {
+    return fail(Errc::input,
+                format("--role-command: every role has a command of its own, so {} would run "
+                       "nowhere; leave it out",
+                       shell_quote(printable(config.command.front()))));
+  }
+  if (without != config.roles.end() && config.command.empty()) {
+    return fail(Errc::input, format("no command given for role {}; write it at the end, or as "
+                                    "--role-command {}=COMMAND",
+                                    without->name, without->name));
+  }
+  return {};
+}
+
+Result<> check_known(const RunConfig& config) {
+  const bool known =
+      task_count(config.roles) != 0 || config.placement.per_host || !config.hosts.empty();
+  if (known) return {};
+  return fail(Errc::input, format("-np: missing; without hosts give the number of processes, 1..{}",
+                                  processes_max));
+}
+
+}  // namespace
+
+Result<> read_roles(const std::vector<OptionSource>& sources, const TextReader& read_text,
+                    RunConfig& config) {
+  const int worker_count = TRY(read_worker_count(sources));
+  config.roles = workers(worker_count);
+  if (const auto given = find_given(sources, "role")) {
+    config.roles.clear();
+    for (const std::string& text : *given->values) {
+      std::ranges::move(TRY(parse_roles(text, given->origin, read_text, config.warnings)),
+                        std::back_inserter(config.roles));
+    }
+    TRY(add_workers(sources, worker_count, config.roles));
+  }
+  TRY(read_commands(sources, config.roles));
+  TRY(read_environments(sources, config.roles));
+  TRY(read_ranked(sources, config.roles));
+  if (const auto given = find_given(sources, "role")) TRY(check_roles(config.roles, given->origin));
+  hide_gpus(config.roles, config.environment);
+  if (config.hosts.empty()) config.hosts = hosts_of_roles(config.roles);
+  TRY(check_known(config));
+  return check_commands(config);
+}
+
+}  // namespace dt
