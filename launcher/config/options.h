@@ -94,6 +94,12 @@ inline constexpr std::array own_options = {
         "env-exclude", "--env-exclude", OptionKind::list, "PATTERN", OptionGroup::workers,
         "Keep variables whose names fit PATTERN, such as 'AWS_*', from the workers. May be given "
         "again; -x and --env-file win over it."},
+    Option{"env-set", "--env-set", OptionKind::list, "none|torch|tf|horovod|jax|ompi",
+           OptionGroup::workers,
+           "Set the variables of these frameworks, separated by commas, besides those that are set "
+           "anyway (torch, tf, horovod, ompi, and JAX's addresses): jax makes it find its place "
+           "without arguments, by what looks like a step of Slurm. none leaves all out that are "
+           "not named; DTRAIN_* are always set."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"no-horovod", "--no-horovod", OptionKind::flag, "", OptionGroup::workers,
