@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing for `setup.sh build`, `test`, `frameworks`, `fuzz`, `deb` or
-# `fresh_machine`; with `test` also the pinned clang tools, with `frameworks` what tests/frameworks needs from
-# PyPI. Says nothing when all is there.
+# `fresh_machine`; with `test` also the pinned clang tools, with `frameworks` (and `--long` for all of them) what
+# tests/frameworks needs from PyPI. Says nothing when all is there.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ case ${1-build} in
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
   deb) packages="dpkg-dev" ;;
   fresh_machine) packages="debootstrap" ;;
-  *) echo "usage: setup.sh [build|test|frameworks|hosts|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
+  *) echo "usage: setup.sh [build|test|frameworks [--long]|hosts|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
 esac
 
 # The names of `packages` that are not installed.
@@ -60,5 +60,5 @@ missing=$(missing_packages)
 if [ -n "$missing" ]; then install_packages "$missing"; fi
 case ${1-build} in
   test) tools/clang_tools.sh ;;
-  frameworks) tools/frameworks.sh ;;
+  frameworks) tools/frameworks.sh "${2-}" ;;
 esac

@@ -13,6 +13,10 @@ step() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
 
 step 'what testing needs'
 tools/setup.sh test
+# Minutes of downloads and of building Horovod, while we build. Nothing before the release tests needs it.
+mkdir -p build
+tools/setup.sh frameworks ${1:+"$1"} >build/frameworks.log 2>&1 &
+frameworks=$!
 
 step 'release build'
 cmake --preset release -DDTRAIN_TEST_LONG=$long
@@ -34,6 +38,12 @@ for sanitizer in asan tsan; do
   cmake --build --preset "$sanitizer" --target tests/all
   $fixed_addresses ctest --preset "$sanitizer" -j "$jobs"
 done
+
+step 'what the tests with real frameworks need'
+installed=0
+wait $frameworks || installed=$?
+cat build/frameworks.log
+if ((installed != 0)); then exit $installed; fi
 
 # These use real processes, signals and clocks of a machine that may be busy: one that fails is tried
 # once more. Both tries are shown; needing the second one is a bug of the test or of the program.

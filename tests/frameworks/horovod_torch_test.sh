@@ -4,20 +4,16 @@
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
 . "$(dirname "$0")/../net/lib.sh"
-here=$(realpath "$(dirname "$0")")
-project=$(realpath "$here/../..")
-python=$project/build/venv-horovod-torch/bin/python
-train=$project/examples/horovod_torch/train.py
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 
-needs_horovod() {
-  [[ -e $project/build/venv-horovod-torch/installed ]] || skip 'Horovod is not installed (tools/setup.sh frameworks)'
-}
+train=$examples/horovod_torch/train.py
 
 test_two_and_four_ranks_add_gather_and_broadcast() {
-  needs_horovod
+  uses horovod-torch
   local np rank expected
   for np in 2 4; do
-    run_dtrain run -np "$np" --no-tag --report report.json "$python" "$here/horovod_torch_operations.py"
+    run_dtrain run -np "$np" --no-tag --report report.json "$python" "$scripts/horovod_torch_operations.py"
     expect_status 0
     expected=()
     for ((rank = 0; rank < np; rank++)); do expected+=("rank $rank of $np is content"); done
@@ -29,45 +25,39 @@ test_two_and_four_ranks_add_gather_and_broadcast() {
 }
 
 test_training_ends_as_it_does_alone() {
-  needs_horovod
-  local np result loss=
+  uses horovod-torch
+  local np
   for np in 1 2 4; do
     run_dtrain run -np "$np" --no-tag "$python" "$train"
     expect_status 0
     expect_stderr ''
-    # shellcheck disable=SC2031  # set by the library
-    result=$(tail -n 1 "$out/stdout")
-    [[ $result =~ ^$np\ ranks?:\ loss\ ([0-9.]+),\ accuracy\ (89|9[0-9])\. ]] || fail 'no such result'
-    # Sums in another order, so the last digit may differ.
-    loss=${loss:-${BASH_REMATCH[1]}}
-    awk -v a="$loss" -v b="${BASH_REMATCH[1]}" 'BEGIN { exit !((a - b) ^ 2 <= 1e-6) }' ||
-      fail "expected the loss $loss"
+    expect_training_result "$np"
   done
 }
 
 test_training_goes_over_two_hosts() {
-  needs_horovod
+  uses horovod-torch
   hosts_up 2
   run_on_launcher "$DTRAIN" run -H node1:2,node2:2 --no-tag "$python" "$train"
   expect_status 0
-  expect_stdout_contains '4 ranks: loss 0.0'
+  expect_training_result 4
   expect_stderr ''
   expect_no_processes
 }
 
 test_training_goes_through_a_relay_where_hosts_cannot_dial_the_launcher() {
-  needs_horovod
+  uses horovod-torch
   hosts_up 2
   firewall l -i bridge -p tcp --syn -j REJECT --reject-with tcp-reset
   run_on_launcher "$DTRAIN" run --verbose -H node1:2,node2:2 --no-tag "$python" "$train"
   expect_status 0
-  expect_stdout_contains '4 ranks: loss 0.0'
+  expect_training_result 4
   expect_stderr_contains 'node1: cannot dial this machine; its agent carries the rendezvous to its tasks'
   expect_no_processes
 }
 
 test_an_error_of_one_rank_ends_the_job() {
-  needs_horovod
+  uses horovod-torch
   cat >broken.py <<'END'
 import horovod.torch as hvd
 import torch

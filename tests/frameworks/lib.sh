@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# For tests of real scripts of the frameworks that tools/setup.sh frameworks installs. Sourced after
+# tests/cli/lib.sh; for jobs on hosts, tests/net/lib.sh comes after it.
+#
+#   uses NAME              $python is that of build/venv-NAME, or Debian's with `uses debian-torch`; skips the
+#                          test where it is not installed
+#   $examples, $scripts    the folders of the examples, and of this file
+#   expect_dtrain_says_nothing       on stderr, where the frameworks print much of themselves
+#   expect_training_result N         N ranks have trained on the digits
+scripts=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+# shellcheck disable=SC2034  # for the tests
+examples=$(realpath "$scripts/../../examples")
+# shellcheck disable=SC2034  # for the library of tests/cli
+run_timeout_s=240 # importing a framework alone takes long on a machine that is busy with other tests
+
+uses() {
+  local folder
+  folder=$(realpath "$scripts/../..")/build/venv-$1
+  if [[ $1 == debian-torch ]]; then
+    python=/usr/bin/python3
+    "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
+  else
+    python=$folder/bin/python
+    [[ -e $folder/installed ]] || skip "build/venv-$1 is not there (tools/setup.sh frameworks)"
+  fi
+}
+
+# Of N ranks that train on the digits: every framework comes to the same network, up to how sums are rounded.
+expect_training_result() {
+  local ranks="$1 ranks"
+  if (($1 == 1)); then ranks='1 rank'; fi
+  # shellcheck disable=SC2154  # set by the library
+  [[ $(cat "$out/stdout") =~ ^$ranks:\ loss\ (0\.01[0-9]+),\ accuracy\ (89|9[0-9])\.[0-9]\ %$ ]] ||
+    fail 'no such result'
+  awk -v loss="${BASH_REMATCH[1]}" 'BEGIN { exit !((loss - 0.0189) ^ 2 <= 1e-6) }' || fail 'expected the loss 0.0189'
+}
+
+expect_dtrain_says_nothing() { ! grep -q '^dtrain: ' "$out/stderr" || fail 'dtrain had something to tell'; }

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# TensorFlow 2 scripts as they are: each task finds the others, and itself, by TF_CONFIG.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=../net/lib.sh
+. "$(dirname "$0")/../net/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+test_two_mirrored_workers_learn_what_one_learns() {
+  uses tensorflow
+  run_dtrain run -np 2 --no-tag "$python" "$scripts/tensorflow_mwms.py"
+  expect_status 0
+  expect_stdout_lines 'worker '{0,1}' of 2 learned the same as one alone'
+  expect_dtrain_says_nothing
+  expect_no_processes
+}
+
+test_keras_fits_a_line_on_two_mirrored_workers() {
+  uses tensorflow
+  run_dtrain run -np 2 -x TF_USE_LEGACY_KERAS=1 --no-tag "$python" "$examples/tensorflow_mwms/train.py"
+  expect_status 0
+  expect_stdout_lines 'worker '{0,1}' of 2: y = 2.000 x + 10.000'
+  expect_dtrain_says_nothing
+  expect_no_processes
+}
+
+test_mirrored_workers_learn_over_two_hosts() {
+  uses tensorflow
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run -H node1,node2 -np 2 --ppn 1 --no-tag "$python" "$scripts/tensorflow_mwms.py"
+  expect_status 0
+  expect_stdout_lines 'worker '{0,1}' of 2 learned the same as one alone'
+  expect_dtrain_says_nothing
+  expect_no_processes
+}
+
+test_an_error_of_one_worker_ends_those_that_wait_for_it() {
+  uses tensorflow
+  cat >broken.py <<'END'
+import json
+import os
+
+import tensorflow as tf
+
+if json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 1:
+    raise RuntimeError("no such image")
+tf.distribute.MultiWorkerMirroredStrategy()
+END
+  run_dtrain run -np 2 --grace 2s "$python" broken.py
+  expect_status 1
+  expect_stderr_contains '[1]<stderr>:RuntimeError: no such image'
+  expect_stderr_contains 'dtrain: rank 1 (host localhost, pid '
+  expect_stderr_contains 'dtrain:   RuntimeError: no such image'
+  expect_no_processes
+}
+
+run_tests "$@"
