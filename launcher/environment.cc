@@ -1,8 +1,8 @@
 #include "launcher/environment.h"
 
 #include "base/format.h"
-#include "base/socket.h"
 #include "base/text.h"
+#include "launcher/env_sets.h"
 #include "launcher/horovod_environment.h"
 #include "launcher/variable_names.h"
 
@@ -38,34 +38,6 @@ std::string dialled_names(const JobFacts& job, const Plan& plan) {
       add(host_of(address));
   }
   return names;
-}
-
-void add_ranks(Environment& environment, const Plan& plan, const Task& task) {
-  const std::string rank = format("{}", task.rank);
-  const std::string size = format("{}", plan.world_size);
-  const std::string local_rank = format("{}", task.local_rank);
-  const std::string local_size = format("{}", plan.local_size(task));
-  const std::pair<const char*, std::string> variables[] = {
-      {"DTRAIN_RANK", rank},
-      {"DTRAIN_SIZE", size},
-      {"DTRAIN_LOCAL_RANK", local_rank},
-      {"DTRAIN_LOCAL_SIZE", local_size},
-      {"DTRAIN_CROSS_RANK", format("{}", task.cross_rank)},
-      {"DTRAIN_CROSS_SIZE", format("{}", task.cross_size)},
-      {"RANK", rank},
-      {"WORLD_SIZE", size},
-      {"LOCAL_RANK", local_rank},
-      {"LOCAL_WORLD_SIZE", local_size},
-      {"GROUP_RANK", format("{}", task.agent)},
-      {"GROUP_WORLD_SIZE", format("{}", plan.hosts.size())},
-      {"JAX_PROCESS_ID", rank},
-      {"JAX_NUM_PROCESSES", size},
-      {"OMPI_COMM_WORLD_RANK", rank},
-      {"OMPI_COMM_WORLD_SIZE", size},
-      {"OMPI_COMM_WORLD_LOCAL_RANK", local_rank},
-      {"OMPI_COMM_WORLD_LOCAL_SIZE", local_size},
-  };
-  environment.insert(std::begin(variables), std::end(variables));
 }
 
 bool has_proxy(const Environment& environment) {
@@ -131,28 +103,19 @@ Environment common_environment(const JobFacts& job, const Plan& plan) {
       {"DTRAIN_RENDEZVOUS", job.rendezvous},
       {"DTRAIN_TOKEN", job.token},
       {"DTRAIN_GENERATION", format("{}", job.generation)},
-      {"MASTER_ADDR", job.master_address},
-      {"MASTER_PORT", format("{}", job.master_port)},
-      {"JAX_COORDINATOR_ADDRESS", host_port(job.master_address, job.jax_port)},
-      {"TF_GRPC_REUSE_PORT", "1"},
       {"no_proxy", dialled_names(job, plan)},
   };
-  if (job.horovod) add_horovod_controller(common);
+  add_job_variables(common, job, plan);
   return common;
 }
 
-Environment task_environment(const Plan& plan, const Task& task) {
-  const std::string& host = plan.hosts[static_cast<size_t>(task.agent)].host.name;
+Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task) {
   Environment environment = {
-      {"DTRAIN_HOSTNAME", host},
-      {"HOROVOD_HOSTNAME", host},  // by which it names the group of a host's ranks
+      {"DTRAIN_HOSTNAME", plan.hosts[static_cast<size_t>(task.agent)].host.name},
       {"DTRAIN_ROLE", task.id.role},
       {"DTRAIN_TASK_INDEX", format("{}", task.id.index)},
   };
-  if (task.rank >= 0) {
-    add_ranks(environment, plan, task);
-    add_horovod_ranks(environment, plan, task);
-  }
+  add_task_variables(environment, job, plan, task);
   return environment;
 }
 
@@ -176,12 +139,17 @@ Environment worker_environment(const Environment& travelling, const HostFacts& h
     if (is_host_part(name)) environment.emplace(name, value);
   }
   environment.emplace("HOSTNAME", host.hostname);
+  add_horovod_interface(environment, added, host.interface);
   for (const auto& [name, value] : added) {
-    if (name != "no_proxy") environment[name] = value;
+    if (name == "no_proxy") continue;
+    if (yields_to_user(name)) {
+      environment.emplace(name, value);
+    } else {
+      environment[name] = value;
+    }
   }
   const auto names = added.find("no_proxy");
   if (names != added.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
-  add_horovod_interface(environment, host.interface);
   environment.emplace("PYTHONUNBUFFERED", "1");
   const int threads = std::max(1, share.cpus / std::max(1, share.tasks));
   environment.emplace("OMP_NUM_THREADS", format("{}", threads));

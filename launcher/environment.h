@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/environment.h"
+#include "launcher/census.h"
 #include "launcher/config/config.h"
 #include "launcher/plan.h"
 #include "rendezvous/cluster_spec.h"
@@ -24,6 +25,9 @@ struct JobFacts {
   uint16_t jax_port = 0;  ///< of rank 0's host
   bool horovod = false;   ///< the rendezvous answers Horovod's workers, too
   ClusterSpec cluster;
+  EnvSets env_sets = default_env_sets();
+  Census census;
+  bool own_gpu = false;  ///< each task sees one GPU alone, so that all call theirs 0
 };
 
 /// The part of a task's environment that only its host knows.
@@ -52,15 +56,15 @@ Environment without(Environment environment, const std::vector<std::string>& exc
 /// names to append. Sent once, since N tasks would else be told N addresses each.
 Environment common_environment(const JobFacts& job, const Plan& plan);
 /// What it adds for one task: its name, ranks and sizes; a task without rank gets neither of those.
-Environment task_environment(const Plan& plan, const Task& task);
+Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task);
 /// Both, and TF_CONFIG, made of what tf_cluster() gave; it is left out where it would be longer
 /// than a variable can be.
 Environment added_environment(const Environment& common, const Environment& task,
                               std::string_view tf_cluster, const TaskId& id);
 /// What the worker gets: travelling, the host's own part where -x did not set it, over them the
 /// added, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
-/// OMP_NUM_THREADS, and the interface for NCCL, gloo and Horovod). The job's addresses are appended
-/// to no_proxy and NO_PROXY if there is a proxy.
+/// OMP_NUM_THREADS, the interface for NCCL, gloo and Horovod, and those of the added that yield).
+/// The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
 Environment worker_environment(const Environment& travelling, const HostFacts& host,
                                const Environment& added, CpuShare share);
 

@@ -25,9 +25,10 @@ void add_horovod_ranks(Environment& environment, const Plan& plan, const Task& t
   environment.insert(std::begin(variables), std::end(variables));
 }
 
-void add_horovod_controller(Environment& common) {
+void add_horovod_controller(Environment& common, const std::string& master_address) {
   common["HOROVOD_CONTROLLER"] = "gloo";
   common["HOROVOD_CPU_OPERATIONS"] = "gloo";
+  if (master_address.starts_with("127.")) common["HOROVOD_GLOO_IFACE"] = "lo";
 }
 
 void add_horovod_rendezvous(Environment& added) {
@@ -40,12 +41,11 @@ void add_horovod_rendezvous(Environment& added) {
   added["HOROVOD_GLOO_RENDEZVOUS_PORT"] = format("{}", address->port);
 }
 
-void add_horovod_interface(Environment& environment, const std::string& interface) {
-  const auto master = environment.find("MASTER_ADDR");
-  if (!has_controller(environment) || master == environment.end()) return;
-  const bool local = master->second.starts_with("127.");
-  if (interface.empty() && !local) return;
-  environment.emplace("HOROVOD_GLOO_IFACE", interface.empty() ? "lo" : interface);
+void add_horovod_interface(Environment& environment, const Environment& added,
+                           const std::string& interface) {
+  if (has_controller(added) && !interface.empty()) {
+    environment.emplace("HOROVOD_GLOO_IFACE", interface);
+  }
 }
 
 }  // namespace dt

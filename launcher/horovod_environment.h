@@ -9,14 +9,16 @@ namespace dt {
 
 /// The place of a task that has a rank.
 void add_horovod_ranks(Environment& environment, const Plan& plan, const Task& task);
-/// For all tasks of a job whose rendezvous answers them.
-void add_horovod_controller(Environment& common);
+/// For all tasks of a job whose rendezvous answers them. They speak by the loopback where rank 0 is
+/// reached by it: then all are on this machine.
+void add_horovod_controller(Environment& common, const std::string& master_address);
 /// Where they meet: where this task's DTRAIN_RENDEZVOUS says, which its agent may have changed.
 /// Only with add_horovod_controller; without an address Horovod would wait for nobody it can reach,
 /// and fail.
 void add_horovod_rendezvous(Environment& added);
-/// By which interface their peers reach them: this one, or on a single machine the loopback.
-/// Nothing when it is unknown (empty); Horovod then asks what the host's name resolves to.
-void add_horovod_interface(Environment& environment, const std::string& interface);
+/// By which interface their peers reach them, unless the user said so; nothing when it is unknown
+/// (empty). Without any, Horovod asks what the host's name resolves to.
+void add_horovod_interface(Environment& environment, const Environment& added,
+                           const std::string& interface);
 
 }  // namespace dt

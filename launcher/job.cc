@@ -61,11 +61,12 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
   parts_.status.ranks(0, plan_.tasks.size());
   Launch launch = {.travelling = travelling,
                    .common = common_environment(facts, plan_),
-                   .tf_cluster = tf_cluster(facts.cluster),
+                   .tf_cluster = {},
                    .tasks = {},
                    .role_environments = environments_of(plan_.roles),
                    .merge_stderr = config_.merge_stderr,
                    .excluded = config_.environment_excluded};
+  if (facts.env_sets.contains(EnvSet::tf)) launch.tf_cluster = tf_cluster(facts.cluster);
   // Of many tasks it is longer than a variable may be, and would be left out everywhere.
   if (launch.tf_cluster.size() > variable_bytes_max) launch.tf_cluster.clear();
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
@@ -74,7 +75,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
     launch.relay = reach.hosts[agent].relay;
     for (const size_t at : plan_.hosts[agent].tasks) {
       const Binding& binding = bindings.tasks[at];
-      Environment environment = task_environment(plan_, plan_.tasks[at]);
+      Environment environment = task_environment(facts, plan_, plan_.tasks[at]);
       environment.insert(binding.environment.begin(), binding.environment.end());
       launch.tasks.push_back({.id = plan_.tasks[at].id,
                               .environment = std::move(environment),

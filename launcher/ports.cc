@@ -69,7 +69,7 @@ void add_commands(Prepare& order, const std::vector<std::string>& of_job,
 /// What is added for a task at most, before the ports in it are known: ranks and names, the cluster
 /// in TF_CONFIG, and its addresses in no_proxy and NO_PROXY.
 uint64_t task_part_bytes(const Plan& plan) {
-  constexpr uint64_t fixed = 4096;
+  constexpr uint64_t fixed = 8192;
   constexpr uint64_t address_bytes_max = 45;  // IPv6 with an IPv4 tail
   constexpr uint64_t address_extra = sizeof R"("[]:65535", )";
   const uint64_t cluster = plan.tasks.size() * (address_bytes_max + address_extra);
@@ -105,11 +105,13 @@ Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskT
                                        .token = token,
                                        .table = table,
                                        .dead_after = config.dead_after};
-  if (!config.no_horovod) options.horovod_sources = place.sources;
+  const bool horovod = !config.no_horovod && config.env_sets.contains(EnvSet::horovod);
+  if (horovod) options.horovod_sources = place.sources;
   auto server = RendezvousServer::listen(stage.loop(), std::move(options), stage.log());
   if (!server) return fail(Errc::refused, "rendezvous: " + server.error().message);
   stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(), (*server)->address().text());
-  const RendezvousFacts facts = {.address = (*server)->address(), .horovod = !config.no_horovod};
+  const RendezvousFacts facts = {
+      .address = (*server)->address(), .token = token, .horovod = horovod};
   return Rendezvous{.server = *std::move(server), .place = std::move(place), .facts = facts};
 }
 
@@ -187,7 +189,7 @@ std::vector<std::string> moved_home(const Plan& plan, const std::vector<Prepare>
              shell_quote(printable(orders.front().cwd, 300)), join(hosts, ", "))};
 }
 
-JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,
+JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& table,
                    const RendezvousFacts& rendezvous, const std::vector<Prepared>& prepared) {
   std::vector<std::vector<uint16_t>> ports;
   for (const Prepared& answer : prepared)
@@ -200,11 +202,14 @@ JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,
   };
   JobFacts facts = {.job = table.job,
                     .generation = table.generation,
-                    .token = token.text(),
+                    .token = rendezvous.token.text(),
                     .rendezvous = rendezvous.address.text(),
                     .master_address = table.tasks.front().addresses.front(),
                     .horovod = rendezvous.horovod,
-                    .cluster = {}};
+                    .cluster = {},
+                    .env_sets = config.env_sets,
+                    .census = take_census(plan),
+                    .own_gpu = config.placement.gpu_bind == GpuBind::rank};
   facts.master_port = take_port(plan.tasks.front().agent);
   facts.jax_port = take_port(plan.tasks.front().agent);
   for (const TaskEntry& task : table.tasks) {

@@ -38,6 +38,7 @@ Result<std::optional<HeldPort>> hold_rendezvous_port(const RunConfig& config);
 /// What tasks are told of it.
 struct RendezvousFacts {
   Address address;
+  Token token = {};
   bool horovod = false;  ///< it answers Horovod's workers, too
 };
 /// The rendezvous of the job, and its place.
@@ -69,7 +70,7 @@ std::vector<std::string> moved_home(const Plan& plan, const std::vector<Prepare>
                                     const std::vector<Prepared>& prepared);
 
 /// Hands out the held ports: the ClusterSpec, MASTER_PORT and JAX's port.
-JobFacts job_facts(const Plan& plan, const TaskTable& table, const Token& token,
+JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& table,
                    const RendezvousFacts& rendezvous, const std::vector<Prepared>& prepared);
 
 }  // namespace dt

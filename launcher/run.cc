@@ -94,7 +94,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
       TRY(listen_for(stage, config, table, token,
                      {reach.launcher, std::move(rendezvous_port),
                       task_sources(plan, reach, TRY(crew.await_hellos(answers)))}));
-  const JobFacts facts = job_facts(plan, table, token, rendezvous.facts, prepared);
+  const JobFacts facts = job_facts(config, plan, table, rendezvous.facts, prepared);
 
   Job job({stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status,
            [] { Stage::suspend(); }, own_children},

@@ -53,12 +53,17 @@ constexpr Pattern outer_job[] = {
     "LOCAL_WORLD_SIZE",
     "GROUP_RANK",
     "GROUP_WORLD_SIZE",
+    "NODE_RANK",
     "ROLE_NAME",
     "ROLE_RANK",
     "ROLE_WORLD_SIZE",
     "TORCHELASTIC_*",
+    "PET_*",  // torchrun's options, of the group that its agent belongs to
+    "MASTER_ADDR",
+    "MASTER_PORT",
     "JAX_PROCESS_ID",
     "JAX_NUM_PROCESSES",
+    "JAX_COORDINATOR_*",
     "TF_CONFIG",
     // A SLURM step's own; those of its allocation travel.
     "SLURM_PROCID",

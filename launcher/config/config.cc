@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "launcher/config/answers.h"
 #include "launcher/config/env_file.h"
+#include "launcher/config/env_set.h"
 #include "launcher/config/given.h"
 #include "launcher/config/networks.h"
 #include "launcher/config/options.h"
@@ -230,6 +231,20 @@ Result<> read_environment(const Sources& sources, const TextReader& read_text, R
   return {};
 }
 
+Result<> read_env_sets(const Sources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "env-set");
+  if (!given) return {};
+  const std::string all = join(*given->values, ",");
+  std::vector<std::string_view> words;
+  for (const std::string_view word : split(all, ','))
+    words.push_back(trim(word));
+  for (const std::string_view word : words) {
+    if (!env_sets_named(word)) return given->unknown_word(word, env_set_words());
+  }
+  config.env_sets = chosen_env_sets(words);
+  return {};
+}
+
 Result<> read_stdin(const Sources& sources, RunConfig& config) {
   const auto given = find_given(sources, "stdin");
   if (!given || given->value() == "none") return {};
@@ -322,6 +337,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(read_hosts(by_precedence, read_text, config));
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_roles(by_precedence, read_text, config));
+  TRY(read_env_sets(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_color(by_precedence, config));

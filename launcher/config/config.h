@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/color.h"
 #include "base/result.h"
+#include "launcher/config/env_set.h"
 #include "launcher/config/hosts.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/config/port_range.h"
@@ -40,6 +41,7 @@ struct RunConfig {
   std::vector<Host> hosts;             ///< empty: localhost with as many slots as processes
   std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
   std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
+  EnvSets env_sets = default_env_sets();
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   PlacementOptions placement;

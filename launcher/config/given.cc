@@ -67,6 +67,11 @@ Result<std::string> Given::choice() const {
   assert(option != nullptr);
   const std::vector<std::string_view> choices = choices_of(*option);
   if (std::ranges::find(choices, value()) != choices.end()) return value();
+  return unknown_word(value(), choices);
+}
+
+tl::unexpected<Error> Given::unknown_word(std::string_view word,
+                                          const std::vector<std::string_view>& choices) const {
   std::string words;
   for (const std::string_view choice : choices) {
     const bool last = choice == choices.back();
@@ -74,8 +79,8 @@ Result<std::string> Given::choice() const {
     words += choice;
   }
   const std::optional<std::string> guess =
-      nearest(value(), std::vector<std::string>(choices.begin(), choices.end()));
-  return refuse(format("expected {}, got \"{}\"{}", words, printable(value()),
+      nearest(word, std::vector<std::string>(choices.begin(), choices.end()));
+  return refuse(format("expected {}, got \"{}\"{}", words, printable(word),
                        guess ? format("; did you mean {}?", *guess) : ""));
 }
 

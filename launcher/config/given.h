@@ -34,6 +34,9 @@ struct Given {
   Result<double> number() const;
   Result<Duration> duration() const;
   Result<Duration> positive_duration() const;
+  /// "ORIGIN: expected A, B or C, got "D"", with a guess at which was meant.
+  tl::unexpected<Error> unknown_word(std::string_view word,
+                                     const std::vector<std::string_view>& choices) const;
   /// One of the words that the option's row names.
   Result<std::string> choice() const;
 };

@@ -109,6 +109,12 @@ inline constexpr std::array own_options = {
     Option{"role-env", "--role-env", OptionKind::list, "NAME=VARIABLE=VALUE", OptionGroup::workers,
            "Set a variable for the tasks of this role alone; wins over -x. May be given again. ps "
            "and evaluator get CUDA_VISIBLE_DEVICES= unless this or -x sets it."},
+    Option{"env-set", "--env-set", OptionKind::list, "none|torch|tf|horovod|jax|ompi",
+           OptionGroup::workers,
+           "Set the variables of these frameworks, separated by commas, besides those that are set "
+           "anyway (torch, tf, horovod, ompi, and JAX's addresses): jax makes it find its place "
+           "without arguments, by what looks like a step of Slurm. none leaves all out that are "
+           "not named; DTRAIN_* are always set."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"no-horovod", "--no-horovod", OptionKind::flag, "", OptionGroup::workers,

@@ -90,7 +90,7 @@ TEST_CASE("each place of the line is completed with what belongs there") {
       {{"run", "--num"}, "--num-proc"},
       {{"run", "-np", "4", "--num"}, ""},
       {{"run", "--np=4", "--num"}, ""},
-      {{"run", "-x", "A", "--env"}, "--env --env-file --env-exclude"},
+      {{"run", "-x", "A", "--env"}, "--env --env-file --env-exclude --env-set"},
       {{"run", "--on-failure", ""}, "kill continue"},
       {{"run", "--on-failure=c"}, "--on-failure=|continue"},
       {{"run", "--stdin", ""}, "none all"},

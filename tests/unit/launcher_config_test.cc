@@ -66,6 +66,7 @@ TEST_CASE("every option reaches its place in the configuration") {
                                           {"on-failure", {"continue"}},
                                           {"output-dir", {"out"}},
                                           {"no-horovod", {"true"}},
+                                          {"env-set", {"none, torch", "jax"}},
                                           {"merge-stderr", {"true"}},
                                           {"no-tag", {"true"}},
                                           {"timestamp", {"true"}},
@@ -86,6 +87,7 @@ TEST_CASE("every option reaches its place in the configuration") {
                         .report_bindings = true,
                         .gpu_bind = GpuBind::rank};
   expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
+  expected.env_sets = {EnvSet::torch, EnvSet::jax, EnvSet::slurm};
   expected.chdir = "/x y";
   expected.timeout = seconds(120);
   expected.start_timeout = seconds(5);
@@ -115,6 +117,29 @@ TEST_CASE("networks are given with commas, again and again, or as a list in a fi
                  "10.0.0.0/8, got \"{}\"",
                  wrong));
   }
+}
+
+TEST_CASE("--env-set adds to the default sets, or with none chooses all of them") {
+  struct Row {
+    std::vector<std::string> words;
+    EnvSets sets;
+  };
+  EnvSets with_slurm = default_env_sets();
+  with_slurm.insert(EnvSet::slurm);
+  const Row rows[] = {{{"torch"}, default_env_sets()},
+                      {{"jax"}, with_slurm},
+                      {{"none"}, {}},
+                      {{"tf,none"}, {EnvSet::tf}},
+                      {{"none", "horovod, ompi"}, {EnvSet::horovod, EnvSet::ompi}}};
+  for (const Row& row : rows) {
+    CAPTURE(row.words.front());
+    CHECK(decide({flags({{"np", {"1"}}, {"env-set", row.words}})}).value().env_sets == row.sets);
+  }
+  CHECK(error_of(decide({flags({{"np", {"1"}}, {"env-set", {"torch,jaxx"}}})})) ==
+        "--env-set: expected none, torch, tf, horovod, jax or ompi, got \"jaxx\"; did you mean "
+        "jax?");
+  CHECK(error_of(decide({flags({{"np", {"1"}}, {"env-set", {""}}})})) ==
+        "--env-set: expected none, torch, tf, horovod, jax or ompi, got \"\"");
 }
 
 TEST_CASE("what is said of reaching hosts reaches its place") {

@@ -1,6 +1,9 @@
+#include "launcher/env_sets.h"
 #include "launcher/environment.h"
 
 #include <doctest/doctest.h>
+
+#include <set>
 
 namespace dt {
 namespace {
@@ -18,22 +21,25 @@ Plan three_tasks() {
   return make_plan({.hosts = {{.name = "a", .slots = 2}, {.name = "::1", .slots = 1}}}).value();
 }
 
-Environment added(const JobFacts& job, const Plan& plan, const Task& task) {
-  return added_environment(common_environment(job, plan), task_environment(plan, task),
-                           tf_cluster(job.cluster), task.id);
+Environment added(JobFacts job, const Plan& plan, const Task& task) {
+  job.census = take_census(plan);
+  const std::string cluster = job.env_sets.contains(EnvSet::tf) ? tf_cluster(job.cluster) : "";
+  return added_environment(common_environment(job, plan), task_environment(job, plan, task),
+                           cluster, task.id);
 }
 
-JobFacts facts() {
-  return {
-      .job = "job-1",
-      .generation = 7,
-      .token = std::string(64, 'f'),
-      .rendezvous = "[fe80::5]:4000",
-      .master_address = "10.0.0.1",
-      .master_port = 5000,
-      .jax_port = 6000,
-      .horovod = true,
-      .cluster = {.jobs = {{"worker", {{0, "10.0.0.1:1"}, {1, "10.0.0.1:2"}, {2, "[::1]:3"}}}}}};
+JobFacts facts(EnvSets sets = default_env_sets()) {
+  return {.job = "job-1",
+          .generation = 7,
+          .token = std::string(64, 'f'),
+          .rendezvous = "[fe80::5]:4000",
+          .master_address = "10.0.0.1",
+          .master_port = 5000,
+          .jax_port = 6000,
+          .horovod = true,
+          .cluster = {.jobs = {{"worker", {{0, "10.0.0.1:1"}, {1, "10.0.0.1:2"}, {2, "[::1]:3"}}}}},
+          .env_sets = std::move(sets),
+          .census = {}};
 }
 
 std::string value(const Environment& environment, const std::string& name) {
@@ -134,12 +140,23 @@ TEST_CASE("a task finds its rank and the job's addresses under every framework's
                                    {"DTRAIN_RENDEZVOUS", "[fe80::5]:4000"},
                                    {"DTRAIN_TOKEN", std::string(64, 'f')},
                                    {"DTRAIN_GENERATION", "7"},
+                                   {"DTRAIN_NODE_RANK", "1"},
+                                   {"DTRAIN_NNODES", "2"},
                                    {"RANK", "2"},
                                    {"WORLD_SIZE", "3"},
                                    {"LOCAL_RANK", "0"},
                                    {"LOCAL_WORLD_SIZE", "1"},
                                    {"GROUP_RANK", "1"},
                                    {"GROUP_WORLD_SIZE", "2"},
+                                   {"NODE_RANK", "1"},
+                                   {"ROLE_NAME", "worker"},
+                                   {"ROLE_RANK", "2"},
+                                   {"ROLE_WORLD_SIZE", "3"},
+                                   {"TORCHELASTIC_RUN_ID", "job-1"},
+                                   {"TORCHELASTIC_RESTART_COUNT", "0"},
+                                   {"TORCHELASTIC_MAX_RESTARTS", "0"},
+                                   {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+                                   {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
                                    {"MASTER_ADDR", "10.0.0.1"},
                                    {"MASTER_PORT", "5000"},
                                    {"JAX_COORDINATOR_ADDRESS", "10.0.0.1:6000"},
@@ -184,9 +201,91 @@ TEST_CASE("a task without rank gets every variable but ranks and sizes") {
   for (const auto& [name, unused] : ranked) {
     CAPTURE(name);
     const bool of_rank = name.ends_with("RANK") || name.ends_with("SIZE") ||
-                         name == "JAX_NUM_PROCESSES" || name == "JAX_PROCESS_ID";
+                         name == "DTRAIN_NNODES" || name == "JAX_NUM_PROCESSES" ||
+                         name == "JAX_PROCESS_ID";
     CHECK(environment.contains(name) == !of_rank);
   }
+}
+
+/// The names that these sets give besides what every task gets.
+std::set<std::string> names_of(const EnvSets& sets, bool ranked) {
+  Plan plan = three_tasks();
+  plan.tasks.push_back({.id = {"ps", 0}, .agent = 1});
+  const Task& task = ranked ? plan.tasks[0] : plan.tasks[3];
+  std::set<std::string> names;
+  for (const auto& [name, unused] : added(facts(sets), plan, task)) {
+    if (!name.starts_with("DTRAIN_") && name != "no_proxy") names.insert(name);
+  }
+  return names;
+}
+
+TEST_CASE("a set gives its variables alone, and none of them leaves DTRAIN_*") {
+  CHECK(names_of({}, true).empty());
+  CHECK(names_of({EnvSet::tf}, true) == std::set<std::string>{"TF_CONFIG", "TF_GRPC_REUSE_PORT"});
+  CHECK(names_of({EnvSet::jax}, true) ==
+        std::set<std::string>{"JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"});
+  CHECK(names_of({EnvSet::slurm}, true) == std::set<std::string>{"SLURM_JOB_ID", "SLURM_LOCALID",
+                                                                 "SLURM_NTASKS", "SLURM_PROCID",
+                                                                 "SLURM_STEP_NODELIST"});
+  CHECK(names_of({EnvSet::slurm}, false) ==
+        std::set<std::string>{"SLURM_JOB_ID", "SLURM_STEP_NODELIST"});
+  CHECK(names_of({EnvSet::torch}, false) ==
+        std::set<std::string>{"MASTER_ADDR", "MASTER_PORT", "ROLE_NAME",
+                              "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RESTART_COUNT",
+                              "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE",
+                              "TORCH_NCCL_ASYNC_ERROR_HANDLING"});
+  for (const std::string& name : names_of({EnvSet::horovod}, true))
+    CHECK(name.starts_with("HOROVOD_"));
+  CHECK(names_of({EnvSet::horovod}, true).size() == 11);
+  for (const std::string& name : names_of(default_env_sets(), true))
+    CHECK_FALSE(name.starts_with("PMI"));
+}
+
+TEST_CASE("JAX in a step of Slurm finds five names that agree, and the one GPU that it sees") {
+  const Plan plan = three_tasks();
+  JobFacts job = facts({EnvSet::jax, EnvSet::slurm});
+  const Environment environment = added(job, plan, plan.tasks[1]);
+  CHECK(value(environment, "SLURM_JOB_ID") == "6000");
+  CHECK(value(environment, "SLURM_STEP_NODELIST") == "a");
+  CHECK(value(environment, "SLURM_NTASKS") == "3");
+  CHECK(value(environment, "SLURM_PROCID") == "1");
+  CHECK(value(environment, "SLURM_LOCALID") == "1");
+  CHECK(value(environment, "JAX_LOCAL_DEVICE_IDS") == "(unset)");
+  job.own_gpu = true;
+  CHECK(value(added(job, plan, plan.tasks[1]), "JAX_LOCAL_DEVICE_IDS") == "0");
+}
+
+TEST_CASE("groups and roles are counted over tasks with a rank, and over those of the role") {
+  Plan plan = make_plan({.hosts = {{.name = "a", .slots = 1}, {.name = "b", .slots = 2}}}).value();
+  plan.tasks[0] = {.id = {"ps", 0}, .agent = 0};
+  plan.tasks[1].id = {"chief", 0};
+  plan.tasks[2].id = {"worker", 0};
+  const Environment environment = added(facts(), plan, plan.tasks[2]);
+  CHECK(value(environment, "GROUP_RANK") == "0");
+  CHECK(value(environment, "GROUP_WORLD_SIZE") == "1");
+  CHECK(value(environment, "ROLE_NAME") == "worker");
+  CHECK(value(environment, "ROLE_RANK") == "0");
+  CHECK(value(environment, "ROLE_WORLD_SIZE") == "1");
+}
+
+TEST_CASE("what a set gives wins over the user's, but for what he may know better") {
+  const HostFacts host{.own = {}, .hostname = "h"};
+  const Environment users = {{"RANK", "9"},
+                             {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "0"},
+                             {"HOROVOD_GLOO_IFACE", "eth1"},
+                             {"JAX_LOCAL_DEVICE_IDS", "1"},
+                             {"SLURM_JOB_ID", "77"}};
+  Environment sets = users;
+  for (auto& [name, text] : sets)
+    text = "0";
+  const Environment environment = worker_environment(users, host, sets, {});
+  for (const auto& [name, text] : users) {
+    CAPTURE(name);
+    CHECK(value(environment, name) == (name == "RANK" ? "0" : text));
+  }
+  CHECK(value(worker_environment({}, host, sets, {}), "SLURM_JOB_ID") == "0");
+  CHECK(yields_to_user("SLURM_JOB_ID"));
+  CHECK_FALSE(yields_to_user("SLURM_PROCID"));
 }
 
 TEST_CASE("Horovod's workers are not sent to a rendezvous that does not answer them") {

@@ -27,7 +27,7 @@ TEST_CASE("workers meet where their DTRAIN_RENDEZVOUS is, if it answers them") {
   Environment added = {{"DTRAIN_RENDEZVOUS", "10.0.0.1:4000"}};
   add_horovod_rendezvous(added);
   CHECK(added == Environment{{"DTRAIN_RENDEZVOUS", "10.0.0.1:4000"}});
-  add_horovod_controller(added);
+  add_horovod_controller(added, "10.0.0.1");
   add_horovod_rendezvous(added);
   CHECK(added == Environment{{"DTRAIN_RENDEZVOUS", "10.0.0.1:4000"},
                              {"HOROVOD_CONTROLLER", "gloo"},
@@ -43,23 +43,25 @@ TEST_CASE("workers meet where their DTRAIN_RENDEZVOUS is, if it answers them") {
 TEST_CASE(
     "they talk by the interface that is known, on one machine by loopback, or as the user says") {
   struct Row {
-    Environment environment;
+    Environment users;
+    const char* master;
     std::string known;
     const char* interface;
   };
-  const Environment local = {{"HOROVOD_CONTROLLER", "gloo"}, {"MASTER_ADDR", "127.0.0.1"}};
-  Environment chosen = local;
-  chosen["HOROVOD_GLOO_IFACE"] = "eth1";
-  const Environment remote = {{"HOROVOD_CONTROLLER", "gloo"}, {"MASTER_ADDR", "10.0.0.1"}};
-  const Row rows[] = {{local, "", "lo"},
-                      {chosen, "eth0", "eth1"},
-                      {remote, "eth0", "eth0"},
-                      {remote, "", nullptr},
-                      {{{"MASTER_ADDR", "127.0.0.1"}}, "eth0", nullptr}};
-  for (Row row : rows) {
-    add_horovod_interface(row.environment, row.known);
-    const auto found = row.environment.find("HOROVOD_GLOO_IFACE");
-    CHECK((found == row.environment.end()) == (row.interface == nullptr));
+  const Environment chosen = {{"HOROVOD_GLOO_IFACE", "eth1"}};
+  const Row rows[] = {{{}, "127.0.0.1", "", "lo"},
+                      {chosen, "127.0.0.1", "eth0", "eth1"},
+                      {chosen, "127.0.0.1", "", "eth1"},
+                      {{}, "10.0.0.1", "eth0", "eth0"},
+                      {{}, "10.0.0.1", "", nullptr}};
+  for (const Row& row : rows) {
+    const HostFacts host{.own = {}, .hostname = "h", .interface = row.known};
+    Environment added;
+    CHECK_FALSE(worker_environment({}, host, added, {}).contains("HOROVOD_GLOO_IFACE"));
+    add_horovod_controller(added, row.master);
+    const Environment environment = worker_environment(row.users, host, added, {});
+    const auto found = environment.find("HOROVOD_GLOO_IFACE");
+    CHECK((found == environment.end()) == (row.interface == nullptr));
     if (row.interface != nullptr) CHECK(found->second == row.interface);
   }
 }

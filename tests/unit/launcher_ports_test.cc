@@ -45,7 +45,7 @@ TEST_CASE("job_facts gives each held port to one user only") {
 
   const std::vector<Prepared> prepared = {{.ports = {1001, 1002, 1003, 1004, 1005}}};
   REQUIRE_FALSE(preparation_failure(plan, orders, prepared));
-  const JobFacts facts = job_facts(plan, table, token, {{"127.0.0.1", 7}, true}, prepared);
+  const JobFacts facts = job_facts(config, plan, table, {{"127.0.0.1", 7}, token, true}, prepared);
   CHECK(facts.rendezvous == "127.0.0.1:7");
   CHECK(facts.horovod);
   CHECK(facts.master_address == "127.0.0.1");

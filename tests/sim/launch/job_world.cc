@@ -143,8 +143,8 @@ Result<Outcome> JobWorld::run_job() {
   const auto rendezvous = TRY(RendezvousServer::listen(
       *near_, {.token = token_, .table = table, .dead_after = config.dead_after}, log_));
   rendezvous_ = rendezvous.get();
-  const JobFacts facts =
-      job_facts(plan_, table, token_, {.address = rendezvous->address()}, prepared);
+  const JobFacts facts = job_facts(config, plan_, table,
+                                   {.address = rendezvous->address(), .token = token_}, prepared);
 
   Job job({*near_, crew, *rendezvous, *output, log_, record_, status, [this] { suspended(); }, {}},
           plan_, config, start_deadline);

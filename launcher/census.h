@@ -1,0 +1,22 @@
+#pragma once
+
+#include "launcher/plan.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// What is counted over all tasks once, since each of them is told of it.
+struct Census {
+  std::map<std::string, int, std::less<>> role_sizes;  ///< tasks of each role
+  /// Of each host, its place among those that have tasks with a rank; -1 without one.
+  std::vector<int> nodes;
+  int node_count = 0;
+  bool operator==(const Census&) const = default;
+};
+
+Census take_census(const Plan& plan);
+
+}  // namespace dt

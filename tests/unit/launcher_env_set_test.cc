@@ -1,0 +1,20 @@
+#include "launcher/config/env_set.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("every word names sets, and \"none\" leaves the defaults out wherever it stands") {
+  for (const std::string_view word : env_set_words())
+    CHECK(env_sets_named(word).has_value());
+  CHECK_FALSE(env_sets_named("").has_value());
+  CHECK_FALSE(env_sets_named("Torch").has_value());
+  CHECK(chosen_env_sets({}) == default_env_sets());
+  CHECK(chosen_env_sets({"none"}).empty());
+  CHECK(chosen_env_sets({"tf", "none", "tf"}) == EnvSets{EnvSet::tf});
+  CHECK(chosen_env_sets({"jax"}).size() == default_env_sets().size() + 1);
+}
+
+}  // namespace
+}  // namespace dt
