@@ -2,6 +2,7 @@
 
 #include "launcher/own_host.h"
 #include "launcher/sweep.h"
+#include "launcher/task_macros.h"
 
 #include <sys/epoll.h>
 
@@ -42,6 +43,8 @@ Result<> LocalTasks::launch(Launch wanted, Program program) {
   program_ = std::move(program);
   launch_ = std::move(wanted);
   launch_.travelling["PWD"] = program_.cwd;  // the launcher's own would be a lie after --chdir
+  const bool one_for_all = launch_.tf_config && launch_.cluster_filter == ClusterFilter::none;
+  if (one_for_all) tf_cluster_ = tf_cluster(launch_.cluster);
   host_ = own_host_facts(launch_.excluded);
   host_.interface = launch_.interface;
   tasks_.resize(launch_.tasks.size());
@@ -76,16 +79,21 @@ CpuShare LocalTasks::share_of(const TaskLaunch& task) const {
           .tasks = sharers_.at(task.cpus)};
 }
 
+std::string LocalTasks::cluster_shown_to(const TaskId& task) const {
+  if (!launch_.tf_config || launch_.cluster_filter == ClusterFilter::none) return tf_cluster_;
+  return tf_cluster(seen_by(task, launch_.cluster, launch_.cluster_filter));
+}
+
 void LocalTasks::start_one(uint32_t local_index) {
   const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
   const Environment environment = worker_environment(
-      launch_.travelling, host_,
-      added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
+      travelling_of_task(launch_, wanted), host_,
+      added_environment(launch_.common, wanted.environment, cluster_shown_to(wanted.id), wanted.id),
       share_of(wanted));
   ChildRequest request = {.path = program_.executable,
-                          .arguments = program_.command,
+                          .arguments = command_of_task(program_.command, launch_, wanted),
                           .environment = environment_entries(environment),
                           .cwd = program_.cwd,
                           .open_files_max = program_.open_files_max,

@@ -65,6 +65,7 @@ class LocalTasks {
     std::unique_ptr<TaskProcess> process;  ///< null when it could not be started
   };
   void start(size_t count_max);
+  std::string cluster_shown_to(const TaskId& task) const;
   CpuShare share_of(const TaskLaunch& task) const;
   void start_one(uint32_t local_index);
   void start_failed(uint32_t local_index, const Error& error);
@@ -77,6 +78,7 @@ class LocalTasks {
   Program program_;
   Launch launch_;
   HostFacts host_;
+  std::string tf_cluster_;  ///< where all tasks are shown the same
   std::vector<LocalTask> tasks_;
   int allowed_cpus_ = count_allowed_cpus();
   std::map<std::vector<int>, int> sharers_;  ///< how many tasks are bound to the same CPUs

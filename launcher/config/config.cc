@@ -25,6 +25,7 @@ Result<> read_flags(const Sources& sources, RunConfig& config) {
   };
   constexpr Flag flags[] = {{"oversubscribe", &RunConfig::oversubscribe},
                             {"no-horovod", &RunConfig::no_horovod},
+                            {"no-macros", &RunConfig::no_macros},
                             {"merge-stderr", &RunConfig::merge_stderr},
                             {"no-tag", &RunConfig::no_tag},
                             {"timestamp", &RunConfig::timestamp},
@@ -281,6 +282,13 @@ Result<> read_texts(const Sources& sources, RunConfig& config) {
   return {};
 }
 
+Result<> read_cluster_filter(const Sources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "cluster-filter");
+  if (!given) return {};
+  config.cluster_filter = TRY(given->choice()) == "ps" ? ClusterFilter::ps : ClusterFilter::none;
+  return {};
+}
+
 Result<> check_command(const std::vector<std::string>& command) {
   if (!command.empty() && !command[0].empty()) return {};
   return fail(Errc::input, format("{}\n"
@@ -335,6 +343,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(read_hosts(by_precedence, read_text, config));
   TRY(check_process_count(config));
   TRY(read_environment(by_precedence, read_text, config));
+  TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_color(by_precedence, config));

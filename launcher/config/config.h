@@ -7,6 +7,7 @@
 #include "launcher/config/placement_options.h"
 #include "launcher/config/port_range.h"
 #include "launcher/ssh/login_options.h"
+#include "rendezvous/cluster_spec.h"
 
 #include <cstdint>
 #include <map>
@@ -53,6 +54,8 @@ struct RunConfig {
   bool continue_on_failure = false;
   StdinTarget stdin_target;
   bool no_horovod = false;
+  ClusterFilter cluster_filter = ClusterFilter::none;
+  bool no_macros = false;
   std::optional<std::string> output_dir;
   bool merge_stderr = false;
   bool no_tag = false;
