@@ -132,9 +132,9 @@ Environment added_environment(const Environment& common, const Environment& task
   return added;
 }
 
-Environment worker_environment(const Environment& travelling, const HostFacts& host,
+Environment worker_environment(Environment travelling, const HostFacts& host,
                                const Environment& added, CpuShare share) {
-  Environment environment = travelling;
+  Environment environment = std::move(travelling);
   for (const auto& [name, value] : host.own) {
     if (is_host_part(name)) environment.emplace(name, value);
   }

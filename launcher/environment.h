@@ -65,7 +65,7 @@ Environment added_environment(const Environment& common, const Environment& task
 /// added, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
 /// OMP_NUM_THREADS, the interface for NCCL, gloo and Horovod, and those of the added that yield).
 /// The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
-Environment worker_environment(const Environment& travelling, const HostFacts& host,
+Environment worker_environment(Environment travelling, const HostFacts& host,
                                const Environment& added, CpuShare share);
 
 }  // namespace dt

@@ -1,6 +1,7 @@
 #include "launcher/job.h"
 
 #include "base/format.h"
+#include "launcher/cluster_use.h"
 #include "launcher/report.h"
 
 #include <algorithm>
@@ -61,14 +62,12 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
   parts_.status.ranks(0, plan_.tasks.size());
   Launch launch = {.travelling = travelling,
                    .common = common_environment(facts, plan_),
-                   .tf_cluster = {},
+                   .cluster = {},
                    .tasks = {},
                    .role_environments = environments_of(plan_.roles),
                    .merge_stderr = config_.merge_stderr,
                    .excluded = config_.environment_excluded};
-  if (facts.env_sets.contains(EnvSet::tf)) launch.tf_cluster = tf_cluster(facts.cluster);
-  // Of many tasks it is longer than a variable may be, and would be left out everywhere.
-  if (launch.tf_cluster.size() > variable_bytes_max) launch.tf_cluster.clear();
+  TRY(add_cluster_use(launch, config_, plan_, facts));
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
     launch.tasks.clear();
     launch.interface = reach.hosts[agent].interface;
@@ -78,6 +77,8 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
       Environment environment = task_environment(facts, plan_, plan_.tasks[at]);
       environment.insert(binding.environment.begin(), binding.environment.end());
       launch.tasks.push_back({.id = plan_.tasks[at].id,
+                              .rank = plan_.tasks[at].rank,
+                              .local_rank = plan_.tasks[at].local_rank,
                               .environment = std::move(environment),
                               .wants_input = input_.wanted_by(at),
                               .cpus = binding.cpus});

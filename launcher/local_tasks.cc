@@ -2,6 +2,7 @@
 
 #include "launcher/own_host.h"
 #include "launcher/sweep.h"
+#include "launcher/task_macros.h"
 
 #include <sys/epoll.h>
 
@@ -44,6 +45,8 @@ Result<> LocalTasks::launch(Launch wanted, Programs programs) {
   launch_.travelling["PWD"] = programs_.cwd;  // the launcher's own would be a lie after --chdir
   for (auto& [role, environment] : launch_.role_environments)
     environment.insert(launch_.travelling.begin(), launch_.travelling.end());
+  const bool one_for_all = launch_.tf_config && launch_.cluster_filter == ClusterFilter::none;
+  if (one_for_all) tf_cluster_ = tf_cluster(launch_.cluster);
   host_ = own_host_facts(launch_.excluded);
   host_.interface = launch_.interface;
   tasks_.resize(launch_.tasks.size());
@@ -83,9 +86,9 @@ const LocalTasks::Program& LocalTasks::program_of(const TaskId& task) const {
   return own == programs_.by_role.end() ? programs_.common : own->second;
 }
 
-const Environment& LocalTasks::travelling_of(const TaskId& task) const {
-  const auto own = launch_.role_environments.find(task.role);
-  return own == launch_.role_environments.end() ? launch_.travelling : own->second;
+std::string LocalTasks::cluster_shown_to(const TaskId& task) const {
+  if (!launch_.tf_config || launch_.cluster_filter == ClusterFilter::none) return tf_cluster_;
+  return tf_cluster(seen_by(task, launch_.cluster, launch_.cluster_filter));
 }
 
 void LocalTasks::start_one(uint32_t local_index) {
@@ -93,12 +96,12 @@ void LocalTasks::start_one(uint32_t local_index) {
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
   const Environment environment = worker_environment(
-      travelling_of(wanted.id), host_,
-      added_environment(launch_.common, wanted.environment, launch_.tf_cluster, wanted.id),
+      travelling_of_task(launch_, wanted), host_,
+      added_environment(launch_.common, wanted.environment, cluster_shown_to(wanted.id), wanted.id),
       share_of(wanted));
   const Program& program = program_of(wanted.id);
   ChildRequest request = {.path = program.executable,
-                          .arguments = program.command,
+                          .arguments = command_of_task(program.command, launch_, wanted),
                           .environment = environment_entries(environment),
                           .cwd = programs_.cwd,
                           .open_files_max = programs_.open_files_max,

@@ -69,9 +69,9 @@ class LocalTasks {
     std::unique_ptr<TaskProcess> process;  ///< null when it could not be started
   };
   void start(size_t count_max);
+  std::string cluster_shown_to(const TaskId& task) const;
   CpuShare share_of(const TaskLaunch& task) const;
   const Program& program_of(const TaskId& task) const;
-  const Environment& travelling_of(const TaskId& task) const;
   void start_one(uint32_t local_index);
   void start_failed(uint32_t local_index, const Error& error);
   void executed(uint32_t local_index, const Result<>& result);
@@ -83,6 +83,7 @@ class LocalTasks {
   Programs programs_;
   Launch launch_;
   HostFacts host_;
+  std::string tf_cluster_;  ///< where all tasks are shown the same
   std::vector<LocalTask> tasks_;
   int allowed_cpus_ = count_allowed_cpus();
   std::map<std::vector<int>, int> sharers_;  ///< how many tasks are bound to the same CPUs

@@ -15,26 +15,43 @@ namespace {
 constexpr std::string_view hosts_prefix = "hosts:";
 
 using Values = const MacroValues&;
-using Cluster = const ClusterSpec&;
+
+/// The "host:port" of the task itself, in two: what is not in the cluster has neither.
+std::pair<std::string, std::string> own_address(Values values) {
+  const auto job = values.cluster.jobs.find(values.task.role);
+  if (job == values.cluster.jobs.end()) return {};
+  const auto address = job->second.find(values.task.index);
+  if (address == job->second.end()) return {};
+  const size_t colon = address->second.rfind(':');
+  return {address->second.substr(0, colon), address->second.substr(colon + 1)};
+}
+
+std::string spec_text(const ClusterSpec& cluster) {
+  ClusterSpec shown = cluster;
+  shown.jobs.erase(std::string(evaluator_role));
+  return cluster_text(shown);
+}
+
+enum class Need : uint8_t { nothing, rank, cluster };
 
 struct Macro {
   std::string_view name;
-  std::string (*value)(Values, Cluster);
-  bool of_ranks = false;  ///< only tasks with a rank have it
+  std::string (*value)(Values);
+  Need need = Need::nothing;
 };
 
 constexpr Macro macros[] = {
-    {"cluster_spec", [](Values, Cluster cluster) { return cluster_text(cluster); }},
-    {"role", [](Values values, Cluster) { return values.task.role; }},
-    {"index", [](Values values, Cluster) { return format("{}", values.task.index); }},
-    {"rank", [](Values values, Cluster) { return format("{}", *values.rank); }, true},
-    {"local_rank", [](Values values, Cluster) { return format("{}", values.local_rank); }, true},
-    {"world_size", [](Values values, Cluster) { return format("{}", values.world_size); }},
-    {"host", [](Values values, Cluster) { return values.host; }},
-    {"port", [](Values values, Cluster) { return format("{}", values.port); }},
-    {"master_addr", [](Values values, Cluster) { return values.master_address; }},
-    {"master_port", [](Values values, Cluster) { return format("{}", values.master_port); }},
-    {"job_id", [](Values values, Cluster) { return values.job_id; }},
+    {"cluster_spec", [](Values values) { return spec_text(values.cluster); }, Need::cluster},
+    {"role", [](Values values) { return values.task.role; }},
+    {"index", [](Values values) { return format("{}", values.task.index); }},
+    {"rank", [](Values values) { return format("{}", *values.rank); }, Need::rank},
+    {"local_rank", [](Values values) { return format("{}", values.local_rank); }, Need::rank},
+    {"world_size", [](Values values) { return format("{}", values.job.world_size); }},
+    {"host", [](Values values) { return own_address(values).first; }, Need::cluster},
+    {"port", [](Values values) { return own_address(values).second; }, Need::cluster},
+    {"master_addr", [](Values values) { return values.job.master_address; }},
+    {"master_port", [](Values values) { return format("{}", values.job.master_port); }},
+    {"job_id", [](Values values) { return values.job.job_id; }},
 };
 
 const Macro* find_macro(std::string_view name) {
@@ -81,20 +98,47 @@ bool one_edit_apart(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string expand_macros(std::string_view text, const MacroValues& values,
-                          const ClusterSpec& cluster) {
+std::string expand_macros(std::string_view text, const MacroValues& values) {
   std::string expanded;
   const auto literal = [&](std::string_view part) { expanded += part; };
   scan(text, literal, [&](std::string_view word) {
     if (const Macro* macro = find_macro(word)) {
-      expanded += macro->value(values, cluster);
+      expanded += macro->value(values);
     } else if (word.starts_with(hosts_prefix)) {
-      expanded += hosts_of(word.substr(hosts_prefix.size()), cluster);
+      expanded += hosts_of(word.substr(hosts_prefix.size()), values.cluster);
     } else {
       expanded += format("{{{}}}", word);
     }
   });
   return expanded;
+}
+
+MacroNeed macro_need(std::string_view text) {
+  MacroNeed need;
+  const auto literal = [](std::string_view) {};
+  scan(text, literal, [&](std::string_view word) {
+    const Macro* macro = find_macro(word);
+    const bool hosts = word.starts_with(hosts_prefix);
+    need.any |= hosts || macro != nullptr;
+    need.cluster |= hosts || (macro != nullptr && macro->need == Need::cluster);
+  });
+  return need;
+}
+
+uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, int>& tasks_of) {
+  constexpr uint64_t address_bytes_max =
+      sizeof "[0000:0000:0000:0000:0000:ffff:255.255.255.255]:65535,";
+  constexpr uint64_t name_bytes_max = 256;
+  uint64_t bytes = 0;
+  const auto literal = [&](std::string_view part) { bytes += part.size(); };
+  scan(text, literal, [&](std::string_view word) {
+    bytes += word.size() + name_bytes_max;
+    for (const auto& [role, tasks] : tasks_of) {
+      if (word != "cluster_spec" && word != format("{}{}", hosts_prefix, role)) continue;
+      bytes += role.size() + static_cast<uint64_t>(tasks) * address_bytes_max;
+    }
+  });
+  return bytes;
 }
 
 Result<> check_macros(std::string_view text, std::string_view role, bool ranked,
@@ -103,7 +147,7 @@ Result<> check_macros(std::string_view text, std::string_view role, bool ranked,
   const auto literal = [](std::string_view) {};
   scan(text, literal, [&](std::string_view word) {
     const Macro* macro = find_macro(word);
-    if (macro != nullptr && macro->of_ranks && !ranked) {
+    if (macro != nullptr && macro->need == Need::rank && !ranked) {
       fault = format("{{{}}}: tasks of role {} have no rank; {{index}} they have", word, role);
     }
     if (!word.starts_with(hosts_prefix)) return;

@@ -5,6 +5,7 @@
 #include "rendezvous/task.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -14,26 +15,40 @@
 
 namespace dt {
 
+/// What macros stand for alike in all tasks of a job, and where they count beside the command.
+struct JobMacros {
+  std::vector<std::string> variables = {};  ///< whose values the user gave, with a macro in them
+  int world_size = 0;
+  std::string master_address = {};
+  uint16_t master_port = 0;
+  std::string job_id = {};
+  bool operator==(const JobMacros&) const = default;
+};
+
 /// What macros stand for in the words and variables of one task.
 struct MacroValues {
   TaskId task;
   std::optional<int> rank = {};  ///< none: its role has no rank, and so no local rank
   int local_rank = -1;
-  int world_size = 0;
-  std::string host = {};  ///< its own, as it was given
-  uint16_t port = 0;      ///< its own in the ClusterSpec
-  std::string master_address = {};
-  uint16_t master_port = 0;
-  std::string job_id = {};
+  const JobMacros& job;
+  const ClusterSpec& cluster;
 };
 
-/// Replaces these tokens, and no other brace: {cluster_spec} ("worker|h:p;h:p,ps|h:p"),
-/// {hosts:ROLE}
-/// ("h:p,h:p"), {role}, {index}, {rank}, {local_rank}, {world_size}, {host}, {port}, {master_addr},
-/// {master_port}, {job_id}. What they become is not looked at again. The text must have passed
-/// check_macros for its role.
-std::string expand_macros(std::string_view text, const MacroValues& values,
-                          const ClusterSpec& cluster);
+/// Replaces these tokens, and no other brace: {cluster_spec} ("ps|h:p,worker|h:p;h:p", without the
+/// evaluator), {hosts:ROLE} ("h:p,h:p"), {host} and {port} (its own in the cluster), {role},
+/// {index}, {rank}, {local_rank}, {world_size}, {master_addr}, {master_port}, {job_id}. What they
+/// become is not looked at again. The text must have passed check_macros for its role.
+std::string expand_macros(std::string_view text, const MacroValues& values);
+
+/// Whether there is a macro in the text, and one that the cluster is needed for.
+struct MacroNeed {
+  bool any = false;
+  bool cluster = false;
+};
+MacroNeed macro_need(std::string_view text);
+
+/// How long the text can become in a job with so many tasks of each role.
+uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, int>& tasks_of);
 
 /// Errc::input for {hosts:ROLE} of a role that the job does not have, and for ranks in a text of a
 /// role without them.

@@ -34,6 +34,47 @@ Environment get_environment(Reader& reader) {
   return environment;
 }
 
+void put(Writer& writer, const ClusterSpec& cluster) {
+  writer.number(static_cast<uint32_t>(cluster.jobs.size()));
+  for (const auto& [role, tasks] : cluster.jobs) {
+    writer.text(role).number(static_cast<uint32_t>(tasks.size()));
+    for (const auto& [index, address] : tasks)
+      writer.number(int32_t{index}).text(address);
+  }
+}
+
+ClusterSpec get_cluster(Reader& reader) {
+  ClusterSpec cluster;
+  const uint32_t roles = reader.count(2 * sizeof(uint32_t));
+  for (uint32_t i = 0; i < roles; ++i) {
+    auto& tasks = cluster.jobs[reader.text()];
+    const uint32_t count = reader.count(2 * sizeof(uint32_t));
+    for (uint32_t k = 0; k < count; ++k) {
+      const auto index = reader.number<int32_t>();
+      tasks.emplace_hint(tasks.end(), index, reader.text());
+    }
+  }
+  return cluster;
+}
+
+void put(Writer& writer, const std::optional<JobMacros>& macros) {
+  writer.number(macros.has_value());
+  if (!macros) return;
+  writer.texts(macros->variables).number(int32_t{macros->world_size});
+  writer.text(macros->master_address).number(macros->master_port).text(macros->job_id);
+}
+
+std::optional<JobMacros> get_macros(Reader& reader) {
+  if (!reader.number<bool>()) return std::nullopt;
+  JobMacros macros;
+  macros.variables = reader.texts();
+  macros.world_size = reader.number<int32_t>();
+  macros.master_address = reader.text();
+  macros.master_port = reader.number<uint16_t>();
+  macros.job_id = reader.text();
+  return macros;
+}
+
 void put(Writer& writer, const Address& address) {
   writer.text(address.ip).number(address.port);
 }
@@ -145,10 +186,15 @@ void get(Reader& reader, Reached& message) {
 void get(Reader& reader, Launch& message) {
   message.travelling = get_environment(reader);
   message.common = get_environment(reader);
-  message.tf_cluster = reader.text();
-  message.tasks.resize(reader.count(3 * sizeof(uint32_t)));
+  message.cluster = get_cluster(reader);
+  message.tf_config = reader.number<bool>();
+  message.cluster_filter = reader.number<bool>() ? ClusterFilter::ps : ClusterFilter::none;
+  message.macros = get_macros(reader);
+  message.tasks.resize(reader.count(5 * sizeof(uint32_t)));
   for (TaskLaunch& task : message.tasks) {
     task.id = decode_task_id(reader);
+    task.rank = reader.number<int32_t>();
+    task.local_rank = reader.number<int32_t>();
     task.environment = get_environment(reader);
     task.wants_input = reader.number<uint8_t>() != 0;
     task.cpus.resize(reader.count(sizeof(int32_t)));
@@ -294,10 +340,13 @@ Bytes encode(const Launch& message) {
   Writer writer;
   put(writer, message.travelling);
   put(writer, message.common);
-  writer.text(message.tf_cluster);
+  put(writer, message.cluster);
+  writer.number(message.tf_config).number(message.cluster_filter == ClusterFilter::ps);
+  put(writer, message.macros);
   writer.number(static_cast<uint32_t>(message.tasks.size()));
   for (const TaskLaunch& task : message.tasks) {
     encode(writer, task.id);
+    writer.number(int32_t{task.rank}).number(int32_t{task.local_rank});
     put(writer, task.environment);
     writer.number(static_cast<uint8_t>(task.wants_input));
     writer.number(static_cast<uint32_t>(task.cpus.size()));

@@ -7,7 +7,9 @@
 #include "base/result.h"
 #include "launcher/config/port_range.h"
 #include "launcher/environment.h"
+#include "launcher/macros.h"
 #include "launcher/probe_target.h"
+#include "rendezvous/cluster_spec.h"
 #include "rendezvous/task.h"
 
 #include <cstdint>
@@ -182,6 +184,8 @@ struct Reached {
 
 struct TaskLaunch {
   TaskId id;
+  int rank = -1;  ///< and its local one, for macros; -1: none
+  int local_rank = -1;
   Environment environment;  ///< what the launcher adds for this task beside Launch::common
   bool wants_input = false;
   std::vector<int> cpus;  ///< that it is bound to; empty: all that the agent may use
@@ -191,7 +195,10 @@ struct TaskLaunch {
 struct Launch {
   Environment travelling;
   Environment common;      ///< what the launcher adds for every task
-  std::string tf_cluster;  ///< of its TF_CONFIG; empty: there is none
+  ClusterSpec cluster;     ///< empty where neither TF_CONFIG nor a macro needs it
+  bool tf_config = false;  ///< tasks get one, made of the cluster
+  ClusterFilter cluster_filter = ClusterFilter::none;
+  std::optional<JobMacros> macros = {};  ///< none: words and values stay as they are
   std::vector<TaskLaunch> tasks;
   /// Of some roles: over what travels, under what the launcher adds.
   std::map<std::string, Environment> role_environments = {};

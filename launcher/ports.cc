@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/argument_space.h"
+#include "launcher/cluster_use.h"
 #include "launcher/open_files.h"
 
 #include <algorithm>
@@ -128,8 +129,8 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const Environment& travelling) {
   const bool probe = needs_probe(plan, config.networks);
   const std::string path = value_of(travelling, "PATH", default_path);
-  const uint64_t environment_bytes =
-      argument_bytes(travelling) + task_part_bytes(plan) + role_part_bytes(plan);
+  const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(plan) +
+                                     role_part_bytes(plan) + macro_growth_max(config, plan);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
     orders.push_back({.token = token.text(),

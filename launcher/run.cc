@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "launcher/binding.h"
+#include "launcher/cluster_use.h"
 #include "launcher/crew.h"
 #include "launcher/job.h"
 #include "launcher/ports.h"
@@ -38,6 +39,13 @@ TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) 
           .colored_err = stage.colored_err()};
 }
 
+/// What could not be told before the plan was known.
+Result<> check_with_plan(const RunConfig& config, const Plan& plan, Stage& stage) {
+  TRY(check_stdin_target(config, plan));
+  warn(stage, TRY(check_cluster_use(config, plan)));
+  return {};
+}
+
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
 Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Stage& stage,
                         JobRecord& record) {
@@ -64,7 +72,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   // Else the agents start while we get everything else ready.
   const auto surveys = as_tasks_see(TRY(crew.survey(need, answers)), travelling);
   Plan plan = TRY(make_plan(plan_request(config, hosts, surveys)));
-  TRY(check_stdin_target(config, plan));
+  TRY(check_with_plan(config, plan, stage));
   const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, surveys));
   warn(stage, survey_warnings(hosts, surveys));
   tell(bindings, stage.log());

@@ -5,6 +5,7 @@
 #include "base/network.h"
 #include "base/text.h"
 #include "launcher/config/host_merger.h"
+#include "launcher/macros.h"
 
 #include <netdb.h>
 #include <unistd.h>
@@ -183,7 +184,8 @@ SurveyNeed survey_need(const RunConfig& config, const std::vector<Host>& hosts) 
 std::vector<HostSurvey> as_tasks_see(std::vector<HostSurvey> surveys,
                                      const Environment& travelling) {
   const auto given = travelling.find("CUDA_VISIBLE_DEVICES");
-  if (given == travelling.end()) return surveys;
+  // A macro gives each task its own, which nobody can count yet.
+  if (given == travelling.end() || macro_need(given->second).any) return surveys;
   for (HostSurvey& survey : surveys)
     survey.visible.cuda = given->second;
   return surveys;

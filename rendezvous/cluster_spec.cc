@@ -150,6 +150,21 @@ Result<ClusterSpec> ClusterSpec::from_json(const Json& json) {
   return cluster;
 }
 
+ClusterSpec seen_by(const TaskId& task, const ClusterSpec& cluster, ClusterFilter filter) {
+  const bool apart = filter == ClusterFilter::ps && (task.role == "worker" || task.role == "ps");
+  if (!apart) return cluster;
+  ClusterSpec seen;
+  for (const auto& [role, tasks] : cluster.jobs) {
+    const auto self = role == task.role ? tasks.find(task.index) : tasks.end();
+    if (role != task.role) {
+      seen.jobs.emplace(role, tasks);
+    } else if (self != tasks.end()) {
+      seen.jobs[role].insert(*self);
+    }
+  }
+  return seen;
+}
+
 std::string tf_cluster(const ClusterSpec& cluster) {
   ClusterSpec shown = cluster;
   shown.jobs.erase(std::string(evaluator_role));

@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "rendezvous/task.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,6 +26,14 @@ struct ClusterSpec {
   static Result<ClusterSpec> from_json(const Json& json);
   bool operator==(const ClusterSpec&) const = default;
 };
+
+/// How much of the cluster each task is shown.
+enum class ClusterFilter : uint8_t {
+  none,  ///< all of it
+  ps,    ///< a worker no other worker, a ps no other ps: they never talk to each other
+};
+/// What this task is shown of the cluster: a sparse spec where its equals are left out.
+ClusterSpec seen_by(const TaskId& task, const ClusterSpec& cluster, ClusterFilter filter);
 
 /// The part of TF_CONFIG that all tasks of a job share; the evaluator is never in it.
 std::string tf_cluster(const ClusterSpec& cluster);

@@ -27,6 +27,7 @@ Result<> read_flags(const Sources& sources, RunConfig& config) {
   };
   constexpr Flag flags[] = {{"oversubscribe", &RunConfig::oversubscribe},
                             {"no-horovod", &RunConfig::no_horovod},
+                            {"no-macros", &RunConfig::no_macros},
                             {"merge-stderr", &RunConfig::merge_stderr},
                             {"no-tag", &RunConfig::no_tag},
                             {"timestamp", &RunConfig::timestamp},
@@ -284,6 +285,13 @@ Result<> read_texts(const Sources& sources, RunConfig& config) {
   return {};
 }
 
+Result<> read_cluster_filter(const Sources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "cluster-filter");
+  if (!given) return {};
+  config.cluster_filter = TRY(given->choice()) == "ps" ? ClusterFilter::ps : ClusterFilter::none;
+  return {};
+}
+
 Result<> check_command(const std::vector<std::string>& command) {
   if (!command.empty() && !command[0].empty()) return {};
   return fail(Errc::input, format("{}\n"
@@ -338,6 +346,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_roles(by_precedence, read_text, config));
   TRY(read_env_sets(by_precedence, config));
+  TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_color(by_precedence, config));

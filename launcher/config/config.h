@@ -9,6 +9,7 @@
 #include "launcher/config/port_range.h"
 #include "launcher/config/role.h"
 #include "launcher/ssh/login_options.h"
+#include "rendezvous/cluster_spec.h"
 
 #include <cstdint>
 #include <map>
@@ -56,6 +57,8 @@ struct RunConfig {
   bool continue_on_failure = false;
   StdinTarget stdin_target;
   bool no_horovod = false;
+  ClusterFilter cluster_filter = ClusterFilter::none;
+  bool no_macros = false;
   std::optional<std::string> output_dir;
   bool merge_stderr = false;
   bool no_tag = false;

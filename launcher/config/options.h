@@ -117,6 +117,15 @@ inline constexpr std::array own_options = {
            "not named; DTRAIN_* are always set."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
+    Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,
+           "What TF_CONFIG shows of the cluster, as TensorFlow's device filters: ps leaves the "
+           "other workers out of a worker's, and the other ps out of a ps', so that they need not "
+           "wait for each other. none, the default: each task sees all."},
+    Option{"no-macros", "--no-macros", OptionKind::flag, "", OptionGroup::workers,
+           "Leave {role}, {index}, {rank}, {local_rank}, {world_size}, {host}, {port}, "
+           "{hosts:ROLE}, {cluster_spec}, {master_addr}, {master_port} and {job_id} as they are. "
+           "Without it each task gets its own in their place, in the command's words after the "
+           "first and in the values of -x and --env-file; other braces always stay."},
     Option{"no-horovod", "--no-horovod", OptionKind::flag, "", OptionGroup::workers,
            "Do not answer Horovod's workers, who ask for each other without authentication."},
     Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,

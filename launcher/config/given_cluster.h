@@ -1,0 +1,34 @@
+#pragma once
+
+#include "base/environment.h"
+#include "base/result.h"
+#include "rendezvous/cluster_spec.h"
+#include "rendezvous/task.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+/// A cluster that somebody else has laid out, a scheduler or a person: a dtrain on each of its
+/// hosts starts that host's tasks.
+struct GivenCluster {
+  ClusterSpec cluster;
+  std::optional<TaskId> task = {};  ///< start this one; none: all of this machine
+  std::string origin;               ///< in messages: "--cluster-spec", "TF_CONFIG"
+  std::string tf_config = {};       ///< as it was found; empty: it was not
+  bool operator==(const GivenCluster&) const = default;
+};
+
+/// Reads --cluster-spec: "worker|h1:2222;h2:2222,ps|h3:2222", or {"worker": ["h1:2222", …], …}.
+/// Errors name role, index and field, and begin with `origin`.
+Result<GivenCluster> parse_cluster_option(std::string_view text, std::string origin);
+
+/// Reads TF_CONFIG, which must name a task.
+Result<GivenCluster> given_by_tf_config(std::string_view text);
+
+/// TF_CONFIG of the environment, where it is set to something.
+std::optional<std::string> found_tf_config(const Environment& environment);
+
+}  // namespace dt

@@ -1,0 +1,45 @@
+#include "launcher/task_macros.h"
+
+#include "launcher/macros.h"
+
+#include <optional>
+#include <span>
+
+namespace dt {
+
+namespace {
+
+/// Where Launch::macros is set.
+MacroValues macro_values(const Launch& launch, const TaskLaunch& task) {
+  return {.task = task.id,
+          .rank = task.rank < 0 ? std::nullopt : std::optional(task.rank),
+          .local_rank = task.local_rank,
+          .job = *launch.macros,
+          .cluster = launch.cluster};
+}
+
+}  // namespace
+
+std::vector<std::string> command_of_task(std::vector<std::string> command, const Launch& launch,
+                                         const TaskLaunch& task) {
+  if (!launch.macros) return command;
+  const MacroValues values = macro_values(launch, task);
+  for (std::string& word : std::span(command).subspan(1))
+    word = expand_macros(word, values);
+  return command;
+}
+
+Environment travelling_of_task(const Launch& launch, const TaskLaunch& task) {
+  const auto of_role = launch.role_environments.find(task.id.role);
+  Environment travelling =
+      of_role == launch.role_environments.end() ? launch.travelling : of_role->second;
+  if (!launch.macros) return travelling;
+  const MacroValues values = macro_values(launch, task);
+  for (const std::string& name : launch.macros->variables) {
+    const auto found = travelling.find(name);
+    if (found != travelling.end()) found->second = expand_macros(found->second, values);
+  }
+  return travelling;
+}
+
+}  // namespace dt

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "base/environment.h"
+#include "launcher/message.h"
+
+#include <string>
+#include <vector>
+
+namespace dt {
+
+// What an agent makes of the user's words and values for one of its tasks.
+
+/// The command with its macros replaced; its first word stays.
+std::vector<std::string> command_of_task(std::vector<std::string> command, const Launch& launch,
+                                         const TaskLaunch& task);
+/// Launch::travelling, with macros replaced in the values that the user gave.
+Environment travelling_of_task(const Launch& launch, const TaskLaunch& task);
+
+}  // namespace dt
