@@ -64,7 +64,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   // Else the agents start while we get everything else ready.
   const auto surveys = as_tasks_see(TRY(crew.survey(need, answers)), travelling);
   Plan plan = TRY(make_plan(plan_request(config, hosts, surveys)));
-  TRY(check_stdin_target(config, plan));
+  TRY(check_targets(config, plan));
   const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, surveys));
   warn(stage, survey_warnings(hosts, surveys));
   tell(bindings, stage.log());

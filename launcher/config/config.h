@@ -6,6 +6,7 @@
 #include "launcher/config/hosts.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/config/port_range.h"
+#include "launcher/config/success_options.h"
 #include "launcher/ssh/login_options.h"
 
 #include <cstdint>
@@ -51,6 +52,7 @@ struct RunConfig {
   std::vector<std::string> networks;    ///< names of interfaces, or ranges of addresses; none: all
   bool oversubscribe = false;
   bool continue_on_failure = false;
+  SuccessOptions success;
   StdinTarget stdin_target;
   bool no_horovod = false;
   std::optional<std::string> output_dir;
