@@ -90,9 +90,9 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now) {
   } else {
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, status.text()));
     if (parts_[task].excused) {
-      excuse_task(task, status.text(), actions);
+      excuse_task(task, failure_cause(status), actions);
     } else if (!done_) {
-      fail_task(task, status.shell_status(), status.text());
+      fail_task(task, status.shell_status(), failure_cause(status));
     }
   }
   end_task(task, now, actions);
