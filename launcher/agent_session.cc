@@ -156,7 +156,7 @@ Result<> AgentSession::handle(const FrameView& frame) {
       resume();
       return {};
     case MessageType::finish:
-      end_everything();
+      end_everything(TRY(decode<Finish>(frame.payload)).patience);
       return {};
     case MessageType::heartbeat:
       return {};
@@ -321,16 +321,16 @@ void AgentSession::launcher_lost() {
   if (swept_) {
     loop_.stop();
   } else {
-    end_everything();
+    end_everything(short_patience);
   }
 }
 
-void AgentSession::end_everything() {
-  if (sweep_) return;
+void AgentSession::end_everything(Duration patience) {
+  if (sweep_) return sweep_->hurry(patience);
   tasks_.signal(SIGTERM);
   sweep_.emplace(
       loop_,
-      Sweep::Options{.patience = short_patience,
+      Sweep::Options{.patience = patience,
                      .ours = [this](pid_t pid) { return owns(pid); },
                      .spared = {},
                      .kill_all = cgroup_ ? [this] { cgroup_->kill(); } : std::function<void()>()},

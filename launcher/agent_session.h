@@ -54,7 +54,7 @@ class AgentSession {
   void resume();
   void beat();
   void launcher_lost();
-  void end_everything();
+  void end_everything(Duration patience);
   void all_ended(Sweep::Report report);
   void await_output_ends();
 

@@ -20,7 +20,13 @@ Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadl
           .timeout = config.timeout,
           .start_deadline = start_deadline,
           .start_timeout = config.start_timeout,
-          .continue_on_failure = config.continue_on_failure};
+          .continue_on_failure = config.continue_on_failure,
+          .success = config.success};
+}
+
+/// What tasks left behind gets it too when it is ended together with them.
+Duration finish_patience(const RunConfig& config) {
+  return config.success.clean == CleanUp::all ? config.grace : sweep_patience;
 }
 
 std::map<std::string, Environment> environments_of(const std::vector<Role>& roles) {
@@ -309,10 +315,13 @@ void Job::carry_out(const Actions& actions) {
         parts_.crew.send_all(MessageType::resume, {});
         break;
       case Action::Kind::finish:
-        parts_.crew.send_all(MessageType::finish, {});
+        parts_.crew.send_all(MessageType::finish, encode(Finish{finish_patience(config_)}));
         break;
       case Action::Kind::abandon:
         over_ = true;
+        break;
+      case Action::Kind::warn:
+        parts_.log.warn("{}", action.text);
         break;
     }
   }

@@ -216,6 +216,10 @@ void get(Reader& reader, SignalAll& message) {
   message.number = reader.number<int32_t>();
 }
 
+void get(Reader& reader, Finish& message) {
+  message.patience = Duration(reader.number<int64_t>());
+}
+
 void get(Reader& reader, Started& message) {
   message.task = decode_task_id(reader);
   message.pid = reader.number<int64_t>();
@@ -266,6 +270,9 @@ constexpr std::string_view name_of(const Launch&) {
 }
 constexpr std::string_view name_of(const SignalAll&) {
   return "signal";
+}
+constexpr std::string_view name_of(const Finish&) {
+  return "finish";
 }
 constexpr std::string_view name_of(const Started&) {
   return "started";
@@ -367,6 +374,10 @@ Bytes encode(const SignalAll& message) {
   return Writer().number(int32_t{message.number}).take();
 }
 
+Bytes encode(const Finish& message) {
+  return Writer().number(int64_t{message.patience.count()}).take();
+}
+
 Bytes encode(const Started& message) {
   Writer writer;
   encode(writer, message.task);
@@ -440,6 +451,7 @@ template Result<Probe> decode(ByteSpan);
 template Result<Reached> decode(ByteSpan);
 template Result<Launch> decode(ByteSpan);
 template Result<SignalAll> decode(ByteSpan);
+template Result<Finish> decode(ByteSpan);
 template Result<Started> decode(ByteSpan);
 template Result<StartFailed> decode(ByteSpan);
 template Result<Exited> decode(ByteSpan);

@@ -215,6 +215,12 @@ struct SignalAll {
   bool operator==(const SignalAll&) const = default;
 };
 
+/// Launcher: end what is left, with so long between SIGTERM and SIGKILL.
+struct Finish {
+  Duration patience = seconds(2);
+  bool operator==(const Finish&) const = default;
+};
+
 struct Started {
   TaskId task;
   int64_t pid = 0;
@@ -250,6 +256,7 @@ Bytes encode(const Probe& message);
 Bytes encode(const Reached& message);
 Bytes encode(const Launch& message);
 Bytes encode(const SignalAll& message);
+Bytes encode(const Finish& message);
 Bytes encode(const Started& message);
 Bytes encode(const StartFailed& message);
 Bytes encode(const Exited& message);

@@ -3,7 +3,22 @@
 #include "base/format.h"
 #include "base/text.h"
 
+#include <csignal>
+
 namespace dt {
+
+std::string failure_cause(const ExitStatus& status) {
+  // Of TensorFlow's PreemptionCheckpointHandler.
+  constexpr int saved_and_left = 42;
+  if (status.signal == 0 && status.code == saved_and_left)
+    return status.text() +
+           " (PreemptionCheckpointHandler leaves so, its work saved, when its host is being taken "
+           "away: start the job again)";
+  if (status.shell_status() == 128 + SIGTERM)
+    return status.text() +
+           " (SIGTERM not sent by dtrain: is its host being taken away? Then start the job again)";
+  return status.text();
+}
 
 std::string failure_text(const Failure& failure, const std::vector<std::string>& last_lines,
                          std::string_view stream) {

@@ -11,6 +11,10 @@
 
 namespace dt {
 
+/// What a task's end says of its cause, with the two by which training leaves a host that is being
+/// taken away. Only for an end that dtrain has not brought about.
+std::string failure_cause(const ExitStatus& status);
+
 /// "rank 3 (host a, pid 77) failed: killed by SIGSEGV" and below the last lines of its `stream`.
 std::string failure_text(const Failure& failure, const std::vector<std::string>& last_lines,
                          std::string_view stream = "stderr");

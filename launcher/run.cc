@@ -41,7 +41,7 @@ TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) 
 
 /// What could not be told before the plan was known.
 Result<> check_with_plan(const RunConfig& config, const Plan& plan, Stage& stage) {
-  TRY(check_stdin_target(config, plan));
+  TRY(check_targets(config, plan));
   warn(stage, TRY(check_cluster_use(config, plan)));
   return {};
 }

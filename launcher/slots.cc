@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "launcher/config/host_merger.h"
 #include "launcher/macros.h"
+#include "launcher/success_rule.h"
 
 #include <netdb.h>
 #include <unistd.h>
@@ -161,7 +162,8 @@ Result<HostList> job_hosts(const RunConfig& config) {
   return list;
 }
 
-Result<> check_stdin_target(const RunConfig& config, const Plan& plan) {
+Result<> check_targets(const RunConfig& config, const Plan& plan) {
+  TRY(check_success(config.success, plan));
   const StdinTarget& target = config.stdin_target;
   if (target.kind != StdinTarget::Kind::rank || target.rank < plan.world_size) return {};
   return fail(Errc::input, format("--stdin {}: there are only {} ranks, 0 to {}", target.rank,

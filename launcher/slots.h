@@ -15,8 +15,8 @@ namespace dt {
 /// that is known before any host is asked: wrong input is told before unreachable hosts.
 Result<HostList> job_hosts(const RunConfig& config);
 
-/// --stdin RANK must name a rank of the plan.
-Result<> check_stdin_target(const RunConfig& config, const Plan& plan);
+/// --stdin RANK must name a rank of the plan, and --success tasks of it.
+Result<> check_targets(const RunConfig& config, const Plan& plan);
 
 bool all_slots_known(const std::vector<Host>& hosts);
 

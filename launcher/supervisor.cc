@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "launcher/report.h"
 
 #include <algorithm>
 #include <csignal>
@@ -51,9 +52,12 @@ Outcome interrupted_outcome(int number) {
 
 Supervisor::Supervisor(Plan plan, Options options, Time now)
     : plan_(std::move(plan)),
-      options_(options),
+      options_(std::move(options)),
+      parts_(success_rule(plan_, options_.success)),
       tasks_(plan_.tasks.size()),
-      time_limit_(options.timeout ? now + *options.timeout : Time::max()),
+      deciding_(std::ranges::count(parts_, true, &TaskPart::decides)),
+      lingering_(std::ranges::count(parts_, true, &TaskPart::lingers)),
+      time_limit_(options_.timeout ? now + *options_.timeout : Time::max()),
       agents_awaited_(plan_.hosts.size()),
       agents_gone_(plan_.hosts.size()) {
 }
@@ -71,9 +75,10 @@ Actions Supervisor::start_failed(size_t task, int status, std::string why, Time 
   if (tasks_[task].life == Life::ended) return {};
   Actions actions = {
       notify(Notice::Kind::dead, plan_.tasks[task].id, "could not be started: " + why)};
-  fail_task(task, status, std::move(why));
+  if (!done_) fail_task(task, status, std::move(why));
   end_task(task, now, actions);
   decide_after_failure(now, actions);
+  complete(now, actions);
   return actions;
 }
 
@@ -84,10 +89,15 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now) {
     actions.push_back(notify(Notice::Kind::left, plan_.tasks[task].id, ""));
   } else {
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, status.text()));
-    fail_task(task, status.shell_status(), status.text());
+    if (parts_[task].excused) {
+      excuse_task(task, failure_cause(status), actions);
+    } else if (!done_) {
+      fail_task(task, status.shell_status(), failure_cause(status));
+    }
   }
   end_task(task, now, actions);
-  if (!status.good()) decide_after_failure(now, actions);
+  if (!status.good() && !parts_[task].excused) decide_after_failure(now, actions);
+  complete(now, actions);
   return actions;
 }
 
@@ -103,11 +113,12 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   for (const size_t task : host.tasks) {
     if (tasks_[task].life == Life::ended) continue;
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
-    ++outcome_.failed_tasks;
+    if (phase_ != Phase::finishing) ++outcome_.failed_tasks;
+    tasks_[task].failed = true;
     end_task(task, now, actions);
   }
   agents_gone_[agent] = true;
-  if (phase_ == Phase::running) stop(SIGTERM, now, actions);
+  stop(SIGTERM, now, actions);
   suspend_if_all_paused(actions);
   return actions;
 }
@@ -163,7 +174,7 @@ Actions Supervisor::interrupted(int number, Time now) {
   Actions actions;
   if (number == stop_signal_ && now - stopped_at_ < same_request) return actions;
   end_pause(now, actions);
-  const bool again = phase_ != Phase::running;
+  const bool again = !going_on();
   stop_signal_ = number;
   stopped_at_ = now;
   if (!decided_) {
@@ -184,7 +195,7 @@ Actions Supervisor::interrupted(int number, Time now) {
 Actions Supervisor::tick(Time now) {
   Actions actions;
   if (paused_at_) return actions;
-  if (phase_ == Phase::running && now >= std::min(options_.start_deadline, time_limit_)) {
+  if (going_on() && now >= std::min(options_.start_deadline, time_limit_)) {
     const bool starting = now >= options_.start_deadline;
     if (!decided_) outcome_.exit_status = starting ? status_start_timeout : status_time_limit;
     decided_ = true;
@@ -195,7 +206,9 @@ Actions Supervisor::tick(Time now) {
     stop(SIGTERM, now, actions);
   }
   if (now < phase_deadline_) return actions;
-  if (phase_ == Phase::stopping) {
+  if (phase_ == Phase::completing) {
+    end_rest(now, actions);
+  } else if (phase_ == Phase::stopping) {
     kill_all(now, actions);
   } else if (phase_ == Phase::killing) {
     // The agents name what could not be ended.
@@ -209,8 +222,8 @@ Actions Supervisor::tick(Time now) {
 
 Time Supervisor::next_deadline() const {
   if (paused_at_) return Time::max();
-  if (phase_ == Phase::running) return std::min(options_.start_deadline, time_limit_);
-  return phase_deadline_;
+  if (!going_on()) return phase_deadline_;
+  return std::min({options_.start_deadline, time_limit_, phase_deadline_});
 }
 
 std::vector<size_t> Supervisor::running() const {
@@ -221,23 +234,39 @@ std::vector<size_t> Supervisor::running() const {
   return all;
 }
 
+Failure Supervisor::failure_of(size_t task, std::string cause) const {
+  const Task& failed = plan_.tasks[task];
+  return {.task = failed.id,
+          .rank = failed.rank,
+          .host = plan_.hosts[static_cast<size_t>(failed.agent)].host.name,
+          .pid = tasks_[task].pid,
+          .cause = std::move(cause)};
+}
+
 void Supervisor::fail_task(size_t task, int status, std::string cause) {
   ++outcome_.failed_tasks;
+  tasks_[task].failed = true;
   if (decided_) return;
   decided_ = true;
-  const Task& failed = plan_.tasks[task];
   outcome_.exit_status = status;
-  outcome_.failure = Failure{.task = failed.id,
-                             .rank = failed.rank,
-                             .host = plan_.hosts[static_cast<size_t>(failed.agent)].host.name,
-                             .pid = tasks_[task].pid,
-                             .cause = std::move(cause)};
+  outcome_.failure = failure_of(task, std::move(cause));
+}
+
+void Supervisor::excuse_task(size_t task, const std::string& cause, Actions& actions) {
+  // What ends because we told it to is no news.
+  if (phase_ != Phase::running) return;
+  tasks_[task].failed = true;
+  Action action = plain(Action::Kind::warn);
+  action.text = failure_text(failure_of(task, cause), {}) + "; the training goes on without it";
+  actions.push_back(std::move(action));
 }
 
 void Supervisor::end_task(size_t task, Time now, Actions& actions) {
   if (tasks_[task].life == Life::starting) ++started_;
   tasks_[task].life = Life::ended;
   ++ended_;
+  deciding_ -= parts_[task].decides ? 1 : 0;
+  lingering_ -= parts_[task].lingers ? 1 : 0;
   if (ended_ < tasks_.size() || phase_ == Phase::finishing) return;
   finish(actions, now);
 }
@@ -254,8 +283,27 @@ void Supervisor::decide_after_failure(Time now, Actions& actions) {
   if (phase_ == Phase::running && !options_.continue_on_failure) stop(SIGTERM, now, actions);
 }
 
+/// Once who decides has ended, nobody else is needed any more.
+void Supervisor::complete(Time now, Actions& actions) {
+  const bool waits = options_.success.clean == CleanUp::none;
+  if (phase_ == Phase::running && deciding_ == 0) {
+    done_ = true;
+    phase_ = Phase::completing;
+    phase_deadline_ = waits ? Time::max() : now + options_.grace;
+  }
+  if (phase_ == Phase::completing && !waits && lingering_ == 0) end_rest(now, actions);
+}
+
+void Supervisor::end_rest(Time now, Actions& actions) {
+  if (options_.success.clean == CleanUp::all) {
+    finish(actions, now);
+  } else {
+    stop(SIGTERM, now, actions);
+  }
+}
+
 void Supervisor::stop(int signal, Time now, Actions& actions) {
-  if (phase_ != Phase::running) return;
+  if (!going_on()) return;
   end_pause(now, actions);
   phase_ = Phase::stopping;
   phase_deadline_ = now + options_.grace;

@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "launcher/message.h"
 #include "launcher/plan.h"
+#include "launcher/success_rule.h"
 #include "rendezvous/task.h"
 
 #include <optional>
@@ -21,11 +22,13 @@ struct Action {
     suspend,  ///< stop this process itself; then tell resumed() when it goes on
     resume,   ///< undo `pause`; nothing has expired meanwhile
     abandon,  ///< do not wait any longer: agents end what is left by themselves
-    finish,   ///< agents end what tasks left behind, and go
+    finish,   ///< agents end what is left, and go
+    warn,     ///< tell the user `text`
   };
   Kind kind = Kind::finish;
   int signal = 0;
   Notice notice;
+  std::string text = {};
   bool operator==(const Action&) const = default;
 };
 using Actions = std::vector<Action>;
@@ -57,10 +60,17 @@ Outcome interrupted_outcome(int number);
 /// Decides over the life of a job: what happened and when in, actions out. No I/O, no clock.
 ///
 ///            all tasks exit                         all agents finished
-///   running ─────────────────▶ finishing ─────────────────────────────▶ done
-///      │ failure, signal, time limit       ▲ all exit, or the kernel will not let go
-///      ▼                                   │
-///   stopping (first signal, --grace) ──▶ killing (SIGKILL)
+///   running ─────────────────▶ finishing ─────────────────────────────▶ gone
+///      │ │                             ▲ all exit; at once with --clean all
+///      │ └ who decides has ended ▶ completing (--clean none: until all have ended)
+///      │                               │ the workers have ended, or --grace is over
+///      │ failure, signal, time limit   ▼
+///      └─────────────────────────▶ stopping (first signal, --grace)
+///                                      ▼
+///                                  killing (SIGKILL) ▶ finishing: all exit, or the kernel will
+///                                                      not let go
+///
+/// Whatever ends once the job is completing has completed too: it is no failure.
 ///
 /// In each of these Ctrl-Z stops time: pause ▶ all agents have answered ▶ suspend ▶ resume. What
 /// ends the job calls off a pause that is not complete.
@@ -74,6 +84,7 @@ class Supervisor {
     Time start_deadline = Time::max();     ///< for the last `started`
     Duration start_timeout = seconds(30);  ///< the same as people gave it, for words
     bool continue_on_failure = false;
+    SuccessOptions success = {};
   };
   Supervisor(Plan plan, Options options, Time now);
 
@@ -96,7 +107,11 @@ class Supervisor {
   Actions tick(Time now);
   Time next_deadline() const;
 
-  /// All tasks have ended, and the agents may be told to finish (said once by Action::finish).
+  /// Those who decide have ended; whoever still runs is not needed any more.
+  bool done() const { return done_; }
+  /// It ended well, or when the job was done.
+  bool completed(size_t task) const { return ended(task) && !tasks_[task].failed; }
+  /// The agents may end what is left (said once by Action::finish).
   bool finishing() const { return phase_ == Phase::finishing; }
   const Outcome& outcome() const { return outcome_; }
   /// Neither has it started nor is it known that it cannot.
@@ -106,25 +121,35 @@ class Supervisor {
   std::vector<size_t> running() const;
 
  private:
-  enum class Phase { running, stopping, killing, finishing };
+  enum class Phase { running, completing, stopping, killing, finishing };
   enum class Life { starting, running, ended };
   struct TaskState {
     Life life = Life::starting;
     int64_t pid = 0;
+    bool failed = false;
   };
 
+  Failure failure_of(size_t task, std::string cause) const;
   void fail_task(size_t task, int status, std::string cause);
+  void excuse_task(size_t task, const std::string& cause, Actions& actions);
   void stop(int signal, Time now, Actions& actions);
   void kill_all(Time now, Actions& actions);
   void end_task(size_t task, Time now, Actions& actions);
   void decide_after_failure(Time now, Actions& actions);
+  void complete(Time now, Actions& actions);
+  void end_rest(Time now, Actions& actions);
+  /// Nobody and nothing has ended the job yet.
+  bool going_on() const { return phase_ == Phase::running || phase_ == Phase::completing; }
   void finish(Actions& actions, Time now);
   void suspend_if_all_paused(Actions& actions);
   void end_pause(Time now, Actions& actions);
 
   Plan plan_;
   Options options_;
+  std::vector<TaskPart> parts_;
   std::vector<TaskState> tasks_;
+  ptrdiff_t deciding_ = 0;   ///< tasks that decide and have not ended
+  ptrdiff_t lingering_ = 0;  ///< tasks that get time to end by themselves and have not
   size_t ended_ = 0;
   size_t started_ = 0;
   Phase phase_ = Phase::running;
@@ -132,6 +157,7 @@ class Supervisor {
   Time stopped_at_;
   Outcome outcome_;
   bool decided_ = false;  ///< the exit status stands
+  bool done_ = false;     ///< who decides has ended
   Time time_limit_;
   Time phase_deadline_ = Time::max();
   std::vector<bool> agents_awaited_;  ///< that have not answered `pause`

@@ -119,6 +119,11 @@ Sweep::Sweep(Loop& loop, Options options, std::function<void(Report)> on_done)
   look();
 }
 
+void Sweep::hurry(Duration patience) {
+  kill_at_ = std::min(kill_at_, loop_.now() + patience);
+  give_up_at_ = std::min(give_up_at_, kill_at_ + sweep_kill_patience);
+}
+
 void Sweep::look() {
   reap_strangers(options_.ours);
   Report report = {.ended = static_cast<int>(told_.size())};

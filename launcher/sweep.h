@@ -49,6 +49,9 @@ class Sweep {
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
 
+  /// SIGKILL comes no later than so long from now.
+  void hurry(Duration patience);
+
  private:
   void look();
   void end(Report report);

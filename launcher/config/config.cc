@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -292,6 +293,36 @@ Result<> read_cluster_filter(const Sources& sources, RunConfig& config) {
   return {};
 }
 
+Result<> read_success(const Sources& sources, SuccessOptions& success) {
+  if (const auto given = find_given(sources, "clean")) {
+    const std::string word = TRY(given->choice());
+    success.clean = word == "all"    ? CleanUp::all
+                    : word == "none" ? CleanUp::none
+                                     : CleanUp::running;
+  }
+  constexpr std::string_view role_prefix = "role:";
+  const auto given = find_given(sources, "success");
+  if (!given) return {};
+  if (given->value().starts_with(role_prefix)) {
+    success.by = SuccessBy::role;
+    success.role = given->value().substr(role_prefix.size());
+    if (success.role.empty()) return given->expected("a role after role:");
+    return {};
+  }
+  constexpr std::pair<std::string_view, SuccessBy> words[] = {
+      {"auto", SuccessBy::automatic},
+      {"chief", SuccessBy::chief},
+      {"worker-0", SuccessBy::worker_0},
+      {"all-workers", SuccessBy::all_workers},
+      {"all", SuccessBy::all}};
+  const auto* const found =
+      std::ranges::find(words, given->value(), &std::pair<std::string_view, SuccessBy>::first);
+  if (found == std::end(words))
+    return given->expected("auto, chief, worker-0, all-workers, all or role:NAME");
+  success.by = found->second;
+  return {};
+}
+
 Result<> check_command(const std::vector<std::string>& command) {
   if (!command.empty() && !command[0].empty()) return {};
   return fail(Errc::input, format("{}\n"
@@ -349,6 +380,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_texts(by_precedence, config));
+  TRY(read_success(by_precedence, config.success));
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));

@@ -8,6 +8,7 @@
 #include "launcher/config/placement_options.h"
 #include "launcher/config/port_range.h"
 #include "launcher/config/role.h"
+#include "launcher/config/success_options.h"
 #include "launcher/ssh/login_options.h"
 #include "rendezvous/cluster_spec.h"
 
@@ -55,6 +56,7 @@ struct RunConfig {
   std::vector<std::string> networks;    ///< names of interfaces, or ranges of addresses; none: all
   bool oversubscribe = false;
   bool continue_on_failure = false;
+  SuccessOptions success;
   StdinTarget stdin_target;
   bool no_horovod = false;
   ClusterFilter cluster_filter = ClusterFilter::none;

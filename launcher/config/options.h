@@ -143,6 +143,17 @@ inline constexpr std::array own_options = {
            "A host that was silent for this time is taken for dead (default 5s)."},
     Option{"on-failure", "--on-failure", OptionKind::text, "kill|continue", OptionGroup::faults,
            "What happens to the other processes when one fails (default kill)."},
+    Option{"success", "--success", OptionKind::text,
+           "auto|chief|worker-0|all-workers|all|role:NAME", OptionGroup::faults,
+           "Whose end ends the job: the chief's, worker 0's, that of all tasks with a rank, of all "
+           "tasks, or of one role. auto, the default: the chief's (or master's) if there is one, "
+           "else that of all tasks with a rank. Others, as a ps, have then completed. A task that "
+           "fails before ends the job, but for an evaluator that decides nothing."},
+    Option{"clean", "--clean", OptionKind::text, "running|all|none", OptionGroup::faults,
+           "What happens to those that still run when the job has succeeded. running, the default: "
+           "workers get --grace to end by themselves (not with a ps), then SIGTERM, --grace and "
+           "SIGKILL, and after them what tasks left behind, within 2 s. all: both together. none: "
+           "they are waited for."},
 
     Option{"output-dir", "--output-dir --output-filename", OptionKind::text, "DIR",
            OptionGroup::output,

@@ -28,6 +28,7 @@ void decode_all(ByteSpan payload) {
   check(decode<Started>(payload), decode<Started>);
   check(decode<StartFailed>(payload), decode<StartFailed>);
   check(decode<Exited>(payload), decode<Exited>);
+  check(decode<Finish>(payload), decode<Finish>);
   check(decode<Finished>(payload), decode<Finished>);
   static_cast<void>(decode_credit(payload));
   check<Request>(decode_request(payload), decode_request);

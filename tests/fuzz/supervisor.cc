@@ -14,7 +14,8 @@ constexpr size_t hosts = 2;
 constexpr size_t per_host = 2;
 constexpr size_t tasks = hosts * per_host;
 
-Plan small_plan() {
+/// With roles: a chief, two workers and an evaluator.
+Plan small_plan(bool with_roles) {
   Plan plan;
   plan.world_size = tasks;
   for (size_t h = 0; h < hosts; ++h) {
@@ -22,16 +23,25 @@ Plan small_plan() {
   }
   for (size_t i = 0; i < tasks; ++i) {
     const int rank = static_cast<int>(i);
-    plan.add({.id = {"worker", rank}, .rank = rank, .agent = static_cast<int>(i / per_host)});
+    const char* const role = !with_roles ? "worker"
+                             : i == 0    ? "chief"
+                             : i == 3    ? "evaluator"
+                                         : "worker";
+    const bool ranked = !with_roles || i < 3;
+    plan.add(
+        {.id = {role, rank}, .rank = ranked ? rank : -1, .agent = static_cast<int>(i / per_host)});
   }
   return plan;
 }
 
-/// '0' plain; 1: --on-failure continue; 2: --timeout; 4: --grace 0.
+/// '0' plain; 1: --on-failure continue; 2: --timeout; 4: --grace 0; 8: with roles;
+/// 64: --clean all; 128: --clean none.
 Supervisor::Options options_of(uint8_t flags, Time now) {
   Supervisor::Options options = {.start_deadline = now + seconds(30)};
   options.continue_on_failure = (flags & 1) != 0;
   if ((flags & 2) != 0) options.timeout = seconds(60);
+  if ((flags & 64) != 0) options.success.clean = CleanUp::all;
+  if ((flags & 128) != 0) options.success.clean = CleanUp::none;
   if ((flags & 4) != 0) options.grace = Duration::zero();
   return options;
 }
@@ -39,7 +49,8 @@ Supervisor::Options options_of(uint8_t flags, Time now) {
 /// A job, and what was seen of it.
 class World {
  public:
-  explicit World(uint8_t flags) : job_(small_plan(), options_of(flags, now_), now_) {}
+  explicit World(uint8_t flags)
+      : job_(small_plan((flags & 8) != 0), options_of(flags, now_), now_) {}
 
   void happen(uint8_t what, size_t which) {
     constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -139,6 +150,9 @@ class World {
         break;
       case Action::Kind::finish:
         ++finishes_;
+        break;
+      case Action::Kind::warn:
+        assert(!action.text.empty());
         break;
     }
   }

@@ -133,7 +133,7 @@ Result<std::string> go_through(const std::vector<std::string>& words) {
   const std::vector<HostSurvey> surveys(chosen.hosts.size(),
                                         HostSurvey{.topology = {.cores = {{{0}, 0}, {{1}, 0}}}});
   const Plan plan = TRY(make_plan(plan_request(config, chosen.hosts, surveys)));
-  TRY(check_stdin_target(config, plan));
+  TRY(check_targets(config, plan));
   return std::string("run");
 }
 

@@ -64,6 +64,8 @@ TEST_CASE("every option reaches its place in the configuration") {
                                           {"heartbeat", {"100ms"}},
                                           {"dead-after", {"1s"}},
                                           {"on-failure", {"continue"}},
+                                          {"success", {"role:ps"}},
+                                          {"clean", {"all"}},
                                           {"output-dir", {"out"}},
                                           {"no-horovod", {"true"}},
                                           {"env-set", {"none, torch", "jax"}},
@@ -96,6 +98,7 @@ TEST_CASE("every option reaches its place in the configuration") {
   expected.dead_after = seconds(1);
   expected.oversubscribe = true;
   expected.continue_on_failure = true;
+  expected.success = {.by = SuccessBy::role, .role = "ps", .clean = CleanUp::all};
   expected.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = 2};
   expected.output_dir = "out";
   expected.no_horovod = expected.merge_stderr = expected.timestamp = true;
@@ -271,6 +274,12 @@ TEST_CASE("B12, B17, B28 and other values that cannot be are refused, with optio
        "--output-dir: expected a folder, got \"a\\x00b\""},
       {{{"np", {"1"}}, {"on-failure", {"stop"}}},
        "--on-failure: expected kill or continue, got \"stop\""},
+      {{{"np", {"1"}}, {"success", {"workers"}}},
+       "--success: expected auto, chief, worker-0, all-workers, all or role:NAME, got \"workers\""},
+      {{{"np", {"1"}}, {"success", {"role:"}}},
+       "--success: expected a role after role:, got \"role:\""},
+      {{{"np", {"1"}}, {"clean", {"some"}}},
+       "--clean: expected running, all or none, got \"some\""},
       {{{"np", {"2"}}, {"stdin", {"2"}}}, "--stdin: expected none, all or a rank of 0..1, got 2"},
       {{{"hosts", {"a:2,b:1"}}, {"stdin", {"3"}}},
        "--stdin: expected none, all or a rank of 0..2, got 3"},

@@ -95,6 +95,7 @@ TEST_CASE("messages are read back as they were written") {
                            .major_faults = 3,
                            .voluntary_switches = 4,
                            .involuntary_switches = 5}});
+  check_round_trip(Finish{seconds(7)});
   check_round_trip(Finished{2, "sweep", {"python (pid 7)"}});
 }
 

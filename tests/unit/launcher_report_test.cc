@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 namespace dt {
 namespace {
 
@@ -21,6 +23,18 @@ TEST_CASE("failure_text names rank, host, pid and cause, and the last lines of s
   failure.rank = -1;
   failure.task = {"ps", 0};
   CHECK(failure_text(failure, {}) == "ps:0 (host node2) could not be started: cannot run x");
+}
+
+TEST_CASE("failure_cause names the two ends of a host that is being taken away") {
+  CHECK(failure_cause({.code = 3}) == "exit status 3");
+  CHECK(failure_cause({.signal = SIGINT}) == "killed by SIGINT");
+  CHECK(failure_cause({.code = 42}) ==
+        "exit status 42 (PreemptionCheckpointHandler leaves so, its work saved, when its host is "
+        "being taken away: start the job again)");
+  const std::string ending =
+      " (SIGTERM not sent by dtrain: is its host being taken away? Then start the job again)";
+  CHECK(failure_cause({.code = 143}) == "exit status 143" + ending);
+  CHECK(failure_cause({.signal = SIGTERM}) == "killed by SIGTERM" + ending);
 }
 
 TEST_CASE("plan_text and plan_json show who would run where") {

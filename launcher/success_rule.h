@@ -1,0 +1,27 @@
+#pragma once
+
+#include "base/result.h"
+#include "launcher/config/success_options.h"
+#include "launcher/plan.h"
+
+#include <vector>
+
+namespace dt {
+
+/// What the end of one task means for the job.
+struct TaskPart {
+  bool decides = false;  ///< the job is done when all of these have ended
+  bool excused = false;  ///< without it the training goes on: its failure is not the job's
+  bool lingers = false;  ///< about to end by itself when the job is done: it gets time for that
+  bool operator==(const TaskPart&) const = default;
+};
+
+/// The part of each task, as in the plan. By default, as in Kubernetes' TFJob, a chief (or master)
+/// decides, and without one all tasks with a rank, since a parameter server never returns. An
+/// evaluator decides only if it is asked to; any other task that fails ends the job.
+std::vector<TaskPart> success_rule(const Plan& plan, const SuccessOptions& wanted);
+
+/// Refuses a wish by which nobody decides, and names the roles that there are.
+Result<> check_success(const SuccessOptions& wanted, const Plan& plan);
+
+}  // namespace dt
