@@ -168,20 +168,22 @@ Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
   std::map<std::string, std::vector<std::string>> hosts_by_failure;
   for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
     const PlannedHost& planned = plan.hosts[agent];
-    Result<HostBindings> bound = bind_host(options, planned.task_count(), *found[agent]);
+    if (planned.ranked == 0) continue;
+    Result<HostBindings> bound = bind_host(options, planned.ranked, *found[agent]);
     if (!bound) {
       hosts_by_failure[bound.error().message].push_back(planned.host.name);
       continue;
     }
     if (!bound->note.empty()) all.notes.push_back(format("{}: {}", planned.host.name, bound->note));
-    for (size_t i = 0; i < planned.tasks.size(); ++i)
+    for (size_t i = 0; i < bound->tasks.size(); ++i)
       all.tasks[planned.tasks[i]] = std::move(bound->tasks[i]);
   }
   std::vector<std::string> failures;
   for (const auto& [failure, names] : hosts_by_failure)
     failures.push_back(format("{}: {}", join(names, ", "), failure));
   if (!failures.empty()) return fail(Errc::input, join(failures, "\n"));
-  for (size_t i = 0; options.report_bindings && i < plan.tasks.size(); ++i) {
+  const auto ranks = static_cast<size_t>(plan.world_size);
+  for (size_t i = 0; options.report_bindings && i < ranks; ++i) {
     const auto agent = static_cast<size_t>(plan.tasks[i].agent);
     all.lines.push_back(
         line_of(plan.tasks[i], plan.hosts[agent].host.name, all.tasks[i], *found[agent]));

@@ -39,7 +39,7 @@ struct HostBindings {
 Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
                                const HostSurvey& survey);
 
-/// Of all tasks of a plan.
+/// Of all tasks of a plan; those without rank get nothing for themselves.
 struct Bindings {
   std::vector<Binding> tasks;      ///< by their place in Plan::tasks
   std::vector<std::string> notes;  ///< for --verbose

@@ -45,20 +45,59 @@ std::string command_text(const std::vector<std::string>& command) {
   return text;
 }
 
+std::string number_or_dash(int number) {
+  return number >= 0 ? format("{}", number) : "-";
+}
+
+Json::Array words_json(const std::vector<std::string>& command) {
+  return {command.begin(), command.end()};
+}
+
+Json task_json(const Plan& plan, const Task& task) {
+  Json::Object json = {{"role", task.id.role}, {"index", task.id.index}};
+  const auto add = [&json, &task](const char* name, int number) {
+    json.emplace_back(name, task.rank >= 0 ? Json(number) : Json());
+  };
+  add("rank", task.rank);
+  add("local_rank", task.local_rank);
+  add("local_size", plan.local_size(task));
+  add("cross_rank", task.cross_rank);
+  add("cross_size", task.cross_size);
+  json.emplace_back("host", plan.hosts[static_cast<size_t>(task.agent)].host.name);
+  return json;
+}
+
 }  // namespace
 
+Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command) {
+  Json::Array roles;
+  for (const Role& role : plan.roles) {
+    roles.emplace_back(
+        Json::Object{{"name", role.name},
+                     {"tasks", role.count},
+                     {"ranked", role.ranked},
+                     {"command", words_json(role.command.empty() ? command : role.command)}});
+  }
+  return roles;
+}
+
 std::string plan_text(const Plan& plan, const std::vector<std::string>& command) {
-  std::string text = format("{} processes on {} host{}: {}\n", plan.tasks.size(), plan.hosts.size(),
-                            plan.hosts.size() == 1 ? "" : "s", command_text(command));
+  std::string text = format("{} processes on {} host{}{}\n", plan.tasks.size(), plan.hosts.size(),
+                            plan.hosts.size() == 1 ? "" : "s",
+                            command.empty() ? "" : ": " + command_text(command));
+  for (const Role& role : plan.roles) {
+    if (!role.command.empty()) text += format("{}: {}\n", role.name, command_text(role.command));
+  }
   size_t width = 4;
   for (const PlannedHost& host : plan.hosts)
     width = std::max(width, host.host.name.size());
   text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}\n", "rank", "host", width, "local_rank",
                  "cross_rank", "task");
   for (const Task& task : plan.tasks) {
-    text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}\n", task.rank,
-                   plan.hosts[static_cast<size_t>(task.agent)].host.name, width, task.local_rank,
-                   task.cross_rank, task.id.text());
+    text +=
+        format("{:>5}  {:<{}}  {:>10}  {:>10}  {}\n", number_or_dash(task.rank),
+               plan.hosts[static_cast<size_t>(task.agent)].host.name, width,
+               number_or_dash(task.local_rank), number_or_dash(task.cross_rank), task.id.text());
   }
   return text;
 }
@@ -70,22 +109,13 @@ Json plan_json(const Plan& plan, const std::vector<std::string>& command) {
         {"name", host.host.name}, {"slots", host.host.slots}, {"tasks", host.task_count()}});
   }
   Json::Array tasks;
-  for (const Task& task : plan.tasks) {
-    tasks.emplace_back(
-        Json::Object{{"role", task.id.role},
-                     {"index", task.id.index},
-                     {"rank", task.rank},
-                     {"local_rank", task.local_rank},
-                     {"local_size", plan.local_size(task)},
-                     {"cross_rank", task.cross_rank},
-                     {"cross_size", task.cross_size},
-                     {"host", plan.hosts[static_cast<size_t>(task.agent)].host.name}});
-  }
-  Json::Array words;
-  for (const std::string& word : command)
-    words.emplace_back(word);
-  return Json::Object{
-      {"world_size", plan.world_size}, {"hosts", hosts}, {"tasks", tasks}, {"command", words}};
+  for (const Task& task : plan.tasks)
+    tasks.push_back(task_json(plan, task));
+  return Json::Object{{"world_size", plan.world_size},
+                      {"hosts", hosts},
+                      {"roles", roles_json(plan, command)},
+                      {"tasks", tasks},
+                      {"command", words_json(command)}};
 }
 
 std::string plan_report(const Plan& plan, const RunConfig& config) {

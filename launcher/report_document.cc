@@ -2,6 +2,7 @@
 
 #include "base/signals.h"
 #include "base/version.h"
+#include "launcher/report.h"
 
 #include <algorithm>
 #include <chrono>
@@ -128,6 +129,7 @@ Json report_document(const JobRecord& record, const std::vector<std::string>& co
       {"failure", failure_json(outcome.failure, record.last_stderr)},
       {"failed_tasks", outcome.failed_tasks},
       {"world_size", record.plan.world_size},
+      {"roles", roles_json(record.plan, command)},
       {"hosts", hosts_json(record)},
       {"tasks", std::move(tasks)},
       {"counters", Json::Object{{"rendezvous", rendezvous_json(record.rendezvous)}}}};

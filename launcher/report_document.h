@@ -23,6 +23,7 @@ namespace dt {
 ///                   {role, index, rank, host, pid, cause, last_stderr: [line, …]}
 ///   failed_tasks    how many
 ///   world_size      tasks with a rank
+///   roles           [{name, tasks, ranked, command}]: what its tasks run, as a list
 ///   hosts           [{name, slots, tasks, contained_by}]; contained_by is what made sure that no
 ///                   process was left: "cgroup" (the kernel ended all in it) or "sweep" (they
 ///                   were looked for below the agent); null when the host was lost or the job did

@@ -64,8 +64,10 @@ class LineWriter {
       case OptionKind::duration:
         return one_of({"10", "500ms", "1.5s", "2m", "1h"});
       case OptionKind::list:
-        return option.name == "env" ? one_of({"A=1", "HOME", "B="})
-                                    : one_of({"localhost:4", "127.0.0.1:2", "localhost,::1"});
+        if (option.name == "env") return one_of({"A=1", "HOME", "B="});
+        if (option.name == "role") return one_of({"chief=1,ps=1", "worker=2", "ps=1@localhost:2"});
+        if (option.name.starts_with("role-")) return one_of({"ps=true", "worker=A=1", "ps"});
+        return one_of({"localhost:4", "127.0.0.1:2", "localhost,::1"});
       case OptionKind::text:
         break;
     }

@@ -234,6 +234,70 @@ void check_cross(const Plan& plan) {
   }
 }
 
+/// "chief:0@a worker:0@a ps:0@b": in the plan's order, with a rank before those that have one.
+std::string seats(const Result<Plan>& plan) {
+  if (!plan) return plan.error().message;
+  std::string all;
+  for (const Task& task : plan->tasks) {
+    all += (all.empty() ? "" : " ") + (task.rank < 0 ? "" : std::to_string(task.rank) + "=") +
+           task.id.text() + "@" + plan->hosts[static_cast<size_t>(task.agent)].host.name;
+  }
+  return all;
+}
+
+Role unranked(const char* name, int count, std::vector<Host> hosts = {}) {
+  return {.name = name, .count = count, .hosts = std::move(hosts), .ranked = false};
+}
+
+TEST_CASE("ranks go to the chief, the workers and other ranked roles, in this order") {
+  const Role chief{.name = "chief", .count = 1};
+  const Role client{.name = "client", .count = 1};
+  const Role worker{.name = "worker", .count = 2};
+  const Plan plan = make_plan({.hosts = {{.name = "a", .slots = 3}, {.name = "b", .slots = 3}},
+                               .roles = {unranked("ps", 2), client, worker, chief}})
+                        .value();
+  CHECK(seats(plan) == "0=chief:0@a 1=worker:0@a 2=worker:1@a 3=client:0@b ps:0@b ps:1@b");
+  CHECK(plan.world_size == 4);
+  CHECK(plan.local_size(plan.tasks[0]) == 3);
+  CHECK(plan.local_size(plan.tasks[3]) == 1);
+  CHECK(plan.hosts[1].task_count() == 3);
+  CHECK(plan.tasks[3].cross_rank == 1);
+  CHECK(plan.tasks[3].cross_size == 2);
+  for (const size_t ps : {4, 5}) {
+    CHECK(plan.tasks[ps].local_rank == -1);
+    CHECK(plan.tasks[ps].cross_rank == -1);
+    CHECK(plan.tasks[ps].local_index == ps - 3);
+  }
+}
+
+TEST_CASE("a role with hosts runs on those alone, and the others share what is left") {
+  const std::vector<Host> hosts = {{.name = "a", .slots = 2}, {.name = "b", .slots = 2}};
+  const Host a{.name = "a"};
+  const Host b{.name = "b"};
+  const auto seated = [&hosts](std::vector<Role> roles, bool oversubscribe = false) {
+    return seats(
+        make_plan({.hosts = hosts, .roles = std::move(roles), .oversubscribe = oversubscribe}));
+  };
+  const Role worker{.name = "worker", .count = 3};
+  CHECK(seated({worker, unranked("ps", 1, {a})}) ==
+        "0=worker:0@a 1=worker:1@b 2=worker:2@b ps:0@a");
+  CHECK(seated({{.name = "worker", .count = 2, .hosts = {a, b}}, unranked("ps", 2, {a})}) ==
+        "0=worker:0@b 1=worker:1@b ps:0@a ps:1@a");
+  CHECK(seated({{.name = "worker", .count = 2, .hosts = {{.name = "a", .slots = 1}, b}}}) ==
+        "0=worker:0@a 1=worker:1@b");
+  CHECK(seated({{.name = "worker", .count = 1, .hosts = {b}}}) == "0=worker:0@b");
+  CHECK(seated({worker, unranked("ps", 2)}) ==
+        "asked for 5 processes (worker=3, ps=2) but hosts offer 4 (a:2 b:2); use fewer or "
+        "--oversubscribe");
+  CHECK(seated({{.name = "worker", .count = 1}, unranked("ps", 3, {a})}) ==
+        "role ps: asked for 3 processes but its hosts (a) have room for 2; use fewer, or more "
+        "hosts, or --oversubscribe");
+  CHECK(seated({{.name = "worker", .count = 2}, unranked("ps", 3, {a})}, true) ==
+        "0=worker:0@b 1=worker:1@b ps:0@a ps:1@a ps:2@a");
+  CHECK(seated({{.name = "worker", .count = 5}, unranked("ps", 3, {a})}, true) ==
+        "0=worker:0@a 1=worker:1@b 2=worker:2@b 3=worker:3@b 4=worker:4@b ps:0@a ps:1@a ps:2@a");
+}
+
 TEST_CASE("any plan places every rank once, within slots, with dense local and cross ranks") {
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp,bugprone-random-generator-seed): reproducible
   for (int round = 0; round < 300; ++round) {

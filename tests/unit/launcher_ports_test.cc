@@ -56,6 +56,25 @@ TEST_CASE("job_facts gives each held port to one user only") {
   CHECK(all == std::set<std::string>{"1001", "1002", "1003", "1004", "1005"});
 }
 
+TEST_CASE("a host is asked for the commands of the roles that it has, each in its PATH") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 2}, {.name = "b", .slots = 2}};
+  request.roles = {{.name = "ps", .count = 2, .command = {"serve"}, .ranked = false},
+                   {.name = "worker", .count = 1},
+                   {.name = "chief", .count = 1, .environment = {{"PATH", "/opt"}}}};
+  const Plan plan = make_plan(request).value();
+  RunConfig config;
+  config.command = {"train"};
+  const auto orders = prepare_orders(config, plan, "job", Token(), {{"PATH", "/bin"}});
+  REQUIRE(orders.size() == 2);
+  CHECK(orders[0].command == std::vector<std::string>{"train"});
+  CHECK(orders[0].role_commands == std::vector<RoleCommand>{{"chief", {"train"}, "/opt"}});
+  CHECK(orders[0].ports == 4);
+  CHECK(orders[1].command.empty());
+  CHECK(orders[1].role_commands == std::vector<RoleCommand>{{"ps", {"serve"}, "/bin"}});
+  CHECK(orders[1].ports == 2);
+}
+
 TEST_CASE("preparation_failure tells each cause once, with all its hosts") {
   Plan plan;
   for (const char* name : {"a", "b", "c", "d"})

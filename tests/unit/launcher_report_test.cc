@@ -56,6 +56,34 @@ TEST_CASE("plan_text and plan_json show who would run where") {
   CHECK(*(*tasks)[2].find("host") == Json("longer"));
 }
 
+TEST_CASE(
+    "plan_text and plan_json show every role, its command, and no ranks where there are none") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 3}};
+  request.roles = {{.name = "ps", .count = 1, .command = {"serve", "x y"}, .ranked = false},
+                   {.name = "worker", .count = 2}};
+  const Plan plan = make_plan(request).value();
+  CHECK(plan_text(plan, {"train"}) ==
+        "3 processes on 1 host: train\n"
+        "ps: serve 'x y'\n"
+        " rank  host  local_rank  cross_rank  task\n"
+        "    0  a              0           0  worker:0\n"
+        "    1  a              1           0  worker:1\n"
+        "    -  a              -           -  ps:0\n");
+  const Json json = plan_json(plan, {"train"});
+  CHECK(json.find("roles")->text() ==
+        R"([{"name":"worker","tasks":2,"ranked":true,"command":["train"]},)"
+        R"({"name":"ps","tasks":1,"ranked":false,"command":["serve","x y"]}])");
+  const auto* tasks = json.find("tasks")->as<Json::Array>();
+  REQUIRE(tasks);
+  CHECK((*tasks)[1].text() ==
+        R"({"role":"worker","index":1,"rank":1,"local_rank":1,"local_size":2,"cross_rank":0,)"
+        R"("cross_size":1,"host":"a"})");
+  CHECK((*tasks)[2].text() ==
+        R"({"role":"ps","index":0,"rank":null,"local_rank":null,"local_size":null,)"
+        R"("cross_rank":null,"cross_size":null,"host":"a"})");
+}
+
 TEST_CASE("exit_status follows the table of dtrain's own failures") {
   CHECK(exit_status(Errc::input) == 2);
   CHECK(exit_status(Errc::unreachable) == 3);

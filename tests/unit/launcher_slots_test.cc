@@ -67,6 +67,21 @@ TEST_CASE("job_hosts: too many processes are an input error, wherever the hosts 
   CHECK(job_hosts(config).has_value());
 }
 
+TEST_CASE("job_hosts: a role's host must be one of the job's, by any name of this machine") {
+  RunConfig config;
+  config.hosts = {{.name = "localhost", .slots = 2}, {.name = "b.invalid", .slots = 2}};
+  config.roles = {{.name = "worker", .count = 3},
+                  {.name = "ps", .count = 1, .hosts = {{.name = "127.0.0.1"}}, .ranked = false}};
+  const auto hosts = job_hosts(config);
+  REQUIRE(hosts.has_value());
+  const Plan plan = make_plan(plan_request(config, hosts->hosts, {})).value();
+  CHECK(plan.tasks.back().id.text() == "ps:0");
+  CHECK(plan.tasks.back().agent == 0);
+  config.roles[1].hosts.push_back({.name = "c.invalid"});
+  CHECK(job_hosts(config).error().message ==
+        "role ps: host c.invalid is none of the job's hosts (localhost, b.invalid)");
+}
+
 TEST_CASE("job_hosts: --ppn takes the place of slots, given or not") {
   RunConfig config;
   config.placement.per_host = 2;
