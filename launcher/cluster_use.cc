@@ -5,6 +5,7 @@
 #include "launcher/macros.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -12,49 +13,72 @@ namespace dt {
 
 namespace {
 
-/// A text in which macros count, and where the user wrote it.
+/// A text in which macros count, for the tasks of one role, and where the user wrote it.
 struct MacroText {
+  const Role* role = nullptr;
   std::string text;
   std::string origin;
 };
 
-/// The last setting of each name that gives a value: what -x takes over from the environment was
-/// not written for us.
-std::map<std::string, const EnvironmentSetting*> given_values(const RunConfig& config) {
-  std::map<std::string, const EnvironmentSetting*> last;
-  for (const EnvironmentSetting& setting : config.environment)
-    last[setting.name] = &setting;
-  std::erase_if(last, [](const auto& entry) { return !entry.second->value; });
-  return last;
+/// What the user set for the tasks of a role, by name; the last setting counts. What -x takes over
+/// from the environment was not written for us.
+std::map<std::string, MacroText> given_values(const RunConfig& config, const Role& role) {
+  std::map<std::string, MacroText> values;
+  for (const EnvironmentSetting& setting : config.environment) {
+    if (setting.value) {
+      values[setting.name] = {&role, *setting.value,
+                              format("{}: {}", setting.origin, printable(setting.name))};
+    } else {
+      values.erase(setting.name);
+    }
+  }
+  for (const auto& [name, value] : role.environment)
+    values[name] = {&role, value, format("--role-env: {}: {}", role.name, printable(name))};
+  return values;
 }
 
-std::vector<MacroText> macro_texts(const RunConfig& config) {
+const std::vector<std::string>& command_of(const RunConfig& config, const Role& role) {
+  return role.command.empty() ? config.command : role.command;
+}
+
+std::string word_origin(const std::string& word) {
+  return "the command's word " + shell_quote(printable(word, 60));
+}
+
+std::vector<MacroText> macro_texts(const RunConfig& config, const Role& role) {
   std::vector<MacroText> texts;
   if (config.no_macros) return texts;
-  for (size_t i = 1; i < config.command.size(); ++i) {
-    const std::string& word = config.command[i];
-    texts.push_back({word, "the command's word " + shell_quote(printable(word, 60))});
-  }
-  for (const auto& [name, setting] : given_values(config))
-    texts.push_back({*setting->value, format("{}: {}", setting->origin, printable(name))});
+  const std::vector<std::string>& command = command_of(config, role);
+  for (size_t i = 1; i < command.size(); ++i)
+    texts.push_back({&role, command[i], word_origin(command[i])});
+  for (auto& [name, value] : given_values(config, role))
+    texts.push_back(std::move(value));
   return texts;
+}
+
+/// Of all roles.
+std::vector<MacroText> macro_texts(const RunConfig& config, const Plan& plan) {
+  std::vector<MacroText> all;
+  for (const Role& role : plan.roles)
+    std::ranges::move(macro_texts(config, role), std::back_inserter(all));
+  return all;
 }
 
 std::map<std::string, int> tasks_by_role(const Plan& plan) {
   std::map<std::string, int> tasks;
-  for (const Task& task : plan.tasks)
-    ++tasks[task.id.role];
+  for (const Role& role : plan.roles)
+    tasks[role.name] = role.count;
   return tasks;
 }
 
 /// Its file is looked up on every host before any task is known there.
-Result<> check_first_word(const RunConfig& config) {
-  const std::string& word = config.command.front();
-  if (config.no_macros || !macro_need(word).any) return {};
+Result<> check_first_word(const RunConfig& config, const Role& role) {
+  const std::vector<std::string>& command = command_of(config, role);
+  if (config.no_macros || command.empty() || !macro_need(command.front()).any) return {};
   return fail(Errc::input,
               format("the command {} has a macro in its first word, which names the file that all "
-                     "hosts look for; use sh -c, or --no-macros if it is meant so",
-                     shell_quote(printable(word, 60))));
+                     "hosts look for; use --role-command, or --no-macros if it is meant so",
+                     shell_quote(printable(command.front(), 60))));
 }
 
 Result<> check_filter(const RunConfig& config, const std::map<std::string, int>& tasks) {
@@ -64,10 +88,12 @@ Result<> check_filter(const RunConfig& config, const std::map<std::string, int>&
 }
 
 /// A word or value that has become longer than execve takes it.
-Result<> check_length(const MacroText& text, const MacroValues& values) {
+Result<> check_length(const MacroText& text, const JobMacros& job, const ClusterSpec& cluster) {
   if (!macro_need(text.text).cluster) return {};
-  // Names and ranks of other tasks may be some digits longer.
+  // Ranks of other tasks may be some digits longer.
   constexpr size_t spare = 1024;
+  const MacroValues values = {
+      .task = {text.role->name, 0}, .rank = 0, .local_rank = 0, .job = job, .cluster = cluster};
   const size_t bytes = expand_macros(text.text, values).size();
   if (bytes + spare <= variable_bytes_max) return {};
   return fail(Errc::input, format("{} becomes {} bytes long by its macros; a program can be given "
@@ -80,23 +106,19 @@ Result<> check_length(const MacroText& text, const MacroValues& values) {
 Result<std::vector<std::string>> check_cluster_use(const RunConfig& config, const Plan& plan) {
   const std::map<std::string, int> tasks = tasks_by_role(plan);
   TRY(check_filter(config, tasks));
-  TRY(check_first_word(config));
-  const std::vector<MacroText> texts = macro_texts(config);
   std::set<std::string> roles;
-  std::map<std::string, bool> ranked;
-  for (const Task& task : plan.tasks) {
-    roles.insert(task.id.role);
-    ranked.emplace(task.id.role, task.rank >= 0);
+  for (const Role& role : plan.roles) {
+    TRY(check_first_word(config, role));
+    roles.insert(role.name);
   }
   std::vector<std::string> plain;
-  for (const MacroText& text : texts) {
-    plain.push_back(text.text);
-    for (const auto& [role, has_rank] : ranked) {
-      const auto good = check_macros(text.text, role, has_rank, roles);
-      if (good) continue;
+  for (const MacroText& text : macro_texts(config, plan)) {
+    const auto good = check_macros(text.text, text.role->name, text.role->ranked, roles);
+    if (!good) {
       return fail(Errc::input, format("{}: {} (--no-macros leaves braces as they are)", text.origin,
                                       good.error().message));
     }
+    plain.push_back(text.text);
   }
   const std::vector<std::string> misspelt = misspelt_macros(plain);
   if (misspelt.empty()) return std::vector<std::string>();
@@ -106,33 +128,33 @@ Result<std::vector<std::string>> check_cluster_use(const RunConfig& config, cons
 
 uint64_t macro_growth_max(const RunConfig& config, const Plan& plan) {
   const std::map<std::string, int> tasks = tasks_by_role(plan);
-  uint64_t growth = 0;
-  for (const MacroText& text : macro_texts(config)) {
-    if (macro_need(text.text).any) growth += expanded_bytes_max(text.text, tasks);
+  uint64_t most = 0;
+  for (const Role& role : plan.roles) {
+    uint64_t growth = 0;
+    for (const MacroText& text : macro_texts(config, role)) {
+      if (macro_need(text.text).any) growth += expanded_bytes_max(text.text, tasks);
+    }
+    most = std::max(most, growth);
   }
-  return growth;
+  return most;
 }
 
 Result<> add_cluster_use(Launch& launch, const RunConfig& config, const Plan& plan,
                          const JobFacts& facts) {
-  const std::vector<MacroText> texts = macro_texts(config);
+  const std::vector<MacroText> texts = macro_texts(config, plan);
   const auto has_macro = [](const MacroText& text) { return macro_need(text.text).any; };
   if (std::ranges::any_of(texts, has_macro)) {
     launch.macros = {.world_size = plan.world_size,
                      .master_address = facts.master_address,
                      .master_port = facts.master_port,
                      .job_id = facts.job};
-    for (const auto& [name, setting] : given_values(config)) {
-      if (macro_need(*setting->value).any) launch.macros->variables.push_back(name);
+    for (const Role& role : plan.roles) {
+      for (const auto& [name, value] : given_values(config, role)) {
+        if (has_macro(value)) launch.macros->variables[role.name].push_back(name);
+      }
     }
-    const Task& first = plan.tasks.front();
-    const MacroValues values = {.task = first.id,
-                                .rank = first.rank,
-                                .local_rank = first.local_rank,
-                                .job = *launch.macros,
-                                .cluster = facts.cluster};
     for (const MacroText& text : texts)
-      TRY(check_length(text, values));
+      TRY(check_length(text, *launch.macros, facts.cluster));
   }
   launch.cluster_filter = config.cluster_filter;
   // Of many tasks TF_CONFIG is longer than a variable may be, and would be left out everywhere.

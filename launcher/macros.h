@@ -17,7 +17,8 @@ namespace dt {
 
 /// What macros stand for alike in all tasks of a job, and where they count beside the command.
 struct JobMacros {
-  std::vector<std::string> variables = {};  ///< whose values the user gave, with a macro in them
+  /// By role, the variables whose values the user gave with a macro in them.
+  std::map<std::string, std::vector<std::string>> variables = {};
   int world_size = 0;
   std::string master_address = {};
   uint16_t master_port = 0;

@@ -60,14 +60,21 @@ ClusterSpec get_cluster(Reader& reader) {
 void put(Writer& writer, const std::optional<JobMacros>& macros) {
   writer.number(macros.has_value());
   if (!macros) return;
-  writer.texts(macros->variables).number(int32_t{macros->world_size});
+  writer.number(static_cast<uint32_t>(macros->variables.size()));
+  for (const auto& [role, names] : macros->variables)
+    writer.text(role).texts(names);
+  writer.number(int32_t{macros->world_size});
   writer.text(macros->master_address).number(macros->master_port).text(macros->job_id);
 }
 
 std::optional<JobMacros> get_macros(Reader& reader) {
   if (!reader.number<bool>()) return std::nullopt;
   JobMacros macros;
-  macros.variables = reader.texts();
+  const uint32_t roles = reader.count(2 * sizeof(uint32_t));
+  for (uint32_t i = 0; i < roles; ++i) {
+    std::string role = reader.text();
+    macros.variables[std::move(role)] = reader.texts();
+  }
   macros.world_size = reader.number<int32_t>();
   macros.master_address = reader.text();
   macros.master_port = reader.number<uint16_t>();

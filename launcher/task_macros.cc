@@ -34,8 +34,10 @@ Environment travelling_of_task(const Launch& launch, const TaskLaunch& task) {
   Environment travelling =
       of_role == launch.role_environments.end() ? launch.travelling : of_role->second;
   if (!launch.macros) return travelling;
+  const auto names = launch.macros->variables.find(task.id.role);
+  if (names == launch.macros->variables.end()) return travelling;
   const MacroValues values = macro_values(launch, task);
-  for (const std::string& name : launch.macros->variables) {
+  for (const std::string& name : names->second) {
     const auto found = travelling.find(name);
     if (found != travelling.end()) found->second = expand_macros(found->second, values);
   }

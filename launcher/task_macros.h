@@ -13,7 +13,8 @@ namespace dt {
 /// The command with its macros replaced; its first word stays.
 std::vector<std::string> command_of_task(std::vector<std::string> command, const Launch& launch,
                                          const TaskLaunch& task);
-/// Launch::travelling, with macros replaced in the values that the user gave.
+/// Launch::travelling, or what travels for its role, with macros replaced in the values that the
+/// user gave.
 Environment travelling_of_task(const Launch& launch, const TaskLaunch& task);
 
 }  // namespace dt

@@ -18,15 +18,6 @@ namespace {
 constexpr int64_t port_min = 1024;
 constexpr int64_t port_max = 65535;
 
-/// Nothing where somebody has it.
-std::optional<HeldPort> hold_one(uint16_t port) {
-  std::optional<PortClaim> claim = PortClaim::make(port);
-  if (!claim) return std::nullopt;
-  Result<Fd> socket = hold_port(port);
-  if (!socket) return std::nullopt;
-  return HeldPort{.number = port, .socket = *std::move(socket), .claim = std::move(claim)};
-}
-
 Result<HeldPort> hold_any() {
   Fd socket = TRY(hold_port(0));
   const uint16_t number = TRY(local_address(socket.get())).port;
@@ -73,6 +64,17 @@ std::optional<PortClaim> PortClaim::make(uint16_t port) {
   return PortClaim(std::move(socket));
 }
 
+Result<HeldPort> hold_this_port(uint16_t port) {
+  std::optional<PortClaim> claim = PortClaim::make(port);
+  if (!claim) {
+    return fail(Errc::refused,
+                format("cannot hold port {}: another dtrain of this host has it for a job", port));
+  }
+  Result<Fd> socket = hold_port(port);
+  if (!socket) return fail(Errc::refused, socket.error().message);
+  return HeldPort{.number = port, .socket = *std::move(socket), .claim = std::move(claim)};
+}
+
 Result<std::vector<HeldPort>> hold_ports(int count, const std::optional<PortRange>& range) {
   std::vector<HeldPort> held;
   if (!range) {
@@ -82,7 +84,7 @@ Result<std::vector<HeldPort>> hold_ports(int count, const std::optional<PortRang
   }
   const auto wanted = static_cast<size_t>(count);
   for (int port = range->first; port <= range->last && held.size() < wanted; ++port) {
-    if (auto one = hold_one(static_cast<uint16_t>(port))) held.push_back(*std::move(one));
+    if (auto one = hold_this_port(static_cast<uint16_t>(port))) held.push_back(*std::move(one));
   }
   if (held.size() < wanted) return too_few(*range, count, held.size());
   return held;

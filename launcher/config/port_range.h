@@ -47,6 +47,9 @@ struct HeldPort {
 /// Holds so many ports, any free ones or out of the range.
 Result<std::vector<HeldPort>> hold_ports(int count, const std::optional<PortRange>& range);
 
+/// Holds this very port. Errc::refused says why it cannot be had.
+Result<HeldPort> hold_this_port(uint16_t port);
+
 /// What to say when none of the range can be had.
 std::string all_busy_text(const PortRange& range);
 

@@ -12,6 +12,7 @@ Plan sample_plan() {
   Plan plan;
   plan.hosts = {{.host = {.name = "a", .slots = 3}}};
   plan.world_size = 2;
+  plan.roles = {{.name = "worker", .count = 2}, {.name = "ps", .count = 1, .ranked = false}};
   plan.add({.id = {"worker", 0}, .rank = 0, .local_rank = 0});
   plan.add({.id = {"worker", 1}, .rank = 1, .local_rank = 1});
   plan.add({.id = {"ps", 0}});
@@ -49,6 +50,37 @@ TEST_CASE("each task finds its own in its words and in the values that the user 
         Environment{{"A", "worker-1"}, {"B", "a:2"}, {"C", "{role} of the environment"}});
 }
 
+TEST_CASE("a role has its own words and values") {
+  Plan plan = sample_plan();
+  plan.roles[1].command = {"serve", "--at={host}:{port}"};
+  plan.roles[1].environment = {{"A", "{role}"}, {"B", "plain"}};
+  RunConfig config = running({"train", "{rank}"});
+  config.environment = {{"B", "{rank}"}};
+  Launch launch = {.travelling = {{"A", "{role}"}, {"B", "{rank}"}},
+                   .role_environments = {{"ps", plan.roles[1].environment}}};
+  REQUIRE(check_cluster_use(config, plan).value().empty());
+  REQUIRE(add_cluster_use(launch, config, plan, sample_facts));
+  const TaskLaunch ps = {.id = {"ps", 0}};
+  const TaskLaunch worker = {.id = {"worker", 1}, .rank = 1, .local_rank = 1};
+  CHECK(command_of_task(plan.roles[1].command, launch, ps) ==
+        std::vector<std::string>{"serve", "--at=a:3"});
+  CHECK(travelling_of_task(launch, ps) == Environment{{"A", "ps"}, {"B", "plain"}});
+  CHECK(travelling_of_task(launch, worker) == Environment{{"A", "{role}"}, {"B", "1"}});
+}
+
+TEST_CASE("a job whose roles all have commands has none of its own") {
+  Plan plan = sample_plan();
+  for (Role& role : plan.roles)
+    role.command = {"x", "{index}"};
+  const RunConfig config;
+  CHECK(check_cluster_use(config, plan));
+  CHECK(macro_growth_max(config, plan) > 0);
+  plan.roles[1].environment = {{"A", "{hosts:chief}"}};
+  CHECK(check_cluster_use(config, plan)
+            .error()
+            .message.starts_with("--role-env: ps: A: {hosts:chief}: the job has no role chief"));
+}
+
 TEST_CASE("the last setting of a name counts") {
   RunConfig config = running({"x"});
   config.environment = {{"A", "{role}"}, {"A", std::nullopt}};
@@ -71,6 +103,7 @@ TEST_CASE("without macros agents are told nothing of them") {
 TEST_CASE("a cluster too long for TF_CONFIG travels only to those who need a part of it") {
   Plan plan;
   plan.hosts = {{.host = {.name = "a", .slots = 8000}}};
+  plan.roles = workers(8000);
   JobFacts facts = sample_facts;
   for (int i = 0; i < 8000; ++i) {
     plan.add({.id = {"worker", i}, .rank = i, .local_rank = i});
@@ -127,7 +160,7 @@ TEST_CASE("what the job does not have is refused where it was written") {
        "leaves braces as they are)"},
       {running({"./{role}.sh"}),
        "the command './{role}.sh' has a macro in its first word, which names the file that all "
-       "hosts look for; use sh -c, or --no-macros if it is meant so"}};
+       "hosts look for; use --role-command, or --no-macros if it is meant so"}};
   for (const Case& c : cases) {
     const auto checked = check_cluster_use(c.config, sample_plan());
     REQUIRE_FALSE(checked);
@@ -138,7 +171,7 @@ TEST_CASE("what the job does not have is refused where it was written") {
   }
   CHECK(check_cluster_use(filtered, sample_plan()));
   Plan workers = sample_plan();
-  workers.tasks.pop_back();
+  workers.roles.pop_back();
   CHECK(check_cluster_use(filtered, workers).error().message ==
         "--cluster-filter ps: the job has no ps, and its workers would not see each other");
 }

@@ -75,7 +75,7 @@ TEST_CASE("messages are read back as they were written") {
                           .cluster = {{{"ps", {{0, "a:1"}}}, {"worker", {{1, "b:2"}}}}},
                           .tf_config = true,
                           .cluster_filter = ClusterFilter::ps,
-                          .macros = JobMacros{.variables = {"A"},
+                          .macros = JobMacros{.variables = {{"ps", {"A"}}},
                                               .world_size = 2,
                                               .master_address = "b",
                                               .master_port = 3,

@@ -79,6 +79,19 @@ TEST_CASE("hold_ports: another job with the same range gets other ports, or says
         format("--port-range {}: 5 ports are needed, it has 4", range.text()));
 }
 
+TEST_CASE("hold_this_port says who has the port") {
+  const PortRange range = free_range(2);
+  const auto held = hold_this_port(range.first).value();
+  CHECK(held.number == range.first);
+  CHECK(hold_this_port(range.first).error() ==
+        Error{Errc::refused,
+              format("cannot hold port {}: another dtrain of this host has it for a job",
+                     range.first)});
+  const Fd other = listen_on({"127.0.0.1", range.last}).value();
+  CHECK(hold_this_port(range.last).error() ==
+        Error{Errc::refused, format("cannot hold port {}: Address already in use", range.last)});
+}
+
 TEST_CASE(
     "hold_ports passes over a port where somebody listens, and names it when it is the only") {
   const PortRange range = free_range(2);
