@@ -75,13 +75,15 @@ void offer(Completion& completion, std::string_view typed, std::string_view word
     completion.candidates.push_back({std::string(word), std::string(help)});
 }
 
-/// All spellings of an option come to light only when more than dashes was typed, and options that
-/// only get an answer (horovodrun's) never: nobody looks for them.
+/// All spellings of an option come to light only when more than dashes was typed, so do those for
+/// Horovod's library, and options that only get an answer never: nobody looks for them.
 void offer_options(Completion& completion, std::string_view typed,
                    const std::set<const Option*>& given, TakesOption takes) {
   const bool all = typed.find_first_not_of('-') != std::string_view::npos;
   for (const Option& option : run_options) {
-    if (option.effect != Effect::decides && option.effect != Effect::prints) continue;
+    const bool shown = option.effect == Effect::decides || option.effect == Effect::prints ||
+                       (option.effect == Effect::exports && all);
+    if (!shown) continue;
     if (!takes(option)) continue;
     if (option.kind != OptionKind::list && given.contains(&option)) continue;
     for (const std::string_view spelling : spellings_of(option)) {

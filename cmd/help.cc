@@ -133,7 +133,7 @@ std::string check_help() {
 std::string horovod_entries() {
   constexpr std::pair<Effect, std::string_view> effects[] = {
       {Effect::agrees, "accepted"},
-      {Effect::warns, "ignored with a warning"},
+      {Effect::exports, "for its library"},
       {Effect::refuses, "refused with a reason"}};
   std::string text = "\nHorovod's options\n";
   for (const auto& [effect, title] : effects) {

@@ -78,12 +78,16 @@ std::string option_item(const Option& option) {
   return format(".It {}\n{}", spellings(option), mdoc_text(option.help));
 }
 
-/// Options of horovodrun that only get an answer, one below the other, and then the answer that
-/// they share.
+/// Options of horovodrun: those that tune its library with the variable that they set, and those
+/// that only get an answer one below the other, and then the answer that they share.
 std::string answered_items(std::span<const Option> options) {
   std::string text;
   for (size_t i = 0; i < options.size(); ++i) {
     text += format(".It {}\n", spellings(options[i]));
+    if (options[i].effect == Effect::exports) {
+      text += mdoc_text(options[i].help) + format(".Ev {}\n", options[i].variable);
+      continue;
+    }
     const bool last = i + 1 == options.size() || options[i + 1].answer != options[i].answer;
     const std::string_view answer = options[i].answer.empty() ? options[i].help : options[i].answer;
     if (last) text += mdoc_text(format("{}{}", answer, answer.ends_with('.') ? "" : "."));
@@ -138,7 +142,10 @@ std::string mdoc_options() {
   for (const OptionGroupTitle& group : option_groups()) {
     text += format(".Ss {}\n", group.title);
     const bool answered = group.group == OptionGroup::horovod;
-    if (answered) text += "Known, so that its command lines are understood, and answered:\n.Pp\n";
+    if (answered)
+      text +=
+          "Known, so that its command lines are understood, and answered, or handed to its\n"
+          "library by the variable that is named:\n.Pp\n";
     text += format(".Bl -tag -width Ds{}\n", answered ? " -compact" : "");
     for (const Option& option : own_options) {
       if (option.group == group.group) text += option_item(option);
@@ -160,8 +167,9 @@ std::string mdoc_check_options() {
 
 std::string mdoc_keys() {
   std::string text = ".Bl -tag -width Ds\n";
-  for (const Option& option : own_options) {
-    if (option.in_files) text += key_item(option);
+  for (const Option& option : run_options) {
+    const bool useful = option.effect == Effect::decides || option.effect == Effect::exports;
+    if (option.in_files && useful) text += key_item(option);
   }
   return text + ".El\n";
 }

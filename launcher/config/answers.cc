@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <utility>
+#include <optional>
 
 namespace dt {
 namespace {
 
-/// Nobody reads the value, but a slip in it should not wait for the version that does.
+/// Nobody reads the value here, but a slip in it should not wait for who does.
 Result<> check_value(const Option& option, const Given& given) {
   switch (option.kind) {
     case OptionKind::integer:
@@ -34,25 +34,69 @@ Result<bool> asked_for(const Option& option, const Given& given) {
   return true;
 }
 
+Result<std::string> log_level_named(const Given& given) {
+  constexpr std::string_view levels[] = {"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "FATAL"};
+  std::string word = given.value();
+  std::ranges::transform(word, word.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  if (std::ranges::find(levels, word) != std::end(levels)) return word;
+  return given.unknown_word(given.value(), {std::begin(levels), std::end(levels)});
+}
+
+/// The variable's value; none: it is not set.
+Result<std::optional<std::string>> exported_value(const Option& option, const Given& given) {
+  const bool yes = TRY(asked_for(option, given));
+  switch (option.form) {
+    case ExportForm::as_written:
+      return given.value();
+    case ExportForm::fraction:
+      if (TRY(given.number()) > 1) return given.expected("0 to 1");
+      return given.value();
+    case ExportForm::log_level:
+      return TRY(log_level_named(given));
+    case ExportForm::mib_as_bytes: {
+      constexpr int64_t mib = int64_t{1} << 20;
+      return format("{}", mib * TRY(given.integer(0, std::numeric_limits<int32_t>::max())));
+    }
+    case ExportForm::one_or_zero:
+      return yes ? "1" : "0";
+    case ExportForm::zero_or_one:
+      return yes ? "0" : "1";
+    case ExportForm::one_or_none:
+      break;
+  }
+  return yes ? std::optional<std::string>("1") : std::nullopt;
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> answer_options(const std::vector<OptionSource>& by_precedence) {
-  std::vector<std::pair<std::string_view, std::vector<std::string>>> origins_by_answer;
+Result<> answer_options(const std::vector<OptionSource>& by_precedence) {
   for (const Option& option : horovod_options) {
+    if (option.effect == Effect::exports) continue;
     const auto given = find_given(by_precedence, option.name);
-    if (!given || !TRY(asked_for(option, *given)) || option.effect == Effect::agrees) continue;
+    if (!given || !TRY(asked_for(option, *given))) continue;
     if (option.effect == Effect::refuses) return given->refuse(option.answer);
-    auto group = std::ranges::find(origins_by_answer, option.answer,
-                                   [](const auto& pair) { return pair.first; });
-    if (group == origins_by_answer.end()) {
-      group = origins_by_answer.insert(group, {option.answer, {}});
-    }
-    group->second.push_back(given->origin);
   }
-  std::vector<std::string> warnings;
-  for (const auto& [answer, origins] : origins_by_answer)
-    warnings.push_back(format("{}: {}", join(origins, ", "), answer));
-  return warnings;
+  return {};
+}
+
+Result<std::vector<EnvironmentSetting>> exported_settings(
+    const std::vector<OptionSource>& by_precedence) {
+  std::vector<EnvironmentSetting> settings;
+  for (const Option& option : horovod_options) {
+    if (option.effect != Effect::exports) continue;
+    const auto given = find_given(by_precedence, option.name);
+    if (!given) continue;
+    const std::optional<std::string> value = TRY(exported_value(option, *given));
+    if (!value) continue;
+    const auto other = std::ranges::find(settings, option.variable, &EnvironmentSetting::name);
+    if (other != settings.end() && other->value != value) {
+      return given->refuse(format("conflicts with {}; give one of them", other->origin));
+    }
+    settings.push_back({std::string(option.variable), value, given->origin});
+  }
+  return settings;
 }
 
 }  // namespace dt

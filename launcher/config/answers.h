@@ -8,8 +8,13 @@
 
 namespace dt {
 
-/// What is said to options that decide nothing here (launcher/config/horovod_options.h): a warning
-/// for each answer, with the options that get it, or the answer of one that is refused as an error.
-Result<std::vector<std::string>> answer_options(const std::vector<OptionSource>& by_precedence);
+/// Options of horovodrun that decide nothing here (launcher/config/horovod_options.h): the answer
+/// of one that is refused is the error, and a slip in one that agrees is told.
+Result<> answer_options(const std::vector<OptionSource>& by_precedence);
+
+/// What those that tune Horovod's library set for the workers. Two that say different things of one
+/// variable are an error.
+Result<std::vector<EnvironmentSetting>> exported_settings(
+    const std::vector<OptionSource>& by_precedence);
 
 }  // namespace dt

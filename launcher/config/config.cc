@@ -212,8 +212,9 @@ Result<> read_color(const Sources& sources, RunConfig& config) {
   return {};
 }
 
-/// Files first: -x wins over them.
+/// Options for the workers' library first, then files: -x wins over both.
 Result<> read_environment(const Sources& sources, const TextReader& read_text, RunConfig& config) {
+  config.environment = TRY(exported_settings(sources));
   if (const auto given = find_given(sources, "env-file")) {
     for (const std::string& path : *given->values) {
       const std::string text = TRY(read_named(*given, path, read_text));
@@ -369,7 +370,7 @@ Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence
   if (!find_given(by_precedence, "role-command")) TRY(check_command(command));
   RunConfig config;
   config.command = std::move(command);
-  config.warnings = TRY(answer_options(by_precedence));
+  TRY(answer_options(by_precedence));
   TRY(read_placement(by_precedence, config.placement));
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));

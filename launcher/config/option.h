@@ -21,8 +21,19 @@ enum class Effect : uint8_t {
   decides,  ///< it is a part of RunConfig
   prints,   ///< something is printed and nothing started: --help, --version
   agrees,   ///< what it asks for is so anyway
-  warns,    ///< the job is right without it: its answer is shown, and the job goes on
+  exports,  ///< its value is a variable of the workers, for their library to read
   refuses,  ///< without it the job would be another one: its answer is the error
+};
+
+/// How the value of an option that exports stands in its variable, and what it must be.
+enum class ExportForm : uint8_t {
+  as_written,
+  fraction,   ///< as written, 0 to 1
+  log_level,  ///< TRACE to FATAL, in capitals
+  mib_as_bytes,
+  one_or_zero,  ///< of a flag: 1 for true
+  zero_or_one,  ///< the reverse, where the variable turns off what the flag turns on
+  one_or_none,  ///< nothing for false
 };
 
 /// One option of `dtrain run`, for the command line, TOML files, DTRAIN_OPT_* variables, help, man
@@ -41,10 +52,12 @@ struct Option {
   std::string_view help;
   bool in_files = true;
   Effect effect = Effect::decides;
-  std::string_view answer = {};  ///< what those that warn or refuse say
+  std::string_view answer = {};  ///< what those that refuse say
   /// Its value can make programs run: not taken from a file that merely lies in the current folder,
   /// where somebody else may have put it.
   bool trusted_only = false;
+  std::string_view variable = {};  ///< which an option that exports sets
+  ExportForm form = ExportForm::as_written;
 };
 
 }  // namespace dt

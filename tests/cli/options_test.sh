@@ -2,15 +2,27 @@
 # Options as people know them from other launchers, where they come from, and hosts in every dialect.
 . "$(dirname "$0")/lib.sh"
 
-test_a_command_line_of_horovodrun_runs_with_a_line_for_each_thing_ignored() {
+# shellcheck disable=SC2016  # the workers' shell expands it
+test_a_command_line_of_horovodrun_runs_and_tunes_its_library() {
   run_dtrain run -np 2 -H localhost:2 --gloo --disable-cache -p 22 -i key --network-interface lo \
     --fusion-threshold-mb 32 --cycle-time-ms=3.5 --no-autotune --no-stall-check \
-    --log-without-timestamp --timeline-filename t.json --start-timeout 30 -- echo hello
+    --log-without-timestamp --timeline-filename t.json --start-timeout 30 --log-level debug --tcp -- sh -c \
+    'echo $HOROVOD_FUSION_THRESHOLD $HOROVOD_CYCLE_TIME $HOROVOD_AUTOTUNE $HOROVOD_STALL_CHECK_DISABLE \
+      $HOROVOD_LOG_HIDE_TIME $HOROVOD_TIMELINE $HOROVOD_LOG_LEVEL $NCCL_IB_DISABLE'
   expect_status 0
-  expect_stdout_lines '[0]<stdout>:hello' '[1]<stdout>:hello'
-  expect_stderr 'dtrain: warning: --fusion-threshold-mb, --cycle-time-ms: ignored; this tunes Horovod'"'"'s engine, and dtrain'"'"'s has no such setting yet
-dtrain: warning: --timeline-filename: ignored; dtrain writes no timeline yet'
-  expect_not test -e t.json
+  expect_stdout_lines '[0]<stdout>:33554432 3.5 0 1 1 t.json DEBUG 1' '[1]<stdout>:33554432 3.5 0 1 1 t.json DEBUG 1'
+  expect_stderr ''
+}
+
+test_x_wins_over_an_option_for_the_library_and_the_option_over_the_environment() {
+  # shellcheck disable=SC2016
+  HOROVOD_CYCLE_TIME=9 HOROVOD_LOG_LEVEL=INFO run_dtrain run -np 1 --no-tag --cycle-time-ms 2 --log-level ERROR \
+    -x HOROVOD_LOG_LEVEL=FATAL sh -c 'echo $HOROVOD_CYCLE_TIME $HOROVOD_LOG_LEVEL'
+  expect_stdout '2 FATAL'
+  echo 'fusion-threshold-mb = 2' >tuned.toml
+  # shellcheck disable=SC2016
+  run_dtrain run --config-file tuned.toml -np 1 --no-tag sh -c 'echo $HOROVOD_FUSION_THRESHOLD'
+  expect_stdout '2097152'
 }
 
 # refused WORDS… -- TEXT: ends with 2 and this text, in at most four lines, and starts nothing
@@ -31,7 +43,7 @@ test_what_would_make_another_job_of_it_is_refused() {
   refused -np 2 --host-discovery-script ./find -- '--host-discovery-script: not in this version'
   refused -np 2 --mpi -- 'start MPI programs with mpirun'
   refused -np 2 --jsrun -- 'start the job with jsrun'
-  refused -np 2 --tcp -- 'use -x NCCL_IB_DISABLE=1 instead'
+  refused -np 2 --log-level loud -- '--log-level: expected TRACE, DEBUG'
   refused -np 2 --mpi-args=--oversubscribe -- 'there is no mpirun'
   refused -np 2 --cache-capacity many -- '--cache-capacity: expected 0..2147483647, got "many"'
 }
@@ -74,7 +86,7 @@ test_an_environment_that_no_program_can_be_started_with_is_refused_before_the_st
   for i in 1 2 3; do printf 'BIG%s=%0120000d\n' "$i" 0; done >big.env
   run bash -c 'ulimit -s 1024 && exec "$@"' - "$DTRAIN" run -np 2 --env-file big.env touch started
   expect_status 2
-  expect_stderr_contains 'localhost: the command and its environment can take 36'
+  expect_stderr_contains 'localhost: the command and its environment can take 37'
   expect_stderr_contains 'can be started with 262144 here'
   expect_not test -e started
 }

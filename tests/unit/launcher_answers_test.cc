@@ -1,3 +1,4 @@
+#include "base/format.h"
 #include "launcher/config/answers.h"
 #include "launcher/config/options.h"
 
@@ -15,30 +16,82 @@ OptionSource given(const OptionValues& values) {
   return source;
 }
 
-Lines answers_to(const OptionValues& values) {
-  const auto answers = answer_options({given(values)});
-  return answers ? *answers : Lines{answers.error().message};
+/// NAME=VALUE of each, or the error.
+Lines exports_of(const OptionValues& values) {
+  const auto settings = exported_settings({given(values)});
+  if (!settings) return {settings.error().message};
+  Lines lines;
+  for (const EnvironmentSetting& setting : *settings)
+    lines.push_back(format("{}={}", setting.name, *setting.value));
+  return lines;
 }
 
-TEST_CASE("options that dtrain has no use for are ignored with one warning an answer") {
-  CHECK(answers_to({{"timeline-filename", {"t"}},
-                    {"timeline-mark-cycles", {"true"}},
-                    {"cycle-time-ms", {"2.5"}},
-                    {"np", {"4"}}}) ==
-        Lines{"--cycle-time-ms: ignored; this tunes Horovod's engine, and dtrain's has no such "
-              "setting yet",
-              "--timeline-filename, --no-timeline-mark-cycles: ignored; dtrain writes no timeline "
-              "yet"});
+TEST_CASE("each option for Horovod's library is the variable that horovodrun would set") {
+  struct Row {
+    const char* option;
+    const char* value;
+    const char* setting;  ///< nullptr: none
+  };
+  const Row rows[] = {
+      {"fusion-threshold-mb", "32", "HOROVOD_FUSION_THRESHOLD=33554432"},
+      {"fusion-threshold-mb", "0", "HOROVOD_FUSION_THRESHOLD=0"},
+      {"cycle-time-ms", "3.5", "HOROVOD_CYCLE_TIME=3.5"},
+      {"cache-capacity", "0", "HOROVOD_CACHE_CAPACITY=0"},
+      {"hierarchical-allreduce", "true", "HOROVOD_HIERARCHICAL_ALLREDUCE=1"},
+      {"hierarchical-allgather", "false", "HOROVOD_HIERARCHICAL_ALLGATHER=0"},
+      {"torus-allreduce", "on", "HOROVOD_TORUS_ALLREDUCE=1"},
+      {"autotune", "true", "HOROVOD_AUTOTUNE=1"},
+      {"autotune", "false", "HOROVOD_AUTOTUNE=0"},
+      {"autotune-log-file", "/a b", "HOROVOD_AUTOTUNE_LOG=/a b"},
+      {"autotune-warmup-samples", "5", "HOROVOD_AUTOTUNE_WARMUP_SAMPLES=5"},
+      {"autotune-steps-per-sample", "6", "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE=6"},
+      {"autotune-bayes-opt-max-samples", "7", "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES=7"},
+      {"autotune-gaussian-process-noise", "0.5", "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE=0.5"},
+      {"timeline-filename", "t.json", "HOROVOD_TIMELINE=t.json"},
+      {"timeline-mark-cycles", "true", "HOROVOD_TIMELINE_MARK_CYCLES=1"},
+      {"stall-check", "false", "HOROVOD_STALL_CHECK_DISABLE=1"},
+      {"stall-check", "true", "HOROVOD_STALL_CHECK_DISABLE=0"},
+      {"stall-check-warning-time-seconds", "8", "HOROVOD_STALL_CHECK_TIME_SECONDS=8"},
+      {"stall-check-shutdown-time-seconds", "9", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=9"},
+      {"mpi-threads-disable", "true", "HOROVOD_MPI_THREADS_DISABLE=1"},
+      {"num-nccl-streams", "2", "HOROVOD_NUM_NCCL_STREAMS=2"},
+      {"thread-affinity", "0,1", "HOROVOD_THREAD_AFFINITY=0,1"},
+      {"gloo-timeout-seconds", "60", "HOROVOD_GLOO_TIMEOUT_SECONDS=60"},
+      {"log-level", "debug", "HOROVOD_LOG_LEVEL=DEBUG"},
+      {"log-with-timestamp", "true", "HOROVOD_LOG_HIDE_TIME=0"},
+      {"log-without-timestamp", "true", "HOROVOD_LOG_HIDE_TIME=1"},
+      {"tcp", "true", "NCCL_IB_DISABLE=1"},
+      {"tcp", "false", nullptr},
+      {"np", "4", nullptr}};
+  for (const Row& row : rows) {
+    CAPTURE(row.option);
+    CHECK(exports_of({{row.option, {row.value}}}) ==
+          (row.setting != nullptr ? Lines{row.setting} : Lines{}));
+    CHECK(answer_options({given({{row.option, {row.value}}})}).has_value());
+  }
 }
 
-TEST_CASE("what is so anyway, or is turned off, needs no words") {
-  CHECK(answers_to({{"gloo", {"true"}},
-                    {"disable-cache", {"true"}},
-                    {"log-without-timestamp", {"true"}},
-                    {"autotune", {"false"}},
-                    {"stall-check", {"false"}},
-                    {"mpi", {"false"}}})
-            .empty());
+TEST_CASE("what horovodrun would not take for its library is told before anything starts") {
+  const std::pair<OptionValues, const char*> cases[] = {
+      {{{"cache-capacity", {"-1"}}}, "--cache-capacity: expected 0..2147483647, got \"-1\""},
+      {{{"fusion-threshold-mb", {"1.5"}}},
+       "--fusion-threshold-mb: expected 0..2147483647, got \"1.5\""},
+      {{{"cycle-time-ms", {"nan"}}}, "--cycle-time-ms: expected a number from 0, got \"nan\""},
+      {{{"autotune-gaussian-process-noise", {"1.1"}}},
+       "--autotune-gaussian-process-noise: expected 0 to 1, got \"1.1\""},
+      {{{"log-level", {"INF"}}},
+       "--log-level: expected TRACE, DEBUG, INFO, WARNING, ERROR or FATAL, got \"INF\"; did you "
+       "mean INFO?"},
+      {{{"log-with-timestamp", {"true"}}, {"log-without-timestamp", {"true"}}},
+       "--log-without-timestamp: conflicts with --log-with-timestamp; give one of them"}};
+  for (const auto& [values, message] : cases)
+    CHECK(exports_of(values) == Lines{message});
+}
+
+TEST_CASE("what is so anyway, or is turned off, is agreed to") {
+  CHECK(
+      answer_options({given({{"gloo", {"true"}}, {"disable-cache", {"true"}}, {"mpi", {"false"}}})})
+          .has_value());
 }
 
 TEST_CASE("what would make another job of it is refused") {
@@ -49,8 +102,6 @@ TEST_CASE("what would make another job of it is refused") {
       {{{"jsrun", {"true"}}},
        "--jsrun: dtrain starts the processes itself, without jsrun; leave it out, or start the "
        "job with jsrun"},
-      {{{"tcp", {"true"}}},
-       "--tcp: dtrain does not choose NCCL's transport; use -x NCCL_IB_DISABLE=1 instead"},
       {{{"min-np", {"2"}}},
        "--min-num-proc: not in this version, whose jobs have as many processes as they start "
        "with; leave it out and give -np N and, if you like, -H HOST:SLOTS,…"},
@@ -64,19 +115,18 @@ TEST_CASE("what would make another job of it is refused") {
   }
 }
 
-TEST_CASE("every option of the table answers, and a slip in an ignored value is still told") {
+TEST_CASE("every option of the table answers, and a slip in its value is told") {
   for (const Option& option : horovod_options) {
     CAPTURE(option.name);
     const bool flag = option.kind == OptionKind::flag;
-    const auto answers = answer_options({given({{std::string(option.name), {flag ? "on" : "1"}}})});
-    CHECK(answers.has_value() == (option.effect != Effect::refuses));
-    if (answers) CHECK(answers->size() == (option.effect == Effect::warns ? 1 : 0));
-    CHECK_FALSE(answer_options({given({{std::string(option.name), {""}}})}).has_value());
+    const bool level = option.name == "log-level";
+    const auto said = [&](const char* value) {
+      const OptionSource source = given({{std::string(option.name), {value}}});
+      return answer_options({source}).has_value() && exported_settings({source}).has_value();
+    };
+    CHECK(said(flag ? "on" : level ? "INFO" : "1") == (option.effect != Effect::refuses));
+    CHECK_FALSE(said(""));
   }
-  CHECK(answers_to({{"cache-capacity", {"-1"}}}) ==
-        Lines{"--cache-capacity: expected 0..2147483647, got \"-1\""});
-  CHECK(answers_to({{"cycle-time-ms", {"nan"}}}) ==
-        Lines{"--cycle-time-ms: expected a number from 0, got \"nan\""});
 }
 
 }  // namespace

@@ -14,9 +14,12 @@ TEST_CASE("the options stand in one table whose names and spellings are all diff
     CHECK(find_option(option.name) == &option);
     CHECK((option.kind == OptionKind::flag) == option.placeholder.empty());
     CHECK(option.help.ends_with("."));
-    const bool answers = option.effect == Effect::warns || option.effect == Effect::refuses;
-    CHECK(answers == !option.answer.empty());
-    CHECK((option.group == OptionGroup::horovod) == (answers || option.effect == Effect::agrees));
+    const bool refuses = option.effect == Effect::refuses;
+    const bool exports = option.effect == Effect::exports;
+    CHECK(refuses == !option.answer.empty());
+    CHECK(exports == !option.variable.empty());
+    CHECK((option.group == OptionGroup::horovod) ==
+          (refuses || exports || option.effect == Effect::agrees));
     for (const std::string_view spelling : spellings_of(option)) {
       CHECK(std::ranges::count(seen, spelling) == 0);
       seen.push_back(spelling);
