@@ -71,6 +71,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
                    .cluster = {},
                    .tasks = {},
                    .role_environments = environments_of(plan_.roles),
+                   .pass_local_rank = config_.pass_local_rank,
                    .merge_stderr = config_.merge_stderr,
                    .excluded = config_.environment_excluded};
   TRY(add_cluster_use(launch, config_, plan_, facts));

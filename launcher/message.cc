@@ -213,6 +213,7 @@ void get(Reader& reader, Launch& message) {
     std::string role = reader.text();
     message.role_environments[std::move(role)] = get_environment(reader);
   }
+  message.pass_local_rank = reader.number<bool>();
   message.merge_stderr = reader.number<uint8_t>() != 0;
   message.excluded = reader.texts();
   message.interface = reader.text();
@@ -372,6 +373,7 @@ Bytes encode(const Launch& message) {
     writer.text(role);
     put(writer, environment);
   }
+  writer.number(message.pass_local_rank);
   writer.number(static_cast<uint8_t>(message.merge_stderr));
   writer.texts(message.excluded).text(message.interface).number(message.relay);
   return writer.take();

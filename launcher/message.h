@@ -202,6 +202,7 @@ struct Launch {
   std::vector<TaskLaunch> tasks;
   /// Of some roles: over what travels, under what the launcher adds.
   std::map<std::string, Environment> role_environments = {};
+  bool pass_local_rank = false;       ///< append --local_rank=N to a command with a rank
   bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
   std::vector<std::string> excluded;  ///< patterns of names that the host does not add either
   std::string interface;              ///< by which other hosts reach the tasks; empty: unknown

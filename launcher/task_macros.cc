@@ -1,5 +1,6 @@
 #include "launcher/task_macros.h"
 
+#include "base/format.h"
 #include "launcher/macros.h"
 
 #include <optional>
@@ -22,10 +23,13 @@ MacroValues macro_values(const Launch& launch, const TaskLaunch& task) {
 
 std::vector<std::string> command_of_task(std::vector<std::string> command, const Launch& launch,
                                          const TaskLaunch& task) {
-  if (!launch.macros) return command;
-  const MacroValues values = macro_values(launch, task);
-  for (std::string& word : std::span(command).subspan(1))
-    word = expand_macros(word, values);
+  if (launch.macros) {
+    const MacroValues values = macro_values(launch, task);
+    for (std::string& word : std::span(command).subspan(1))
+      word = expand_macros(word, values);
+  }
+  if (launch.pass_local_rank && task.rank >= 0)
+    command.push_back(format("--local_rank={}", task.local_rank));
   return command;
 }
 

@@ -29,6 +29,7 @@ Result<> read_flags(const Sources& sources, RunConfig& config) {
   constexpr Flag flags[] = {{"oversubscribe", &RunConfig::oversubscribe},
                             {"no-horovod", &RunConfig::no_horovod},
                             {"no-macros", &RunConfig::no_macros},
+                            {"pass-local-rank", &RunConfig::pass_local_rank},
                             {"merge-stderr", &RunConfig::merge_stderr},
                             {"no-tag", &RunConfig::no_tag},
                             {"timestamp", &RunConfig::timestamp},

@@ -44,6 +44,7 @@ struct RunConfig {
   std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
   std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   EnvSets env_sets = default_env_sets();
+  bool pass_local_rank = false;
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   PlacementOptions placement;

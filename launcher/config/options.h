@@ -115,6 +115,9 @@ inline constexpr std::array own_options = {
            "anyway (torch, tf, horovod, ompi, and JAX's addresses): jax makes it find its place "
            "without arguments, by what looks like a step of Slurm. none leaves all out that are "
            "not named; DTRAIN_* are always set."},
+    Option{"pass-local-rank", "--pass-local-rank", OptionKind::flag, "", OptionGroup::workers,
+           "Append --local_rank=N to each worker's command, as scripts written for "
+           "torch.distributed.launch and DeepSpeed expect it."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,

@@ -46,6 +46,13 @@ test_an_outer_jobs_place_does_not_reach_the_workers() {
   expect_stdout '.'
 }
 
+test_old_scripts_get_their_local_rank_as_the_last_argument() {
+  # shellcheck disable=SC2016
+  run_dtrain run -np 2 --no-tag --pass-local-rank sh -c 'echo $RANK "$@"' - --epochs 3
+  expect_status 0
+  expect_stdout_lines '0 --epochs 3 --local_rank=0' '1 --epochs 3 --local_rank=1'
+}
+
 test_an_unknown_set_is_named_and_nothing_starts() {
   run_dtrain run -np 1 --env-set tensorflow touch started
   expect_status 2

@@ -69,6 +69,7 @@ TEST_CASE("every option reaches its place in the configuration") {
                                           {"output-dir", {"out"}},
                                           {"no-horovod", {"true"}},
                                           {"env-set", {"none, torch", "jax"}},
+                                          {"pass-local-rank", {"true"}},
                                           {"merge-stderr", {"true"}},
                                           {"no-tag", {"true"}},
                                           {"timestamp", {"true"}},
@@ -90,6 +91,7 @@ TEST_CASE("every option reaches its place in the configuration") {
                         .gpu_bind = GpuBind::rank};
   expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
   expected.env_sets = {EnvSet::torch, EnvSet::jax, EnvSet::slurm};
+  expected.pass_local_rank = true;
   expected.chdir = "/x y";
   expected.timeout = seconds(120);
   expected.start_timeout = seconds(5);

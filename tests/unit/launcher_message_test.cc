@@ -82,6 +82,7 @@ TEST_CASE("messages are read back as they were written") {
                                               .job_id = "j"},
                           .tasks = {{{"worker", 1}, 1, 0, {{"RANK", "1"}}, true, {0, 9}}},
                           .role_environments = {{"ps", {{"A", "2"}}}, {"worker", {}}},
+                          .pass_local_rank = true,
                           .merge_stderr = true,
                           .excluded = {"C*"},
                           .interface = "eth0",
