@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "launcher/agent_start.h"
 #include "launcher/child.h"
+#include "launcher/error_folder.h"
 #include "launcher/kept_copies.h"
 #include "launcher/message.h"
 #include "launcher/sweep.h"
@@ -99,6 +100,7 @@ int keep_agent(const std::function<int()>& serve) {
   Child agent = Child::adopt(pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))));
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(null.get(), STDOUT_FILENO);
+  const std::string errors = ErrorFolder::path_of(pid);
   await_end(agent);
   ::dup2(null.get(), STDIN_FILENO);
   const auto status = agent.reap();
@@ -108,6 +110,7 @@ int keep_agent(const std::function<int()>& serve) {
     static_cast<void>(write_all(STDERR_FILENO, as_bytes(line)));
   }
   end_leftovers(pid);
+  ErrorFolder::remove(errors);
   return status ? status->shell_status() : 1;
 }
 

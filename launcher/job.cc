@@ -71,6 +71,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
                    .cluster = {},
                    .tasks = {},
                    .role_environments = environments_of(plan_.roles),
+                   .error_files = facts.env_sets.contains(EnvSet::torch),
                    .pass_local_rank = config_.pass_local_rank,
                    .merge_stderr = config_.merge_stderr,
                    .excluded = config_.environment_excluded};
@@ -199,7 +200,9 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       parts_.record.tasks[task].exit = exited.status;
       parts_.record.tasks[task].used = exited.used;
       input_.task_gone(task);
-      return supervisor_.exited(task, exited.status, now);
+      Actions actions = supervisor_.exited(task, exited.status, now, exited.error);
+      parts_.record.tasks[task].completed = supervisor_.completed(task);
+      return actions;
     }
     case MessageType::paused:
       return supervisor_.paused(agent, now);
@@ -343,6 +346,7 @@ void Job::report_failure() {
   report_timer_ = Timer();
   if (failure_reported_ || !supervisor_.outcome().failure) return;
   failure_reported_ = true;
+  supervisor_.failure_told();
   const auto task = task_of(supervisor_.outcome().failure->task);
   parts_.record.last_stderr = parts_.output.last_errors(*task);
   parts_.log.error("{}", failure_text(*supervisor_.outcome().failure, parts_.record.last_stderr,
@@ -359,8 +363,10 @@ void Job::set_timer() {
 }
 
 void Job::check_end() {
-  if (supervisor_.outcome().failure && !failure_reported_) {
-    const auto task = task_of(supervisor_.outcome().failure->task);
+  const auto& failure = supervisor_.outcome().failure;
+  // One that names its error is told a little later: another's may be older.
+  if (failure && !failure->error && !failure_reported_) {
+    const auto task = task_of(failure->task);
     if (parts_.output.ended(*task, TaskStream::error)) report_failure();
   }
   if (!supervisor_.finishing()) return;

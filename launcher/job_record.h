@@ -21,6 +21,7 @@ struct TaskRecord {
   std::optional<Time> ended;
   std::optional<ExitStatus> exit;  ///< none although ended: its host was lost
   std::optional<ResourceUse> used;
+  bool completed = false;  ///< ended well, or when the job was done
 };
 
 /// What happened in a job, written down as it happens, for --report. Empty is what is not known

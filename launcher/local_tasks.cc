@@ -50,6 +50,7 @@ Result<> LocalTasks::launch(Launch wanted, Programs programs) {
   host_ = own_host_facts(launch_.excluded);
   host_.interface = launch_.interface;
   tasks_.resize(launch_.tasks.size());
+  if (launch_.error_files) errors_ = ErrorFolder::make();
   for (const TaskLaunch& task : launch_.tasks)
     ++sharers_[task.cpus];
   // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
@@ -95,10 +96,11 @@ void LocalTasks::start_one(uint32_t local_index) {
   const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
-  const Environment environment = worker_environment(
+  Environment environment = worker_environment(
       travelling_of_task(launch_, wanted), host_,
       added_environment(launch_.common, wanted.environment, cluster_shown_to(wanted.id), wanted.id),
       share_of(wanted));
+  if (errors_) environment.emplace("TORCHELASTIC_ERROR_FILE", errors_->file_of(local_index));
   const Program& program = program_of(wanted.id);
   ChildRequest request = {.path = program.executable,
                           .arguments = command_of_task(program.command, launch_, wanted),
@@ -162,7 +164,8 @@ TaskProcess::Handlers LocalTasks::handlers_for(uint32_t local_index) {
 void LocalTasks::exited(uint32_t local_index, ExitStatus status) {
   if (status.signal == SIGKILL) status.out_of_memory = oom_ && oom_->take_kill();
   const LocalTask& task = tasks_[local_index];
-  say_(MessageType::exited, 0, encode(Exited{task.id, status, task.process->used()}));
+  const auto error = errors_ && !status.good() ? errors_->read(local_index) : std::nullopt;
+  say_(MessageType::exited, 0, encode(Exited{task.id, status, task.process->used(), error}));
   reap_strangers([this](pid_t pid) { return owns(pid); });
 }
 

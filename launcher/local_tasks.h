@@ -2,6 +2,7 @@
 
 #include "base/loop.h"
 #include "launcher/environment.h"
+#include "launcher/error_folder.h"
 #include "launcher/message.h"
 #include "launcher/oom.h"
 #include "launcher/own_host.h"
@@ -93,7 +94,8 @@ class LocalTasks {
   /// like all that is ours: the reading end tells when the last one runs.
   Pipe exec_pipe_;
   Watch exec_watch_;
-  std::optional<OomCounter> oom_;  ///< counts since the launch
+  std::unique_ptr<ErrorFolder> errors_;  ///< null: there is none
+  std::optional<OomCounter> oom_;        ///< counts since the launch
   bool spoke_ = false;
 };
 

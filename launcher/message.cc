@@ -213,6 +213,7 @@ void get(Reader& reader, Launch& message) {
     std::string role = reader.text();
     message.role_environments[std::move(role)] = get_environment(reader);
   }
+  message.error_files = reader.number<bool>();
   message.pass_local_rank = reader.number<bool>();
   message.merge_stderr = reader.number<uint8_t>() != 0;
   message.excluded = reader.texts();
@@ -250,6 +251,9 @@ void get(Reader& reader, Exited& message) {
   message.used.major_faults = reader.number<int64_t>();
   message.used.voluntary_switches = reader.number<int64_t>();
   message.used.involuntary_switches = reader.number<int64_t>();
+  if (reader.number<uint8_t>() == 0) return;
+  message.error = TaskError{
+      .message = reader.text(), .frame = reader.text(), .when_ns = reader.number<int64_t>()};
 }
 
 void get(Reader& reader, Finished& message) {
@@ -373,7 +377,7 @@ Bytes encode(const Launch& message) {
     writer.text(role);
     put(writer, environment);
   }
-  writer.number(message.pass_local_rank);
+  writer.number(message.error_files).number(message.pass_local_rank);
   writer.number(static_cast<uint8_t>(message.merge_stderr));
   writer.texts(message.excluded).text(message.interface).number(message.relay);
   return writer.take();
@@ -407,7 +411,11 @@ Bytes encode(const Exited& message) {
   const ResourceUse& used = message.used;
   writer.number(int64_t{used.user.count()}).number(int64_t{used.system.count()});
   writer.number(used.max_rss_bytes).number(used.major_faults);
-  return writer.number(used.voluntary_switches).number(used.involuntary_switches).take();
+  writer.number(used.voluntary_switches).number(used.involuntary_switches);
+  writer.number(static_cast<uint8_t>(message.error.has_value()));
+  if (message.error)
+    writer.text(message.error->message).text(message.error->frame).number(message.error->when_ns);
+  return writer.take();
 }
 
 Bytes encode(const Finished& message) {

@@ -9,6 +9,7 @@
 #include "launcher/environment.h"
 #include "launcher/macros.h"
 #include "launcher/probe_target.h"
+#include "launcher/task_error.h"
 #include "rendezvous/cluster_spec.h"
 #include "rendezvous/task.h"
 
@@ -202,6 +203,7 @@ struct Launch {
   std::vector<TaskLaunch> tasks;
   /// Of some roles: over what travels, under what the launcher adds.
   std::map<std::string, Environment> role_environments = {};
+  bool error_files = false;           ///< tasks get a place to say why they fail
   bool pass_local_rank = false;       ///< append --local_rank=N to a command with a rank
   bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
   std::vector<std::string> excluded;  ///< patterns of names that the host does not add either
@@ -239,6 +241,7 @@ struct Exited {
   TaskId task;
   ExitStatus status;
   ResourceUse used;
+  std::optional<TaskError> error = {};  ///< why it failed, by its own word
   bool operator==(const Exited&) const = default;
 };
 

@@ -1,5 +1,7 @@
 #include "launcher/process_way.h"
 
+#include "launcher/error_folder.h"
+
 #include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -77,8 +79,17 @@ void ProcessWay::kill() {
   if (!process_) return;
   process_->signal_group(SIGKILL);
   ::kill(process_->pid(), SIGKILL);
-  [[maybe_unused]] const auto reaped = process_->reap();
+  [[maybe_unused]] const auto reaped = reap();
+}
+
+Result<ExitStatus> ProcessWay::reap() {
+  // An agent that is killed cannot remove its folder; it can be found until the agent is reaped.
+  const std::string errors =
+      options_.is_client ? std::string() : ErrorFolder::path_of(process_->pid());
+  auto status = process_->reap();
   process_.reset();
+  if (!status || status->signal != 0) ErrorFolder::remove(errors);
+  return status;
 }
 
 Way::End ProcessWay::so_far() {
@@ -116,8 +127,7 @@ Result<> ProcessWay::watch_process() {
 
 void ProcessWay::process_ended() {
   exit_watch_ = Watch();
-  if (const auto status = process_->reap()) facts_.status = *status;
-  process_.reset();
+  if (const auto status = reap()) facts_.status = *status;
   if (!told_) finish();
 }
 

@@ -52,6 +52,7 @@ class ProcessWay final : public Way {
   void stream_ended();
   Result<> watch_process();
   void process_ended();
+  Result<ExitStatus> reap();
   void finish();
 
   Loop& loop_;

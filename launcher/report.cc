@@ -28,6 +28,7 @@ std::string failure_text(const Failure& failure, const std::vector<std::string>&
   std::string text = failure.pid > 0
                          ? format("{} ({}) failed: {}", who, where, failure.cause)
                          : format("{} ({}) could not be started: {}", who, where, failure.cause);
+  if (failure.error) text += "\n  " + failure.error->text();
   if (!last_lines.empty()) {
     text += format("\nlast lines of its {}:", stream);
     for (const std::string& line : last_lines)

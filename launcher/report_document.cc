@@ -30,6 +30,11 @@ Json::Array texts(const std::vector<std::string>& all) {
   return {all.begin(), all.end()};
 }
 
+Json error_json(const std::optional<TaskError>& error) {
+  if (!error) return {};
+  return Json::Object{{"message", error->message}, {"frame", text_or_null(error->frame)}};
+}
+
 Json failure_json(const std::optional<Failure>& failure, const std::vector<std::string>& lines) {
   if (!failure) return {};
   return Json::Object{{"role", failure->task.role},
@@ -38,6 +43,7 @@ Json failure_json(const std::optional<Failure>& failure, const std::vector<std::
                       {"host", failure->host},
                       {"pid", failure->pid > 0 ? Json(failure->pid) : Json()},
                       {"cause", failure->cause},
+                      {"error", error_json(failure->error)},
                       {"last_stderr", texts(lines)}};
 }
 
@@ -83,6 +89,7 @@ Json task_json(const JobRecord& record, size_t number) {
                       {"ended_at_s", since_start(seen.ended)},
                       {"exit", exit_json(seen.exit)},
                       {"resources", resources_json(seen.used)},
+                      {"completed", seen.ended ? Json(seen.completed) : Json()},
                       {"output", output_json(record, number)}};
 }
 

@@ -20,7 +20,9 @@ namespace dt {
 ///   exit_status     of dtrain run
 ///   reason          why dtrain itself ended the job or could not start it, or null
 ///   failure         of the first task that failed, or null:
-///                   {role, index, rank, host, pid, cause, last_stderr: [line, …]}
+///                   {role, index, rank, host, pid, cause, error, last_stderr: [line, …]}; error
+///                   is {message, frame} of what the task wrote to TORCHELASTIC_ERROR_FILE, or
+///                   null: the exception and where it was raised ("train.py:12", or null)
 ///   failed_tasks    how many
 ///   world_size      tasks with a rank
 ///   roles           [{name, tasks, ranked, command}]: what its tasks run, as a list
@@ -29,7 +31,7 @@ namespace dt {
 ///                   were looked for below the agent); null when the host was lost or the job did
 ///                   not come so far
 ///   tasks           [{role, index, rank, local_rank, host, pid, started_at_s, ended_at_s, exit,
-///                   resources, output}], in rank order, tasks without rank last
+///                   resources, completed, output}], in rank order, tasks without rank last
 ///     rank, local_rank          null without a rank
 ///     pid, started_at_s         null when it never started; seconds from `start` to when the
 ///                               launcher knew
@@ -40,6 +42,8 @@ namespace dt {
 ///                               that it has waited for: {user_s, system_s, max_rss_bytes (of the
 ///                               largest one), major_faults, voluntary_switches,
 ///                               involuntary_switches}
+///     completed                 null when it was not seen to end; true when it ended well, or the
+///                               job had succeeded by then
 ///     output                    {stdout_bytes, stderr_bytes, lost_bytes}: what reached the
 ///                               launcher, and what of it did not reach console and file; null
 ///                               before the launch

@@ -82,7 +82,8 @@ Actions Supervisor::start_failed(size_t task, int status, std::string why, Time 
   return actions;
 }
 
-Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now) {
+Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
+                           const std::optional<TaskError>& error) {
   Actions actions;
   if (tasks_[task].life == Life::ended) return actions;
   if (status.good()) {
@@ -92,7 +93,7 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now) {
     if (parts_[task].excused) {
       excuse_task(task, failure_cause(status), actions);
     } else if (!done_) {
-      fail_task(task, status.shell_status(), failure_cause(status));
+      fail_task(task, status.shell_status(), failure_cause(status), error);
     }
   }
   end_task(task, now, actions);
@@ -243,13 +244,18 @@ Failure Supervisor::failure_of(size_t task, std::string cause) const {
           .cause = std::move(cause)};
 }
 
-void Supervisor::fail_task(size_t task, int status, std::string cause) {
+void Supervisor::fail_task(size_t task, int status, std::string cause,
+                           const std::optional<TaskError>& error) {
   ++outcome_.failed_tasks;
   tasks_[task].failed = true;
-  if (decided_) return;
+  // A peer of the one that raised an error may end sooner, of that error.
+  const bool sooner = outcome_.failure && outcome_.failure->error && error && error->when_ns > 0 &&
+                      error->when_ns < outcome_.failure->error->when_ns;
+  if (decided_ && (!sooner || failure_told_)) return;
+  if (!decided_) outcome_.exit_status = status;
   decided_ = true;
-  outcome_.exit_status = status;
   outcome_.failure = failure_of(task, std::move(cause));
+  outcome_.failure->error = error;
 }
 
 void Supervisor::excuse_task(size_t task, const std::string& cause, Actions& actions) {

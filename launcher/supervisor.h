@@ -40,6 +40,7 @@ struct Failure {
   std::string host;
   int64_t pid = 0;  ///< 0: it never started
   std::string cause;
+  std::optional<TaskError> error = {};  ///< by its own word
   bool operator==(const Failure&) const = default;
 };
 
@@ -90,7 +91,11 @@ class Supervisor {
 
   Actions started(size_t task, int64_t pid, Time now);
   Actions start_failed(size_t task, int status, std::string why, Time now);
-  Actions exited(size_t task, const ExitStatus& status, Time now);
+  /// `error`: why it failed, by its own word.
+  Actions exited(size_t task, const ExitStatus& status, Time now,
+                 const std::optional<TaskError>& error = {});
+  /// The failure was told to the user, and stands.
+  void failure_told() { failure_told_ = true; }
   /// Its tasks count as dead. `why` is a sentence's second half: "no heartbeat for 5s".
   Actions agent_lost(size_t agent, const std::string& why, Time now);
   /// A signal to dtrain that means stop; the second one kills at once.
@@ -130,7 +135,8 @@ class Supervisor {
   };
 
   Failure failure_of(size_t task, std::string cause) const;
-  void fail_task(size_t task, int status, std::string cause);
+  void fail_task(size_t task, int status, std::string cause,
+                 const std::optional<TaskError>& error = {});
   void excuse_task(size_t task, const std::string& cause, Actions& actions);
   void stop(int signal, Time now, Actions& actions);
   void kill_all(Time now, Actions& actions);
@@ -157,7 +163,8 @@ class Supervisor {
   Time stopped_at_;
   Outcome outcome_;
   bool decided_ = false;  ///< the exit status stands
-  bool done_ = false;     ///< who decides has ended
+  bool failure_told_ = false;
+  bool done_ = false;  ///< who decides has ended
   Time time_limit_;
   Time phase_deadline_ = Time::max();
   std::vector<bool> agents_awaited_;  ///< that have not answered `pause`

@@ -82,6 +82,7 @@ TEST_CASE("messages are read back as they were written") {
                                               .job_id = "j"},
                           .tasks = {{{"worker", 1}, 1, 0, {{"RANK", "1"}}, true, {0, 9}}},
                           .role_environments = {{"ps", {{"A", "2"}}}, {"worker", {}}},
+                          .error_files = true,
                           .pass_local_rank = true,
                           .merge_stderr = true,
                           .excluded = {"C*"},
@@ -98,6 +99,9 @@ TEST_CASE("messages are read back as they were written") {
                            .major_faults = 3,
                            .voluntary_switches = 4,
                            .involuntary_switches = 5}});
+  check_round_trip(Exited{.task = {"ps", 1},
+                          .status = {.code = 1},
+                          .error = TaskError{"ValueError: x\ny", "/a/b.py:12", 77}});
   check_round_trip(Finish{seconds(7)});
   check_round_trip(Finished{2, "sweep", {"python (pid 7)"}});
 }

@@ -52,7 +52,8 @@ TEST_CASE("report_document: a task that never started is all null") {
   CHECK(at(json, "job") == Json("j1"));
   CHECK(at(json, "tasks", 0).text() ==
         R"({"role":"worker","index":0,"rank":0,"local_rank":0,"host":"node1","pid":null,)"
-        R"("started_at_s":null,"ended_at_s":null,"exit":null,"resources":null,"output":null})");
+        R"("started_at_s":null,"ended_at_s":null,"exit":null,"resources":null,)"
+        R"("completed":null,"output":null})");
   CHECK(at(at(json, "tasks", 2), "rank") == Json());
   CHECK(at(at(json, "tasks", 2), "role") == Json("ps"));
   CHECK(at(json, "hosts", 0).text() ==
@@ -86,7 +87,7 @@ TEST_CASE("report_document: what is known of a task that ended") {
         R"("started_at_s":0.25,"ended_at_s":2.0,"exit":{"code":3,"signal":null,"oom":false},)"
         R"("resources":{"user_s":1.5,"system_s":0.125,"max_rss_bytes":4096,"major_faults":1,)"
         R"("voluntary_switches":2,"involuntary_switches":3},)"
-        R"("output":{"stdout_bytes":10,"stderr_bytes":20,"lost_bytes":5}})");
+        R"("completed":false,"output":{"stdout_bytes":10,"stderr_bytes":20,"lost_bytes":5}})");
   CHECK(at(at(json, "tasks", 1), "exit").text() ==
         R"({"code":null,"signal":"SIGKILL","oom":true})");
   CHECK(at(at(json, "hosts", 0), "contained_by") == Json("sweep"));
@@ -103,7 +104,10 @@ TEST_CASE("report_document: the failure, with the last lines of its stderr") {
       .task = {"worker", 1}, .rank = 1, .host = "node1", .pid = 78, .cause = "exit status 1"};
   CHECK(at(report_document(record, {"x"}, outcome, record.began), "failure").text() ==
         R"({"role":"worker","index":1,"rank":1,"host":"node1","pid":78,)"
-        R"("cause":"exit status 1","last_stderr":["Traceback","ValueError"]})");
+        R"("cause":"exit status 1","error":null,"last_stderr":["Traceback","ValueError"]})");
+  outcome.failure->error = TaskError{"ValueError: x", "train.py:3", 0};
+  CHECK(at(at(report_document(record, {"x"}, outcome, record.began), "failure"), "error").text() ==
+        R"({"message":"ValueError: x","frame":"train.py:3"})");
   outcome.failure->pid = 0;
   outcome.failure->rank = -1;
   const Json json = report_document(record, {"x"}, outcome, record.began);

@@ -17,6 +17,12 @@ TEST_CASE("failure_text names rank, host, pid and cause, and the last lines of s
   CHECK(failure_text(failure, {"a"}, "output") ==
         "rank 3 (host node2, pid 77) failed: killed by SIGSEGV\n"
         "last lines of its output:\n  a");
+  failure.error = TaskError{"ValueError: bad", "/t/train.py:12", 0};
+  CHECK(failure_text(failure, {"a"}) ==
+        "rank 3 (host node2, pid 77) failed: killed by SIGSEGV\n"
+        "  ValueError: bad (/t/train.py:12)\n"
+        "last lines of its stderr:\n  a");
+  failure.error.reset();
   failure.pid = 0;
   failure.cause = "cannot run x";
   CHECK(failure_text(failure, {}) == "rank 3 (host node2) could not be started: cannot run x");

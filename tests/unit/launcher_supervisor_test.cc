@@ -75,6 +75,29 @@ TEST_CASE_FIXTURE(Fixture, "the first failure is told to the engines before anyb
           .task = {"worker", 1}, .rank = 1, .host = "node0", .pid = 101, .cause = "exit status 3"});
 }
 
+TEST_CASE_FIXTURE(Fixture, "the oldest error that tasks wrote is the cause, until it was told") {
+  const auto error = [](int64_t when_ns) { return TaskError{"E: x", "a.py:3", when_ns}; };
+  Supervisor job = start(2);
+  job.exited(1, {.code = 3}, now, error(20));
+  job.exited(0, {.code = 1}, now, error(30));
+  CHECK(job.outcome().failure->task == TaskId{"worker", 1});
+  job.exited(2, {.code = 1}, now, error(10));
+  CHECK(job.outcome().failure->task == TaskId{"worker", 2});
+  CHECK(job.outcome().failure->error == error(10));
+  CHECK(job.outcome().exit_status == 3);
+  job.failure_told();
+  job.exited(3, {.code = 1}, now, error(5));
+  CHECK(job.outcome().failure->task == TaskId{"worker", 2});
+  CHECK(job.outcome().failed_tasks == 4);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what gave no time of its error stays the cause if it was first") {
+  Supervisor job = start(2);
+  job.exited(1, {.signal = SIGSEGV}, now);
+  job.exited(0, {.code = 1}, now, TaskError{"E: x", "", 10});
+  CHECK(job.outcome().failure->task == TaskId{"worker", 1});
+}
+
 TEST_CASE_FIXTURE(Fixture, "a worker killed by a signal gives 128 + n") {
   Supervisor job = start();
   job.exited(0, {.signal = SIGSEGV}, now);

@@ -1,0 +1,80 @@
+#include "launcher/error_folder.h"
+
+#include "base/bytes.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/format.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+/// A traceback of many frames; what is longer is not read.
+constexpr size_t error_bytes_max = size_t{64} << 10;
+
+/// When the process started, in the kernel's ticks: its number may be used again, this not with it.
+std::string start_of(pid_t process) {
+  constexpr size_t stat_bytes_max = 4096;
+  const auto stat = read_text_file(format("/proc/{}/stat", process), stat_bytes_max);
+  if (!stat) return {};
+  // After the name, which may hold anything, the state is the first word and this the twentieth.
+  constexpr size_t start_word = 19;
+  const auto words = split_words(std::string_view(*stat).substr(stat->rfind(')') + 1));
+  return words.size() > start_word ? std::string(words[start_word]) : std::string();
+}
+
+}  // namespace
+
+std::string ErrorFolder::path_of(pid_t process) {
+  const std::string start = start_of(process);
+  if (start.empty()) return {};
+  // In memory: an agent must not wait for a disk.
+  const bool in_memory = ::access("/dev/shm", W_OK | X_OK) == 0;
+  return format("{}/dtrain-{}-{}-{}", in_memory ? "/dev/shm" : "/tmp", ::getuid(), process, start);
+}
+
+std::unique_ptr<ErrorFolder> ErrorFolder::make() {
+  std::string path = path_of(::getpid());
+  // Fails where somebody was here before us, whoever that is.
+  if (path.empty() || ::mkdir(path.c_str(), S_IRWXU) != 0) return nullptr;
+  return std::unique_ptr<ErrorFolder>(new ErrorFolder(std::move(path)));
+}
+
+void ErrorFolder::remove(const std::string& path) {
+  std::error_code ignored;  // what we cannot remove is not ours
+  if (!path.empty()) std::filesystem::remove_all(path, ignored);
+}
+
+ErrorFolder::~ErrorFolder() {
+  remove(path_);
+}
+
+std::string ErrorFolder::file_of(uint32_t local_index) const {
+  return format("{}/{}.json", path_, local_index);
+}
+
+std::optional<TaskError> ErrorFolder::read(uint32_t local_index) const {
+  // The task may have put anything there: nothing that blocks is opened, nor what it links to.
+  const Fd file(
+      ::open(file_of(local_index).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status = {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if (status.st_size > static_cast<off_t>(error_bytes_max)) return std::nullopt;
+  std::string text(error_bytes_max, '\0');
+  const ssize_t got = ::read(file.get(), text.data(), text.size());
+  if (got <= 0) return std::nullopt;
+  text.resize(static_cast<size_t>(got));
+  const int64_t written_ns =
+      int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return parse_task_error(text, written_ns);
+}
+
+}  // namespace dt

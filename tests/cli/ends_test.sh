@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# How a job ends: who decides (--success), what becomes of the others (--clean), and what a failure
+# report says of the cause.
+. "$(dirname "$0")/lib.sh"
+
+# Rank 0 is done when rank 1 has told that it has set its traps.
+first_done='[ $RANK = 1 ] || { while [ ! -e ready ]; do sleep 0.02; done; exit 0; }'
+
+test_a_worker_that_is_not_needed_any_more_ends_and_has_completed() {
+  run_dtrain run -np 2 --success worker-0 --grace 1 --report report.json -- \
+    sh -c "$first_done; trap 'echo told; exit 9' TERM; : >ready; while :; do sleep 0.05; done"
+  expect_status 0
+  expect_stdout_contains '[1]<stdout>:told'
+  expect_stderr ''
+  expect grep -q '"failed_tasks": 0' report.json
+  expect test "$(grep -c '"completed": true' report.json)" = 2
+  expect grep -q '"code": 9' report.json
+  expect_no_processes
+}
+
+test_a_worker_gets_time_to_end_by_itself() {
+  run_dtrain run -np 2 --success worker-0 --grace 30 -- \
+    sh -c "$first_done; trap 'echo told' TERM; : >ready; sleep 0.5; echo by itself"
+  expect_status 0
+  expect_stdout '[1]<stdout>:by itself'
+  expect_within_ms 20000
+}
+
+test_clean_none_waits_for_the_others_whatever_becomes_of_them() {
+  run_dtrain run -np 2 --success worker-0 --clean none --grace 0 -- \
+    sh -c "$first_done; trap 'echo told' TERM; : >ready; sleep 0.5; echo by itself; exit 3"
+  expect_status 0
+  expect_stdout '[1]<stdout>:by itself'
+  expect_stderr ''
+}
+
+# What a task leaves behind gets the whole grace with --clean all, and 2 s else.
+test_clean_all_gives_what_tasks_left_behind_the_grace_too() {
+  run_dtrain run -np 1 --clean all --grace 20 -- \
+    sh -c 'sh -c "trap : TERM; : >set; sleep 3.5; sleep 0.5; : >saved" >/dev/null 2>&1 &
+           while [ ! -e set ]; do sleep 0.02; done'
+  expect_status 0
+  expect test -e saved
+  expect_no_processes
+}
+
+test_a_failure_of_who_does_not_decide_fails_the_job_too() {
+  run_dtrain run -np 2 --success worker-0 sh -c '[ $RANK = 0 ] || exit 5; sleep 60'
+  expect_status 5
+  expect_stderr_contains 'rank 1 (host localhost'
+}
+
+test_a_wish_by_which_nobody_decides_is_refused() {
+  run_dtrain run -np 1 --success role:cheif touch started
+  expect_status 2
+  expect_stderr 'dtrain: --success role:cheif: this job has no such task; its roles: worker'
+  run_dtrain run -np 1 --success chief touch started
+  expect_status 2
+  expect_stderr 'dtrain: --success chief: this job has no such task; its roles: worker'
+  expect_not test -e started
+}
+
+test_the_ends_of_preempted_training_are_named() {
+  run_dtrain run -np 1 sh -c 'exit 42'
+  expect_status 42
+  expect_stderr_contains 'exit status 42 (PreemptionCheckpointHandler'
+  run_dtrain run -np 1 sh -c 'kill -TERM $$'
+  expect_status 143
+  expect_stderr_contains 'killed by SIGTERM (SIGTERM not sent by dtrain'
+}
+
+# As PyTorch's @record writes it.
+record='import json, os, sys, time, traceback
+def record(e):
+    told = {"message": f"{type(e).__name__}: {e}",
+            "extraInfo": {"py_callstack": traceback.format_exc(), "timestamp": str(int(time.time()))}}
+    with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as file:
+        json.dump({"message": told}, file)
+'
+
+test_the_error_that_a_script_recorded_is_in_the_report() {
+  cat >train.py <<END
+$record
+try:
+    if os.environ["RANK"] == "1":
+        raise ValueError("no such batch")
+    time.sleep(60)
+except ValueError as e:
+    record(e)
+    sys.exit(1)
+END
+  run_dtrain run -np 2 --report report.json python3 train.py
+  expect_status 1
+  expect_stderr_contains 'rank 1 (host localhost'
+  expect_stderr_contains "ValueError: no such batch ($PWD/train.py:"
+  expect grep -q '"message": "ValueError: no such batch"' report.json
+  expect grep -q '"frame": ".*train.py:[0-9]*"' report.json
+}
+
+# Rank 0 ends first, of the error of rank 1, who takes its time to end.
+test_the_rank_whose_error_is_the_oldest_is_the_cause() {
+  cat >train.py <<END
+$record
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+try:
+    if os.environ["RANK"] == "1":
+        raise ValueError("the cause")
+    while not os.path.exists("raised"):
+        time.sleep(0.02)
+    time.sleep(0.05)
+    raise ConnectionError("peer gone")
+except Exception as e:
+    record(e)
+    open("raised", "w").close()
+    if os.environ["RANK"] == "1":
+        time.sleep(0.25)
+    sys.exit(1)
+END
+  run_dtrain run -np 2 python3 train.py
+  expect_status 1
+  expect_stderr_contains 'rank 1 (host localhost'
+  expect_stderr_contains 'ValueError: the cause'
+  expect_stderr_lacks 'peer gone'
+}
+
+test_error_files_are_private_and_go_with_the_job() {
+  # shellcheck disable=SC2016
+  run_dtrain run -np 2 sh -c 'dirname "$TORCHELASTIC_ERROR_FILE" >folder.$RANK; stat -c %a "$(cat folder.$RANK)"'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:700' '[1]<stdout>:700'
+  expect_not test -e "$(cat folder.0)"
+  run_dtrain run -np 1 -x TORCHELASTIC_ERROR_FILE=mine sh -c 'echo $TORCHELASTIC_ERROR_FILE'
+  expect_stdout '[0]<stdout>:mine'
+}
+
+test_the_error_files_of_a_killed_agent_go_too() {
+  # shellcheck disable=SC2016
+  start_dtrain run -np 1 sh -c 'dirname "$TORCHELASTIC_ERROR_FILE" >folder; echo $PPID; sleep 60'
+  wait_for 10 stdout_has '[0]<stdout>:'
+  kill -KILL "$(sed 's/.*://' "$out/stdout")"
+  finish
+  expect_status 3
+  expect_not test -e "$(cat folder)"
+  expect_no_processes
+}
+
+run_tests "$@"
