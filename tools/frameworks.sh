@@ -56,4 +56,4 @@ if [[ ${1-} == --long ]]; then
   HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
     install_venv horovod-tensorflow '' 'setuptools<70 wheel' tensorflow-cpu==2.13.1 "$horovod"
 fi
-if [[ ${1-} == --bench ]]; then install_venv torch '' torch==2.15.0; fi
+if [[ ${1-} == --bench ]]; then install_venv torch '' 'torch==2.15.0 numpy'; fi
