@@ -2,7 +2,9 @@
 # Installs the frameworks whose scripts tests/frameworks and tests/bench run, each in a virtual environment of its
 # own under build/, from PyPI; PyTorch itself is Debian's. Says nothing when all is there.
 #
-#   frameworks.sh [--long]      what `make test` needs; with --long what `make test-long` needs besides
+#   frameworks.sh               what `make test` needs
+#   frameworks.sh --long        what `make test-long` needs besides
+#   frameworks.sh --bench       PyTorch of PyPI, for its torchrun (Debian's is broken): 5.4 GB, by tests/bench alone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build
@@ -54,3 +56,4 @@ if [[ ${1-} == --long ]]; then
   HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
     install_venv horovod-tensorflow '' 'setuptools<70 wheel' tensorflow-cpu==2.13.1 "$horovod"
 fi
+if [[ ${1-} == --bench ]]; then install_venv torch '' 'torch==2.15.0 numpy'; fi

@@ -53,7 +53,9 @@ def row(label, name, took, first):
     median = statistics.median(wall)
     low, _, high = statistics.quantiles(wall, n=4)
     cpu = statistics.median(t[1] for t in took)
-    ratio = f"{median / first:.2f}" if first else "-"
+    ratio = "-"
+    if first:
+        ratio = f"{median / first:.2f}" if median > first / 10 else f"{median / first:.4f}"
     return (f"| {label} | {name} | {median:.2f} | {low:.2f} - {high:.2f} | {wall[0]:.2f} | {cpu:.2f} "
             f"| {ratio} |")
 

@@ -101,7 +101,8 @@ test_the_files_are_where_the_words_say() {
     share/man/man5/dtrain.toml.5 share/man/man7/dtrain-environment.7 \
     share/bash-completion/completions/dtrain share/zsh/site-functions/_dtrain \
     share/fish/vendor_completions.d/dtrain.fish share/doc/dtrain/examples/hello/main.c \
-    share/doc/dtrain/examples/linear_regression/README.md share/doc/dtrain/examples/ci-smoke.sh; do
+    share/doc/dtrain/examples/linear_regression/README.md share/doc/dtrain/examples/ci-smoke.sh \
+    share/doc/dtrain/examples/pytorch_ddp/train.py share/doc/dtrain/examples/data/digits.csv; do
     expect test -s "prefix/$file"
   done
   expect test "$(readlink prefix/lib/libdtrain.so)" = libdtrain.so.0

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Horovod scripts for TensorFlow as they are. Building this Horovod takes minutes: make test-long has it.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=../net/lib.sh
+. "$(dirname "$0")/../net/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+train=$examples/horovod_tensorflow/train.py
+
+test_ranks_learn_a_line_and_the_first_saves_it() {
+  uses horovod-tensorflow
+  local np rank
+  for np in 1 3; do
+    rm -rf saved
+    run_dtrain run -np "$np" --no-tag "$python" "$train" saved
+    expect_status 0
+    for ((rank = 0; rank < np; rank++)); do
+      expect_stdout_contains "rank $rank of $np: y = 2.000 x + 10.000"
+    done
+    expect test -e saved/model.ckpt-400.index
+    expect_dtrain_says_nothing
+  done
+  expect_no_processes
+}
+
+test_training_goes_over_two_hosts() {
+  uses horovod-tensorflow
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 --no-tag "$python" "$train" saved
+  expect_status 0
+  expect_stdout_lines 'rank '{0,1}' of 2: y = 2.000 x + 10.000'
+  expect test -e saved/model.ckpt-400.index
+  expect_dtrain_says_nothing
+  expect_no_processes
+}
+
+run_tests "$@"
