@@ -6,6 +6,7 @@
 #                          test where it is not installed
 #   $examples, $scripts    the folders of the examples, and of this file
 #   expect_dtrain_says_nothing       on stderr, where the frameworks print much of themselves
+#   expect_dtrain_reports_no_failure
 #   expect_training_result N         N ranks have trained on the digits
 scripts=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 # shellcheck disable=SC2034  # for the tests
@@ -36,3 +37,4 @@ expect_training_result() {
 }
 
 expect_dtrain_says_nothing() { ! grep -q '^dtrain: ' "$out/stderr" || fail 'dtrain had something to tell'; }
+expect_dtrain_reports_no_failure() { ! grep -q '^dtrain: .*failed' "$out/stderr" || fail 'dtrain tells a failure'; }

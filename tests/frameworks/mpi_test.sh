@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# MPI programs: dtrain does not serve them, and says so.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+test_processes_of_mpi_that_mpirun_did_not_start_get_one_warning() {
+  uses mpi
+  cat >alone.py <<'END'
+import time
+from mpi4py import MPI
+
+print(f"rank {MPI.COMM_WORLD.rank} of {MPI.COMM_WORLD.size}", flush=True)
+time.sleep(3)  # as one that works
+END
+  run_dtrain run -np 4 --no-tag "$python" alone.py
+  expect_status 0
+  expect_stdout_lines 'rank 0 of 1' 'rank 0 of 1' 'rank 0 of 1' 'rank 0 of 1'
+  expect_stderr_contains '4 processes, each alone: MPI was not started by mpirun'
+  # shellcheck disable=SC2031  # set by the library
+  [[ $(grep -c '^dtrain: .*MPI' "$out/stderr") -eq 1 ]] || fail 'expected one warning'
+  expect_no_processes
+}
+
+test_processes_that_mpirun_starts_within_a_job_get_none() {
+  uses mpi
+  cat >together.py <<'END'
+import time
+from mpi4py import MPI
+
+print(f"rank {MPI.COMM_WORLD.rank} of {MPI.COMM_WORLD.size}", flush=True)
+time.sleep(3)
+END
+  run_dtrain run -np 1 --no-tag "$(dirname "$python")/mpiexec" -n 2 "$python" together.py
+  expect_status 0
+  expect_stdout_lines 'rank 0 of 2' 'rank 1 of 2'
+  expect_stderr_lacks 'each alone'
+  expect_no_processes
+}
+
+run_tests "$@"
