@@ -32,16 +32,23 @@ void set_shares(std::vector<OpenHost>& open, int64_t count) {
     ++by_remainder[i]->share;
 }
 
-/// Settles the hosts whose share is out of bounds, and takes them and what they get from the rest.
-/// Those that have more than their share go first: what the others lose by that may bring some of
-/// them below their limits. Whether there was any.
+int64_t within_bounds(const OpenHost& one) {
+  return std::clamp(one.share, one.room.used, one.room.limit);
+}
+
+/// Settles hosts whose share is out of bounds, and takes them and what they get from the rest:
+/// those below their bound when the bounds together ask for more than there is, those above it when
+/// for less, all when for just that; so the rest always finds room. It is how CSS resolves flexible
+/// lengths. Whether there was any.
 bool settle(std::vector<OpenHost>& open, int64_t& count, std::vector<int64_t>& totals) {
-  const bool overfull =
-      std::ranges::any_of(open, [](const OpenHost& one) { return one.share < one.room.used; });
+  int64_t excess = -count;
+  for (const OpenHost& one : open)
+    excess += within_bounds(one);
   const size_t before = open.size();
   std::erase_if(open, [&](const OpenHost& one) {
-    const int64_t bound = overfull ? one.room.used : one.room.limit;
-    if (overfull ? one.share >= bound : one.share <= bound) return false;
+    const int64_t bound = within_bounds(one);
+    const bool of_now = excess > 0 ? one.share < bound : excess < 0 ? one.share > bound : true;
+    if (!of_now || one.share == bound) return false;
     totals[one.place] = bound;
     count -= bound;
     return true;

@@ -158,10 +158,11 @@ inline constexpr std::array own_options = {
            "SIGKILL, and after them what tasks left behind, within 2 s. all: both together. none: "
            "they are waited for."},
 
-    Option{"output-dir", "--output-dir --output-filename", OptionKind::text, "DIR",
-           OptionGroup::output,
-           "Also write each worker's output, byte for byte, to DIR/rank.N/stdout and stderr; of tasks "
-           "without rank to DIR/ROLE.INDEX/stdout and stderr."},
+    Option{
+        "output-dir", "--output-dir --output-filename", OptionKind::text, "DIR",
+        OptionGroup::output,
+        "Also write each worker's output, byte for byte, to DIR/rank.N/stdout and stderr; of tasks "
+        "without rank to DIR/ROLE.INDEX/stdout and stderr."},
     Option{"merge-stderr", "--merge-stderr", OptionKind::flag, "", OptionGroup::output,
            "Give each worker one stream for both: what it writes to stderr goes where its stdout "
            "goes, in the order written."},

@@ -8,7 +8,7 @@ first_done='[ $RANK = 1 ] || { while [ ! -e ready ]; do sleep 0.02; done; exit 0
 
 test_a_worker_that_is_not_needed_any_more_ends_and_has_completed() {
   run_dtrain run -np 2 --success worker-0 --grace 1 --report report.json -- \
-    sh -c "$first_done; trap 'echo told; exit 9' TERM; : >ready; while :; do sleep 0.05; done"
+    sh -c "$first_done; trap 'echo told; exit 9' TERM; : >ready; while :; do sleep 0.05; done 2>/dev/null"
   expect_status 0
   expect_stdout_contains '[1]<stdout>:told'
   expect_stderr ''

@@ -17,7 +17,7 @@ run_roles() { run_dtrain run "$@" touch started; }
 
 test_ranks_go_to_the_chief_then_to_the_workers_and_ps_have_an_index() {
   # shellcheck disable=SC2016 # the tasks' own variables
-  run_dtrain run --role ps=2 --role worker=2 --role chief=1 --role evaluator=1 \
+  run_dtrain run --role ps=2 --role worker=2 --role chief=1 --role evaluator=1 --success all \
     sh -c 'echo "$DTRAIN_ROLE $DTRAIN_TASK_INDEX rank ${RANK-none} of ${WORLD_SIZE-none}, ${LOCAL_RANK-none} of ${LOCAL_WORLD_SIZE-none}"'
   expect_status 0
   expect_stdout_lines '[0]<stdout>:chief 0 rank 0 of 3, 0 of 3' \
@@ -31,7 +31,7 @@ test_ranks_go_to_the_chief_then_to_the_workers_and_ps_have_an_index() {
 
 test_np_is_the_number_of_workers() {
   # shellcheck disable=SC2016
-  run_dtrain run -np 2 --role ps=1 --no-tag sh -c 'echo $DTRAIN_ROLE'
+  run_dtrain run -np 2 --role ps=1 --success all --no-tag sh -c 'echo $DTRAIN_ROLE'
   expect_status 0
   expect_stdout_lines worker worker ps
   run_roles -np 3 --role worker=2
@@ -40,22 +40,22 @@ test_np_is_the_number_of_workers() {
 
 test_a_role_has_a_command_and_an_environment_of_its_own() {
   # shellcheck disable=SC2016
-  run_dtrain run --role ps=1,worker=2 --role-env worker=A=w --role-env 'ps=A=p q' -x A=x -x B=b \
+  run_dtrain run --role ps=1,worker=2 --success all --role-env worker=A=w --role-env 'ps=A=p q' -x A=x -x B=b \
     --role-command "ps=sh -c 'echo \"serving \$A \$B\"'" sh -c 'echo "training $A $B"'
   expect_status 0
   expect_stdout_lines '[0]<stdout>:training w b' '[1]<stdout>:training w b' '[ps:0]<stdout>:serving p q b'
   # shellcheck disable=SC2016
-  run_dtrain run --role ps=1,worker=1 --role-command 'ps=echo a' --role-command 'worker=echo b'
+  run_dtrain run --role ps=1,worker=1 --success all --role-command 'ps=echo a' --role-command 'worker=echo b'
   expect_status 0
   expect_stdout_lines '[0]<stdout>:b' '[ps:0]<stdout>:a'
 }
 
 test_ps_and_evaluator_see_no_gpu_unless_told() {
   local show='echo "$DTRAIN_ROLE ${CUDA_VISIBLE_DEVICES-all}"'
-  run_dtrain run --role ps=1,worker=1,evaluator=1 --no-tag sh -c "$show"
+  run_dtrain run --role ps=1,worker=1,evaluator=1 --success all --no-tag sh -c "$show"
   expect_status 0
   expect_stdout_lines 'worker all' 'ps ' 'evaluator '
-  run_dtrain run --role ps=1,worker=1 --role-env ps=CUDA_VISIBLE_DEVICES=1 --no-tag sh -c "$show"
+  run_dtrain run --role ps=1,worker=1 --success all --role-env ps=CUDA_VISIBLE_DEVICES=1 --no-tag sh -c "$show"
   expect_stdout_lines 'worker all' 'ps 1'
 }
 
@@ -63,7 +63,7 @@ test_a_role_looks_its_command_up_in_its_own_path() {
   mkdir bin
   printf '#!/bin/sh\necho mine\n' >bin/own_program
   chmod +x bin/own_program
-  run_dtrain run --role ps=1,worker=1 --role-command ps=own_program --role-env "ps=PATH=$PWD/bin:$PATH" echo theirs
+  run_dtrain run --role ps=1,worker=1 --success all --role-command ps=own_program --role-env "ps=PATH=$PWD/bin:$PATH" echo theirs
   expect_status 0
   expect_stdout_lines '[0]<stdout>:theirs' '[ps:0]<stdout>:mine'
 }
@@ -78,7 +78,7 @@ test_a_missing_command_names_its_role_and_nothing_starts() {
 
 test_the_output_of_tasks_without_rank_has_folders_of_its_own() {
   # shellcheck disable=SC2016
-  run_dtrain run --role ps=1,worker=1 --output-dir o --no-tag sh -c 'echo $DTRAIN_ROLE; echo e >&2'
+  run_dtrain run --role ps=1,worker=1 --success all --output-dir o --no-tag sh -c 'echo $DTRAIN_ROLE; echo e >&2'
   expect_status 0
   expect_file o/rank.0/stdout worker
   expect_file o/ps.0/stdout ps
@@ -87,7 +87,7 @@ test_the_output_of_tasks_without_rank_has_folders_of_its_own() {
 
 test_standard_input_is_for_ranks() {
   # shellcheck disable=SC2016
-  run_dtrain run --role ps=1,worker=2 --stdin 1 --no-tag sh -c 'echo "$DTRAIN_ROLE ${RANK-} $(cat)"' < <(echo typed)
+  run_dtrain run --role ps=1,worker=2 --success all --stdin 1 --no-tag sh -c 'echo "$DTRAIN_ROLE ${RANK-} $(cat)"' < <(echo typed)
   expect_status 0
   expect_stdout_lines 'worker 0 ' 'worker 1 typed' 'ps  '
   run_roles --role ps=3,worker=2 --stdin 2
@@ -138,14 +138,14 @@ test_a_role_gets_ranks_if_it_is_said_so() {
 }
 
 test_workers_of_the_engine_train_beside_a_ps() {
-  run_dtrain run --role ps=1 --role worker=2 --role-command ps='echo served' --no-tag "$digits" --epochs 1
+  run_dtrain run --role ps=1 --role worker=2 --success all --role-command ps='echo served' --no-tag "$digits" --epochs 1
   expect_status 0
   expect_stdout_contains served
   expect_stdout_contains '1437 images to train on, 360 to test on, 2 ranks'
 }
 
 test_a_ps_has_no_rank_for_the_engine() {
-  run_dtrain run --role ps=1,worker=1 --role-command ps="$digits" true
+  run_dtrain run --role ps=1,worker=1 --success all --role-command ps="$digits" true
   expect_stderr_contains 'ps:0 has no rank in this job, and collectives need one'
 }
 
@@ -169,7 +169,7 @@ test_roles_that_make_no_job_are_refused_before_anything_starts() {
 }
 
 test_roles_stand_in_files_and_variables_too() {
-  printf 'role = ["ps=1", "worker=2"]\n' >dtrain.toml
+  printf 'role = ["ps=1", "worker=2"]\nsuccess = "all"\n' >dtrain.toml
   run_dtrain run --no-tag sh -c "echo \$DTRAIN_ROLE"
   expect_stdout_lines ps worker worker
   DTRAIN_OPT_ROLE='chief=1 worker=1' run_dtrain run --no-tag sh -c "echo \$DTRAIN_ROLE"

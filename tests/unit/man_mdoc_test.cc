@@ -47,8 +47,8 @@ TEST_CASE("every option is in the pages with its spellings, its key and its vari
       const std::string flag = format("Fl {}", spelling.substr(1));
       CHECK((has(options, flag + " ") || has(options, flag + "\n")));
     }
-    const bool key = option.in_files &&
-                     (option.effect == Effect::decides || option.effect == Effect::exports);
+    const bool key =
+        option.in_files && (option.effect == Effect::decides || option.effect == Effect::exports);
     CHECK(has(keys, format(".It Ic {}\n", option.name)) == key);
     CHECK(has(keys, format(".Ev {}\n", variable_of(option))) == key);
   }
