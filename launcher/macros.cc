@@ -40,7 +40,7 @@ struct Macro {
   Need need = Need::nothing;
 };
 
-constexpr Macro macros[] = {
+constexpr Macro known_macros[] = {
     {"cluster_spec", [](Values values) { return spec_text(values.cluster); }, Need::cluster},
     {"role", [](Values values) { return values.task.role; }},
     {"index", [](Values values) { return format("{}", values.task.index); }},
@@ -55,8 +55,8 @@ constexpr Macro macros[] = {
 };
 
 const Macro* find_macro(std::string_view name) {
-  const auto* const found = std::ranges::find(macros, name, &Macro::name);
-  return found == std::end(macros) ? nullptr : found;
+  const auto* const found = std::ranges::find(known_macros, name, &Macro::name);
+  return found == std::end(known_macros) ? nullptr : found;
 }
 
 /// Calls `literal` for each stretch of text that is no {word}, `braced` for each word between
@@ -166,7 +166,7 @@ std::vector<std::string> misspelt_macros(std::span<const std::string> texts) {
   const auto literal = [](std::string_view) {};
   const auto braced = [&](std::string_view word) {
     if (find_macro(word) != nullptr || word.starts_with(hosts_prefix)) return;
-    for (const Macro& macro : macros) {
+    for (const Macro& macro : known_macros) {
       if (!one_edit_apart(word, macro.name)) continue;
       std::string told = format("{{{}}} is not a macro; {{{}}} is", word, macro.name);
       if (std::ranges::find(found, told) == found.end()) found.push_back(std::move(told));
