@@ -97,6 +97,7 @@ TEST_CASE("a word that is nearly a macro is told once") {
   CHECK(misspelt_macros(texts) ==
         std::vector<std::string>{"{wrank} is not a macro; {rank} is",
                                  "{rol} is not a macro; {role} is",
+                                 "{inedx} is not a macro; {index} is",
                                  "{localrank} is not a macro; {local_rank} is"});
 }
 
