@@ -206,14 +206,16 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       const auto exited = TRY(decode<Exited>(message.payload));
       const size_t task = TRY(task_named(exited.task));
       if (supervisor_.ended(task)) return told_again(exited.task);
-      parts_.log.info("{} ended: {}", exited.task.text(), exited.status.text());
       parts_.record.tasks[task].ended = now;
       parts_.record.tasks[task].exit = exited.status;
       parts_.record.tasks[task].used = exited.used;
       input_.task_gone(task);
       Actions actions =
           supervisor_.exited(task, exited.status, now, error_by_clock_of(now, exited));
-      parts_.record.tasks[task].completed = supervisor_.completed(task);
+      const bool completed = supervisor_.completed(task);
+      parts_.record.tasks[task].completed = completed;
+      parts_.log.info("{} ended: {}{}", exited.task.text(), exited.status.text(),
+                      completed && !exited.status.good() ? "; it has completed" : "");
       return actions;
     }
     case MessageType::paused:
