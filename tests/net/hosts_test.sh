@@ -112,4 +112,27 @@ test_a_folder_that_hosts_lack_is_one_warning_and_their_home() {
   expect_stderr "dtrain: node1: cannot enter the working directory '$PWD': No such file or directory (use --chdir)"
 }
 
+test_programs_with_mpi_alone_are_one_warning_for_all_hosts() {
+  hosts_up 2
+  echo 'no library, but mapped as one' >"$out/libmpi.so.40"
+  cat >"$out/alone.py" <<'END'
+import mmap
+import os
+import time
+
+folder = os.path.dirname(__file__)
+with open(f"{folder}/libmpi.so.40") as file:
+    mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+while not os.path.exists(f"{folder}/end"):
+    time.sleep(0.02)
+END
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:2 python3 "$out/alone.py"
+  wait_for 20 stderr_has 'dtrain: warning: 3 processes, each alone: MPI was not started by mpirun'
+  touch "$out/end"
+  finish
+  expect_status 0
+  expect test "$(grep -c 'each alone' "$out/stderr")" = 1
+  expect_no_processes
+}
+
 run_tests "$@"
