@@ -4,6 +4,8 @@
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=../cli/mpi.sh
+. "$(dirname "$0")/../cli/mpi.sh"
 
 collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
 
@@ -114,21 +116,10 @@ test_a_folder_that_hosts_lack_is_one_warning_and_their_home() {
 
 test_programs_with_mpi_alone_are_one_warning_for_all_hosts() {
   hosts_up 2
-  echo 'no library, but mapped as one' >"$out/libmpi.so.40"
-  cat >"$out/alone.py" <<'END'
-import mmap
-import os
-import time
-
-folder = os.path.dirname(__file__)
-with open(f"{folder}/libmpi.so.40") as file:
-    mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-while not os.path.exists(f"{folder}/end"):
-    time.sleep(0.02)
-END
-  start_on_launcher "$DTRAIN" run -H node1:1,node2:2 python3 "$out/alone.py"
+  make_program libmpi.so.40
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:2 "$PWD/alone"
   wait_for 20 stderr_has 'dtrain: warning: 3 processes, each alone: MPI was not started by mpirun'
-  touch "$out/end"
+  touch end
   finish
   expect_status 0
   expect test "$(grep -c 'each alone' "$out/stderr")" = 1
