@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launcher/env_sets.h"
 #include "launcher/horovod_environment.h"
+#include "launcher/paddle_environment.h"
 #include "launcher/variable_names.h"
 
 #include <algorithm>
@@ -12,13 +13,6 @@
 
 namespace dt {
 namespace {
-
-/// The host of "host:port", without brackets.
-std::string host_of(std::string_view address) {
-  std::string_view host = address.substr(0, address.rfind(':'));
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return std::string(host);
-}
 
 /// Everything that tasks dial, for no_proxy; the most important first, cut before it is too long.
 std::string dialled_names(const JobFacts& job, const Plan& plan) {
@@ -29,13 +23,13 @@ std::string dialled_names(const JobFacts& job, const Plan& plan) {
     if (name.empty() || names.size() + name.size() >= bytes_max) return;
     if (known.insert(name).second) names += format("{}{}", names.empty() ? "" : ",", name);
   };
-  add(host_of(job.rendezvous));
+  add(split_address(job.rendezvous).host);
   add(job.master_address);
   for (const PlannedHost& planned : plan.hosts)
     add(planned.host.name);
   for (const auto& [role, addresses] : job.cluster.jobs) {
     for (const auto& [index, address] : addresses)
-      add(host_of(address));
+      add(split_address(address).host);
   }
   return names;
 }
@@ -140,6 +134,7 @@ Environment worker_environment(Environment travelling, const HostFacts& host,
   }
   environment.emplace("HOSTNAME", host.hostname);
   add_horovod_interface(environment, added, host.interface);
+  add_paddle_backend(environment, added, host.accelerator);
   for (const auto& [name, value] : added) {
     if (name == "no_proxy") continue;
     if (yields_to_user(name)) {

@@ -34,7 +34,8 @@ struct JobFacts {
 struct HostFacts {
   Environment own;  ///< the agent's environment: HOME, USER, … are taken from it
   std::string hostname;
-  std::string interface;  ///< by which other hosts reach this one; empty: unknown
+  std::string interface;     ///< by which other hosts reach this one; empty: unknown
+  bool accelerator = false;  ///< it has a device of some maker that can train
 };
 
 /// The CPUs that a task may use, and how many tasks they are for.

@@ -53,10 +53,53 @@ test_old_scripts_get_their_local_rank_as_the_last_argument() {
   expect_stdout_lines '0 --epochs 3 --local_rank=0' '1 --epochs 3 --local_rank=1'
 }
 
+test_a_job_of_ps_lite_meets_at_the_port_that_is_held_for_its_scheduler() {
+  # shellcheck disable=SC2016
+  local print='[ $DMLC_PS_ROOT_URI:$DMLC_PS_ROOT_PORT = $0 ] || exit 1
+    echo $DMLC_ROLE ${DMLC_SERVER_ID--}${DMLC_WORKER_ID--} $DMLC_NUM_SERVER $DMLC_NUM_WORKER $DMLC_NODE_HOST \
+    ${RANK--} ${PORT-none}'
+  PORT=80 run_dtrain run --role scheduler=1,server=1,worker=2 --env-set dmlc --success all --no-tag \
+    sh -c "$print" '{hosts:scheduler}'
+  expect_status 0
+  expect_stdout_lines 'scheduler -- 1 2 127.0.0.1 - none' 'server 0- 1 2 127.0.0.1 - none' \
+    'worker -0 1 2 127.0.0.1 0 none' 'worker -1 1 2 127.0.0.1 1 none'
+}
+
+test_dmlc_without_a_scheduler_is_refused_and_nothing_starts() {
+  run_dtrain run -np 2 --env-set dmlc touch started
+  expect_status 2
+  expect_stderr 'dtrain: --env-set: dmlc: its jobs have a scheduler, servers and workers; add --role scheduler=1 --role server=N'
+  [ ! -e started ] || fail 'the command was started'
+}
+
+test_paddle_finds_all_trainers_and_itself_among_them() {
+  # shellcheck disable=SC2016
+  local print='endpoints=$PADDLE_TRAINER_ENDPOINTS; first=${endpoints%%,*}; second=${endpoints##*,}
+    [ $PADDLE_MASTER = $MASTER_ADDR:$MASTER_PORT ] && [ $first != $second ] || exit 1
+    [ $PADDLE_TRAINER_ID = 0 ] && own=$first || own=$second
+    [ $PADDLE_CURRENT_ENDPOINT = $own ] || exit 2
+    echo $PADDLE_TRAINER_ID $PADDLE_TRAINERS_NUM $PADDLE_GLOBAL_RANK $PADDLE_GLOBAL_SIZE $PADDLE_LOCAL_RANK \
+    $PADDLE_LOCAL_SIZE $PADDLE_RANK_IN_NODE $PADDLE_NNODES $FLAGS_selected_gpus $PADDLE_DISTRI_BACKEND \
+    ${TRAINING_ROLE-none}'
+  CUDA_VISIBLE_DEVICES='' run_dtrain run -np 2 --env-set paddle --no-tag sh -c "$print"
+  expect_status 0
+  expect_stdout_lines '0 2 0 2 0 2 0 1 0 gloo none' '1 2 1 2 1 2 1 1 1 gloo none'
+}
+
+test_paddles_parameter_servers_are_told_apart_from_its_trainers() {
+  # shellcheck disable=SC2016
+  local print='[ $PADDLE_ROLE = $TRAINING_ROLE ] || exit 1
+    case ,$PADDLE_PSERVERS_IP_PORT_LIST,$PADDLE_TRAINER_ENDPOINTS, in *,$POD_IP:$PADDLE_PORT,*) ;; *) exit 2;; esac
+    echo $TRAINING_ROLE ${PADDLE_TRAINER_ID--} $PADDLE_TRAINERS_NUM'
+  POD_IP=10.9.9.9 run_dtrain run --role ps=1,worker=2 --env-set none,paddle --success all --no-tag sh -c "$print"
+  expect_status 0
+  expect_stdout_lines 'PSERVER - 2' 'TRAINER 0 2' 'TRAINER 1 2'
+}
+
 test_an_unknown_set_is_named_and_nothing_starts() {
   run_dtrain run -np 1 --env-set tensorflow touch started
   expect_status 2
-  expect_stderr 'dtrain: --env-set: expected none, torch, tf, horovod, jax or ompi, got "tensorflow"'
+  expect_stderr 'dtrain: --env-set: expected none, torch, tf, horovod, jax, ompi, dmlc or paddle, got "tensorflow"'
   [ ! -e started ] || fail 'the command was started'
 }
 

@@ -234,6 +234,11 @@ TEST_CASE("a set gives its variables alone, and none of them leaves DTRAIN_*") {
                               "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RESTART_COUNT",
                               "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE",
                               "TORCH_NCCL_ASYNC_ERROR_HANDLING"});
+  CHECK(names_of({EnvSet::dmlc}, true) ==  // the job has no scheduler
+        std::set<std::string>{"DMLC_NODE_HOST", "DMLC_ROLE", "DMLC_WORKER_ID"});
+  CHECK(names_of({EnvSet::paddle}, false) == std::set<std::string>{"PADDLE_MASTER", "PADDLE_NNODES",
+                                                                   "PADDLE_TRAINERS_NUM",
+                                                                   "PADDLE_TRAINER_ENDPOINTS"});
   for (const std::string& name : names_of({EnvSet::horovod}, true))
     CHECK(name.starts_with("HOROVOD_"));
   CHECK(names_of({EnvSet::horovod}, true).size() == 11);
