@@ -186,4 +186,8 @@ bool yields_to_user(std::string_view name) {
   return std::ranges::find(names, name) != std::end(names);
 }
 
+bool is_of_allocations(std::string_view name) {
+  return name == "SLURM_NTASKS";
+}
+
 }  // namespace dt

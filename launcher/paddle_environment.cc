@@ -77,11 +77,10 @@ void add_paddle_rank(Environment& environment, const JobFacts& job, const Plan& 
   if (address != nullptr) environment["PADDLE_CURRENT_ENDPOINT"] = *address;
 }
 
-void add_paddle_backend(Environment& environment, const Environment& added, bool accelerator) {
+bool needs_paddle_gloo(const Environment& environment, const Environment& added, bool accelerator) {
   const auto seen = environment.find("CUDA_VISIBLE_DEVICES");
   const bool hidden = seen != environment.end() && seen->second.empty();
-  if (!added.contains("PADDLE_TRAINER_ID") || (accelerator && !hidden)) return;
-  environment.emplace("PADDLE_DISTRI_BACKEND", "gloo");
+  return added.contains("PADDLE_TRAINER_ID") && (!accelerator || hidden);
 }
 
 }  // namespace dt

@@ -18,8 +18,8 @@ void add_paddle_role(Environment& environment, const JobFacts& job, const Task& 
 void add_paddle_rank(Environment& environment, const JobFacts& job, const Plan& plan,
                      const Task& task);
 
-/// gloo, unless the user says otherwise, for trainers on a host without accelerators, or that see
-/// none of NVIDIA's: Paddle would look for nccl, and find out late.
-void add_paddle_backend(Environment& environment, const Environment& added, bool accelerator);
+/// Whether this is a trainer on a host without accelerators, or that sees none of NVIDIA's: built
+/// for CPUs, Paddle makes no group of processes unless gloo is asked for.
+bool needs_paddle_gloo(const Environment& environment, const Environment& added, bool accelerator);
 
 }  // namespace dt
