@@ -109,12 +109,13 @@ inline constexpr std::array own_options = {
     Option{"role-env", "--role-env", OptionKind::list, "NAME=VARIABLE=VALUE", OptionGroup::workers,
            "Set a variable for the tasks of this role alone; wins over -x. May be given again. ps "
            "and evaluator get CUDA_VISIBLE_DEVICES= unless this or -x sets it."},
-    Option{"env-set", "--env-set", OptionKind::list, "none|torch|tf|horovod|jax|ompi",
+    Option{"env-set", "--env-set", OptionKind::list, "none|torch|tf|horovod|jax|ompi|dmlc|paddle",
            OptionGroup::workers,
            "Set the variables of these frameworks, separated by commas, besides those that are set "
            "anyway (torch, tf, horovod, ompi, and JAX's addresses): jax makes it find its place "
-           "without arguments, by what looks like a step of Slurm. none leaves all out that are "
-           "not named; DTRAIN_* are always set."},
+           "without arguments, by what looks like a step of Slurm; dmlc is for MXNet and BytePS "
+           "(roles scheduler, server and worker), paddle for PaddlePaddle (worker, or ps and "
+           "worker). none leaves all out that are not named; DTRAIN_* are always set."},
     Option{"pass-local-rank", "--pass-local-rank", OptionKind::flag, "", OptionGroup::workers,
            "Append --local_rank=N to each worker's command, as scripts written for "
            "torch.distributed.launch and DeepSpeed expect it."},
