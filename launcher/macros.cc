@@ -86,6 +86,7 @@ std::string hosts_of(std::string_view role, const ClusterSpec& cluster) {
   return join(addresses, ",");
 }
 
+/// By one letter more, less or changed, or two neighbours swapped.
 bool one_edit_apart(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   if (b.size() - a.size() > 1) return false;
@@ -93,7 +94,10 @@ bool one_edit_apart(std::string_view a, std::string_view b) {
   const std::string_view rest_a(in_a, a.end());
   const std::string_view rest_b(in_b, b.end());
   if (rest_a.empty() || rest_b.empty()) return rest_b.size() <= 1;
-  return a.size() == b.size() ? rest_a.substr(1) == rest_b.substr(1) : rest_a == rest_b.substr(1);
+  if (a.size() != b.size()) return rest_a == rest_b.substr(1);
+  if (rest_a.substr(1) == rest_b.substr(1)) return true;
+  return rest_a.size() > 1 && rest_a[0] == rest_b[1] && rest_a[1] == rest_b[0] &&
+         rest_a.substr(2) == rest_b.substr(2);
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ enum class MessageType : uint8_t {
   exited = 23,
   paused = 24,
   finished = 25,
+  mpi_alone = 26,  ///< launcher/mpi_notice.h
   surveyed = 33,
   examined = 35,
   measured = 37,
@@ -242,6 +243,7 @@ struct Exited {
   ExitStatus status;
   ResourceUse used;
   std::optional<TaskError> error = {};  ///< why it failed, by its own word
+  int64_t told_ns = 0;                  ///< now, by the clock of error->when_ns; 0: no error
   bool operator==(const Exited&) const = default;
 };
 

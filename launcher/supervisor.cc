@@ -35,6 +35,12 @@ Action plain(Action::Kind kind) {
   return {.kind = kind, .signal = 0, .notice = {}};
 }
 
+Action warning(std::string text) {
+  Action action = plain(Action::Kind::warn);
+  action.text = std::move(text);
+  return action;
+}
+
 /// Moves a point in time that is still to come.
 void postpone(Time& when, Duration by) {
   if (when != Time::max()) when += by;
@@ -93,7 +99,7 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
     if (parts_[task].excused) {
       excuse_task(task, failure_cause(status), actions);
     } else if (!done_) {
-      fail_task(task, status.shell_status(), failure_cause(status), error);
+      fail_task(task, status.shell_status(), cause_of(status), error);
     }
   }
   end_task(task, now, actions);
@@ -106,20 +112,27 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   Actions actions;
   const PlannedHost& host = plan_.hosts[agent];
   const std::string cause = format("agent on {} lost: {}", host.host.name, why);
-  if (!decided_ && phase_ != Phase::finishing) {
+  if (!done_ && !decided_ && phase_ != Phase::finishing) {
     decided_ = true;
     outcome_.exit_status = status_host_lost;
     outcome_.reason = cause;
   }
+  bool needed_none = false;
   for (const size_t task : host.tasks) {
     if (tasks_[task].life == Life::ended) continue;
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
-    if (phase_ != Phase::finishing) ++outcome_.failed_tasks;
+    if (!done_ && phase_ != Phase::finishing) ++outcome_.failed_tasks;
+    needed_none = done_;
     tasks_[task].failed = true;
     end_task(task, now, actions);
   }
+  if (needed_none) actions.push_back(warning(cause + "; the job was done without it"));
   agents_gone_[agent] = true;
-  stop(SIGTERM, now, actions);
+  if (done_) {
+    complete(now, actions);
+  } else {
+    stop(SIGTERM, now, actions);
+  }
   suspend_if_all_paused(actions);
   return actions;
 }
@@ -235,6 +248,12 @@ std::vector<size_t> Supervisor::running() const {
   return all;
 }
 
+/// Of a task that is named as the cause although others ended before it: they ended of its error.
+std::string Supervisor::cause_of(const ExitStatus& status) const {
+  if (going_on() || status.signal != SIGTERM) return failure_cause(status);
+  return status.text() + " (sent by dtrain: others had ended before, of this one's error)";
+}
+
 Failure Supervisor::failure_of(size_t task, std::string cause) const {
   const Task& failed = plan_.tasks[task];
   return {.task = failed.id,
@@ -262,9 +281,8 @@ void Supervisor::excuse_task(size_t task, const std::string& cause, Actions& act
   // What ends because we told it to is no news.
   if (phase_ != Phase::running) return;
   tasks_[task].failed = true;
-  Action action = plain(Action::Kind::warn);
-  action.text = failure_text(failure_of(task, cause), {}) + "; the training goes on without it";
-  actions.push_back(std::move(action));
+  actions.push_back(
+      warning(failure_text(failure_of(task, cause), {}) + "; the training goes on without it"));
 }
 
 void Supervisor::end_task(size_t task, Time now, Actions& actions) {
@@ -296,6 +314,8 @@ void Supervisor::complete(Time now, Actions& actions) {
     done_ = true;
     phase_ = Phase::completing;
     phase_deadline_ = waits ? Time::max() : now + options_.grace;
+    // What is left takes no longer than the grace, and no limit makes a failure of a good end.
+    if (!waits) options_.start_deadline = time_limit_ = Time::max();
   }
   if (phase_ == Phase::completing && !waits && lingering_ == 0) end_rest(now, actions);
 }
