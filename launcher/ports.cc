@@ -68,13 +68,14 @@ void add_commands(Prepare& order, const std::vector<std::string>& of_job,
 }
 
 /// What is added for a task at most, before the ports in it are known: ranks and names, the cluster
-/// in TF_CONFIG, and its addresses in no_proxy and NO_PROXY.
-uint64_t task_part_bytes(const Plan& plan) {
+/// in TF_CONFIG, and its addresses in no_proxy, NO_PROXY and Paddle's two lists.
+uint64_t task_part_bytes(const Plan& plan, const EnvSets& env_sets) {
   constexpr uint64_t fixed = 8192;
   constexpr uint64_t address_bytes_max = 45;  // IPv6 with an IPv4 tail
   constexpr uint64_t address_extra = sizeof R"("[]:65535", )";
   const uint64_t cluster = plan.tasks.size() * (address_bytes_max + address_extra);
-  return fixed + 3 * std::min<uint64_t>(cluster, variable_bytes_max);
+  const uint64_t lists = env_sets.contains(EnvSet::paddle) ? 5 : 3;
+  return fixed + lists * std::min<uint64_t>(cluster, variable_bytes_max);
 }
 
 }  // namespace
@@ -129,7 +130,8 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const Environment& travelling) {
   const bool probe = needs_probe(plan, config.networks);
   const std::string path = value_of(travelling, "PATH", default_path);
-  const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(plan) +
+  const uint64_t environment_bytes = argument_bytes(travelling) +
+                                     task_part_bytes(plan, config.env_sets) +
                                      role_part_bytes(plan) + macro_growth_max(config, plan);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {

@@ -109,6 +109,21 @@ Result<std::map<int, std::string>> job_from_json(std::string_view role, const Js
 
 }  // namespace
 
+const std::string* ClusterSpec::address_of(const TaskId& task) const {
+  const auto job = jobs.find(task.role);
+  if (job == jobs.end()) return nullptr;
+  const auto found = job->second.find(task.index);
+  return found == job->second.end() ? nullptr : &found->second;
+}
+
+HostAndPort split_address(std::string_view address) {
+  const size_t colon = address.rfind(':');
+  std::string_view host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const bool has_port = colon != std::string_view::npos;
+  return {std::string(host), has_port ? std::string(address.substr(colon + 1)) : ""};
+}
+
 Result<> ClusterSpec::check() const {
   TRY(check_single_roles(*this));
   std::map<std::string_view, std::string> seen;

@@ -16,6 +16,8 @@ namespace dt {
 struct ClusterSpec {
   std::map<std::string, std::map<int, std::string>> jobs;
 
+  /// "host:port" of this task; nullptr if it is not there.
+  const std::string* address_of(const TaskId& task) const;
   /// Checks TensorFlow's own rules: at most one chief and one evaluator, indices from 0, each
   /// address host:port with a port of 1..65535, no address twice. The message names role, index and
   /// field.
@@ -26,6 +28,13 @@ struct ClusterSpec {
   static Result<ClusterSpec> from_json(const Json& json);
   bool operator==(const ClusterSpec&) const = default;
 };
+
+/// "host:port" in two; an IPv6 host without its brackets.
+struct HostAndPort {
+  std::string host;
+  std::string port;
+};
+HostAndPort split_address(std::string_view address);
 
 /// How much of the cluster each task is shown.
 enum class ClusterFilter : uint8_t {

@@ -40,7 +40,7 @@ chief_of() {
 }
 
 test_servers_are_ended_when_the_chief_is_done_and_have_completed() {
-  run_dtrain run --role chief=1 --role ps=2 --role evaluator=1 --grace 1 --report report.json -- sh -c "$(chief_of 3)
+  run_dtrain run --role chief=1 --role ps=2 --role evaluator=1 --grace 3 --report report.json -- sh -c "$(chief_of 3)
     case \$DTRAIN_ROLE\$DTRAIN_TASK_INDEX in
       ps0) trap 'echo told; exit 9' TERM ;;
       evaluator0) trap '' TERM ;;

@@ -24,6 +24,13 @@ test_two_and_four_ranks_add_gather_and_broadcast() {
   expect_no_processes
 }
 
+test_options_become_the_variables_that_horovodrun_sets() {
+  uses horovod-torch
+  run env -u HOROVOD_LOG_LEVEL "$python" -W ignore "$scripts/horovod_options.py" "$DTRAIN"
+  expect_status 0
+  expect_stdout '33 rows agree'
+}
+
 test_training_ends_as_it_does_alone() {
   uses horovod-torch
   local np

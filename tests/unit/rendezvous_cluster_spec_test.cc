@@ -114,6 +114,21 @@ TEST_CASE("with a filter no worker sees another worker, and no ps another ps") {
   }
 }
 
+TEST_CASE("a task's address is found by its role and index, and taken apart at the port") {
+  const ClusterSpec cluster = {{{"ps", {{1, "[::1]:2222"}}}}};
+  REQUIRE(cluster.address_of({"ps", 1}) != nullptr);
+  CHECK(*cluster.address_of({"ps", 1}) == "[::1]:2222");
+  CHECK(cluster.address_of({"ps", 0}) == nullptr);
+  CHECK(cluster.address_of({"worker", 1}) == nullptr);
+  const auto parts = [](std::string_view address) {
+    const auto [host, port] = split_address(address);
+    return host + " " + port;
+  };
+  CHECK(parts("[::1]:2222") == "::1 2222");
+  CHECK(parts("10.0.0.1:80") == "10.0.0.1 80");
+  CHECK(parts("node") == "node ");
+}
+
 TEST_CASE("the evaluator is outside the cluster, and finds itself by its task alone") {
   const ClusterSpec cluster = {{{"chief", {{0, "h0:1"}}}, {"evaluator", {{0, "h9:1"}}}}};
   CHECK(tf_config(tf_cluster(cluster), {"chief", 0}) ==
