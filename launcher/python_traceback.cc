@@ -10,11 +10,11 @@ namespace dt {
 namespace {
 
 /// Of longer lines the start says enough.
-constexpr size_t line_bytes_max = 4096;
-constexpr std::string_view header = "Traceback (most recent call last):";
+constexpr size_t traceback_line_bytes_max = 4096;
+constexpr std::string_view traceback_header = "Traceback (most recent call last):";
 /// Of what goes wrong in destructors and while the interpreter ends; the program does not end of
 /// it.
-constexpr std::string_view ignored = "Exception ignored ";
+constexpr std::string_view ignored_opening = "Exception ignored ";
 
 /// PyTorch puts "[rank1]: " before each line.
 std::string_view without_rank(std::string_view line) {
@@ -38,7 +38,8 @@ void PythonTraceback::add(std::string_view bytes, int64_t now_ns) {
     if (whole && partial_.empty()) {
       add_line(piece, now_ns);
     } else {
-      partial_ += piece.substr(0, line_bytes_max - std::min(line_bytes_max, partial_.size()));
+      partial_ += piece.substr(
+          0, traceback_line_bytes_max - std::min(traceback_line_bytes_max, partial_.size()));
       if (!whole) return;
       add_line(partial_, now_ns);
       partial_.clear();
@@ -52,14 +53,14 @@ void PythonTraceback::add(std::string_view bytes, int64_t now_ns) {
 void PythonTraceback::add_line(std::string_view text, int64_t now_ns) {
   const std::string_view line = without_rank(text);
   is_last_ = false;
-  if (line.starts_with(header)) {
+  if (line.starts_with(traceback_header)) {
     const bool counts = reading_ != Reading::ignored;
     reading_ = counts ? Reading::frames : Reading::other;
     if (counts) open_ = TaskError{.message = {}, .frame = {}, .when_ns = now_ns};
     return;
   }
   if (reading_ != Reading::frames) {
-    reading_ = line.starts_with(ignored) ? Reading::ignored : Reading::other;
+    reading_ = line.starts_with(ignored_opening) ? Reading::ignored : Reading::other;
     return;
   }
   if (line.starts_with(' ')) {
@@ -67,7 +68,7 @@ void PythonTraceback::add_line(std::string_view text, int64_t now_ns) {
     return;
   }
   reading_ = Reading::other;
-  open_.message = trim(line).substr(0, line_bytes_max);
+  open_.message = trim(line).substr(0, traceback_line_bytes_max);
   if (open_.message.empty()) return;
   error_ = std::exchange(open_, {});
   is_last_ = true;
