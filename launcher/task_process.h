@@ -66,7 +66,10 @@ class TaskProcess {
       : loop_(loop), child_(std::move(child)), handlers_(std::move(handlers)) {}
   Source& source(TaskStream stream) { return stream == TaskStream::output ? output_ : error_; }
   Result<> watch_all();
-  void read_output(TaskStream stream);
+  /// How much came; 0: nothing now, or never again.
+  size_t read_output(TaskStream stream);
+  /// What lies in the pipe, as far as it is wanted.
+  void drain(TaskStream stream);
   Result<> watch_output(TaskStream stream);
   /// The same, later: a stream that cannot be watched any more is given up as at its end.
   void watch_or_end(TaskStream stream);

@@ -82,8 +82,7 @@ END
   run_dtrain run -np 3 --grace 2s "$python" broken.py
   expect_status 1
   expect_stderr_contains '[1]<stderr>:RuntimeError: no such image'
-  # Who is said to have failed first is who ended first: Horovod tells all ranks before the one that raised ends.
-  expect_stderr_contains 'failed: exit status 1'
+  expect_cause 1 "RuntimeError: no such image ($PWD/broken.py:6)"
   expect_no_processes
 }
 
