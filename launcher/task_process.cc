@@ -1,6 +1,7 @@
 #include "launcher/task_process.h"
 
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,35 +65,32 @@ void TaskProcess::watch_or_end(TaskStream stream) {
   handlers_.on_output_end(stream);
 }
 
-size_t TaskProcess::read_output(TaskStream stream) {
+void TaskProcess::read_output(TaskStream stream) {
   Source& from = source(stream);
   std::array<std::byte, stream_chunk_bytes> buffer;
   const size_t room = discarding_ ? buffer.size() : std::min<size_t>(buffer.size(), from.credit);
   const ssize_t n = ::read(from.pipe.get(), buffer.data(), room);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0) {
     from.watch = Watch();
     from.pipe.reset();
     handlers_.on_output_end(stream);
-    return 0;
+    return;
   }
-  const auto got = static_cast<size_t>(n);
-  if (discarding_) return got;
+  if (discarding_) return;
   look_at_exec();
-  from.credit -= static_cast<uint32_t>(got);
-  handlers_.on_output(stream, ByteSpan(buffer).first(got));
+  from.credit -= static_cast<uint32_t>(n);
+  handlers_.on_output(stream, ByteSpan(buffer).first(static_cast<size_t>(n)));
   watch_or_end(stream);
-  return got;
 }
 
-void TaskProcess::drain(TaskStream stream) {
+void TaskProcess::read_rest(TaskStream stream) {
   const Source& from = source(stream);
-  // A full pipe; of what others go on to write there is no end.
-  for (size_t all = 0; all < stream_chunk_bytes && from.pipe && from.credit > 0;) {
-    const size_t got = read_output(stream);
-    if (got == 0) return;
-    all += got;
-  }
+  int bytes = 0;
+  // The credit bounds it, where helpers that it left behind write on.
+  while (!discarding_ && from.pipe && from.credit > 0 &&
+         ::ioctl(from.pipe.get(), FIONREAD, &bytes) == 0 && bytes > 0)
+    read_output(stream);
 }
 
 void TaskProcess::add_credit(TaskStream stream, uint32_t bytes) {
@@ -155,10 +153,9 @@ void TaskProcess::child_ended() {
   exit_watch_ = Watch();
   auto status = child_.reap();
   exited_ = true;
+  read_rest(TaskStream::output);
+  read_rest(TaskStream::error);
   look_at_exec();
-  // What it said last belongs before its end; the rest, and what it left to its children, may wait.
-  drain(TaskStream::output);
-  drain(TaskStream::error);
   if (child_.executed()->has_value()) handlers_.on_exit(status ? *status : ExitStatus{.code = 127});
 }
 
