@@ -20,12 +20,21 @@ struct ClusterSpec {
   /// address host:port with a port of 1..65535, no address twice. The message names role, index and
   /// field.
   Result<> check() const;
+  /// Null when it has no such task.
+  const std::string* find(const TaskId& task) const;
   /// {"worker": ["h:p", …]} — a list where indices are dense from 0, else {"1": "h:p"}.
   Json json() const;
   /// Reads json() back, and checks it.
   static Result<ClusterSpec> from_json(const Json& json);
   bool operator==(const ClusterSpec&) const = default;
 };
+
+/// The parts of "host:port"; the host without brackets, and 0 where there is no port.
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+};
+HostPort parts_of(std::string_view address);
 
 /// How much of the cluster each task is shown.
 enum class ClusterFilter : uint8_t {

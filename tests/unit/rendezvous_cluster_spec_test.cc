@@ -122,5 +122,30 @@ TEST_CASE("the evaluator is outside the cluster, and finds itself by its task al
         R"({"cluster":{"chief":["h0:1"]},"task":{"type":"evaluator","index":0}})");
 }
 
+TEST_CASE("an address has two parts") {
+  struct Case {
+    const char* address;
+    const char* host;
+    int port;
+  };
+  const Case cases[] = {{"a.b:1", "a.b", 1},
+                        {"[::1]:65535", "::1", 65535},
+                        {"a", "a", 0},
+                        {"", "", 0},
+                        {"a:", "a", 0}};
+  for (const Case& c : cases) {
+    CAPTURE(c.address);
+    CHECK(parts_of(c.address).host == c.host);
+    CHECK(parts_of(c.address).port == c.port);
+  }
+}
+
+TEST_CASE("a task's address is found by its name") {
+  const ClusterSpec cluster = {{{"ps", {{3, "a:1"}}}}};
+  CHECK(*cluster.find({"ps", 3}) == "a:1");
+  CHECK(cluster.find({"ps", 0}) == nullptr);
+  CHECK(cluster.find({"worker", 3}) == nullptr);
+}
+
 }  // namespace
 }  // namespace dt
