@@ -13,13 +13,6 @@
 namespace dt {
 namespace {
 
-/// The host of "host:port", without brackets.
-std::string host_of(std::string_view address) {
-  std::string_view host = address.substr(0, address.rfind(':'));
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return std::string(host);
-}
-
 /// Everything that tasks dial, for no_proxy; the most important first, cut before it is too long.
 std::string dialled_names(const JobFacts& job, const Plan& plan) {
   constexpr size_t bytes_max = variable_bytes_max / 2;
@@ -29,13 +22,13 @@ std::string dialled_names(const JobFacts& job, const Plan& plan) {
     if (name.empty() || names.size() + name.size() >= bytes_max) return;
     if (known.insert(name).second) names += format("{}{}", names.empty() ? "" : ",", name);
   };
-  add(host_of(job.rendezvous));
+  add(parts_of(job.rendezvous).host);
   add(job.master_address);
   for (const PlannedHost& planned : plan.hosts)
     add(planned.host.name);
   for (const auto& [role, addresses] : job.cluster.jobs) {
     for (const auto& [index, address] : addresses)
-      add(host_of(address));
+      add(parts_of(address).host);
   }
   return names;
 }
@@ -98,13 +91,12 @@ Environment without(Environment environment, const std::vector<std::string>& exc
 }
 
 Environment common_environment(const JobFacts& job, const Plan& plan) {
-  Environment common = {
-      {"DTRAIN_JOB_ID", job.job},
-      {"DTRAIN_RENDEZVOUS", job.rendezvous},
-      {"DTRAIN_TOKEN", job.token},
-      {"DTRAIN_GENERATION", format("{}", job.generation)},
-      {"no_proxy", dialled_names(job, plan)},
-  };
+  Environment common = {{"DTRAIN_JOB_ID", job.job}, {"no_proxy", dialled_names(job, plan)}};
+  if (!job.rendezvous.empty()) {
+    common.insert({{"DTRAIN_RENDEZVOUS", job.rendezvous},
+                   {"DTRAIN_TOKEN", job.token},
+                   {"DTRAIN_GENERATION", format("{}", job.generation)}});
+  }
   add_job_variables(common, job, plan);
   return common;
 }
