@@ -18,12 +18,16 @@ Result<std::string> read_text_file(const std::string& path, size_t bytes_max) {
     const bool missing = errno == ENOENT || errno == ENOTDIR;
     return fail(missing ? Errc::not_found : Errc::os, errno_text(errno));
   }
+  return read_text(file.get(), bytes_max);
+}
+
+Result<std::string> read_text(int fd, size_t bytes_max) {
   std::string text;
   while (text.size() <= bytes_max) {
     constexpr size_t step = size_t{64} << 10;
     const size_t before = text.size();
     text.resize(before + step);
-    const ssize_t got = read(file.get(), text.data() + before, step);
+    const ssize_t got = read(fd, text.data() + before, step);
     const int error = errno;
     text.resize(before + static_cast<size_t>(got > 0 ? got : 0));
     if (got == 0) return text;

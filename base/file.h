@@ -12,6 +12,8 @@ namespace dt {
 /// A file's text, at most `bytes_max`; pipes work too. The error is errno's text or the size.
 /// Errc::not_found where there is no such file.
 Result<std::string> read_text_file(const std::string& path, size_t bytes_max);
+/// The rest of an open file, as above.
+Result<std::string> read_text(int fd, size_t bytes_max);
 
 /// A file's bytes, read from the disk when they are looked at. For files that nobody writes to,
 /// such as a program that runs: where one gets shorter, looking at what it had kills the process.

@@ -6,6 +6,7 @@
 #include "launcher/argument_space.h"
 #include "launcher/config/networks.h"
 #include "launcher/executable.h"
+#include "launcher/mpi_notice.h"
 #include "launcher/own_host.h"
 
 #include <fcntl.h>
@@ -294,7 +295,14 @@ Result<> AgentSession::launch(Launch wanted) {
   }
   programs_.open_files_max = open_files_max_;
   programs_.cgroup = cgroup_ ? cgroup_->fd() : -1;
+  look_for_mpi();
   return tasks_.launch(std::move(wanted), programs_);
+}
+
+void AgentSession::look_for_mpi() {
+  mpi_look_ = std::make_unique<MpiLook>(
+      loop_, [this] { return tasks_.processes(); },
+      [this](uint32_t alone) { send(MessageType::mpi_alone, 0, encode(MpiAlone{alone})); });
 }
 
 Result<> AgentSession::survey(const Survey& wanted) {
@@ -343,11 +351,13 @@ void AgentSession::launcher_lost() {
 void AgentSession::end_everything(Duration patience) {
   if (sweep_) return sweep_->hurry(patience);
   tasks_.signal(SIGTERM);
+  const std::vector<pid_t> ours = mpi_look_ ? mpi_look_->processes() : std::vector<pid_t>();
+  mpi_look_.reset();
   sweep_.emplace(
       loop_,
       Sweep::Options{.patience = patience,
                      .ours = [this](pid_t pid) { return owns(pid); },
-                     .spared = {},
+                     .spared = ours,
                      .kill_all = cgroup_ ? [this] { cgroup_->kill(); } : std::function<void()>()},
       [this](Sweep::Report report) { all_ended(std::move(report)); });
 }

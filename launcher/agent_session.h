@@ -8,6 +8,7 @@
 #include "launcher/lease.h"
 #include "launcher/local_tasks.h"
 #include "launcher/message.h"
+#include "launcher/mpi_look.h"
 #include "launcher/open_files.h"
 #include "launcher/own_host.h"
 #include "launcher/probe.h"
@@ -49,6 +50,7 @@ class AgentSession {
   Result<LocalTasks::Program> program_of(const std::vector<std::string>& command,
                                          const std::string& path) const;
   Result<> launch(Launch wanted);
+  void look_for_mpi();
   void probe(Probe wanted);
   void examine(const Examine& wanted);
   Result<> survey(const Survey& wanted);
@@ -85,6 +87,7 @@ class AgentSession {
   Lease lease_{unprepared_patience, loop_.now()};
   Timer heartbeat_;
   Timer output_timer_;
+  std::unique_ptr<MpiLook> mpi_look_;
   int looks_ = 0;  ///< times that output was waited for although no credit lacked
   /// Times in a row that no output came from streams that nobody of ours holds.
   int quiet_looks_ = 0;

@@ -67,14 +67,11 @@ std::optional<TaskError> ErrorFolder::read(uint32_t local_index) const {
       ::open(file_of(local_index).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status = {};
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  if (status.st_size > static_cast<off_t>(error_bytes_max)) return std::nullopt;
-  std::string text(error_bytes_max, '\0');
-  const ssize_t got = ::read(file.get(), text.data(), text.size());
-  if (got <= 0) return std::nullopt;
-  text.resize(static_cast<size_t>(got));
+  const auto text = read_text(file.get(), error_bytes_max);
+  if (!text) return std::nullopt;
   const int64_t written_ns =
       int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-  return parse_task_error(text, written_ns);
+  return parse_task_error(*text, written_ns);
 }
 
 }  // namespace dt

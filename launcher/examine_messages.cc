@@ -1,38 +1,11 @@
 #include "launcher/examine_messages.h"
 
 #include "base/wall_time.h"
+#include "launcher/message_fields.h"
 
 #include <algorithm>
 
 namespace dt {
-
-namespace {
-
-void write_address(Writer& writer, const Address& address) {
-  writer.text(address.ip).number(address.port);
-}
-
-Address read_address(Reader& reader) {
-  Address address;
-  address.ip = reader.text();
-  address.port = reader.number<uint16_t>();
-  return address;
-}
-
-void write_addresses(Writer& writer, const std::vector<Address>& addresses) {
-  writer.number(static_cast<uint32_t>(addresses.size()));
-  for (const Address& address : addresses)
-    write_address(writer, address);
-}
-
-std::vector<Address> read_addresses(Reader& reader) {
-  std::vector<Address> addresses(reader.count(sizeof(uint32_t) + sizeof(uint16_t)));
-  for (Address& address : addresses)
-    address = read_address(reader);
-  return addresses;
-}
-
-}  // namespace
 
 Bytes encode(const Examine& message) {
   Writer writer;
@@ -59,8 +32,8 @@ Bytes encode(const Examined& message) {
   Writer writer;
   writer.text(facts_json(message.facts).text());
   writer.number(message.received_ns).number(message.sent_ns).text(message.deaf);
-  write_addresses(writer, message.probe_points);
-  write_addresses(writer, message.bulk_points);
+  put(writer, message.probe_points);
+  put(writer, message.bulk_points);
   return writer.take();
 }
 
@@ -72,8 +45,8 @@ Result<Examined> decode(ByteSpan payload) {
   message.received_ns = reader.number<int64_t>();
   message.sent_ns = reader.number<int64_t>();
   message.deaf = reader.text();
-  message.probe_points = read_addresses(reader);
-  message.bulk_points = read_addresses(reader);
+  message.probe_points = get_addresses(reader);
+  message.bulk_points = get_addresses(reader);
   TRY(reader.finish("examined"));
   if (message.received_ns < 0 || message.sent_ns < 0) {
     return fail(Errc::protocol, "examined: a clock that shows a time before 1970");
@@ -85,7 +58,7 @@ Result<Examined> decode(ByteSpan payload) {
 Bytes encode(const Measure& message) {
   Writer writer;
   writer.number(message.number);
-  write_address(writer, message.address);
+  put(writer, message.address);
   writer.number(int64_t{message.patience.count()});
   return writer.take();
 }
@@ -95,7 +68,7 @@ Result<Measure> decode(ByteSpan payload) {
   Reader reader(payload);
   Measure message;
   message.number = reader.number<uint32_t>();
-  message.address = read_address(reader);
+  message.address = get_address(reader);
   message.patience = Duration(reader.number<int64_t>());
   TRY(reader.finish("measure"));
   return message;

@@ -10,7 +10,7 @@ namespace {
 /// A host whose share of the tasks is not settled yet.
 struct OpenHost {
   size_t place = 0;
-  Room room;
+  TaskRoom room;
   int64_t share = 0;
 };
 
@@ -56,7 +56,7 @@ bool settle(std::vector<OpenHost>& open, int64_t& count, std::vector<int64_t>& t
   return open.size() < before;
 }
 
-std::vector<int> in_proportion(const std::vector<Room>& rooms, int64_t count) {
+std::vector<int> in_proportion(const std::vector<TaskRoom>& rooms, int64_t count) {
   std::vector<OpenHost> open;
   for (size_t i = 0; i < rooms.size(); ++i) {
     open.push_back({.place = i, .room = rooms[i]});
@@ -91,10 +91,10 @@ std::vector<size_t> deal(const std::vector<int>& rooms, int count, DealBy by) {
   return dealt;
 }
 
-std::vector<int> share_out(const std::vector<Room>& rooms, int count, DealBy by) {
+std::vector<int> share_out(const std::vector<TaskRoom>& rooms, int count, DealBy by) {
   std::vector<int> free;
   int64_t all_free = 0;
-  for (const Room& room : rooms) {
+  for (const TaskRoom& room : rooms) {
     free.push_back(static_cast<int>(room.free()));
     all_free += room.free();
   }

@@ -9,7 +9,7 @@
 namespace dt {
 
 /// What a host has for tasks that are to be placed.
-struct Room {
+struct TaskRoom {
   int64_t slots = 0;
   int64_t limit = 0;  ///< tasks at most, with those that it has
   int64_t used = 0;   ///< tasks that it has already
@@ -24,6 +24,6 @@ std::vector<size_t> deal(const std::vector<int>& rooms, int count, DealBy by);
 /// more, every host's share of all tasks (those that it has as well) is in proportion to its slots,
 /// never above its limit nor below what it has, and what rounding leaves over goes to the largest
 /// remainders, the first named first. The limits together have room for all.
-std::vector<int> share_out(const std::vector<Room>& rooms, int count, DealBy by);
+std::vector<int> share_out(const std::vector<TaskRoom>& rooms, int count, DealBy by);
 
 }  // namespace dt

@@ -54,6 +54,7 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
               [this](size_t agent, MessageType type, uint32_t stream, ByteSpan payload) {
                 parts_.crew.send(agent, type, stream, payload);
               }),
+      mpi_notice_(plan_.hosts.size()),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
   for (size_t task = 0; task < plan_.tasks.size(); ++task)
@@ -195,13 +196,15 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       const auto exited = TRY(decode<Exited>(message.payload));
       const size_t task = TRY(task_named(exited.task));
       if (supervisor_.ended(task)) return told_again(exited.task);
-      parts_.log.info("{} ended: {}", exited.task.text(), exited.status.text());
       parts_.record.tasks[task].ended = now;
       parts_.record.tasks[task].exit = exited.status;
       parts_.record.tasks[task].used = exited.used;
       input_.task_gone(task);
       Actions actions = supervisor_.exited(task, exited.status, now, exited.error);
-      parts_.record.tasks[task].completed = supervisor_.completed(task);
+      const bool completed = supervisor_.completed(task);
+      parts_.record.tasks[task].completed = completed;
+      parts_.log.info("{} ended: {}{}", exited.task.text(), exited.status.text(),
+                      completed && !exited.status.good() ? "; it has completed" : "");
       return actions;
     }
     case MessageType::paused:
@@ -211,6 +214,9 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::relay_credit:
     case MessageType::relay_end:
       TRY(relays_.receive(agent, message));
+      return Actions();
+    case MessageType::mpi_alone:
+      TRY(mpi_looked(agent, TRY(decode<MpiAlone>(message.payload))));
       return Actions();
     case MessageType::finished:
       return agent_finished(agent, TRY(decode<Finished>(message.payload)));
@@ -269,6 +275,7 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   must_sweep_ = true;
   end_streams(agent);
   relays_.drop(agent);
+  tell_of_mpi(mpi_notice_.gone(agent));
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
   // At once: what the other hosts run may take the grace to end.
@@ -277,11 +284,23 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   }
 }
 
+Result<> Job::mpi_looked(size_t agent, const MpiAlone& found) {
+  if (found.tasks > plan_.hosts[agent].tasks.size())
+    return fail(Errc::protocol, format("{} programs with MPI are more than all", found.tasks));
+  tell_of_mpi(mpi_notice_.looked(agent, found.tasks));
+  return {};
+}
+
+void Job::tell_of_mpi(const std::optional<std::string>& warning) {
+  if (warning) parts_.log.warn("{}", *warning);
+}
+
 Result<Actions> Job::agent_finished(size_t agent, const Finished& finished) {
   if (!supervisor_.finishing()) return fail(Errc::protocol, "finished before it was asked to");
   agent_done_[agent] = true;
   parts_.record.contained_by[agent] = finished.contained_by;
   end_streams(agent);
+  tell_of_mpi(mpi_notice_.gone(agent));
   const std::string& host = plan_.hosts[agent].host.name;
   if (finished.strays_ended > 0) {
     parts_.log.info("{}: ended {} process(es) that tasks had left behind", host,

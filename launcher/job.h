@@ -7,6 +7,7 @@
 #include "launcher/crew.h"
 #include "launcher/environment.h"
 #include "launcher/job_record.h"
+#include "launcher/mpi_notice.h"
 #include "launcher/plan.h"
 #include "launcher/reach.h"
 #include "launcher/relays.h"
@@ -61,6 +62,8 @@ class Job {
   Result<Actions> decide(size_t agent, const FrameView& message);
   Result<> stream_message(size_t agent, const FrameView& message);
   void agent_lost(size_t agent, const std::string& why);
+  Result<> mpi_looked(size_t agent, const MpiAlone& found);
+  void tell_of_mpi(const std::optional<std::string>& warning);
   Result<Actions> agent_finished(size_t agent, const Finished& finished);
   void end_streams(size_t agent);
   void carry_out(const Actions& actions);
@@ -79,6 +82,7 @@ class Job {
   Supervisor supervisor_;
   TaskInput input_;
   Relays relays_;
+  MpiNotice mpi_notice_;
   std::vector<bool> agent_done_;
   std::vector<uint32_t> credit_owed_;  ///< by task * 2 + stream: written, not yet granted again
   size_t started_ = 0;

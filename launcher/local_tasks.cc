@@ -180,6 +180,14 @@ void LocalTasks::signal(int number) {
   }
 }
 
+std::vector<pid_t> LocalTasks::processes() const {
+  std::vector<pid_t> all;
+  for (const LocalTask& task : tasks_) {
+    if (task.process && !task.process->exited()) all.push_back(task.process->pid());
+  }
+  return all;
+}
+
 bool LocalTasks::owns(pid_t pid) const {
   return std::ranges::any_of(tasks_, [pid](const LocalTask& task) {
     return task.process && !task.process->exited() && task.process->pid() == pid;

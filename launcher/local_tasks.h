@@ -57,6 +57,8 @@ class LocalTasks {
   /// Nobody takes their output any more.
   void discard_output();
 
+  /// Of those that run.
+  std::vector<pid_t> processes() const;
   /// Whether this child is a task that has not been reaped.
   bool owns(pid_t pid) const;
   bool output_open() const;

@@ -38,7 +38,7 @@ struct Macro {
   Need need = Need::nothing;
 };
 
-constexpr Macro macros[] = {
+constexpr Macro known_macros[] = {
     {"cluster_spec", [](Values values) { return spec_text(values.cluster); }, Need::cluster},
     {"role", [](Values values) { return values.task.role; }},
     {"index", [](Values values) { return format("{}", values.task.index); }},
@@ -53,8 +53,8 @@ constexpr Macro macros[] = {
 };
 
 const Macro* find_macro(std::string_view name) {
-  const auto* const found = std::ranges::find(macros, name, &Macro::name);
-  return found == std::end(macros) ? nullptr : found;
+  const auto* const found = std::ranges::find(known_macros, name, &Macro::name);
+  return found == std::end(known_macros) ? nullptr : found;
 }
 
 /// Calls `literal` for each stretch of text that is no {word}, `braced` for each word between
@@ -84,6 +84,7 @@ std::string hosts_of(std::string_view role, const ClusterSpec& cluster) {
   return join(addresses, ",");
 }
 
+/// By one letter more, less or changed, or two neighbours swapped.
 bool one_edit_apart(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   if (b.size() - a.size() > 1) return false;
@@ -91,7 +92,10 @@ bool one_edit_apart(std::string_view a, std::string_view b) {
   const std::string_view rest_a(in_a, a.end());
   const std::string_view rest_b(in_b, b.end());
   if (rest_a.empty() || rest_b.empty()) return rest_b.size() <= 1;
-  return a.size() == b.size() ? rest_a.substr(1) == rest_b.substr(1) : rest_a == rest_b.substr(1);
+  if (a.size() != b.size()) return rest_a == rest_b.substr(1);
+  if (rest_a.substr(1) == rest_b.substr(1)) return true;
+  return rest_a.size() > 1 && rest_a[0] == rest_b[1] && rest_a[1] == rest_b[0] &&
+         rest_a.substr(2) == rest_b.substr(2);
 }
 
 }  // namespace
@@ -164,7 +168,7 @@ std::vector<std::string> misspelt_macros(std::span<const std::string> texts) {
   const auto literal = [](std::string_view) {};
   const auto braced = [&](std::string_view word) {
     if (find_macro(word) != nullptr || word.starts_with(hosts_prefix)) return;
-    for (const Macro& macro : macros) {
+    for (const Macro& macro : known_macros) {
       if (!one_edit_apart(word, macro.name)) continue;
       std::string told = format("{{{}}} is not a macro; {{{}}} is", word, macro.name);
       if (std::ranges::find(found, told) == found.end()) found.push_back(std::move(told));

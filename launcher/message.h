@@ -56,6 +56,7 @@ enum class MessageType : uint8_t {
   exited = 23,
   paused = 24,
   finished = 25,
+  mpi_alone = 26,  ///< launcher/mpi_notice.h
   surveyed = 33,
   examined = 35,
   measured = 37,

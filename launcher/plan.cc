@@ -17,21 +17,21 @@ int64_t limit_of(const Host& host) {
   return host.max_slots != 0 ? host.max_slots : processes_max;
 }
 
-int64_t total(const std::vector<Room>& rooms, int64_t (*what)(const Room&)) {
+int64_t total(const std::vector<TaskRoom>& rooms, int64_t (*what)(const TaskRoom&)) {
   return std::accumulate(rooms.begin(), rooms.end(), int64_t{0},
-                         [what](int64_t sum, const Room& room) { return sum + what(room); });
+                         [what](int64_t sum, const TaskRoom& room) { return sum + what(room); });
 }
 
-int64_t free_slots(const Room& room) {
+int64_t free_slots(const TaskRoom& room) {
   return room.free();
 }
 
-int64_t free_places(const Room& room) {
+int64_t free_places(const TaskRoom& room) {
   return std::max(room.limit - room.used, int64_t{0});
 }
 
-std::vector<Room> rooms_of(const std::vector<Host>& hosts) {
-  std::vector<Room> rooms;
+std::vector<TaskRoom> rooms_of(const std::vector<Host>& hosts) {
+  std::vector<TaskRoom> rooms;
   for (const Host& host : hosts)
     rooms.push_back({.slots = host.slots, .limit = limit_of(host)});
   return rooms;
@@ -58,7 +58,7 @@ std::string asked_text(const std::vector<Role>& roles, int64_t count) {
 }
 
 Result<int> count_processes(const PlanRequest& request) {
-  const std::vector<Room> rooms = rooms_of(request.hosts);
+  const std::vector<TaskRoom> rooms = rooms_of(request.hosts);
   const int64_t slots = total(rooms, free_slots);
   const int64_t places = total(rooms, free_places);
   const int given = task_count(request.roles);
@@ -95,17 +95,17 @@ class Seating {
   Result<std::vector<std::vector<size_t>>> seat(const std::vector<Role>& roles);
 
  private:
-  std::vector<size_t> take(const std::vector<size_t>& places, const std::vector<Room>& rooms,
+  std::vector<size_t> take(const std::vector<size_t>& places, const std::vector<TaskRoom>& rooms,
                            int count);
   Result<std::vector<size_t>> seat_on_its_hosts(const Role& role);
 
   const PlanRequest& request_;
-  std::vector<Room> rooms_;
+  std::vector<TaskRoom> rooms_;
 };
 
 /// Hosts for `count` tasks out of these places, which offer these rooms.
-std::vector<size_t> Seating::take(const std::vector<size_t>& places, const std::vector<Room>& rooms,
-                                  int count) {
+std::vector<size_t> Seating::take(const std::vector<size_t>& places,
+                                  const std::vector<TaskRoom>& rooms, int count) {
   const std::vector<int> shares = share_out(rooms, count, request_.map_by);
   std::vector<size_t> seats;
   for (const size_t place : deal(shares, count, request_.rank_by)) {
@@ -117,13 +117,13 @@ std::vector<size_t> Seating::take(const std::vector<size_t>& places, const std::
 
 Result<std::vector<size_t>> Seating::seat_on_its_hosts(const Role& role) {
   std::vector<size_t> places;
-  std::vector<Room> rooms;
+  std::vector<TaskRoom> rooms;
   for (const Host& wanted : role.hosts) {
     const auto found = std::ranges::find_if(
         request_.hosts, [&wanted](const Host& host) { return host.same_as(wanted); });
     assert(found != request_.hosts.end());
     places.push_back(static_cast<size_t>(found - request_.hosts.begin()));
-    Room room = rooms_[places.back()];
+    TaskRoom room = rooms_[places.back()];
     if (wanted.slots != 0) room.slots = std::min(room.slots, room.used + wanted.slots);
     if (wanted.max_slots != 0) room.limit = std::min(room.limit, room.used + wanted.max_slots);
     rooms.push_back(room);

@@ -35,6 +35,12 @@ Action plain(Action::Kind kind) {
   return {.kind = kind, .signal = 0, .notice = {}};
 }
 
+Action warning(std::string text) {
+  Action action = plain(Action::Kind::warn);
+  action.text = std::move(text);
+  return action;
+}
+
 /// Moves a point in time that is still to come.
 void postpone(Time& when, Duration by) {
   if (when != Time::max()) when += by;
@@ -106,20 +112,27 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   Actions actions;
   const PlannedHost& host = plan_.hosts[agent];
   const std::string cause = format("agent on {} lost: {}", host.host.name, why);
-  if (!decided_ && phase_ != Phase::finishing) {
+  if (!done_ && !decided_ && phase_ != Phase::finishing) {
     decided_ = true;
     outcome_.exit_status = status_host_lost;
     outcome_.reason = cause;
   }
+  bool needed_none = false;
   for (const size_t task : host.tasks) {
     if (tasks_[task].life == Life::ended) continue;
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
-    if (phase_ != Phase::finishing) ++outcome_.failed_tasks;
+    if (!done_ && phase_ != Phase::finishing) ++outcome_.failed_tasks;
+    needed_none = done_;
     tasks_[task].failed = true;
     end_task(task, now, actions);
   }
+  if (needed_none) actions.push_back(warning(cause + "; the job was done without it"));
   agents_gone_[agent] = true;
-  stop(SIGTERM, now, actions);
+  if (done_) {
+    complete(now, actions);
+  } else {
+    stop(SIGTERM, now, actions);
+  }
   suspend_if_all_paused(actions);
   return actions;
 }
@@ -262,9 +275,8 @@ void Supervisor::excuse_task(size_t task, const std::string& cause, Actions& act
   // What ends because we told it to is no news.
   if (phase_ != Phase::running) return;
   tasks_[task].failed = true;
-  Action action = plain(Action::Kind::warn);
-  action.text = failure_text(failure_of(task, cause), {}) + "; the training goes on without it";
-  actions.push_back(std::move(action));
+  actions.push_back(
+      warning(failure_text(failure_of(task, cause), {}) + "; the training goes on without it"));
 }
 
 void Supervisor::end_task(size_t task, Time now, Actions& actions) {
@@ -296,6 +308,8 @@ void Supervisor::complete(Time now, Actions& actions) {
     done_ = true;
     phase_ = Phase::completing;
     phase_deadline_ = waits ? Time::max() : now + options_.grace;
+    // What is left takes no longer than the grace, and no limit makes a failure of a good end.
+    if (!waits) options_.start_deadline = time_limit_ = Time::max();
   }
   if (phase_ == Phase::completing && !waits && lingering_ == 0) end_rest(now, actions);
 }

@@ -1,17 +1,15 @@
 #pragma once
 
-#include "base/fd.h"
 #include "base/loop.h"
+#include "launcher/asker.h"
 #include "launcher/host_survey.h"
 
 #include <functional>
 #include <memory>
-#include <string>
 
 namespace dt {
 
-/// Finds out what this host has. NVIDIA's driver is asked by a process of its own: it may take
-/// seconds, or hang in the kernel, and what it leaves in memory is none of ours.
+/// Finds out what this host has.
 class Surveyor {
  public:
   using Done = std::function<void(const HostSurvey&)>;
@@ -19,24 +17,15 @@ class Surveyor {
   static Result<std::unique_ptr<Surveyor>> start(Loop& loop, const Survey& wanted, Done on_done);
   Surveyor(const Surveyor&) = delete;
   Surveyor& operator=(const Surveyor&) = delete;
-  ~Surveyor() { kill_asker(); }
 
  private:
-  Surveyor(Loop& loop, Done on_done) : loop_(loop), on_done_(std::move(on_done)) {}
-  Result<> ask_driver(Duration patience);
-  void read_answer();
-  /// With what has been said by now, or else the failure.
-  void finish(const std::string& failure);
-  void kill_asker() const;
+  explicit Surveyor(Done on_done) : on_done_(std::move(on_done)) {}
+  void driver_answered(const Asker::Answer& answer, Duration patience);
 
-  Loop& loop_;
   Done on_done_;
   HostSurvey survey_;
-  Fd asker_;  ///< its pidfd
-  Fd pipe_;
-  Watch watch_;  // after the pipe: destroyed before it is closed
-  Timer deadline_;
-  Bytes answer_;
+  Timer soon_;
+  std::unique_ptr<Asker> asker_;  ///< asks NVIDIA's driver
 };
 
 }  // namespace dt

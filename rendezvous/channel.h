@@ -9,11 +9,11 @@ namespace dt {
 
 /// What a frame between a rendezvous and a client carries. A `part` is followed by the rest of its
 /// message; the last frame has the message's own type.
-enum class MessageType : uint8_t { part, request, reply, welcome, notice, change };
+enum class ChannelMessageType : uint8_t { part, request, reply, welcome, notice, change };
 
 /// One message; the payload lies in the receive buffer or in the channel until the next receive().
 struct MessageView {
-  MessageType type = MessageType::part;
+  ChannelMessageType type = ChannelMessageType::part;
   uint32_t id = 0;  ///< which request this is, or answers
   ByteSpan payload;
 };
@@ -25,7 +25,7 @@ class Channel {
   Channel(Session session, uint32_t generation, size_t message_bytes_max);
 
   /// Appends the frames of one message to `out`.
-  void send(Bytes& out, MessageType type, uint32_t id, ByteSpan payload);
+  void send(Bytes& out, ChannelMessageType type, uint32_t id, ByteSpan payload);
   /// The message at the front of `bytes`, or none while it is not whole. `*used` becomes how many
   /// bytes at the front are taken in, also when there is no message yet.
   Result<std::optional<MessageView>> receive(ByteSpan bytes, size_t* used);

@@ -135,7 +135,7 @@ Result<> Client::take_messages() {
 }
 
 Result<> Client::take(const MessageView& message) {
-  if (message.type == MessageType::welcome && !welcomed_) {
+  if (message.type == ChannelMessageType::welcome && !welcomed_) {
     Welcome welcome = TRY(decode_welcome(message.payload));
     const TaskEntry* self = welcome.table.find(welcome.self);
     if (self == nullptr) return fail(Errc::protocol, "a welcome for a task outside its table");
@@ -147,17 +147,18 @@ Result<> Client::take(const MessageView& message) {
     welcomed_ = true;
     return {};
   }
-  if (message.type == MessageType::reply) {
+  if (message.type == ChannelMessageType::reply) {
     // A reply that came after its request gave up is nobody's.
     if (message.id == last_request_) reply_ = TRY(decode_reply(message.payload));
     return {};
   }
-  if (message.type == MessageType::notice) {
+  if (message.type == ChannelMessageType::notice) {
     for (Notice& notice : TRY(decode_notices(message.payload)))
       notices_.push_back(std::move(notice));
     return {};
   }
-  if (message.type != MessageType::change) return fail(Errc::protocol, "an unexpected message");
+  if (message.type != ChannelMessageType::change)
+    return fail(Errc::protocol, "an unexpected message");
   changes_.push_back(TRY(decode_change(message.payload)));
   change_bytes_ += message.payload.size();
   if (changes_.size() <= untaken_changes_max && change_bytes_ <= untaken_bytes_max) return {};
@@ -181,7 +182,7 @@ Result<Reply> Client::call(const Request& request, std::string_view what, Time d
     return fail(Errc::timeout, format("{}: the rendezvous takes no more requests", what));
   }
   reply_.reset();
-  channel_.send(out_, MessageType::request, ++last_request_, encode(request));
+  channel_.send(out_, ChannelMessageType::request, ++last_request_, encode(request));
   Deadline until(deadline);
   while (!reply_) {
     TRY(send_some());

@@ -65,7 +65,7 @@ class Server final : public RendezvousServer {
   void ended(ClientId id, const std::string& why);
   void drop(ClientId id);
   void deliver();
-  void send(ClientId id, MessageType type, uint32_t request, ByteSpan payload);
+  void send(ClientId id, ChannelMessageType type, uint32_t request, ByteSpan payload);
   void flush();
   std::string name_of(ClientId id) const;
 
@@ -199,7 +199,7 @@ void Server::proved(Fd connection, Handshake handshake) {
       id, Client{Channel(handshake.session(), options_.table.generation, request_bytes_max),
                  *std::move(stream), handshake.take_output()});
   log_.info("{} joined (pid {})", name_of(id), handshake.peer_pid());
-  send(id, MessageType::welcome, 0, store_->welcome(id, options_.dead_after));
+  send(id, ChannelMessageType::welcome, 0, store_->welcome(id, options_.dead_after));
   flush();
 }
 
@@ -241,7 +241,7 @@ size_t Server::receive(ClientId id, ByteSpan bytes) {
 Result<bool> Server::take_next(ClientId id, ByteSpan bytes, size_t* used) {
   const std::optional<MessageView> message = TRY(clients_.at(id).channel.receive(bytes, used));
   if (!message) return false;
-  if (message->type != MessageType::request) {
+  if (message->type != ChannelMessageType::request) {
     return fail(Errc::protocol,
                 format("frame type {} from a client", static_cast<unsigned>(message->type)));
   }
@@ -268,8 +268,8 @@ void Server::deliver() {
   for (auto due = store_->take_deliveries(); !due.empty(); due = store_->take_deliveries()) {
     for (size_t next = 0; next < due.size();) {
       const Delivery& delivery = due[next++];
-      constexpr MessageType types[] = {MessageType::reply, MessageType::notice,
-                                       MessageType::change};
+      constexpr ChannelMessageType types[] = {ChannelMessageType::reply, ChannelMessageType::notice,
+                                              ChannelMessageType::change};
       Bytes payload =
           std::visit([](const auto& message) { return encode(message); }, delivery.message);
       for (; next < due.size() && come_together(delivery, due[next]); ++next) {
@@ -282,7 +282,7 @@ void Server::deliver() {
   }
 }
 
-void Server::send(ClientId id, MessageType type, uint32_t request, ByteSpan payload) {
+void Server::send(ClientId id, ChannelMessageType type, uint32_t request, ByteSpan payload) {
   const auto at = clients_.find(id);
   if (at == clients_.end()) return;
   Client& client = at->second;

@@ -270,6 +270,19 @@ def check_header_guards(tree):
             yield f"{path}: no {wanted}"
 
 
+def check_type_names(tree):
+    """No two headers give one name to different types: to the linker they would be one, and tests
+    link all folders into one program. dtrain.hpp has a namespace of its own."""
+    homes = {}
+    for path, text in code_of(tree).items():
+        if not path.endswith(HEADERS) or path in PUBLIC or path.startswith(("tests/", "examples/")):
+            continue
+        for match in re.finditer(r"^(?:struct|class|enum(?: class)?) (\w+)\b[^;(]*\{", text, re.M):
+            home = homes.setdefault(match.group(1), path)
+            if home != path:
+                yield f"{path}:{line_of(text, match.start())}: {match.group(1)} is a type of {home}, too"
+
+
 def check_tests_exist(tree):
     """For each .cc file some test has its name or includes its header; or it is named above."""
     tests = {path: text for path, text in tree.items()
@@ -328,8 +341,8 @@ def check_sleep(tree):
 
 
 RULES = [check_arrows, check_cycles, check_file_size, check_function_size, check_homes,
-         check_preprocessor, check_header_guards, check_tests_exist, check_words, check_close,
-         check_sleep]
+         check_preprocessor, check_header_guards, check_type_names, check_tests_exist, check_words,
+         check_close, check_sleep]
 
 H = "#pragma once\n"
 # For each rule trees that it must refuse, with as many findings as the number says.
@@ -369,6 +382,8 @@ BAD = [
     (check_preprocessor, 1, {"base/result.h": "#define TRY(x) x\n#define TRY_AGAIN(x) x\n"}),
     (check_preprocessor, 0, {"comm/dtrain.h": "#ifdef __cplusplus\n#endif\n"}),
     (check_header_guards, 2, {"base/a.h": "int a();\n", "comm/dtrain.h": H}),
+    (check_type_names, 1, {"base/a.h": "struct A {\n};\nstruct B;\n",
+                           "comm/a.h": "class A final : public X {\n};\nstruct B {};\n"}),
     (check_tests_exist, 1, {"base/a.cc": "", "tests/unit/base_b_test.cc": ""}),
     (check_tests_exist, 0, {"base/x/a.cc": "", "tests/unit/base_x_a_test.cc": ""}),
     (check_tests_exist, 0, {"gpu/a.cc": "", "tests/sim/b_test.cc": '#include "gpu/a.h"\n'}),

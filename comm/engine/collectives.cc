@@ -78,7 +78,7 @@ void Collectives::begin(Time now) {
     const Result<> added = attendance_.add(0, arrival, now);
     assert(added && attendance_.sequence() == operation.sequence);
   } else {
-    peers_.tell(0, MessageType::descriptor, static_cast<uint32_t>(operation.sequence),
+    peers_.tell(0, EngineMessageType::descriptor, static_cast<uint32_t>(operation.sequence),
                 encode(arrival));
   }
 }
@@ -99,15 +99,15 @@ bool Collectives::agree() {
 void Collectives::decide() {
   const uint64_t sequence = attendance_.sequence();
   const std::optional<Mismatch> mismatch = compare(attendance_.take(), sequence);
-  const Failure failure{Errc::mismatch, mismatch ? mismatch->blamed_rank : -1,
-                        mismatch ? cut(mismatch->text) : ""};
+  const OperationFailure failure{Errc::mismatch, mismatch ? mismatch->blamed_rank : -1,
+                                 mismatch ? cut(mismatch->text) : ""};
   Writer writer;
   writer.number(int32_t{failure.blamed_rank}).text(failure.reason);
-  peers_.tell_all(MessageType::verdict, static_cast<uint32_t>(sequence), writer.view());
+  peers_.tell_all(EngineMessageType::verdict, static_cast<uint32_t>(sequence), writer.view());
   apply_verdict(mismatch ? &failure : nullptr);
 }
 
-void Collectives::apply_verdict(const Failure* mismatch) {
+void Collectives::apply_verdict(const OperationFailure* mismatch) {
   if (mismatch == nullptr) {
     phase_ = Phase::running;
     communicator_.start(front().request, front().sequence);
@@ -139,7 +139,7 @@ void Collectives::pop_front() {
   phase_ = Phase::queued;
 }
 
-void Collectives::fail_all(const Failure& why) {
+void Collectives::fail_all(const OperationFailure& why) {
   communicator_.cancel();
   for (const std::shared_ptr<Operation>& operation : queue_)
     end(*operation, why);
@@ -220,7 +220,7 @@ void Collectives::stop_from(Stop stop) {
   Writer writer;
   writer.number(stop.from).number(stop.why.code).number(int32_t{stop.why.blamed_rank});
   writer.text(stop.why.reason).text(stop.later);
-  peers_.tell_all(MessageType::stop, 0, writer.view());
+  peers_.tell_all(EngineMessageType::stop, 0, writer.view());
   stop_ = std::move(stop);
 }
 
@@ -235,7 +235,7 @@ bool Collectives::apply_stop() {
     }
     Operation& last = *queue_.back();
     const bool first = last.sequence == stop.from;
-    end(last, first ? stop.why : Failure{stop.why.code, stop.why.blamed_rank, stop.later});
+    end(last, first ? stop.why : OperationFailure{stop.why.code, stop.why.blamed_rank, stop.later});
     queue_.pop_back();
     ended = true;
   }
@@ -252,7 +252,7 @@ Result<> Collectives::descriptor(const Message& message, ByteSpan payload, Time 
 
 Result<> Collectives::verdict(const Message& message, ByteSpan payload) {
   Reader reader(payload);
-  Failure mismatch{Errc::mismatch, reader.number<int32_t>(), reader.text()};
+  OperationFailure mismatch{Errc::mismatch, reader.number<int32_t>(), reader.text()};
   TRY(reader.finish("verdict"));
   const bool awaited = !queue_.empty() && phase_ == Phase::agreeing &&
                        message.stream == static_cast<uint32_t>(front().sequence);
@@ -278,14 +278,14 @@ Result<> Collectives::stop(ByteSpan payload) {
   return {};
 }
 
-Result<Place> Collectives::place(const Message& message) {
+Result<PayloadPlace> Collectives::place(const Message& message) {
   if (!queue_.empty() && message.stream == static_cast<uint32_t>(front().sequence)) {
     if (phase_ == Phase::running) return communicator_.place(message);
     // Others were told to go before we were.
-    if (phase_ == Phase::agreeing) return Place{};
+    if (phase_ == Phase::agreeing) return PayloadPlace{};
   }
   // After a stop, data of what has ended is still under way.
-  if (stop_) return Place{Place::Action::discard};
+  if (stop_) return PayloadPlace{PayloadPlace::Action::discard};
   return fail(Errc::protocol, format("data of collective #{}", message.stream));
 }
 

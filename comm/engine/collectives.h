@@ -32,12 +32,12 @@ class Collectives {
   Time next_deadline() const;
   bool idle() const { return queue_.empty(); }
   /// Ends all that is pending; nothing may be submitted afterwards.
-  void fail_all(const Failure& why);
+  void fail_all(const OperationFailure& why);
 
   Result<> descriptor(const Message& message, ByteSpan payload, Time now);
   Result<> verdict(const Message& message, ByteSpan payload);
   Result<> stop(ByteSpan payload);
-  Result<Place> place(const Message& message);
+  Result<PayloadPlace> place(const Message& message);
   Result<> arrived(const Message& message) { return communicator_.arrived(message); }
 
   /// The number of a collective that is submitted too late to be queued.
@@ -46,9 +46,9 @@ class Collectives {
  private:
   enum class Phase { queued, agreeing, running };  ///< of the first in the queue
   struct Stop {
-    uint64_t from = 0;  ///< the first collective that ends by it
-    Failure why;        ///< of that one
-    std::string later;  ///< the reason of all after it
+    uint64_t from = 0;     ///< the first collective that ends by it
+    OperationFailure why;  ///< of that one
+    std::string later;     ///< the reason of all after it
   };
 
   Operation& front() { return *queue_.front(); }
@@ -58,7 +58,7 @@ class Collectives {
   bool agree();
   bool run(Time now);
   void decide();
-  void apply_verdict(const Failure* mismatch);
+  void apply_verdict(const OperationFailure* mismatch);
   void pop_front();
 
   void expire(Time now);

@@ -20,51 +20,51 @@ struct Engine::State final : MessageReceiver {
       : peers(options, std::move(given)), collectives(peers), messages(peers) {}
 
   Result<> control(const Message& message, ByteSpan payload) override;
-  Result<Place> place(const Message& message) override;
+  Result<PayloadPlace> place(const Message& message) override;
   Result<> arrived(const Message& message) override;
-  void end_all(Failure why);
-  void withdraw(const Failure& why, const Failure& for_others);
+  void end_all(OperationFailure why);
+  void withdraw(const OperationFailure& why, const OperationFailure& for_others);
   Result<> withdrawn(ByteSpan payload);
 
   Peers peers;
   Collectives collectives;
   PointToPoint messages;
-  std::optional<Failure> over;  ///< nothing works any more, and why
-  Time now = {};                ///< of the step under way
+  std::optional<OperationFailure> over;  ///< nothing works any more, and why
+  Time now = {};                         ///< of the step under way
 };
 
 Result<> Engine::State::control(const Message& message, ByteSpan payload) {
   if (over) return {};
-  switch (static_cast<MessageType>(message.type)) {
-    case MessageType::descriptor:
+  switch (static_cast<EngineMessageType>(message.type)) {
+    case EngineMessageType::descriptor:
       return collectives.descriptor(message, payload, now);
-    case MessageType::verdict:
+    case EngineMessageType::verdict:
       return collectives.verdict(message, payload);
-    case MessageType::stop:
+    case EngineMessageType::stop:
       return collectives.stop(payload);
-    case MessageType::withdrawn:
+    case EngineMessageType::withdrawn:
       return withdrawn(payload);
-    case MessageType::offer:
+    case EngineMessageType::offer:
       return messages.offer(message, payload);
-    case MessageType::accept:
+    case EngineMessageType::accept:
       return messages.accept(message);
-    case MessageType::refuse:
+    case EngineMessageType::refuse:
       return messages.refuse(message, payload);
-    case MessageType::cancel:
+    case EngineMessageType::cancel:
       return messages.cancel(message, payload);
-    case MessageType::collective_data:
-    case MessageType::message_data:
+    case EngineMessageType::collective_data:
+    case EngineMessageType::message_data:
       break;
   }
   return fail(Errc::protocol, format("a message of unknown type {}", message.type));
 }
 
-Result<Place> Engine::State::place(const Message& message) {
-  if (over) return Place{Place::Action::discard};
-  switch (static_cast<MessageType>(message.type)) {
-    case MessageType::collective_data:
+Result<PayloadPlace> Engine::State::place(const Message& message) {
+  if (over) return PayloadPlace{PayloadPlace::Action::discard};
+  switch (static_cast<EngineMessageType>(message.type)) {
+    case EngineMessageType::collective_data:
       return collectives.place(message);
-    case MessageType::message_data:
+    case EngineMessageType::message_data:
       return messages.place(message);
     default:
       return fail(Errc::protocol, format("data of unknown type {}", message.type));
@@ -72,11 +72,11 @@ Result<Place> Engine::State::place(const Message& message) {
 }
 
 Result<> Engine::State::arrived(const Message& message) {
-  const bool collective = message.type == static_cast<uint8_t>(MessageType::collective_data);
+  const bool collective = message.type == static_cast<uint8_t>(EngineMessageType::collective_data);
   return collective ? collectives.arrived(message) : messages.arrived(message);
 }
 
-void Engine::State::end_all(Failure why) {
+void Engine::State::end_all(OperationFailure why) {
   if (over) return;
   collectives.fail_all(why);
   messages.fail_all(why);
@@ -84,17 +84,18 @@ void Engine::State::end_all(Failure why) {
 }
 
 /// Ends all here and tells the others, who cannot know: this rank's task lives.
-void Engine::State::withdraw(const Failure& why, const Failure& for_others) {
+void Engine::State::withdraw(const OperationFailure& why, const OperationFailure& for_others) {
   if (over) return;
   end_all(why);
   Writer writer;
   writer.number(int32_t{for_others.blamed_rank}).text(for_others.reason);
-  peers.tell_all(MessageType::withdrawn, 0, writer.view());
+  peers.tell_all(EngineMessageType::withdrawn, 0, writer.view());
 }
 
 Result<> Engine::State::withdrawn(ByteSpan payload) {
   Reader reader(payload);
-  const Failure why{Errc::peer_lost, reader.number<int32_t>(), printable(reader.text(), 1000)};
+  const OperationFailure why{Errc::peer_lost, reader.number<int32_t>(),
+                             printable(reader.text(), 1000)};
   TRY(reader.finish("withdrawal"));
   withdraw(why, why);
   return {};
@@ -124,7 +125,7 @@ std::shared_ptr<Operation> Engine::submit(OperationRequest request, Time now) {
     return operation;
   }
   const bool collective = is_collective(operation->request.kind);
-  const std::optional<Failure>& over = state_->over;
+  const std::optional<OperationFailure>& over = state_->over;
   if (over && collective) operation->sequence = state_->collectives.take_sequence();
   if (over) {
     end(*operation, *over);

@@ -11,7 +11,7 @@ namespace dt {
 ///
 ///   collective:  every rank ─ descriptor ▶ rank 0 ─ verdict ▶ every rank; then collective_data
 ///   message:     sender ─ offer ▶ receiver ─ accept | refuse ▶ sender ─ message_data ▶ receiver
-enum class MessageType : uint8_t {
+enum class EngineMessageType : uint8_t {
   descriptor = 1,  ///< what this rank wants to do
   verdict,         ///< go, or how the ranks disagree
   stop,            ///< no collective from this one on; passed on by everyone who hears it first

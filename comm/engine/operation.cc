@@ -110,7 +110,7 @@ void succeed(Operation& operation) {
   operation.outcome.emplace();
 }
 
-void end(Operation& operation, const Failure& failure) {
+void end(Operation& operation, const OperationFailure& failure) {
   assert(!operation.outcome);
   operation.blamed_rank = failure.blamed_rank;
   operation.outcome.emplace(fail(failure.code, label(operation) + ": " + failure.reason));

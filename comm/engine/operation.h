@@ -7,7 +7,7 @@
 namespace dt {
 
 /// Why something ended, for every operation that it ends.
-struct Failure {
+struct OperationFailure {
   Errc code = Errc::peer_lost;
   int blamed_rank = -1;
   std::string reason;  ///< "rank 3 (host b) has left the job"; each operation puts its label ahead
@@ -21,7 +21,7 @@ Time deadline(const Operation& operation);
 
 /// Sets the outcome.
 void succeed(Operation& operation);
-void end(Operation& operation, const Failure& failure);
+void end(Operation& operation, const OperationFailure& failure);
 
 /// Whether the arguments can be right, whatever the other ranks say.
 Result<> check_request(const OperationRequest& request, int rank, int size);

@@ -43,7 +43,7 @@ int Peers::rank_of(const TaskId& task) const {
   return found == peers_.end() ? -1 : static_cast<int>(found - peers_.begin());
 }
 
-void Peers::tell(int rank, MessageType type, uint32_t stream, ByteSpan payload) {
+void Peers::tell(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   if (!peer.messages || !peer.can_send) return;
   const Result<> sent = peer.messages->send_control(static_cast<uint8_t>(type), stream, payload);
@@ -52,7 +52,7 @@ void Peers::tell(int rank, MessageType type, uint32_t stream, ByteSpan payload) 
   peer.broken_why = sent.error().message;
 }
 
-void Peers::tell_all(MessageType type, uint32_t stream, ByteSpan payload) {
+void Peers::tell_all(EngineMessageType type, uint32_t stream, ByteSpan payload) {
   for (int rank = 0; rank < size(); ++rank)
     tell(rank, type, stream, payload);
 }

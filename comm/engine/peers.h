@@ -32,8 +32,8 @@ class Peers {
   MessageLink* link(int rank) { return peers_[static_cast<size_t>(rank)].messages.get(); }
 
   /// Queues a control message; nothing happens when the peer is not reachable any more.
-  void tell(int rank, MessageType type, uint32_t stream, ByteSpan payload);
-  void tell_all(MessageType type, uint32_t stream, ByteSpan payload);
+  void tell(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload);
+  void tell_all(EngineMessageType type, uint32_t stream, ByteSpan payload);
 
   /// Reads from every link; true if anything came.
   bool receive(MessageReceiver& receiver, Time now);

@@ -12,7 +12,7 @@ namespace dt {
 
 namespace {
 
-constexpr auto message_data = static_cast<uint8_t>(MessageType::message_data);
+constexpr auto message_data = static_cast<uint8_t>(EngineMessageType::message_data);
 constexpr size_t refusal_bytes_max = 2000;
 
 size_t bytes_of(const OperationRequest& request) {
@@ -42,7 +42,7 @@ bool PointToPoint::step(Time now) {
 bool PointToPoint::step_channel(Channel& channel, Time now) {
   bool moved = finish_sends(channel);
   if (peers_.gone(channel.peer)) {
-    const Failure why{Errc::peer_lost, channel.peer, peers_.gone_reason(channel.peer)};
+    const OperationFailure why{Errc::peer_lost, channel.peer, peers_.gone_reason(channel.peer)};
     return fail(channel, why) || moved;
   }
   moved |= match(channel);
@@ -59,7 +59,7 @@ bool PointToPoint::make_offers(Channel& channel) {
     const uint32_t id = channel.next_id++;
     Writer writer;
     writer.number(request.type).number(uint64_t{request.count});
-    peers_.tell(channel.peer, MessageType::offer, id, writer.view());
+    peers_.tell(channel.peer, EngineMessageType::offer, id, writer.view());
     channel.offered.emplace(id, Offered{std::move(channel.waiting.front())});
     channel.waiting.pop_front();
     moved = true;
@@ -84,11 +84,11 @@ void PointToPoint::match(Channel& channel, const Offer& offer, const Pending& op
   const OperationRequest& request = operation->request;
   if (offer.type != request.type || offer.count != request.count) {
     const std::string text = mismatch_text(channel, offer, request);
-    peers_.tell(channel.peer, MessageType::refuse, offer.id, as_bytes(text));
+    peers_.tell(channel.peer, EngineMessageType::refuse, offer.id, as_bytes(text));
     end(*operation, {Errc::mismatch, channel.peer, text});
     return;
   }
-  peers_.tell(channel.peer, MessageType::accept, offer.id, {});
+  peers_.tell(channel.peer, EngineMessageType::accept, offer.id, {});
   if (request.count == 0) {
     succeed(*operation);
   } else {
@@ -113,7 +113,7 @@ bool PointToPoint::finish_sends(Channel& channel) {
          }) > 0;
 }
 
-Failure PointToPoint::late(const Channel& channel, const Operation& operation) const {
+OperationFailure PointToPoint::late(const Channel& channel, const Operation& operation) const {
   const bool send = operation.request.kind == OperationKind::send;
   return {Errc::timeout, channel.peer,
           format("timed out after {}: {} has not {}", duration_text(operation.request.timeout),
@@ -132,7 +132,7 @@ bool PointToPoint::expire_sends(Channel& channel, Time now) {
     peers_.link(channel.peer)->cancel_send(message_data, item.first);
     const std::string why =
         "timed out after " + duration_text(item.second.operation->request.timeout);
-    peers_.tell(channel.peer, MessageType::cancel, item.first, as_bytes(why));
+    peers_.tell(channel.peer, EngineMessageType::cancel, item.first, as_bytes(why));
     return true;
   });
   return ended > 0;
@@ -158,7 +158,7 @@ bool PointToPoint::expire_receives(Channel& channel, Time now) {
   return ended > 0;
 }
 
-bool PointToPoint::fail(Channel& channel, const Failure& why) {
+bool PointToPoint::fail(Channel& channel, const OperationFailure& why) {
   bool ended = !channel.waiting.empty() || !channel.offered.empty() || !channel.posted.empty();
   for (const Pending& operation : std::exchange(channel.waiting, {}))
     end(*operation, why);
@@ -177,7 +177,7 @@ bool PointToPoint::fail(Channel& channel, const Failure& why) {
   return ended;
 }
 
-void PointToPoint::fail_all(const Failure& why) {
+void PointToPoint::fail_all(const OperationFailure& why) {
   for (Channel& channel : channels_)
     fail(channel, why);
 }
@@ -238,7 +238,7 @@ Result<> PointToPoint::cancel(const Message& message, ByteSpan payload) {
   return {};
 }
 
-Result<Place> PointToPoint::place(const Message& message) {
+Result<PayloadPlace> PointToPoint::place(const Message& message) {
   Channel& from = channel(message.from);
   const auto found = from.receiving.find(message.stream);
   if (found == from.receiving.end())
@@ -249,11 +249,11 @@ Result<Place> PointToPoint::place(const Message& message) {
     return dt::fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
   if (receiving.operation) {
     auto* into = static_cast<std::byte*>(receiving.operation->request.output);
-    return Place{Place::Action::take, {into + receiving.arrived, message.length}};
+    return PayloadPlace{PayloadPlace::Action::take, {into + receiving.arrived, message.length}};
   }
   receiving.arrived += message.length;
   if (receiving.arrived == receiving.bytes) from.receiving.erase(found);
-  return Place{Place::Action::discard};
+  return PayloadPlace{PayloadPlace::Action::discard};
 }
 
 Result<> PointToPoint::arrived(const Message& message) {

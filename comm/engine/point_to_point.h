@@ -31,13 +31,13 @@ class PointToPoint {
   Time next_deadline() const;
   bool idle() const;
   /// Ends all that is pending.
-  void fail_all(const Failure& why);
+  void fail_all(const OperationFailure& why);
 
   Result<> offer(const Message& message, ByteSpan payload);
   Result<> accept(const Message& message);
   Result<> refuse(const Message& message, ByteSpan payload);
   Result<> cancel(const Message& message, ByteSpan payload);
-  Result<Place> place(const Message& message);
+  Result<PayloadPlace> place(const Message& message);
   Result<> arrived(const Message& message);
 
  private:
@@ -75,8 +75,8 @@ class PointToPoint {
   bool match(Channel& channel);
   void match(Channel& channel, const Offer& offer, const Pending& operation);
   bool finish_sends(Channel& channel);
-  bool fail(Channel& channel, const Failure& why);
-  Failure late(const Channel& channel, const Operation& operation) const;
+  bool fail(Channel& channel, const OperationFailure& why);
+  OperationFailure late(const Channel& channel, const Operation& operation) const;
   std::string mismatch_text(const Channel& channel, const Offer& offer,
                             const OperationRequest& request) const;
 

@@ -13,7 +13,7 @@ namespace {
 
 /// Up to this size fewer steps count more than fewer bytes.
 constexpr size_t tree_bytes_max = 32 << 10;
-constexpr auto collective_data = static_cast<uint8_t>(MessageType::collective_data);
+constexpr auto collective_data = static_cast<uint8_t>(EngineMessageType::collective_data);
 
 /// The ranges may overlap or be one: users reduce in place.
 void copy(void* to, const void* from, size_t bytes) {
@@ -140,20 +140,20 @@ void ScheduledCommunicator::cancel() {
   done_ = true;
 }
 
-Result<Place> ScheduledCommunicator::place(const Message& message) {
+Result<PayloadPlace> ScheduledCommunicator::place(const Message& message) {
   // Its sender may be a step or more ahead of us: its data waits in the link.
   if (done_ || next_ == steps_.size() || steps_[next_].receive_from != message.from || received())
-    return Place{};
+    return PayloadPlace{};
   const Step& step = steps_[next_];
   const size_t elements = message.length / element_bytes_;
   if (elements * element_bytes_ != message.length ||
       elements > step.receive.count() - received_elements_)
     return fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
   if (!step.reduce)
-    return Place{Place::Action::take,
-                 {at(step.receive.begin + received_elements_), message.length}};
+    return PayloadPlace{PayloadPlace::Action::take,
+                        {at(step.receive.begin + received_elements_), message.length}};
   scratch_.resize(message.length);
-  return Place{Place::Action::take, scratch_};
+  return PayloadPlace{PayloadPlace::Action::take, scratch_};
 }
 
 Result<> ScheduledCommunicator::arrived(const Message& message) {

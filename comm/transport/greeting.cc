@@ -121,7 +121,7 @@ bool Greeting::done() const {
   return !options_.local || (gifts_sent_ && gifts_received_);
 }
 
-Connection Greeting::take() {
+GreetedConnection Greeting::take() {
   assert(done());
   return {std::move(socket_), std::move(handshake_), std::move(gifts_)};
 }

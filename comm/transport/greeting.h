@@ -14,7 +14,7 @@
 namespace dt {
 
 /// A connection that has been greeted: ready to become a link.
-struct Connection {
+struct GreetedConnection {
   Fd socket;
   Handshake handshake;
   std::vector<Fd> gifts;  ///< descriptors from the peer, on a local socket
@@ -52,7 +52,7 @@ class Greeting {
 
   bool done() const;
   /// Once done.
-  Connection take();
+  GreetedConnection take();
 
  private:
   Greeting(Fd socket, Handshake handshake, Options options, bool connecting);

@@ -95,7 +95,7 @@ Result<> Joining::round(Doorway& doorway, Time deadline) {
   for (const auto& greeting : greeted) {
     // Again after a try that the dialler had given up: its newest connection is the one that lives.
     Peer* peer = find(greeting->peer());
-    peer->connection = std::make_unique<Connection>(greeting->take());
+    peer->connection = std::make_unique<GreetedConnection>(greeting->take());
   }
   TRY(advance_dialled(now));
   // After the connections: a peer that joined and ended at once has been greeted by now.
@@ -178,7 +178,7 @@ Result<> Joining::advance_dialled(Time now) {
     if (!advanced) {
       TRY(failed(peer, std::move(advanced).error(), now));
     } else if (peer.dialling->done()) {
-      peer.connection = std::make_unique<Connection>(peer.dialling->take());
+      peer.connection = std::make_unique<GreetedConnection>(peer.dialling->take());
       peer.dialling.reset();
     }
   }

@@ -46,7 +46,7 @@ class Joining {
     Time dial_at = {};         ///< not before; after a failure
     std::string failure = {};  ///< why the last try failed
     size_t failures = 0;
-    std::unique_ptr<Connection> connection = {};
+    std::unique_ptr<GreetedConnection> connection = {};
     bool local() const { return slot >= 0; }
   };
 

@@ -91,7 +91,7 @@ Result<> Mesh::add_local(Joining::Peer& peer, LocalGroup& locals) {
 }
 
 Result<> Mesh::add_tcp(Joining::Peer& peer) {
-  Connection& connection = *peer.connection;
+  GreetedConnection& connection = *peer.connection;
   auto session = std::make_unique<Session>(connection.handshake.session());
   const auto socket = std::make_shared<const Fd>(std::move(connection.socket));
   TRY(watch(socket->get(), socket_events, tag_tcp));

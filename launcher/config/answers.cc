@@ -71,7 +71,7 @@ Result<std::optional<std::string>> exported_value(const Option& option, const Gi
 
 }  // namespace
 
-Result<> answer_options(const std::vector<OptionSource>& by_precedence) {
+Result<> answer_options(const OptionSources& by_precedence) {
   for (const Option& option : horovod_options) {
     if (option.effect == Effect::exports) continue;
     const auto given = find_given(by_precedence, option.name);
@@ -81,8 +81,7 @@ Result<> answer_options(const std::vector<OptionSource>& by_precedence) {
   return {};
 }
 
-Result<std::vector<EnvironmentSetting>> exported_settings(
-    const std::vector<OptionSource>& by_precedence) {
+Result<std::vector<EnvironmentSetting>> exported_settings(const OptionSources& by_precedence) {
   std::vector<EnvironmentSetting> settings;
   for (const Option& option : horovod_options) {
     if (option.effect != Effect::exports) continue;

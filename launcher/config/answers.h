@@ -10,11 +10,10 @@ namespace dt {
 
 /// Options of horovodrun that decide nothing here (launcher/config/horovod_options.h): the answer
 /// of one that is refused is the error, and a slip in one that agrees is told.
-Result<> answer_options(const std::vector<OptionSource>& by_precedence);
+Result<> answer_options(const OptionSources& by_precedence);
 
 /// What those that tune Horovod's library set for the workers. Two that say different things of one
 /// variable are an error.
-Result<std::vector<EnvironmentSetting>> exported_settings(
-    const std::vector<OptionSource>& by_precedence);
+Result<std::vector<EnvironmentSetting>> exported_settings(const OptionSources& by_precedence);
 
 }  // namespace dt

@@ -50,7 +50,7 @@ Result<> read_variable(const std::string& text, RunConfig& config) {
 
 }  // namespace
 
-LayoutChoice find_layout(const std::vector<OptionSource>& by_precedence) {
+LayoutChoice find_layout(const OptionSources& by_precedence) {
   for (const OptionSource& source : by_precedence) {
     LayoutChoice choice = {.cluster = find_in(source, name_of_cluster),
                            .counts = find_counts(source)};
@@ -66,9 +66,8 @@ bool is_left_aside(const LayoutChoice& choice, std::string_view name) {
   return counts && choice.cluster && !choice.counts;
 }
 
-Result<> read_given_cluster(const std::vector<OptionSource>& by_precedence,
-                            const Environment& environment, const TextReader& read_text,
-                            RunConfig& config) {
+Result<> read_given_cluster(const OptionSources& by_precedence, const Environment& environment,
+                            const TextReader& read_text, RunConfig& config) {
   const auto [cluster, counts] = find_layout(by_precedence);
   if (cluster && counts) {
     return counts->refuse(

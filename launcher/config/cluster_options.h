@@ -18,14 +18,13 @@ struct LayoutChoice {
   std::optional<Given> counts;   ///< the first of the others
 };
 /// Neither, too, where --cluster-spec none comes first.
-LayoutChoice find_layout(const std::vector<OptionSource>& by_precedence);
+LayoutChoice find_layout(const OptionSources& by_precedence);
 /// Whether this option of a later source does not count.
 bool is_left_aside(const LayoutChoice& choice, std::string_view name);
 
 /// Whether somebody else has laid out the job: config.given_cluster. --cluster-spec says so, or
 /// TF_CONFIG of the environment where nothing else says what to start.
-Result<> read_given_cluster(const std::vector<OptionSource>& by_precedence,
-                            const Environment& environment, const TextReader& read_text,
-                            RunConfig& config);
+Result<> read_given_cluster(const OptionSources& by_precedence, const Environment& environment,
+                            const TextReader& read_text, RunConfig& config);
 
 }  // namespace dt

@@ -7,6 +7,7 @@
 #include "launcher/config/env_set.h"
 #include "launcher/config/given_cluster.h"
 #include "launcher/config/hosts.h"
+#include "launcher/config/option_source.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/config/port_range.h"
 #include "launcher/config/role.h"
@@ -15,10 +16,8 @@
 #include "rendezvous/cluster_spec.h"
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -80,31 +79,15 @@ struct RunConfig {
   bool operator==(const RunConfig&) const = default;
 };
 
-/// One option's values as written, in the order given; the option's long name without dashes.
-using OptionValues = std::map<std::string, std::vector<std::string>, std::less<>>;
-
-/// Where an option's value came from, in words for errors: "-np", "DTRAIN_OPT_NP",
-/// "dtrain.toml:3:1: np".
-struct OptionSource {
-  OptionValues values;
-  std::map<std::string, std::string, std::less<>> origins;  ///< by long name
-  bool operator==(const OptionSource&) const = default;
-};
-
-/// The options of a TOML text (top-level keys are long names), each with its file:line:column.
-Result<OptionSource> read_toml_options(std::string_view text, std::string_view path);
-/// The options in an environment: DTRAIN_OPT_START_TIMEOUT=30s and so on. An empty variable is not
-/// given; a list is split at blanks.
-Result<OptionSource> read_environment_options(const std::vector<std::string>& environment);
 /// Flags, then environment, then file, then defaults: the first that names an option wins whole.
 /// hosts and hostfile are one choice. A hostfile's text comes from `read_text`, TF_CONFIG from
 /// `environment`.
-Result<RunConfig> make_run_config(const std::vector<OptionSource>& by_precedence,
+Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,
                                   const Environment& environment = {});
 /// The part of it that `dtrain check` needs: which hosts (this machine when none are given), how to
 /// reach them, how long to wait, and how to look. What only a job needs is not even read.
-Result<RunConfig> make_check_config(const std::vector<OptionSource>& by_precedence,
+Result<RunConfig> make_check_config(const OptionSources& by_precedence,
                                     const TextReader& read_text);
 
 }  // namespace dt

@@ -33,7 +33,7 @@ std::optional<DecidedOption> default_of(const Option& option) {
 }
 
 /// hosts and hostfile are one choice: the first source that has either decides.
-bool is_overruled(const std::vector<OptionSource>& by_precedence, std::string_view name) {
+bool is_overruled(const OptionSources& by_precedence, std::string_view name) {
   if (name != "hosts" && name != "hostfile") return false;
   for (const OptionSource& source : by_precedence) {
     const bool hosts = find_in(source, "hosts").has_value();
@@ -63,8 +63,7 @@ Json json_value(const Option& option, const std::vector<std::string>& values) {
 
 }  // namespace
 
-std::vector<DecidedOption> decided_options(const std::vector<OptionSource>& by_precedence,
-                                           bool with_defaults) {
+std::vector<DecidedOption> decided_options(const OptionSources& by_precedence, bool with_defaults) {
   std::vector<DecidedOption> decided;
   const LayoutChoice layout = find_layout(by_precedence);
   for (const Option& option : run_options) {

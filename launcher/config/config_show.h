@@ -18,8 +18,7 @@ struct DecidedOption {
 
 /// What the sources decide, in the order of the option table, without checking values;
 /// `with_defaults` also what stands where none says anything.
-std::vector<DecidedOption> decided_options(const std::vector<OptionSource>& by_precedence,
-                                           bool with_defaults);
+std::vector<DecidedOption> decided_options(const OptionSources& by_precedence, bool with_defaults);
 
 /// A dtrain.toml that decides the same, with each origin in a comment if that is wanted.
 std::string decided_toml(const std::vector<DecidedOption>& decided, bool with_origins);

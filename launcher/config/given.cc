@@ -84,6 +84,13 @@ tl::unexpected<Error> Given::unknown_word(std::string_view word,
                        guess ? format("; did you mean {}?", *guess) : ""));
 }
 
+Result<std::string> Given::text_of(const std::string& path, const TextReader& read_text) const {
+  if (path.empty() || path.find('\0') != std::string::npos) return expected("a file");
+  Result<std::string> text = read_text(path);
+  if (text) return text;
+  return refuse(format("cannot read \"{}\": {}", printable(path), text.error().message));
+}
+
 std::optional<Given> find_in(const OptionSource& source, std::string_view name) {
   const auto found = source.values.find(name);
   if (found == source.values.end() || found->second.empty()) return std::nullopt;
@@ -93,8 +100,7 @@ std::optional<Given> find_in(const OptionSource& source, std::string_view name) 
                .origin = origin == source.origins.end() ? std::string(name) : origin->second};
 }
 
-std::optional<Given> find_given(const std::vector<OptionSource>& by_precedence,
-                                std::string_view name) {
+std::optional<Given> find_given(const OptionSources& by_precedence, std::string_view name) {
   for (const OptionSource& source : by_precedence) {
     if (auto given = find_in(source, name)) return given;
   }

@@ -2,7 +2,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "launcher/config/config.h"
+#include "launcher/config/hosts.h"
+#include "launcher/config/option_source.h"
 
 #include <cstdint>
 #include <optional>
@@ -39,12 +40,13 @@ struct Given {
                                      const std::vector<std::string_view>& choices) const;
   /// One of the words that the option's row names.
   Result<std::string> choice() const;
+  /// The text of this file, which is among the values.
+  Result<std::string> text_of(const std::string& path, const TextReader& read_text) const;
 };
 
 /// The option in this source, if it stands there.
 std::optional<Given> find_in(const OptionSource& source, std::string_view name);
 /// The option in the first source that has it.
-std::optional<Given> find_given(const std::vector<OptionSource>& by_precedence,
-                                std::string_view name);
+std::optional<Given> find_given(const OptionSources& by_precedence, std::string_view name);
 
 }  // namespace dt

@@ -92,8 +92,8 @@ Result<std::string> read_hostfile_text(const std::string& path) {
 
 }  // namespace
 
-Result<std::vector<OptionSource>> load_sources(OptionSource flags,
-                                               const std::vector<std::string>& environment) {
+Result<OptionSources> load_sources(OptionSource flags,
+                                   const std::vector<std::string>& environment) {
   OptionSource variables = TRY(read_environment_options(environment));
   const auto named = named_config_file(flags, variables);
   OptionSource file =

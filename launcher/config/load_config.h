@@ -22,8 +22,7 @@ struct RunRequest {
 /// Flags, variables and the configuration file (--config-file, else ./dtrain.toml, else
 /// $XDG_CONFIG_HOME/dtrain/config.toml, else ~/.config/dtrain/config.toml: the first that exists),
 /// in the order in which they count.
-Result<std::vector<OptionSource>> load_sources(OptionSource flags,
-                                               const std::vector<std::string>& environment);
+Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::string>& environment);
 
 /// Reads these and the files that they name, and decides. Relative paths are taken from the current
 /// folder.

@@ -56,8 +56,9 @@ struct Option {
   /// Its value can make programs run: not taken from a file that merely lies in the current folder,
   /// where somebody else may have put it.
   bool trusted_only = false;
-  std::string_view variable = {};  ///< which an option that exports sets
+  /// Of an option that exports.
   ExportForm form = ExportForm::as_written;
+  std::string_view variable = {};
 };
 
 }  // namespace dt

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "base/result.h"
+#include "launcher/config/option_source.h"
+
 #include <cstdint>
 #include <optional>
 
@@ -30,5 +33,7 @@ struct PlacementOptions {
   GpuBind gpu_bind = GpuBind::none;
   bool operator==(const PlacementOptions&) const = default;
 };
+
+Result<> read_placement(const OptionSources& sources, PlacementOptions& placement);
 
 }  // namespace dt

@@ -43,6 +43,13 @@ int count_of(const std::vector<Role>& roles, std::string_view name) {
   return role == nullptr ? 0 : role->count;
 }
 
+/// "a,worker=1@b": no host has an equals sign, though a file of hosts may.
+bool another_role_follows(std::string_view hosts) {
+  return std::ranges::any_of(split(hosts, ','), [](std::string_view entry) {
+    return !entry.starts_with('@') && entry.find('=') != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 Result<> check_role_name(std::string_view name, std::string_view origin) {
@@ -102,12 +109,13 @@ Result<std::vector<Role>> parse_roles(std::string_view text, std::string_view or
   for (const std::string_view one : split(text.substr(0, at), ','))
     roles.push_back(TRY(parse_role(trim(one), origin)));
   if (at == std::string_view::npos) return roles;
-  if (roles.size() > 1) {
+  const std::string_view hosts = text.substr(at + 1);
+  if (roles.size() > 1 || another_role_follows(hosts)) {
     return fail(Errc::input, format("{}: role {} has hosts, whose list has commas too; give each "
                                     "role by a --role of its own",
                                     origin, roles.back().name));
   }
-  HostList list = TRY(parse_host_list(text.substr(at + 1), origin, read_text));
+  HostList list = TRY(parse_host_list(hosts, origin, read_text));
   roles.front().hosts = std::move(list.hosts);
   std::ranges::move(list.warnings, std::back_inserter(warnings));
   return roles;

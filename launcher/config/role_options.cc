@@ -16,17 +16,15 @@
 namespace dt {
 namespace {
 
-using Sources = std::vector<OptionSource>;
-
 /// How many workers -np asks for; 0: it is not given.
-Result<int> read_worker_count(const Sources& sources) {
+Result<int> read_worker_count(const OptionSources& sources) {
   const auto given = find_given(sources, "np");
   if (!given) return 0;
   return static_cast<int>(TRY(given->integer(1, processes_max)));
 }
 
 /// -np N beside --role is the role worker, too; if both name it, they must say the same.
-Result<> add_workers(const Sources& sources, int count, std::vector<Role>& roles) {
+Result<> add_workers(const OptionSources& sources, int count, std::vector<Role>& roles) {
   const Role* given = find_role(roles, "worker");
   if (count == 0 || (given != nullptr && given->count == count)) return {};
   if (given != nullptr) {
@@ -66,7 +64,7 @@ Result<Saying> read_saying(std::string_view text, std::string_view shape, const 
                 .rest = text.substr(equals + 1)};
 }
 
-Result<> read_commands(const Sources& sources, std::vector<Role>& roles) {
+Result<> read_commands(const OptionSources& sources, std::vector<Role>& roles) {
   const auto given = find_given(sources, "role-command");
   if (!given) return {};
   for (const std::string& text : *given->values) {
@@ -82,7 +80,7 @@ Result<> read_commands(const Sources& sources, std::vector<Role>& roles) {
   return {};
 }
 
-Result<> read_environments(const Sources& sources, std::vector<Role>& roles) {
+Result<> read_environments(const OptionSources& sources, std::vector<Role>& roles) {
   const auto given = find_given(sources, "role-env");
   if (!given) return {};
   for (const std::string& text : *given->values) {
@@ -96,7 +94,7 @@ Result<> read_environments(const Sources& sources, std::vector<Role>& roles) {
   return {};
 }
 
-Result<> read_ranked(const Sources& sources, std::vector<Role>& roles) {
+Result<> read_ranked(const OptionSources& sources, std::vector<Role>& roles) {
   const auto given = find_given(sources, "role-ranked");
   if (!given) return {};
   const std::string all = join(*given->values, ",");
@@ -160,7 +158,7 @@ Result<> check_known(const RunConfig& config) {
 }
 
 /// Which roles there are, of how many tasks.
-Result<> read_counts(const Sources& sources, const TextReader& read_text, RunConfig& config) {
+Result<> read_counts(const OptionSources& sources, const TextReader& read_text, RunConfig& config) {
   if (config.given_cluster) {
     config.roles = roles_of(*config.given_cluster);
     return {};
@@ -179,8 +177,7 @@ Result<> read_counts(const Sources& sources, const TextReader& read_text, RunCon
 
 }  // namespace
 
-Result<> read_roles(const std::vector<OptionSource>& sources, const TextReader& read_text,
-                    RunConfig& config) {
+Result<> read_roles(const OptionSources& sources, const TextReader& read_text, RunConfig& config) {
   TRY(read_counts(sources, read_text, config));
   TRY(read_commands(sources, config.roles));
   TRY(read_environments(sources, config.roles));

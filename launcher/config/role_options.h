@@ -11,7 +11,6 @@ namespace dt {
 /// -np N is the number of workers, beside the roles that are given. Roles with hosts name the hosts
 /// of a job that has none. A given cluster has the roles instead. It, the hosts, the environment
 /// and the command are read before.
-Result<> read_roles(const std::vector<OptionSource>& sources, const TextReader& read_text,
-                    RunConfig& config);
+Result<> read_roles(const OptionSources& sources, const TextReader& read_text, RunConfig& config);
 
 }  // namespace dt

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "base/result.h"
+#include "launcher/config/option_source.h"
+
 #include <cstdint>
 #include <string>
 
@@ -22,5 +25,7 @@ struct SuccessOptions {
   CleanUp clean = CleanUp::running;
   bool operator==(const SuccessOptions&) const = default;
 };
+
+Result<> read_success(const OptionSources& sources, SuccessOptions& success);
 
 }  // namespace dt

@@ -30,7 +30,7 @@ class PipelinedTask {
   }
 
   void queue(const Request& request) {
-    channel_.send(out_, MessageType::request, ++last_id_, encode(request));
+    channel_.send(out_, ChannelMessageType::request, ++last_id_, encode(request));
   }
   void send() {
     while (!out_.empty()) {
@@ -53,8 +53,8 @@ class PipelinedTask {
       const auto message = must(channel_.receive(ByteSpan(in_).subspan(used), &taken));
       used += taken;
       if (!message) break;
-      if (message->type == MessageType::welcome) welcomed_ = true;
-      if (message->type == MessageType::reply) ++replies;
+      if (message->type == ChannelMessageType::welcome) welcomed_ = true;
+      if (message->type == ChannelMessageType::reply) ++replies;
     }
     in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
     return replies;

@@ -34,6 +34,72 @@ test_clean_none_waits_for_the_others_whatever_becomes_of_them() {
   expect_stderr ''
 }
 
+# The chief is done when all others have told that they are ready.
+chief_of() {
+  echo "[ \$DTRAIN_ROLE != chief ] || { until [ \"\$(ls ready.* 2>/dev/null | wc -l)\" = $1 ]; do sleep 0.02; done; exit 0; }"
+}
+
+test_servers_are_ended_when_the_chief_is_done_and_have_completed() {
+  run_dtrain run --role chief=1 --role ps=2 --role evaluator=1 --grace 1 --report report.json -- sh -c "$(chief_of 3)
+    case \$DTRAIN_ROLE\$DTRAIN_TASK_INDEX in
+      ps0) trap 'echo told; exit 9' TERM ;;
+      evaluator0) trap '' TERM ;;
+    esac
+    : >ready.\$DTRAIN_ROLE\$DTRAIN_TASK_INDEX
+    while :; do sleep 0.05; done 2>/dev/null"
+  expect_status 0
+  expect_stdout '[ps:0]<stdout>:told'
+  expect_stderr ''
+  expect grep -q '"failed_tasks": 0' report.json
+  expect test "$(grep -c '"completed": true' report.json)" = 4
+  expect test "$(grep -c '"signal": "SIGKILL"' report.json)" = 1
+  expect_no_processes
+}
+
+test_verbose_tells_who_has_completed() {
+  run_dtrain run --verbose --role chief=1 --role ps=1 -- sh -c "$(chief_of 1); : >ready.ps; exec sleep 60"
+  expect_status 0
+  expect_stderr_contains 'dtrain: chief:0 ended: exit status 0'
+  expect_stderr_contains 'dtrain: ps:0 ended: killed by SIGTERM; it has completed'
+}
+
+test_a_server_that_fails_before_the_chief_is_done_fails_the_job() {
+  run_dtrain run --role chief=1 --role ps=1 --report report.json -- \
+    sh -c '[ $DTRAIN_ROLE = chief ] || { echo no memory >&2; exit 4; }; sleep 60'
+  expect_status 4
+  expect_stderr_contains 'dtrain: ps:0 (host localhost, pid '
+  expect_stderr_contains 'failed: exit status 4'
+  expect_stderr_contains 'dtrain:   no memory'
+  expect_not grep -q '"completed": true' report.json
+  expect_no_processes
+}
+
+test_an_evaluator_that_fails_is_a_warning() {
+  start_dtrain run --role chief=1 --role evaluator=1 -- \
+    sh -c '[ $DTRAIN_ROLE = chief ] || exit 4; until [ -e told ]; do sleep 0.02; done; echo trained'
+  wait_for 10 stderr_has 'exit status 4; the training goes on without it'
+  touch told
+  finish
+  expect_status 0
+  expect_stdout '[0]<stdout>:trained'
+  expect_stderr_contains 'dtrain: warning: evaluator:0 (host localhost, pid '
+}
+
+# As much as a pipe takes, and ends by itself as the worker does, or is ended.
+test_all_that_was_written_before_the_end_appears() {
+  run_dtrain run --role worker=1 --role ps=4 --no-tag -- sh -c '
+    if [ $DTRAIN_ROLE = worker ]; then
+      until [ "$(ls ready.* 2>/dev/null | wc -l)" = 4 ]; do sleep 0.01; done
+      exit 0
+    fi
+    yes 0123456789abcde | head -n 4000
+    : >ready.$DTRAIN_TASK_INDEX
+    [ $DTRAIN_TASK_INDEX -lt 2 ] || sleep 60'
+  expect_status 0
+  expect_stderr ''
+  expect test "$(grep -c -x 0123456789abcde "$out/stdout")" = 16000
+}
+
 # What a task leaves behind gets the whole grace with --clean all, and 2 s else.
 test_clean_all_gives_what_tasks_left_behind_the_grace_too() {
   run_dtrain run -np 1 --clean all --grace 20 -- \

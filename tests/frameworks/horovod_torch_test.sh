@@ -27,12 +27,17 @@ test_two_and_four_ranks_add_gather_and_broadcast() {
 test_training_ends_as_it_does_alone() {
   uses horovod-torch
   local np
-  for np in 1 2 4; do
+  for np in 1 2; do
     run_dtrain run -np "$np" --no-tag "$python" "$train"
     expect_status 0
     expect_stderr ''
     expect_training_result "$np"
   done
+  run_readme horovod_torch
+  expect_status 0
+  expect_stderr ''
+  expect_training_result 4
+  expect_no_processes
 }
 
 test_training_goes_over_two_hosts() {

@@ -7,22 +7,21 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-gather=$examples/jax_allgather/gather.py
-
-expect_squares() {
-  # JAX prints of itself, too.
+# expect_processes N TEXT: each of them printed that it is one of N and then the text.
+expect_processes() {
+  local process expected=()
+  for ((process = 0; process < $1; process++)); do expected+=("process $process of $1: $2"); done
+  # Gloo prints, too.
   # shellcheck disable=SC2031  # set by the library
-  grep '^process ' "$out/stdout" | sort >printed || true
-  expect_file printed "$1"
+  sed -i '/^\[Gloo\] /d' "$out/stdout"
+  expect_stdout_lines "${expected[@]}"
 }
 
 test_three_processes_gather_what_each_has() {
   uses jax
-  run_dtrain run -np 3 --no-tag "$python" "$gather"
+  run_readme jax_allgather
   expect_status 0
-  expect_squares "process 0 of 3: the squares are [0, 1, 4]
-process 1 of 3: the squares are [0, 1, 4]
-process 2 of 3: the squares are [0, 1, 4]"
+  expect_readme jax_allgather
   expect_dtrain_says_nothing
   expect_no_processes
 }
@@ -30,10 +29,29 @@ process 2 of 3: the squares are [0, 1, 4]"
 test_processes_of_two_hosts_gather() {
   uses jax
   hosts_up 2
-  run_on_launcher "$DTRAIN" run -H node1,node2 -np 2 --ppn 1 --no-tag "$python" "$gather"
+  run_on_launcher "$DTRAIN" run -H node1:2,node2:1 --no-tag "$python" "$examples/jax_allgather/gather.py"
   expect_status 0
-  expect_squares "process 0 of 2: the squares are [0, 1]
-process 1 of 2: the squares are [0, 1]"
+  expect_processes 3 'the squares are [0, 1, 4]'
+  expect_dtrain_says_nothing
+  expect_no_processes
+}
+
+test_processes_find_each_other_without_arguments() {
+  uses jax
+  run_readme jax_training
+  expect_status 0
+  expect_readme jax_training
+  expect_dtrain_says_nothing
+  expect_no_processes
+}
+
+test_processes_of_two_hosts_find_each_other_without_arguments() {
+  uses jax
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:2 --env-set jax --no-tag \
+    "$python" "$examples/jax_training/train.py"
+  expect_status 0
+  expect_processes 3 'y = 2.000 x + 10.000'
   expect_dtrain_says_nothing
   expect_no_processes
 }

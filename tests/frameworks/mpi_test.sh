@@ -19,17 +19,19 @@ END
   expect_stdout_lines 'rank 0 of 1' 'rank 0 of 1' 'rank 0 of 1' 'rank 0 of 1'
   expect_stderr_contains '4 processes, each alone: MPI was not started by mpirun'
   # shellcheck disable=SC2031  # set by the library
-  [[ $(grep -c '^dtrain: .*MPI' "$out/stderr") -eq 1 ]] || fail 'expected one warning'
+  [[ $(grep -c 'each alone' "$out/stderr") -eq 1 ]] || fail 'expected one warning'
   expect_no_processes
 }
 
 test_processes_that_mpirun_starts_within_a_job_get_none() {
   uses mpi
   cat >together.py <<'END'
+import sys
 import time
 from mpi4py import MPI
 
-print(f"rank {MPI.COMM_WORLD.rank} of {MPI.COMM_WORLD.size}", flush=True)
+# mpiexec takes what both ranks write as it comes: a line has to be one write.
+sys.stdout.write(f"rank {MPI.COMM_WORLD.rank} of {MPI.COMM_WORLD.size}\n")
 time.sleep(3)
 END
   run_dtrain run -np 1 --no-tag "$(dirname "$python")/mpiexec" -n 2 "$python" together.py

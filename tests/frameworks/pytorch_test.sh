@@ -20,14 +20,34 @@ test_gradients_are_those_of_one_process() {
 
 test_training_ends_as_it_does_alone() {
   uses debian-torch
-  local np
-  for np in 1 4; do
-    run_dtrain run -np "$np" --no-tag "$python" "$train"
-    expect_status 0
-    expect_stderr ''
-    expect_training_result "$np"
-  done
+  run_dtrain run -np 1 --no-tag "$python" "$train"
+  expect_status 0
+  expect_stderr ''
+  expect_training_result 1
+  run_readme pytorch_ddp
+  expect_status 0
+  expect_stderr ''
+  expect_training_result 4
   expect_no_processes
+}
+
+test_scripts_for_torchrun_find_their_local_rank() {
+  uses debian-torch
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run -H node1:2,node2:1 --no-tag "$python" "$scripts/pytorch_local_rank.py"
+  expect_status 0
+  expect_stdout_lines 'rank 0 of 3: node 0, local rank 0 of 2' 'rank 1 of 3: node 0, local rank 1 of 2' \
+    'rank 2 of 3: node 1, local rank 0 of 1'
+  expect_stderr ''
+  expect_no_processes
+}
+
+test_older_scripts_get_their_local_rank_as_an_option() {
+  uses debian-torch
+  run_dtrain run -np 2 --pass-local-rank --no-tag "$python" "$scripts/pytorch_local_rank.py" --device cpu
+  expect_status 0
+  expect_stdout_lines 'rank 0 of 2: node 0, local rank 0 of 2, as told' 'rank 1 of 2: node 0, local rank 1 of 2, as told'
+  expect_stderr ''
 }
 
 test_training_goes_over_two_hosts() {
@@ -60,6 +80,34 @@ END
   # Others may see the lost connection, and end, before the one that raised has ended.
   # shellcheck disable=SC2031  # set by the library
   grep -q '^dtrain: .*failed: exit status 1' "$out/stderr" || fail 'no failure told'
+  expect_no_processes
+}
+
+test_an_error_that_a_script_records_is_told_with_its_place() {
+  uses debian-torch
+  cat >recorded.py <<'END'
+import torch.distributed
+from torch.distributed.elastic.multiprocessing.errors import record
+
+
+@record
+def main():
+    torch.distributed.init_process_group("gloo")
+    if torch.distributed.get_rank() == 1:
+        raise FileNotFoundError("no shard 7")
+    torch.distributed.barrier()
+
+
+main()
+END
+  run_dtrain run -np 3 --grace 2s --report report.json "$python" recorded.py
+  expect_status 1
+  # shellcheck disable=SC2031  # set by the library
+  grep -A 1 '^dtrain: rank 1 (host localhost, pid [0-9]*) failed: exit status 1$' "$out/stderr" >told ||
+    fail 'rank 1 is not told as the cause'
+  expect grep -qxF "dtrain:   FileNotFoundError: no shard 7 ($PWD/recorded.py:9)" told
+  expect grep -qF '"message": "FileNotFoundError: no shard 7"' report.json
+  expect grep -qF "\"frame\": \"$PWD/recorded.py:9\"" report.json
   expect_no_processes
 }
 

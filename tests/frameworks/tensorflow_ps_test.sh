@@ -8,6 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 between=$examples/tensorflow1_between_graph/train.py
+spec_flags=('--cluster_spec={cluster_spec}' '--job_name={role}' '--task_id={index}')
 hosts_flags=('--job_name={role}' '--task_index={index}' '--ps_hosts={hosts:ps}' '--worker_hosts={hosts:worker}')
 
 # expect_line NAME: what the job printed ends with a line y = w x + b, both within 1 % of 2 and 10.
@@ -19,48 +20,102 @@ expect_line() {
     'BEGIN { exit !(w >= 1.98 && w <= 2.02 && b >= 9.9 && b <= 10.1) }' || fail 'not the line y = 2 x + 10'
 }
 
+# expect_all_completed FILE TASKS: all TASKS of the report are at their end as they should be: those that decide
+# by themselves, the others because dtrain has ended them.
+expect_all_completed() {
+  python3 - "$1" "$2" <<'END' || fail "not what the report $1 should have"
+import json
+import sys
+
+report = json.load(open(sys.argv[1]))
+tasks = {f"{task['role']} {task['index']}": task for task in report["tasks"]}
+print(*(f"{name}: {task['exit']}, completed: {task['completed']}" for name, task in tasks.items()), sep="\n")
+assert report["exit_status"] == 0 and report["failure"] is None and report["failed_tasks"] == 0
+assert sorted(tasks) == sorted(sys.argv[2].split(", "))
+assert all(task["completed"] for task in tasks.values())
+assert all(task["exit"]["signal"] in (None, "SIGTERM") for task in tasks.values())
+END
+}
+
 test_the_chief_of_a_parameter_server_strategy_ends_the_job() {
   uses tensorflow
-  run_dtrain run --role chief=1 --role ps=2 --role worker=2 --role evaluator=1 --no-tag --grace 5s \
-    "$python" "$examples/tensorflow_ps/train.py" checkpoints
+  DTRAIN_OPT_REPORT=report.json run_readme tensorflow_ps
   expect_status 0
   expect_line ''
   expect test -e checkpoints/line-5.index
-  expect_dtrain_reports_no_failure
+  # How many checkpoints the evaluator gets to see is chance.
+  # shellcheck disable=SC2031  # set by the library
+  expect_not grep -vE '^line-[1-5]: error 0\.[0-9]{6}$|^y = ' "$out/stdout"
+  expect_all_completed report.json 'chief 0, evaluator 0, ps 0, ps 1, worker 0, worker 1'
+  expect_dtrain_says_nothing
   expect_no_processes
 }
 
 test_workers_that_each_build_the_graph_learn_from_flags_of_hosts() {
   uses tensorflow
-  run_dtrain run --role ps=2 --role worker=2 --success all-workers --no-tag --grace 5s \
-    "$python" "$between" "${hosts_flags[@]}"
+  DTRAIN_OPT_REPORT=report.json run_readme tensorflow1_between_graph
   expect_status 0
   expect_line 'worker 0: '
   expect_line 'worker 1: '
-  expect_dtrain_reports_no_failure
+  expect_all_completed report.json 'ps 0, ps 1, worker 0, worker 1'
+  expect_dtrain_says_nothing
   expect_no_processes
 }
 
 test_servers_and_workers_may_be_on_different_hosts() {
   uses tensorflow
   hosts_up 2
-  run_on_launcher "$DTRAIN" run -H node1,node2 --role ps=1@node1 --role worker=2@node2:2 --success all-workers \
-    --no-tag --grace 5s "$python" "$between" \
-    '--cluster_spec={cluster_spec}' '--job_name={role}' '--task_id={index}'
+  run_on_launcher "$DTRAIN" run --role ps=1@node1 --role worker=2@node2:2 --report report.json --no-tag \
+    "$python" "$between" "${spec_flags[@]}"
   expect_status 0
   expect_line 'worker 0: '
   expect_line 'worker 1: '
-  expect_dtrain_reports_no_failure
+  expect_all_completed report.json 'ps 0, worker 0, worker 1'
+  expect_dtrain_says_nothing
+  expect_no_processes
+  # A second worker would look for the chief's variables once in 30 s.
+  local flags
+  for flags in spec hosts; do
+    local -n words=${flags}_flags
+    run_on_launcher "$DTRAIN" run -H node1:2,node2:1 --role ps=1@node2 --role worker=1@node1 --no-tag \
+      "$python" "$between" "${words[@]}"
+    expect_status 0
+    expect_line 'worker 0: '
+    expect_dtrain_says_nothing
+  done
   expect_no_processes
 }
 
 test_a_client_with_the_whole_graph_ends_the_servers() {
   uses tensorflow
-  run_dtrain run --role ps=1 --role worker=2 --role client=1 --success role:client --no-tag --grace 5s \
-    "$python" "$examples/tensorflow1_in_graph/train.py" "${hosts_flags[@]}"
+  DTRAIN_OPT_REPORT=report.json run_readme tensorflow1_in_graph
   expect_status 0
   expect_line '2 workers: '
-  expect_dtrain_reports_no_failure
+  expect_all_completed report.json 'client 0, ps 0, worker 0, worker 1'
+  expect_dtrain_says_nothing
+  expect_no_processes
+}
+
+test_a_client_finds_servers_on_other_hosts() {
+  uses tensorflow
+  hosts_up 3
+  run_on_launcher "$DTRAIN" run --role ps=1@node3:1 --role worker=2@node1,node2 --role client=1@node3:1 \
+    --success role:client --no-tag "$python" "$examples/tensorflow1_in_graph/train.py" "${hosts_flags[@]}"
+  expect_status 0
+  expect_line '2 workers: '
+  expect_dtrain_says_nothing
+  expect_no_processes
+}
+
+test_a_parameter_server_strategy_goes_over_hosts() {
+  uses tensorflow
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run --role chief=1@node1:1 --role ps=2@node1:1,node2:1 --role worker=2@node1:1,node2:1 \
+    --report report.json --no-tag "$python" "$examples/tensorflow_ps/train.py" checkpoints
+  expect_status 0
+  expect_line ''
+  expect_all_completed report.json 'chief 0, ps 0, ps 1, worker 0, worker 1'
+  expect_dtrain_says_nothing
   expect_no_processes
 }
 

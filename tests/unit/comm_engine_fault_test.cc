@@ -304,7 +304,7 @@ TEST_CASE("data of a rank that has left counts, however late it is wanted") {
 }
 
 /// Puts a control message into the link from rank 1 to rank 0.
-void forge(EngineGroup& group, MessageType type, uint32_t stream, const Writer& payload) {
+void forge(EngineGroup& group, EngineMessageType type, uint32_t stream, const Writer& payload) {
   Bytes frame;
   append_frame(frame, {.type = static_cast<uint8_t>(type), .generation = 3, .stream = stream},
                payload.view());
@@ -320,8 +320,8 @@ TEST_CASE("two offers with one number break the protocol") {
   const auto second = group.submit(0, message(OperationKind::receive, 1, more));
   Writer offer;
   offer.number(ElementType::float32).number(uint64_t{1});
-  forge(group, MessageType::offer, 1, offer);
-  forge(group, MessageType::offer, 1, offer);
+  forge(group, EngineMessageType::offer, 1, offer);
+  forge(group, EngineMessageType::offer, 1, offer);
   group.settle();
   group.pass(seconds(5));
   CHECK(failure(second) ==
@@ -335,7 +335,7 @@ TEST_CASE("a stop of a kind that there is not breaks the protocol") {
     const auto waiting = group.submit(0, barrier());
     Writer stop;
     stop.number(uint64_t{1}).number(int32_t{code}).number(int32_t{-1}).text("why").text("later");
-    forge(group, MessageType::stop, 0, stop);
+    forge(group, EngineMessageType::stop, 0, stop);
     group.settle();
     CHECK(pending(waiting));
     group.pass(seconds(5));

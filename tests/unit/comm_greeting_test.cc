@@ -89,11 +89,11 @@ TEST_CASE("two tasks that share a token greet each other over TCP and share a se
   REQUIRE(both.acceptor.greeting->accept_peer({}, 0).has_value());
   CHECK(both.acceptor.greeting->done());
   // The acceptor may speak at once; what comes with its verdict is left for the link.
-  Connection acceptor = both.acceptor.greeting->take();
+  GreetedConnection acceptor = both.acceptor.greeting->take();
   REQUIRE(send(acceptor.socket.get(), "early", 5, 0) == 5);
   advance(both, [&] { return both.dialler.greeting->done(); });
   REQUIRE(both.dialler.greeting->done());
-  Connection dialler = both.dialler.greeting->take();
+  GreetedConnection dialler = both.dialler.greeting->take();
   pollfd fd = {.fd = dialler.socket.get(), .events = POLLIN, .revents = 0};
   REQUIRE(poll(&fd, 1, 5000) == 1);
   char got[8] = {};

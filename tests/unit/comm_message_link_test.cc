@@ -26,12 +26,12 @@ class Keeper final : public MessageReceiver {
     heard.push_back(std::to_string(message.stream) + ":" + std::string(as_text(payload)));
     return {};
   }
-  Result<Place> place(const Message& message) override {
-    if (discard) return Place{Place::Action::discard};
+  Result<PayloadPlace> place(const Message& message) override {
+    if (discard) return PayloadPlace{PayloadPlace::Action::discard};
     const auto found = posted.find(message.stream);
-    if (found == posted.end()) return Place{};
+    if (found == posted.end()) return PayloadPlace{};
     std::span<std::byte> rest = std::span(found->second).subspan(filled[message.stream]);
-    return Place{Place::Action::take, rest.first(message.length)};
+    return PayloadPlace{PayloadPlace::Action::take, rest.first(message.length)};
   }
   Result<> arrived(const Message& message) override {
     filled[message.stream] += message.length;

@@ -13,7 +13,7 @@ using Shares = std::vector<int>;
 TEST_CASE("tasks go to free slots first, then to every host in proportion to its slots") {
   struct Case {
     const char* what;
-    std::vector<Room> rooms;
+    std::vector<TaskRoom> rooms;
     int count;
     DealBy by;
     Shares shares;
@@ -40,7 +40,7 @@ TEST_CASE("any shares are all tasks, none below what a host has nor above its li
   const auto below = [&random](int bound) { return static_cast<int>(random() % unsigned(bound)); };
   for (int round = 0; round < 2000; ++round) {
     CAPTURE(round);
-    std::vector<Room> rooms;
+    std::vector<TaskRoom> rooms;
     int places = 0;
     for (int i = 1 + below(6); i > 0; --i) {
       const int slots = 1 + below(5);

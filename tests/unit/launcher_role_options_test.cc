@@ -92,6 +92,9 @@ TEST_CASE("roles that make no job are refused with one message") {
       {{"chief=1,worker=2@a"},
        "--role: role worker has hosts, whose list has commas too; give each role by a --role of "
        "its own"},
+      {{"ps=1@a,b,worker=2@c"},
+       "--role: role ps has hosts, whose list has commas too; give each role by a --role of its "
+       "own"},
       {{"worker=2@"},
        "--role: empty host list; expected HOST[:SLOTS],… for example "
        "node1:4,node2:4"},

@@ -278,5 +278,66 @@ TEST_CASE_FIXTURE(Fixture, "who could not be started in time is not needed after
   CHECK(job.outcome() == Outcome{});
 }
 
+/// A ps, a worker and a chief on a host each, in this order.
+Plan plan_on_hosts() {
+  Plan plan;
+  for (const char* name : {"a", "b", "c"})
+    plan.hosts.push_back({.host = {.name = name, .user = {}, .slots = 1}});
+  plan.add({.id = {"ps", 0}, .rank = -1, .agent = 0});
+  plan.add({.id = {"worker", 0}, .rank = 1, .agent = 1});
+  plan.add({.id = {"chief", 0}, .rank = 0, .agent = 2});
+  return plan;
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a host that is lost when the job is done is a warning, and no failure") {
+  SUBCASE("as all are being ended") {
+  }
+  SUBCASE("as the agents end what is left") {
+    options.success.clean = CleanUp::all;
+  }
+  SUBCASE("as the others are waited for") {
+    options.success.clean = CleanUp::none;
+  }
+  Supervisor job(plan_on_hosts(), options, now);
+  for (size_t task = 0; task < 3; ++task)
+    job.started(task, 100, now);
+  job.exited(2, good, now);
+  const bool waits = options.success.clean == CleanUp::none;
+  const bool finished = options.success.clean == CleanUp::all;
+  const Actions actions = job.agent_lost(0, "no heartbeat for 5s", now);
+  CHECK(words(actions) == "warn");
+  CHECK(actions.back().text == "agent on a lost: no heartbeat for 5s; the job was done without it");
+  CHECK_FALSE(job.completed(0));
+  CHECK(words(job.exited(1, waits ? good : termed, now)) == (finished ? "" : "finish"));
+  CHECK(job.outcome() == Outcome{});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a host that is lost before the job is done fails it") {
+  Supervisor job(plan_on_hosts(), options, now);
+  job.exited(1, good, now);
+  CHECK(words(job.agent_lost(2, "no heartbeat for 5s", now)) == "TERM");
+  CHECK(words(job.exited(0, termed, now)) == "finish");
+  CHECK(job.outcome().exit_status == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture, "time limits do not make a failure of a job that is done") {
+  options.timeout = seconds(5);
+  Supervisor job(plan_of("chief worker ps"), options, now);
+  job.started(0, 100, now);
+  job.started(1, 101, now);
+  CHECK(words(job.exited(0, good, now)) == "TERM");
+  CHECK(words(job.tick(now + seconds(9))).empty());
+  CHECK(words(job.tick(now + options.grace)) == "KILL");
+  CHECK(job.outcome() == Outcome{});
+
+  Supervisor lingering = start("chief worker");
+  lingering.exited(0, good, now);
+  CHECK(lingering.next_deadline() == now + options.grace);
+  CHECK(words(lingering.tick(now + seconds(6))).empty());
+  CHECK(words(lingering.exited(1, good, now + seconds(6))) == "finish");
+  CHECK(lingering.outcome() == Outcome{});
+}
+
 }  // namespace
 }  // namespace dt

@@ -223,7 +223,7 @@ TEST_CASE("a task whose connection ended may join again, unless it is dead") {
 }
 
 // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): what is tested
-const auto unknown_type = static_cast<MessageType>(99);
+const auto unknown_type = static_cast<ChannelMessageType>(99);
 
 // Frames that a Session seals, but that no client of ours sends.
 struct BadFrame {
@@ -234,62 +234,66 @@ struct BadFrame {
 
 std::vector<BadFrame> bad_frames() {
   const Bytes get = encode(Request(GetRequest{"k"}));
-  return {
-      {"bad MAC",
-       [get](RawTask& task, Bytes& out) {
-         task.channel.send(out, MessageType::request, 1, get);
-         out.back() ^= std::byte{1};
-       },
-       "frame with a wrong MAC: changed, replayed or out of order"},
-      {"replayed frame",
-       [get](RawTask& task, Bytes& out) {
-         task.channel.send(out, MessageType::request, 1, get);
-         const Bytes copy = out;
-         out.insert(out.end(), copy.begin(), copy.end());
-       },
-       "frame with a wrong MAC: changed, replayed or out of order"},
-      {"length 0xFFFFFFFF", [](RawTask&, Bytes& out) { out.assign(16, std::byte{0xFF}); },
-       "frame version 255, this build speaks 1"},
-      {"length over the limit",
-       [](RawTask&, Bytes& out) { append_header(out, {.length = 0xFFFFFFFF}); },
-       "frame length 4294967295 > 1048576"},
-      {"bad version",
-       [get](RawTask& task, Bytes& out) {
-         task.channel.send(out, MessageType::request, 1, get);
-         out[4] = std::byte{7};
-       },
-       "frame version 7, this build speaks 1"},
-      {"bad type",
-       [get](RawTask& task, Bytes& out) { task.channel.send(out, unknown_type, 1, get); },
-       "frame type 99 is unknown"},
-      {"a server's message",
-       [get](RawTask& task, Bytes& out) { task.channel.send(out, MessageType::notice, 1, get); },
-       "frame type 4 from a client"},
-      {"length 0",
-       [](RawTask& task, Bytes& out) { task.channel.send(out, MessageType::request, 1, {}); },
-       "request is cut short"},
-      {"truncated payload",
-       [get](RawTask& task, Bytes& out) {
-         task.channel.send(out, MessageType::request, 1, ByteSpan(get).first(get.size() - 1));
-       },
-       "request is cut short"},
-      {"trailing bytes",
-       [get](RawTask& task, Bytes& out) {
-         Bytes longer = get;
-         longer.emplace_back();
-         task.channel.send(out, MessageType::request, 1, longer);
-       },
-       "request has trailing bytes"},
-      {"unknown request",
-       [](RawTask& task, Bytes& out) {
-         task.channel.send(out, MessageType::request, 1, as_bytes("\xfe"));
-       },
-       "request 254 is unknown"},
-      {"a message without end",
-       [](RawTask& task, Bytes& out) {
-         task.channel.send(out, MessageType::request, 1, Bytes(request_bytes_max + 1));
-       },
-       "message of more than 4194304 bytes"}};
+  return {{"bad MAC",
+           [get](RawTask& task, Bytes& out) {
+             task.channel.send(out, ChannelMessageType::request, 1, get);
+             out.back() ^= std::byte{1};
+           },
+           "frame with a wrong MAC: changed, replayed or out of order"},
+          {"replayed frame",
+           [get](RawTask& task, Bytes& out) {
+             task.channel.send(out, ChannelMessageType::request, 1, get);
+             const Bytes copy = out;
+             out.insert(out.end(), copy.begin(), copy.end());
+           },
+           "frame with a wrong MAC: changed, replayed or out of order"},
+          {"length 0xFFFFFFFF", [](RawTask&, Bytes& out) { out.assign(16, std::byte{0xFF}); },
+           "frame version 255, this build speaks 1"},
+          {"length over the limit",
+           [](RawTask&, Bytes& out) { append_header(out, {.length = 0xFFFFFFFF}); },
+           "frame length 4294967295 > 1048576"},
+          {"bad version",
+           [get](RawTask& task, Bytes& out) {
+             task.channel.send(out, ChannelMessageType::request, 1, get);
+             out[4] = std::byte{7};
+           },
+           "frame version 7, this build speaks 1"},
+          {"bad type",
+           [get](RawTask& task, Bytes& out) { task.channel.send(out, unknown_type, 1, get); },
+           "frame type 99 is unknown"},
+          {"a server's message",
+           [get](RawTask& task, Bytes& out) {
+             task.channel.send(out, ChannelMessageType::notice, 1, get);
+           },
+           "frame type 4 from a client"},
+          {"length 0",
+           [](RawTask& task, Bytes& out) {
+             task.channel.send(out, ChannelMessageType::request, 1, {});
+           },
+           "request is cut short"},
+          {"truncated payload",
+           [get](RawTask& task, Bytes& out) {
+             task.channel.send(out, ChannelMessageType::request, 1,
+                               ByteSpan(get).first(get.size() - 1));
+           },
+           "request is cut short"},
+          {"trailing bytes",
+           [get](RawTask& task, Bytes& out) {
+             Bytes longer = get;
+             longer.emplace_back();
+             task.channel.send(out, ChannelMessageType::request, 1, longer);
+           },
+           "request has trailing bytes"},
+          {"unknown request",
+           [](RawTask& task, Bytes& out) {
+             task.channel.send(out, ChannelMessageType::request, 1, as_bytes("\xfe"));
+           },
+           "request 254 is unknown"},
+          {"a message without end",
+           [](RawTask& task, Bytes& out) {
+             task.channel.send(out, ChannelMessageType::request, 1, Bytes(request_bytes_max + 1));
+           },
+           "message of more than 4194304 bytes"}};
 }
 
 TEST_CASE("a protocol error after authentication ends that connection and is logged once") {
@@ -321,7 +325,7 @@ TEST_CASE("a frame of an old generation ends the connection") {
   RendezvousFixture server(table_of_workers(1, 1, 4));
   RawTask task(server, 0, 3);
   Bytes out;
-  task.channel.send(out, MessageType::request, 1, encode(Request(GetRequest{"k"})));
+  task.channel.send(out, ChannelMessageType::request, 1, encode(Request(GetRequest{"k"})));
   send_bytes(task.connection.get(), out);
   CHECK(ends_within(task.connection.get(), seconds(5)));
   CHECK(server.log_text() ==
@@ -334,7 +338,7 @@ TEST_CASE("a frame cut short by a hang-up is no error, only an end") {
   {
     RawTask task(server, 0, 1);
     Bytes out;
-    task.channel.send(out, MessageType::request, 1, encode(Request(GetRequest{"k"})));
+    task.channel.send(out, ChannelMessageType::request, 1, encode(Request(GetRequest{"k"})));
     send_bytes(task.connection.get(), ByteSpan(out).first(out.size() - 1));
     server.until([](const Counters& counters) { return counters.joined == 1; });
   }
@@ -351,7 +355,7 @@ TEST_CASE("a client that does not read is dropped, and the others go on") {
   RawTask deaf(server, 1, 1);
   Bytes out;
   for (uint32_t id = 1; id <= 64; ++id)
-    deaf.channel.send(out, MessageType::request, id, encode(Request(GetRequest{"big"})));
+    deaf.channel.send(out, ChannelMessageType::request, id, encode(Request(GetRequest{"big"})));
   send_bytes(deaf.connection.get(), out);
   server.until([](const Counters& counters) { return counters.joined == 1; });
   CHECK(server.log_text().starts_with("dtrain: worker:1 (host node1) is dropped: it leaves "));

@@ -158,9 +158,10 @@ TEST_CASE("a message longer than a frame arrives whole, and so does the next") {
   for (size_t i = 0; i < payload.size(); ++i)
     payload[i] = static_cast<std::byte>(i * 31);
   Bytes wire;
-  pair.there.send(wire, MessageType::welcome, 0, payload);
-  pair.there.send(wire, MessageType::reply, 7, as_bytes("short"));
-  const auto check_front = [&](size_t at, MessageType type, uint32_t id, std::string_view text) {
+  pair.there.send(wire, ChannelMessageType::welcome, 0, payload);
+  pair.there.send(wire, ChannelMessageType::reply, 7, as_bytes("short"));
+  const auto check_front = [&](size_t at, ChannelMessageType type, uint32_t id,
+                               std::string_view text) {
     size_t used = 0;
     const auto message = pair.here.receive(ByteSpan(wire).subspan(at), &used).value();
     REQUIRE(message.has_value());
@@ -170,14 +171,14 @@ TEST_CASE("a message longer than a frame arrives whole, and so does the next") {
     CHECK(as_text(message->payload) == text);
     return used;
   };
-  const size_t first = check_front(0, MessageType::welcome, 0, as_text(payload));
-  CHECK(first + check_front(first, MessageType::reply, 7, "short") == wire.size());
+  const size_t first = check_front(0, ChannelMessageType::welcome, 0, as_text(payload));
+  CHECK(first + check_front(first, ChannelMessageType::reply, 7, "short") == wire.size());
 }
 
 TEST_CASE("a message over its bound is refused before it is held") {
   ChannelPair pair = channel_pair(size_t{2} << 20);
   Bytes wire;
-  pair.there.send(wire, MessageType::request, 1, Bytes((size_t{2} << 20) + 1));
+  pair.there.send(wire, ChannelMessageType::request, 1, Bytes((size_t{2} << 20) + 1));
   size_t used = 0;
   CHECK(pair.here.receive(wire, &used).error() ==
         Error{Errc::protocol, "message of more than 2097152 bytes"});
@@ -187,13 +188,13 @@ TEST_CASE("a frame of an old generation or of an unknown type is refused") {
   size_t used = 0;
   ChannelPair old = channel_pair(1000, 0);
   Bytes wire;
-  old.there.send(wire, MessageType::request, 1, {});
+  old.there.send(wire, ChannelMessageType::request, 1, {});
   CHECK(old.here.receive(wire, &used).error() ==
         Error{Errc::protocol, "frame of generation 0, this is generation 1"});
   ChannelPair unknown = channel_pair(1000);
   wire.clear();
   // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): what is tested
-  unknown.there.send(wire, static_cast<MessageType>(6), 1, {});
+  unknown.there.send(wire, static_cast<ChannelMessageType>(6), 1, {});
   CHECK(unknown.here.receive(wire, &used).error() ==
         Error{Errc::protocol, "frame type 6 is unknown"});
 }

@@ -45,6 +45,7 @@ void Judge::logged(const std::string& line) {
   if (line.find(" failed: ") != std::string::npos ||
       line.find(" could not be started: ") != std::string::npos)
     ++reports_;
+  if (line.find("each alone: MPI") != std::string::npos) ++mpi_warnings_;
 }
 
 void Judge::heard(const TaskId& who, const Notice& notice) {
@@ -105,6 +106,7 @@ void Judge::right_status(const End& end) {
 void Judge::one_report(const End& end) {
   const int wanted = end.outcome.failure ? 1 : 0;
   if (reports_ != wanted) complain(format("{} failures reported, not {}", reports_, wanted));
+  if (mpi_warnings_ > 1) complain(format("{} warnings of MPI", mpi_warnings_));
 }
 
 void Judge::all_accounted(const End& end) {

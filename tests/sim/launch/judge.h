@@ -19,7 +19,7 @@ namespace dt {
 ///   ends_in_time       the job ends, within bounds
 ///   right_status       its exit status is that of something that went wrong, and the one of the
 ///                      first where only one did; 0 only if nothing did
-///   one_report         one failure is reported, once
+///   one_report         one failure is reported, once, and MPI that runs alone no more than that
 ///   all_accounted      each task that started has ended by its agent's word, or its host is lost
 ///   all_told           each live task that has joined hears of a death within a second
 ///   output_whole       all output of hosts that are not lost has arrived
@@ -83,6 +83,7 @@ class Judge {
   Time still_since_ = {};
   Time still_until_ = {};  ///< the last time
   int reports_ = 0;
+  int mpi_warnings_ = 0;
   std::set<std::pair<TaskId, TaskId>> heard_;  ///< who, of whom
 };
 

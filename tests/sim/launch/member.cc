@@ -63,13 +63,13 @@ class Member::Conversation {
 
   void hear(const MessageView& message) {
     switch (message.type) {
-      case MessageType::welcome:
+      case ChannelMessageType::welcome:
         return welcomed(take(decode_welcome(message.payload)));
-      case MessageType::notice:
+      case ChannelMessageType::notice:
         for (const Notice& notice : take(decode_notices(message.payload)))
           handlers_.on_notice(notice);
         return;
-      case MessageType::reply:
+      case ChannelMessageType::reply:
         return replied(message.id, take(decode_reply(message.payload)));
       default:
         return lose("an unknown message from the rendezvous");
@@ -97,7 +97,7 @@ class Member::Conversation {
 
   void ask(uint32_t id, const Request& request) {
     Bytes out;
-    channel_->send(out, MessageType::request, id, encode(request));
+    channel_->send(out, ChannelMessageType::request, id, encode(request));
     cable_.send(out);
   }
 

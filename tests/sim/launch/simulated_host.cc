@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "launcher/host_survey.h"
+#include "launcher/mpi_notice.h"
 
 #include <sys/socket.h>
 
@@ -233,6 +234,15 @@ void SimulatedHost::launch(const Launch& wanted) {
   tasks_.resize(wanted.tasks.size());
   for (size_t index = 0; index < tasks_.size(); ++index)
     start_task(index, wanted.tasks[index]);
+  mpi_timer_ = site_.loop.after(seconds(1), [this] { look_for_mpi(); });
+}
+
+/// All of them are programs with MPI that run alone.
+void SimulatedHost::look_for_mpi() {
+  if (ending_) return;
+  const auto runs = [](const Running& running) { return running.task->alive(); };
+  const auto alone = static_cast<uint32_t>(std::ranges::count_if(tasks_, runs));
+  say(MessageType::mpi_alone, 0, encode(MpiAlone{alone}));
 }
 
 void SimulatedHost::start_task(size_t index, const TaskLaunch& wanted) {

@@ -112,6 +112,7 @@ class SimulatedHost {
   void check_order(MessageType type);
   void prepare(Prepare wanted);
   void launch(const Launch& wanted);
+  void look_for_mpi();
   void start_task(size_t index, const TaskLaunch& wanted);
   void signal_all(int number);
   void send_output(size_t index);
@@ -140,6 +141,7 @@ class SimulatedHost {
   Lease lease_;
   Timer heartbeat_;
   Timer kill_timer_;
+  Timer mpi_timer_;
   std::vector<Running> tasks_;
   bool paused_ = false;
   bool ending_ = false;

@@ -1,0 +1,51 @@
+#include "launcher/config/environment_options.h"
+
+#include "base/text.h"
+#include "launcher/config/answers.h"
+#include "launcher/config/env_file.h"
+#include "launcher/config/env_set.h"
+#include "launcher/config/given.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace dt {
+
+/// Options for the workers' library first, then files: -x wins over both.
+Result<> read_environment(const OptionSources& sources, const TextReader& read_text,
+                          RunConfig& config) {
+  config.environment = TRY(exported_settings(sources));
+  if (const auto given = find_given(sources, "env-file")) {
+    for (const std::string& path : *given->values) {
+      const std::string text = TRY(given->text_of(path, read_text));
+      std::ranges::move(TRY(parse_env_file(text, path)), std::back_inserter(config.environment));
+    }
+  }
+  if (const auto given = find_given(sources, "env")) {
+    for (const std::string& text : *given->values)
+      config.environment.push_back(TRY(parse_setting(text, given->origin)));
+  }
+  if (const auto given = find_given(sources, "env-exclude")) {
+    for (const std::string& pattern : *given->values) {
+      if (pattern.empty()) return given->expected("a pattern of names");
+    }
+    config.environment_excluded = *given->values;
+  }
+  return {};
+}
+
+Result<> read_env_sets(const OptionSources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "env-set");
+  if (!given) return {};
+  const std::string all = join(*given->values, ",");
+  std::vector<std::string_view> words;
+  for (const std::string_view word : split(all, ','))
+    words.push_back(trim(word));
+  for (const std::string_view word : words) {
+    if (!env_sets_named(word)) return given->unknown_word(word, env_set_words());
+  }
+  config.env_sets = chosen_env_sets(words);
+  return {};
+}
+
+}  // namespace dt

@@ -1,0 +1,101 @@
+#include "launcher/config/host_options.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/config/given.h"
+#include "launcher/config/networks.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace dt {
+namespace {
+
+Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) {
+  const std::string& path = given.value();
+  return parse_hostfile(TRY(given.text_of(path, read_text)), path);
+}
+
+/// Instead of ssh; what is meant for ssh would go nowhere.
+Result<> read_rsh_agent(const OptionSources& sources, LoginOptions& ssh) {
+  const auto given = find_given(sources, "rsh-agent");
+  if (!given) return {};
+  const std::string text = TRY(given->text("a program"));
+  for (const std::string_view word : split_words(text))
+    ssh.program.emplace_back(word);
+  if (ssh.program.empty()) return given->expected("a program");
+  for (const std::string_view name : {"ssh", "ssh-port", "ssh-identity-file", "ssh-config"}) {
+    const auto other = find_given(sources, name);
+    if (other) return other->refuse(format("conflicts with {}; give one of them", given->origin));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh) {
+  if (const auto given = find_given(sources, "ssh-port")) {
+    ssh.port = static_cast<uint16_t>(TRY(given->integer(1, 65535)));
+  }
+  if (const auto given = find_given(sources, "ssh-identity-file")) {
+    ssh.identity = TRY(given->text("a file"));
+  }
+  if (const auto given = find_given(sources, "ssh-config")) {
+    ssh.config = TRY(given->text("a file"));
+  }
+  if (const auto given = find_given(sources, "ssh")) {
+    const std::string carrier = TRY(given->choice());
+    ssh.carrier = carrier == "libssh2"   ? SshCarrier::libssh2
+                  : carrier == "openssh" ? SshCarrier::openssh
+                                         : SshCarrier::automatic;
+  }
+  if (const auto given = find_given(sources, "ssh-parallel")) {
+    ssh.parallel = static_cast<size_t>(TRY(given->integer(1, static_cast<int64_t>(hosts_max))));
+  }
+  TRY(read_rsh_agent(sources, ssh));
+  if (const auto given = find_given(sources, "connect-timeout")) {
+    ssh.connect_timeout = TRY(given->positive_duration());
+  }
+  return {};
+}
+
+Result<> read_port_range(const OptionSources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "port-range");
+  if (!given) return {};
+  config.port_range = parse_port_range(given->value());
+  if (config.port_range) return {};
+  return given->expected("FIRST-LAST of 1024..65535, for example 5000-5099");
+}
+
+Result<> read_networks(const OptionSources& sources, RunConfig& config) {
+  const auto given = find_given(sources, "network-interfaces");
+  if (!given) return {};
+  const std::string all = join(*given->values, ",");
+  for (const std::string_view word : split(all, ',')) {
+    if (!is_network_word(trim(word))) {
+      return given->expected("interfaces or networks, for example eth0 or 10.0.0.0/8");
+    }
+    config.networks.emplace_back(trim(word));
+  }
+  return {};
+}
+
+Result<> read_hosts(const OptionSources& sources, const TextReader& read_text, RunConfig& config) {
+  for (const OptionSource& source : sources) {
+    const auto hosts = find_in(source, "hosts");
+    const auto hostfile = find_in(source, "hostfile");
+    if (!hosts && !hostfile) continue;
+    if (hosts && hostfile) {
+      return hosts->refuse(format("conflicts with {}; give one of them", hostfile->origin));
+    }
+    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin, read_text)
+                              : read_hostfile(*hostfile, read_text));
+    config.hosts = std::move(list.hosts);
+    std::ranges::move(list.warnings, std::back_inserter(config.warnings));
+    return {};
+  }
+  return {};
+}
+
+}  // namespace dt

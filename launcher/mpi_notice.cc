@@ -1,0 +1,34 @@
+#include "launcher/mpi_notice.h"
+
+#include "base/format.h"
+
+#include <algorithm>
+
+namespace dt {
+
+Bytes encode(const MpiAlone& message) {
+  return Writer().number(message.tasks).take();
+}
+
+template <>
+Result<MpiAlone> decode(ByteSpan payload) {
+  Reader reader(payload);
+  const MpiAlone message = {.tasks = reader.number<uint32_t>()};
+  TRY(reader.finish("mpi_alone"));
+  return message;
+}
+
+std::optional<std::string> MpiNotice::looked(size_t agent, uint32_t alone) {
+  if (!awaited_[agent]) return std::nullopt;
+  awaited_[agent] = false;
+  alone_ += alone;
+  if (alone_ < 2 || std::ranges::find(awaited_, true) != awaited_.end()) return std::nullopt;
+  return format(
+      "{0} processes, each alone: MPI was not started by mpirun\n"
+      "  dtrain does not start MPI programs itself; within a job, mpirun does:\n"
+      "  dtrain run -np 1 -- mpirun -n {0} COMMAND\n"
+      "  (of no concern where MPI is loaded but not used)",
+      alone_);
+}
+
+}  // namespace dt

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "launcher/message.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Agent, once and a second after the launch: so many of my tasks are programs with MPI that run
+/// alone.
+struct MpiAlone {
+  uint32_t tasks = 0;
+  bool operator==(const MpiAlone&) const = default;
+};
+
+Bytes encode(const MpiAlone& message);
+
+/// Makes one warning of what the agents of a job say of programs with MPI.
+class MpiNotice {
+ public:
+  explicit MpiNotice(size_t agents) : awaited_(agents, true) {}
+
+  /// Both give the warning when nobody is left who could add to it, if there is one: one process
+  /// alone is as it should be.
+  std::optional<std::string> looked(size_t agent, uint32_t alone);
+  std::optional<std::string> gone(size_t agent) { return looked(agent, 0); }
+
+ private:
+  std::vector<bool> awaited_;  ///< by agent
+  uint64_t alone_ = 0;
+};
+
+}  // namespace dt

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Programs with MPI that are started as if they were any others: each is a world of its own, and
+# nobody but the launcher can tell. (tests/frameworks has the real library.)
+. "$(dirname "$0")/lib.sh"
+
+# ./alone, which has a library of that name loaded, ends when there is a file `end`, or after 20 s.
+make_program() {
+  echo 'int MPI_Init(void) { return 0; }' >library.c
+  cat >program.c <<'END_OF_PROGRAM'
+#include <unistd.h>
+int MPI_Init(void);
+int main(void) {
+  for (int waited = MPI_Init(); waited < 1000 && access("end", F_OK) != 0; ++waited) usleep(20000);
+  return 0;
+}
+END_OF_PROGRAM
+  expect cc -shared -fPIC -o "$1" library.c
+  expect cc -o alone program.c "./$1" -Wl,-rpath,"$PWD"
+}
+
+# The warning, and the job goes on to its end.
+expect_one_warning_of() {
+  wait_for 15 stderr_has "dtrain: warning: $1 processes, each alone: MPI was not started by mpirun"
+  touch end
+  finish
+  expect_status 0
+  expect_stderr_contains "dtrain run -np 1 -- mpirun -n $1 COMMAND"
+  expect test "$(grep -c 'each alone' "$out/stderr")" = 1
+  expect_no_processes
+}
+
+test_processes_with_mpi_that_mpirun_did_not_start_get_one_warning() {
+  make_program libmpi.so.40
+  start_dtrain run -np 3 ./alone
+  expect_one_warning_of 3
+}
+
+test_a_program_that_a_wrapper_starts_is_seen_too() {
+  make_program libmpich.so.12
+  start_dtrain run -np 2 sh -c './alone; true'
+  expect_one_warning_of 2
+}
+
+# One is alone by itself, and the other has been started by a launcher of MPI.
+test_one_process_alone_and_those_of_a_launcher_of_mpi_get_no_warning() {
+  make_program libmpi.so.40
+  run_dtrain run -np 3 sh -c 'case $RANK in
+    0) exec timeout 2 ./alone ;;
+    1) PMI_RANK=0 PMI_FD=9 exec timeout 2 ./alone ;;
+    2) exec sleep 2 ;;
+  esac' || true
+  expect_stderr_lacks 'alone: MPI'
+  expect_no_processes
+}
+
+run_tests "$@"
