@@ -199,7 +199,7 @@ Result<std::vector<uint16_t>> AgentSession::hold_all_ports() {
                        format("{} tasks", prepared_.tasks)));
   // First, so that none of them is chosen for another.
   for (const std::string& address : prepared_.addresses) {
-    auto held = hold_this_port(parts_of(address).port);
+    auto held = hold_this_port(port_of(address));
     if (!held)
       return fail(Errc::refused, format("{}: {}", printable(address), held.error().message));
     held_ports_.push_back(*std::move(held));

@@ -2,18 +2,23 @@
 
 #include "base/format.h"
 #include "base/socket.h"
+#include "launcher/dmlc_environment.h"
 #include "launcher/horovod_environment.h"
+#include "launcher/paddle_environment.h"
 
 #include <algorithm>
 
 namespace dt {
 namespace {
 
-/// A task with rank, as its variables tell it.
-struct RankedTask {
+struct TaskFacts {
   const JobFacts& job;
   const Plan& plan;
   const Task& task;
+};
+
+/// A task with rank, as its variables tell it.
+struct RankedTask : TaskFacts {
   std::string rank = format("{}", task.rank);
   std::string size = format("{}", plan.world_size);
   std::string local_rank = format("{}", task.local_rank);
@@ -47,8 +52,8 @@ void torch_of_job(Environment& environment, const JobFacts& job, const Plan& /*p
            {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"}});
 }
 
-void torch_of_task(Environment& environment, const Plan& /*plan*/, const Task& task) {
-  environment["ROLE_NAME"] = task.id.role;
+void torch_of_task(Environment& environment, const TaskFacts& of) {
+  environment["ROLE_NAME"] = of.task.id.role;
 }
 
 void torch_of_rank(Environment& environment, const RankedTask& of) {
@@ -72,9 +77,9 @@ void horovod_of_job(Environment& environment, const JobFacts& job, const Plan& /
   if (job.horovod) add_horovod_controller(environment, job.master_address);
 }
 
-void horovod_of_task(Environment& environment, const Plan& plan, const Task& task) {
+void horovod_of_task(Environment& environment, const TaskFacts& of) {
   // By which Horovod names the group of a host's ranks.
-  environment["HOROVOD_HOSTNAME"] = plan.hosts[static_cast<size_t>(task.agent)].host.name;
+  environment["HOROVOD_HOSTNAME"] = of.plan.hosts[static_cast<size_t>(of.task.agent)].host.name;
 }
 
 void horovod_of_rank(Environment& environment, const RankedTask& of) {
@@ -112,11 +117,27 @@ void slurm_of_rank(Environment& environment, const RankedTask& of) {
           {{"SLURM_NTASKS", of.size}, {"SLURM_PROCID", of.rank}, {"SLURM_LOCALID", of.local_rank}});
 }
 
+void dmlc_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
+  add_dmlc_scheduler(environment, job.cluster);
+}
+
+void dmlc_of_task(Environment& environment, const TaskFacts& of) {
+  add_dmlc_place(environment, of.job.cluster, of.task.id);
+}
+
+void paddle_of_task(Environment& environment, const TaskFacts& of) {
+  add_paddle_role(environment, of.job, of.task);
+}
+
+void paddle_of_rank(Environment& environment, const RankedTask& of) {
+  add_paddle_rank(environment, of.job, of.plan, of.task);
+}
+
 /// What a set gives; nullptr: nothing.
 struct SetRow {
   EnvSet set;
   void (*of_job)(Environment&, const JobFacts&, const Plan&);
-  void (*of_task)(Environment&, const Plan&, const Task&);
+  void (*of_task)(Environment&, const TaskFacts&);
   void (*of_rank)(Environment&, const RankedTask&);
 };
 
@@ -127,6 +148,8 @@ constexpr SetRow set_rows[] = {
     {EnvSet::jax, jax_of_job, nullptr, jax_of_rank},
     {EnvSet::ompi, nullptr, nullptr, ompi_of_rank},
     {EnvSet::slurm, slurm_of_job, nullptr, slurm_of_rank},
+    {EnvSet::dmlc, dmlc_of_job, dmlc_of_task, nullptr},
+    {EnvSet::paddle, add_paddle_cluster, paddle_of_task, paddle_of_rank},
 };
 
 }  // namespace
@@ -141,13 +164,12 @@ void add_job_variables(Environment& environment, const JobFacts& job, const Plan
 
 void add_task_variables(Environment& environment, const JobFacts& job, const Plan& plan,
                         const Task& task) {
+  const TaskFacts facts{.job = job, .plan = plan, .task = task};
   for (const SetRow& row : set_rows) {
-    if (row.of_task != nullptr && job.env_sets.contains(row.set)) {
-      row.of_task(environment, plan, task);
-    }
+    if (row.of_task != nullptr && job.env_sets.contains(row.set)) row.of_task(environment, facts);
   }
   if (task.rank < 0) return;
-  const RankedTask ranked{.job = job, .plan = plan, .task = task};
+  const RankedTask ranked{facts};
   add_all(environment, {{"DTRAIN_RANK", ranked.rank},
                         {"DTRAIN_SIZE", ranked.size},
                         {"DTRAIN_LOCAL_RANK", ranked.local_rank},
@@ -165,6 +187,10 @@ bool yields_to_user(std::string_view name) {
   constexpr std::string_view names[] = {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "HOROVOD_GLOO_IFACE",
                                         "JAX_LOCAL_DEVICE_IDS", "SLURM_JOB_ID"};
   return std::ranges::find(names, name) != std::end(names);
+}
+
+bool is_of_allocations(std::string_view name) {
+  return name == "SLURM_NTASKS";
 }
 
 }  // namespace dt

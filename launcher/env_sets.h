@@ -16,4 +16,8 @@ void add_task_variables(Environment& environment, const JobFacts& job, const Pla
 /// Whether a variable of a set stands only where the user set none of the same name.
 bool yields_to_user(std::string_view name);
 
+/// Whether it has the name of one that a job within the job would take over: Slurm says the same of
+/// its allocations.
+bool is_of_allocations(std::string_view name);
+
 }  // namespace dt

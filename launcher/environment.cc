@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launcher/env_sets.h"
 #include "launcher/horovod_environment.h"
+#include "launcher/paddle_environment.h"
 #include "launcher/variable_names.h"
 
 #include <algorithm>
@@ -22,13 +23,13 @@ std::string dialled_names(const JobFacts& job, const Plan& plan) {
     if (name.empty() || names.size() + name.size() >= bytes_max) return;
     if (known.insert(name).second) names += format("{}{}", names.empty() ? "" : ",", name);
   };
-  add(parts_of(job.rendezvous).host);
+  add(split_address(job.rendezvous).host);
   add(job.master_address);
   for (const PlannedHost& planned : plan.hosts)
     add(planned.host.name);
   for (const auto& [role, addresses] : job.cluster.jobs) {
     for (const auto& [index, address] : addresses)
-      add(parts_of(address).host);
+      add(split_address(address).host);
   }
   return names;
 }
@@ -60,14 +61,60 @@ void append_no_proxy(Environment& environment, const std::string& names) {
   }
 }
 
+/// What stands only where the user set nothing.
+Environment default_variables(const Environment& environment, const HostFacts& host,
+                              const Environment& added, CpuShare share) {
+  const int threads = std::max(1, share.cpus / std::max(1, share.tasks));
+  Environment defaults = {{"PYTHONUNBUFFERED", "1"}, {"OMP_NUM_THREADS", format("{}", threads)}};
+  add_horovod_interface(defaults, added, host.interface);
+  if (needs_paddle_gloo(environment, added, host.accelerator)) {
+    defaults["PADDLE_DISTRI_BACKEND"] = "gloo";
+  }
+  if (!host.interface.empty()) {
+    // Without "=" NCCL would take every interface whose name begins so.
+    defaults["NCCL_SOCKET_IFNAME"] = "=" + host.interface;
+    defaults["GLOO_SOCKET_IFNAME"] = host.interface;
+  }
+  for (const auto& [name, value] : added) {
+    if (yields_to_user(name)) defaults.emplace(name, value);
+  }
+  return defaults;
+}
+
+constexpr const char* noted_defaults = "DTRAIN_DEFAULTS";
+
+/// Adds the defaults, and notes them as "NAME=VALUE NAME=VALUE" for a dtrain that the worker may
+/// start: it would take them for its user's wishes, and an interface or a share of CPUs is none of
+/// its own job.
+void add_defaults(Environment& environment, const Environment& defaults, const Environment& added) {
+  std::vector<std::string> noted;
+  for (const auto& [name, value] : defaults) {
+    if (environment.emplace(name, value).second) noted.push_back(format("{}={}", name, value));
+  }
+  for (const auto& [name, value] : added) {
+    if (is_of_allocations(name)) noted.push_back(format("{}={}", name, value));
+  }
+  if (!noted.empty()) environment[noted_defaults] = join(noted, " ");
+}
+
+/// Those that an outer dtrain noted, and nobody has changed since.
+std::set<std::string_view> outer_defaults(const Environment& launcher) {
+  const auto noted = launcher.find(noted_defaults);
+  if (noted == launcher.end()) return {};
+  const std::vector<std::string_view> words = split_words(noted->second);
+  return {words.begin(), words.end()};
+}
+
 }  // namespace
 
 Result<Environment> travelling_environment(const Environment& launcher,
                                            const std::vector<EnvironmentSetting>& settings,
                                            const std::vector<std::string>& excluded) {
   Environment travelling;
+  const std::set<std::string_view> defaults = outer_defaults(launcher);
   for (const auto& [name, value] : launcher) {
     if (is_host_part(name) || is_outer_job(name) || fits_any(name, excluded)) continue;
+    if (!defaults.empty() && defaults.contains(format("{}={}", name, value))) continue;
     travelling[name] = value;
   }
   for (const EnvironmentSetting& setting : settings) {
@@ -131,25 +178,12 @@ Environment worker_environment(Environment travelling, const HostFacts& host,
     if (is_host_part(name)) environment.emplace(name, value);
   }
   environment.emplace("HOSTNAME", host.hostname);
-  add_horovod_interface(environment, added, host.interface);
   for (const auto& [name, value] : added) {
-    if (name == "no_proxy") continue;
-    if (yields_to_user(name)) {
-      environment.emplace(name, value);
-    } else {
-      environment[name] = value;
-    }
+    if (name != "no_proxy" && !yields_to_user(name)) environment[name] = value;
   }
   const auto names = added.find("no_proxy");
   if (names != added.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
-  environment.emplace("PYTHONUNBUFFERED", "1");
-  const int threads = std::max(1, share.cpus / std::max(1, share.tasks));
-  environment.emplace("OMP_NUM_THREADS", format("{}", threads));
-  if (!host.interface.empty()) {
-    // Without "=" NCCL would take every interface whose name begins so.
-    environment.emplace("NCCL_SOCKET_IFNAME", "=" + host.interface);
-    environment.emplace("GLOO_SOCKET_IFNAME", host.interface);
-  }
+  add_defaults(environment, default_variables(environment, host, added, share), added);
   return environment;
 }
 

@@ -34,7 +34,8 @@ struct JobFacts {
 struct HostFacts {
   Environment own;  ///< the agent's environment: HOME, USER, … are taken from it
   std::string hostname;
-  std::string interface;  ///< by which other hosts reach this one; empty: unknown
+  std::string interface;     ///< by which other hosts reach this one; empty: unknown
+  bool accelerator = false;  ///< it has a device of some maker that can train
 };
 
 /// The CPUs that a task may use, and how many tasks they are for.
@@ -44,9 +45,10 @@ struct CpuShare {
 };
 
 /// What travels from the launcher: its environment without what stays behind (a host's own part and
-/// what names a place in an outer job, launcher/variable_names.h, and what fits a pattern of
-/// `excluded`), then the settings of -x and --env-file, which bring anything past these lists. A
-/// setting without value of a variable that is not set is an error.
+/// what names a place in an outer job, launcher/variable_names.h, the defaults that an outer dtrain
+/// noted, and what fits a pattern of `excluded`), then the settings of -x and --env-file, which
+/// bring anything past these lists. A setting without value of a variable that is not set is an
+/// error.
 Result<Environment> travelling_environment(const Environment& launcher,
                                            const std::vector<EnvironmentSetting>& settings,
                                            const std::vector<std::string>& excluded = {});
@@ -63,7 +65,8 @@ Environment added_environment(const Environment& common, const Environment& task
                               std::string_view tf_cluster, const TaskId& id);
 /// What the worker gets: travelling, the host's own part where -x did not set it, over them the
 /// added, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
-/// OMP_NUM_THREADS, the interface for NCCL, gloo and Horovod, and those of the added that yield).
+/// OMP_NUM_THREADS, the interface for NCCL, gloo and Horovod, Paddle's gloo, and those of the added
+/// that yield), which DTRAIN_DEFAULTS notes for a dtrain that the worker starts.
 /// The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
 Environment worker_environment(Environment travelling, const HostFacts& host,
                                const Environment& added, CpuShare share);

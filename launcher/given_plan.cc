@@ -30,7 +30,7 @@ class Neighbours {
   Neighbours(Plan& plan, const std::vector<std::string>& own) : plan_(plan), own_(own) {}
 
   int agent_at(const std::string& address) {
-    const std::string name = parts_of(address).host;
+    const std::string name = split_address(address).host;
     const auto [known, is_new] = by_name_.emplace(name, 0);
     if (is_new) known->second = agent_of(name);
     return known->second;
@@ -98,9 +98,9 @@ tl::unexpected<Error> nothing_here(const GivenCluster& given, const Plan& whole,
 Result<> check_ports(const GivenCluster& given, const Plan& plan) {
   std::map<uint16_t, TaskId> users;
   for (const Task& task : plan.tasks) {
-    const std::string* address = given.cluster.find(task.id);
+    const std::string* address = given.cluster.address_of(task.id);
     if (address == nullptr) continue;
-    const uint16_t port = parts_of(*address).port;
+    const uint16_t port = port_of(*address);
     const auto [user, is_new] = users.emplace(port, task.id);
     if (is_new) continue;
     return fail(Errc::input,
@@ -149,7 +149,7 @@ Result<Plan> make_given_plan(const GivenCluster& given, const std::vector<Role>&
   host.here = true;
   host.slots = plan.hosts.front().task_count();
   plan.laid_out->cluster = given.cluster;
-  const std::string* first = given.cluster.find(whole.tasks.front().id);
+  const std::string* first = given.cluster.address_of(whole.tasks.front().id);
   if (plan.world_size > 0 && first != nullptr) plan.laid_out->first_address = *first;
   return plan;
 }

@@ -33,7 +33,8 @@ void add_horovod_controller(Environment& common, const std::string& master_addre
 
 void add_horovod_rendezvous(Environment& added) {
   const auto rendezvous = added.find("DTRAIN_RENDEZVOUS");
-  if (!has_controller(added) || rendezvous == added.end()) return;
+  if (!has_controller(added) || !added.contains("HOROVOD_RANK") || rendezvous == added.end())
+    return;
   const Result<Address> address = Address::parse(rendezvous->second);
   if (!address) return;
   // Its client looks for IPv4 alone; another address makes it say that it cannot connect.
@@ -41,11 +42,9 @@ void add_horovod_rendezvous(Environment& added) {
   added["HOROVOD_GLOO_RENDEZVOUS_PORT"] = format("{}", address->port);
 }
 
-void add_horovod_interface(Environment& environment, const Environment& added,
+void add_horovod_interface(Environment& defaults, const Environment& added,
                            const std::string& interface) {
-  if (has_controller(added) && !interface.empty()) {
-    environment.emplace("HOROVOD_GLOO_IFACE", interface);
-  }
+  if (has_controller(added) && !interface.empty()) defaults["HOROVOD_GLOO_IFACE"] = interface;
 }
 
 }  // namespace dt

@@ -13,12 +13,12 @@ void add_horovod_ranks(Environment& environment, const Plan& plan, const Task& t
 /// reached by it: then all are on this machine.
 void add_horovod_controller(Environment& common, const std::string& master_address);
 /// Where they meet: where this task's DTRAIN_RENDEZVOUS says, which its agent may have changed.
-/// Only with add_horovod_controller; without an address Horovod would wait for nobody it can reach,
-/// and fail.
+/// Only with add_horovod_controller, and for a task that has a rank: another one would claim to be
+/// rank 0 there. Without an address Horovod runs alone.
 void add_horovod_rendezvous(Environment& added);
-/// By which interface their peers reach them, unless the user said so; nothing when it is unknown
-/// (empty). Without any, Horovod asks what the host's name resolves to.
-void add_horovod_interface(Environment& environment, const Environment& added,
+/// By which interface their peers reach them; nothing when it is unknown (empty). Without any,
+/// Horovod asks what the host's name resolves to.
+void add_horovod_interface(Environment& defaults, const Environment& added,
                            const std::string& interface);
 
 }  // namespace dt

@@ -15,6 +15,16 @@ namespace {
 constexpr Duration report_patience = milliseconds(500);
 constexpr Duration sweep_patience = seconds(2);
 
+/// Hosts' own clocks may differ by seconds.
+std::optional<TaskError> error_by_clock_of(Time now, const Exited& exited) {
+  auto error = exited.error;
+  if (error && error->when_ns > 0) {
+    const int64_t age_ns = exited.told_ns - error->when_ns;
+    error->when_ns = std::max<int64_t>(1, now.time_since_epoch().count() - age_ns);
+  }
+  return error;
+}
+
 Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline) {
   return {.grace = config.grace,
           .timeout = config.timeout,
@@ -200,7 +210,8 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       parts_.record.tasks[task].exit = exited.status;
       parts_.record.tasks[task].used = exited.used;
       input_.task_gone(task);
-      Actions actions = supervisor_.exited(task, exited.status, now, exited.error);
+      Actions actions =
+          supervisor_.exited(task, exited.status, now, error_by_clock_of(now, exited));
       const bool completed = supervisor_.completed(task);
       parts_.record.tasks[task].completed = completed;
       parts_.log.info("{} ended: {}{}", exited.task.text(), exited.status.text(),

@@ -1,5 +1,6 @@
 #include "launcher/local_tasks.h"
 
+#include "base/wall_time.h"
 #include "launcher/own_host.h"
 #include "launcher/sweep.h"
 #include "launcher/task_macros.h"
@@ -17,6 +18,17 @@ namespace {
 /// Tasks started in one round of the loop: between rounds the ends and output of the first of them
 /// are dealt with, and their descriptors need not be copied into the last.
 constexpr size_t starts_a_round = 16;
+
+/// Of Python, after an exception that nobody caught.
+constexpr int python_raised_status = 1;
+
+/// What the interpreter may take from a traceback to its end.
+constexpr int64_t python_end_ns = 2'000'000'000;
+
+/// As files have it.
+int64_t unix_ns() {
+  return std::chrono::nanoseconds(WallClock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -146,6 +158,8 @@ TaskProcess::Handlers LocalTasks::handlers_for(uint32_t local_index) {
       .on_output =
           [this, local_index](TaskStream stream, ByteSpan bytes) {
             spoke_ = true;
+            const bool error = stream == TaskStream::error || launch_.merge_stderr;
+            if (error) tasks_[local_index].traceback.add(as_text(bytes), unix_ns());
             say_(MessageType::output, StreamId{local_index, stream}.number(), bytes);
           },
       .on_output_end =
@@ -164,9 +178,24 @@ TaskProcess::Handlers LocalTasks::handlers_for(uint32_t local_index) {
 void LocalTasks::exited(uint32_t local_index, ExitStatus status) {
   if (status.signal == SIGKILL) status.out_of_memory = oom_ && oom_->take_kill();
   const LocalTask& task = tasks_[local_index];
-  const auto error = errors_ && !status.good() ? errors_->read(local_index) : std::nullopt;
-  say_(MessageType::exited, 0, encode(Exited{task.id, status, task.process->used(), error}));
+  const auto error = error_of(local_index, status);
+  say_(MessageType::exited, 0,
+       encode(Exited{task.id, status, task.process->used(), error, error ? unix_ns() : 0}));
   reap_strangers([this](pid_t pid) { return owns(pid); });
+}
+
+std::optional<TaskError> LocalTasks::error_of(uint32_t local_index,
+                                              const ExitStatus& status) const {
+  if (status.good()) return std::nullopt;
+  auto recorded = errors_ ? errors_->read(local_index) : std::nullopt;
+  const PythonTraceback& traceback = tasks_[local_index].traceback;
+  if (recorded || !traceback.error()) return recorded;
+  // Peers may have heard of it and ended before, so that it was told to end while it did.
+  const bool raised = status.signal == 0 && status.code == python_raised_status;
+  const bool ending = status.signal == SIGTERM && traceback.is_last() &&
+                      unix_ns() - traceback.error()->when_ns < python_end_ns;
+  // What ended otherwise has dealt with what it had a traceback of.
+  return raised || ending ? traceback.error() : std::nullopt;
 }
 
 void LocalTasks::signal(int number) {

@@ -6,6 +6,7 @@
 #include "launcher/message.h"
 #include "launcher/oom.h"
 #include "launcher/own_host.h"
+#include "launcher/python_traceback.h"
 #include "launcher/task_process.h"
 
 #include <sys/types.h>
@@ -70,6 +71,7 @@ class LocalTasks {
   struct LocalTask {
     TaskId id;
     std::unique_ptr<TaskProcess> process;  ///< null when it could not be started
+    PythonTraceback traceback = {};
   };
   void start(size_t count_max);
   std::string cluster_shown_to(const TaskId& task) const;
@@ -79,6 +81,7 @@ class LocalTasks {
   void start_failed(uint32_t local_index, const Error& error);
   void executed(uint32_t local_index, const Result<>& result);
   void exited(uint32_t local_index, ExitStatus status);
+  std::optional<TaskError> error_of(uint32_t local_index, const ExitStatus& status) const;
   TaskProcess::Handlers handlers_for(uint32_t local_index);
 
   Loop& loop_;

@@ -18,7 +18,7 @@ using Values = const MacroValues&;
 
 /// The "host:port" of the task itself, in two: what is not in the cluster has neither.
 std::pair<std::string, std::string> own_address(Values values) {
-  const std::string* address = values.cluster.find(values.task);
+  const std::string* address = values.cluster.address_of(values.task);
   if (address == nullptr) return {};
   const size_t colon = address->rfind(':');
   return {address->substr(0, colon), address->substr(colon + 1)};

@@ -144,6 +144,7 @@ void get(Reader& reader, Exited& message) {
   if (reader.number<uint8_t>() == 0) return;
   message.error = TaskError{
       .message = reader.text(), .frame = reader.text(), .when_ns = reader.number<int64_t>()};
+  message.told_ns = reader.number<int64_t>();
 }
 
 void get(Reader& reader, Finished& message) {
@@ -302,8 +303,9 @@ Bytes encode(const Exited& message) {
   writer.number(used.max_rss_bytes).number(used.major_faults);
   writer.number(used.voluntary_switches).number(used.involuntary_switches);
   writer.number(static_cast<uint8_t>(message.error.has_value()));
-  if (message.error)
-    writer.text(message.error->message).text(message.error->frame).number(message.error->when_ns);
+  if (!message.error) return writer.take();
+  const TaskError& error = *message.error;
+  writer.text(error.message).text(error.frame).number(error.when_ns).number(message.told_ns);
   return writer.take();
 }
 

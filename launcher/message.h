@@ -244,6 +244,7 @@ struct Exited {
   ExitStatus status;
   ResourceUse used;
   std::optional<TaskError> error = {};  ///< why it failed, by its own word
+  int64_t told_ns = 0;                  ///< now, by the clock of error->when_ns; 0: no error
   bool operator==(const Exited&) const = default;
 };
 

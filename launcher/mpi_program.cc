@@ -32,12 +32,12 @@ bool is_mpi_library(std::string_view file) {
   return of_kin && (rest.empty() || rest.front() == '.' || rest.front() == ' ');
 }
 
-std::string text_of(pid_t process, std::string_view file, size_t bytes_max) {
+std::string process_file(pid_t process, std::string_view file, size_t bytes_max) {
   return read_text_file(format("/proc/{}/{}", process, file), bytes_max).value_or("");
 }
 
 std::vector<pid_t> children_of(pid_t process) {
-  const std::string text = text_of(process, format("task/{}/children", process), 4096);
+  const std::string text = process_file(process, format("task/{}/children", process), 4096);
   std::vector<pid_t> children;
   for (const std::string_view word : split_words(text)) {
     if (const auto pid = parse_integer(word)) children.push_back(static_cast<pid_t>(*pid));
@@ -49,8 +49,8 @@ std::vector<pid_t> children_of(pid_t process) {
 bool has_mpi_alone(pid_t task) {
   std::vector<pid_t> family = {task};
   for (size_t at = 0; at < family.size() && at < family_max; ++at) {
-    if (started_by_mpi(text_of(family[at], "environ", environment_bytes_max))) continue;
-    if (maps_mpi(text_of(family[at], "maps", maps_bytes_max))) return true;
+    if (started_by_mpi(process_file(family[at], "environ", environment_bytes_max))) continue;
+    if (maps_mpi(process_file(family[at], "maps", maps_bytes_max))) return true;
     std::ranges::copy(children_of(family[at]), std::back_inserter(family));
   }
   return false;

@@ -29,6 +29,13 @@ MachineId own_machine() {
   return machine;
 }
 
+/// By the files that drivers make, since to ask them takes up to seconds.
+bool has_accelerator() {
+  constexpr const char* devices[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg",
+                                     "/dev/kfd",       "/dev/xpu0",    "/dev/davinci_manager"};
+  return std::ranges::any_of(devices, [](const char* device) { return access(device, F_OK) == 0; });
+}
+
 }  // namespace
 
 int count_allowed_cpus() {
@@ -62,7 +69,8 @@ Environment own_host_part() {
 HostFacts own_host_facts(const std::vector<std::string>& excluded) {
   return {.own = without(parse_environment(own_environment()), excluded),
           .hostname = own_hostname(),
-          .interface = {}};
+          .interface = {},
+          .accelerator = has_accelerator()};
 }
 
 }  // namespace dt

@@ -79,10 +79,11 @@ uint64_t tf_config_bytes(const RunConfig& config, const Plan& plan) {
 }
 
 /// What is added for a task at most: ranks and names, the cluster in TF_CONFIG, and its addresses
-/// in no_proxy and NO_PROXY.
+/// in no_proxy, NO_PROXY and Paddle's two lists.
 uint64_t task_part_bytes(const RunConfig& config, const Plan& plan) {
   constexpr uint64_t fixed = 8192;
-  return fixed + 3 * std::min<uint64_t>(tf_config_bytes(config, plan), variable_bytes_max);
+  const uint64_t lists = config.env_sets.contains(EnvSet::paddle) ? 5 : 3;
+  return fixed + lists * std::min<uint64_t>(tf_config_bytes(config, plan), variable_bytes_max);
 }
 
 /// The addresses that tasks of this plan were given.
@@ -90,7 +91,7 @@ std::vector<std::string> given_addresses(const Plan& plan) {
   std::vector<std::string> addresses;
   if (!plan.laid_out) return addresses;
   for (const Task& task : plan.tasks) {
-    const std::string* address = plan.laid_out->cluster.find(task.id);
+    const std::string* address = plan.laid_out->cluster.address_of(task.id);
     if (address != nullptr) addresses.push_back(*address);
   }
   return addresses;
@@ -102,10 +103,9 @@ void tell_of_cluster(JobFacts& facts, const LaidOut& laid_out) {
   facts.cluster = laid_out.cluster;
   facts.rendezvous.clear();
   facts.horovod = false;
-  const HostPort first = parts_of(laid_out.first_address);
-  facts.master_address = first.host;
-  facts.master_port = first.port;
-  facts.jax_port = first.port;
+  facts.master_address = split_address(laid_out.first_address).host;
+  facts.master_port = port_of(laid_out.first_address);
+  facts.jax_port = facts.master_port;
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ size_t cluster_size(const Plan& plan) {
 
 /// " at host:port", of an address that was given.
 std::string given_place(const Plan& plan, const TaskId& task) {
-  const std::string* address = plan.laid_out ? plan.laid_out->cluster.find(task) : nullptr;
+  const std::string* address = plan.laid_out ? plan.laid_out->cluster.address_of(task) : nullptr;
   return address == nullptr ? "" : " at " + printable(*address);
 }
 

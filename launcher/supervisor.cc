@@ -99,7 +99,7 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
     if (parts_[task].excused) {
       excuse_task(task, failure_cause(status), actions);
     } else if (!done_) {
-      fail_task(task, status.shell_status(), failure_cause(status), error);
+      fail_task(task, status.shell_status(), cause_of(status), error);
     }
   }
   end_task(task, now, actions);
@@ -246,6 +246,12 @@ std::vector<size_t> Supervisor::running() const {
     if (tasks_[task].life == Life::running) all.push_back(task);
   }
   return all;
+}
+
+/// Of a task that is named as the cause although others ended before it: they ended of its error.
+std::string Supervisor::cause_of(const ExitStatus& status) const {
+  if (going_on() || status.signal != SIGTERM) return failure_cause(status);
+  return status.text() + " (sent by dtrain: others had ended before, of this one's error)";
 }
 
 Failure Supervisor::failure_of(size_t task, std::string cause) const {

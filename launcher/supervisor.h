@@ -134,6 +134,7 @@ class Supervisor {
     bool failed = false;
   };
 
+  std::string cause_of(const ExitStatus& status) const;
   Failure failure_of(size_t task, std::string cause) const;
   void fail_task(size_t task, int status, std::string cause,
                  const std::optional<TaskError>& error = {});

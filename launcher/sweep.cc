@@ -61,6 +61,12 @@ std::map<pid_t, ProcessEntry> read_processes() {
   return all;
 }
 
+/// One whose status nobody has collected, and which stays so; 0: there is none.
+pid_t ended_child() {
+  siginfo_t info = {};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid : 0;
+}
+
 }  // namespace
 
 std::vector<Stray> find_descendants(const std::vector<pid_t>& spared) {
@@ -96,13 +102,9 @@ void become_subreaper() {
 }
 
 void reap_strangers(const std::function<bool(pid_t)>& ours) {
-  for (;;) {
-    siginfo_t info = {};
-    // Looked at first, and only then collected: a child of ours keeps its status for its owner.
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0) return;
-    if (ours(info.si_pid)) return;
-    waitpid(info.si_pid, nullptr, WNOHANG);
-  }
+  // Looked at first, and only then collected: a child of ours keeps its status for its owner.
+  for (pid_t ended = ended_child(); ended != 0 && !ours(ended); ended = ended_child())
+    waitpid(ended, nullptr, WNOHANG);
 }
 
 bool has_children() {
@@ -133,7 +135,9 @@ void Sweep::look() {
   }
   const Time now = loop_.now();
   const std::vector<Stray> strays = find_descendants(options_.spared);
-  if (now >= give_up_at_ || (strays.empty() && !options_.spared.empty())) {
+  // An ended child of ours is waited for until its owner has its status.
+  const bool only_spared = strays.empty() && !options_.spared.empty() && ended_child() == 0;
+  if (now >= give_up_at_ || only_spared) {
     for (const Stray& stray : strays) {
       report.unkillable.push_back(format("{} (pid {})", printable(stray.name), stray.pid));
     }

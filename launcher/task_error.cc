@@ -12,22 +12,6 @@ namespace {
 constexpr size_t message_bytes_max = 4096;
 constexpr size_t frame_bytes_max = 512;
 
-/// "/a/b.py:12" of the last line `  File "/a/b.py", line 12, in f`: where the error was raised.
-std::string last_frame(std::string_view callstack) {
-  constexpr std::string_view opening = "File \"";
-  constexpr std::string_view middle = "\", line ";
-  const size_t at = callstack.rfind(opening);
-  if (at == std::string_view::npos) return {};
-  std::string_view rest = callstack.substr(at + opening.size());
-  rest = rest.substr(0, rest.find('\n'));
-  const size_t end = rest.find(middle);
-  if (end == std::string_view::npos) return {};
-  const std::string_view number = rest.substr(end + middle.size());
-  const std::string_view digits = number.substr(0, number.find_first_not_of("0123456789"));
-  if (digits.empty()) return {};
-  return format("{}:{}", rest.substr(0, end), digits).substr(0, frame_bytes_max);
-}
-
 /// Whole seconds, as a number or in a string.
 int64_t seconds_of(const Json* value) {
   if (value == nullptr) return 0;
@@ -46,6 +30,21 @@ int64_t more_exact(int64_t told_s, int64_t written_ns) {
 }
 
 }  // namespace
+
+std::string python_frame(std::string_view callstack) {
+  constexpr std::string_view opening = "File \"";
+  constexpr std::string_view middle = "\", line ";
+  const size_t at = callstack.rfind(opening);
+  if (at == std::string_view::npos) return {};
+  std::string_view rest = callstack.substr(at + opening.size());
+  rest = rest.substr(0, rest.find('\n'));
+  const size_t end = rest.find(middle);
+  if (end == std::string_view::npos) return {};
+  const std::string_view number = rest.substr(end + middle.size());
+  const std::string_view digits = number.substr(0, number.find_first_not_of("0123456789"));
+  if (digits.empty()) return {};
+  return format("{}:{}", rest.substr(0, end), digits).substr(0, frame_bytes_max);
+}
 
 std::string TaskError::text() const {
   const std::string_view line = std::string_view(message).substr(0, message.find('\n'));
@@ -70,7 +69,7 @@ std::optional<TaskError> parse_task_error(std::string_view json, int64_t written
       if (const int64_t found = seconds_of(place->find("timestamp"))) told_s = found;
       const Json* stack = place->find("py_callstack");
       const auto* text = stack != nullptr ? stack->as<std::string>() : nullptr;
-      if (text != nullptr) error.frame = last_frame(*text);
+      if (text != nullptr) error.frame = python_frame(*text);
     }
     level = level->find("message");
     if (level != nullptr) message = level->as<std::string>();

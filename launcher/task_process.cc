@@ -144,6 +144,10 @@ void TaskProcess::child_ended() {
   auto status = child_.reap();
   exited_ = true;
   look_at_exec();
+  // What it said last belongs before its end; the rest, and what it left to its children, may wait.
+  for (const TaskStream stream : {TaskStream::output, TaskStream::error}) {
+    if (source(stream).pipe && source(stream).credit > 0) read_output(stream);
+  }
   if (child_.executed()->has_value()) handlers_.on_exit(status ? *status : ExitStatus{.code = 127});
 }
 

@@ -3,7 +3,6 @@
 #include "base/format.h"
 #include "base/text.h"
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
@@ -110,6 +109,25 @@ Result<std::map<int, std::string>> job_from_json(std::string_view role, const Js
 
 }  // namespace
 
+const std::string* ClusterSpec::address_of(const TaskId& task) const {
+  const auto job = jobs.find(task.role);
+  if (job == jobs.end()) return nullptr;
+  const auto found = job->second.find(task.index);
+  return found == job->second.end() ? nullptr : &found->second;
+}
+
+HostAndPort split_address(std::string_view address) {
+  const size_t colon = address.rfind(':');
+  std::string_view host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const bool has_port = colon != std::string_view::npos;
+  return {std::string(host), has_port ? std::string(address.substr(colon + 1)) : ""};
+}
+
+uint16_t port_of(std::string_view address) {
+  return static_cast<uint16_t>(parse_integer(split_address(address).port).value_or(0));
+}
+
 Result<> ClusterSpec::check() const {
   TRY(check_single_roles(*this));
   std::map<std::string_view, std::string> seen;
@@ -131,13 +149,6 @@ Result<> ClusterSpec::check() const {
   return {};
 }
 
-const std::string* ClusterSpec::find(const TaskId& task) const {
-  const auto job = jobs.find(task.role);
-  if (job == jobs.end()) return nullptr;
-  const auto address = job->second.find(task.index);
-  return address == job->second.end() ? nullptr : &address->second;
-}
-
 Json ClusterSpec::json() const {
   Json::Object object;
   for (const auto& [role, tasks] : jobs)
@@ -156,14 +167,6 @@ Result<ClusterSpec> ClusterSpec::from_json(const Json& json) {
     cluster.jobs[role] = TRY(job_from_json(role, tasks));
   TRY(cluster.check());
   return cluster;
-}
-
-HostPort parts_of(std::string_view address) {
-  const size_t colon = std::min(address.rfind(':'), address.size());
-  std::string_view host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const auto port = parse_integer(address.substr(std::min(colon + 1, address.size())));
-  return {std::string(host), static_cast<uint16_t>(port.value_or(0))};
 }
 
 ClusterSpec seen_by(const TaskId& task, const ClusterSpec& cluster, ClusterFilter filter) {

@@ -16,12 +16,12 @@ namespace dt {
 struct ClusterSpec {
   std::map<std::string, std::map<int, std::string>> jobs;
 
+  /// "host:port" of this task; nullptr if it is not there.
+  const std::string* address_of(const TaskId& task) const;
   /// Checks TensorFlow's own rules: at most one chief and one evaluator, indices from 0, each
   /// address host:port with a port of 1..65535, no address twice. The message names role, index and
   /// field.
   Result<> check() const;
-  /// Null when it has no such task.
-  const std::string* find(const TaskId& task) const;
   /// {"worker": ["h:p", …]} — a list where indices are dense from 0, else {"1": "h:p"}.
   Json json() const;
   /// Reads json() back, and checks it.
@@ -29,12 +29,14 @@ struct ClusterSpec {
   bool operator==(const ClusterSpec&) const = default;
 };
 
-/// The parts of "host:port"; the host without brackets, and 0 where there is no port.
-struct HostPort {
+/// "host:port" in two; an IPv6 host without its brackets.
+struct HostAndPort {
   std::string host;
-  uint16_t port = 0;
+  std::string port;
 };
-HostPort parts_of(std::string_view address);
+HostAndPort split_address(std::string_view address);
+/// The second of them as a number; 0 where there is none.
+uint16_t port_of(std::string_view address);
 
 /// How much of the cluster each task is shown.
 enum class ClusterFilter : uint8_t {

@@ -56,7 +56,8 @@ def main():
         ranks = "1 rank" if size == 1 else f"{size} ranks"
         print(f"{ranks}: loss {loss:.4f}, accuracy {100 * correct:.1f} %")
 
+    torch.distributed.barrier()  # nobody leaves while another still hears it
+    torch.distributed.destroy_process_group()
+
 
 main()
-# Not within main, whose network still uses it.
-torch.distributed.destroy_process_group()

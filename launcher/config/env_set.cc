@@ -20,6 +20,8 @@ const std::vector<EnvSetWord>& env_set_table() {
       {"horovod", {EnvSet::horovod}},
       {"jax", {EnvSet::jax, EnvSet::slurm}},
       {"ompi", {EnvSet::ompi}},
+      {"dmlc", {EnvSet::dmlc}},
+      {"paddle", {EnvSet::paddle}},
   };
   return table;
 }

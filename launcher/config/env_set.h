@@ -17,6 +17,8 @@ enum class EnvSet : uint8_t {
   jax,
   ompi,   ///< what programs look for that ask Open MPI for their rank
   slurm,  ///< what JAX takes for a step of Slurm, and then needs no arguments
+  dmlc,   ///< of ps-lite: MXNet and BytePS
+  paddle,
 };
 using EnvSets = std::set<EnvSet>;
 

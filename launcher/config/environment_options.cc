@@ -1,5 +1,6 @@
 #include "launcher/config/environment_options.h"
 
+#include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/answers.h"
 #include "launcher/config/env_file.h"
@@ -34,6 +35,28 @@ Result<> read_environment(const OptionSources& sources, const TextReader& read_t
   return {};
 }
 
+namespace {
+
+/// Whom ps-lite's programs wait for before all else: without one of them the job would hang.
+Result<> check_dmlc_roles(const Given& given, const std::vector<Role>& roles) {
+  const Role* scheduler = find_role(roles, "scheduler");
+  if (scheduler != nullptr && scheduler->count > 1) {
+    return given.refuse(
+        format("dmlc: scheduler={}: its jobs have one; use scheduler=1", scheduler->count));
+  }
+  std::string missing;
+  for (const std::string_view role : {"scheduler=1", "server=N", "worker=N"}) {
+    if (find_role(roles, role.substr(0, role.find('='))) == nullptr) {
+      missing += format(" --role {}", role);
+    }
+  }
+  if (missing.empty()) return {};
+  return given.refuse(
+      format("dmlc: its jobs have a scheduler, servers and workers; add{}", missing));
+}
+
+}  // namespace
+
 Result<> read_env_sets(const OptionSources& sources, RunConfig& config) {
   const auto given = find_given(sources, "env-set");
   if (!given) return {};
@@ -45,6 +68,7 @@ Result<> read_env_sets(const OptionSources& sources, RunConfig& config) {
     if (!env_sets_named(word)) return given->unknown_word(word, env_set_words());
   }
   config.env_sets = chosen_env_sets(words);
+  if (config.env_sets.contains(EnvSet::dmlc)) return check_dmlc_roles(*given, config.roles);
   return {};
 }
 

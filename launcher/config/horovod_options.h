@@ -137,8 +137,10 @@ inline constexpr std::array rows = {
              {"log-with-timestamp", "--log-with-timestamp", flag, "", horovod,
               "Begin the lines of its log with the time."},
              zero_or_one),
-    exported("HOROVOD_LOG_HIDE_TIME", {"log-without-timestamp", "--log-without-timestamp", flag, "",
-                                       horovod, "Begin them without the time."}),
+    exported("HOROVOD_LOG_HIDE_TIME",
+             {"log-without-timestamp",
+              "--log-without-timestamp --log-hide-timestamp --no-log-hide-timestamp", flag, "",
+              horovod, "Begin them without the time."}),
 };
 }  // namespace horovod_table
 inline constexpr const auto& horovod_options = horovod_table::rows;

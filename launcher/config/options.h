@@ -115,12 +115,13 @@ inline constexpr std::array own_options = {
     Option{"role-env", "--role-env", OptionKind::list, "NAME=VARIABLE=VALUE", OptionGroup::workers,
            "Set a variable for the tasks of this role alone; wins over -x. May be given again. ps "
            "and evaluator get CUDA_VISIBLE_DEVICES= unless this or -x sets it."},
-    Option{"env-set", "--env-set", OptionKind::list, "none|torch|tf|horovod|jax|ompi",
+    Option{"env-set", "--env-set", OptionKind::list, "none|torch|tf|horovod|jax|ompi|dmlc|paddle",
            OptionGroup::workers,
            "Set the variables of these frameworks, separated by commas, besides those that are set "
            "anyway (torch, tf, horovod, ompi, and JAX's addresses): jax makes it find its place "
-           "without arguments, by what looks like a step of Slurm. none leaves all out that are "
-           "not named; DTRAIN_* are always set."},
+           "without arguments, by what looks like a step of Slurm; dmlc is for MXNet and BytePS "
+           "(roles scheduler, server and worker), paddle for PaddlePaddle (worker, or ps and "
+           "worker). none leaves all out that are not named; DTRAIN_* are always set."},
     Option{"pass-local-rank", "--pass-local-rank", OptionKind::flag, "", OptionGroup::workers,
            "Append --local_rank=N to each worker's command, as scripts written for "
            "torch.distributed.launch and DeepSpeed expect it."},
@@ -145,24 +146,25 @@ inline constexpr std::array own_options = {
     Option{"start-timeout", "--start-timeout", OptionKind::duration, "TIME", OptionGroup::faults,
            "Give up when not every process has started after this time (default 30s)."},
     Option{"grace", "--grace", OptionKind::duration, "TIME", OptionGroup::faults,
-           "Time between SIGTERM and SIGKILL when the job ends early (default 10s)."},
+           "Time between SIGTERM and SIGKILL for processes that are ended (default 10s)."},
     Option{"heartbeat", "--heartbeat", OptionKind::duration, "TIME", OptionGroup::faults,
            "How often dtrain and the hosts tell each other that they live (default 1s)."},
     Option{"dead-after", "--dead-after", OptionKind::duration, "TIME", OptionGroup::faults,
            "A host that was silent for this time is taken for dead (default 5s)."},
     Option{"on-failure", "--on-failure", OptionKind::text, "kill|continue", OptionGroup::faults,
            "What happens to the other processes when one fails (default kill)."},
-    Option{"success", "--success", OptionKind::text,
-           "auto|chief|worker-0|all-workers|all|role:NAME", OptionGroup::faults,
-           "Whose end ends the job: the chief's, worker 0's, that of all tasks with a rank, of all "
-           "tasks, or of one role. auto, the default: the chief's (or master's) if there is one, "
-           "else that of all tasks with a rank. Others, as a ps, have then completed. A task that "
-           "fails before ends the job, but for an evaluator that decides nothing."},
+    Option{
+        "success", "--success", OptionKind::text, "auto|chief|worker-0|all-workers|all|role:NAME",
+        OptionGroup::faults,
+        "Whose end ends the job: the chief's (or master's), worker 0's, that of all tasks with a "
+        "rank, of all tasks, or of one role. auto, the default: the chief's if there is one, "
+        "else that of all tasks with a rank. Others, as a ps, have then completed. A task that "
+        "fails before ends the job, but for an evaluator that decides nothing."},
     Option{"clean", "--clean", OptionKind::text, "running|all|none", OptionGroup::faults,
            "What happens to those that still run when the job has succeeded. running, the default: "
-           "workers get --grace to end by themselves (not with a ps), then SIGTERM, --grace and "
-           "SIGKILL, and after them what tasks left behind, within 2 s. all: both together. none: "
-           "they are waited for."},
+           "workers get --grace to end by themselves (unless there is a ps), then all get SIGTERM "
+           "and, after --grace, SIGKILL; what tasks left behind follows within 2 s. all: they and "
+           "what tasks left behind are ended together. none: they are waited for."},
 
     Option{
         "output-dir", "--output-dir --output-filename", OptionKind::text, "DIR",

@@ -2,11 +2,17 @@
 # How long dtrain takes beside the launchers that Horovod and PyTorch bring: for `true`, for a script that ends with
 # its first all-reduce, and for one that trains. Whole commands in alternation; prints Markdown tables.
 #
-#   frameworks.sh [rounds] [np]
+#   frameworks.sh [--install] [rounds] [np]
+#
+# --install first installs what is compared with, PyTorch (5.4 GB) and Horovod, under build/.
 set -euo pipefail
 
 here=$(realpath "$(dirname "$0")")
 build=$here/../../build
+if [[ ${1-} == --install ]]; then
+  "$here/../../tools/setup.sh" frameworks --bench
+  shift
+fi
 # As it is installed. What a linker writes piece by piece lies in the page cache in small pages, and starts 0.2 ms later.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -32,7 +38,7 @@ if [[ -e $horovod/installed ]]; then
   compare 'Horovod, first all-reduce' "$horovodrun" "$horovod/bin/python" "$here/first_all_reduce.py" horovod
   compare 'Horovod, digits' "$horovodrun" "$horovod/bin/python" "$here/../../examples/horovod_torch/train.py"
 else
-  echo 'Horovod is not installed (tools/setup.sh frameworks): no comparison with horovodrun'
+  echo 'Horovod is not installed (frameworks.sh --install): no comparison with horovodrun'
 fi
 torch=$build/venv-torch
 if [[ -e $torch/installed ]]; then
@@ -41,5 +47,5 @@ if [[ -e $torch/installed ]]; then
   compare 'PyTorch, first all-reduce' "$torchrun" "$torch/bin/python" "$here/first_all_reduce.py" torch
   compare 'PyTorch, digits' "$torchrun" "$torch/bin/python" "$here/../../examples/pytorch_ddp/train.py"
 else
-  echo 'PyTorch of PyPI is not installed (tools/frameworks.sh --bench; 5.4 GB): no comparison with torchrun'
+  echo 'PyTorch of PyPI is not installed (frameworks.sh --install; 5.4 GB): no comparison with torchrun'
 fi

@@ -40,7 +40,7 @@ chief_of() {
 }
 
 test_servers_are_ended_when_the_chief_is_done_and_have_completed() {
-  run_dtrain run --role chief=1 --role ps=2 --role evaluator=1 --grace 1 --report report.json -- sh -c "$(chief_of 3)
+  run_dtrain run --role chief=1 --role ps=2 --role evaluator=1 --grace 3 --report report.json -- sh -c "$(chief_of 3)
     case \$DTRAIN_ROLE\$DTRAIN_TASK_INDEX in
       ps0) trap 'echo told; exit 9' TERM ;;
       evaluator0) trap '' TERM ;;
@@ -161,6 +161,56 @@ END
   expect_stderr_contains "ValueError: no such batch ($PWD/train.py:"
   expect grep -q '"message": "ValueError: no such batch"' report.json
   expect grep -q '"frame": ".*train.py:[0-9]*"' report.json
+}
+
+test_a_traceback_tells_the_cause_too() {
+  cat >train.py <<'END'
+import os, sys, time
+if os.environ["RANK"] == "1":
+    raise ValueError("no such batch")
+time.sleep(60)
+END
+  run_dtrain run -np 2 --report report.json python3 train.py
+  expect_status 1
+  expect_stderr_contains "dtrain:   ValueError: no such batch ($PWD/train.py:3)"
+  expect grep -q '"message": "ValueError: no such batch"' report.json
+  run_dtrain run -np 2 --merge-stderr python3 train.py
+  expect_status 1
+  expect_stderr_contains "dtrain:   ValueError: no such batch ($PWD/train.py:3)"
+  # One that was dealt with is not the cause of another end.
+  run_dtrain run -np 1 python3 -c 'import os, traceback
+try: raise ValueError("dealt with")
+except ValueError: traceback.print_exc()
+os._exit(7)'
+  expect_status 7
+  expect_stderr_lacks 'dtrain:   ValueError: dealt with ('
+}
+
+# As Horovod does it: others learn of the end of the rank that raised before it has ended.
+test_the_rank_whose_traceback_is_the_oldest_is_the_cause() {
+  cat >train.py <<'END'
+import atexit, os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.environ["RANK"] == "1":
+    atexit.register(time.sleep, 0.25)
+    atexit.register(lambda: open("raised", "w").close())
+    raise ValueError("the cause")
+while not os.path.exists("raised"):
+    time.sleep(0.02)
+raise ConnectionError("peer gone")
+END
+  run_dtrain run -np 2 python3 train.py
+  expect_status 1
+  expect_stderr_contains 'rank 1 (host localhost'
+  expect_stderr_contains 'dtrain:   ValueError: the cause'
+  expect_stderr_lacks 'dtrain:   ConnectionError'
+  # Even if it is told to end while it does.
+  rm raised
+  sed -i /SIGTERM/d train.py
+  run_dtrain run -np 2 python3 train.py
+  expect_status 1
+  expect_stderr_contains 'rank 1 (host localhost'
+  expect_stderr_contains 'dtrain:   ValueError: the cause'
 }
 
 # Rank 0 ends first, of the error of rank 1, who takes its time to end.

@@ -38,14 +38,15 @@ test_the_pages_name_no_option_and_no_variable_that_is_none() {
 test_every_variable_that_a_worker_gets_is_in_the_page() {
   command -v mandoc >/dev/null || skip 'no mandoc; run: tools/setup.sh test'
   local name page=$pages/man7/dtrain-environment.7
-  run env -i "PATH=$PATH" "TEST_MARKER=$TEST_MARKER" "$DTRAIN" run -np 2 --no-tag env
+  run env -i "PATH=$PATH" "TEST_MARKER=$TEST_MARKER" CUDA_VISIBLE_DEVICES= "$DTRAIN" run --no-tag \
+    --role scheduler=1,server=1,ps=1,worker=2 --env-set dmlc,paddle --success all env
   expect_status 0
   while read -r name; do
     expect grep -qE "^\\.It Ev.* $name( |\$)" "$page"
-  done < <(sed -n 's/^\([A-Za-z_]*\)=.*/\1/p' "$out/stdout" | grep -vx 'PATH\|TEST_MARKER' | sort -u)
+  done < <(sed -n 's/^\([A-Za-z_]*\)=.*/\1/p' "$out/stdout" | grep -vx 'PATH\|TEST_MARKER\|CUDA_VISIBLE_DEVICES' | sort -u)
   # And no other: what the page lists for workers was there.
   sed -n '/^.Sh VARIABLES OF A WORKER/,/^.Sh WHAT STAYS/p' "$page" | sed -n 's,^\.It Ev,,p' |
-    grep -o '[A-Z][A-Z_]*' >listed
+    grep -o '[A-Z][A-Za-z_]*' >listed
   expect test "$(wc -l <listed)" -gt 30
   while read -r name; do
     expect grep -q "^$name=" "$out/stdout"

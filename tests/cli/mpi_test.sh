@@ -2,21 +2,8 @@
 # Programs with MPI that are started as if they were any others: each is a world of its own, and
 # nobody but the launcher can tell. (tests/frameworks has the real library.)
 . "$(dirname "$0")/lib.sh"
-
-# ./alone, which has a library of that name loaded, ends when there is a file `end`, or after 20 s.
-make_program() {
-  echo 'int MPI_Init(void) { return 0; }' >library.c
-  cat >program.c <<'END_OF_PROGRAM'
-#include <unistd.h>
-int MPI_Init(void);
-int main(void) {
-  for (int waited = MPI_Init(); waited < 1000 && access("end", F_OK) != 0; ++waited) usleep(20000);
-  return 0;
-}
-END_OF_PROGRAM
-  expect cc -shared -fPIC -o "$1" library.c
-  expect cc -o alone program.c "./$1" -Wl,-rpath,"$PWD"
-}
+# shellcheck source=mpi.sh
+. "$(dirname "$0")/mpi.sh"
 
 # The warning, and the job goes on to its end.
 expect_one_warning_of() {

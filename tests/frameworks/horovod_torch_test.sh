@@ -24,6 +24,13 @@ test_two_and_four_ranks_add_gather_and_broadcast() {
   expect_no_processes
 }
 
+test_options_become_the_variables_that_horovodrun_sets() {
+  uses horovod-torch
+  run env -u HOROVOD_LOG_LEVEL "$python" -W ignore "$scripts/horovod_options.py" "$DTRAIN"
+  expect_status 0
+  expect_stdout '33 rows agree'
+}
+
 test_training_ends_as_it_does_alone() {
   uses horovod-torch
   local np
@@ -75,8 +82,7 @@ END
   run_dtrain run -np 3 --grace 2s "$python" broken.py
   expect_status 1
   expect_stderr_contains '[1]<stderr>:RuntimeError: no such image'
-  # Who is said to have failed first is who ended first: Horovod tells all ranks before the one that raised ends.
-  expect_stderr_contains 'failed: exit status 1'
+  expect_cause 1 "RuntimeError: no such image ($PWD/broken.py:6)"
   expect_no_processes
 }
 

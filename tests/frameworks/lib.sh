@@ -7,6 +7,7 @@
 #   $examples, $scripts    the folders of the examples, and of this file
 #   run_readme EXAMPLE     the command that the README of an example shows, as it stands there
 #   expect_readme EXAMPLE  stdout has the lines that it shows, in any order, and no others
+#   expect_cause RANK ERROR          dtrain says which rank failed first, and its Python error with its place
 #   expect_dtrain_says_nothing       on stderr, where the frameworks print much of themselves
 #   expect_training_result N         N ranks have trained on the digits
 scripts=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -63,6 +64,13 @@ expect_training_result() {
   [[ $(cat "$out/stdout") =~ ^$ranks:\ loss\ (0\.01[0-9]+),\ accuracy\ (89|9[0-9])\.[0-9]\ %$ ]] ||
     fail 'no such result'
   awk -v loss="${BASH_REMATCH[1]}" 'BEGIN { exit !((loss - 0.0189) ^ 2 <= 1e-6) }' || fail 'expected the loss 0.0189'
+}
+
+# Peers may end of the error before the rank that raised it, which is told to end while it does.
+expect_cause() {
+  local failed="^dtrain: rank $1 \(host localhost, pid [0-9]+\) failed: (exit status 1|killed by SIGTERM .*)$"
+  grep -E -A 1 "$failed" "$out/stderr" >told || fail "rank $1 is not told as the cause"
+  expect grep -qxF "dtrain:   $2" told
 }
 
 expect_dtrain_says_nothing() { ! grep -q '^dtrain: ' "$out/stderr" || fail 'dtrain had something to tell'; }

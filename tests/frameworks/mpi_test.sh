@@ -41,4 +41,13 @@ END
   expect_no_processes
 }
 
+test_a_program_of_mpi_adds_up_what_its_readme_shows() {
+  uses mpi
+  run_readme mpi_sum
+  expect_status 0
+  expect_readme mpi_sum
+  expect_dtrain_says_nothing
+  expect_no_processes
+}
+
 run_tests "$@"

@@ -50,8 +50,7 @@ END
   run_dtrain run -np 2 --grace 2s "$python" broken.py
   expect_status 1
   expect_stderr_contains '[1]<stderr>:RuntimeError: no such image'
-  expect_stderr_contains 'dtrain: rank 1 (host localhost, pid '
-  expect_stderr_contains 'dtrain:   RuntimeError: no such image'
+  expect_cause 1 "RuntimeError: no such image ($PWD/broken.py:7)"
   expect_no_processes
 }
 

@@ -4,6 +4,8 @@
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=../cli/mpi.sh
+. "$(dirname "$0")/../cli/mpi.sh"
 
 collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
 
@@ -110,6 +112,18 @@ test_a_folder_that_hosts_lack_is_one_warning_and_their_home() {
   run_on_launcher "$DTRAIN" run -H node1:1 --chdir "$PWD" pwd
   expect_status 2
   expect_stderr "dtrain: node1: cannot enter the working directory '$PWD': No such file or directory (use --chdir)"
+}
+
+test_programs_with_mpi_alone_are_one_warning_for_all_hosts() {
+  hosts_up 2
+  make_program libmpi.so.40
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:2 "$PWD/alone"
+  wait_for 20 stderr_has 'dtrain: warning: 3 processes, each alone: MPI was not started by mpirun'
+  touch end
+  finish
+  expect_status 0
+  expect test "$(grep -c 'each alone' "$out/stderr")" = 1
+  expect_no_processes
 }
 
 run_tests "$@"

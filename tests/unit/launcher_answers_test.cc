@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace dt {
 namespace {
 
@@ -12,7 +14,7 @@ using Lines = std::vector<std::string>;
 OptionSource given(const OptionValues& values) {
   OptionSource source{values, {}};
   for (const auto& [name, unused] : values)
-    source.origins[name] = std::string(spellings_of(*find_option(name)).back());
+    source.origins[name] = std::string(spellings_of(*find_option(name)).front());
   return source;
 }
 
@@ -38,8 +40,11 @@ TEST_CASE("each option for Horovod's library is the variable that horovodrun wou
       {"cycle-time-ms", "3.5", "HOROVOD_CYCLE_TIME=3.5"},
       {"cache-capacity", "0", "HOROVOD_CACHE_CAPACITY=0"},
       {"hierarchical-allreduce", "true", "HOROVOD_HIERARCHICAL_ALLREDUCE=1"},
+      {"hierarchical-allreduce", "false", "HOROVOD_HIERARCHICAL_ALLREDUCE=0"},
+      {"hierarchical-allgather", "true", "HOROVOD_HIERARCHICAL_ALLGATHER=1"},
       {"hierarchical-allgather", "false", "HOROVOD_HIERARCHICAL_ALLGATHER=0"},
       {"torus-allreduce", "on", "HOROVOD_TORUS_ALLREDUCE=1"},
+      {"torus-allreduce", "off", "HOROVOD_TORUS_ALLREDUCE=0"},
       {"autotune", "true", "HOROVOD_AUTOTUNE=1"},
       {"autotune", "false", "HOROVOD_AUTOTUNE=0"},
       {"autotune-log-file", "/a b", "HOROVOD_AUTOTUNE_LOG=/a b"},
@@ -49,17 +54,21 @@ TEST_CASE("each option for Horovod's library is the variable that horovodrun wou
       {"autotune-gaussian-process-noise", "0.5", "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE=0.5"},
       {"timeline-filename", "t.json", "HOROVOD_TIMELINE=t.json"},
       {"timeline-mark-cycles", "true", "HOROVOD_TIMELINE_MARK_CYCLES=1"},
+      {"timeline-mark-cycles", "false", "HOROVOD_TIMELINE_MARK_CYCLES=0"},
       {"stall-check", "false", "HOROVOD_STALL_CHECK_DISABLE=1"},
       {"stall-check", "true", "HOROVOD_STALL_CHECK_DISABLE=0"},
       {"stall-check-warning-time-seconds", "8", "HOROVOD_STALL_CHECK_TIME_SECONDS=8"},
       {"stall-check-shutdown-time-seconds", "9", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=9"},
       {"mpi-threads-disable", "true", "HOROVOD_MPI_THREADS_DISABLE=1"},
+      {"mpi-threads-disable", "false", "HOROVOD_MPI_THREADS_DISABLE=0"},
       {"num-nccl-streams", "2", "HOROVOD_NUM_NCCL_STREAMS=2"},
       {"thread-affinity", "0,1", "HOROVOD_THREAD_AFFINITY=0,1"},
       {"gloo-timeout-seconds", "60", "HOROVOD_GLOO_TIMEOUT_SECONDS=60"},
       {"log-level", "debug", "HOROVOD_LOG_LEVEL=DEBUG"},
       {"log-with-timestamp", "true", "HOROVOD_LOG_HIDE_TIME=0"},
+      {"log-with-timestamp", "false", "HOROVOD_LOG_HIDE_TIME=1"},
       {"log-without-timestamp", "true", "HOROVOD_LOG_HIDE_TIME=1"},
+      {"log-without-timestamp", "false", "HOROVOD_LOG_HIDE_TIME=0"},
       {"tcp", "true", "NCCL_IB_DISABLE=1"},
       {"tcp", "false", nullptr},
       {"np", "4", nullptr}};
@@ -68,6 +77,13 @@ TEST_CASE("each option for Horovod's library is the variable that horovodrun wou
     CHECK(exports_of({{row.option, {row.value}}}) ==
           (row.setting != nullptr ? Lines{row.setting} : Lines{}));
     CHECK(answer_options({given({{row.option, {row.value}}})}).has_value());
+  }
+  // Every option that exports has its row.
+  for (const Option& option : horovod_options) {
+    CAPTURE(option.name);
+    const bool has_row =
+        std::ranges::any_of(rows, [&](const Row& row) { return row.option == option.name; });
+    CHECK(has_row == (option.effect == Effect::exports));
   }
 }
 
@@ -103,7 +119,7 @@ TEST_CASE("what would make another job of it is refused") {
        "--jsrun: dtrain starts the processes itself, without jsrun; leave it out, or start the "
        "job with jsrun"},
       {{{"min-np", {"2"}}},
-       "--min-num-proc: not in this version, whose jobs have as many processes as they start "
+       "--min-np: not in this version, whose jobs have as many processes as they start "
        "with; leave it out and give -np N and, if you like, -H HOST:SLOTS,…"},
   };
   for (const auto& [values, message] : cases) {

@@ -35,11 +35,26 @@ TEST_CASE("--env-set adds to the default sets, or with none chooses all of them"
     CAPTURE(row.words.front());
     CHECK(decide({flags({{"np", {"1"}}, {"env-set", row.words}})}).value().env_sets == row.sets);
   }
-  CHECK(error_of(decide({flags({{"np", {"1"}}, {"env-set", {"torch,jaxx"}}})})) ==
-        "--env-set: expected none, torch, tf, horovod, jax or ompi, got \"jaxx\"; did you mean "
-        "jax?");
+  CHECK(
+      error_of(decide({flags({{"np", {"1"}}, {"env-set", {"torch,jaxx"}}})})) ==
+      "--env-set: expected none, torch, tf, horovod, jax, ompi, dmlc or paddle, got \"jaxx\"; did "
+      "you mean jax?");
   CHECK(error_of(decide({flags({{"np", {"1"}}, {"env-set", {""}}})})) ==
-        "--env-set: expected none, torch, tf, horovod, jax or ompi, got \"\"");
+        "--env-set: expected none, torch, tf, horovod, jax, ompi, dmlc or paddle, got \"\"");
+}
+
+TEST_CASE("dmlc is refused to a job without one scheduler, servers and workers") {
+  const auto error = [](const char* roles) {
+    return error_of(decide({flags({{"role", {roles}}, {"env-set", {"none,dmlc"}}})}));
+  };
+  CHECK(error("scheduler=1,server=2,worker=2") == "accepted");
+  CHECK(error("worker=2") ==
+        "--env-set: dmlc: its jobs have a scheduler, servers and workers; add --role scheduler=1 "
+        "--role server=N");
+  CHECK(error("scheduler=1,chief=1,server=1") ==
+        "--env-set: dmlc: its jobs have a scheduler, servers and workers; add --role worker=N");
+  CHECK(error("scheduler=2,server=2,worker=2") ==
+        "--env-set: dmlc: scheduler=2: its jobs have one; use scheduler=1");
 }
 
 TEST_CASE("B28: variables that cannot be are refused") {

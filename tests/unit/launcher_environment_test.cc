@@ -202,7 +202,7 @@ TEST_CASE("a task without rank gets every variable but ranks and sizes") {
     CAPTURE(name);
     const bool of_rank = name.ends_with("RANK") || name.ends_with("SIZE") ||
                          name == "DTRAIN_NNODES" || name == "JAX_NUM_PROCESSES" ||
-                         name == "JAX_PROCESS_ID";
+                         name == "JAX_PROCESS_ID" || name.starts_with("HOROVOD_GLOO_RENDEZVOUS");
     CHECK(environment.contains(name) == !of_rank);
   }
 }
@@ -234,6 +234,11 @@ TEST_CASE("a set gives its variables alone, and none of them leaves DTRAIN_*") {
                               "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RESTART_COUNT",
                               "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE",
                               "TORCH_NCCL_ASYNC_ERROR_HANDLING"});
+  CHECK(names_of({EnvSet::dmlc}, true) ==  // the job has no scheduler
+        std::set<std::string>{"DMLC_NODE_HOST", "DMLC_ROLE", "DMLC_WORKER_ID"});
+  CHECK(names_of({EnvSet::paddle}, false) == std::set<std::string>{"PADDLE_MASTER", "PADDLE_NNODES",
+                                                                   "PADDLE_TRAINERS_NUM",
+                                                                   "PADDLE_TRAINER_ENDPOINTS"});
   for (const std::string& name : names_of({EnvSet::horovod}, true))
     CHECK(name.starts_with("HOROVOD_"));
   CHECK(names_of({EnvSet::horovod}, true).size() == 11);
@@ -297,6 +302,32 @@ TEST_CASE("Horovod's workers are not sent to a rendezvous that does not answer t
   CHECK(value(environment, "HOROVOD_GLOO_RENDEZVOUS_ADDR") == "(unset)");
 }
 
+TEST_CASE("a task without rank is sent to no rendezvous of Horovod's, where it would be rank 0") {
+  Plan plan = three_tasks();
+  plan.tasks.push_back({.id = {"ps", 0}, .agent = 1});
+  const Environment environment = added(facts(), plan, plan.tasks[3]);
+  CHECK(value(environment, "HOROVOD_GLOO_RENDEZVOUS_ADDR") == "(unset)");
+  CHECK(value(environment, "HOROVOD_GLOO_RENDEZVOUS_PORT") == "(unset)");
+}
+
+TEST_CASE("a dtrain that a worker starts takes none of our defaults for its user's wishes") {
+  const HostFacts host{.own = {}, .hostname = "h", .interface = "eth0"};
+  const Environment chosen = {{"LANG", "C"}, {"GLOO_SOCKET_IFNAME", "ib0"}};
+  const Plan plan = three_tasks();
+  JobFacts job = facts({EnvSet::torch, EnvSet::tf, EnvSet::horovod, EnvSet::jax, EnvSet::ompi,
+                        EnvSet::slurm, EnvSet::dmlc, EnvSet::paddle});
+  job.own_gpu = true;
+  Environment worker =
+      worker_environment(chosen, host, added(job, plan, plan.tasks[0]), {.cpus = 8, .tasks = 2});
+  CHECK(worker.at("OMP_NUM_THREADS") == "4");
+  CHECK(travelling(worker) == chosen);
+  // What the worker itself has changed since is its wish.
+  worker["OMP_NUM_THREADS"] = "1";
+  CHECK(travelling(worker).at("OMP_NUM_THREADS") == "1");
+  // -x without a value says that the variable is meant.
+  CHECK(travelling(worker, {{"NCCL_SOCKET_IFNAME", {}}}).at("NCCL_SOCKET_IFNAME") == "=eth0");
+}
+
 TEST_CASE("TF_CONFIG is left out where no program could be started with it") {
   const Plan plan = three_tasks();
   JobFacts job = facts();
@@ -329,7 +360,8 @@ TEST_CASE("the host's part comes from the host, unless -x set it; the task's com
                                    {"CUDA_VISIBLE_DEVICES", "1"},
                                    {"HOSTNAME", "node7"},
                                    {"PYTHONUNBUFFERED", "1"},
-                                   {"OMP_NUM_THREADS", "2"}});
+                                   {"OMP_NUM_THREADS", "2"},
+                                   {"DTRAIN_DEFAULTS", "OMP_NUM_THREADS=2 PYTHONUNBUFFERED=1"}});
 }
 
 TEST_CASE("on the launcher's own host a worker sees its home, its functions and its devices") {

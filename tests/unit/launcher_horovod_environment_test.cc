@@ -24,12 +24,14 @@ TEST_CASE("a rank is told its place among all, on its host, and across hosts") {
 }
 
 TEST_CASE("workers meet where their DTRAIN_RENDEZVOUS is, if it answers them") {
-  Environment added = {{"DTRAIN_RENDEZVOUS", "10.0.0.1:4000"}};
+  const Environment before = {{"DTRAIN_RENDEZVOUS", "10.0.0.1:4000"}, {"HOROVOD_RANK", "0"}};
+  Environment added = before;
   add_horovod_rendezvous(added);
-  CHECK(added == Environment{{"DTRAIN_RENDEZVOUS", "10.0.0.1:4000"}});
+  CHECK(added == before);
   add_horovod_controller(added, "10.0.0.1");
   add_horovod_rendezvous(added);
   CHECK(added == Environment{{"DTRAIN_RENDEZVOUS", "10.0.0.1:4000"},
+                             {"HOROVOD_RANK", "0"},
                              {"HOROVOD_CONTROLLER", "gloo"},
                              {"HOROVOD_CPU_OPERATIONS", "gloo"},
                              {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "10.0.0.1"},

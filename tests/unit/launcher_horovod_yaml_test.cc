@@ -50,5 +50,46 @@ TEST_CASE("the answer names the TOML key of each entry, in at most four lines") 
   }
 }
 
+TEST_CASE("every key that horovodrun reads has its TOML key") {
+  struct Row {
+    const char* section;
+    const char* entry;
+    const char* line;
+  };
+  const Row rows[] = {
+      {"params", "fusion_threshold_mb: 32", "fusion-threshold-mb = 32"},
+      {"params", "cycle_time_ms: 3.5", "cycle-time-ms = 3.5"},
+      {"params", "cache_capacity: 0", "cache-capacity = 0"},
+      {"params", "hierarchical_allreduce: true", "hierarchical-allreduce = true"},
+      {"params", "hierarchical_allgather: False", "hierarchical-allgather = false"},
+      {"params", "torus_allreduce: true", "torus-allreduce = true"},
+      {"autotune", "enabled: true", "autotune = true"},
+      {"autotune", "log_file: a.csv", "autotune-log-file = \"a.csv\""},
+      {"autotune", "warmup_samples: 5", "autotune-warmup-samples = 5"},
+      {"autotune", "steps_per_sample: 6", "autotune-steps-per-sample = 6"},
+      {"autotune", "bayes_opt_max_samples: 7", "autotune-bayes-opt-max-samples = 7"},
+      {"autotune", "gaussian_process_noise: 0.5", "autotune-gaussian-process-noise = 0.5"},
+      {"timeline", "filename: t.json", "timeline-filename = \"t.json\""},
+      {"timeline", "mark_cycles: true", "timeline-mark-cycles = true"},
+      {"stall_check", "enabled: false", "stall-check = false"},
+      {"stall_check", "warning_time_seconds: 8", "stall-check-warning-time-seconds = 8"},
+      {"stall_check", "shutdown_time_seconds: 9", "stall-check-shutdown-time-seconds = 9"},
+      {"library_options", "mpi_threads_disable: true", "mpi-threads-disable = true"},
+      {"library_options", "num_nccl_streams: 2", "num-nccl-streams = 2"},
+      {"library_options", "thread_affinity: 1", "thread-affinity = \"1\""},
+      {"library_options", "gloo_timeout_seconds: 60", "gloo-timeout-seconds = 60"},
+      {"logging", "level: INFO", "log-level = \"INFO\""},
+      {"logging", "with_timestamp: false", "log-with-timestamp = false"},
+  };
+  for (const Row& row : rows) {
+    const std::string entry = row.entry;
+    const std::string answer =
+        yaml_answer(std::string(row.section) + ":\n  " + entry + "\n", "job.yaml");
+    const std::string key = entry.substr(0, entry.find(':'));
+    CHECK(split(answer, '\n').back() ==
+          std::string("  ") + row.section + ": " + key + "  ->  " + row.line);
+  }
+}
+
 }  // namespace
 }  // namespace dt

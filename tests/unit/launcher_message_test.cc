@@ -102,7 +102,8 @@ TEST_CASE("messages are read back as they were written") {
                            .involuntary_switches = 5}});
   check_round_trip(Exited{.task = {"ps", 1},
                           .status = {.code = 1},
-                          .error = TaskError{"ValueError: x\ny", "/a/b.py:12", 77}});
+                          .error = TaskError{"ValueError: x\ny", "/a/b.py:12", 77},
+                          .told_ns = 78});
   check_round_trip(Finish{seconds(7)});
   check_round_trip(Finished{2, "sweep", {"python (pid 7)"}});
 }

@@ -91,6 +91,17 @@ TEST_CASE_FIXTURE(Fixture, "the oldest error that tasks wrote is the cause, unti
   CHECK(job.outcome().failed_tasks == 4);
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "who was told to end while it still ended of the oldest error is the cause") {
+  Supervisor job = start(2);
+  job.exited(1, {.code = 1}, now, TaskError{"Lost: peer", "a.py:3", 20});
+  job.exited(0, {.signal = SIGTERM}, now, TaskError{"E: x", "a.py:3", 10});
+  CHECK(job.outcome().failure->task == TaskId{"worker", 0});
+  CHECK(job.outcome().failure->cause ==
+        "killed by SIGTERM (sent by dtrain: others had ended before, of this one's error)");
+  CHECK(job.outcome().exit_status == 1);
+}
+
 TEST_CASE_FIXTURE(Fixture, "what gave no time of its error stays the cause if it was first") {
   Supervisor job = start(2);
   job.exited(1, {.signal = SIGSEGV}, now);

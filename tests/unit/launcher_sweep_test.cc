@@ -91,5 +91,29 @@ TEST_CASE("Sweep spares the children that were there before, and what is below t
   CHECK(own.reap().has_value());
 }
 
+TEST_CASE("Sweep waits until the owner of an ended child has its status, with a spared one too") {
+  become_subreaper();
+  Child spared = start_family("echo ready; exec sleep 60");
+  Child ours = Child::start({.path = "/bin/true", .arguments = {"true"}}).value();
+  pollfd ended = {.fd = ours.pidfd(), .events = POLLIN, .revents = 0};
+  REQUIRE(poll(&ended, 1, 10'000) == 1);
+  const auto loop = Loop::create().value();
+  bool done = false;
+  const Sweep running(*loop,
+                      {.patience = seconds(5),
+                       .ours = [&](pid_t pid) { return pid == ours.pid(); },
+                       .spared = {spared.pid()}},
+                      [&](const Sweep::Report& /*report*/) {
+                        done = true;
+                        loop->stop();
+                      });
+  CHECK_FALSE(done);
+  CHECK(ours.reap().has_value());
+  CHECK(loop->run().has_value());
+  CHECK(done);
+  spared.signal_group(SIGKILL);
+  CHECK(spared.reap().has_value());
+}
+
 }  // namespace
 }  // namespace dt

@@ -8,62 +8,75 @@
 namespace dt {
 namespace {
 
+struct Names {
+  bool host;
+  bool outer;
+  std::vector<const char*> names;
+};
+
 TEST_CASE("names are told apart by whose they are") {
-  struct Case {
-    const char* name;
-    bool host;
-    bool outer;
+  const Names cases[] = {
+      {.host = true,
+       .outer = false,
+       .names = {"HOME", "SHELL", "HOSTNAME", "SSH_AUTH_SOCK", "SSH_CONNECTION",
+                 "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "CUDA_VISIBLE_DEVICES",
+                 "KUBERNETES_SERVICE_HOST", "K_MPI_JOB_ROLE", "BASH_FUNC_module%%", "POD_IP",
+                 "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "SLURM_JOB_GPUS",
+                 "SLURM_CPUS_ON_NODE"}},
+      {.host = false,
+       .outer = true,
+       .names = {"PMI_RANK",
+                 "PMI2_STDIO",
+                 "PMIX_NAMESPACE",
+                 "OMPI_COMM_WORLD_RANK",
+                 "PRTE_LAUNCHED",
+                 "SLURM_PROCID",
+                 "SLURM_STEP_NODELIST",
+                 "SLURM_STEPID",
+                 "SLURM_LOCALID",
+                 "SLURM_NODEID",
+                 "SLURM_SRUN_COMM_HOST",
+                 "SLURMD_NODENAME",
+                 "TORCHELASTIC_RUN_ID",
+                 "NODE_RANK",
+                 "PET_NNODES",
+                 "MASTER_ADDR",
+                 "JAX_COORDINATOR_ADDRESS",
+                 "TF_CONFIG",
+                 "DMLC_ROLE",
+                 "DMLC_PS_ROOT_URI",
+                 "BYTEPS_LOCAL_RANK",
+                 "PADDLE_TRAINERS_NUM",
+                 "PADDLE_CURRENT_ENDPOINT",
+                 "TRAINING_ROLE",
+                 "SLURM_PMIX_MAPPING_SERV",
+                 "SLURM_TOPOLOGY_ADDR",
+                 "MV2_COMM_WORLD_RANK",
+                 "JSM_NAMESPACE_RANK",
+                 "FLUX_TASK_RANK",
+                 "HOROVOD_CONTROLLER",
+                 "HOROVOD_CPU_OPERATIONS",
+                 "CROSS_RANK",
+                 "LOCAL_SIZE",
+                 "JAX_PARTITION_INDEX",
+                 "PORT",
+                 "RANK",
+                 "DTRAIN_RANK",
+                 "_HOROVOD_SECRET_KEY",
+                 "OLDPWD"}},
+      {.host = false,
+       .outer = false,
+       .names = {"HOMES", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "JAX_PLATFORMS", "DMLC_INTERFACE",
+                 "BYTEPS_LOG_LEVEL", "PADDLE_DISTRI_BACKEND", "SLURM_CPUS_PER_TASK", "FLUX_URI",
+                 "HOROVOD_GLOO_IFACE", "PORTS", "RANKS", "HOROVOD_LOG_LEVEL", "http_proxy",
+                 "HTTPS_PROXY", "LD_LIBRARY_PATH"}},
   };
-  const Case cases[] = {
-      {"HOME", true, false},
-      {"HOMES", false, false},
-      {"SHELL", true, false},
-      {"HOSTNAME", true, false},
-      {"SSH_AUTH_SOCK", true, false},
-      {"SSH_CONNECTION", true, false},
-      {"NVIDIA_VISIBLE_DEVICES", true, false},
-      {"NVIDIA_DRIVER_CAPABILITIES", true, false},
-      {"CUDA_VISIBLE_DEVICES", true, false},
-      {"KUBERNETES_SERVICE_HOST", true, false},
-      {"K_MPI_JOB_ROLE", true, false},
-      {"BASH_FUNC_module%%", true, false},
-      {"PMI_RANK", false, true},
-      {"PMI2_STDIO", false, true},
-      {"PMIX_NAMESPACE", false, true},
-      {"OMPI_COMM_WORLD_RANK", false, true},
-      {"PRTE_LAUNCHED", false, true},
-      {"SLURM_PROCID", false, true},
-      {"SLURM_STEP_NODELIST", false, true},
-      {"SLURM_STEPID", false, true},
-      {"SLURM_JOB_ID", false, false},
-      {"SLURM_JOB_NODELIST", false, false},
-      {"SLURM_LOCALID", false, true},
-      {"SLURM_NODEID", false, true},
-      {"SLURM_SRUN_COMM_HOST", false, true},
-      {"SLURMD_NODENAME", false, true},
-      {"TORCHELASTIC_RUN_ID", false, true},
-      {"NODE_RANK", false, true},
-      {"PET_NNODES", false, true},
-      {"MASTER_ADDR", false, true},
-      {"JAX_COORDINATOR_ADDRESS", false, true},
-      {"JAX_PLATFORMS", false, false},
-      {"TF_CONFIG", false, true},
-      {"PORT", false, true},
-      {"PORTS", false, false},
-      {"RANK", false, true},
-      {"RANKS", false, false},
-      {"DTRAIN_RANK", false, true},
-      {"_HOROVOD_SECRET_KEY", false, true},
-      {"OLDPWD", false, true},
-      {"HOROVOD_LOG_LEVEL", false, false},
-      {"http_proxy", false, false},
-      {"HTTPS_PROXY", false, false},
-      {"LD_LIBRARY_PATH", false, false},
-  };
-  for (const Case& c : cases) {
-    CAPTURE(c.name);
-    CHECK(is_host_part(c.name) == c.host);
-    CHECK(is_outer_job(c.name) == c.outer);
+  for (const Names& c : cases) {
+    for (const char* name : c.names) {
+      CAPTURE(name);
+      CHECK(is_host_part(name) == c.host);
+      CHECK(is_outer_job(name) == c.outer);
+    }
   }
 }
 

@@ -114,6 +114,21 @@ TEST_CASE("with a filter no worker sees another worker, and no ps another ps") {
   }
 }
 
+TEST_CASE("a task's address is found by its role and index, and taken apart at the port") {
+  const ClusterSpec cluster = {{{"ps", {{1, "[::1]:2222"}}}}};
+  REQUIRE(cluster.address_of({"ps", 1}) != nullptr);
+  CHECK(*cluster.address_of({"ps", 1}) == "[::1]:2222");
+  CHECK(cluster.address_of({"ps", 0}) == nullptr);
+  CHECK(cluster.address_of({"worker", 1}) == nullptr);
+  const auto parts = [](std::string_view address) {
+    const auto [host, port] = split_address(address);
+    return host + " " + port;
+  };
+  CHECK(parts("[::1]:2222") == "::1 2222");
+  CHECK(parts("10.0.0.1:80") == "10.0.0.1 80");
+  CHECK(parts("node") == "node ");
+}
+
 TEST_CASE("the evaluator is outside the cluster, and finds itself by its task alone") {
   const ClusterSpec cluster = {{{"chief", {{0, "h0:1"}}}, {"evaluator", {{0, "h9:1"}}}}};
   CHECK(tf_config(tf_cluster(cluster), {"chief", 0}) ==
@@ -122,29 +137,13 @@ TEST_CASE("the evaluator is outside the cluster, and finds itself by its task al
         R"({"cluster":{"chief":["h0:1"]},"task":{"type":"evaluator","index":0}})");
 }
 
-TEST_CASE("an address has two parts") {
-  struct Case {
-    const char* address;
-    const char* host;
-    int port;
-  };
-  const Case cases[] = {{"a.b:1", "a.b", 1},
-                        {"[::1]:65535", "::1", 65535},
-                        {"a", "a", 0},
-                        {"", "", 0},
-                        {"a:", "a", 0}};
-  for (const Case& c : cases) {
-    CAPTURE(c.address);
-    CHECK(parts_of(c.address).host == c.host);
-    CHECK(parts_of(c.address).port == c.port);
+TEST_CASE("a port is a number, and 0 where there is none") {
+  const std::pair<const char*, int> cases[] = {
+      {"a.b:1", 1}, {"[::1]:65535", 65535}, {"a", 0}, {"", 0}, {"a:", 0}};
+  for (const auto& [address, port] : cases) {
+    CAPTURE(address);
+    CHECK(port_of(address) == port);
   }
-}
-
-TEST_CASE("a task's address is found by its name") {
-  const ClusterSpec cluster = {{{"ps", {{3, "a:1"}}}}};
-  CHECK(*cluster.find({"ps", 3}) == "a:1");
-  CHECK(cluster.find({"ps", 0}) == nullptr);
-  CHECK(cluster.find({"worker", 3}) == nullptr);
 }
 
 }  // namespace

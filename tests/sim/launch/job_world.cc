@@ -103,6 +103,7 @@ void JobWorld::run() {
   for (const PlannedHost& host : plan_.hosts)
     planned.push_back(&host_named(host.host.name));
   judge_.at_end({.outcome = outcome_,
+                 .success = scenario_.config.success,
                  .plan = plan_,
                  .record = record_,
                  .hosts = planned,

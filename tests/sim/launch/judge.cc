@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/success_rule.h"
 
 #include <algorithm>
 
@@ -10,8 +11,9 @@ namespace dt {
 namespace {
 
 /// From the first try to connect to the last word of the slowest agent: the time to connect, the
-/// slowest program, the grace, and what the Supervisor and its agents wait for kills.
-constexpr Duration longest_job = seconds(60);
+/// slowest program, the grace, once more for those who may end by themselves, and what the
+/// Supervisor and its agents wait for kills.
+constexpr Duration longest_job = seconds(70);
 
 bool host_lost(const Judge::End& end, size_t host) {
   return end.record.contained_by[host].empty();
@@ -75,6 +77,7 @@ void Judge::stands_still(const std::vector<std::unique_ptr<SimulatedHost>>& host
 void Judge::at_end(const End& end) {
   ends_in_time(end);
   right_status(end);
+  done_stays_done(end);
   one_report(end);
   if (end.hosts.empty()) return;
   all_accounted(end);
@@ -90,9 +93,12 @@ void Judge::right_status(const End& end) {
   const int status = end.outcome.exit_status;
   if (status == 0 && !allowed_.empty()) {
     // What came too late to matter is no reason: a signal after the last exit, for one.
+    const std::vector<TaskPart> parts = success_rule(end.plan, end.success);
     for (size_t task = 0; task < end.record.tasks.size(); ++task) {
-      const auto& exit = end.record.tasks[task].exit;
-      if (!exit || !exit->good())
+      const TaskRecord& record = end.record.tasks[task];
+      // Who does not decide may end in any way when the job is done; so may its host.
+      if (!parts[task].decides && (!record.exit || record.completed)) continue;
+      if (!record.exit || !record.exit->good())
         complain(
             format("exit status 0 although {} did not end well", end.plan.tasks[task].id.text()));
     }
@@ -101,6 +107,23 @@ void Judge::right_status(const End& end) {
     complain(format("exit status {} ({}) for no reason", status, end.outcome.reason));
   if (status == 0 && (end.outcome.failure || !end.outcome.reason.empty()))
     complain("exit status 0 and a failure: " + end.outcome.reason);
+}
+
+void Judge::done_stays_done(const End& end) {
+  if (!end.outcome.failure) return;
+  const std::vector<TaskPart> parts = success_rule(end.plan, end.success);
+  Time done = Time::min();
+  Time failed = Time::min();
+  for (size_t task = 0; task < end.record.tasks.size(); ++task) {
+    const TaskRecord& record = end.record.tasks[task];
+    const bool good = record.exit && record.exit->good();
+    if (parts[task].decides && !good) return;
+    if (parts[task].decides) done = std::max(done, *record.ended);
+    if (end.plan.tasks[task].id == end.outcome.failure->task && record.ended)
+      failed = *record.ended;
+  }
+  if (failed > done)
+    complain(format("{} failed when the job was done", end.outcome.failure->task.text()));
 }
 
 void Judge::one_report(const End& end) {

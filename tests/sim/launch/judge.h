@@ -18,7 +18,9 @@ namespace dt {
 ///
 ///   ends_in_time       the job ends, within bounds
 ///   right_status       its exit status is that of something that went wrong, and the one of the
-///                      first where only one did; 0 only if nothing did
+///                      first where only one did; 0 only if nothing did before all who decide had
+///                      ended well
+///   done_stays_done    what ends after all who decide have ended well is no failure
 ///   one_report         one failure is reported, once, and MPI that runs alone no more than that
 ///   all_accounted      each task that started has ended by its agent's word, or its host is lost
 ///   all_told           each live task that has joined hears of a death within a second
@@ -56,6 +58,7 @@ class Judge {
 
   struct End {
     const Outcome& outcome;
+    const SuccessOptions& success;
     const Plan& plan;
     const JobRecord& record;
     const std::vector<SimulatedHost*>& hosts;  ///< as in the plan
@@ -69,6 +72,7 @@ class Judge {
  private:
   void ends_in_time(const End& end);
   void right_status(const End& end);
+  void done_stays_done(const End& end);
   void one_report(const End& end);
   void all_accounted(const End& end);
   void output_whole(const End& end);

@@ -89,6 +89,8 @@ RunConfig random_config(Random& random) {
   config.grace = random.percent(30) ? Duration::zero() : random.up_to(seconds(10));
   if (random.percent(30)) config.placement.map_by = DealBy::node;
   if (random.percent(30)) config.placement.rank_by = DealBy::node;
+  if (random.percent(30)) config.success.by = SuccessBy::worker_0;
+  config.success.clean = static_cast<CleanUp>(random.below(3));
   if (random.percent(20)) config.timeout = random.up_to(seconds(8));
   if (random.percent(10)) config.start_timeout = between(random, milliseconds(50), seconds(2));
   return config;
