@@ -15,16 +15,6 @@ namespace {
 constexpr Duration report_patience = milliseconds(500);
 constexpr Duration sweep_patience = seconds(2);
 
-/// Hosts' own clocks may differ by seconds.
-std::optional<TaskError> error_by_clock_of(Time now, const Exited& exited) {
-  auto error = exited.error;
-  if (error && error->when_ns > 0) {
-    const int64_t age_ns = exited.told_ns - error->when_ns;
-    error->when_ns = std::max<int64_t>(1, now.time_since_epoch().count() - age_ns);
-  }
-  return error;
-}
-
 Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline) {
   return {.grace = config.grace,
           .timeout = config.timeout,
@@ -65,6 +55,7 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
                 parts_.crew.send(agent, type, stream, payload);
               }),
       mpi_notice_(plan_.hosts.size()),
+      clocks_(plan_.hosts.size()),
       agent_done_(plan_.hosts.size()),
       credit_owed_(plan_.tasks.size() * 2) {
   for (size_t task = 0; task < plan_.tasks.size(); ++task)
@@ -210,8 +201,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       parts_.record.tasks[task].exit = exited.status;
       parts_.record.tasks[task].used = exited.used;
       input_.task_gone(task);
-      Actions actions =
-          supervisor_.exited(task, exited.status, now, error_by_clock_of(now, exited));
+      Actions actions = supervisor_.exited(task, exited.status, now, error_of(agent, exited));
       const bool completed = supervisor_.completed(task);
       parts_.record.tasks[task].completed = completed;
       parts_.log.info("{} ended: {}{}", exited.task.text(), exited.status.text(),
@@ -293,6 +283,17 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   if (!supervisor_.outcome().reason.empty() && !std::exchange(reason_told_, true)) {
     parts_.log.error("{}", supervisor_.outcome().reason);
   }
+}
+
+/// With its time by our clock: those of hosts may differ by seconds.
+std::optional<TaskError> Job::error_of(size_t agent, const Exited& exited) {
+  auto error = exited.error;
+  if (error && error->when_ns > 0) {
+    const int64_t now_ns = parts_.loop.now().time_since_epoch().count();
+    const int64_t when_ns = clocks_.by_ours(agent, error->when_ns, exited.told_ns, now_ns);
+    error->when_ns = std::max<int64_t>(1, when_ns);
+  }
+  return error;
 }
 
 Result<> Job::mpi_looked(size_t agent, const MpiAlone& found) {

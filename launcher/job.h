@@ -6,6 +6,7 @@
 #include "launcher/config/config.h"
 #include "launcher/crew.h"
 #include "launcher/environment.h"
+#include "launcher/host_clocks.h"
 #include "launcher/job_record.h"
 #include "launcher/mpi_notice.h"
 #include "launcher/plan.h"
@@ -62,6 +63,7 @@ class Job {
   Result<Actions> decide(size_t agent, const FrameView& message);
   Result<> stream_message(size_t agent, const FrameView& message);
   void agent_lost(size_t agent, const std::string& why);
+  std::optional<TaskError> error_of(size_t agent, const Exited& exited);
   Result<> mpi_looked(size_t agent, const MpiAlone& found);
   void tell_of_mpi(const std::optional<std::string>& warning);
   Result<Actions> agent_finished(size_t agent, const Finished& finished);
@@ -83,6 +85,7 @@ class Job {
   TaskInput input_;
   Relays relays_;
   MpiNotice mpi_notice_;
+  HostClocks clocks_;
   std::vector<bool> agent_done_;
   std::vector<uint32_t> credit_owed_;  ///< by task * 2 + stream: written, not yet granted again
   size_t started_ = 0;

@@ -1,6 +1,7 @@
 #include "launcher/task_process.h"
 
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,6 +84,15 @@ void TaskProcess::read_output(TaskStream stream) {
   watch_or_end(stream);
 }
 
+void TaskProcess::read_rest(TaskStream stream) {
+  const Source& from = source(stream);
+  int bytes = 0;
+  // The credit bounds it, where helpers that it left behind write on.
+  while (!discarding_ && from.pipe && from.credit > 0 &&
+         ::ioctl(from.pipe.get(), FIONREAD, &bytes) == 0 && bytes > 0)
+    read_output(stream);
+}
+
 void TaskProcess::add_credit(TaskStream stream, uint32_t bytes) {
   source(stream).credit += bytes;
   watch_or_end(stream);
@@ -143,11 +153,9 @@ void TaskProcess::child_ended() {
   exit_watch_ = Watch();
   auto status = child_.reap();
   exited_ = true;
+  read_rest(TaskStream::output);
+  read_rest(TaskStream::error);
   look_at_exec();
-  // What it said last belongs before its end; the rest, and what it left to its children, may wait.
-  for (const TaskStream stream : {TaskStream::output, TaskStream::error}) {
-    if (source(stream).pipe && source(stream).credit > 0) read_output(stream);
-  }
   if (child_.executed()->has_value()) handlers_.on_exit(status ? *status : ExitStatus{.code = 127});
 }
 

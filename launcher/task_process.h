@@ -25,6 +25,7 @@ class TaskProcess {
     std::function<void(TaskStream)> on_output_end;
     /// So many bytes of input have been taken by the task (or thrown away, since it reads no more).
     std::function<void(uint32_t)> on_input_taken;
+    /// After all that it had written before its end, as far as there is credit.
     std::function<void(ExitStatus)> on_exit;
   };
   struct Options {
@@ -67,6 +68,8 @@ class TaskProcess {
   Source& source(TaskStream stream) { return stream == TaskStream::output ? output_ : error_; }
   Result<> watch_all();
   void read_output(TaskStream stream);
+  /// What is in the pipe by now, as far as there is credit.
+  void read_rest(TaskStream stream);
   Result<> watch_output(TaskStream stream);
   /// The same, later: a stream that cannot be watched any more is given up as at its end.
   void watch_or_end(TaskStream stream);

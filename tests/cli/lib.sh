@@ -54,6 +54,11 @@ fail() {
 show() {
   printf '  %s:\n' "$1"
   head -c 4000 "$out/$1" | head -n 40 | sed 's/^/    | /'
+  # Behind what a framework has to say, what dtrain has.
+  if (($(wc -c <"$out/$1") > 4000 || $(wc -l <"$out/$1") > 40)); then
+    printf '    …\n'
+    grep -a '^dtrain: ' "$out/$1" | head -n 20 | sed 's/^/    | /'
+  fi
 }
 
 now_ms() {

@@ -91,7 +91,8 @@ test_what_belongs_to_this_machine_or_an_outer_job_stays_here() {
   local -a staying=(NVIDIA_VISIBLE_DEVICES= NVIDIA_DRIVER_CAPABILITIES= KUBERNETES_PORT=x K_MPI_JOB_ROLE=launcher
     SSH_TESTED=ours SSH_AUTH_SOCK=/x PMI_RANK=7 PMI2_X=7 PMIX_RANK=7 OMPI_COMM_WORLD_RANK=7 PRTE_X=7
     SLURM_PROCID=7 SLURM_STEP_ID=7 PORT=7 OLDPWD=/x RANK=7 DTRAIN_TOKEN=7 HOSTNAME=ours XDG_RUNTIME_DIR=/ours
-    HOROVOD_RANK=7 TF_CONFIG=x TMPDIR=/ours SECRET_KEY=x)
+    HOROVOD_RANK=7 TF_CONFIG=x TMPDIR=/ours SECRET_KEY=x POD_IP=7 ROCR_VISIBLE_DEVICES=7 SLURM_JOB_GPUS=7
+    DMLC_ROLE=7 PADDLE_TRAINER_ID=7)
   local -a going=(MINE=1 SLURM_JOB_ID=5 PMT=1 http_proxy=http://p:1 HTTPS_PROXY=http://p:2 LC_MINE=x PYTHONPATH=/lib)
   run env "${staying[@]}" "${going[@]}" "$out/net/on_launcher" "$DTRAIN" run -H node1:1 --env-exclude 'SECRET_*' env
   expect_status 0

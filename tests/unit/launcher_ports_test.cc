@@ -56,6 +56,33 @@ TEST_CASE("job_facts gives each held port to one user only") {
   CHECK(all == std::set<std::string>{"1001", "1002", "1003", "1004", "1005"});
 }
 
+TEST_CASE("MASTER_PORT and JAX's are held on rank 0's host, be it first or not") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 1}, {.name = "b", .slots = 1}};
+  request.roles = {
+      {.name = "ps", .count = 1, .hosts = {{.name = "a", .slots = 1}}, .ranked = false},
+      {.name = "worker", .count = 1, .hosts = {{.name = "b", .slots = 1}}}};
+  const Plan plan = make_plan(request).value();
+  REQUIRE(plan.hosts[0].host.name == "a");
+  const Reach reach = {
+      .launcher = "10.0.0.1",
+      .hosts = {{.ips = {"10.0.0.1"}, .interface = {}}, {.ips = {"10.0.0.2"}, .interface = {}}},
+      .warnings = {}};
+  const TaskTable table = task_table(plan, "job", reach);
+  const Token token;
+  RunConfig config;
+  config.command = {"true"};
+  const std::vector<Prepare> orders = prepare_orders(config, plan, "job", token, {});
+  CHECK(orders[0].ports == 1);
+  CHECK(orders[1].ports == 3);
+  const std::vector<Prepared> prepared = {{.ports = {1001}}, {.ports = {2001, 2002, 2003}}};
+  const JobFacts facts = job_facts(config, plan, table, {{"10.0.0.1", 7}, token, true}, prepared);
+  CHECK(facts.master_address == "10.0.0.2");
+  CHECK(facts.master_port > 2000);
+  CHECK(facts.jax_port > 2000);
+  CHECK(facts.cluster.jobs.at("ps").at(0) == "10.0.0.1:1001");
+}
+
 TEST_CASE("a host is asked for the commands of the roles that it has, each in its PATH") {
   PlanRequest request;
   request.hosts = {{.name = "a", .slots = 2}, {.name = "b", .slots = 2}};

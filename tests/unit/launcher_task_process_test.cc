@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
+
 #include <csignal>
 
 namespace dt {
@@ -98,6 +100,22 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess reads no more than its credit, and the t
   task->add_credit(TaskStream::output, 1'000'000);
   run_to_end();
   CHECK(output.size() == 1'000'000);
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess tells the end after what was written before it") {
+  program = "/usr/bin/python3";
+  constexpr size_t size = 200'000;
+  start(
+      "import fcntl, os\n"
+      "for fd in 1, 2:\n"
+      "    fcntl.fcntl(fd, 1031, 262144)  # F_SETPIPE_SZ\n"
+      "    os.write(fd, bytes(200000))\n");
+  siginfo_t info = {};
+  CHECK(::waitid(P_PID, static_cast<id_t>(task->pid()), &info, WEXITED | WNOWAIT) == 0);
+  run_until([this] { return status.has_value(); });
+  CHECK(output.size() == size);
+  CHECK(error.size() == size);
+  run_to_end();
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess: what nobody reads any more does not hold the task") {
