@@ -184,12 +184,15 @@ void acknowledge_now(int fd) {
   set_flag(fd, IPPROTO_TCP, TCP_QUICKACK, 1);
 }
 
-Result<Fd> hold_port(uint16_t port) {
+namespace {
+
+/// Binds the port on all addresses, and listens on none.
+Result<Fd> bind_everywhere(uint16_t port, std::initializer_list<int> flags) {
   for (const int family : {AF_INET6, AF_INET}) {
     Fd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd) continue;  // no IPv6 here
-    set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-    set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+    for (const int flag : flags)
+      set_flag(fd.get(), SOL_SOCKET, flag, 1);
     if (family == AF_INET6) set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
     const SocketAddress any = TRY(to_socket_address({family == AF_INET6 ? "::" : "0.0.0.0", port}));
     if (bind(fd.get(), any.get(), any.length) == 0) return fd;
@@ -198,6 +201,18 @@ Result<Fd> hold_port(uint16_t port) {
     }
   }
   return fail_errno("cannot make a socket");
+}
+
+}  // namespace
+
+Result<Fd> hold_port(uint16_t port) {
+  return bind_everywhere(port, {SO_REUSEADDR, SO_REUSEPORT});
+}
+
+Result<> check_unheard(uint16_t port) {
+  // With this flag alone a socket can stand beside all but those that listen.
+  TRY(bind_everywhere(port, {SO_REUSEADDR}));
+  return {};
 }
 
 }  // namespace dt

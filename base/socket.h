@@ -52,5 +52,8 @@ void tune_tcp_of_worker(int fd, Duration dead_after);
 /// IPv6) with SO_REUSEADDR and SO_REUSEPORT, so that a worker that sets either flag can bind the
 /// port while everybody else cannot. Port 0 takes any free one.
 Result<Fd> hold_port(uint16_t port);
+/// Fails when somebody listens on the port, whom hold_port() would not notice where he has set
+/// SO_REUSEPORT: both would then get some of the connections.
+Result<> check_unheard(uint16_t port);
 
 }  // namespace dt

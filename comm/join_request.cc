@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <vector>
@@ -15,6 +16,7 @@ constexpr std::string_view hint =
     "was this process started by dtrain run, with its environment unchanged?";
 constexpr std::array required = {"DTRAIN_ROLE",       "DTRAIN_TASK_INDEX", "DTRAIN_JOB_ID",
                                  "DTRAIN_GENERATION", "DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN"};
+constexpr std::array of_rendezvous = {"DTRAIN_GENERATION", "DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN"};
 constexpr std::array checked = {"DTRAIN_RANK", "DTRAIN_SIZE"};
 
 /// Empty when it is not set; an empty variable says as little as none.
@@ -38,6 +40,12 @@ Result<std::optional<int>> optional_number(const Environment& environment, const
 
 Result<> check_complete(const std::vector<std::string>& missing, bool any) {
   if (missing.empty() || !any) return {};
+  if (std::ranges::equal(missing, of_rendezvous)) {
+    return fail(Errc::input,
+                "this task has no rendezvous, since its dtrain run starts a part of the job alone "
+                "(--cluster-spec, or TF_CONFIG); to use libdtrain, start all tasks by one dtrain "
+                "run (-H)");
+  }
   return fail(Errc::input, format("not set, although other DTRAIN variables are: {}; {}",
                                   join(missing, ", "), hint));
 }

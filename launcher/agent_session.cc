@@ -191,6 +191,27 @@ Result<> AgentSession::find_programs() {
   return {};
 }
 
+Result<std::vector<uint16_t>> AgentSession::hold_all_ports() {
+  const uint64_t port_files =
+      static_cast<uint64_t>(prepared_.ports) * (prepared_.port_range ? 2 : 1) +
+      2 * prepared_.addresses.size();
+  TRY(check_open_files(open_files_of_tasks(prepared_.tasks, port_files),
+                       format("{} tasks", prepared_.tasks)));
+  // First, so that none of them is chosen for another.
+  for (const std::string& address : prepared_.addresses) {
+    auto held = hold_this_port(port_of(address));
+    if (!held)
+      return fail(Errc::refused, format("{}: {}", printable(address), held.error().message));
+    held_ports_.push_back(*std::move(held));
+  }
+  std::vector<uint16_t> chosen;
+  for (HeldPort& port : TRY(hold_ports(prepared_.ports, prepared_.port_range))) {
+    chosen.push_back(port.number);
+    held_ports_.push_back(std::move(port));
+  }
+  return chosen;
+}
+
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
   lease_ = Lease(prepared_.dead_after, loop_.now());
@@ -199,13 +220,7 @@ Result<> AgentSession::prepare(Prepare wanted) {
     const std::string folder = TRY(folder_to_enter(prepared_));
     if (folder != prepared_.cwd) answer.home = prepared_.cwd = folder;
     TRY(find_programs());
-    const uint64_t port_files =
-        static_cast<uint64_t>(prepared_.ports) * (prepared_.port_range ? 2 : 1);
-    TRY(check_open_files(open_files_of_tasks(prepared_.tasks, port_files),
-                         format("{} tasks", prepared_.tasks)));
-    held_ports_ = TRY(hold_ports(prepared_.ports, prepared_.port_range));
-    for (const HeldPort& port : held_ports_)
-      answer.ports.push_back(port.number);
+    answer.ports = TRY(hold_all_ports());
     if (!prepared_.probe) return {};
     const Token token = TRY(Token::parse(prepared_.token));
     const auto where = TRY(allowed_addresses(interface_addresses(), prepared_.networks));

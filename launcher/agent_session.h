@@ -45,6 +45,8 @@ class AgentSession {
   Result<> handle(const FrameView& frame);
   Result<> prepare(Prepare wanted);
   Result<> find_programs();
+  /// Holds what the launcher asked for; returns those that it may give to tasks.
+  Result<std::vector<uint16_t>> hold_all_ports();
   Result<LocalTasks::Program> program_of(const std::vector<std::string>& command,
                                          const std::string& path) const;
   Result<> launch(Launch wanted);

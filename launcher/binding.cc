@@ -175,15 +175,17 @@ Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
       continue;
     }
     if (!bound->note.empty()) all.notes.push_back(format("{}: {}", planned.host.name, bound->note));
-    for (size_t i = 0; i < bound->tasks.size(); ++i)
-      all.tasks[planned.tasks[i]] = std::move(bound->tasks[i]);
+    for (const size_t at : planned.tasks) {
+      const int local_rank = plan.tasks[at].local_rank;
+      if (local_rank >= 0) all.tasks[at] = std::move(bound->tasks[static_cast<size_t>(local_rank)]);
+    }
   }
   std::vector<std::string> failures;
   for (const auto& [failure, names] : hosts_by_failure)
     failures.push_back(format("{}: {}", join(names, ", "), failure));
   if (!failures.empty()) return fail(Errc::input, join(failures, "\n"));
-  const auto ranks = static_cast<size_t>(plan.world_size);
-  for (size_t i = 0; options.report_bindings && i < ranks; ++i) {
+  for (size_t i = 0; options.report_bindings && i < plan.tasks.size(); ++i) {
+    if (plan.tasks[i].rank < 0) continue;
     const auto agent = static_cast<size_t>(plan.tasks[i].agent);
     all.lines.push_back(
         line_of(plan.tasks[i], plan.hosts[agent].host.name, all.tasks[i], *found[agent]));

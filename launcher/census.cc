@@ -1,10 +1,13 @@
 #include "launcher/census.h"
 
+#include "launcher/plan.h"
+
 #include <algorithm>
 
 namespace dt {
 
 Census take_census(const Plan& plan) {
+  if (plan.laid_out) return plan.laid_out->census;
   Census census;
   for (const Task& task : plan.tasks)
     ++census.role_sizes[task.id.role];

@@ -1,14 +1,12 @@
 #pragma once
 
-#include "launcher/plan.h"
-
 #include <map>
 #include <string>
 #include <vector>
 
 namespace dt {
 
-/// What is counted over all tasks once, since each of them is told of it.
+/// What is counted over all tasks of the job once, since each of them is told of it.
 struct Census {
   std::map<std::string, int, std::less<>> role_sizes;  ///< tasks of each role
   /// Of each host, its place among those that have tasks with a rank; -1 without one.
@@ -16,6 +14,8 @@ struct Census {
   int node_count = 0;
   bool operator==(const Census&) const = default;
 };
+
+struct Plan;
 
 Census take_census(const Plan& plan);
 

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/macros.h"
+#include "rendezvous/tf_config.h"
 
 #include <algorithm>
 #include <iterator>
@@ -56,11 +57,11 @@ std::vector<MacroText> macro_texts(const RunConfig& config, const Role& role) {
   return texts;
 }
 
-/// Of all roles.
+/// Of all roles that have tasks here.
 std::vector<MacroText> macro_texts(const RunConfig& config, const Plan& plan) {
   std::vector<MacroText> all;
-  for (const Role& role : plan.roles)
-    std::ranges::move(macro_texts(config, role), std::back_inserter(all));
+  for (const Role* role : plan.roles_here())
+    std::ranges::move(macro_texts(config, *role), std::back_inserter(all));
   return all;
 }
 
@@ -69,6 +70,17 @@ std::map<std::string, int> tasks_by_role(const Plan& plan) {
   for (const Role& role : plan.roles)
     tasks[role.name] = role.count;
   return tasks;
+}
+
+/// Those that are found are numbers; those that are given may be long names.
+uint64_t address_bytes_max(const Plan& plan) {
+  uint64_t most = sizeof "[0000:0000:0000:0000:0000:ffff:255.255.255.255]:65535";
+  if (!plan.laid_out) return most;
+  for (const auto& [role, tasks] : plan.laid_out->cluster.jobs) {
+    for (const auto& [index, address] : tasks)
+      most = std::max(most, uint64_t{address.size()});
+  }
+  return most;
 }
 
 /// Its file is looked up on every host before any task is known there.
@@ -85,6 +97,19 @@ Result<> check_filter(const RunConfig& config, const std::map<std::string, int>&
   if (config.cluster_filter != ClusterFilter::ps || tasks.contains("ps")) return {};
   return fail(Errc::input,
               "--cluster-filter ps: the job has no ps, and its workers would not see each other");
+}
+
+/// A list of addresses has no word for an index that is left out.
+Result<> check_lists(const MacroText& text, const Plan& plan) {
+  if (!plan.laid_out || !macro_need(text.text).lists) return {};
+  for (const auto& [role, tasks] : plan.laid_out->cluster.jobs) {
+    if (tasks.empty() || tasks.rbegin()->first < static_cast<int>(tasks.size())) continue;
+    return fail(Errc::input,
+                format("{}: the cluster has not every {} up to {}:{}, which its list of addresses "
+                       "would hide; TF_CONFIG tells it",
+                       text.origin, role, role, tasks.rbegin()->first));
+  }
+  return {};
 }
 
 /// A word or value that has become longer than execve takes it.
@@ -107,10 +132,10 @@ Result<std::vector<std::string>> check_cluster_use(const RunConfig& config, cons
   const std::map<std::string, int> tasks = tasks_by_role(plan);
   TRY(check_filter(config, tasks));
   std::set<std::string> roles;
-  for (const Role& role : plan.roles) {
-    TRY(check_first_word(config, role));
+  for (const Role& role : plan.roles)
     roles.insert(role.name);
-  }
+  for (const Role* role : plan.roles_here())
+    TRY(check_first_word(config, *role));
   std::vector<std::string> plain;
   for (const MacroText& text : macro_texts(config, plan)) {
     const auto good = check_macros(text.text, text.role->name, text.role->ranked, roles);
@@ -118,6 +143,7 @@ Result<std::vector<std::string>> check_cluster_use(const RunConfig& config, cons
       return fail(Errc::input, format("{}: {} (--no-macros leaves braces as they are)", text.origin,
                                       good.error().message));
     }
+    TRY(check_lists(text, plan));
     plain.push_back(text.text);
   }
   const std::vector<std::string> misspelt = misspelt_macros(plain);
@@ -128,11 +154,12 @@ Result<std::vector<std::string>> check_cluster_use(const RunConfig& config, cons
 
 uint64_t macro_growth_max(const RunConfig& config, const Plan& plan) {
   const std::map<std::string, int> tasks = tasks_by_role(plan);
+  const uint64_t address_bytes = address_bytes_max(plan);
   uint64_t most = 0;
-  for (const Role& role : plan.roles) {
+  for (const Role* role : plan.roles_here()) {
     uint64_t growth = 0;
-    for (const MacroText& text : macro_texts(config, role)) {
-      if (macro_need(text.text).any) growth += expanded_bytes_max(text.text, tasks);
+    for (const MacroText& text : macro_texts(config, *role)) {
+      if (macro_need(text.text).any) growth += expanded_bytes_max(text.text, tasks, address_bytes);
     }
     most = std::max(most, growth);
   }
@@ -161,6 +188,12 @@ Result<> add_cluster_use(Launch& launch, const RunConfig& config, const Plan& pl
   launch.tf_config = facts.env_sets.contains(EnvSet::tf) &&
                      (config.cluster_filter != ClusterFilter::none ||
                       tf_cluster(facts.cluster).size() <= variable_bytes_max);
+  if (launch.tf_config && config.given_cluster && !config.given_cluster->tf_config.empty()) {
+    // Of the one task that there is; with members of which we know nothing.
+    launch.tf_config = false;
+    launch.common["TF_CONFIG"] =
+        TRY(tf_config_seen(config.given_cluster->tf_config, config.cluster_filter));
+  }
   const auto needs_cluster = [](const MacroText& text) { return macro_need(text.text).cluster; };
   if (launch.tf_config || std::ranges::any_of(texts, needs_cluster)) launch.cluster = facts.cluster;
   return {};

@@ -38,10 +38,12 @@ void add_all(Environment& environment, std::initializer_list<Variable> variables
 }
 
 void torch_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
+  if (!job.master_address.empty()) {
+    add_all(environment,
+            {{"MASTER_ADDR", job.master_address}, {"MASTER_PORT", format("{}", job.master_port)}});
+  }
   add_all(environment,
-          {{"MASTER_ADDR", job.master_address},
-           {"MASTER_PORT", format("{}", job.master_port)},
-           // Lightning asks Slurm and MPI for its rank unless torchrun seems to have started it.
+          {// Lightning asks Slurm and MPI for its rank unless torchrun seems to have started it.
            {"TORCHELASTIC_RUN_ID", job.job},
            {"TORCHELASTIC_RESTART_COUNT", "0"},
            {"TORCHELASTIC_MAX_RESTARTS", "0"},
@@ -85,6 +87,7 @@ void horovod_of_rank(Environment& environment, const RankedTask& of) {
 }
 
 void jax_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
+  if (job.master_address.empty()) return;
   environment["JAX_COORDINATOR_ADDRESS"] = host_port(job.master_address, job.jax_port);
 }
 

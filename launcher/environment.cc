@@ -138,13 +138,12 @@ Environment without(Environment environment, const std::vector<std::string>& exc
 }
 
 Environment common_environment(const JobFacts& job, const Plan& plan) {
-  Environment common = {
-      {"DTRAIN_JOB_ID", job.job},
-      {"DTRAIN_RENDEZVOUS", job.rendezvous},
-      {"DTRAIN_TOKEN", job.token},
-      {"DTRAIN_GENERATION", format("{}", job.generation)},
-      {"no_proxy", dialled_names(job, plan)},
-  };
+  Environment common = {{"DTRAIN_JOB_ID", job.job}, {"no_proxy", dialled_names(job, plan)}};
+  if (!job.rendezvous.empty()) {
+    common.insert({{"DTRAIN_RENDEZVOUS", job.rendezvous},
+                   {"DTRAIN_TOKEN", job.token},
+                   {"DTRAIN_GENERATION", format("{}", job.generation)}});
+  }
   add_job_variables(common, job, plan);
   return common;
 }

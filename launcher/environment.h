@@ -19,8 +19,8 @@ struct JobFacts {
   std::string job;
   uint32_t generation = 0;
   std::string token;           ///< 64 hex digits
-  std::string rendezvous;      ///< host:port
-  std::string master_address;  ///< of rank 0's host, as its peers reach it
+  std::string rendezvous;      ///< host:port; empty: none that all tasks could use
+  std::string master_address;  ///< of rank 0's host, as its peers reach it; empty: no ranks
   uint16_t master_port = 0;
   uint16_t jax_port = 0;  ///< of rank 0's host
   bool horovod = false;   ///< the rendezvous answers Horovod's workers, too

@@ -18,12 +18,10 @@ using Values = const MacroValues&;
 
 /// The "host:port" of the task itself, in two: what is not in the cluster has neither.
 std::pair<std::string, std::string> own_address(Values values) {
-  const auto job = values.cluster.jobs.find(values.task.role);
-  if (job == values.cluster.jobs.end()) return {};
-  const auto address = job->second.find(values.task.index);
-  if (address == job->second.end()) return {};
-  const size_t colon = address->second.rfind(':');
-  return {address->second.substr(0, colon), address->second.substr(colon + 1)};
+  const std::string* address = values.cluster.address_of(values.task);
+  if (address == nullptr) return {};
+  const size_t colon = address->rfind(':');
+  return {address->substr(0, colon), address->substr(colon + 1)};
 }
 
 std::string spec_text(const ClusterSpec& cluster) {
@@ -124,22 +122,22 @@ MacroNeed macro_need(std::string_view text) {
     const Macro* macro = find_macro(word);
     const bool hosts = word.starts_with(hosts_prefix);
     need.any |= hosts || macro != nullptr;
+    need.lists |= hosts || word == "cluster_spec";
     need.cluster |= hosts || (macro != nullptr && macro->need == Need::cluster);
   });
   return need;
 }
 
-uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, int>& tasks_of) {
-  constexpr uint64_t address_bytes_max =
-      sizeof "[0000:0000:0000:0000:0000:ffff:255.255.255.255]:65535,";
-  constexpr uint64_t name_bytes_max = 256;
+uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, int>& tasks_of,
+                            uint64_t address_bytes_max) {
+  const uint64_t name_bytes_max = std::max(uint64_t{256}, address_bytes_max);
   uint64_t bytes = 0;
   const auto literal = [&](std::string_view part) { bytes += part.size(); };
   scan(text, literal, [&](std::string_view word) {
     bytes += word.size() + name_bytes_max;
     for (const auto& [role, tasks] : tasks_of) {
       if (word != "cluster_spec" && word != format("{}{}", hosts_prefix, role)) continue;
-      bytes += role.size() + static_cast<uint64_t>(tasks) * address_bytes_max;
+      bytes += role.size() + static_cast<uint64_t>(tasks) * (address_bytes_max + sizeof ",");
     }
   });
   return bytes;

@@ -41,15 +41,18 @@ struct MacroValues {
 /// become is not looked at again. The text must have passed check_macros for its role.
 std::string expand_macros(std::string_view text, const MacroValues& values);
 
-/// Whether there is a macro in the text, and one that the cluster is needed for.
+/// Whether there is a macro in the text, one that the cluster is needed for, and one that lists
+/// addresses in the order of their indices.
 struct MacroNeed {
   bool any = false;
   bool cluster = false;
+  bool lists = false;
 };
 MacroNeed macro_need(std::string_view text);
 
-/// How long the text can become in a job with so many tasks of each role.
-uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, int>& tasks_of);
+/// How long the text can become in a job with so many tasks of each role, at addresses so long.
+uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, int>& tasks_of,
+                            uint64_t address_bytes_max);
 
 /// Errc::input for {hosts:ROLE} of a role that the job does not have, and for ranks in a text of a
 /// role without them.

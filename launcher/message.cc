@@ -47,6 +47,7 @@ void get(Reader& reader, Prepare& message) {
   message.path = reader.text();
   message.tasks = reader.number<int32_t>();
   message.ports = reader.number<int32_t>();
+  message.addresses = reader.texts();
   message.port_range = get_port_range(reader);
   message.probe = reader.number<bool>();
   message.networks = reader.texts();
@@ -210,7 +211,7 @@ Bytes encode(const Prepare& message) {
     writer.text(command.role).texts(command.words).text(command.path);
   writer.text(message.cwd);
   writer.number(message.home_instead).text(message.path);
-  writer.number(int32_t{message.tasks}).number(int32_t{message.ports});
+  writer.number(int32_t{message.tasks}).number(int32_t{message.ports}).texts(message.addresses);
   put(writer, message.port_range);
   writer.number(message.probe).texts(message.networks).number(message.number);
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});

@@ -146,10 +146,11 @@ struct Prepare {
   std::vector<std::string> command;  ///< empty: every task here has one of its role
   std::vector<RoleCommand> role_commands = {};
   std::string cwd;
-  bool home_instead = false;  ///< run it in the home where `cwd` cannot be entered
-  std::string path;           ///< the PATH in which the command is looked up
-  int tasks = 0;              ///< how many will be launched
-  int ports = 0;              ///< how many to hold
+  bool home_instead = false;                ///< run it in the home where `cwd` cannot be entered
+  std::string path;                         ///< the PATH in which the command is looked up
+  int tasks = 0;                            ///< how many will be launched
+  int ports = 0;                            ///< how many to hold
+  std::vector<std::string> addresses = {};  ///< of tasks that were given theirs: hold their ports
   std::optional<PortRange> port_range;
   bool probe = false;                 ///< listen on all addresses, for the probe that follows
   std::vector<std::string> networks;  ///< on those that fit one of these alone, if there are any

@@ -4,6 +4,8 @@
 #include "base/socket.h"
 #include "base/text.h"
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace dt {
@@ -19,32 +21,34 @@ void add_list(Environment& environment, const std::string& name,
   environment[name] = std::move(list);
 }
 
-std::vector<std::string> trainers(const ClusterSpec& cluster, const Plan& plan) {
+std::vector<std::string> addresses_of(const std::string& role, const ClusterSpec& cluster) {
   std::vector<std::string> addresses;
-  for (const Task& task : plan.tasks) {
-    const std::string* address = cluster.address_of(task.id);
-    if (task.rank >= 0 && address != nullptr) addresses.push_back(*address);
-  }
-  return addresses;
-}
-
-std::vector<std::string> servers(const ClusterSpec& cluster) {
-  std::vector<std::string> addresses;
-  const auto job = cluster.jobs.find(server_role);
+  const auto job = cluster.jobs.find(role);
   if (job == cluster.jobs.end()) return addresses;
   for (const auto& [index, address] : job->second)
     addresses.push_back(address);
   return addresses;
 }
 
+/// In the order of their ranks, also those whom others start.
+std::vector<std::string> trainers(const ClusterSpec& cluster, const Plan& plan) {
+  std::vector<std::string> addresses;
+  for (const Role& role : plan.roles) {
+    if (role.ranked)
+      std::ranges::move(addresses_of(role.name, cluster), std::back_inserter(addresses));
+  }
+  return addresses;
+}
+
 }  // namespace
 
 void add_paddle_cluster(Environment& common, const JobFacts& job, const Plan& plan) {
-  common["PADDLE_MASTER"] = host_port(job.master_address, job.master_port);
+  if (!job.master_address.empty())
+    common["PADDLE_MASTER"] = host_port(job.master_address, job.master_port);
   common["PADDLE_TRAINERS_NUM"] = format("{}", plan.world_size);
   common["PADDLE_NNODES"] = format("{}", job.census.node_count);
   add_list(common, "PADDLE_TRAINER_ENDPOINTS", trainers(job.cluster, plan));
-  const std::vector<std::string> serving = servers(job.cluster);
+  const std::vector<std::string> serving = addresses_of(server_role, job.cluster);
   if (!serving.empty()) add_list(common, "PADDLE_PSERVERS_IP_PORT_LIST", serving);
 }
 

@@ -84,17 +84,6 @@ Result<int> count_processes(const PlanRequest& request) {
   return static_cast<int>(wanted);
 }
 
-/// In the order of their ranks; a role is ranked as a whole.
-std::vector<Role> in_rank_order(std::vector<Role> roles) {
-  const auto group = [](const Role& role) {
-    if (!role.ranked) return 3;
-    if (role.name == "chief" || role.name == "master") return 0;
-    return role.name == "worker" ? 1 : 2;
-  };
-  std::ranges::stable_sort(roles, {}, group);
-  return roles;
-}
-
 /// Finds a host for every task.
 class Seating {
  public:
@@ -192,6 +181,18 @@ std::vector<int> add_hosts(Plan& plan, const std::vector<Host>& hosts,
   return agents;
 }
 
+}  // namespace
+
+std::vector<Role> in_rank_order(std::vector<Role> roles) {
+  const auto group = [](const Role& role) {
+    if (!role.ranked) return 3;
+    if (role.name == "chief" || role.name == "master") return 0;
+    return role.name == "worker" ? 1 : 2;
+  };
+  std::ranges::stable_sort(roles, {}, group);
+  return roles;
+}
+
 void number_across_hosts(Plan& plan) {
   const std::span ranked = std::span(plan.tasks).first(static_cast<size_t>(plan.world_size));
   std::vector<int> hosts_with(ranked.size());
@@ -204,14 +205,22 @@ void number_across_hosts(Plan& plan) {
     task.cross_size = hosts_of(task);
 }
 
-}  // namespace
-
 void Plan::add(Task task) {
   PlannedHost& host = hosts[static_cast<size_t>(task.agent)];
   task.local_index = static_cast<uint32_t>(host.tasks.size());
   host.tasks.push_back(tasks.size());
   host.ranked += task.rank >= 0 ? 1 : 0;
   tasks.push_back(std::move(task));
+}
+
+std::vector<const Role*> Plan::roles_here() const {
+  std::vector<const Role*> here;
+  for (const Role& role : roles) {
+    const bool has_task =
+        std::ranges::any_of(tasks, [&role](const Task& task) { return task.id.role == role.name; });
+    if (has_task) here.push_back(&role);
+  }
+  return here;
 }
 
 int Plan::rank_digits() const {

@@ -1,12 +1,16 @@
 #pragma once
 
 #include "base/result.h"
+#include "launcher/census.h"
 #include "launcher/config/hosts.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/config/role.h"
+#include "rendezvous/cluster_spec.h"
 #include "rendezvous/task.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,21 +37,41 @@ struct PlannedHost {
   bool operator==(const PlannedHost&) const = default;
 };
 
+/// A cluster that somebody else has laid out, of which a plan has the tasks of this machine. Their
+/// ranks and sizes are those in all of it.
+struct LaidOut {
+  ClusterSpec cluster;
+  size_t elsewhere = 0;            ///< tasks that others start
+  Census census = {};              ///< of all tasks; its one node is this machine
+  std::string first_address = {};  ///< rank 0's "host:port"; empty without ranks
+  bool operator==(const LaidOut&) const = default;
+};
+
 /// Who runs where. A value: made once, compared, printed.
 struct Plan {
   std::vector<PlannedHost> hosts;  ///< index = agent number
   std::vector<Task> tasks;         ///< in rank order; tasks without rank after them
   std::vector<Role> roles;         ///< of the tasks, in their order; all counts known
   int world_size = 0;
+  std::optional<LaidOut> laid_out = {};  ///< none: agents choose the ports
 
   /// Appends a task, also to those of its host, which must be there.
   void add(Task task);
   /// Ranks on its host.
   int local_size(const Task& task) const { return hosts[static_cast<size_t>(task.agent)].ranked; }
+  /// Whether others start some of the job's tasks, which nobody here can speak with.
+  bool is_part() const { return laid_out && laid_out->elsewhere > 0; }
+  /// Of the job's roles those that have tasks here.
+  std::vector<const Role*> roles_here() const;
   /// Digits of the highest rank: how wide NN is in rank.NN.
   int rank_digits() const;
   bool operator==(const Plan&) const = default;
 };
+
+/// In the order of their ranks; a role is ranked as a whole.
+std::vector<Role> in_rank_order(std::vector<Role> roles);
+/// Numbers the hosts that share a local rank, once all tasks are there.
+void number_across_hosts(Plan& plan);
 
 struct PlanRequest {
   std::vector<Host> hosts;             ///< slots all known (> 0)

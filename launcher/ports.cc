@@ -67,15 +67,45 @@ void add_commands(Prepare& order, const std::vector<std::string>& of_job,
   }
 }
 
-/// What is added for a task at most, before the ports in it are known: ranks and names, the cluster
-/// in TF_CONFIG, and its addresses in no_proxy, NO_PROXY and Paddle's two lists.
-uint64_t task_part_bytes(const Plan& plan, const EnvSets& env_sets) {
-  constexpr uint64_t fixed = 8192;
+/// TF_CONFIG before the ports in it are known, unless it was found.
+uint64_t tf_config_bytes(const RunConfig& config, const Plan& plan) {
+  if (config.given_cluster) {
+    return std::max(config.given_cluster->tf_config.size(),
+                    tf_cluster(config.given_cluster->cluster).size());
+  }
   constexpr uint64_t address_bytes_max = 45;  // IPv6 with an IPv4 tail
   constexpr uint64_t address_extra = sizeof R"("[]:65535", )";
-  const uint64_t cluster = plan.tasks.size() * (address_bytes_max + address_extra);
-  const uint64_t lists = env_sets.contains(EnvSet::paddle) ? 5 : 3;
-  return fixed + lists * std::min<uint64_t>(cluster, variable_bytes_max);
+  return plan.tasks.size() * (address_bytes_max + address_extra);
+}
+
+/// What is added for a task at most: ranks and names, the cluster in TF_CONFIG, and its addresses
+/// in no_proxy, NO_PROXY and Paddle's two lists.
+uint64_t task_part_bytes(const RunConfig& config, const Plan& plan) {
+  constexpr uint64_t fixed = 8192;
+  const uint64_t lists = config.env_sets.contains(EnvSet::paddle) ? 5 : 3;
+  return fixed + lists * std::min<uint64_t>(tf_config_bytes(config, plan), variable_bytes_max);
+}
+
+/// The addresses that tasks of this plan were given.
+std::vector<std::string> given_addresses(const Plan& plan) {
+  std::vector<std::string> addresses;
+  if (!plan.laid_out) return addresses;
+  for (const Task& task : plan.tasks) {
+    const std::string* address = plan.laid_out->cluster.address_of(task.id);
+    if (address != nullptr) addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+/// What is told of the job where others start some of it: the cluster, and rank 0's place in it.
+/// Our rendezvous knows our own tasks alone.
+void tell_of_cluster(JobFacts& facts, const LaidOut& laid_out) {
+  facts.cluster = laid_out.cluster;
+  facts.rendezvous.clear();
+  facts.horovod = false;
+  facts.master_address = split_address(laid_out.first_address).host;
+  facts.master_port = port_of(laid_out.first_address);
+  facts.jax_port = facts.master_port;
 }
 
 }  // namespace
@@ -130,8 +160,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const Environment& travelling) {
   const bool probe = needs_probe(plan, config.networks);
   const std::string path = value_of(travelling, "PATH", default_path);
-  const uint64_t environment_bytes = argument_bytes(travelling) +
-                                     task_part_bytes(plan, config.env_sets) +
+  const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(config, plan) +
                                      role_part_bytes(plan) + macro_growth_max(config, plan);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
@@ -143,7 +172,8 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .home_instead = !config.chdir && !host.host.here,
                       .path = path,
                       .tasks = host.task_count(),
-                      .ports = host.task_count(),
+                      .ports = plan.laid_out ? 0 : host.task_count(),
+                      .addresses = given_addresses(plan),
                       .port_range = config.port_range,
                       .probe = probe,
                       .networks = config.networks,
@@ -153,7 +183,9 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .environment_bytes = environment_bytes});
     add_commands(orders.back(), config.command, roles_on(host, plan));
   }
-  orders[static_cast<size_t>(plan.tasks.front().agent)].ports += ports_of_rank_0;
+  if (!plan.is_part()) {
+    orders[static_cast<size_t>(plan.tasks.front().agent)].ports += ports_of_rank_0;
+  }
   return orders;
 }
 
@@ -213,8 +245,16 @@ JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& t
                     .env_sets = config.env_sets,
                     .census = take_census(plan),
                     .own_gpu = config.placement.gpu_bind == GpuBind::rank};
+  if (plan.is_part()) {
+    tell_of_cluster(facts, *plan.laid_out);
+    return facts;
+  }
   facts.master_port = take_port(plan.tasks.front().agent);
   facts.jax_port = take_port(plan.tasks.front().agent);
+  if (plan.laid_out) {
+    facts.cluster = plan.laid_out->cluster;
+    return facts;
+  }
   for (const TaskEntry& task : table.tasks) {
     facts.cluster.jobs[task.id.role][task.id.index] =
         host_port(task.addresses.front(), take_port(task.agent));

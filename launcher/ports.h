@@ -55,8 +55,8 @@ Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskT
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 
 /// What each agent must be able to do before anything starts: run the command in the folder, and
-/// hold the ports that its tasks will be told: one a task for the ClusterSpec, two more on rank 0's
-/// host.
+/// hold the ports that its tasks will be told: one a task for the ClusterSpec, that of its address
+/// where it was given one, and two more on rank 0's host, unless that is not ours.
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const std::string& job, const Token& token,
                                     const Environment& travelling);
@@ -69,7 +69,8 @@ std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<P
 std::vector<std::string> moved_home(const Plan& plan, const std::vector<Prepare>& orders,
                                     const std::vector<Prepared>& prepared);
 
-/// Hands out the held ports: the ClusterSpec, MASTER_PORT and JAX's port.
+/// Hands out the held ports: the ClusterSpec, MASTER_PORT and JAX's port. Of a cluster that others
+/// start parts of it tells no rendezvous, and rank 0's own address for MASTER_PORT and JAX.
 JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& table,
                    const RendezvousFacts& rendezvous, const std::vector<Prepared>& prepared);
 

@@ -54,6 +54,16 @@ Json::Array words_json(const std::vector<std::string>& command) {
   return {command.begin(), command.end()};
 }
 
+size_t cluster_size(const Plan& plan) {
+  return plan.tasks.size() + plan.laid_out->elsewhere;
+}
+
+/// " at host:port", of an address that was given.
+std::string given_place(const Plan& plan, const TaskId& task) {
+  const std::string* address = plan.laid_out ? plan.laid_out->cluster.address_of(task) : nullptr;
+  return address == nullptr ? "" : " at " + printable(*address);
+}
+
 Json task_json(const Plan& plan, const Task& task) {
   Json::Object json = {{"role", task.id.role}, {"index", task.id.index}};
   const auto add = [&json, &task](const char* name, int number) {
@@ -82,10 +92,16 @@ Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command
   return roles;
 }
 
+Json cluster_json(const Plan& plan) {
+  return plan.laid_out ? plan.laid_out->cluster.json() : Json();
+}
+
 std::string plan_text(const Plan& plan, const std::vector<std::string>& command) {
-  std::string text = format("{} processes on {} host{}{}\n", plan.tasks.size(), plan.hosts.size(),
-                            plan.hosts.size() == 1 ? "" : "s",
-                            command.empty() ? "" : ": " + command_text(command));
+  std::string text =
+      format("{} processes on {} host{}{}{}\n", plan.tasks.size(), plan.hosts.size(),
+             plan.hosts.size() == 1 ? "" : "s",
+             plan.is_part() ? format(", of {} in the cluster", cluster_size(plan)) : "",
+             command.empty() ? "" : ": " + command_text(command));
   for (const Role& role : plan.roles) {
     if (!role.command.empty()) text += format("{}: {}\n", role.name, command_text(role.command));
   }
@@ -95,10 +111,10 @@ std::string plan_text(const Plan& plan, const std::vector<std::string>& command)
   text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}\n", "rank", "host", width, "local_rank",
                  "cross_rank", "task");
   for (const Task& task : plan.tasks) {
-    text +=
-        format("{:>5}  {:<{}}  {:>10}  {:>10}  {}\n", number_or_dash(task.rank),
-               plan.hosts[static_cast<size_t>(task.agent)].host.name, width,
-               number_or_dash(task.local_rank), number_or_dash(task.cross_rank), task.id.text());
+    text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}{}\n", number_or_dash(task.rank),
+                   plan.hosts[static_cast<size_t>(task.agent)].host.name, width,
+                   number_or_dash(task.local_rank), number_or_dash(task.cross_rank), task.id.text(),
+                   given_place(plan, task.id));
   }
   return text;
 }
@@ -112,11 +128,9 @@ Json plan_json(const Plan& plan, const std::vector<std::string>& command) {
   Json::Array tasks;
   for (const Task& task : plan.tasks)
     tasks.push_back(task_json(plan, task));
-  return Json::Object{{"world_size", plan.world_size},
-                      {"hosts", hosts},
-                      {"roles", roles_json(plan, command)},
-                      {"tasks", tasks},
-                      {"command", words_json(command)}};
+  return Json::Object{{"world_size", plan.world_size},      {"hosts", hosts},
+                      {"roles", roles_json(plan, command)}, {"tasks", tasks},
+                      {"cluster", cluster_json(plan)},      {"command", words_json(command)}};
 }
 
 std::string plan_report(const Plan& plan, const RunConfig& config) {

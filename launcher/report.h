@@ -21,6 +21,8 @@ std::string failure_text(const Failure& failure, const std::vector<std::string>&
 
 /// What `dtrain run --dry-run` shows: who would run where.
 std::string plan_text(const Plan& plan, const std::vector<std::string>& command);
+/// The cluster that was given, as {role: [address, …]}; null where none was.
+Json cluster_json(const Plan& plan);
 /// [{name, tasks, ranked, command}], in the order of their tasks.
 Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command);
 Json plan_json(const Plan& plan, const std::vector<std::string>& command);

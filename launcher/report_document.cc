@@ -137,6 +137,7 @@ Json report_document(const JobRecord& record, const std::vector<std::string>& co
       {"failed_tasks", outcome.failed_tasks},
       {"world_size", record.plan.world_size},
       {"roles", roles_json(record.plan, command)},
+      {"cluster", cluster_json(record.plan)},
       {"hosts", hosts_json(record)},
       {"tasks", std::move(tasks)},
       {"counters", Json::Object{{"rendezvous", rendezvous_json(record.rendezvous)}}}};

@@ -26,6 +26,8 @@ namespace dt {
 ///   failed_tasks    how many
 ///   world_size      tasks with a rank
 ///   roles           [{name, tasks, ranked, command}]: what its tasks run, as a list
+///   cluster         the one that was given, {role: [address, …]}, of which tasks are those that
+///                   this dtrain started; null where there was none
 ///   hosts           [{name, slots, tasks, contained_by}]; contained_by is what made sure that no
 ///                   process was left: "cgroup" (the kernel ended all in it) or "sweep" (they
 ///                   were looked for below the agent); null when the host was lost or the job did

@@ -71,7 +71,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   if (!config.dry_run || need != SurveyNeed::nothing) TRY(crew.connect(hosts));
   // Else the agents start while we get everything else ready.
   const auto surveys = as_tasks_see(TRY(crew.survey(need, answers)), travelling);
-  Plan plan = TRY(make_plan(plan_request(config, hosts, surveys)));
+  Plan plan = TRY(job_plan(config, hosts, surveys));
   TRY(check_with_plan(config, plan, stage));
   const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, surveys));
   warn(stage, survey_warnings(hosts, surveys));

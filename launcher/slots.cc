@@ -5,6 +5,7 @@
 #include "base/network.h"
 #include "base/text.h"
 #include "launcher/config/host_merger.h"
+#include "launcher/given_plan.h"
 #include "launcher/macros.h"
 #include "launcher/success_rule.h"
 
@@ -148,9 +149,25 @@ Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
                      count, per_host, hosts.size(), hosts.size() == 1 ? "" : "s", all, all));
 }
 
+/// What this machine starts of the cluster that was given.
+Result<Plan> given_plan(const RunConfig& config) {
+  Plan plan = TRY(make_given_plan(*config.given_cluster, config.roles, own_names()));
+  for (const Role* role : plan.roles_here()) {
+    if (!role->command.empty() || !config.command.empty()) continue;
+    return fail(Errc::input, format("no command given for role {0}, which has tasks here; write it "
+                                    "at the end, or as --role-command {0}=COMMAND",
+                                    role->name));
+  }
+  return plan;
+}
+
 }  // namespace
 
 Result<HostList> job_hosts(const RunConfig& config) {
+  if (config.given_cluster) {
+    const Plan plan = TRY(given_plan(config));
+    return HostList{.hosts = {plan.hosts.front().host}, .warnings = {}};
+  }
   HostList list = TRY(config.hosts.empty() ? this_host(config) : distinct_hosts(config.hosts));
   TRY(check_hosts_of_roles(config, list.hosts));
   if (config.placement.per_host) TRY(set_per_host(list.hosts, config));
@@ -162,10 +179,19 @@ Result<HostList> job_hosts(const RunConfig& config) {
   return list;
 }
 
+Result<Plan> job_plan(const RunConfig& config, std::vector<Host> hosts,
+                      const std::vector<HostSurvey>& surveys) {
+  if (config.given_cluster) return given_plan(config);
+  return make_plan(plan_request(config, std::move(hosts), surveys));
+}
+
 Result<> check_targets(const RunConfig& config, const Plan& plan) {
   TRY(check_success(config.success, plan));
   const StdinTarget& target = config.stdin_target;
-  if (target.kind != StdinTarget::Kind::rank || target.rank < plan.world_size) return {};
+  if (target.kind != StdinTarget::Kind::rank) return {};
+  if (std::ranges::count(plan.tasks, target.rank, &Task::rank) > 0) return {};
+  if (target.rank < plan.world_size)
+    return fail(Errc::input, format("--stdin {0}: rank {0} is not started here", target.rank));
   return fail(Errc::input, format("--stdin {}: there are only {} ranks, 0 to {}", target.rank,
                                   plan.world_size, plan.world_size - 1));
 }

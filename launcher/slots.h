@@ -15,6 +15,10 @@ namespace dt {
 /// that is known before any host is asked: wrong input is told before unreachable hosts.
 Result<HostList> job_hosts(const RunConfig& config);
 
+/// Who runs where on these hosts, of which the surveys tell what they offer.
+Result<Plan> job_plan(const RunConfig& config, std::vector<Host> hosts,
+                      const std::vector<HostSurvey>& surveys);
+
 /// --stdin RANK must name a rank of the plan, and --success tasks of it.
 Result<> check_targets(const RunConfig& config, const Plan& plan);
 

@@ -36,14 +36,37 @@ bool decides_by(const SuccessOptions& wanted, const Task& task) {
   return true;
 }
 
-/// What `automatic` means for this plan.
+/// The role that has whom the wish speaks of; empty where it is no single one.
+std::string_view role_meant(const SuccessOptions& wanted) {
+  if (wanted.by == SuccessBy::worker_0) return "worker";
+  return wanted.by == SuccessBy::role ? std::string_view(wanted.role) : std::string_view();
+}
+
+/// Whether those of whom the wish speaks are tasks that others start. What becomes of them is not
+/// told here.
+bool decided_elsewhere(const Plan& plan, const SuccessOptions& wanted) {
+  if (!plan.is_part()) return false;
+  const bool here = std::ranges::any_of(
+      plan.tasks, [&wanted](const Task& task) { return decides_by(wanted, task); });
+  if (here) return false;
+  if (wanted.by == SuccessBy::all_workers) return plan.world_size > 0;
+  return std::ranges::any_of(plan.roles, [&wanted](const Role& role) {
+    const bool chief = role.name == "chief" || role.name == "master";
+    return wanted.by == SuccessBy::chief ? chief : role.name == role_meant(wanted);
+  });
+}
+
+/// What the wish means for this plan.
 SuccessOptions settled(const Plan& plan, SuccessOptions wanted) {
+  if (decided_elsewhere(plan, wanted)) wanted.by = SuccessBy::all;
   if (wanted.by != SuccessBy::automatic) return wanted;
+  const bool ranked = std::ranges::any_of(plan.tasks, has_rank);
   if (std::ranges::any_of(plan.tasks, is_chief)) {
     wanted.by = SuccessBy::chief;
-  } else if (std::ranges::any_of(plan.tasks, has_rank)) {
+  } else if (ranked && !plan.is_part()) {
     wanted.by = SuccessBy::all_workers;
   } else {
+    // Of a part too: workers elsewhere may still need what has no rank here.
     wanted.by = SuccessBy::all;
   }
   return wanted;
@@ -70,6 +93,9 @@ std::string roles_text(const Plan& plan) {
   std::vector<std::string> roles;
   for (const Task& task : plan.tasks) {
     if (std::ranges::find(roles, task.id.role) == roles.end()) roles.push_back(task.id.role);
+  }
+  for (const Role& role : plan.roles) {
+    if (std::ranges::find(roles, role.name) == roles.end()) roles.push_back(role.name);
   }
   return join(roles, ", ");
 }

@@ -18,7 +18,8 @@ struct TaskPart {
 
 /// The part of each task, as in the plan. By default, as in Kubernetes' TFJob, a chief (or master)
 /// decides, and without one all tasks with a rank, since a parameter server never returns. An
-/// evaluator decides only if it is asked to; any other task that fails ends the job.
+/// evaluator decides only if it is asked to; any other task that fails ends the job. Where others
+/// start some of the job's tasks, and those who decide are not here, all tasks here do.
 std::vector<TaskPart> success_rule(const Plan& plan, const SuccessOptions& wanted);
 
 /// Refuses a wish by which nobody decides, and names the roles that there are.

@@ -124,6 +124,10 @@ HostAndPort split_address(std::string_view address) {
   return {std::string(host), has_port ? std::string(address.substr(colon + 1)) : ""};
 }
 
+uint16_t port_of(std::string_view address) {
+  return static_cast<uint16_t>(parse_integer(split_address(address).port).value_or(0));
+}
+
 Result<> ClusterSpec::check() const {
   TRY(check_single_roles(*this));
   std::map<std::string_view, std::string> seen;

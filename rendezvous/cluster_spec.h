@@ -35,6 +35,8 @@ struct HostAndPort {
   std::string port;
 };
 HostAndPort split_address(std::string_view address);
+/// The second of them as a number; 0 where there is none.
+uint16_t port_of(std::string_view address);
 
 /// How much of the cluster each task is shown.
 enum class ClusterFilter : uint8_t {

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#include <cassert>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -78,6 +79,16 @@ Result<TfConfig> parse_tf_config(std::string_view text) {
   auto config = read(text);
   if (!config) return tl::unexpected(std::move(config).error().during("TF_CONFIG"));
   return config;
+}
+
+Result<std::string> tf_config_seen(const std::string& text, ClusterFilter filter) {
+  const TfConfig config = TRY(parse_tf_config(text));
+  assert(config.task);
+  if (filter == ClusterFilter::none) return text;
+  Json::Object members = *TRY(Json::parse(text)).as<Json::Object>();
+  for (auto& [name, value] : members)
+    if (name == "cluster") value = seen_by(*config.task, config.cluster, filter).json();
+  return Json(std::move(members)).text();
 }
 
 }  // namespace dt

@@ -24,4 +24,8 @@ struct TfConfig {
 /// "TF_CONFIG: task.index: …".
 Result<TfConfig> parse_tf_config(std::string_view text);
 
+/// The same text with as much of the cluster as its task is shown, and all else as it was; the text
+/// itself where that is all. It must have been read with a task.
+Result<std::string> tf_config_seen(const std::string& text, ClusterFilter filter);
+
 }  // namespace dt

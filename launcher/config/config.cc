@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/answers.h"
+#include "launcher/config/cluster_options.h"
 #include "launcher/config/environment_options.h"
 #include "launcher/config/given.h"
 #include "launcher/config/host_options.h"
@@ -129,26 +130,34 @@ Result<> read_cluster_filter(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
-Result<> check_command(const std::vector<std::string>& command) {
-  if (!command.empty() && !command[0].empty()) return {};
-  return fail(Errc::input, format("{}\n"
-                                  "usage: dtrain run -np N [options] [--] command [args]\n"
-                                  "example: dtrain run -np 4 python train.py",
-                                  command.empty() ? "no command given" : "the command is empty"));
+Result<> check_command(const RunConfig& config) {
+  if (!config.command.empty() && !config.command[0].empty()) return {};
+  // What a shell has left of --cluster-spec may still be a cluster.
+  const bool cut = config.given_cluster && !config.given_cluster->task;
+  return fail(Errc::input,
+              format("{}\n"
+                     "usage: dtrain run {} [options] [--] command [args]\n"
+                     "example: dtrain run {} python train.py{}",
+                     config.command.empty() ? "no command given" : "the command is empty",
+                     cut ? "--cluster-spec 'TEXT'" : "-np N",
+                     cut ? "--cluster-spec 'worker|h1:2222;h2:2222'" : "-np 4",
+                     cut ? "\nWithout quotes a shell takes each | and ; for itself." : ""));
 }
 
 }  // namespace
 
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
-                                  std::vector<std::string> command, const TextReader& read_text) {
-  if (!find_given(by_precedence, "role-command")) TRY(check_command(command));
+                                  std::vector<std::string> command, const TextReader& read_text,
+                                  const Environment& environment) {
   RunConfig config;
   config.command = std::move(command);
+  TRY(read_given_cluster(by_precedence, environment, read_text, config));
+  if (!find_given(by_precedence, "role-command")) TRY(check_command(config));
   TRY(answer_options(by_precedence));
   TRY(read_placement(by_precedence, config.placement));
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
-  TRY(read_hosts(by_precedence, read_text, config));
+  if (!config.given_cluster) TRY(read_hosts(by_precedence, read_text, config));
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_roles(by_precedence, read_text, config));
   TRY(read_env_sets(by_precedence, config));

@@ -2,8 +2,10 @@
 
 #include "base/clock.h"
 #include "base/color.h"
+#include "base/environment.h"
 #include "base/result.h"
 #include "launcher/config/env_set.h"
+#include "launcher/config/given_cluster.h"
 #include "launcher/config/hosts.h"
 #include "launcher/config/option_source.h"
 #include "launcher/config/placement_options.h"
@@ -38,8 +40,9 @@ struct EnvironmentSetting {
 
 /// `dtrain run` with everything decided: flags over environment over file over defaults.
 struct RunConfig {
-  std::vector<Role> roles = {Role()};  ///< never empty; names differ
-  std::vector<Host> hosts;             ///< empty: localhost with as many slots as processes
+  std::vector<Role> roles = {Role()};         ///< never empty; names differ
+  std::optional<GivenCluster> given_cluster;  ///< somebody else's layout, instead of hosts
+  std::vector<Host> hosts;                    ///< empty: localhost with as many slots as processes
   std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
   std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   EnvSets env_sets = default_env_sets();
@@ -77,9 +80,11 @@ struct RunConfig {
 };
 
 /// Flags, then environment, then file, then defaults: the first that names an option wins whole.
-/// hosts and hostfile are one choice. A hostfile's text comes from `read_text`.
+/// hosts and hostfile are one choice. A hostfile's text comes from `read_text`, TF_CONFIG from
+/// `environment`.
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
-                                  std::vector<std::string> command, const TextReader& read_text);
+                                  std::vector<std::string> command, const TextReader& read_text,
+                                  const Environment& environment = {});
 /// The part of it that `dtrain check` needs: which hosts (this machine when none are given), how to
 /// reach them, how long to wait, and how to look. What only a job needs is not even read.
 Result<RunConfig> make_check_config(const OptionSources& by_precedence,

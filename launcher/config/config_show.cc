@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/cluster_options.h"
 #include "launcher/config/given.h"
 #include "launcher/config/options.h"
 #include "launcher/config/toml_text.h"
@@ -64,8 +65,10 @@ Json json_value(const Option& option, const std::vector<std::string>& values) {
 
 std::vector<DecidedOption> decided_options(const OptionSources& by_precedence, bool with_defaults) {
   std::vector<DecidedOption> decided;
+  const LayoutChoice layout = find_layout(by_precedence);
   for (const Option& option : run_options) {
     if (!option.in_files || is_overruled(by_precedence, option.name)) continue;
+    if (is_left_aside(layout, option.name)) continue;
     if (const auto given = find_given(by_precedence, option.name)) {
       decided.push_back({&option, *given->values, short_origin(*given)});
     } else if (auto initial = with_defaults ? default_of(option) : std::nullopt) {

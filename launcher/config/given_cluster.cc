@@ -3,10 +3,12 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "launcher/config/placement_options.h"
 #include "rendezvous/cluster_text.h"
 #include "rendezvous/tf_config.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace dt {
@@ -18,17 +20,49 @@ Result<ClusterSpec> parse_either(std::string_view text) {
   return ClusterSpec::from_json(TRY(Json::parse(text)));
 }
 
-bool has_tasks(const ClusterSpec& cluster) {
-  return std::ranges::any_of(cluster.jobs, [](const auto& job) { return !job.second.empty(); });
+/// What TensorFlow does not ask of a cluster, and we must.
+Result<> check_usable(const GivenCluster& given) {
+  size_t tasks = 0;
+  for (const auto& [role, addresses] : given.cluster.jobs) {
+    TRY(check_role_name(role, given.origin + ": cluster"));
+    tasks += addresses.size();
+  }
+  if (tasks == 0) return fail(Errc::input, given.origin + ": cluster: it has no tasks");
+  if (tasks <= size_t{processes_max}) return {};
+  return fail(Errc::input,
+              format("{}: cluster: {} tasks; at most {}", given.origin, tasks, processes_max));
+}
+
+/// Each of so many tasks has an index below their number.
+bool is_dense(const std::map<int, std::string>& tasks) {
+  return tasks.empty() || tasks.rbegin()->first == static_cast<int>(tasks.size()) - 1;
 }
 
 }  // namespace
 
+std::vector<Role> roles_of(const GivenCluster& given) {
+  std::vector<Role> roles;
+  for (const auto& [role, tasks] : given.cluster.jobs) {
+    if (tasks.empty()) continue;
+    roles.push_back(
+        {.name = role, .count = static_cast<int>(tasks.size()), .ranked = is_ranked(role)});
+  }
+  if (given.task && find_role(roles, given.task->role) == nullptr)
+    roles.push_back({.name = given.task->role, .count = 1, .ranked = false});
+  const bool sparse = std::ranges::any_of(roles, [&given](const Role& role) {
+    return role.ranked && !is_dense(given.cluster.jobs.at(role.name));
+  });
+  for (Role& role : roles)
+    role.ranked = role.ranked && !sparse;
+  return roles;
+}
+
 Result<GivenCluster> parse_cluster_option(std::string_view text, std::string origin) {
   auto cluster = parse_either(text);
   if (!cluster) return tl::unexpected(std::move(cluster).error().during(origin));
-  if (!has_tasks(*cluster)) return fail(Errc::input, origin + ": cluster: it has no tasks");
-  return GivenCluster{.cluster = *std::move(cluster), .origin = std::move(origin)};
+  GivenCluster given = {.cluster = *std::move(cluster), .origin = std::move(origin)};
+  TRY(check_usable(given));
+  return given;
 }
 
 Result<GivenCluster> given_by_tf_config(std::string_view text) {
@@ -38,13 +72,16 @@ Result<GivenCluster> given_by_tf_config(std::string_view text) {
                 "TF_CONFIG: task: missing; {\"type\": …, \"index\": …} says which task "
                 "to start here, or -np how many without it");
   }
-  return GivenCluster{.cluster = std::move(config.cluster),
-                      .task = std::move(config.task),
-                      .origin = "TF_CONFIG",
-                      .tf_config = std::string(text)};
+  GivenCluster given = {.cluster = std::move(config.cluster),
+                        .task = std::move(config.task),
+                        .origin = "TF_CONFIG",
+                        .tf_config = std::string(text)};
+  TRY(check_usable(given));
+  return given;
 }
 
 std::optional<std::string> found_tf_config(const Environment& environment) {
+  if (environment.contains("DTRAIN_ROLE")) return std::nullopt;
   const auto found = environment.find("TF_CONFIG");
   if (found == environment.end() || trim(found->second).empty()) return std::nullopt;
   return found->second;

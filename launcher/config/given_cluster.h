@@ -2,12 +2,14 @@
 
 #include "base/environment.h"
 #include "base/result.h"
+#include "launcher/config/role.h"
 #include "rendezvous/cluster_spec.h"
 #include "rendezvous/task.h"
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dt {
 
@@ -21,6 +23,10 @@ struct GivenCluster {
   bool operator==(const GivenCluster&) const = default;
 };
 
+/// The roles of its tasks, with the evaluator that it may name beside the cluster. In a sparse
+/// cluster, which does not tell how many train, none has ranks.
+std::vector<Role> roles_of(const GivenCluster& given);
+
 /// Reads --cluster-spec: "worker|h1:2222;h2:2222,ps|h3:2222", or {"worker": ["h1:2222", …], …}.
 /// Errors name role, index and field, and begin with `origin`.
 Result<GivenCluster> parse_cluster_option(std::string_view text, std::string origin);
@@ -28,7 +34,8 @@ Result<GivenCluster> parse_cluster_option(std::string_view text, std::string ori
 /// Reads TF_CONFIG, which must name a task.
 Result<GivenCluster> given_by_tf_config(std::string_view text);
 
-/// TF_CONFIG of the environment, where it is set to something.
+/// TF_CONFIG of the environment, where it is set to something. One in a job of dtrain's own names a
+/// place in that job, and is no word of a scheduler.
 std::optional<std::string> found_tf_config(const Environment& environment);
 
 }  // namespace dt

@@ -104,7 +104,8 @@ Result<OptionSources> load_sources(OptionSource flags,
 
 Result<RunConfig> load_run_config(RunRequest request) {
   const auto sources = TRY(load_sources(std::move(request.flags), request.environment));
-  return make_run_config(sources, std::move(request.command), read_hostfile_text);
+  return make_run_config(sources, std::move(request.command), read_hostfile_text,
+                         parse_environment(request.environment));
 }
 
 Result<RunConfig> load_check_config(OptionSource flags,

@@ -57,6 +57,12 @@ inline constexpr std::array own_options = {
            "an index, and no rank."},
     Option{"role-ranked", "--role-ranked", OptionKind::list, "NAME", OptionGroup::hosts,
            "Give the tasks of this role ranks, too, after those of the workers."},
+    Option{"cluster-spec", "--cluster-spec", OptionKind::text, "SPEC|@FILE|none",
+           OptionGroup::hosts,
+           "Start this machine's tasks of the cluster SPEC, at the addresses that it gives them: "
+           "'worker|h1:2222;h2:2222,ps|h3:2222', in quotes, or JSON. A dtrain on each host starts "
+           "the others. Without it, and without -np, --role and hosts, TF_CONFIG is read in the "
+           "same way, and its task alone started; none leaves it aside."},
     Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
            "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
            "on each host (one each, and two more on the first)."},

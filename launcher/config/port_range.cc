@@ -70,6 +70,8 @@ Result<HeldPort> hold_this_port(uint16_t port) {
     return fail(Errc::refused,
                 format("cannot hold port {}: another dtrain of this host has it for a job", port));
   }
+  const Result<> unheard = check_unheard(port);
+  if (!unheard) return fail(Errc::refused, unheard.error().message);
   Result<Fd> socket = hold_port(port);
   if (!socket) return fail(Errc::refused, socket.error().message);
   return HeldPort{.number = port, .socket = *std::move(socket), .claim = std::move(claim)};

@@ -21,25 +21,6 @@ bool is_role_letter(char c) {
   return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
-/// Names stand in tags, folders, variables and in TensorFlow's names of devices.
-Result<> check_role_name(std::string_view name, std::string_view origin) {
-  const auto refuse = [&](std::string_view why) {
-    return fail(Errc::input, format("{}: role \"{}\": {}", origin, printable(name), why));
-  };
-  if (name.size() > role_bytes_max) {
-    return refuse(
-        format("a name of {} bytes is too long; at most {}", name.size(), role_bytes_max));
-  }
-  if (name.empty() || !is_letter(name.front()) || !std::ranges::all_of(name, is_role_letter)) {
-    return refuse("a name is made of letters, digits, - and _, a letter first");
-  }
-  // rank.0 is the folder of a rank's output.
-  if (name == launcher_role || name == "rank") {
-    return refuse("dtrain uses this name itself; give the role another one");
-  }
-  return {};
-}
-
 Result<Role> parse_role(std::string_view text, std::string_view origin) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
@@ -70,6 +51,24 @@ bool another_role_follows(std::string_view hosts) {
 }
 
 }  // namespace
+
+Result<> check_role_name(std::string_view name, std::string_view origin) {
+  const auto refuse = [&](std::string_view why) {
+    return fail(Errc::input, format("{}: role \"{}\": {}", origin, printable(name), why));
+  };
+  if (name.size() > role_bytes_max) {
+    return refuse(
+        format("a name of {} bytes is too long; at most {}", name.size(), role_bytes_max));
+  }
+  if (name.empty() || !is_letter(name.front()) || !std::ranges::all_of(name, is_role_letter)) {
+    return refuse("a name is made of letters, digits, - and _, a letter first");
+  }
+  // rank.0 is the folder of a rank's output.
+  if (name == launcher_role || name == "rank") {
+    return refuse("dtrain uses this name itself; give the role another one");
+  }
+  return {};
+}
 
 std::vector<Role> workers(int count) {
   return {{.name = "worker", .count = count}};

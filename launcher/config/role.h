@@ -25,6 +25,10 @@ struct Role {
 /// What -np N stands for: one role, of workers.
 std::vector<Role> workers(int count);
 
+/// Refuses a name that cannot stand in tags, folders, variables and TensorFlow's names of devices.
+/// `origin` names the place in errors.
+Result<> check_role_name(std::string_view name, std::string_view origin);
+
 /// Whether tasks of this role have ranks unless it is said: those that train.
 bool is_ranked(std::string_view role);
 

@@ -131,6 +131,7 @@ std::vector<Host> hosts_of_roles(const std::vector<Role>& roles) {
   return hosts;
 }
 
+/// A cluster that is given has tasks of most roles elsewhere, where others say what they run.
 Result<> check_commands(const RunConfig& config) {
   const auto without =
       std::ranges::find_if(config.roles, [](const Role& role) { return role.command.empty(); });
@@ -140,7 +141,7 @@ Result<> check_commands(const RunConfig& config) {
                        "nowhere; leave it out",
                        shell_quote(printable(config.command.front()))));
   }
-  if (without != config.roles.end() && config.command.empty()) {
+  if (without != config.roles.end() && config.command.empty() && !config.given_cluster) {
     return fail(Errc::input, format("no command given for role {}; write it at the end, or as "
                                     "--role-command {}=COMMAND",
                                     without->name, without->name));
@@ -156,23 +157,33 @@ Result<> check_known(const RunConfig& config) {
                                   processes_max));
 }
 
+/// Which roles there are, of how many tasks.
+Result<> read_counts(const OptionSources& sources, const TextReader& read_text, RunConfig& config) {
+  if (config.given_cluster) {
+    config.roles = roles_of(*config.given_cluster);
+    return {};
+  }
+  const int worker_count = TRY(read_worker_count(sources));
+  config.roles = workers(worker_count);
+  const auto given = find_given(sources, "role");
+  if (!given) return {};
+  config.roles.clear();
+  for (const std::string& text : *given->values) {
+    std::ranges::move(TRY(parse_roles(text, given->origin, read_text, config.warnings)),
+                      std::back_inserter(config.roles));
+  }
+  return add_workers(sources, worker_count, config.roles);
+}
+
 }  // namespace
 
 Result<> read_roles(const OptionSources& sources, const TextReader& read_text, RunConfig& config) {
-  const int worker_count = TRY(read_worker_count(sources));
-  config.roles = workers(worker_count);
-  if (const auto given = find_given(sources, "role")) {
-    config.roles.clear();
-    for (const std::string& text : *given->values) {
-      std::ranges::move(TRY(parse_roles(text, given->origin, read_text, config.warnings)),
-                        std::back_inserter(config.roles));
-    }
-    TRY(add_workers(sources, worker_count, config.roles));
-  }
+  TRY(read_counts(sources, read_text, config));
   TRY(read_commands(sources, config.roles));
   TRY(read_environments(sources, config.roles));
   TRY(read_ranked(sources, config.roles));
-  if (const auto given = find_given(sources, "role")) TRY(check_roles(config.roles, given->origin));
+  const auto given = find_given(sources, "role");
+  if (given && !config.given_cluster) TRY(check_roles(config.roles, given->origin));
   hide_gpus(config.roles, config.environment);
   if (config.hosts.empty()) config.hosts = hosts_of_roles(config.roles);
   TRY(check_known(config));

@@ -72,6 +72,13 @@ TEST_CASE("what is missing from the environment is named") {
   CHECK(contains(all_but_rank.error().message, "DTRAIN_ROLE, DTRAIN_TASK_INDEX, DTRAIN_JOB_ID"));
 }
 
+TEST_CASE("a task of a part of a job is told why it has no rendezvous") {
+  Variables part = complete();
+  for (const char* name : {"DTRAIN_GENERATION", "DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN"})
+    part.erase(name);
+  CHECK(contains(read(part).error().message, "--cluster-spec"));
+}
+
 TEST_CASE("a tampered environment is an error that names the variable and its value") {
   struct Case {
     const char* name;

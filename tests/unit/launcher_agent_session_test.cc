@@ -1,3 +1,5 @@
+#include "base/format.h"
+#include "base/socket.h"
 #include "launcher/agent_session.h"
 #include "launcher/own_host.h"
 #include "tests/sim/launch/virtual_loop.h"
@@ -135,6 +137,27 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession holds as many ports as asked, each anot
   REQUIRE(prepared.ports.size() == 3);
   CHECK(prepared.ports[0] != prepared.ports[1]);
   CHECK(prepared.ports[1] != prepared.ports[2]);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession holds the ports of given addresses, or names the address") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const uint16_t taken = local_address(listener.get()).value().port;
+  const uint16_t free = hold_ports(1, std::nullopt).value().front().number;
+  const auto prepare_at = [this](uint16_t port) {
+    send(MessageType::prepare, encode(Prepare{.command = {"true"},
+                                              .cwd = "/",
+                                              .path = "/usr/bin:/bin",
+                                              .addresses = {format("a.b:{}", port)}}));
+    return decode<Prepared>(await(MessageType::prepared)).value();
+  };
+  const Prepared refused = prepare_at(taken);
+  CHECK(refused.failure == format("a.b:{0}: cannot hold port {0}: Address already in use", taken));
+  CHECK(refused.status == 3);
+  const Prepared prepared = prepare_at(free);
+  CHECK(prepared.failure.empty());
+  CHECK(prepared.ports.empty());
+  CHECK_FALSE(hold_this_port(free));
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession: B30, B31 are known before anything starts") {

@@ -193,5 +193,22 @@ TEST_CASE("bind_plan names all hosts on which it cannot be done, and those that 
         std::vector<Binding>(9));
 }
 
+TEST_CASE("a process whose neighbours others start has the share of its local rank") {
+  Plan plan;
+  plan.hosts = {{.host = {.name = "a"}}};
+  plan.world_size = 8;
+  plan.add({.id = {"worker", 5}, .rank = 5, .local_rank = 1});
+  plan.hosts.front().ranked = 4;
+  const HostSurvey survey = host("core:4 pu:1", {0, 0, 0, 0});
+  const Bindings bound =
+      bind_plan({.bind_to = BindTo::core, .report_bindings = true, .gpu_bind = GpuBind::rank}, plan,
+                {{.name = "a"}}, {survey})
+          .value();
+  REQUIRE(bound.tasks.size() == 1);
+  CHECK(bound.tasks[0].cpus == std::vector<int>{1});
+  CHECK(bound.tasks[0].gpu->index == 1);
+  CHECK(bound.lines.size() == 1);
+}
+
 }  // namespace
 }  // namespace dt

@@ -1,4 +1,5 @@
 #include "launcher/census.h"
+#include "launcher/plan.h"
 
 #include <doctest/doctest.h>
 

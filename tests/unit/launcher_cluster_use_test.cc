@@ -183,5 +183,55 @@ TEST_CASE("words that are nearly macros are told in one line") {
   CHECK(check_cluster_use(running({"x", "{role}"}), sample_plan()).value().empty());
 }
 
+/// That of worker 1, in a cluster whose other tasks others start.
+Plan part_of_sample() {
+  Plan plan = sample_plan();
+  plan.tasks.clear();
+  plan.hosts.front().tasks.clear();
+  plan.add({.id = {"worker", 1}, .rank = 1, .local_rank = 0});
+  plan.laid_out = {.cluster = sample_facts.cluster, .elsewhere = 2};
+  return plan;
+}
+
+TEST_CASE("TF_CONFIG that was found is handed on as it is, unless the tf set is left out") {
+  RunConfig config = running({"train"});
+  config.given_cluster = {
+      .cluster = {}, .tf_config = R"({"x": 1, "cluster": {"worker": ["a:1", "a:2"], "ps": ["a:3"]},
+                                      "task": {"type": "worker", "index": 1}})"};
+  JobFacts facts = sample_facts;
+  Launch launch;
+  REQUIRE(add_cluster_use(launch, config, part_of_sample(), facts));
+  CHECK_FALSE(launch.tf_config);
+  CHECK(launch.common == Environment{{"TF_CONFIG", config.given_cluster->tf_config}});
+  facts.env_sets = {};
+  launch = {};
+  REQUIRE(add_cluster_use(launch, config, part_of_sample(), facts));
+  CHECK(launch.common.empty());
+}
+
+TEST_CASE(
+    "macros speak of the whole cluster, and only roles that are here need what they ask for") {
+  const Plan part = part_of_sample();
+  CHECK(check_cluster_use(running({"train", "{rank}", "{hosts:ps}"}), part));
+  CHECK_FALSE(check_cluster_use(running({"train", "{rank}"}), sample_plan()));
+  CHECK_FALSE(check_cluster_use(running({"train", "{hosts:chief}"}), part));
+}
+
+TEST_CASE("a list of addresses that would hide a hole in the cluster is refused") {
+  Plan part = part_of_sample();
+  part.laid_out->cluster.jobs["ps"] = {{2, "a:3"}};
+  CHECK(check_cluster_use(running({"train", "{host}:{port}"}), part));
+  CHECK(check_cluster_use(running({"train", "{hosts:worker}"}), part).error().message ==
+        "the command's word '{hosts:worker}': the cluster has not every ps up to ps:2, which its "
+        "list of addresses would hide; TF_CONFIG tells it");
+}
+
+TEST_CASE("long names of given addresses are reckoned with") {
+  Plan part = part_of_sample();
+  const uint64_t before = macro_growth_max(running({"train", "{hosts:ps}"}), part);
+  part.laid_out->cluster.jobs["ps"][0] = std::string(200, 'a') + ":1";
+  CHECK(macro_growth_max(running({"train", "{hosts:ps}"}), part) >= before + 140);
+}
+
 }  // namespace
 }  // namespace dt

@@ -72,5 +72,17 @@ TEST_CASE("the defaults that are shown are those that hold") {
   CHECK(make_run_config({shown}, {"true"}, {}).value() == expected);
 }
 
+TEST_CASE("of a cluster and of counted tasks the one that comes first is shown") {
+  const OptionSource cluster = source({{"cluster-spec", {"worker|a:1"}}}, "--");
+  const OptionSource none = source({{"cluster-spec", {"none"}}}, "--");
+  const OptionSource counts = source({{"np", {"2"}}, {"hosts", {"a:2"}}}, "--");
+  const auto shown = [](const std::vector<OptionSource>& by_precedence) {
+    return decided_toml(decided_options(by_precedence, false), false);
+  };
+  CHECK(shown({cluster, counts}) == "cluster-spec = \"worker|a:1\"\n");
+  CHECK(shown({counts, cluster}) == "np = 2\nhosts = \"a:2\"\n");
+  CHECK(shown({none, counts}) == "np = 2\nhosts = \"a:2\"\ncluster-spec = \"none\"\n");
+}
+
 }  // namespace
 }  // namespace dt

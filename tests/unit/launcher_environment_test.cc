@@ -432,5 +432,22 @@ TEST_CASE("where there is a proxy, the job's names are appended to both spelling
   CHECK(environment.at("no_proxy") == long_list);
 }
 
+TEST_CASE("what all tasks of a job cannot have is not told to those of a part") {
+  JobFacts part = facts();
+  part.rendezvous.clear();
+  part.horovod = false;
+  const Plan plan = three_tasks();
+  const Environment told = added(part, plan, plan.tasks[0]);
+  for (const char* name : {"DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN", "DTRAIN_GENERATION",
+                           "HOROVOD_CONTROLLER", "HOROVOD_GLOO_RENDEZVOUS_ADDR"})
+    CHECK(value(told, name) == "(unset)");
+  CHECK(value(told, "DTRAIN_JOB_ID") == "job-1");
+  CHECK(value(told, "MASTER_ADDR") == "10.0.0.1");
+  part.master_address.clear();
+  const Environment unranked = added(part, plan, plan.tasks[0]);
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "JAX_COORDINATOR_ADDRESS"})
+    CHECK(value(unranked, name) == "(unset)");
+}
+
 }  // namespace
 }  // namespace dt

@@ -62,5 +62,33 @@ TEST_CASE("an empty TF_CONFIG is none") {
   CHECK(found_tf_config({{"TF_CONFIG", "{}"}}) == "{}");
 }
 
+TEST_CASE("TF_CONFIG of a job of dtrain's own is no word of a scheduler") {
+  CHECK_FALSE(found_tf_config({{"TF_CONFIG", "{}"}, {"DTRAIN_ROLE", "worker"}}).has_value());
+}
+
+TEST_CASE("a role that could leave its folder is refused") {
+  for (const char* role : {"../x", "a b", "launcher", "rank"}) {
+    CAPTURE(role);
+    const auto given = parse_cluster_option(std::string(role) + "|h:1", "--cluster-spec");
+    REQUIRE_FALSE(given);
+    CHECK(given.error().message.starts_with("--cluster-spec: cluster: role "));
+  }
+  CHECK(given_by_tf_config(R"({"cluster": {"/x": ["h:1"]}, "task": {"type": "/x", "index": 0}})")
+            .error()
+            .message.starts_with("TF_CONFIG: cluster: role "));
+}
+
+TEST_CASE("the roles of a sparse cluster have no ranks, and an empty one is none") {
+  const auto text_of = [](const char* spec) {
+    std::string text;
+    for (const Role& role : roles_of(parse_cluster_option(spec, "x").value()))
+      text += role.name + "=" + std::to_string(role.count) + (role.ranked ? "* " : " ");
+    return text;
+  };
+  CHECK(text_of(R"({"ps": ["a:1"], "worker": ["b:1", "c:1"], "chief": []})") == "ps=1 worker=2* ");
+  CHECK(text_of(R"({"chief": ["a:1"], "worker": {"1": "c:1"}})") == "chief=1 worker=1 ");
+  CHECK(text_of(R"({"ps": {"1": "a:1"}, "worker": ["b:1"]})") == "ps=1 worker=1* ");
+}
+
 }  // namespace
 }  // namespace dt

@@ -70,14 +70,16 @@ TEST_CASE("no text becomes longer than was reckoned with") {
        {"worker",
         {{0, "[0000:0000:0000:0000:0000:ffff:255.255.255.254]:65535"},
          {1, "[0000:0000:0000:0000:0000:ffff:255.255.255.253]:65535"}}}}};
+  constexpr uint64_t address_bytes = sizeof "[0000:0000:0000:0000:0000:ffff:255.255.255.255]:65535";
   const MacroValues of_longest = {
       .task = {"worker", 1}, .rank = 1, .local_rank = 0, .job = job, .cluster = longest};
   for (const char* text : {"", "a", "{lr}", "{role}{rank}", "{cluster_spec}", "{hosts:worker}",
                            "{hosts:ps}{cluster_spec}", "{host}{port}"}) {
     CAPTURE(text);
-    CHECK(expand_macros(text, of_longest).size() <= expanded_bytes_max(text, tasks_of));
+    CHECK(expand_macros(text, of_longest).size() <=
+          expanded_bytes_max(text, tasks_of, address_bytes));
   }
-  CHECK(expanded_bytes_max("plain", tasks_of) == 5);
+  CHECK(expanded_bytes_max("plain", tasks_of, address_bytes) == 5);
 }
 
 TEST_CASE("macros that mean nothing for a role are refused") {

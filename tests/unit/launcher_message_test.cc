@@ -59,6 +59,7 @@ TEST_CASE("messages are read back as they were written") {
                            .path = "/bin",
                            .tasks = 2,
                            .ports = 4,
+                           .addresses = {"a:1", "[::1]:2"},
                            .port_range = PortRange{5000, 5009},
                            .probe = true,
                            .networks = {"eth0", "10.0.0.0/8"},

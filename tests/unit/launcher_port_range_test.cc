@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/socket.h>
+
 #include <random>
 #include <string>
 
@@ -90,6 +92,16 @@ TEST_CASE("hold_this_port says who has the port") {
   const Fd other = listen_on({"127.0.0.1", range.last}).value();
   CHECK(hold_this_port(range.last).error() ==
         Error{Errc::refused, format("cannot hold port {}: Address already in use", range.last)});
+}
+
+TEST_CASE("hold_this_port does not share a port with a listener that would") {
+  const PortRange range = free_range(1);
+  const Fd sharing = hold_port(range.first).value();
+  CHECK(hold_this_port(range.first));
+  REQUIRE(::listen(sharing.get(), 1) == 0);
+  CHECK(hold_port(range.first));
+  CHECK(hold_this_port(range.first).error() ==
+        Error{Errc::refused, format("cannot hold port {}: Address already in use", range.first)});
 }
 
 TEST_CASE(

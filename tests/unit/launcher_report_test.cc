@@ -98,5 +98,17 @@ TEST_CASE("exit_status follows the table of dtrain's own failures") {
   CHECK(exit_status(Errc::not_found) == 127);
 }
 
+TEST_CASE("plan_text and plan_json show the part of a cluster that is started, and where") {
+  Plan plan;
+  plan.hosts = {{.host = {.name = "node1", .slots = 1}}};
+  plan.world_size = 3;
+  plan.add({.id = {"worker", 2}, .rank = 2, .local_rank = 0, .cross_rank = 1});
+  plan.laid_out = {.cluster = {{{"worker", {{2, "node1:2222"}}}}}, .elsewhere = 2};
+  const std::string text = plan_text(plan, {"true"});
+  CHECK(text.starts_with("1 processes on 1 host, of 3 in the cluster: true\n"));
+  CHECK(text.ends_with("  worker:2 at node1:2222\n"));
+  CHECK(plan_json(plan, {"true"}).find("cluster")->text() == R"({"worker":{"2":"node1:2222"}})");
+}
+
 }  // namespace
 }  // namespace dt

@@ -181,5 +181,26 @@ TEST_CASE("survey_warnings: what is wrong with GPUs is told once, with all hosts
   CHECK(survey_warnings(hosts, {}).empty());
 }
 
+TEST_CASE(
+    "job_plan: of a given cluster this machine is the one host, and its roles need commands") {
+  RunConfig config;
+  config.given_cluster = parse_cluster_option("worker|localhost:5;h2:5,ps|h3:5", "x").value();
+  config.roles = roles_of(*config.given_cluster);
+  config.command = {"train"};
+  const HostList hosts = job_hosts(config).value();
+  CHECK(hosts == HostList{{{.name = "localhost", .slots = 1, .here = true}}, {}});
+  const Plan plan = job_plan(config, hosts.hosts, {}).value();
+  CHECK(plan.tasks.size() == 1);
+  CHECK(plan.is_part());
+  config.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = 1};
+  CHECK(check_targets(config, plan).error().message == "--stdin 1: rank 1 is not started here");
+  config.command.clear();
+  config.roles.front().command = {"serve"};
+  CHECK(config.roles.front().name == "ps");
+  CHECK(job_plan(config, hosts.hosts, {}).error().message ==
+        "no command given for role worker, which has tasks here; write it at the end, or as "
+        "--role-command worker=COMMAND");
+}
+
 }  // namespace
 }  // namespace dt

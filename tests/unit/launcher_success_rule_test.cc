@@ -68,6 +68,41 @@ TEST_CASE("who decides, who is excused and who gets time to end by itself") {
   }
 }
 
+TEST_CASE("where others start some of the tasks, all those here decide, unless the chief is here") {
+  struct Case {
+    const char* roles;
+    SuccessOptions wanted;
+    const char* parts;
+  };
+  const SuccessOptions automatic = {};
+  const SuccessOptions chief = {.by = SuccessBy::chief};
+  const SuccessOptions worker_0 = {.by = SuccessBy::worker_0};
+  const SuccessOptions all_workers = {.by = SuccessBy::all_workers};
+  const Case cases[] = {
+      {"worker", automatic, "D"},
+      {"worker ps", automatic, "DD"},
+      {"chief ps", automatic, "D-"},
+      {"evaluator", automatic, "D"},
+      {"ps", chief, "D"},
+      {"ps worker", chief, "DD"},
+      {"ps", worker_0, "D"},
+      {"ps", all_workers, "D"},
+      {"worker ps", all_workers, "D-"},
+      {"ps", {.by = SuccessBy::role, .role = "client"}, "D"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.roles);
+    Plan plan = plan_of(c.roles);
+    plan.laid_out = {.elsewhere = 4};
+    plan.world_size = 2;
+    for (const char* role : {"chief", "worker", "ps", "client"})
+      plan.roles.push_back({.name = role, .count = 1});
+    CHECK(letters(success_rule(plan, c.wanted)) == c.parts);
+    CHECK(check_success(c.wanted, plan));
+    CHECK_FALSE(check_success({.by = SuccessBy::role, .role = "scheduler"}, plan));
+  }
+}
+
 TEST_CASE("a wish by which nobody decides is refused with the roles that there are") {
   struct Case {
     SuccessOptions wanted;

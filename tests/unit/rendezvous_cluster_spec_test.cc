@@ -137,5 +137,14 @@ TEST_CASE("the evaluator is outside the cluster, and finds itself by its task al
         R"({"cluster":{"chief":["h0:1"]},"task":{"type":"evaluator","index":0}})");
 }
 
+TEST_CASE("a port is a number, and 0 where there is none") {
+  const std::pair<const char*, int> cases[] = {
+      {"a.b:1", 1}, {"[::1]:65535", 65535}, {"a", 0}, {"", 0}, {"a:", 0}};
+  for (const auto& [address, port] : cases) {
+    CAPTURE(address);
+    CHECK(port_of(address) == port);
+  }
+}
+
 }  // namespace
 }  // namespace dt

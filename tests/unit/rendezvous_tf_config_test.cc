@@ -70,5 +70,15 @@ TEST_CASE("what is wrong in TF_CONFIG is told with its field") {
   CHECK(parse_tf_config("{").error().message.starts_with("TF_CONFIG: "));
 }
 
+TEST_CASE("a task is shown its part of what a scheduler has set, and all else as it was") {
+  const std::string text =
+      R"({"rpc_layer": "grpc", "cluster": {"worker": ["a:1", "b:1"], "ps": ["c:1"]},)"
+      R"( "task": {"type": "worker", "index": "1", "trial": "7"}})";
+  CHECK(tf_config_seen(text, ClusterFilter::none).value() == text);
+  CHECK(tf_config_seen(text, ClusterFilter::ps).value() ==
+        R"({"rpc_layer":"grpc","cluster":{"ps":["c:1"],"worker":{"1":"b:1"}},)"
+        R"("task":{"type":"worker","index":"1","trial":"7"}})");
+}
+
 }  // namespace
 }  // namespace dt

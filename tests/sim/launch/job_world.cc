@@ -127,7 +127,7 @@ Result<Outcome> JobWorld::run_job() {
   const SurveyNeed need = scenario_.surveyed ? SurveyNeed::cpus : SurveyNeed::nothing;
   const auto surveys = TRY(crew.survey(need, answers));
   reached(Phase::greeted);
-  plan_ = TRY(make_plan(plan_request(config, config.hosts, surveys)));
+  plan_ = TRY(job_plan(config, config.hosts, surveys));
   const Bindings bindings = TRY(bind_plan(config.placement, plan_, config.hosts, surveys));
 
   token_ = TRY(Token::random());

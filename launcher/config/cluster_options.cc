@@ -1,0 +1,88 @@
+#include "launcher/config/cluster_options.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <string>
+
+namespace dt {
+namespace {
+
+constexpr std::string_view name_of_cluster = "cluster-spec";
+constexpr std::string_view names_of_counts[] = {"np", "role", "hosts", "hostfile", "ppn"};
+
+std::optional<Given> find_counts(const OptionSource& source) {
+  for (const std::string_view name : names_of_counts) {
+    if (auto given = find_in(source, name)) return given;
+  }
+  return std::nullopt;
+}
+
+/// The option's text, or that of the file which it names as @FILE.
+Result<std::string> text_of(const Given& given, const TextReader& read_text) {
+  const std::string& value = given.value();
+  if (!value.starts_with('@')) return value;
+  const std::string path = value.substr(1);
+  if (path.empty()) return given.expected("a file behind @");
+  Result<std::string> text = read_text(path);
+  if (text) return text;
+  return given.refuse(format("cannot read \"{}\": {}", printable(path), text.error().message));
+}
+
+Result<> read_option(const Given& given, const TextReader& read_text, RunConfig& config) {
+  const std::string text = TRY(text_of(given, read_text));
+  config.given_cluster = TRY(parse_cluster_option(trim(text), given.origin));
+  return {};
+}
+
+/// What a scheduler has set counts where nobody says anything else.
+Result<> read_variable(const std::string& text, RunConfig& config) {
+  auto given = given_by_tf_config(text);
+  if (!given) {
+    return fail(Errc::input,
+                given.error().message +
+                    "\n(-np N starts so many instead, --cluster-spec none leaves it aside)");
+  }
+  config.given_cluster = *std::move(given);
+  return {};
+}
+
+}  // namespace
+
+LayoutChoice find_layout(const OptionSources& by_precedence) {
+  for (const OptionSource& source : by_precedence) {
+    LayoutChoice choice = {.cluster = find_in(source, name_of_cluster),
+                           .counts = find_counts(source)};
+    if (choice.cluster && choice.cluster->value() == "none") return {};
+    if (choice.cluster || choice.counts) return choice;
+  }
+  return {};
+}
+
+bool is_left_aside(const LayoutChoice& choice, std::string_view name) {
+  if (name == name_of_cluster) return choice.counts && !choice.cluster;
+  const bool counts = std::ranges::count(names_of_counts, name) > 0;
+  return counts && choice.cluster && !choice.counts;
+}
+
+Result<> read_given_cluster(const OptionSources& by_precedence, const Environment& environment,
+                            const TextReader& read_text, RunConfig& config) {
+  const auto [cluster, counts] = find_layout(by_precedence);
+  if (cluster && counts) {
+    return counts->refuse(
+        format("{} says which tasks there are, and where; leave one of them out", cluster->origin));
+  }
+  if (cluster) return read_option(*cluster, read_text, config);
+  const std::optional<std::string> found = found_tf_config(environment);
+  const auto option = find_given(by_precedence, name_of_cluster);
+  if (!found || (option && option->value() == "none")) return {};
+  if (!counts) return read_variable(*found, config);
+  config.warnings.push_back(
+      format("TF_CONFIG is left aside, since {} says what to start (--cluster-spec none: no "
+             "warning)",
+             counts->origin));
+  return {};
+}
+
+}  // namespace dt
