@@ -29,10 +29,10 @@ Duration finish_patience(const RunConfig& config) {
   return config.success.clean == CleanUp::all ? config.grace : sweep_patience;
 }
 
-std::map<std::string, Environment> environments_of(const std::vector<Role>& roles) {
+std::map<std::string, Environment> environments_of(const std::vector<const Role*>& roles) {
   std::map<std::string, Environment> environments;
-  for (const Role& role : roles) {
-    if (!role.environment.empty()) environments[role.name] = role.environment;
+  for (const Role* role : roles) {
+    if (!role->environment.empty()) environments[role->name] = role->environment;
   }
   return environments;
 }
@@ -72,7 +72,7 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
                    .common = common_environment(facts, plan_),
                    .cluster = {},
                    .tasks = {},
-                   .role_environments = environments_of(plan_.roles),
+                   .role_environments = {},
                    .error_files = facts.env_sets.contains(EnvSet::torch),
                    .pass_local_rank = config_.pass_local_rank,
                    .merge_stderr = config_.merge_stderr,
@@ -82,6 +82,8 @@ Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const
     launch.tasks.clear();
     launch.interface = reach.hosts[agent].interface;
     launch.relay = reach.hosts[agent].relay;
+    // Of no other roles: a value may be a secret, and the host may have other users.
+    launch.role_environments = environments_of(plan_.roles_on(plan_.hosts[agent]));
     for (const size_t at : plan_.hosts[agent].tasks) {
       const Binding& binding = bindings.tasks[at];
       Environment environment = task_environment(facts, plan_, plan_.tasks[at]);

@@ -223,6 +223,16 @@ std::vector<const Role*> Plan::roles_here() const {
   return here;
 }
 
+std::vector<const Role*> Plan::roles_on(const PlannedHost& host) const {
+  std::vector<const Role*> there;
+  for (const Role& role : roles) {
+    const bool has_task = std::ranges::any_of(
+        host.tasks, [&](size_t task) { return tasks[task].id.role == role.name; });
+    if (has_task) there.push_back(&role);
+  }
+  return there;
+}
+
 int Plan::rank_digits() const {
   int digits = 1;
   for (int highest = world_size - 1; highest >= 10; highest /= 10)

@@ -63,6 +63,8 @@ struct Plan {
   bool is_part() const { return laid_out && laid_out->elsewhere > 0; }
   /// Of the job's roles those that have tasks here.
   std::vector<const Role*> roles_here() const;
+  /// Those that have tasks on one of its hosts, in the same order.
+  std::vector<const Role*> roles_on(const PlannedHost& host) const;
   /// Digits of the highest rank: how wide NN is in rank.NN.
   int rank_digits() const;
   bool operator==(const Plan&) const = default;

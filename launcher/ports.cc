@@ -42,17 +42,6 @@ uint64_t role_part_bytes(const Plan& plan) {
   return bytes;
 }
 
-/// The roles that have tasks on this host, in the plan's order.
-std::vector<const Role*> roles_on(const PlannedHost& host, const Plan& plan) {
-  std::vector<const Role*> roles;
-  for (const Role& role : plan.roles) {
-    const bool there = std::ranges::any_of(
-        host.tasks, [&](size_t task) { return plan.tasks[task].id.role == role.name; });
-    if (there) roles.push_back(&role);
-  }
-  return roles;
-}
-
 /// A role whose tasks look their program up in a PATH of their own says so, too.
 void add_commands(Prepare& order, const std::vector<std::string>& of_job,
                   const std::vector<const Role*>& roles) {
@@ -181,7 +170,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .heartbeat = config.heartbeat,
                       .dead_after = config.dead_after,
                       .environment_bytes = environment_bytes});
-    add_commands(orders.back(), config.command, roles_on(host, plan));
+    add_commands(orders.back(), config.command, plan.roles_on(host));
   }
   if (!plan.is_part()) {
     orders[static_cast<size_t>(plan.tasks.front().agent)].ports += ports_of_rank_0;

@@ -94,6 +94,8 @@ TEST_CASE("a host is asked for the commands of the roles that it has, each in it
   config.command = {"train"};
   const auto orders = prepare_orders(config, plan, "job", Token(), {{"PATH", "/bin"}});
   REQUIRE(orders.size() == 2);
+  CHECK(plan.roles_on(plan.hosts[0]) == std::vector{&plan.roles[0], &plan.roles[1]});
+  CHECK(plan.roles_on(plan.hosts[1]) == std::vector{&plan.roles[2]});
   CHECK(orders[0].command == std::vector<std::string>{"train"});
   CHECK(orders[0].role_commands == std::vector<RoleCommand>{{"chief", {"train"}, "/opt"}});
   CHECK(orders[0].ports == 4);

@@ -57,6 +57,18 @@ TEST_CASE("a thousand hosts are started and have met within three seconds") {
   CHECK(*world.joined_after() < seconds(3));
 }
 
+TEST_CASE("a host is told the environments of its own roles alone") {
+  Random random(1);
+  Scenario scenario = large_scenario(random, 3, 1);
+  scenario.config.roles = {
+      {.name = "ps", .count = 1, .environment = {{"SECRET", "of the ps"}}, .ranked = false},
+      {.name = "worker", .count = 2, .environment = {{"SECRET", "of the workers"}}}};
+  JobWorld world("a role has a secret", random, std::move(scenario));
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome() == Outcome());
+}
+
 }  // namespace
 
 }  // namespace dt

@@ -231,6 +231,14 @@ void SimulatedHost::prepare(Prepare wanted) {
 }
 
 void SimulatedHost::launch(const Launch& wanted) {
+  for (const auto& [role, environment] : wanted.role_environments) {
+    const bool own = std::ranges::any_of(
+        wanted.tasks, [&name = role](const TaskLaunch& task) { return task.id.role == name; });
+    if (!own) {
+      handlers_.on_broken_promise(
+          format("told the environment of {}, of which it has no task", role));
+    }
+  }
   tasks_.resize(wanted.tasks.size());
   for (size_t index = 0; index < tasks_.size(); ++index)
     start_task(index, wanted.tasks[index]);
