@@ -20,9 +20,6 @@ namespace dt {
 
 namespace {
 
-/// How long tasks and strays have between SIGTERM and SIGKILL when nobody gives them a grace.
-constexpr Duration short_patience = seconds(2);
-
 /// So much for the launcher does not wait for the end of the loop's round.
 constexpr size_t outbox_bytes = size_t{64} << 10;
 
@@ -344,7 +341,7 @@ void AgentSession::launcher_lost() {
   if (swept_) {
     loop_.stop();
   } else {
-    end_everything(short_patience);
+    end_everything(Sweep::usual_patience);
   }
 }
 

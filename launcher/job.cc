@@ -13,7 +13,6 @@ namespace {
 
 /// How long the last lines of a failed task's stderr are waited for before the failure is told.
 constexpr Duration report_patience = milliseconds(500);
-constexpr Duration sweep_patience = seconds(2);
 
 Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline) {
   return {.grace = config.grace,
@@ -26,7 +25,7 @@ Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadl
 
 /// What tasks left behind gets it too when it is ended together with them.
 Duration finish_patience(const RunConfig& config) {
-  return config.success.clean == CleanUp::all ? config.grace : sweep_patience;
+  return config.success.clean == CleanUp::all ? config.grace : Sweep::usual_patience;
 }
 
 std::map<std::string, Environment> environments_of(const std::vector<const Role*>& roles) {
@@ -412,7 +411,7 @@ void Job::check_end() {
 void Job::sweep_own() {
   if (sweep_) return;
   // What an agent of this machine left behind falls to us, its subreaper.
-  sweep_.emplace(parts_.loop, Sweep::Options{.patience = sweep_patience, .spared = parts_.spared},
+  sweep_.emplace(parts_.loop, Sweep::Options{.spared = parts_.spared},
                  [this](const Sweep::Report& report) {
                    for (const std::string& process : report.unkillable) {
                      parts_.log.warn("{} cannot be killed; it is left there", process);

@@ -222,7 +222,7 @@ struct SignalAll {
 
 /// Launcher: end what is left, with so long between SIGTERM and SIGKILL.
 struct Finish {
-  Duration patience = seconds(2);
+  Duration patience = {};
   bool operator==(const Finish&) const = default;
 };
 

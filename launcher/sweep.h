@@ -33,12 +33,14 @@ bool has_children();
 /// again and again, since what is told to end may still start others.
 class Sweep {
  public:
+  /// Between SIGTERM and SIGKILL where nobody says how long.
+  static constexpr Duration usual_patience = seconds(2);
   struct Report {
     int ended = 0;                        ///< processes that had to be told
     std::vector<std::string> unkillable;  ///< "python (pid 77)", still there after SIGKILL
   };
   struct Options {
-    Duration patience = seconds(2);
+    Duration patience = usual_patience;
     std::function<bool(pid_t)> ours = [](pid_t) { return false; };  ///< as for reap_strangers
     std::vector<pid_t> spared;  ///< children that were there before us (of a shell that became us)
     /// A stronger SIGKILL than one by one, for those who multiply faster than we look.

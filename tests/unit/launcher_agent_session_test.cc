@@ -188,7 +188,7 @@ TEST_CASE_FIXTURE(Fixture,
   const auto exited = decode<Exited>(await(MessageType::exited)).value();
   CHECK(exited.task == TaskId{"worker", 0});
   CHECK(exited.status == ExitStatus{.code = 3});
-  send(MessageType::finish, encode(Finish{}));
+  send(MessageType::finish, encode(Finish{seconds(2)}));
   CHECK(decode<Finished>(await(MessageType::finished)).value().strays_ended == 0);
   link.reset();
   run_to_end();
@@ -197,7 +197,7 @@ TEST_CASE_FIXTURE(Fixture,
 TEST_CASE_FIXTURE(Fixture, "AgentSession ends what a task left behind before it says finished") {
   launch("setsid sleep 60 >/dev/null 2>&1 & exit 0");
   await(MessageType::exited);
-  send(MessageType::finish, encode(Finish{}));
+  send(MessageType::finish, encode(Finish{seconds(2)}));
   CHECK(decode<Finished>(await(MessageType::finished)).value().strays_ended == 1);
   CHECK_FALSE(has_children());
   link.reset();
