@@ -91,7 +91,6 @@ std::vector<std::string> given_addresses(const Plan& plan) {
 void tell_of_cluster(JobFacts& facts, const LaidOut& laid_out) {
   facts.cluster = laid_out.cluster;
   facts.rendezvous.clear();
-  facts.horovod = false;
   facts.master_address = split_address(laid_out.first_address).host;
   facts.master_port = port_of(laid_out.first_address);
   facts.jax_port = facts.master_port;
@@ -119,20 +118,27 @@ Result<std::optional<HeldPort>> hold_rendezvous_port(const RunConfig& config) {
   return std::optional(std::move(held->front()));
 }
 
+std::optional<SourceSet> horovod_sources(const RunConfig& config, const Plan& plan,
+                                         const Reach& reach, const std::vector<Hello>& hellos) {
+  const bool wanted = !config.no_horovod && config.env_sets.contains(EnvSet::horovod);
+  if (!wanted || plan.is_part()) return std::nullopt;
+  return task_sources(plan, reach, hellos);
+}
+
 Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
                               const Token& token, RendezvousPlace place) {
   RendezvousServer::Options options = {.ip = place.ip,
                                        .port = place.port ? place.port->number : uint16_t{0},
                                        .token = token,
                                        .table = table,
-                                       .dead_after = config.dead_after};
-  const bool horovod = !config.no_horovod && config.env_sets.contains(EnvSet::horovod);
-  if (horovod) options.horovod_sources = place.sources;
+                                       .dead_after = config.dead_after,
+                                       .horovod_sources = place.horovod_sources};
   auto server = RendezvousServer::listen(stage.loop(), std::move(options), stage.log());
   if (!server) return fail(Errc::refused, "rendezvous: " + server.error().message);
   stage.log().info("{} tasks; rendezvous on {}", table.tasks.size(), (*server)->address().text());
-  const RendezvousFacts facts = {
-      .address = (*server)->address(), .token = token, .horovod = horovod};
+  const RendezvousFacts facts = {.address = (*server)->address(),
+                                 .token = token,
+                                 .horovod = place.horovod_sources.has_value()};
   return Rendezvous{.server = *std::move(server), .place = std::move(place), .facts = facts};
 }
 

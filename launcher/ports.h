@@ -25,12 +25,16 @@ namespace dt {
 TaskTable task_table(const Plan& plan, std::string job, const Reach& reach);
 
 /// Where the rendezvous listens: on this address of ours, at this port; none: any. And from where
-/// tasks dial it.
+/// Horovod's workers dial it; none: they are not answered.
 struct RendezvousPlace {
   std::string ip;
   std::optional<HeldPort> port = {};
-  SourceSet sources = {};
+  std::optional<SourceSet> horovod_sources = {};
 };
+/// From where Horovod's workers are to be answered, who can prove nothing; none where the user does
+/// not want it, and in a part of a job, whose tasks are told no rendezvous.
+std::optional<SourceSet> horovod_sources(const RunConfig& config, const Plan& plan,
+                                         const Reach& reach, const std::vector<Hello>& hellos);
 /// Holds the first free port of --port-range, before agents of this machine take theirs.
 /// Errc::refused when all are busy.
 Result<std::optional<HeldPort>> hold_rendezvous_port(const RunConfig& config);

@@ -101,7 +101,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const Rendezvous rendezvous =
       TRY(listen_for(stage, config, table, token,
                      {reach.launcher, std::move(rendezvous_port),
-                      task_sources(plan, reach, TRY(crew.await_hellos(answers)))}));
+                      horovod_sources(config, plan, reach, TRY(crew.await_hellos(answers)))}));
   const JobFacts facts = job_facts(config, plan, table, rendezvous.facts, prepared);
 
   Job job({stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status,

@@ -83,6 +83,28 @@ $MASTER_ADDR $MASTER_PORT $HOROVOD_SIZE $1"; env | grep -cE "^(DTRAIN_(RENDEZVOU
   expect_stderr_contains 'starts a part of the job alone (--cluster-spec, or TF_CONFIG)'
 }
 
+test_a_part_answers_no_worker_of_horovod() {
+  choose_ports 1
+  start_dtrain run --verbose --cluster-spec "worker|127.0.0.1:${ports[0]};h2.invalid:1" --no-tag sh -c 'echo up; exec sleep 60'
+  wait_for 20 stdout_has up
+  local at
+  at=$(sed -n 's/.*; rendezvous on //p' "$out/stderr")
+  expect python3 - "$at" <<'END'
+import socket, sys
+host, port = sys.argv[1].rsplit(":", 1)
+link = socket.create_connection((host, int(port)), timeout=30)
+link.sendall(b"GET /global/0 HTTP/1.1\r\n\r\n")
+try:
+    answer = link.recv(100)
+except ConnectionResetError:
+    answer = b""
+assert answer == b"", answer
+END
+  signal TERM
+  finish
+  expect_stderr_contains 'authentication failed from 127.0.0.1'
+}
+
 test_the_evaluator_has_no_place_in_the_cluster() {
   choose_ports 3
   TF_CONFIG=$(config_of evaluator 0)

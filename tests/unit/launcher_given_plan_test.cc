@@ -121,12 +121,25 @@ TEST_CASE("the agent holds the ports of the given addresses, and no others of a 
   CHECK(prepare_orders(config, whole, "job", Token(), {}).front().ports == 2);
 }
 
+TEST_CASE("Horovod's workers are answered where they are told of it: by whole jobs alone") {
+  const auto answered = [](const RunConfig& config, const char* spec) {
+    return horovod_sources(config, plan_of(cluster_of(spec)).value(), at_home, {Hello{}});
+  };
+  RunConfig config;
+  CHECK(answered(config, "worker|localhost:11;localhost:12") == SourceSet({"127.0.0.1"}));
+  CHECK_FALSE(answered(config, "worker|localhost:11;h2:12"));
+  config.no_horovod = true;
+  CHECK_FALSE(answered(config, "worker|localhost:11;localhost:12"));
+  config = {};
+  config.env_sets = {EnvSet::torch};
+  CHECK_FALSE(answered(config, "worker|localhost:11;localhost:12"));
+}
+
 TEST_CASE("the tasks of a part are told the cluster and rank 0's place, and no rendezvous") {
   const GivenCluster given = cluster_of("worker|h2:11;node1:12");
   const JobFacts part = facts_of(plan_of(given).value(), {});
   CHECK(part.cluster == given.cluster);
   CHECK(part.rendezvous.empty());
-  CHECK_FALSE(part.horovod);
   CHECK(part.master_address == "h2");
   CHECK(part.master_port == 11);
   const JobFacts whole = facts_of(plan_of(cluster_of("worker|node1:11;node1:12")).value(), {8, 9});
