@@ -2,7 +2,7 @@
 # Horovod's rendezvous from outside: what its workers are told, and what they are answered. The real ones are
 # in tests/frameworks.
 . "$(dirname "$0")/lib.sh"
-
+steady_worker=$(dirname "$DTRAIN")/tests/programs/steady_worker
 
 # Speaks as a worker does: a connection a request, until its peers are there.
 cat_worker() {
@@ -80,6 +80,82 @@ END
   expect_stderr_contains 'authentication failed from 127.0.0.1'
   expect grep -q '"rejected": 1' report.json
   expect grep -q '"horovod_requests": 0' report.json
+}
+
+# Speak other protocols, or say nothing, on many connections each. Prints what each kind was answered, once all
+# are closed: 5 s after the last word at the latest, and as long again for a machine that is busy.
+cat_strangers() {
+  cat >strangers.py <<'END'
+import pathlib, random, socket, sys, time
+
+words = {
+    "TLS": bytes.fromhex("16030102000100fc0303") + bytes(512),
+    "SSH": b"SSH-2.0-OpenSSH_9.2p1\r\n",
+    "HTTP": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "random": b"\x80" + random.Random(1).randbytes(200),
+    "zeros": bytes(200),
+    "nothing": b"",
+}
+host, port = sys.argv[1].rsplit(":", 1)
+links = []
+for kind, said in words.items():
+    for _ in range(15):
+        link = socket.create_connection((host, int(port)), timeout=30)
+        link.sendall(said)
+        links.append((kind, link))
+last_word = time.monotonic()
+pathlib.Path("strangers are there").touch()
+
+def all_of(link):
+    heard = b""
+    try:
+        while part := link.recv(1000):
+            heard += part
+    except ConnectionResetError:
+        pass
+    return heard.split(b"\r\n")[0].decode()
+
+for answer in sorted({(kind, all_of(link)) for kind, link in links}):
+    print(*answer)
+took = time.monotonic() - last_word
+assert took <= 10, took
+END
+}
+
+# A job of three, with these options, whose workers meet by $meet and by libdtrain while 90 strangers are at the
+# rendezvous; what these were answered is in the file `answered`.
+run_among_strangers() {
+  cat_strangers
+  # shellcheck disable=SC2016  # the workers' shell expands it
+  start_dtrain run -np 3 --report report.json --no-tag "$@" sh -c '[ "$RANK" != 0 ] || echo "$DTRAIN_RENDEZVOUS"
+until [ -e "strangers are there" ]; do sleep 0.02; done; eval "$1" && exec "$2" stop' sh "$meet" "$steady_worker"
+  wait_for 30 stdout_has :
+  python3 strangers.py "$(cat "$out/stdout")" >answered 2>&1 || fail 'strangers:' "$(cat answered)"
+  touch stop
+  since_ms=$(now_ms)
+  finish
+  expect_status 0
+  [[ $(grep -c 'all sums were right' "$out/stdout") -eq 3 ]] || fail 'not all three came to the end'
+  # At most one a second, not one for each.
+  expect_not grep -v '^dtrain: warning: rendezvous: authentication failed from 127.0.0.1: ' "$out/stderr"
+  (($(wc -l <"$out/stderr") <= 12)) || fail 'a line for each of 90 strangers'
+  expect_no_processes
+}
+
+test_without_horovod_strangers_are_closed_and_the_job_is_unharmed() {
+  local meet=true
+  run_among_strangers --no-horovod
+  expect_file answered $'HTTP \nSSH \nTLS \nnothing \nrandom \nzeros '
+  expect grep -q '"rejected": 90' report.json
+}
+
+test_strangers_do_no_harm_to_workers_of_horovod_either() {
+  cat_worker
+  local meet='python3 worker.py'
+  run_among_strangers
+  [[ $(grep -c '^met 3$' "$out/stdout") -eq 3 ]] || fail 'not all three have met'
+  expect_file answered $'HTTP HTTP/1.1 400 Bad Request\nSSH \nTLS \nnothing \nrandom \nzeros '
+  expect grep -q '"rejected": 75' report.json
 }
 
 test_a_failure_of_a_worker_ends_those_that_wait_for_it() {
