@@ -86,6 +86,28 @@ test_servers_and_workers_may_be_on_different_hosts() {
   expect_no_processes
 }
 
+test_a_dtrain_on_each_host_runs_a_cluster_that_is_given() {
+  uses tensorflow
+  hosts_up 2
+  # A variable is on each ps, and both may be needed by workers elsewhere, so that dtrain ends neither.
+  local spec='worker|node1:2222,ps|node2:2222;node1:2223' started=() k
+  for k in 1 2; do
+    on_host "$k" "$DTRAIN" run --cluster-spec "$spec" --no-tag "$python" "$between" "${hosts_flags[@]}" >"on $k" 2>&1 &
+    started[k]=$!
+  done
+  wait_for 60 grep -q '^worker 0: ' 'on 1'
+  for k in 1 2; do
+    kill -TERM "$(processes_on "$k" dtrain)"
+    status=0
+    wait "${started[k]}" || status=$?
+    expect_status 143
+  done
+  # shellcheck disable=SC2031  # set by the library
+  grep -v '^dtrain: ' 'on 1' >"$out/stdout"
+  expect_line 'worker 0: '
+  expect_no_processes
+}
+
 test_a_client_with_the_whole_graph_ends_the_servers() {
   uses tensorflow
   DTRAIN_OPT_REPORT=report.json run_readme tensorflow1_in_graph
