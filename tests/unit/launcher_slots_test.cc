@@ -82,6 +82,28 @@ TEST_CASE("job_hosts: a role's host must be one of the job's, by any name of thi
         "role ps: host c.invalid is none of the job's hosts (localhost, b.invalid)");
 }
 
+TEST_CASE("a role that means one host by several names has the room of all of them there") {
+  RunConfig config;
+  config.hosts = {{.name = "localhost", .slots = 9}, {.name = "b", .user = "me", .slots = 2}};
+  config.roles = workers(1);
+  config.roles[0].hosts = {{.name = "127.0.0.1", .slots = 1, .max_slots = 2},
+                           {.name = "::1", .slots = 2, .max_slots = 3}};
+  const auto hosts_of_role = [&config] {
+    const auto hosts = job_hosts(config);
+    if (!hosts) return std::vector<Host>{{.name = hosts.error().message}};
+    return plan_request(config, hosts->hosts, {}).roles[0].hosts;
+  };
+  CHECK(hosts_of_role() ==
+        std::vector<Host>{{.name = "localhost", .slots = 3, .here = true, .max_slots = 5}});
+  config.roles[0].hosts[1].max_slots = 0;
+  CHECK(hosts_of_role().front().name ==
+        "role worker: host \"localhost\" is given twice, but not always with max_slots; write it "
+        "once");
+  config.roles[0].hosts = {{.name = "b", .user = "you"}};
+  CHECK(hosts_of_role().front().name ==
+        "role worker: host you@b is none of the job's hosts (localhost, me@b)");
+}
+
 TEST_CASE("job_hosts: --ppn takes the place of slots, given or not") {
   RunConfig config;
   config.placement.per_host = 2;
