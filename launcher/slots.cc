@@ -225,6 +225,8 @@ Result<> check_targets(const RunConfig& config, const Plan& plan) {
   const StdinTarget& target = config.stdin_target;
   if (target.kind != StdinTarget::Kind::rank) return {};
   if (std::ranges::count(plan.tasks, target.rank, &Task::rank) > 0) return {};
+  if (plan.world_size == 0)
+    return fail(Errc::input, format("--stdin {}: no task of this job has a rank", target.rank));
   if (target.rank < plan.world_size)
     return fail(Errc::input, format("--stdin {0}: rank {0} is not started here", target.rank));
   return fail(Errc::input, format("--stdin {}: there are only {} ranks, 0 to {}", target.rank,

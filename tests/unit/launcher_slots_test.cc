@@ -82,6 +82,21 @@ TEST_CASE("job_hosts: a role's host must be one of the job's, by any name of thi
         "role ps: host c.invalid is none of the job's hosts (localhost, b.invalid)");
 }
 
+TEST_CASE("check_targets: who is to read dtrain's input is a rank that there is") {
+  const auto answer = [](const char* cluster, int rank) {
+    RunConfig config;
+    config.given_cluster = parse_cluster_option(cluster, "x").value();
+    config.roles = roles_of(*config.given_cluster);
+    config.command = {"train"};
+    config.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = rank};
+    const Result<> checked = check_targets(config, job_plan(config, {}, {}).value());
+    return checked ? "good" : checked.error().message;
+  };
+  CHECK(answer("worker|localhost:5,ps|localhost:6", 0) == "good");
+  CHECK(answer("worker|localhost:5;localhost:6", 2) == "--stdin 2: there are only 2 ranks, 0 to 1");
+  CHECK(answer("ps|localhost:5", 0) == "--stdin 0: no task of this job has a rank");
+}
+
 TEST_CASE("a role that means one host by several names has the room of all of them there") {
   RunConfig config;
   config.hosts = {{.name = "localhost", .slots = 9}, {.name = "b", .user = "me", .slots = 2}};
