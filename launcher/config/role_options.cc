@@ -7,6 +7,7 @@
 #include "launcher/config/given.h"
 #include "launcher/config/host_merger.h"
 #include "launcher/config/shell_words.h"
+#include "launcher/config/trust.h"
 #include "rendezvous/task.h"
 
 #include <algorithm>
@@ -91,6 +92,7 @@ Result<> read_environments(const OptionSources& sources, std::vector<Role>& role
     if (!setting.value) {
       return given->refuse(format("expected NAME=VARIABLE=VALUE, got \"{}\"", printable(text)));
     }
+    TRY(check_found_variable(*given, setting));
     role->environment[setting.name] = *std::move(setting.value);
   }
   return {};
