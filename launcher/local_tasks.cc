@@ -23,7 +23,7 @@ constexpr size_t starts_a_round = 16;
 constexpr int python_raised_status = 1;
 
 /// What the interpreter may take from a traceback to its end.
-constexpr int64_t python_end_ns = 2'000'000'000;
+constexpr int64_t python_end_ns = 5'000'000'000;
 
 /// As files have it.
 int64_t unix_ns() {
@@ -190,17 +190,19 @@ std::optional<TaskError> LocalTasks::error_of(uint32_t local_index,
   auto recorded = errors_ ? errors_->read(local_index) : std::nullopt;
   const PythonTraceback& traceback = tasks_[local_index].traceback;
   if (recorded || !traceback.error()) return recorded;
-  // Peers may have heard of it and ended before, so that it was told to end while it did.
   const bool raised = status.signal == 0 && status.code == python_raised_status;
-  const bool ending = status.signal == SIGTERM && traceback.is_last() &&
-                      unix_ns() - traceback.error()->when_ns < python_end_ns;
+  if (raised && !told_to_end_) return traceback.error();
+  // Peers may have heard of it and ended before, so that it was told to end while it did.
+  const bool new_one = unix_ns() - traceback.error()->when_ns < python_end_ns;
+  const bool ending = raised || (status.signal == SIGTERM && traceback.is_last());
   // What ended otherwise has dealt with what it had a traceback of.
-  return raised || ending ? traceback.error() : std::nullopt;
+  return new_one && ending ? traceback.error() : std::nullopt;
 }
 
 void LocalTasks::signal(int number) {
   const bool means_stop =
       number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+  told_to_end_ = told_to_end_ || means_stop;
   for (const LocalTask& task : tasks_) {
     if (!task.process) continue;
     task.process->signal(number);

@@ -101,6 +101,7 @@ class LocalTasks {
   Watch exec_watch_;
   std::unique_ptr<ErrorFolder> errors_;  ///< null: there is none
   std::optional<OomCounter> oom_;        ///< counts since the launch
+  bool told_to_end_ = false;             ///< the tasks, by a signal that means it
   bool spoke_ = false;
 };
 

@@ -31,7 +31,10 @@ MpiLook::MpiLook(Loop& loop, Tasks tasks, Done on_done)
 
 void MpiLook::look() {
   const auto count = [tasks = tasks_()] { return Writer().number(count_alone(tasks)).take(); };
-  const auto done = [this](const Asker::Answer& answer) { on_done_(count_said(answer)); };
+  const auto done = [this](const Asker::Answer& answer) {
+    answered_ = true;
+    on_done_(count_said(answer));
+  };
   if (auto asker = Asker::start(loop_, count, look_patience, done)) {
     asker_ = *std::move(asker);
   } else {
@@ -40,7 +43,7 @@ void MpiLook::look() {
 }
 
 std::vector<pid_t> MpiLook::processes() const {
-  return asker_ ? std::vector<pid_t>{asker_->pid()} : std::vector<pid_t>();
+  return asker_ && !answered_ ? std::vector<pid_t>{asker_->pid()} : std::vector<pid_t>();
 }
 
 }  // namespace dt

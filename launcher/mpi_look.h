@@ -34,6 +34,7 @@ class MpiLook {
   Done on_done_;
   Timer timer_;
   std::unique_ptr<Asker> asker_;  ///< the kernel may keep who looks waiting
+  bool answered_ = false;         ///< then its process is gone, and its number may be another's
 };
 
 }  // namespace dt

@@ -28,6 +28,20 @@ std::string_view without_rank(std::string_view line) {
   return line.substr(end + closing.size());
 }
 
+/// A progress bar leaves its line unended, and the traceback follows it; what logs and quotes put
+/// ahead ends with a blank.
+bool is_header(std::string_view line) {
+  if (line.starts_with(traceback_header)) return true;
+  if (!line.ends_with(traceback_header)) return false;
+  return line[line.size() - traceback_header.size() - 1] != ' ';
+}
+
+/// What a terminal would still show of it.
+std::string_view after_return(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line.substr(line.rfind('\r') + 1);
+}
+
 }  // namespace
 
 void PythonTraceback::add(std::string_view bytes, int64_t now_ns) {
@@ -38,8 +52,7 @@ void PythonTraceback::add(std::string_view bytes, int64_t now_ns) {
     if (whole && partial_.empty()) {
       add_line(piece, now_ns);
     } else {
-      partial_ += piece.substr(
-          0, traceback_line_bytes_max - std::min(traceback_line_bytes_max, partial_.size()));
+      add_piece(piece);
       if (!whole) return;
       add_line(partial_, now_ns);
       partial_.clear();
@@ -48,12 +61,22 @@ void PythonTraceback::add(std::string_view bytes, int64_t now_ns) {
   }
 }
 
+void PythonTraceback::add_piece(std::string_view piece) {
+  // Else the first updates of a progress bar would leave no room for what follows them.
+  if (const size_t start = piece.rfind('\r'); start != std::string_view::npos) {
+    partial_.clear();
+    piece.remove_prefix(start);
+  }
+  partial_ += piece.substr(
+      0, traceback_line_bytes_max - std::min(traceback_line_bytes_max, partial_.size()));
+}
+
 ///   other ──header──▶ frames ──a line that is not indented: the message──▶ other
 ///     └─"Exception ignored"─▶ ignored ──header, or any other line──▶ other
 void PythonTraceback::add_line(std::string_view text, int64_t now_ns) {
-  const std::string_view line = without_rank(text);
+  const std::string_view line = without_rank(after_return(text));
   is_last_ = false;
-  if (line.starts_with(traceback_header)) {
+  if (is_header(line)) {
     const bool counts = reading_ != Reading::ignored;
     reading_ = counts ? Reading::frames : Reading::other;
     if (counts) open_ = TaskError{.message = {}, .frame = {}, .when_ns = now_ns};

@@ -22,6 +22,7 @@ class PythonTraceback {
   bool is_last() const { return error_ && is_last_; }
 
  private:
+  void add_piece(std::string_view piece);
   void add_line(std::string_view line, int64_t now_ns);
 
   enum class Reading { other, ignored, frames };

@@ -250,7 +250,7 @@ std::vector<size_t> Supervisor::running() const {
 
 /// Of a task that is named as the cause although others ended before it: they ended of its error.
 std::string Supervisor::cause_of(const ExitStatus& status) const {
-  if (going_on() || status.signal != SIGTERM) return failure_cause(status);
+  if (going_on() || status.shell_status() != 128 + SIGTERM) return failure_cause(status);
   return status.text() + " (sent by dtrain: others had ended before, of this one's error)";
 }
 

@@ -71,7 +71,8 @@ Outcome interrupted_outcome(int number);
 ///                                  killing (SIGKILL) ▶ finishing: all exit, or the kernel will
 ///                                                      not let go
 ///
-/// Whatever ends once the job is completing has completed too: it is no failure.
+/// Whatever ends once the job is completing has completed too: it is no failure. What then is lost
+/// with its host is none either, but has not completed.
 ///
 /// In each of these Ctrl-Z stops time: pause ▶ all agents have answered ▶ suspend ▶ resume. What
 /// ends the job calls off a pause that is not complete.
@@ -112,9 +113,10 @@ class Supervisor {
   Actions tick(Time now);
   Time next_deadline() const;
 
-  /// Those who decide have ended; whoever still runs is not needed any more.
+  /// Those who decide have ended, and whoever still runs is not needed any more. Not so where all
+  /// have ended at once.
   bool done() const { return done_; }
-  /// It ended well, or when the job was done.
+  /// It ended well, or when the job was done; not what was lost with its host.
   bool completed(size_t task) const { return ended(task) && !tasks_[task].failed; }
   /// The agents may end what is left (said once by Action::finish).
   bool finishing() const { return phase_ == Phase::finishing; }

@@ -47,6 +47,19 @@ TEST_CASE_FIXTURE(Fixture, "MpiLook looks at the tasks once, a second after its 
   REQUIRE(asked);
   CHECK(*asked - began == seconds(1));
   CHECK(alone == 0);
+  // Once it has answered, its number may be another's.
+  CHECK(look.processes().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "MpiLook names its process while that looks") {
+  MpiLook look(
+      *loop,
+      [this] {
+        loop->stop();
+        return std::vector<pid_t>{getpid()};
+      },
+      [](uint32_t) {});
+  CHECK(loop->run().has_value());
   CHECK(look.processes().size() == 1);
 }
 

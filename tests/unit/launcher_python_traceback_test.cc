@@ -69,6 +69,17 @@ TEST_CASE("of tracebacks the last one counts") {
        "Traceback (most recent call last):\n  File \"p.py\", line 9, in __del__\nAttributeError: "
        "y\n",
        TaskError{"E: x", "a.py:1", 7}},
+      // Behind a progress bar, which has not ended its line.
+      {"\r 10%|#  | 1/10\r 20%|## | 2/10Traceback (most recent call last):\n  File \"a.py\", line "
+       "1, "
+       "in f\nE: x\n",
+       TaskError{"E: x", "a.py:1", 7}},
+      {"Traceback (most recent call last):\r\n  File \"a.py\", line 1, in f\r\nE: x\r\n",
+       TaskError{"E: x", "a.py:1", 7}},
+      // Of a log, whose lines all begin so.
+      {"ERROR Traceback (most recent call last):\nERROR   File \"a.py\", line 1, in f\nERROR E: "
+       "x\n",
+       std::nullopt},
       // Further lines of a message stay in the output.
       {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nE: x\nmore\n",
        TaskError{"E: x", "a.py:1", 7}},
@@ -88,6 +99,14 @@ TEST_CASE("a traceback is the last word until anything follows") {
   traceback.add("epoch 2\n", 8);
   CHECK_FALSE(traceback.is_last());
   CHECK(traceback.error());
+}
+
+TEST_CASE("a progress bar of any length does not hide what follows it") {
+  PythonTraceback traceback;
+  for (int i = 0; i < 10'000; ++i)
+    traceback.add("\r 10%|###      | 1/10", 1);
+  traceback.add(plain, 7);
+  CHECK(traceback.error() == TaskError{"ValueError: no such batch", "/home/me/train.py:6", 7});
 }
 
 TEST_CASE("lines without an end take no memory") {

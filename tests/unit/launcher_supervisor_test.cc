@@ -100,6 +100,12 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(job.outcome().failure->cause ==
         "killed by SIGTERM (sent by dtrain: others had ended before, of this one's error)");
   CHECK(job.outcome().exit_status == 1);
+  // A shell around it says so by its status.
+  Supervisor of_shells = start(2);
+  of_shells.exited(1, {.code = 1}, now, TaskError{"Lost: peer", "a.py:3", 20});
+  of_shells.exited(0, {.code = 128 + SIGTERM}, now, TaskError{"E: x", "a.py:3", 10});
+  CHECK(of_shells.outcome().failure->cause ==
+        "exit status 143 (sent by dtrain: others had ended before, of this one's error)");
 }
 
 TEST_CASE_FIXTURE(Fixture, "what gave no time of its error stays the cause if it was first") {
