@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <numeric>
 #include <span>
+#include <string_view>
 
 namespace dt {
 namespace {
@@ -88,7 +90,10 @@ Result<int> count_processes(const PlanRequest& request) {
 class Seating {
  public:
   explicit Seating(const PlanRequest& request)
-      : request_(request), rooms_(rooms_of(request.hosts)) {}
+      : request_(request), rooms_(rooms_of(request.hosts)) {
+    for (size_t place = 0; place < request.hosts.size(); ++place)
+      by_name_.emplace(request.hosts[place].name, place);
+  }
 
   /// Of each role the hosts of its tasks, in their order. Roles that may run on some hosts only
   /// come first, those with the fewest before; the others are dealt together what is left.
@@ -101,6 +106,7 @@ class Seating {
 
   const PlanRequest& request_;
   std::vector<TaskRoom> rooms_;
+  std::map<std::string_view, size_t> by_name_;  ///< the places of the hosts
 };
 
 /// Hosts for `count` tasks out of these places, which offer these rooms.
@@ -119,10 +125,9 @@ Result<std::vector<size_t>> Seating::seat_on_its_hosts(const Role& role) {
   std::vector<size_t> places;
   std::vector<TaskRoom> rooms;
   for (const Host& wanted : role.hosts) {
-    const auto found = std::ranges::find_if(
-        request_.hosts, [&wanted](const Host& host) { return host.same_as(wanted); });
-    assert(found != request_.hosts.end());
-    places.push_back(static_cast<size_t>(found - request_.hosts.begin()));
+    const auto found = by_name_.find(wanted.name);
+    assert(found != by_name_.end() && request_.hosts[found->second].same_as(wanted));
+    places.push_back(found->second);
     TaskRoom room = rooms_[places.back()];
     if (wanted.slots != 0) room.slots = std::min(room.slots, room.used + wanted.slots);
     if (wanted.max_slots != 0) room.limit = std::min(room.limit, room.used + wanted.max_slots);

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <map>
+#include <optional>
 #include <span>
 
 namespace dt {
@@ -41,6 +43,10 @@ std::string some_of(const std::vector<std::string>& names) {
                 names.size() - shown_max);
 }
 
+std::string login_text(const Host& host) {
+  return host.user.empty() ? host.name : host.user + "@" + host.name;
+}
+
 std::string one_machine(const std::vector<std::string>& names, const Host& host) {
   return format("{} are one machine; {}", some_of(names),
                 host.slots == 0 ? "counted once" : format("merged to {} slots", host.slots));
@@ -55,53 +61,82 @@ Result<HostList> this_host(const RunConfig& config) {
                   .warnings = {}};
 }
 
-/// The host of the job that a role means; none when it is not among them.
-const Host* host_meant(const Host& meant, const std::vector<Host>& hosts,
-                       const std::vector<std::string>& own) {
-  const bool here = is_local(meant, own);
-  const auto found = std::ranges::find_if(hosts, [&](const Host& host) {
-    const bool same_user = meant.user.empty() || meant.user == host.user;
-    return (here && host.here) ||
-           (same_user && canonical_host(host.name) == canonical_host(meant.name));
-  });
-  return found == hosts.end() ? nullptr : &*found;
+/// Finds the hosts of the job that roles mean.
+class JobHosts {
+ public:
+  explicit JobHosts(const std::vector<Host>& hosts) : hosts_(hosts) {
+    for (size_t i = 0; i < hosts.size(); ++i) {
+      by_name_.emplace(canonical_host(hosts[i].name), i);
+      if (hosts[i].here) here_ = i;
+    }
+  }
+  /// By any name of this machine, else by its own; none when it is not among them.
+  std::optional<size_t> find(const Host& meant) const {
+    if (here_ && is_local(meant, own_)) return here_;
+    const auto found = by_name_.find(canonical_host(meant.name));
+    if (found == by_name_.end()) return std::nullopt;
+    const bool same_user = meant.user.empty() || meant.user == hosts_[found->second].user;
+    return same_user ? std::optional(found->second) : std::nullopt;
+  }
+  /// A role's hosts as the job calls them, each once. One that has been left out of the job has got
+  /// none of the role's tasks.
+  Result<std::vector<Host>> of_role(const Role& role) const;
+
+ private:
+  const std::vector<Host>& hosts_;
+  std::map<std::string, size_t> by_name_;  ///< canonical
+  std::optional<size_t> here_;
+  std::vector<std::string> own_ = own_names();
+};
+
+Result<std::vector<Host>> JobHosts::of_role(const Role& role) const {
+  std::vector<Host> its;
+  std::map<size_t, size_t> places;
+  for (const Host& meant : role.hosts) {
+    const std::optional<size_t> at = find(meant);
+    if (!at) continue;
+    Host host = hosts_[*at];
+    host.slots = meant.slots;
+    host.max_slots = meant.max_slots;
+    const auto [known, fresh] = places.try_emplace(*at, its.size());
+    if (fresh) {
+      its.push_back(std::move(host));
+      continue;
+    }
+    const Result<> merged = merge_host(its[known->second], host);
+    if (!merged) return fail(Errc::input, format("role {}: {}", role.name, merged.error().message));
+  }
+  return its;
+}
+
+bool have_hosts(const std::vector<Role>& roles) {
+  return std::ranges::any_of(roles, [](const Role& role) { return !role.hosts.empty(); });
 }
 
 Result<> check_hosts_of_roles(const RunConfig& config, const std::vector<Host>& hosts) {
-  const std::vector<std::string> own = own_names();
+  if (!have_hosts(config.roles)) return {};
+  const JobHosts job(hosts);
   for (const Role& role : config.roles) {
     for (const Host& meant : role.hosts) {
-      if (host_meant(meant, hosts, own) != nullptr) continue;
+      if (job.find(meant)) continue;
       std::vector<std::string> names;
       for (const Host& host : hosts)
-        names.push_back(host.name);
+        names.push_back(login_text(host));
       return fail(Errc::input, format("role {}: host {} is none of the job's hosts ({})", role.name,
-                                      meant.name, some_of(names)));
+                                      login_text(meant), some_of(names)));
     }
+    TRY(job.of_role(role));
   }
   return {};
 }
 
-/// The roles with the job's own names for their hosts, each host once. One that has been left out
-/// of the job has got none of their tasks.
 std::vector<Role> with_hosts_of_job(std::vector<Role> roles, const std::vector<Host>& hosts) {
-  if (std::ranges::all_of(roles, [](const Role& role) { return role.hosts.empty(); })) return roles;
-  const std::vector<std::string> own = own_names();
+  if (!have_hosts(roles)) return roles;
+  const JobHosts job(hosts);
   for (Role& role : roles) {
-    std::vector<Host> its;
-    for (const Host& meant : role.hosts) {
-      const Host* host = host_meant(meant, hosts, own);
-      if (host == nullptr) continue;
-      const auto known = std::ranges::find(its, host->name, &Host::name);
-      if (known == its.end()) {
-        its.push_back(*host);
-        its.back().slots = meant.slots;
-        its.back().max_slots = meant.max_slots;
-      } else {
-        known->slots = known->slots == 0 || meant.slots == 0 ? 0 : known->slots + meant.slots;
-      }
-    }
-    role.hosts = std::move(its);
+    Result<std::vector<Host>> its = job.of_role(role);
+    assert(its);  // check_hosts_of_roles
+    role.hosts = *std::move(its);
   }
   return roles;
 }
@@ -114,9 +149,9 @@ Result<HostList> distinct_hosts(const std::vector<Host>& hosts) {
   for (Host host : hosts) {
     host.here = is_local(host, own);
     if (host.here) names.push_back(host.name);
-    const auto here = std::ranges::find(list.hosts, true, &Host::here);
-    if (host.here && here != list.hosts.end()) {
-      TRY(merge_host(*here, host));
+    const bool again = host.here && names.size() > 1;
+    if (again) {
+      TRY(merge_host(*std::ranges::find(list.hosts, true, &Host::here), host));
     } else {
       list.hosts.push_back(std::move(host));
     }
@@ -190,6 +225,8 @@ Result<> check_targets(const RunConfig& config, const Plan& plan) {
   const StdinTarget& target = config.stdin_target;
   if (target.kind != StdinTarget::Kind::rank) return {};
   if (std::ranges::count(plan.tasks, target.rank, &Task::rank) > 0) return {};
+  if (plan.world_size == 0)
+    return fail(Errc::input, format("--stdin {}: no task of this job has a rank", target.rank));
   if (target.rank < plan.world_size)
     return fail(Errc::input, format("--stdin {0}: rank {0} is not started here", target.rank));
   return fail(Errc::input, format("--stdin {}: there are only {} ranks, 0 to {}", target.rank,

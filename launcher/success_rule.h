@@ -16,8 +16,10 @@ struct TaskPart {
   bool operator==(const TaskPart&) const = default;
 };
 
-/// The part of each task, as in the plan. By default, as in Kubernetes' TFJob, a chief (or master)
-/// decides, and without one all tasks with a rank, since a parameter server never returns. An
+/// The part of each task, as in the plan. By default a chief (or master) decides, as in Kubernetes'
+/// TFJob; without one all tasks with a rank, since a parameter server never returns. There TFJob
+/// takes worker 0 alone, but the workers of MultiWorkerMirroredStrategy and of
+/// DistributedDataParallel are equals: 0 may be the first to return, while others still save. An
 /// evaluator decides only if it is asked to; any other task that fails ends the job. Where others
 /// start some of the job's tasks, and those who decide are not here, all tasks here do.
 std::vector<TaskPart> success_rule(const Plan& plan, const SuccessOptions& wanted);

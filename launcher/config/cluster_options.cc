@@ -19,19 +19,11 @@ std::optional<Given> find_counts(const OptionSource& source) {
   return std::nullopt;
 }
 
-/// The option's text, or that of the file which it names as @FILE.
-Result<std::string> text_of(const Given& given, const TextReader& read_text) {
-  const std::string& value = given.value();
-  if (!value.starts_with('@')) return value;
-  const std::string path = value.substr(1);
-  if (path.empty()) return given.expected("a file behind @");
-  Result<std::string> text = read_text(path);
-  if (text) return text;
-  return given.refuse(format("cannot read \"{}\": {}", printable(path), text.error().message));
-}
-
+/// The option is the cluster's text, or names its file as @FILE.
 Result<> read_option(const Given& given, const TextReader& read_text, RunConfig& config) {
-  const std::string text = TRY(text_of(given, read_text));
+  const std::string& value = given.value();
+  const std::string text =
+      value.starts_with('@') ? TRY(given.text_of(value.substr(1), read_text)) : value;
   config.given_cluster = TRY(parse_cluster_option(trim(text), given.origin));
   return {};
 }

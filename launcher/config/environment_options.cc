@@ -6,36 +6,37 @@
 #include "launcher/config/env_file.h"
 #include "launcher/config/env_set.h"
 #include "launcher/config/given.h"
+#include "launcher/config/trust.h"
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace dt {
+namespace {
 
-/// Options for the workers' library first, then files: -x wins over both.
-Result<> read_environment(const OptionSources& sources, const TextReader& read_text,
-                          RunConfig& config) {
-  config.environment = TRY(exported_settings(sources));
-  if (const auto given = find_given(sources, "env-file")) {
-    for (const std::string& path : *given->values) {
-      const std::string text = TRY(given->text_of(path, read_text));
-      std::ranges::move(TRY(parse_env_file(text, path)), std::back_inserter(config.environment));
+Result<> read_env_files(const OptionSources& sources, const TextReader& read_text,
+                        std::vector<EnvironmentSetting>& settings) {
+  const auto given = find_given(sources, "env-file");
+  if (!given) return {};
+  for (const std::string& path : *given->values) {
+    const std::string text = TRY(given->text_of(path, read_text));
+    for (EnvironmentSetting& setting : TRY(parse_env_file(text, path))) {
+      TRY(check_found_variable(*given, setting));
+      settings.push_back(std::move(setting));
     }
-  }
-  if (const auto given = find_given(sources, "env")) {
-    for (const std::string& text : *given->values)
-      config.environment.push_back(TRY(parse_setting(text, given->origin)));
-  }
-  if (const auto given = find_given(sources, "env-exclude")) {
-    for (const std::string& pattern : *given->values) {
-      if (pattern.empty()) return given->expected("a pattern of names");
-    }
-    config.environment_excluded = *given->values;
   }
   return {};
 }
 
-namespace {
+Result<> read_env(const OptionSources& sources, std::vector<EnvironmentSetting>& settings) {
+  const auto given = find_given(sources, "env");
+  if (!given) return {};
+  for (const std::string& text : *given->values) {
+    EnvironmentSetting setting = TRY(parse_setting(text, given->origin));
+    TRY(check_found_variable(*given, setting));
+    settings.push_back(std::move(setting));
+  }
+  return {};
+}
 
 /// Whom ps-lite's programs wait for before all else: without one of them the job would hang.
 Result<> check_dmlc_roles(const Given& given, const std::vector<Role>& roles) {
@@ -56,6 +57,21 @@ Result<> check_dmlc_roles(const Given& given, const std::vector<Role>& roles) {
 }
 
 }  // namespace
+
+/// Options for the workers' library first, then files: -x wins over both.
+Result<> read_environment(const OptionSources& sources, const TextReader& read_text,
+                          RunConfig& config) {
+  config.environment = TRY(exported_settings(sources));
+  TRY(read_env_files(sources, read_text, config.environment));
+  TRY(read_env(sources, config.environment));
+  if (const auto given = find_given(sources, "env-exclude")) {
+    for (const std::string& pattern : *given->values) {
+      if (pattern.empty()) return given->expected("a pattern of names");
+    }
+    config.environment_excluded = *given->values;
+  }
+  return {};
+}
 
 Result<> read_env_sets(const OptionSources& sources, RunConfig& config) {
   const auto given = find_given(sources, "env-set");

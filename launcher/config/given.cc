@@ -97,7 +97,8 @@ std::optional<Given> find_in(const OptionSource& source, std::string_view name) 
   const auto origin = source.origins.find(name);
   return Given{.name = name,
                .values = &found->second,
-               .origin = origin == source.origins.end() ? std::string(name) : origin->second};
+               .origin = origin == source.origins.end() ? std::string(name) : origin->second,
+               .found = source.found};
 }
 
 std::optional<Given> find_given(const OptionSources& by_precedence, std::string_view name) {

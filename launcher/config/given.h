@@ -19,6 +19,7 @@ struct Given {
   std::string_view name;                             ///< the option's long one
   const std::vector<std::string>* values = nullptr;  ///< not empty
   std::string origin;
+  bool found = false;  ///< in a file that nobody has named, OptionSource::found
 
   /// Of an option that has one value: the last one written.
   const std::string& value() const { return values->back(); }

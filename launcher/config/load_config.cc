@@ -4,9 +4,8 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/given.h"
 #include "launcher/config/horovod_yaml.h"
-#include "launcher/config/options.h"
+#include "launcher/config/trust.h"
 
 #include <optional>
 
@@ -58,25 +57,13 @@ Result<OptionSource> read_named(const NamedFile& file) {
                                   text.error().message));
 }
 
-Result<> check_found(const OptionSource& source) {
-  for (const Option& option : run_options) {
-    const auto given = find_in(source, option.name);
-    if (!option.trusted_only || !given) continue;
-    return given->refuse(
-        format("it can make programs run, so it is not taken from a file that lies in the current "
-               "folder;\n"
-               "give it with {}, in {}, with --config-file, or in ~/.config/dtrain/config.toml",
-               spellings_of(option).back(), variable_of(option)));
-  }
-  return {};
-}
-
 Result<OptionSource> read_first_existing(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const Result<std::string> text = read_text_file(path, config_bytes_max);
     if (text) {
       OptionSource source = TRY(read_toml_options(*text, path));
-      if (path == found_file) TRY(check_found(source));
+      source.found = path == found_file;
+      TRY(check_found_options(source));
       return source;
     }
     if (text.error().code == Errc::not_found) continue;

@@ -17,6 +17,8 @@ using OptionValues = std::map<std::string, std::vector<std::string>, std::less<>
 struct OptionSource {
   OptionValues values;
   std::map<std::string, std::string, std::less<>> origins;  ///< by long name
+  /// It merely lay in the current folder, where somebody else may have put it.
+  bool found = false;
   bool operator==(const OptionSource&) const = default;
 };
 

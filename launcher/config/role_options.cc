@@ -5,11 +5,14 @@
 #include "base/text.h"
 #include "launcher/config/env_file.h"
 #include "launcher/config/given.h"
+#include "launcher/config/host_merger.h"
 #include "launcher/config/shell_words.h"
+#include "launcher/config/trust.h"
 #include "rendezvous/task.h"
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -89,6 +92,7 @@ Result<> read_environments(const OptionSources& sources, std::vector<Role>& role
     if (!setting.value) {
       return given->refuse(format("expected NAME=VARIABLE=VALUE, got \"{}\"", printable(text)));
     }
+    TRY(check_found_variable(*given, setting));
     role->environment[setting.name] = *std::move(setting.value);
   }
   return {};
@@ -113,19 +117,20 @@ void hide_gpus(std::vector<Role>& roles, const std::vector<EnvironmentSetting>& 
 }
 
 /// The hosts that roles name, each with the slots of all of them; unknown if one leaves them open.
-std::vector<Host> hosts_of_roles(const std::vector<Role>& roles) {
+Result<std::vector<Host>> hosts_of_roles(const std::vector<Role>& roles, const Given& given) {
   std::vector<Host> hosts;
+  std::map<std::string, size_t> by_name;  // canonical
   for (const Role& role : roles) {
-    for (const Host& host : role.hosts) {
-      const auto known = std::ranges::find_if(hosts, [&host](const Host& other) {
-        return other.user == host.user && canonical_host(other.name) == canonical_host(host.name);
-      });
-      if (known == hosts.end()) {
-        hosts.push_back(host);
-      } else {
-        const bool open = known->slots == 0 || host.slots == 0;
-        known->slots = open ? 0 : std::min(known->slots + host.slots, slots_max);
+    for (Host host : role.hosts) {
+      const auto [at, fresh] = by_name.try_emplace(canonical_host(host.name), hosts.size());
+      if (fresh) {
+        hosts.push_back(std::move(host));
+        continue;
       }
+      Host& known = hosts[at->second];
+      if (known.slots == 0 || host.slots == 0) known.slots = host.slots = 0;
+      const Result<> merged = merge_host(known, host);
+      if (!merged) return given.refuse(format("role {}: {}", role.name, merged.error().message));
     }
   }
   return hosts;
@@ -183,9 +188,11 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   TRY(read_environments(sources, config.roles));
   TRY(read_ranked(sources, config.roles));
   const auto given = find_given(sources, "role");
-  if (given && !config.given_cluster) TRY(check_roles(config.roles, given->origin));
+  if (given && !config.given_cluster) {
+    TRY(check_roles(config.roles, given->origin));
+    if (config.hosts.empty()) config.hosts = TRY(hosts_of_roles(config.roles, *given));
+  }
   hide_gpus(config.roles, config.environment);
-  if (config.hosts.empty()) config.hosts = hosts_of_roles(config.roles);
   TRY(check_known(config));
   return check_commands(config);
 }

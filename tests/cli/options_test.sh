@@ -165,4 +165,26 @@ test_programs_are_not_taken_from_a_file_that_merely_lies_there() {
   done
 }
 
+test_variables_that_choose_programs_are_not_taken_from_a_file_that_merely_lies_there() {
+  mkdir bin
+  printf '#!/bin/sh\n: >evil-ran\n' >bin/true
+  chmod +x bin/true
+  echo "PATH=$PWD/bin" >job.env
+  local line
+  for line in "env = [\"A=1\", \"PATH=$PWD/bin\"]" "role-env = [\"worker=PATH=$PWD/bin\"]" \
+    'env-file = ["job.env"]'; do
+    printf 'np = 1\n%s\n' "$line" >dtrain.toml
+    run_dtrain run true
+    expect_status 2
+    expect_stderr_contains "dtrain.toml:2:1: ${line%% *}: PATH"
+    expect_stderr_contains 'can make programs run, so it is not taken from a file that lies in the current folder;'
+    expect_stderr_contains "give it with --${line%% *}"
+    expect_not test -e evil-ran
+    run_dtrain run --config-file dtrain.toml true
+    expect_status 0
+    expect test -e evil-ran
+    rm evil-ran
+  done
+}
+
 run_tests "$@"

@@ -180,4 +180,13 @@ test_roles_stand_in_files_and_variables_too() {
   expect_stderr_contains 'role-command: it can make programs run'
 }
 
+# A look through all hosts for each would take minutes.
+test_a_role_may_have_very_many_hosts_of_its_own() {
+  run timeout 20 "$DTRAIN" run --dry-run --role 'worker=32768@h[1-32768]:1' true
+  expect_status 0
+  expect_stdout_contains h32768
+  run timeout 20 "$DTRAIN" run --dry-run -H 'h[1-32768]:1' --role 'worker=32768@H[1-32768]' true
+  expect_status 0
+}
+
 run_tests "$@"

@@ -99,7 +99,9 @@ TEST_CASE("what cannot be read names its place, and what a shell has cut says so
   CHECK(text_of(decide({source_of({{"cluster-spec", {"@nowhere"}}})})) ==
         "--cluster-spec: cannot read \"nowhere\": No such file or directory");
   CHECK(text_of(decide({source_of({{"cluster-spec", {"@"}}})})) ==
-        "--cluster-spec: expected a file behind @, got \"@\"");
+        "--cluster-spec: expected a file, got \"@\"");
+  CHECK(text_of(decide({source_of({{"cluster-spec", {std::string("@spec\0x", 7)}}})})) ==
+        "--cluster-spec: expected a file, got \"@spec\\x00x\"");
   CHECK(text_of(decide({source_of({{"cluster-spec", {"worker"}}})}, {}, {}))
             .starts_with("--cluster-spec: cluster: 'worker' has no |"));
   const std::string cut = text_of(decide({source_of({{"cluster-spec", {"worker|a:1"}}})}, {}, {}));

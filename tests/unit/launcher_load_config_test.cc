@@ -37,9 +37,9 @@ class Folder {
 };
 
 Result<RunConfig> load(OptionValues values, std::vector<std::string> environment = {}) {
-  return load_run_config({.flags = {std::move(values), {{"hostfile", "--hostfile"}}},
-                          .command = {"true"},
-                          .environment = std::move(environment)});
+  OptionSource flags = {.values = std::move(values), .origins = {{"hostfile", "--hostfile"}}};
+  return load_run_config(
+      {.flags = std::move(flags), .command = {"true"}, .environment = std::move(environment)});
 }
 
 std::string error_of(const Result<RunConfig>& config) {

@@ -15,8 +15,9 @@ OptionSource flags(OptionValues values) {
 
 Result<RunConfig> decide(OptionValues values, std::vector<std::string> command = {"train"}) {
   return make_run_config({flags(std::move(values))}, std::move(command),
-                         [](const std::string&) -> Result<std::string> {
-                           return std::string("c slots=2\nd slots=2\n");
+                         [](const std::string& path) -> Result<std::string> {
+                           return std::string(path == "limited" ? "c slots=2 max_slots=3\n"
+                                                                : "c slots=2\nd slots=2\n");
                          });
 }
 
@@ -175,14 +176,25 @@ TEST_CASE("a command is needed by each role, and each command by a role") {
 TEST_CASE("without hosts those of the roles are the job's, with the slots of all roles") {
   const auto hosts_of = [](std::vector<std::string> roles) {
     std::string text;
-    const RunConfig config = decide({{"role", std::move(roles)}}).value();
-    for (const Host& host : config.hosts)
+    const Result<RunConfig> config = decide({{"role", std::move(roles)}});
+    if (!config) return config.error().message;
+    for (const Host& host : config->hosts) {
       text += (text.empty() ? "" : " ") + host.text();
+      if (host.max_slots != 0) text += "/" + std::to_string(host.max_slots);
+    }
     return text;
   };
   CHECK(hosts_of({"ps=1", "worker=2"}).empty());
   CHECK(hosts_of({"ps=1@a:1", "worker=4@b:2,A:2"}) == "a:3 b:2");
   CHECK(hosts_of({"ps=1@a", "worker=4@b:2,a:2"}) == "a b:2");
+  CHECK(hosts_of({"ps=1@a", "worker=4@b:2,a:2", "client=1@a:3"}) == "a b:2");
+  CHECK(hosts_of({"ps=1@@limited", "worker=4@@limited"}) == "c:4/6");
+  CHECK(hosts_of({"ps=1@@limited", "worker=4@c:4"}) ==
+        "--role: role worker: host \"c\" is given twice, but not always with max_slots; write it "
+        "once");
+  CHECK(hosts_of({"ps=1@me@a:1", "worker=2@a:2"}) ==
+        "--role: role worker: host \"a\" is given with user \"me\" and with user \"\"; use one of "
+        "them");
 }
 
 }  // namespace

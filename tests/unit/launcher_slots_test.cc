@@ -82,6 +82,43 @@ TEST_CASE("job_hosts: a role's host must be one of the job's, by any name of thi
         "role ps: host c.invalid is none of the job's hosts (localhost, b.invalid)");
 }
 
+TEST_CASE("check_targets: who is to read dtrain's input is a rank that there is") {
+  const auto answer = [](const char* cluster, int rank) {
+    RunConfig config;
+    config.given_cluster = parse_cluster_option(cluster, "x").value();
+    config.roles = roles_of(*config.given_cluster);
+    config.command = {"train"};
+    config.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = rank};
+    const Result<> checked = check_targets(config, job_plan(config, {}, {}).value());
+    return checked ? "good" : checked.error().message;
+  };
+  CHECK(answer("worker|localhost:5,ps|localhost:6", 0) == "good");
+  CHECK(answer("worker|localhost:5;localhost:6", 2) == "--stdin 2: there are only 2 ranks, 0 to 1");
+  CHECK(answer("ps|localhost:5", 0) == "--stdin 0: no task of this job has a rank");
+}
+
+TEST_CASE("a role that means one host by several names has the room of all of them there") {
+  RunConfig config;
+  config.hosts = {{.name = "localhost", .slots = 9}, {.name = "b", .user = "me", .slots = 2}};
+  config.roles = workers(1);
+  config.roles[0].hosts = {{.name = "127.0.0.1", .slots = 1, .max_slots = 2},
+                           {.name = "::1", .slots = 2, .max_slots = 3}};
+  const auto hosts_of_role = [&config] {
+    const auto hosts = job_hosts(config);
+    if (!hosts) return std::vector<Host>{{.name = hosts.error().message}};
+    return plan_request(config, hosts->hosts, {}).roles[0].hosts;
+  };
+  CHECK(hosts_of_role() ==
+        std::vector<Host>{{.name = "localhost", .slots = 3, .here = true, .max_slots = 5}});
+  config.roles[0].hosts[1].max_slots = 0;
+  CHECK(hosts_of_role().front().name ==
+        "role worker: host \"localhost\" is given twice, but not always with max_slots; write it "
+        "once");
+  config.roles[0].hosts = {{.name = "b", .user = "you"}};
+  CHECK(hosts_of_role().front().name ==
+        "role worker: host you@b is none of the job's hosts (localhost, me@b)");
+}
+
 TEST_CASE("job_hosts: --ppn takes the place of slots, given or not") {
   RunConfig config;
   config.placement.per_host = 2;

@@ -1,0 +1,119 @@
+#include "launcher/config/trust.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/config/options.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <string>
+
+namespace dt {
+namespace {
+
+constexpr const char* code_choosers[] = {
+    "PATH",
+    // The loader and the C library.
+    "LD_*",
+    "GCONV_PATH",
+    // What most programs read from there can name others.
+    "HOME",
+    "XDG_CONFIG_*",
+    "XDG_DATA_*",
+    // Shells.
+    "SHELL",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "BASH_ENV",
+    "BASH_FUNC_*",
+    "ENV",
+    "PS4",
+    "PROMPT_COMMAND",
+    "ZDOTDIR",
+    // Interpreters.
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONUSERBASE",
+    "PYTHONSTARTUP",
+    "PYTHONEXECUTABLE",
+    "PYTHONPLATLIBDIR",
+    "PYTHONPYCACHEPREFIX",
+    "PYTHONBREAKPOINT",
+    "PYTHONWARNINGS",  // imports the modules of its categories
+    "PERL5*",
+    "PERLLIB",
+    "RUBYLIB",
+    "RUBYOPT",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "CLASSPATH",
+    "JAVA_HOME",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "LUA_*",
+    "R_PROFILE*",
+    "R_ENVIRON*",
+    "R_LIBS*",
+    "JULIA_LOAD_PATH",
+    "JULIA_DEPOT_PATH",
+    "JULIA_PROJECT",
+    // What is run to compile while a script runs, and what that made before.
+    "CC",
+    "CXX",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "TRITON_PTXAS*_PATH",
+    "TRITON_CACHE_DIR",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCH_EXTENSIONS_DIR",
+    // What other programs start, a dtrain in the job too.
+    "GIT_*",
+    "DTRAIN_OPT_*",
+    // Libraries that other libraries load.
+    "CUDA_INJECTION*",
+    "NVTX_INJECTION*",
+    "NCCL_*_PLUGIN",
+    "NCCL_CONF_FILE",
+    "OMPI_MCA_*_path",
+    "OMPI_MCA_*_agent",
+    "UCX_MODULE_DIR",
+    "FI_PROVIDER_PATH",
+    "OPENSSL_*",
+};
+
+tl::unexpected<Error> refuse_found(const Given& given, std::string_view what) {
+  const Option& option = *find_option(given.name);
+  return given.refuse(format(
+      "{} can make programs run, so it is not taken from a file that lies in the current folder;\n"
+      "give it with {}, in {}, with --config-file, or in ~/.config/dtrain/config.toml",
+      what, spellings_of(option).back(), variable_of(option)));
+}
+
+}  // namespace
+
+bool chooses_code(std::string_view variable) {
+  const std::string name(variable);
+  return std::ranges::any_of(code_choosers, [&name](const char* pattern) {
+    return fnmatch(pattern, name.c_str(), 0) == 0;
+  });
+}
+
+Result<> check_found_options(const OptionSource& source) {
+  if (!source.found) return {};
+  for (const Option& option : run_options) {
+    const auto given = find_in(source, option.name);
+    if (option.trusted_only && given) return refuse_found(*given, "it");
+  }
+  return {};
+}
+
+Result<> check_found_variable(const Given& given, const EnvironmentSetting& setting) {
+  if (!given.found || !setting.value || !chooses_code(setting.name)) return {};
+  const std::string name = printable(setting.name);
+  return refuse_found(
+      given, setting.origin == given.origin ? name : format("{} ({})", name, setting.origin));
+}
+
+}  // namespace dt

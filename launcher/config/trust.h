@@ -1,0 +1,24 @@
+#pragma once
+
+#include "base/result.h"
+#include "launcher/config/config.h"
+#include "launcher/config/given.h"
+#include "launcher/config/option_source.h"
+
+#include <string_view>
+
+namespace dt {
+
+/// Whether this variable chooses what runs: it names programs, libraries or modules that are loaded
+/// before or instead of what was asked for, or where they are looked for. Those of the loader,
+/// shells, interpreters, compilers and of what distributed jobs load are known; a program may have
+/// others.
+bool chooses_code(std::string_view variable);
+
+/// Refuses options that can make programs run, if nobody has named their file.
+Result<> check_found_options(const OptionSource& source);
+/// Refuses a variable that chooses what runs, if nobody has named the file of the option by which
+/// it is set. One without a value is the user's own.
+Result<> check_found_variable(const Given& given, const EnvironmentSetting& setting);
+
+}  // namespace dt

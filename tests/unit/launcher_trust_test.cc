@@ -1,0 +1,88 @@
+#include "launcher/config/trust.h"
+#include "tests/unit/config_fixture.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("variables that choose what runs are known, and those that only tune it") {
+  for (const char* name : {"PATH",
+                           "LD_PRELOAD",
+                           "LD_LIBRARY_PATH",
+                           "LD_AUDIT",
+                           "GCONV_PATH",
+                           "HOME",
+                           "BASH_ENV",
+                           "ENV",
+                           "BASH_FUNC_ls%%",
+                           "PYTHONPATH",
+                           "PYTHONHOME",
+                           "PYTHONWARNINGS",
+                           "PERL5OPT",
+                           "NODE_OPTIONS",
+                           "NCCL_NET_PLUGIN",
+                           "CUDA_INJECTION64_PATH",
+                           "OMPI_MCA_plm_rsh_agent",
+                           "OMPI_MCA_mca_base_component_path",
+                           "GIT_SSH_COMMAND",
+                           "DTRAIN_OPT_RSH_AGENT",
+                           "CXX"}) {
+    CAPTURE(name);
+    CHECK(chooses_code(name));
+  }
+  for (const char* name : {"NCCL_DEBUG", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "PYTHONHASHSEED",
+                           "XLA_FLAGS", "OMPI_MCA_btl", "MY_PATH", "PATHS", "path", "LDFLAGS",
+                           "CUDA_VISIBLE_DEVICES", "HTTPS_PROXY", "TORCH_HOME", ""}) {
+    CAPTURE(name);
+    CHECK_FALSE(chooses_code(name));
+  }
+}
+
+TEST_CASE("such a variable is refused in a file that was merely found, unless it is the user's") {
+  struct Case {
+    const char* option;
+    const char* value;
+    const char* refusal;  ///< before its common end; none if it is taken
+  };
+  const Case cases[] = {
+      {"env", "LD_PRELOAD=x.so", "dtrain.toml:2:1: env: LD_PRELOAD"},
+      {"env", "PATH=", "dtrain.toml:2:1: env: PATH"},
+      {"env", "PATH", nullptr},
+      {"env", "A=PATH=.", nullptr},
+      {"role-env", "worker=PYTHONPATH=.", "dtrain.toml:2:1: role-env: PYTHONPATH"},
+      {"role-env", "worker=A=1", nullptr},
+      {"env-file", "bad", "dtrain.toml:2:1: env-file: BASH_ENV (bad:2:1)"},
+      {"env-file", "good", nullptr},
+  };
+  const auto decide_by = [](OptionSource source) {
+    return make_run_config({std::move(source)}, {"true"}, [](const std::string& path) {
+      return Result<std::string>(path == "bad" ? "A=1\nBASH_ENV=x\n" : "A=1\nBASH_ENV\n");
+    });
+  };
+  for (const auto& [option, value, refusal] : cases) {
+    CAPTURE(value);
+    OptionSource source = {.values = {{"np", {"1"}}, {option, {value}}},
+                           .origins = {{option, std::string("dtrain.toml:2:1: ") + option}}};
+    CHECK(error_of(decide_by(source)) == "accepted");
+    source.found = true;
+    const std::string error = error_of(decide_by(source));
+    if (refusal == nullptr) {
+      CHECK(error == "accepted");
+      continue;
+    }
+    const std::string end =
+        " can make programs run, so it is not taken from a file that lies in the current folder;\n"
+        "give it with --";
+    CHECK(error.starts_with(refusal + end + option + ", in DTRAIN_OPT_"));
+  }
+}
+
+TEST_CASE("what a found file says of the environment does not count where it is said otherwise") {
+  OptionSource file = {.values = {{"np", {"1"}}, {"env", {"PATH=."}}}, .origins = {}};
+  file.found = true;
+  CHECK(decide({flags({{"env", {"PATH=/bin"}}}), file}).has_value());
+}
+
+}  // namespace
+}  // namespace dt
