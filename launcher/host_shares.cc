@@ -19,6 +19,7 @@ void set_shares(std::vector<OpenHost>& open, int64_t count) {
   int64_t slots = 0;
   for (const OpenHost& one : open)
     slots += one.room.slots;
+  if (slots == 0) return;  // nobody is left
   int64_t left = count;
   std::vector<OpenHost*> by_remainder;
   for (OpenHost& one : open) {
