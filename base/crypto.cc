@@ -83,7 +83,8 @@ Result<Token> Token::parse(std::string_view text) {
 }
 
 void ignore_openssl_config() {
-  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  // Nothing to clean up at exit, for which somebody waits.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 
 Result<> random_bytes(std::span<std::byte> bytes) {

@@ -19,7 +19,7 @@ std::vector<std::string> environment_entries(const Environment& environment) {
   std::vector<std::string> entries;
   entries.reserve(environment.size());
   for (const auto& [name, value] : environment)
-    entries.push_back(format("{}={}", name, value));
+    entries.emplace_back().append(name).append("=").append(value);
   return entries;
 }
 

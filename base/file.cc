@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace dt {
@@ -24,8 +25,11 @@ Result<std::string> read_text_file(const std::string& path, size_t bytes_max) {
 Result<std::string> read_text(int fd, size_t bytes_max) {
   std::string text;
   while (text.size() <= bytes_max) {
-    constexpr size_t step = size_t{64} << 10;
+    // Most are short, and each new page costs more than the read.
+    constexpr size_t step_min = size_t{4} << 10;
+    constexpr size_t step_max = size_t{64} << 10;
     const size_t before = text.size();
+    const size_t step = std::clamp(before, step_min, step_max);
     text.resize(before + step);
     const ssize_t got = read(fd, text.data() + before, step);
     const int error = errno;

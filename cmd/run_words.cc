@@ -47,7 +47,9 @@ std::optional<Spelled> match(std::string_view word, const Option& option,
 /// The longest spelling that the word begins with: -iFILE is -i, but -input would be itself.
 std::optional<Spelled> find_spelled(std::string_view word) {
   std::optional<Spelled> best;
+  const std::string_view beginning = word.substr(0, word.starts_with("--") ? 3 : 2);
   for (const Option& option : run_options) {
+    if (option.spellings.find(beginning) == std::string_view::npos) continue;
     for (const std::string_view spelling : spellings_of(option)) {
       if (best && spelling.size() <= best->spelling.size()) continue;
       if (auto found = match(word, option, spelling)) best = std::move(found);

@@ -132,9 +132,11 @@ Result<Environment> travelling_environment(const Environment& launcher,
   return travelling;
 }
 
-Environment without(Environment environment, const std::vector<std::string>& excluded) {
-  std::erase_if(environment, [&](const auto& entry) { return fits_any(entry.first, excluded); });
-  return environment;
+Environment host_part(Environment agent, const std::vector<std::string>& excluded) {
+  std::erase_if(agent, [&](const auto& entry) {
+    return !is_host_part(entry.first) || fits_any(entry.first, excluded);
+  });
+  return agent;
 }
 
 Environment common_environment(const JobFacts& job, const Plan& plan) {
@@ -174,9 +176,7 @@ Environment added_environment(const Environment& common, const Environment& task
 Environment worker_environment(Environment travelling, const HostFacts& host,
                                const Environment& added, CpuShare share) {
   Environment environment = std::move(travelling);
-  for (const auto& [name, value] : host.own) {
-    if (is_host_part(name)) environment.emplace(name, value);
-  }
+  environment.insert(host.own.begin(), host.own.end());
   environment.emplace("HOSTNAME", host.hostname);
   for (const auto& [name, value] : added) {
     if (name != "no_proxy" && !yields_to_user(name)) environment[name] = value;

@@ -32,7 +32,7 @@ struct JobFacts {
 
 /// The part of a task's environment that only its host knows.
 struct HostFacts {
-  Environment own;  ///< the agent's environment: HOME, USER, … are taken from it
+  Environment own;  ///< its part of the agent's environment: HOME, USER, …, from host_part()
   std::string hostname;
   std::string interface;     ///< by which other hosts reach this one; empty: unknown
   bool accelerator = false;  ///< it has a device of some maker that can train
@@ -52,8 +52,8 @@ struct CpuShare {
 Result<Environment> travelling_environment(const Environment& launcher,
                                            const std::vector<EnvironmentSetting>& settings,
                                            const std::vector<std::string>& excluded = {});
-/// The variables that fit no pattern of `excluded`.
-Environment without(Environment environment, const std::vector<std::string>& excluded);
+/// What stays on its host of an agent's environment, but for what fits a pattern of `excluded`.
+Environment host_part(Environment agent, const std::vector<std::string>& excluded);
 /// What the launcher adds for every task alike: the job and its addresses. `no_proxy` holds the
 /// names to append. Sent once, since N tasks would else be told N addresses each.
 Environment common_environment(const JobFacts& job, const Plan& plan);

@@ -54,7 +54,7 @@ void ErrorFolder::remove(const std::string& path) {
 }
 
 ErrorFolder::~ErrorFolder() {
-  remove(path_);
+  if (::rmdir(path_.c_str()) != 0) remove(path_);
 }
 
 std::string ErrorFolder::file_of(uint32_t local_index) const {

@@ -67,7 +67,7 @@ Environment own_host_part() {
 }
 
 HostFacts own_host_facts(const std::vector<std::string>& excluded) {
-  return {.own = without(parse_environment(own_environment()), excluded),
+  return {.own = host_part(parse_environment(own_environment()), excluded),
           .hostname = own_hostname(),
           .interface = {},
           .accelerator = has_accelerator()};

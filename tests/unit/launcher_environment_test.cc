@@ -119,7 +119,7 @@ TEST_CASE("what fits a pattern of --env-exclude does not travel, unless it is se
   CHECK(left({}, {"AWS_?D", "A[0-9]"}) == Environment{{"AWS_KEY", "k"}, {"LANG", "C"}});
   CHECK(left({}, {"AWS", "lang", "["}) == environment);
   CHECK(left({{"AWS_ID", {}}, {"A1", "2"}}, {"*"}) == Environment{{"A1", "2"}, {"AWS_ID", "i"}});
-  CHECK(without({{"SSH_TTY", "t"}, {"HOME", "/h"}}, {"SSH_*"}) == Environment{{"HOME", "/h"}});
+  CHECK(host_part({{"SSH_TTY", "t"}, {"HOME", "/h"}}, {"SSH_*"}) == Environment{{"HOME", "/h"}});
 }
 
 TEST_CASE("a task finds its rank and the job's addresses under every framework's names") {
@@ -341,14 +341,14 @@ TEST_CASE("TF_CONFIG is left out where no program could be started with it") {
 }
 
 TEST_CASE("the host's part comes from the host, unless -x set it; the task's comes over all") {
-  const HostFacts host{.own = {{"HOME", "/root"},
-                               {"SSH_CONNECTION", "c"},
-                               {"LANG", "fr"},
-                               {"PORT", "1"},
-                               {"TMPDIR", "/t"},
-                               {"DTRAIN_OPT_NP", "2"},
-                               {"CUDA_VISIBLE_DEVICES", "1"}},
-                       .hostname = "node7"};
+  const Environment agent = {{"HOME", "/root"},
+                             {"SSH_CONNECTION", "c"},
+                             {"LANG", "fr"},
+                             {"PORT", "1"},
+                             {"TMPDIR", "/t"},
+                             {"DTRAIN_OPT_NP", "2"},
+                             {"CUDA_VISIBLE_DEVICES", "1"}};
+  const HostFacts host{.own = host_part(agent, {}), .hostname = "node7"};
   const Environment environment =
       worker_environment({{"LANG", "C"}, {"TMPDIR", "/x"}, {"RANK", "9"}}, host, {{"RANK", "1"}},
                          {.cpus = 8, .tasks = 3});
@@ -369,7 +369,7 @@ TEST_CASE("on the launcher's own host a worker sees its home, its functions and 
                            {"BASH_FUNC_module%%", "() { :; }"},
                            {"NVIDIA_VISIBLE_DEVICES", "all"},
                            {"HOSTNAME", "box"}};
-  const HostFacts host{.own = own, .hostname = "box.example.org"};
+  const HostFacts host{.own = host_part(own, {}), .hostname = "box.example.org"};
   const Environment environment = worker_environment(travelling(own), host, {}, {});
   for (const auto& [name, text] : own)
     CHECK(value(environment, name) == text);
