@@ -354,6 +354,7 @@ void Job::carry_out(const Actions& actions) {
         parts_.crew.send_all(MessageType::finish, encode(Finish{finish_patience(config_)}));
         break;
       case Action::Kind::abandon:
+        report_failure();
         over_ = true;
         break;
       case Action::Kind::warn:
