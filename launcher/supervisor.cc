@@ -64,7 +64,7 @@ Supervisor::Supervisor(Plan plan, Options options, Time now)
       deciding_(std::ranges::count(parts_, true, &TaskPart::decides)),
       lingering_(std::ranges::count(parts_, true, &TaskPart::lingers)),
       time_limit_(options_.timeout ? now + *options_.timeout : Time::max()),
-      agents_awaited_(plan_.hosts.size()),
+      pauses_unanswered_(plan_.hosts.size()),
       agents_gone_(plan_.hosts.size()) {
 }
 
@@ -147,15 +147,17 @@ Actions Supervisor::agent_finished(size_t agent, Time) {
 Actions Supervisor::pause_wanted(Time now) {
   if (paused_at_) return {};
   paused_at_ = now;
-  agents_awaited_.assign(plan_.hosts.size(), true);
+  for (int& unanswered : pauses_unanswered_)
+    ++unanswered;
   Actions actions = {plain(Action::Kind::pause)};
   suspend_if_all_paused(actions);
   return actions;
 }
 
 Actions Supervisor::paused(size_t agent, Time) {
+  // Of one that was called off an answer may still come; it is none to the next.
+  if (pauses_unanswered_[agent] > 0) --pauses_unanswered_[agent];
   if (!paused_at_) return {};
-  agents_awaited_[agent] = false;
   Actions actions;
   suspend_if_all_paused(actions);
   return actions;
@@ -170,7 +172,7 @@ Actions Supervisor::resumed(Time now) {
 void Supervisor::suspend_if_all_paused(Actions& actions) {
   if (!paused_at_) return;
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    if (agents_awaited_[agent] && !agents_gone_[agent]) return;
+    if (pauses_unanswered_[agent] > 0 && !agents_gone_[agent]) return;
   }
   actions.push_back(plain(Action::Kind::suspend));
 }

@@ -170,7 +170,7 @@ class Supervisor {
   bool done_ = false;  ///< who decides has ended
   Time time_limit_;
   Time phase_deadline_ = Time::max();
-  std::vector<bool> agents_awaited_;  ///< that have not answered `pause`
+  std::vector<int> pauses_unanswered_;  ///< by each agent
   std::vector<bool> agents_gone_;
   std::optional<Time> paused_at_;  ///< since then time stands still
 };

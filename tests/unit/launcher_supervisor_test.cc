@@ -343,6 +343,15 @@ TEST_CASE_FIXTURE(Fixture, "what ends the job calls off a pause that is not comp
   CHECK(done.exited(1, {}, now) == Actions{left(1), resume, finish});
 }
 
+TEST_CASE_FIXTURE(Fixture, "the answer to a pause that was called off is none to the next") {
+  Supervisor job = start();
+  job.pause_wanted(now);
+  job.interrupted(SIGTERM, now);
+  CHECK(job.pause_wanted(now) == Actions{pause});
+  CHECK(job.paused(0, now).empty());
+  CHECK(job.paused(0, now) == Actions{suspend});
+}
+
 TEST_CASE_FIXTURE(Fixture, "an agent that is lost or has finished is not waited for in a pause") {
   options.continue_on_failure = true;
   Supervisor job = start(2);
