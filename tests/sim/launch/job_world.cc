@@ -260,7 +260,12 @@ void JobWorld::strike(const Trouble& trouble) {
       return signalled(SIGTSTP);
     case Trouble::Kind::freeze:
       // Less than the lease, but too much beside a slow network, is no promise.
-      if (trouble.lasts > scenario_.config.dead_after / 3) judge_.allow(3);
+      if (trouble.lasts > scenario_.config.dead_after / 3) {
+        judge_.allow(3);
+        judge_.allow(follower_status);  // whose handshake stood still, too
+      }
+      stood_still_ += trouble.lasts;
+      if (stood_still_ > scenario_.config.start_timeout / 2) judge_.allow(4);
       return stand_still(trouble.lasts);
     case Trouble::Kind::stranger:
       return knock();
@@ -285,6 +290,7 @@ void JobWorld::strike_host(const Trouble& trouble) {
     case Trouble::Kind::outage:
       if (host.is_cut()) return;
       host.cut();
+      outage_until_ = std::max(outage_until_, time_.now + std::min(trouble.lasts, outage_max));
       timers_.push_back(
           near_->after(std::min(trouble.lasts, outage_max), [&host] { host.mend(); }));
       return;
@@ -361,6 +367,12 @@ void JobWorld::task_exited(const SimulatedHost::Running& running, const ExitStat
   if (arrives && !status.good()) death_known(running.id, *arrives);
 }
 
+bool JobWorld::is_cut_off(const TaskId& id) const {
+  return std::ranges::any_of(hosts_, [&id](const auto& host) {
+    return host->is_cut() && std::ranges::count(host->tasks(), id, &SimulatedHost::Running::id) > 0;
+  });
+}
+
 /// From then on it must be told to all who listen.
 void JobWorld::death_known(const TaskId& dead, Time known) {
   const auto listeners = [this] {
@@ -371,14 +383,15 @@ void JobWorld::death_known(const TaskId& dead, Time known) {
     return all;
   };
   checks_.push_back(far_->at(known, [this, dead, known, listeners] {
-    if (over_) return;
+    if (over_ || is_cut_off(dead)) return;
     const std::vector<TaskId> then = listeners();
     checks_.push_back(
         far_->at(known + Judge::told_within + 2 * slowest_, [this, dead, known, listeners, then] {
           std::vector<TaskId> both;
           for (const TaskId& task : listeners())
             if (task != dead && std::ranges::count(then, task) > 0) both.push_back(task);
-          judge_.all_told(dead, known, both);
+          // Who listens may have been cut off.
+          if (outage_until_ < known) judge_.all_told(dead, known, both);
         }));
   }));
 }

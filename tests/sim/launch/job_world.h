@@ -67,6 +67,7 @@ class JobWorld {
   void kill_agent(SimulatedHost& host);
   void task_exited(const SimulatedHost::Running& running, const ExitStatus& status,
                    std::optional<Time> arrives);
+  bool is_cut_off(const TaskId& id) const;
   void death_known(const TaskId& dead, Time known);
   void note(const std::string& event) { judge_.note(time_.now, event); }
 
@@ -104,6 +105,8 @@ class JobWorld {
   int interrupted_ = 0;
   bool pause_wanted_ = false;
   Duration pause_lasts_ = seconds(1);
+  Time outage_until_ = {};      ///< the last one
+  Duration stood_still_ = {};   ///< in all, by freezes
   Duration slowest_ = {};       ///< of all ways to a host
   std::set<size_t> disturbed_;  ///< hosts whose network has had its trouble
   std::array<bool, phases> reached_ = {};
