@@ -32,7 +32,7 @@ AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers hand
       ways_(ways),
       handlers_(std::move(handlers)),
       starting_(ways.architecture),
-      lease_(ways.dead_after, loop_.now()) {
+      lease_(ways.heartbeat, ways.dead_after, loop_.now()) {
 }
 
 Way::Handlers AgentLink::way_handlers() {

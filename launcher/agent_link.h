@@ -23,6 +23,7 @@ struct AgentWays {
   AgentBinary binary;           ///< for hosts that do not have it; empty without remote hosts
   std::string architecture;     ///< of this machine, as uname -m says it
   uint64_t open_files_max = 0;  ///< that tasks of this machine shall have
+  Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
   uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
   /// Reaches any host by another way than ours; may be empty.

@@ -211,7 +211,7 @@ Result<std::vector<uint16_t>> AgentSession::hold_all_ports() {
 
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
-  lease_ = Lease(prepared_.dead_after, loop_.now());
+  lease_ = Lease(prepared_.heartbeat, prepared_.dead_after, loop_.now());
   Prepared answer;
   const auto check = [&]() -> Result<> {
     const std::string folder = TRY(folder_to_enter(prepared_));
@@ -257,7 +257,7 @@ void AgentSession::examine(const Examine& wanted) {
                .number = wanted.number,
                .heartbeat = wanted.heartbeat,
                .dead_after = wanted.dead_after};
-  lease_ = Lease(prepared_.dead_after, Clock::now());
+  lease_ = Lease(prepared_.heartbeat, prepared_.dead_after, Clock::now());
   const auto listen = [&]() -> Result<> {
     const auto where = TRY(allowed_addresses(interface_addresses(), wanted.networks));
     const Token token = TRY(Token::parse(wanted.token));
@@ -324,6 +324,8 @@ void AgentSession::resume() {
 
 void AgentSession::beat() {
   if (lease_.over(loop_.now())) {
+    send(MessageType::gave_up, 0, {});
+    send_outbox();
     launcher_lost();
     return;
   }

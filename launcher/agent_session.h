@@ -84,7 +84,7 @@ class AgentSession {
   /// Until the launcher says its own terms. Who waits for many hosts has nothing to say for a
   /// while.
   static constexpr Duration unprepared_patience = seconds(60);
-  Lease lease_{unprepared_patience, loop_.now()};
+  Lease lease_{prepared_.heartbeat, unprepared_patience, loop_.now()};
   Timer heartbeat_;
   Timer output_timer_;
   std::unique_ptr<MpiLook> mpi_look_;

@@ -50,6 +50,7 @@ Result<AgentWays> Crew::own_ways(const std::vector<Host>& hosts) const {
                     .binary = {},
                     .architecture = own_architecture(),
                     .open_files_max = raise_open_files_limit(),
+                    .heartbeat = options_.heartbeat,
                     .dead_after = options_.dead_after,
                     .noise = static_cast<uint64_t>(getpid()),
                     .other = {}};
@@ -117,6 +118,10 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
       agent.measured = TRY(decode<Measured>(message.payload));
       return {};
     case MessageType::heartbeat:
+      return {};
+    case MessageType::gave_up:
+      agent.link->lose(format("nothing from here reached it for {} (--dead-after)",
+                              duration_text(options_.dead_after)));
       return {};
     default:
       if (!handlers_.on_message) return fail(Errc::protocol, "a message before its time");

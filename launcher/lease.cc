@@ -1,5 +1,7 @@
 #include "launcher/lease.h"
 
+#include <algorithm>
+
 namespace dt {
 
 void Lease::restart(Time now) {
@@ -8,10 +10,13 @@ void Lease::restart(Time now) {
 }
 
 bool Lease::over(Time now) {
-  if (const Duration gap = now - last_look_; gap > dead_after_) {
+  const Duration gap = now - last_look_;
+  if (gap > dead_after_) {
     suspended_ = gap;
     woke_ = now;
     last_heard_ = now;
+  } else if (const Duration counted = heartbeat_ * 3 / 2; gap > counted) {
+    last_heard_ = std::min(now, last_heard_ + (gap - counted));
   }
   last_look_ = now;
   return now - last_heard_ > dead_after_;

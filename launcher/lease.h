@@ -10,11 +10,13 @@ namespace dt {
 ///
 /// The silence of the other side counts only while this process itself ran: who was stopped, or
 /// frozen together with the other side, has heard nothing for a reason of its own, and gives the
-/// other side as long again.
+/// other side as long again. Who looks late was held up (a busy machine, a disk that did not
+/// answer) and may have words before it that it has not read yet; that time does not count either.
 class Lease {
  public:
-  Lease(Duration dead_after, Time now)
-      : dead_after_(dead_after), last_heard_(now), last_look_(now) {}
+  /// `heartbeat`: how often it will look, and so will the other side speak.
+  Lease(Duration heartbeat, Duration dead_after, Time now)
+      : heartbeat_(heartbeat), dead_after_(dead_after), last_heard_(now), last_look_(now) {}
 
   void heard(Time now) { last_heard_ = now; }
   /// The time until now did not count: both sides had agreed to be silent.
@@ -26,6 +28,7 @@ class Lease {
   std::optional<Duration> suspended(Time now) const;
 
  private:
+  Duration heartbeat_;
   Duration dead_after_;
   Time last_heard_;
   Time last_look_;

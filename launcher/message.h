@@ -57,6 +57,7 @@ enum class MessageType : uint8_t {
   paused = 24,
   finished = 25,
   mpi_alone = 26,  ///< launcher/mpi_notice.h
+  gave_up = 27,    ///< its last word to a launcher that was silent for longer than the lease
   surveyed = 33,
   examined = 35,
   measured = 37,

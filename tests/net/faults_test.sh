@@ -123,6 +123,31 @@ test_what_an_agent_that_was_stopped_for_ever_has_started_ends_too() { # F33
   expect_no_processes
 }
 
+test_an_agent_that_hears_nothing_says_so() {
+  hosts_up 1
+  cat >"$out/rsh" <<EOF
+#!/usr/bin/env python3
+import os, select, subprocess, sys
+sshd = open(f"$out/net/{sys.argv[1]}/sshd.pid").read().strip()
+child = subprocess.Popen(["nsenter", "--target", sshd, "--mount", "--uts", "--net", *sys.argv[2:]], stdin=subprocess.PIPE)
+# The agent, which inherits the other end of it, makes it one that does not block.
+while select.select([0], [], []) and (data := os.read(0, 65536)):
+    if not os.path.exists("$out/deaf"):
+        child.stdin.write(data)
+        child.stdin.flush()
+child.stdin.close()
+sys.exit(child.wait())
+EOF
+  chmod +x "$out/rsh"
+  start_on_launcher "$DTRAIN" run --rsh-agent "$out/rsh" --dead-after 2s -H node1:1 sh -c "$stray_script"
+  wait_for 20 stdout_has '[0]<stdout>:up'
+  : >"$out/deaf"
+  finish
+  expect_status 3
+  expect_stderr_contains 'agent on node1 lost: nothing from here reached it for 2s (--dead-after)'
+  expect_no_processes
+}
+
 test_an_oom_kill_on_a_host_is_named_as_such() { # F8 R16
   [[ -w /sys/fs/cgroup/memory/cgroup.procs ]] || skip 'no writable memory cgroup (v1) here'
   hosts_up 2

@@ -215,6 +215,7 @@ TEST_CASE_FIXTURE(Fixture,
                   "AgentSession: a launcher that is silent for the dead-after time is lost") {
   dead_after = milliseconds(300);
   const pid_t pid = launch("exec sleep 60");
+  await(MessageType::gave_up);
   run_to_end();
   CHECK_FALSE(alive(pid));
 }

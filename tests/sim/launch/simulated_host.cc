@@ -46,7 +46,7 @@ SimulatedHost::SimulatedHost(Site& site, HostFate fate, Handlers handlers)
     : site_(site),
       fate_(std::move(fate)),
       handlers_(std::move(handlers)),
-      lease_(unprepared_patience, site.loop.now()) {
+      lease_(Prepare().heartbeat, unprepared_patience, site.loop.now()) {
 }
 
 Login SimulatedHost::next_login() const {
@@ -217,7 +217,7 @@ void SimulatedHost::handle(const FrameView& message) {
 
 void SimulatedHost::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
-  lease_ = Lease(prepared_->dead_after, site_.loop.now());
+  lease_ = Lease(prepared_->heartbeat, prepared_->dead_after, site_.loop.now());
   Prepared answer = {.failure = fate_.prepare_failure, .status = fate_.prepare_status};
   if (answer.failure.empty()) {
     for (int port = 0; port < prepared_->ports; ++port)
@@ -332,7 +332,10 @@ void SimulatedHost::exited(size_t index, ExitStatus status) {
 
 void SimulatedHost::beat() {
   if (!agent_alive_) return;
-  if (lease_.over(site_.loop.now())) return launcher_lost();
+  if (lease_.over(site_.loop.now())) {
+    say(MessageType::gave_up, 0, {});
+    return launcher_lost();
+  }
   say(MessageType::heartbeat, 0, {});
   heartbeat_ = site_.loop.after(prepared_.value_or(Prepare()).heartbeat, [this] { beat(); });
 }
