@@ -23,10 +23,15 @@ cmake --preset release -DDTRAIN_TEST_LONG=$long
 cmake --build --preset release
 
 step clang-tidy
-settings=build/tidy/settings # ninja looks again at changed code, but knows nothing of .clang-tidy
-if ! cat .clang-tidy tests/.clang-tidy | cmp -s - $settings; then rm -rf build/tidy; fi
-cmake --preset tidy
-cat .clang-tidy tests/.clang-tidy >$settings
+program="$PWD/build/tools/bin/clang-tidy;--quiet"
+if [[ $long == ON ]]; then
+  program+=$(printf ';--extra-arg=%s' -Xclang -analyzer-config -Xclang mode=deep)
+fi
+settings=build/tidy/settings # ninja looks again at changed code, but knows nothing of these
+wanted=$(cat .clang-tidy tests/.clang-tidy && echo "$program")
+if [[ $(cat $settings 2>/dev/null) != "$wanted" ]]; then rm -rf build/tidy; fi
+cmake --preset tidy -DCMAKE_CXX_CLANG_TIDY="$program"
+echo "$wanted" >$settings
 cmake --build --preset tidy
 
 # TSan needs the classic layout of memory, which a kernel with much randomness does not give.

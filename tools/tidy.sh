@@ -6,5 +6,4 @@ cd "$(dirname "$0")/.."
 
 tools/clang_tools.sh
 printf '%s\n' "$@" |
-  xargs -r -P "$(nproc)" -n 1 build/tools/bin/clang-tidy -p build/release --quiet \
-    --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-sign-conversion
+  xargs -r -P "$(nproc)" -n 1 build/tools/bin/clang-tidy -p build/release --quiet
