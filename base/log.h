@@ -22,22 +22,22 @@ class Log {
   /// Failures: always shown.
   template <class... Args>
   void error(fmt::format_string<Args...> text, Args&&... args) {
-    line(Kind::error, format(text, std::forward<Args>(args)...));
+    line(Kind::error, dt::format(text, std::forward<Args>(args)...));
   }
   /// What a person should know although the job goes on; not when quiet.
   template <class... Args>
   void warn(fmt::format_string<Args...> text, Args&&... args) {
-    if (level_ != Level::quiet) line(Kind::warning, format(text, std::forward<Args>(args)...));
+    if (level_ != Level::quiet) line(Kind::warning, dt::format(text, std::forward<Args>(args)...));
   }
   /// What a person has asked to be told: always shown.
   template <class... Args>
   void tell(fmt::format_string<Args...> text, Args&&... args) {
-    line(Kind::info, format(text, std::forward<Args>(args)...));
+    line(Kind::info, dt::format(text, std::forward<Args>(args)...));
   }
   /// What happens, for --verbose.
   template <class... Args>
   void info(fmt::format_string<Args...> text, Args&&... args) {
-    if (level_ == Level::verbose) line(Kind::info, format(text, std::forward<Args>(args)...));
+    if (level_ == Level::verbose) line(Kind::info, dt::format(text, std::forward<Args>(args)...));
   }
 
  private:

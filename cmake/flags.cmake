@@ -35,6 +35,8 @@ target_link_options(dtrain_flags INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now
 
 if(DTRAIN_SANITIZE)
   add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # Half the time of -O1 -g for a build that is made to run once; reports have their lines.
+  add_compile_options(-Og -g1)
   add_link_options(-fsanitize=${DTRAIN_SANITIZE})
   # gcc's own manual: sanitizers make it warn falsely of uninitialised values.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)

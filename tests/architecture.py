@@ -38,7 +38,7 @@ HOMES = {
     "openssl": r"base/crypto\.cc",
     "libssh2": r"launcher/ssh/ssh\.cc",
     "nlohmann": r"base/json\.cc",
-    "fmt": r"base/format\.h",
+    "fmt": r"base/format\.(h|cc)",
     "tl": r"base/result\.h",
     "hwloc": r"launcher/topology\.cc",
     "doctest": r"tests/.*",
@@ -47,7 +47,7 @@ HOMES = {
 }
 # Third-party headers that have no folder of their own.
 FLAT_HEADERS = {"hwloc.h": "hwloc", "libssh2.h": "libssh2"}
-MANY_FILES = {"doctest", "benchmark", "dtrain"}
+MANY_FILES = {"fmt", "doctest", "benchmark", "dtrain"}
 SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
 # Where the preprocessor may decide or define: the public C header, CUDA, and these macros.
