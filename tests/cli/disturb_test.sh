@@ -134,7 +134,7 @@ test_strangers_at_the_rendezvous_change_nothing() { # R22
   write_strangers
   for _ in $(seq "$(long_or 1 5)"); do
     rm -f stop enough many
-    start_dtrain run -np 3 --heartbeat 100ms --dead-after 1s "$worker" stop
+    start_dtrain run -np 3 "$worker" stop
     wait_for 20 stdout_has steady
     rank=$(pgrep -P "$(agent_of "$pid")" | head -n 1)
     address=$(tr '\0' '\n' <"/proc/$rank/environ" | sed -n 's/^DTRAIN_RENDEZVOUS=//p')
@@ -143,7 +143,7 @@ test_strangers_at_the_rendezvous_change_nothing() { # R22
     strangers=$!
     wait_for 60 grep -q many many
     sleep "$(long_or 2 30)"
-    after=$(rss_kib "$pid")
+    after=$(rss_kib "$pid") || fail 'the job has ended'
     touch enough
     wait "$strangers"
     touch stop

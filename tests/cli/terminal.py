@@ -112,7 +112,10 @@ class Terminal:
             # Before it has its name it may be one that the launcher waits for.
             for child in read_file(f"/proc/{self.pid}/task/{self.pid}/children").split():
                 if read_file(f"/proc/{child.decode()}/comm") == b"dtrain-agent\n":
-                    os.kill(int(child), signal.SIGSTOP)
+                    try:
+                        os.kill(int(child), signal.SIGSTOP)
+                    except ProcessLookupError:
+                        return None
                     return int(child)
         return None
 
