@@ -120,8 +120,7 @@ Result<> Crew::handle(Agent& agent, const FrameView& message) {
     case MessageType::heartbeat:
       return {};
     case MessageType::gave_up:
-      agent.link->lose(format("nothing from here reached it for {} (--dead-after)",
-                              duration_text(options_.dead_after)));
+      agent.link->lose("nothing from here reached it for too long; see --dead-after");
       return {};
     default:
       if (!handlers_.on_message) return fail(Errc::protocol, "a message before its time");

@@ -2,7 +2,6 @@
 
 #include "base/network.h"
 #include "base/version.h"
-#include "launcher/variable_names.h"
 
 #include <sched.h>
 #include <sys/stat.h>
@@ -60,14 +59,12 @@ Hello make_hello(AgentPlace place) {
           .machine = own_machine()};
 }
 
-Environment own_host_part() {
-  Environment environment = parse_environment(own_environment());
-  std::erase_if(environment, [](const auto& entry) { return !is_host_part(entry.first); });
-  return environment;
+Environment own_host_part(const std::vector<std::string>& excluded) {
+  return host_part(parse_environment(own_environment()), excluded);
 }
 
 HostFacts own_host_facts(const std::vector<std::string>& excluded) {
-  return {.own = host_part(parse_environment(own_environment()), excluded),
+  return {.own = own_host_part(excluded),
           .hostname = own_hostname(),
           .interface = {},
           .accelerator = has_accelerator()};

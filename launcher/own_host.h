@@ -21,8 +21,9 @@ int count_allowed_cpus();
 /// The variables of this process: NAME=value.
 std::vector<std::string> own_environment();
 
-/// The variables of this process that tasks get as they are on this host.
-Environment own_host_part();
+/// The variables of this process that tasks get as they are on this host, but for what fits a
+/// pattern of `excluded`.
+Environment own_host_part(const std::vector<std::string>& excluded = {});
 
 /// What a host adds to its tasks' environment, without the variables that are excluded.
 HostFacts own_host_facts(const std::vector<std::string>& excluded);

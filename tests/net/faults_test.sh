@@ -144,7 +144,7 @@ EOF
   : >"$out/deaf"
   finish
   expect_status 3
-  expect_stderr_contains 'agent on node1 lost: nothing from here reached it for 2s (--dead-after)'
+  expect_stderr_contains 'agent on node1 lost: nothing from here reached it for too long; see --dead-after'
   expect_no_processes
 }
 
