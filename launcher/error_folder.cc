@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,21 +32,45 @@ std::string start_of(pid_t process) {
   return words.size() > start_word ? std::string(words[start_word]) : std::string();
 }
 
+/// In memory: an agent must not wait for a disk.
+std::string all_folders() {
+  return ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
+/// Of what is ours, and nobody's who lives; a pid would mean something else in another container
+/// that shares the folder.
+Fd lock(const std::string& path) {
+  Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status = {};
+  const bool ours = folder && ::fstat(folder.get(), &status) == 0 && status.st_uid == ::getuid();
+  return ours && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(folder) : Fd();
+}
+
 }  // namespace
 
 std::string ErrorFolder::path_of(pid_t process) {
   const std::string start = start_of(process);
   if (start.empty()) return {};
-  // In memory: an agent must not wait for a disk.
-  const bool in_memory = ::access("/dev/shm", W_OK | X_OK) == 0;
-  return format("{}/dtrain-{}-{}-{}", in_memory ? "/dev/shm" : "/tmp", ::getuid(), process, start);
+  return format("{}/dtrain-{}-{}-{}", all_folders(), ::getuid(), process, start);
 }
 
 std::unique_ptr<ErrorFolder> ErrorFolder::make() {
   std::string path = path_of(::getpid());
   // Fails where somebody was here before us, whoever that is.
   if (path.empty() || ::mkdir(path.c_str(), S_IRWXU) != 0) return nullptr;
-  return std::unique_ptr<ErrorFolder>(new ErrorFolder(std::move(path)));
+  Fd locked = lock(path);
+  if (!locked) return nullptr;  // one who removes leftovers came between
+  return std::unique_ptr<ErrorFolder>(new ErrorFolder(std::move(path), std::move(locked)));
+}
+
+void ErrorFolder::remove_leftovers() {
+  const std::string prefix = format("dtrain-{}-", ::getuid());
+  std::error_code failed;
+  std::filesystem::directory_iterator at(all_folders(), failed);
+  for (; !failed && at != std::filesystem::directory_iterator(); at.increment(failed)) {
+    if (!at->path().filename().native().starts_with(prefix)) continue;
+    if (lock(at->path())) remove(at->path());
+  }
 }
 
 void ErrorFolder::remove(const std::string& path) {

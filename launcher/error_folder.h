@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/fd.h"
 #include "launcher/task_error.h"
 
 #include <sys/types.h>
@@ -22,6 +23,8 @@ class ErrorFolder {
   static std::string path_of(pid_t process);
   /// If it is there.
   static void remove(const std::string& path);
+  /// Those of this user's agents that were killed together with who would have removed them.
+  static void remove_leftovers();
 
   ~ErrorFolder();
   ErrorFolder(const ErrorFolder&) = delete;
@@ -34,8 +37,9 @@ class ErrorFolder {
   std::optional<TaskError> read(uint32_t local_index) const;
 
  private:
-  explicit ErrorFolder(std::string path) : path_(std::move(path)) {}
+  ErrorFolder(std::string path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;
+  Fd lock_;  ///< for as long as the agent lives
 };
 
 }  // namespace dt

@@ -74,7 +74,9 @@ Result<> LocalTasks::launch(Launch wanted, Programs programs) {
     }));
   }
   start(starts_a_round);
-  oom_.emplace();  // here, since the first tasks load their programs meanwhile
+  // Here, since the first tasks load their programs meanwhile.
+  oom_.emplace();
+  ErrorFolder::remove_leftovers();
   return {};
 }
 

@@ -261,4 +261,20 @@ test_the_error_files_of_a_killed_agent_go_too() {
   expect_no_processes
 }
 
+test_the_next_job_removes_the_error_files_of_an_agent_and_a_launcher_that_were_killed() {
+  # shellcheck disable=SC2016
+  start_dtrain run -np 1 sh -c 'dirname "$TORCHELASTIC_ERROR_FILE" >folder; echo $PPID; exec sleep 60'
+  wait_for 10 stdout_has '[0]<stdout>:'
+  agent=$(sed 's/.*://' "$out/stdout")
+  kill -STOP "$agent"
+  expect test -d "$(cat folder)"
+  run_dtrain run -np 1 true
+  expect test -d "$(cat folder)"
+  kill -KILL "$pid" "$agent"
+  expect_no_processes
+  run_dtrain run -np 1 true
+  expect_status 0
+  expect_not test -e "$(cat folder)"
+}
+
 run_tests "$@"

@@ -1,3 +1,4 @@
+#include "base/format.h"
 #include "launcher/error_folder.h"
 
 #include <doctest/doctest.h>
@@ -30,6 +31,20 @@ TEST_CASE("an ErrorFolder is private, is found by its process's number, and goes
   CHECK_FALSE(fs::exists(path));
   ErrorFolder::remove(path);
   ErrorFolder::remove("");
+}
+
+TEST_CASE("ErrorFolder: what a killed agent has left is removed, what belongs to one is not") {
+  const auto own = ErrorFolder::make();
+  REQUIRE(own);
+  const std::string left = format("{}-left", own->path());
+  REQUIRE(fs::create_directory(left));
+  std::ofstream(left + "/0.json") << "{}";
+  const std::string strange = fs::path(own->path()).parent_path() / "dtrain-strange";
+  fs::create_directory(strange);
+  ErrorFolder::remove_leftovers();
+  CHECK_FALSE(fs::exists(left));
+  CHECK(fs::exists(own->path()));
+  CHECK(fs::remove(strange));
 }
 
 TEST_CASE("an ErrorFolder reads what a task wrote there, and nothing that is no such file") {
