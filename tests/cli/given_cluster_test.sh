@@ -89,17 +89,7 @@ test_a_part_answers_no_worker_of_horovod() {
   wait_for 20 stdout_has up
   local at
   at=$(sed -n 's/.*; rendezvous on //p' "$out/stderr")
-  expect python3 - "$at" <<'END'
-import socket, sys
-host, port = sys.argv[1].rsplit(":", 1)
-link = socket.create_connection((host, int(port)), timeout=30)
-link.sendall(b"GET /global/0 HTTP/1.1\r\n\r\n")
-try:
-    answer = link.recv(100)
-except ConnectionResetError:
-    answer = b""
-assert answer == b"", answer
-END
+  expect test "$(python3 "$(dirname "$ring")/horovod_get.py" "$at")" = "b''"
   signal TERM
   finish
   expect_stderr_contains 'authentication failed from 127.0.0.1'
