@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/folder_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,13 +37,11 @@ std::string all_folders() {
   return ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-/// Of what is ours, and nobody's who lives; a pid would mean something else in another container
-/// that shares the folder.
-Fd lock(const std::string& path) {
-  Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+Fd lock_own_folder(const std::string& path) {
+  Fd folder = lock_folder(path);
   struct stat status = {};
   const bool ours = folder && ::fstat(folder.get(), &status) == 0 && status.st_uid == ::getuid();
-  return ours && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(folder) : Fd();
+  return ours ? std::move(folder) : Fd();
 }
 
 }  // namespace
@@ -58,7 +56,7 @@ std::unique_ptr<ErrorFolder> ErrorFolder::make() {
   std::string path = path_of(::getpid());
   // Fails where somebody was here before us, whoever that is.
   if (path.empty() || ::mkdir(path.c_str(), S_IRWXU) != 0) return nullptr;
-  Fd locked = lock(path);
+  Fd locked = lock_own_folder(path);
   if (!locked) return nullptr;  // one who removes leftovers came between
   return std::unique_ptr<ErrorFolder>(new ErrorFolder(std::move(path), std::move(locked)));
 }
@@ -69,7 +67,7 @@ void ErrorFolder::remove_leftovers() {
   std::filesystem::directory_iterator at(all_folders(), failed);
   for (; !failed && at != std::filesystem::directory_iterator(); at.increment(failed)) {
     if (!at->path().filename().native().starts_with(prefix)) continue;
-    if (lock(at->path())) remove(at->path());
+    if (lock_own_folder(at->path())) remove(at->path());
   }
 }
 

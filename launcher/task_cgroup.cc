@@ -3,11 +3,11 @@
 #include "base/bytes.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/folder_lock.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -38,16 +38,6 @@ std::optional<std::string> own_folder() {
   return std::nullopt;
 }
 
-/// Taken by the agent whose cgroup it is, for as long as it lives; a pid would mean something else
-/// in another container that shares the hierarchy.
-bool lock(const Fd& folder) {
-  return folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
-}
-
-Fd open_folder(const std::string& path) {
-  return Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
 std::string path_of(const std::string& folder, pid_t agent) {
   return format("{}/{}{}", folder, name_prefix, agent);
 }
@@ -61,7 +51,7 @@ void remove_leftovers(const std::string& folder) {
     const std::string_view name = entry->d_name;
     if (!name.starts_with(name_prefix)) continue;
     const std::string path = format("{}/{}", folder, name);
-    if (lock(open_folder(path))) ::rmdir(path.c_str());
+    if (lock_folder(path)) ::rmdir(path.c_str());
   }
 }
 
@@ -85,9 +75,9 @@ std::unique_ptr<TaskCgroup> TaskCgroup::make() {
   remove_leftovers(*own);
   const std::string path = path_of(*own, getpid());
   if (::mkdir(path.c_str(), 0755) < 0) return nullptr;
-  std::unique_ptr<TaskCgroup> made(new TaskCgroup(path, open_folder(path)));
+  std::unique_ptr<TaskCgroup> made(new TaskCgroup(path, lock_folder(path)));
   const bool can_kill = ::access((path + "/cgroup.kill").c_str(), W_OK) == 0;
-  if (!lock(made->folder_) || !can_kill) return nullptr;
+  if (!made->folder_ || !can_kill) return nullptr;
   return made;
 }
 
@@ -95,7 +85,8 @@ std::unique_ptr<TaskCgroup> TaskCgroup::adopt(pid_t agent) {
   const std::optional<std::string> own = own_folder();
   if (!own) return nullptr;
   const std::string path = path_of(*own, agent);
-  std::unique_ptr<TaskCgroup> adopted(new TaskCgroup(path, open_folder(path)));
+  std::unique_ptr<TaskCgroup> adopted(
+      new TaskCgroup(path, Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))));
   return adopted->folder_ ? std::move(adopted) : nullptr;
 }
 
