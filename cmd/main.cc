@@ -26,12 +26,16 @@
 namespace dt {
 namespace {
 
-int say_error(const Error& error, ColorChoice color = ColorChoice::automatic) {
+Log own_log(ColorChoice color) {
   Log log(Log::Level::normal, write_to_stderr);
   if (wants_color(color, parse_environment(own_environment()), ::isatty(STDERR_FILENO) != 0)) {
     log.use_color();
   }
-  log.error("{}", error.message);
+  return log;
+}
+
+int say_error(const Error& error, ColorChoice color = ColorChoice::automatic) {
+  own_log(color).error("{}", error.message);
   return exit_status(error.code);
 }
 
@@ -52,24 +56,36 @@ ColorChoice typed_color(const Invocation& invocation) {
   return parse_color_choice(color->value()).value_or(ColorChoice::automatic);
 }
 
+FileNoticeSink log_notices(const Invocation& invocation) {
+  return [color = typed_color(invocation)](const FileNotice& notice) {
+    if (notice.is_warning) {
+      own_log(color).warn("{}", notice.text);
+    } else {
+      own_log(color).tell("{}", notice.text);
+    }
+  };
+}
+
 int run_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
-  const auto config = load_run_config(
-      {.flags = invocation.flags, .command = invocation.words, .environment = environment});
+  const auto config = load_run_config({.flags = invocation.flags,
+                                       .command = invocation.words,
+                                       .environment = environment,
+                                       .notice = log_notices(invocation)});
   if (!config) return say_error(config.error(), typed_color(invocation));
   return run(*config, parse_environment(environment));
 }
 
 int check_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
-  auto config = load_check_config(invocation.flags, environment);
+  auto config = load_check_config(invocation.flags, environment, log_notices(invocation));
   if (!config) return say_error(config.error(), typed_color(invocation));
   config->json = invocation.json;
   return check(*config, parse_environment(environment));
 }
 
 int show_config(const Invocation& invocation) {
-  const auto sources = load_sources(invocation.flags, own_environment());
+  const auto sources = load_sources(invocation.flags, own_environment(), log_notices(invocation));
   if (!sources) return say_error(sources.error(), typed_color(invocation));
   const std::vector<DecidedOption> decided = decided_options(*sources, invocation.all);
   if (invocation.json) return print(decided_json(decided).text(2) + "\n");

@@ -70,7 +70,7 @@ std::vector<DecidedOption> decided_options(const OptionSources& by_precedence, b
     if (!option.in_files || is_overruled(by_precedence, option.name)) continue;
     if (is_left_aside(layout, option.name)) continue;
     if (const auto given = find_given(by_precedence, option.name)) {
-      decided.push_back({&option, *given->values, short_origin(*given)});
+      decided.push_back({&option, *given->values, short_origin(*given), given->found});
     } else if (auto initial = with_defaults ? default_of(option) : std::nullopt) {
       decided.push_back(*std::move(initial));
     }

@@ -14,6 +14,7 @@ struct DecidedOption {
   const Option* option = nullptr;
   std::vector<std::string> values;
   std::string origin;  ///< "-np", "DTRAIN_OPT_NP", "dtrain.toml:3:1", "default"
+  bool found = false;  ///< in a file that nobody has named, OptionSource::found
 };
 
 /// What the sources decide, in the order of the option table, without checking values;

@@ -4,7 +4,9 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/found_file.h"
 #include "launcher/config/horovod_yaml.h"
+#include "launcher/config/options.h"
 #include "launcher/config/trust.h"
 
 #include <optional>
@@ -57,20 +59,51 @@ Result<OptionSource> read_named(const NamedFile& file) {
                                   text.error().message));
 }
 
-Result<OptionSource> read_first_existing(const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    const Result<std::string> text = read_text_file(path, config_bytes_max);
-    if (text) {
-      OptionSource source = TRY(read_toml_options(*text, path));
-      source.found = path == found_file;
-      TRY(check_found_options(source));
-      return source;
-    }
-    if (text.error().code == Errc::not_found) continue;
-    return fail(Errc::input,
-                format("cannot read \"{}\": {}", printable(path), text.error().message));
+/// The path as a person finds the file: "./dtrain.toml".
+std::string shown_path(const std::string& path) {
+  return path == found_file ? format("./{}", path) : printable(path);
+}
+
+/// The options of the file that counts, and the files before it that are left out.
+struct FoundOptions {
+  OptionSource options;
+  std::vector<std::string> warnings;
+};
+
+void leave_out(const std::string& path, const FoundFile& file, FoundOptions& found) {
+  if (file.state == FoundFile::State::distrusted) {
+    found.warnings.push_back(format("{} is left out: {}; --config-file {} takes it",
+                                    shown_path(path), file.why, shell_quote(printable(path))));
   }
-  return OptionSource{};
+}
+
+Result<FoundOptions> read_first_existing(const std::vector<std::string>& paths) {
+  FoundOptions found;
+  for (const std::string& path : paths) {
+    const Result<FoundFile> file = read_found_file(path, config_bytes_max);
+    if (!file) {
+      return fail(Errc::input,
+                  format("cannot read \"{}\": {}", printable(path), file.error().message));
+    }
+    leave_out(path, *file, found);
+    if (file->state != FoundFile::State::read) continue;
+    found.options = TRY(read_toml_options(file->text, path));
+    found.options.found = path == found_file;
+    TRY(check_found_options(found.options));
+    break;
+  }
+  return found;
+}
+
+void report_left_out(const FoundOptions& found, const FileNoticeSink& notice) {
+  if (!notice) return;
+  for (const std::string& warning : found.warnings)
+    notice({.text = warning, .is_warning = true});
+}
+
+void report_destinations(const std::vector<std::string>& names, const FileNoticeSink& notice) {
+  if (names.empty() || !notice) return;
+  notice({.text = format("{} sets {}", shown_path(found_file), join(names, ", "))});
 }
 
 Result<std::string> read_hostfile_text(const std::string& path) {
@@ -79,25 +112,37 @@ Result<std::string> read_hostfile_text(const std::string& path) {
 
 }  // namespace
 
-Result<OptionSources> load_sources(OptionSource flags,
-                                   const std::vector<std::string>& environment) {
+Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::string>& environment,
+                                   const FileNoticeSink& notice) {
   OptionSource variables = TRY(read_environment_options(environment));
   const auto named = named_config_file(flags, variables);
-  OptionSource file =
-      TRY(named ? read_named(*named)
-                : read_first_existing(default_config_files(parse_environment(environment))));
-  return std::vector{std::move(flags), std::move(variables), std::move(file)};
+  FoundOptions found;
+  if (named) {
+    found.options = TRY(read_named(*named));
+  } else {
+    found = TRY(read_first_existing(default_config_files(parse_environment(environment))));
+  }
+  OptionSources sources = {std::move(flags), std::move(variables), std::move(found.options)};
+  report_left_out(found, notice);
+  return sources;
 }
 
 Result<RunConfig> load_run_config(RunRequest request) {
-  const auto sources = TRY(load_sources(std::move(request.flags), request.environment));
+  const auto sources =
+      TRY(load_sources(std::move(request.flags), request.environment, request.notice));
+  report_destinations(found_destinations(sources), request.notice);
   return make_run_config(sources, std::move(request.command), read_hostfile_text,
                          parse_environment(request.environment));
 }
 
-Result<RunConfig> load_check_config(OptionSource flags,
-                                    const std::vector<std::string>& environment) {
-  return make_check_config(TRY(load_sources(std::move(flags), environment)), read_hostfile_text);
+Result<RunConfig> load_check_config(OptionSource flags, const std::vector<std::string>& environment,
+                                    const FileNoticeSink& notice) {
+  const auto sources = TRY(load_sources(std::move(flags), environment, notice));
+  std::vector<std::string> names = found_destinations(sources);
+  std::erase_if(names,
+                [](const std::string& name) { return !is_check_option(*find_option(name)); });
+  report_destinations(names, notice);
+  return make_check_config(sources, read_hostfile_text);
 }
 
 }  // namespace dt

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/config_show.h"
 #include "launcher/config/options.h"
 
 #include <fnmatch.h>
@@ -12,6 +13,7 @@
 namespace dt {
 namespace {
 
+/// Patterns of names; with "=" of names and values.
 constexpr const char* code_choosers[] = {
     "PATH",
     // The loader and the C library.
@@ -21,6 +23,8 @@ constexpr const char* code_choosers[] = {
     "HOME",
     "XDG_CONFIG_*",
     "XDG_DATA_*",
+    "XDG_CACHE_HOME",
+    "TMPDIR",
     // Shells.
     "SHELL",
     "SHELLOPTS",
@@ -68,6 +72,22 @@ constexpr const char* code_choosers[] = {
     "TRITON_CACHE_DIR",
     "TORCHINDUCTOR_CACHE_DIR",
     "TORCH_EXTENSIONS_DIR",
+    "TRITON_HOME",
+    "TRITON_CACHE_MANAGER",
+    "CUDA_CACHE_PATH",
+    "PYTORCH_KERNEL_CACHE_PATH",
+    "NUMBA_CACHE_DIR",
+    "HF_MODULES_CACHE",
+    "KERAS_HOME",
+    "MPLCONFIGDIR",
+    "MPLBACKEND=*module:*",
+    // XLA's flags name the folder of its compiler, files of code, and a file with more flags.
+    "*XLA_FLAGS=*_dir*",
+    "*XLA_FLAGS=*_file*",
+    "*XLA_FLAGS=*_path*",
+    "*XLA_FLAGS=*_from=*",
+    "*XLA_FLAGS=*_backend_extra_options*",
+    "*XLA_FLAGS=[!-]*",
     // What other programs start, a dtrain in the job too.
     "GIT_*",
     "DTRAIN_OPT_*",
@@ -80,8 +100,32 @@ constexpr const char* code_choosers[] = {
     "OMPI_MCA_*_agent",
     "UCX_MODULE_DIR",
     "FI_PROVIDER_PATH",
+    "RDMAV_DRIVERS",
+    "HWLOC_PLUGINS_PATH",
+    "PMIX_MCA_*",
+    "OPAL_PREFIX",
+    "TPU_LIBRARY_PATH",
+    "PJRT_NAMES_AND_LIBRARY_PATHS",
+    "OMP_TOOL_LIBRARIES",
+    "HSA_TOOLS_LIB",
+    "INTEL_LIBITTNOTIFY*",
+    "INTEL_JIT_PROFILER*",
     "OPENSSL_*",
 };
+
+/// Options that choose the machines that get the environment, the folder that relative programs are
+/// found in, and the files that are written.
+constexpr std::string_view destinations[] = {
+    "hosts",  "hostfile",          "cluster-spec",     "role", "ssh-port", "chdir", "output-dir",
+    "report", "autotune-log-file", "timeline-filename"};
+
+bool is_destination(const DecidedOption& decided) {
+  const std::string_view name = decided.option->name;
+  if (std::ranges::count(destinations, name) == 0) return false;
+  return name != "role" || std::ranges::any_of(decided.values, [](const std::string& value) {
+           return value.find('@') != std::string::npos;
+         });
+}
 
 tl::unexpected<Error> refuse_found(const Given& given, std::string_view what) {
   const Option& option = *find_option(given.name);
@@ -93,10 +137,12 @@ tl::unexpected<Error> refuse_found(const Given& given, std::string_view what) {
 
 }  // namespace
 
-bool chooses_code(std::string_view variable) {
+bool chooses_code(std::string_view variable, std::string_view value) {
   const std::string name(variable);
-  return std::ranges::any_of(code_choosers, [&name](const char* pattern) {
-    return fnmatch(pattern, name.c_str(), 0) == 0;
+  const std::string setting = format("{}={}", variable, value);
+  return std::ranges::any_of(code_choosers, [&](const char* pattern) {
+    const bool by_value = std::string_view(pattern).find('=') != std::string_view::npos;
+    return fnmatch(pattern, (by_value ? setting : name).c_str(), 0) == 0;
   });
 }
 
@@ -110,10 +156,18 @@ Result<> check_found_options(const OptionSource& source) {
 }
 
 Result<> check_found_variable(const Given& given, const EnvironmentSetting& setting) {
-  if (!given.found || !setting.value || !chooses_code(setting.name)) return {};
+  if (!given.found || !setting.value || !chooses_code(setting.name, *setting.value)) return {};
   const std::string name = printable(setting.name);
   return refuse_found(
       given, setting.origin == given.origin ? name : format("{} ({})", name, setting.origin));
+}
+
+std::vector<std::string> found_destinations(const OptionSources& by_precedence) {
+  std::vector<std::string> names;
+  for (const DecidedOption& decided : decided_options(by_precedence, false)) {
+    if (decided.found && is_destination(decided)) names.emplace_back(decided.option->name);
+  }
+  return names;
 }
 
 }  // namespace dt

@@ -187,4 +187,81 @@ test_variables_that_choose_programs_are_not_taken_from_a_file_that_merely_lies_t
   done
 }
 
+# expect_left_out WORDS: dtrain.toml, which names 3 processes, does not count, for the reason WORDS.
+expect_left_out() {
+  run_dtrain run -np 1 --no-tag sh -c 'echo $WORLD_SIZE'
+  expect_status 0
+  expect_stdout 1
+  expect_stderr "dtrain: warning: ./dtrain.toml is left out: $1; --config-file dtrain.toml takes it"
+  run_dtrain run true
+  expect_status 2
+  expect_stderr_contains '-np: missing'
+  expect_stderr_contains "./dtrain.toml is left out: $1"
+  run_dtrain config show
+  expect_stdout_contains '# No option is set'
+  expect_stderr_contains "./dtrain.toml is left out: $1"
+  run_dtrain check --connect-timeout 1s
+  expect_stderr_contains "./dtrain.toml is left out: $1"
+}
+
+test_a_file_that_others_can_write_is_left_out() {
+  printf 'np = 3\n' >dtrain.toml
+  chmod 0666 dtrain.toml
+  expect_left_out 'other users may write it (mode 0666; try: chmod go-w)'
+  run_dtrain run --config-file dtrain.toml --no-tag sh -c 'echo $WORLD_SIZE'
+  expect_stdout_lines 3 3 3
+}
+
+test_a_file_of_another_user_is_left_out_whatever_it_sets() {
+  ((EUID == 0)) || skip 'only root gives files away'
+  mkdir evil
+  printf '#!/bin/sh\n: >../evil-ran\n' >evil/prog
+  printf '#!/bin/sh\nexit 0\n' >prog
+  chmod +x evil/prog prog
+  printf 'np = 3\nchdir = "%s/evil"\nreport = "%s/.bashrc"\n' "$PWD" "$HOME" >dtrain.toml
+  chown 65534 dtrain.toml
+  chmod 1777 .
+  run_dtrain run -np 1 ./prog
+  expect_status 0
+  expect_not test -e evil-ran
+  expect_not test -e "$HOME/.bashrc"
+  expect_left_out 'it belongs to the user 65534, not to you or root'
+}
+
+test_a_fifo_in_the_place_of_the_file_is_left_out_at_once() {
+  mkfifo -m 600 dtrain.toml
+  expect_left_out 'it is not a regular file'
+}
+
+test_the_own_configuration_of_a_user_must_be_the_users_too() {
+  mkdir -p "$XDG_CONFIG_HOME/dtrain"
+  printf 'np = 2\n' >"$XDG_CONFIG_HOME/dtrain/config.toml"
+  printf 'np = 3\n' >dtrain.toml
+  chmod 0666 dtrain.toml
+  run_dtrain run --no-tag sh -c 'echo $WORLD_SIZE'
+  expect_stdout_lines 2 2
+  expect_stderr_contains './dtrain.toml is left out'
+  chmod 0666 "$XDG_CONFIG_HOME/dtrain/config.toml"
+  rm dtrain.toml
+  run_dtrain run --no-tag sh -c 'echo $WORLD_SIZE'
+  expect_status 2
+  expect_stderr_contains "$XDG_CONFIG_HOME/dtrain/config.toml is left out: other users may write it (mode 0666"
+}
+
+test_a_found_file_is_told_to_choose_hosts_and_places() {
+  printf 'np = 1\nhosts = ["localhost:1"]\nchdir = "."\nreport = "r.json"\ngrace = 3\n' >dtrain.toml
+  run_dtrain run true
+  expect_status 0
+  expect_stderr 'dtrain: ./dtrain.toml sets hosts, chdir, report'
+  run_dtrain run --dry-run -H localhost:2 --report other.json true
+  expect_stderr 'dtrain: ./dtrain.toml sets chdir'
+  run_dtrain run --config-file dtrain.toml true
+  expect_stderr ''
+  run_dtrain check
+  expect_stderr 'dtrain: ./dtrain.toml sets hosts'
+  printf 'role = ["worker=1@localhost"]\noutput-dir = "o"\n' >dtrain.toml
+  run_dtrain run true
+  expect_stderr 'dtrain: ./dtrain.toml sets role, output-dir'
+}
+
 run_tests "$@"

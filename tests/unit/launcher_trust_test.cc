@@ -27,15 +27,58 @@ TEST_CASE("variables that choose what runs are known, and those that only tune i
                            "OMPI_MCA_mca_base_component_path",
                            "GIT_SSH_COMMAND",
                            "DTRAIN_OPT_RSH_AGENT",
-                           "CXX"}) {
+                           "CXX",
+                           "TPU_LIBRARY_PATH",
+                           "PJRT_NAMES_AND_LIBRARY_PATHS",
+                           "INTEL_LIBITTNOTIFY64",
+                           "OMP_TOOL_LIBRARIES",
+                           "TRITON_HOME",
+                           "TRITON_CACHE_MANAGER",
+                           "XDG_CACHE_HOME",
+                           "TMPDIR",
+                           "HSA_TOOLS_LIB",
+                           "NUMBA_CACHE_DIR",
+                           "HF_MODULES_CACHE",
+                           "MPLCONFIGDIR",
+                           "KERAS_HOME",
+                           "HWLOC_PLUGINS_PATH",
+                           "PMIX_MCA_mca_base_component_path",
+                           "OPAL_PREFIX",
+                           "CUDA_CACHE_PATH",
+                           "PYTORCH_KERNEL_CACHE_PATH",
+                           "RDMAV_DRIVERS"}) {
     CAPTURE(name);
-    CHECK(chooses_code(name));
+    CHECK(chooses_code(name, "x"));
   }
   for (const char* name : {"NCCL_DEBUG", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "PYTHONHASHSEED",
-                           "XLA_FLAGS", "OMPI_MCA_btl", "MY_PATH", "PATHS", "path", "LDFLAGS",
+                           "OMPI_MCA_btl", "MY_PATH", "PATHS", "path", "LDFLAGS",
                            "CUDA_VISIBLE_DEVICES", "HTTPS_PROXY", "TORCH_HOME", ""}) {
     CAPTURE(name);
-    CHECK_FALSE(chooses_code(name));
+    CHECK_FALSE(chooses_code(name, "x"));
+  }
+}
+
+TEST_CASE("of some variables only certain values choose what runs") {
+  struct Case {
+    const char* name;
+    const char* value;
+    bool chooses;
+  };
+  const Case cases[] = {
+      {"XLA_FLAGS", "--xla_gpu_enable_latency_hiding_scheduler=true --xla_dump_hlo_as_text", false},
+      {"XLA_FLAGS", "", false},
+      {"XLA_FLAGS", "--xla_gpu_cuda_data_dir=evil", true},
+      {"XLA_FLAGS", "--a=1 --xla_gpu_llvm_ir_file=evil.ll", true},
+      {"XLA_FLAGS", "flags.txt", true},
+      {"XLA_FLAGS", " flags.txt", true},
+      {"TF_XLA_FLAGS", "--tf_xla_auto_jit=2", false},
+      {"TF_XLA_FLAGS", "--tf_xla_persistent_cache_directory=evil", true},
+      {"MPLBACKEND", "Agg", false},
+      {"MPLBACKEND", "module://evil", true}};
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    CAPTURE(c.value);
+    CHECK(chooses_code(c.name, c.value) == c.chooses);
   }
 }
 
@@ -82,6 +125,28 @@ TEST_CASE("what a found file says of the environment does not count where it is 
   OptionSource file = {.values = {{"np", {"1"}}, {"env", {"PATH=."}}}, .origins = {}};
   file.found = true;
   CHECK(decide({flags({{"env", {"PATH=/bin"}}}), file}).has_value());
+}
+
+TEST_CASE("destinations in a found file are named where they count") {
+  OptionSource file = {.values = {{"np", {"1"}},
+                                  {"hosts", {"a:4"}},
+                                  {"chdir", {"/elsewhere"}},
+                                  {"role", {"ps=1@b", "worker=2"}},
+                                  {"report", {"r"}},
+                                  {"output-dir", {"o"}},
+                                  {"timeline-filename", {"t"}}},
+                       .origins = {}};
+  using Names = std::vector<std::string>;
+  CHECK(found_destinations({file}) == Names());
+  file.found = true;
+  CHECK(found_destinations({file}) ==
+        Names{"hosts", "role", "chdir", "output-dir", "report", "timeline-filename"});
+  CHECK(found_destinations({flags({{"hostfile", {"h"}}, {"report", {"mine"}}}), file}) ==
+        Names{"role", "chdir", "output-dir", "timeline-filename"});
+  file.values = {{"role", {"ps=1", "worker=2"}}, {"grace", {"1"}}};
+  CHECK(found_destinations({file}) == Names());
+  file.values = {{"cluster-spec", {"worker|h:1"}}};
+  CHECK(found_destinations({file}) == Names{"cluster-spec"});
 }
 
 }  // namespace
