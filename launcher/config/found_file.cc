@@ -46,6 +46,8 @@ Result<FoundFile> not_opened(int error) {
     case ENOENT:
     case ENOTDIR:
       return FoundFile{};
+    case EACCES:
+      return FoundFile{.state = State::unreadable, .why = errno_text(error)};
     case ENXIO:  // a socket
       return FoundFile{.state = State::distrusted, .why = "it is not a regular file"};
     default:

@@ -12,12 +12,13 @@ namespace dt {
 struct FoundFile {
   enum class State : uint8_t {
     absent,
+    unreadable,  ///< we may not read it
     distrusted,  ///< somebody else could have written it
     read,
   };
   State state = State::absent;
   std::string text = {};  ///< of one that was read
-  std::string why = {};   ///< of one that is distrusted
+  std::string why = {};   ///< of one that is unreadable or distrusted
 };
 
 /// Reads a file at a place where another user may have put one. Trusts a regular file that belongs

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/found_file.h"
+#include "launcher/config/given.h"
 #include "launcher/config/horovod_yaml.h"
 #include "launcher/config/options.h"
 #include "launcher/config/trust.h"
@@ -68,12 +69,16 @@ std::string shown_path(const std::string& path) {
 struct FoundOptions {
   OptionSource options;
   std::vector<std::string> warnings;
+  std::vector<std::string> details;  ///< for --verbose
 };
 
 void leave_out(const std::string& path, const FoundFile& file, FoundOptions& found) {
   if (file.state == FoundFile::State::distrusted) {
     found.warnings.push_back(format("{} is left out: {}; --config-file {} takes it",
                                     shown_path(path), file.why, shell_quote(printable(path))));
+  } else if (file.state == FoundFile::State::unreadable) {
+    found.details.push_back(
+        format("{} counts as absent, since it cannot be read: {}", shown_path(path), file.why));
   }
 }
 
@@ -95,10 +100,19 @@ Result<FoundOptions> read_first_existing(const std::vector<std::string>& paths) 
   return found;
 }
 
-void report_left_out(const FoundOptions& found, const FileNoticeSink& notice) {
+bool is_verbose(const OptionSources& sources) {
+  const auto given = find_given(sources, "verbose");
+  return given && given->flag().value_or(false);
+}
+
+void report_left_out(const FoundOptions& found, const OptionSources& sources,
+                     const FileNoticeSink& notice) {
   if (!notice) return;
   for (const std::string& warning : found.warnings)
     notice({.text = warning, .is_warning = true});
+  if (!is_verbose(sources)) return;
+  for (const std::string& detail : found.details)
+    notice({.text = detail});
 }
 
 void report_destinations(const std::vector<std::string>& names, const FileNoticeSink& notice) {
@@ -123,7 +137,7 @@ Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::st
     found = TRY(read_first_existing(default_config_files(parse_environment(environment))));
   }
   OptionSources sources = {std::move(flags), std::move(variables), std::move(found.options)};
-  report_left_out(found, notice);
+  report_left_out(found, sources, notice);
   return sources;
 }
 

@@ -248,6 +248,27 @@ test_the_own_configuration_of_a_user_must_be_the_users_too() {
   expect_stderr_contains "$XDG_CONFIG_HOME/dtrain/config.toml is left out: other users may write it (mode 0666"
 }
 
+test_a_configuration_that_may_not_be_read_counts_as_absent() {
+  local as=()
+  # Root reads all files but for these capabilities.
+  if ((EUID == 0)); then as=(setpriv --bounding-set '-dac_override,-dac_read_search'); fi
+  mkdir -p "$XDG_CONFIG_HOME/dtrain"
+  printf 'np = 2\n' >"$XDG_CONFIG_HOME/dtrain/config.toml"
+  printf 'np = 3\n' >dtrain.toml
+  chmod 000 "$XDG_CONFIG_HOME" dtrain.toml
+  run "${as[@]}" "$DTRAIN" run -np 1 --no-tag sh -c 'echo $WORLD_SIZE'
+  expect_status 0
+  expect_stderr ''
+  expect_stdout 1
+  run "${as[@]}" "$DTRAIN" run -np 1 --verbose true
+  expect_status 0
+  expect_stderr_contains 'dtrain: ./dtrain.toml counts as absent, since it cannot be read: Permission denied'
+  expect_stderr_contains "$XDG_CONFIG_HOME/dtrain/config.toml counts as absent, since it cannot be read: Permission denied"
+  run "${as[@]}" "$DTRAIN" run --config-file dtrain.toml true
+  expect_status 2
+  expect_stderr_contains '--config-file: cannot read "dtrain.toml": Permission denied'
+}
+
 test_a_found_file_is_told_to_choose_hosts_and_places() {
   printf 'np = 1\nhosts = ["localhost:1"]\nchdir = "."\nreport = "r.json"\ngrace = 3\n' >dtrain.toml
   run_dtrain run true

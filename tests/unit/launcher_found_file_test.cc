@@ -95,6 +95,18 @@ TEST_CASE("what is no regular file is distrusted, and nobody waits for a FIFO") 
   }
 }
 
+TEST_CASE("a found file that may not be read is unreadable") {
+  const TemporaryFolder folder;
+  folder.write("closed", "np = 1\n", 0000);
+  chmod(folder.path().c_str(), 0755);
+  const bool root = geteuid() == 0;
+  if (root) REQUIRE(seteuid(stranger) == 0);
+  const FoundFile file = found(folder, "closed");
+  if (root) REQUIRE(seteuid(0) == 0);
+  CHECK(file.state == State::unreadable);
+  CHECK(file.why == "Permission denied");
+}
+
 TEST_CASE("a found file that is too large is an error") {
   const TemporaryFolder folder;
   folder.write("large", std::string(bytes_max + 1, '#'));
