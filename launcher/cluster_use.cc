@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/macro_words.h"
 #include "launcher/macros.h"
 #include "rendezvous/tf_config.h"
 
@@ -50,8 +51,9 @@ std::vector<MacroText> macro_texts(const RunConfig& config, const Role& role) {
   std::vector<MacroText> texts;
   if (config.no_macros) return texts;
   const std::vector<std::string>& command = command_of(config, role);
-  for (size_t i = 1; i < command.size(); ++i)
-    texts.push_back({&role, command[i], word_origin(command[i])});
+  for (size_t i = 1; i < command.size(); ++i) {
+    if (takes_macros(command, i)) texts.push_back({&role, command[i], word_origin(command[i])});
+  }
   for (auto& [name, value] : given_values(config, role))
     texts.push_back(std::move(value));
   return texts;

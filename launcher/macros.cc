@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/macro_words.h"
 #include "rendezvous/cluster_text.h"
 
 #include <algorithm>
@@ -30,6 +31,11 @@ std::string spec_text(const ClusterSpec& cluster) {
   return cluster_text(shown);
 }
 
+/// 0 is none: only the start of a job decides it.
+std::string port_text(uint16_t port) {
+  return port == 0 ? std::string(unknown_port) : format("{}", port);
+}
+
 enum class Need : uint8_t { nothing, rank, cluster };
 
 struct Macro {
@@ -48,7 +54,7 @@ constexpr Macro known_macros[] = {
     {"host", [](Values values) { return own_address(values).first; }, Need::cluster},
     {"port", [](Values values) { return own_address(values).second; }, Need::cluster},
     {"master_addr", [](Values values) { return values.job.master_address; }},
-    {"master_port", [](Values values) { return format("{}", values.job.master_port); }},
+    {"master_port", [](Values values) { return port_text(values.job.master_port); }},
     {"job_id", [](Values values) { return values.job.job_id; }},
 };
 
@@ -58,7 +64,8 @@ const Macro* find_macro(std::string_view name) {
 }
 
 /// Calls `literal` for each stretch of text that is no {word}, `braced` for each word between
-/// braces, in their order. Words are what a macro could be: letters, digits and -_:.
+/// braces, in their order. Words are what a macro could be: letters, digits and -_:. A shell's
+/// ${word} is literal.
 void scan(std::string_view text, const std::function<void(std::string_view)>& literal,
           const std::function<void(std::string_view)>& braced) {
   constexpr std::string_view word_characters =
@@ -68,6 +75,7 @@ void scan(std::string_view text, const std::function<void(std::string_view)>& li
        open = text.find('{', open + 1)) {
     const size_t close = text.find_first_not_of(word_characters, open + 1);
     if (close == std::string_view::npos || text[close] != '}' || close == open + 1) continue;
+    if (open > 0 && text[open - 1] == '$') continue;
     literal(text.substr(from, open - from));
     braced(text.substr(open + 1, close - open - 1));
     from = close + 1;

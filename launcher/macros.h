@@ -35,10 +35,10 @@ struct MacroValues {
   const ClusterSpec& cluster;
 };
 
-/// Replaces these tokens, and no other brace: {cluster_spec} ("ps|h:p,worker|h:p;h:p", without the
-/// evaluator), {hosts:ROLE} ("h:p,h:p"), {host} and {port} (its own in the cluster), {role},
-/// {index}, {rank}, {local_rank}, {world_size}, {master_addr}, {master_port}, {job_id}. What they
-/// become is not looked at again. The text must have passed check_macros for its role.
+/// Replaces these tokens, no other brace, no ${word}: {cluster_spec} ("ps|h:p,worker|h:p;h:p",
+/// without the evaluator), {hosts:ROLE} ("h:p,h:p"), {host} and {port} (its own in the cluster),
+/// {role}, {index}, {rank}, {local_rank}, {world_size}, {master_addr}, {master_port}, {job_id}.
+/// What they become is not looked at again. The text must have passed check_macros for its role.
 std::string expand_macros(std::string_view text, const MacroValues& values);
 
 /// Whether there is a macro in the text, one that the cluster is needed for, and one that lists

@@ -2,8 +2,11 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/planned_words.h"
 
+#include <algorithm>
 #include <csignal>
+#include <functional>
 
 namespace dt {
 
@@ -64,7 +67,7 @@ std::string given_place(const Plan& plan, const TaskId& task) {
   return address == nullptr ? "" : " at " + printable(*address);
 }
 
-Json task_json(const Plan& plan, const Task& task) {
+Json task_json(const Plan& plan, const Task& task, const std::vector<std::string>& words) {
   Json::Object json = {{"role", task.id.role}, {"index", task.id.index}};
   const auto add = [&json, &task](const char* name, int number) {
     json.emplace_back(name, task.rank >= 0 ? Json(number) : Json());
@@ -75,7 +78,21 @@ Json task_json(const Plan& plan, const Task& task) {
   add("cross_rank", task.cross_rank);
   add("cross_size", task.cross_size);
   json.emplace_back("host", plan.hosts[static_cast<size_t>(task.agent)].host.name);
+  if (!words.empty()) json.emplace_back("command", words_json(words));
   return json;
+}
+
+/// A line for the first task of each role whose words are not the role's.
+std::string words_text(const Plan& plan, const PlannedWords& planned) {
+  std::string text;
+  for (const Role& role : plan.roles) {
+    const auto first = std::ranges::find_if(
+        plan.tasks, [&role](const Task& task) { return task.id.role == role.name; });
+    if (first == plan.tasks.end()) continue;
+    const std::vector<std::string> words = planned.changed(*first);
+    if (!words.empty()) text += format("{} gets: {}\n", first->id.text(), command_text(words));
+  }
+  return text;
 }
 
 }  // namespace
@@ -95,6 +112,28 @@ Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command
 Json cluster_json(const Plan& plan) {
   return plan.laid_out ? plan.laid_out->cluster.json() : Json();
 }
+
+namespace {
+
+/// The words of a task; empty where they are those of its role.
+using TaskWords = std::function<std::vector<std::string>(const Task& task)>;
+
+Json plan_document(const Plan& plan, const std::vector<std::string>& command,
+                   const TaskWords& words_of) {
+  Json::Array hosts;
+  for (const PlannedHost& host : plan.hosts) {
+    hosts.emplace_back(Json::Object{
+        {"name", host.host.name}, {"slots", host.host.slots}, {"tasks", host.task_count()}});
+  }
+  Json::Array tasks;
+  for (const Task& task : plan.tasks)
+    tasks.push_back(task_json(plan, task, words_of(task)));
+  return Json::Object{{"world_size", plan.world_size},      {"hosts", hosts},
+                      {"roles", roles_json(plan, command)}, {"tasks", tasks},
+                      {"cluster", cluster_json(plan)},      {"command", words_json(command)}};
+}
+
+}  // namespace
 
 std::string plan_text(const Plan& plan, const std::vector<std::string>& command) {
   std::string text =
@@ -120,22 +159,14 @@ std::string plan_text(const Plan& plan, const std::vector<std::string>& command)
 }
 
 Json plan_json(const Plan& plan, const std::vector<std::string>& command) {
-  Json::Array hosts;
-  for (const PlannedHost& host : plan.hosts) {
-    hosts.emplace_back(Json::Object{
-        {"name", host.host.name}, {"slots", host.host.slots}, {"tasks", host.task_count()}});
-  }
-  Json::Array tasks;
-  for (const Task& task : plan.tasks)
-    tasks.push_back(task_json(plan, task));
-  return Json::Object{{"world_size", plan.world_size},      {"hosts", hosts},
-                      {"roles", roles_json(plan, command)}, {"tasks", tasks},
-                      {"cluster", cluster_json(plan)},      {"command", words_json(command)}};
+  return plan_document(plan, command, [](const Task&) { return std::vector<std::string>(); });
 }
 
 std::string plan_report(const Plan& plan, const RunConfig& config) {
-  if (config.json) return plan_json(plan, config.command).text(2) + "\n";
-  return plan_text(plan, config.command);
+  const PlannedWords planned(plan, config);
+  if (!config.json) return plan_text(plan, config.command) + words_text(plan, planned);
+  const auto words_of = [&planned](const Task& task) { return planned.changed(task); };
+  return plan_document(plan, config.command, words_of).text(2) + "\n";
 }
 
 int exit_status(Errc code) {

@@ -27,7 +27,7 @@ Json cluster_json(const Plan& plan);
 Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command);
 Json plan_json(const Plan& plan, const std::vector<std::string>& command);
 
-/// The text of --dry-run, as JSON with --json.
+/// The text of --dry-run, as JSON with --json; also the words that macros give to tasks.
 std::string plan_report(const Plan& plan, const RunConfig& config);
 
 /// The exit status that tells of this failure of dtrain itself.

@@ -1,10 +1,11 @@
 #include "launcher/task_macros.h"
 
 #include "base/format.h"
+#include "launcher/macro_words.h"
 #include "launcher/macros.h"
 
+#include <cstddef>
 #include <optional>
-#include <span>
 
 namespace dt {
 
@@ -25,8 +26,10 @@ std::vector<std::string> command_of_task(std::vector<std::string> command, const
                                          const TaskLaunch& task) {
   if (launch.macros) {
     const MacroValues values = macro_values(launch, task);
-    for (std::string& word : std::span(command).subspan(1))
-      word = expand_macros(word, values);
+    const std::vector<std::string> written = command;
+    for (size_t i = 0; i < command.size(); ++i) {
+      if (takes_macros(written, i)) command[i] = expand_macros(written[i], values);
+    }
   }
   if (launch.pass_local_rank && task.rank >= 0)
     command.push_back(format("--local_rank={}", task.local_rank));

@@ -10,8 +10,8 @@ namespace dt {
 
 // What an agent makes of the user's words and values for one of its tasks.
 
-/// The command with its macros replaced, but for its first word, and with the local rank behind it
-/// where that is wanted and the task has one.
+/// The command with the macros replaced in the words that take them, and with the local rank behind
+/// it where that is wanted and the task has one.
 std::vector<std::string> command_of_task(std::vector<std::string> command, const Launch& launch,
                                          const TaskLaunch& task);
 /// Launch::travelling, or what travels for its role, with macros replaced in the values that the

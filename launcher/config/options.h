@@ -135,7 +135,8 @@ inline constexpr std::array own_options = {
            "Leave {role}, {index}, {rank}, {local_rank}, {world_size}, {host}, {port}, "
            "{hosts:ROLE}, {cluster_spec}, {master_addr}, {master_port} and {job_id} as they are. "
            "Without it each task gets its own in their place, in the command's words after the "
-           "first and in the values of -x and --env-file; other braces always stay."},
+           "first and in the values of -x and --env-file. Other braces always stay, and so does "
+           "code: ${...}, and each word that holds white space or follows -c or -e."},
     Option{"no-horovod", "--no-horovod", OptionKind::flag, "", OptionGroup::workers,
            "Do not answer Horovod's workers, who ask for each other without authentication."},
     Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
@@ -192,7 +193,7 @@ inline constexpr std::array own_options = {
            "Tell what dtrain itself does."},
 
     Option{"dry-run", "--dry-run", OptionKind::flag, "", OptionGroup::itself,
-           "Show which rank would run where, and start nothing."},
+           "Show which rank would run where, with the words that macros give, and start nothing."},
     Option{"json", "--json", OptionKind::flag, "", OptionGroup::itself,
            "With --dry-run: print the plan as one JSON document."},
     Option{"config-file", "--config-file", OptionKind::text, "FILE", OptionGroup::itself,

@@ -49,6 +49,38 @@ test_every_other_brace_stays() {
   expect_stdout "$(printf '%s\n' "${words[@]}")"
 }
 
+# shellcheck disable=SC2016
+test_braces_in_code_stay() {
+  run_dtrain run -np 1 --no-tag bash -c 'host=own port=7; echo "${host}:${port}"'
+  expect_status 0
+  expect_stderr ''
+  expect_stdout own:7
+  run_dtrain run -np 1 --no-tag python3 -c 'for index in (5, 6): print(f"step {index}")'
+  expect_stdout_lines 'step 5' 'step 6'
+  run_dtrain run -np 1 --no-tag python3 -c 'rank=8;print(f"{rank}{rank:03}")'
+  expect_stdout 8008
+  run_dtrain run -np 1 --no-tag -x 'V=${role}' sh -c 'echo "$V" "$@"' sh 'a {rank}' '${rank}' '{rank}{wrank}'
+  expect_stdout '${role} a {rank} ${rank} 0{wrank}'
+}
+
+test_a_dry_run_shows_the_words_as_tasks_get_them() {
+  # shellcheck disable=SC2016  # not for this shell
+  run_dtrain run --role ps=1 --role worker=2 --role-command 'ps=serve {port}' --dry-run \
+    train '--task_index={index}' '--ps={hosts:ps}' 'a {rank}' '${rank}'
+  expect_status 0
+  expect_stdout_contains "worker:0 gets: train --task_index=0 '--ps=<localhost>:<port>' 'a {rank}' '\${rank}'"
+  expect_stdout_contains "ps:0 gets: serve '<port>'"
+  run_dtrain run -np 2 --dry-run train plain
+  expect_stdout_lacks gets
+  run_dtrain run -np 2 --dry-run --json train '{rank}' -c '{rank}'
+  /usr/bin/python3 - "$out/stdout" <<'END' || fail 'not the expected document'
+import json, sys
+plan = json.load(open(sys.argv[1]))
+assert plan["command"] == ["train", "{rank}", "-c", "{rank}"], plan
+assert [t["command"] for t in plan["tasks"]] == [["train", str(i), "-c", "{rank}"] for i in range(2)], plan
+END
+}
+
 test_a_word_that_is_nearly_a_macro_is_told_and_stays() {
   run_dtrain run -np 2 --no-tag echo '{rank}' '{wrank}'
   expect_status 0

@@ -50,6 +50,17 @@ TEST_CASE("each task finds its own in its words and in the values that the user 
         Environment{{"A", "worker-1"}, {"B", "a:2"}, {"C", "{role} of the environment"}});
 }
 
+TEST_CASE("code among the words keeps its braces, and nothing in it is refused or told") {
+  const RunConfig config =
+      running({"bash", "-c", "{rank}", "echo {hosts:none} {wrank}", "${host}", "{index}"});
+  CHECK(check_cluster_use(config, sample_plan()).value().empty());
+  const Launch launch = launch_of(config);
+  CHECK(command_of_task(config.command, launch, {.id = {"worker", 1}, .rank = 1}) ==
+        std::vector<std::string>{"bash", "-c", "{rank}", "echo {hosts:none} {wrank}", "${host}",
+                                 "1"});
+  CHECK(macro_growth_max(running({"bash", "-c", "{cluster_spec}"}), sample_plan()) == 0);
+}
+
 TEST_CASE("a role has its own words and values") {
   Plan plan = sample_plan();
   plan.roles[1].command = {"serve", "--at={host}:{port}"};

@@ -32,12 +32,21 @@ TEST_CASE("macros stand for what a task is told, and every other brace stays") {
       {"{role}{role}", "workerworker"},
       {"{ROLE} {roles} ${HOME} {a,b}", "{ROLE} {roles} ${HOME} {a,b}"},
       {"{role {index}", "{role 1"},
+      {"${role} $${host}:${port} $ {role}", "${role} $${host}:${port} $ worker"},
+      {"${host}{port}", "${host}2"},
       {"", ""},
       {"\xff{role}\xff", "\xffworker\xff"}};
   for (const Case& c : cases) {
     CAPTURE(c.text);
     CHECK(expand_macros(c.text, values) == c.expanded);
   }
+}
+
+TEST_CASE("a port that is not known yet is shown as such") {
+  JobMacros early = job;
+  early.master_port = 0;
+  CHECK(expand_macros("{master_port}", {.task = {"worker", 1}, .job = early, .cluster = cluster}) ==
+        "<port>");
 }
 
 TEST_CASE("what a macro becomes is not looked at again") {
