@@ -98,12 +98,13 @@ Result<std::vector<Host>> JobHosts::of_role(const Role& role) const {
     Host host = hosts_[*at];
     host.slots = meant.slots;
     host.max_slots = meant.max_slots;
+    host.counted = meant.counted;
     const auto [known, fresh] = places.try_emplace(*at, its.size());
     if (fresh) {
       its.push_back(std::move(host));
       continue;
     }
-    const Result<> merged = merge_host(its[known->second], host);
+    const Result<> merged = merge_mention(its[known->second], std::move(host));
     if (!merged) return fail(Errc::input, format("role {}: {}", role.name, merged.error().message));
   }
   return its;
@@ -141,7 +142,8 @@ std::vector<Role> with_hosts_of_job(std::vector<Role> roles, const std::vector<H
   return roles;
 }
 
-/// All names of this machine count as one host.
+/// All names of this machine count as one host. Each name without slots is one slot, unless it
+/// is shared by roles.
 Result<HostList> distinct_hosts(const std::vector<Host>& hosts) {
   const std::vector<std::string> own = own_names();
   HostList list;
@@ -151,7 +153,8 @@ Result<HostList> distinct_hosts(const std::vector<Host>& hosts) {
     if (host.here) names.push_back(host.name);
     const bool again = host.here && names.size() > 1;
     if (again) {
-      TRY(merge_host(*std::ranges::find(list.hosts, true, &Host::here), host));
+      Host& first = *std::ranges::find(list.hosts, true, &Host::here);
+      TRY(first.shared ? merge_host(first, host) : merge_mention(first, std::move(host)));
     } else {
       list.hosts.push_back(std::move(host));
     }

@@ -4,6 +4,7 @@
 #include "base/host_name.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 
@@ -32,11 +33,30 @@ Result<> merge_host(Host& into, const Host& host) {
                 format("host \"{}\" is given twice, but not always with max_slots; write it once",
                        into.name));
   }
+  into.counted = into.counted && host.counted;
   into.slots += host.slots;
   into.max_slots += host.max_slots;
   if (into.slots <= slots_max) return {};
   return fail(Errc::input, format("host \"{}\": slots must be 1..{}, got {} in all", into.name,
                                   slots_max, into.slots));
+}
+
+Result<> merge_mention(Host& into, Host host) {
+  const auto gives_slots = [](const Host& mention) {
+    return mention.slots != 0 && !mention.counted;
+  };
+  if (gives_slots(into) != gives_slots(host)) {
+    return fail(Errc::input,
+                format("host \"{0}\" is given twice, but not always with slots; write {0}:N once",
+                       into.name));
+  }
+  if (!gives_slots(into)) {
+    for (Host* const mention : {&into, &host}) {
+      mention->slots = std::max(mention->slots, 1);
+      mention->counted = true;
+    }
+  }
+  return merge_host(into, host);
 }
 
 Result<> HostMerger::add(HostList named, std::string_view part, const Place& place) {
@@ -56,7 +76,7 @@ Result<> HostMerger::add(HostList named, std::string_view part, const Place& pla
       return place.refuse(
           part, format("host \"{}\" is given more than {} times", entry.host.name, slots_max));
     }
-    if (const Result<> merged = merge_host(entry.host, host); !merged) {
+    if (const Result<> merged = merge_mention(entry.host, std::move(host)); !merged) {
       return place.refuse(part, merged.error().message);
     }
   }
@@ -68,8 +88,6 @@ HostList HostMerger::finish(std::string_view source) && {
   for (Entry& entry : list_) {
     if (entry.mentions > 1) {
       const std::string times = entry.mentions == 2 ? "twice" : format("{} times", entry.mentions);
-      // As Open MPI and the node files of schedulers mean it: a slot for each mention.
-      if (entry.host.slots == 0) entry.host.slots = entry.mentions;
       result.warnings.push_back(format("{}: host \"{}\" given {}; merged to {} slots", source,
                                        entry.host.name, times, entry.host.slots));
     }

@@ -15,6 +15,9 @@ namespace dt {
 /// Adds the slots of `host` to those of `into`, a host of the same machine: slots are given for
 /// both or for none. The error says why two descriptions of one machine do not go together.
 Result<> merge_host(Host& into, const Host& host);
+/// The same for another mention in one list, as in the node files of schedulers: each mention
+/// without slots is one slot, and all or none of them give slots.
+Result<> merge_mention(Host& into, Host host);
 
 /// Gathers hosts in the order of their first mention; slots of later mentions are added, with a
 /// warning. Mentions without slots are one slot each as soon as there are two.

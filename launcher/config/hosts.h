@@ -16,6 +16,8 @@ struct Host {
   int slots = 0;          ///< 0: not given
   bool here = false;      ///< this machine, to be reached without ssh
   int max_slots = 0;      ///< no more processes than these, even oversubscribed; 0: no such limit
+  bool counted = false;   ///< the slots are not given: they are the number of its mentions
+  bool shared = false;    ///< roles name the host, and share what it offers
   /// "a:4", "user@[::1]:4": what parse_host_list reads back (it knows no max_slots).
   std::string text() const;
   /// The same machine for the same login, whatever it offers.

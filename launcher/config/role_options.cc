@@ -122,6 +122,7 @@ Result<std::vector<Host>> hosts_of_roles(const std::vector<Role>& roles, const G
   std::map<std::string, size_t> by_name;  // canonical
   for (const Role& role : roles) {
     for (Host host : role.hosts) {
+      host.shared = true;
       const auto [at, fresh] = by_name.try_emplace(canonical_host(host.name), hosts.size());
       if (fresh) {
         hosts.push_back(std::move(host));

@@ -120,6 +120,18 @@ test_all_names_of_this_machine_are_one_host() {
   expect_stderr_contains '127.0.0.2: cannot connect to 127.0.0.2:1: Connection refused'
 }
 
+test_each_line_of_a_hostfile_without_slots_is_one_slot() {
+  printf 'localhost\nlocalhost\n127.0.0.1\n' >hosts
+  run_dtrain run --hostfile hosts --no-tag sh -c 'echo $RANK $LOCAL_WORLD_SIZE'
+  expect_status 0
+  expect_stdout_lines '0 3' '1 3' '2 3'
+  expect_stderr_contains 'warning: localhost, 127.0.0.1 are one machine; merged to 3 slots'
+  printf 'localhost slots=2\n127.0.0.1\n' >hosts
+  run_dtrain run --hostfile hosts true
+  expect_status 2
+  expect_stderr_contains 'host "localhost" is given twice, but not always with slots'
+}
+
 test_config_show_tells_what_decides_and_can_be_saved() {
   printf 'np = 2\ngrace = 3\nhosts = ["localhost:4"]\n' >dtrain.toml
   run env DTRAIN_OPT_QUIET=1 "$DTRAIN" config show --origin -np 3 --no-tag echo x

@@ -181,6 +181,7 @@ TEST_CASE("without hosts those of the roles are the job's, with the slots of all
     for (const Host& host : config->hosts) {
       text += (text.empty() ? "" : " ") + host.text();
       if (host.max_slots != 0) text += "/" + std::to_string(host.max_slots);
+      CHECK(host.shared);
     }
     return text;
   };

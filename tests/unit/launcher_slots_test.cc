@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "launcher/slots.h"
 
 #include <doctest/doctest.h>
@@ -23,13 +24,42 @@ TEST_CASE("F22: all names of this machine are one host, whose slots add up") {
   CHECK(job_hosts(config).value() ==
         HostList{{{.name = "localhost", .slots = 5, .here = true}},
                  {"localhost, 127.0.0.1 are one machine; merged to 5 slots"}});
-  config.hosts = {{.name = "localhost"}, {.name = "::1"}};
-  CHECK(job_hosts(config).value() == HostList{{{.name = "localhost", .here = true}},
-                                              {"localhost, ::1 are one machine; counted once"}});
-  config.hosts[0].slots = 2;
+  config.hosts = {{.name = "localhost", .slots = 2}, {.name = "::1"}};
   const auto mixed = job_hosts(config);
   REQUIRE_FALSE(mixed.has_value());
   CHECK(mixed.error().code == Errc::input);
+}
+
+TEST_CASE("job_hosts: names of this machine without slots are one slot a mention") {
+  const auto answer = [](const char* hostfile) {
+    RunConfig config;
+    config.hosts = parse_hostfile(hostfile, "hosts").value().hosts;
+    const Result<HostList> list = job_hosts(config);
+    if (!list) return list.error().message;
+    std::string text;
+    for (const Host& host : list->hosts)
+      text += host.text() + " ";
+    return text + join(list->warnings, "|");
+  };
+  CHECK(answer("localhost\nlocalhost\n127.0.0.1\n") ==
+        "localhost:3 localhost, 127.0.0.1 are one machine; merged to 3 slots");
+  CHECK(answer("127.0.0.1\nlocalhost\nlocalhost\n[::1]\n") ==
+        "127.0.0.1:4 127.0.0.1, localhost, ::1 are one machine; merged to 4 slots");
+  CHECK(answer("localhost\n[::1]\n") ==
+        "localhost:2 localhost, ::1 are one machine; merged to 2 slots");
+  CHECK(answer("localhost\nlocalhost\n") == "localhost:2 ");
+  CHECK(answer("localhost\n") == "localhost ");
+  const std::string mixed =
+      "host \"localhost\" is given twice, but not always with slots; write localhost:N once";
+  CHECK(answer("localhost\nlocalhost\n127.0.0.1 slots=2\n") == mixed);
+  CHECK(answer("localhost slots=2\n127.0.0.1\n[::1]\n") == mixed);
+}
+
+TEST_CASE("job_hosts: roles that name this machine without slots share all that it has") {
+  RunConfig config;
+  config.hosts = {{.name = "localhost", .shared = true}, {.name = "::1", .shared = true}};
+  CHECK(job_hosts(config).value() == HostList{{{.name = "localhost", .here = true, .shared = true}},
+                                              {"localhost, ::1 are one machine; counted once"}});
 }
 
 TEST_CASE("job_hosts: other machines stay as they were given, in their order") {
