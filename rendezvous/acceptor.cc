@@ -68,12 +68,7 @@ void Acceptor::accept_some() {
 
 void Acceptor::add(Fd connection, std::string from) {
   ++accepted_;
-  if (pending_.size() >= options_.pending_max) {
-    ++rejected_;
-    complain(format("refused a connection from {}: {} handshakes are under way",
-                    peer_text(connection.get(), from), pending_.size()));
-    return;
-  }
+  make_room();
   tune_tcp(connection.get(), options_.dead_after);
   Result<Handshake> handshake = Handshake::accept(options_.claim);
   if (!handshake) {
@@ -91,6 +86,18 @@ void Acceptor::add(Fd connection, std::string from) {
   }
   pending_.emplace(id, Pending{std::move(connection), std::move(from), *std::move(handshake), true,
                                *std::move(watch), deadlines_ ? deadline_of(id) : Timer()});
+}
+
+/// Closes the oldest beyond the bound: a task's handshake takes two round trips, and a silent
+/// stranger's connection stays. One that has sent something is no better: strangers can, too.
+void Acceptor::make_room() {
+  while (pending_.size() >= options_.pending_max) {
+    const auto oldest = pending_.begin();
+    ++rejected_;
+    complain(format("closed the oldest of {} unfinished handshakes, from {}", pending_.size(),
+                    peer_text(oldest->second.connection.get(), oldest->second.from)));
+    pending_.erase(oldest);
+  }
 }
 
 Timer Acceptor::deadline_of(uint64_t id) {

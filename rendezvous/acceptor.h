@@ -34,7 +34,7 @@ class Acceptor {
     Claim claim;
     Duration handshake_timeout = seconds(5);
     Duration dead_after = seconds(5);
-    size_t pending_max = 128;  ///< handshakes at once; the newest beyond is refused
+    size_t pending_max = 128;  ///< handshakes at once; beyond, the oldest is closed
     Guests guests = {};        ///< empty: there are none
   };
   /// The peer has proved the token and waits for accept_peer() or refuse_peer().
@@ -74,6 +74,7 @@ class Acceptor {
   /// As much as goes; false when the peer is gone.
   static bool send_unsent(Pending& pending);
   Timer deadline_of(uint64_t id);
+  void make_room();
   void readable(uint64_t id);
   void hand_over(uint64_t id, ByteSpan begun);
   void reject(uint64_t id, const std::string& why);
@@ -86,8 +87,8 @@ class Acceptor {
   Fd listener_;
   Watch watch_;
   bool deadlines_ = true;
-  Timer resume_;  // runs while the system has no descriptor for us
-  std::map<uint64_t, Pending> pending_;
+  Timer resume_;                         // runs while the system has no descriptor for us
+  std::map<uint64_t, Pending> pending_;  // the oldest first
   uint64_t next_id_ = 1;
   uint64_t accepted_ = 0;
   uint64_t rejected_ = 0;

@@ -10,8 +10,9 @@ namespace dt {
 
 namespace {
 constexpr size_t local_name_bytes = 16;
-/// So that a flood of strangers does not keep us from those that have come in.
-constexpr int accepts_per_round = 64;
+/// At all TCP listeners together, so that a flood of strangers does not keep us from those that
+/// have come in, nor takes their places before we have read from them.
+constexpr size_t accepts_per_round = 64;
 constexpr Duration out_of_descriptors_pause = milliseconds(100);
 }  // namespace
 
@@ -48,7 +49,9 @@ void Doorway::collect_fds(std::vector<pollfd>& fds) const {
 Result<> Doorway::accept_waiting(const Fd& listener, bool local, Time now) {
   if (closed_until_ && now < *closed_until_) return {};
   closed_until_.reset();
-  for (int i = 0; listener && i < accepts_per_round; ++i) {
+  const size_t listeners = std::max(tcp_.size(), size_t{1});
+  const size_t accepts = std::max(accepts_per_round / listeners, size_t{1});
+  for (size_t i = 0; listener && i < accepts; ++i) {
     Result<Fd> accepted = accept_one(listener.get());
     if (!accepted) {
       // Out of descriptors or memory: the connection stays in the backlog, and asking again at once
@@ -58,13 +61,28 @@ Result<> Doorway::accept_waiting(const Fd& listener, bool local, Time now) {
     }
     Fd socket = *std::move(accepted);
     if (!socket) return {};
-    if (pending_.size() >= options_.pending_max) continue;
     if (local && !require_same_user(socket.get())) continue;
+    if (!make_room(local)) continue;
     pending_.push_back(TRY(Greeting::accept(
         std::move(socket),
         {.claim = options_.claim, .deadline = now + options_.timeout, .local = local})));
   }
   return {};
+}
+
+/// Closes the oldest that has not proved itself; false where there is none. Peers at the local
+/// socket are of our user: strangers at the others do not cost them their place.
+bool Doorway::make_room(bool local) {
+  if (pending_.size() < options_.pending_max) return true;
+  auto oldest = std::ranges::find_if(
+      pending_, [](const auto& greeting) { return !greeting->local() && greeting->unproved(); });
+  if (oldest == pending_.end() && local) {
+    oldest =
+        std::ranges::find_if(pending_, [](const auto& greeting) { return greeting->unproved(); });
+  }
+  if (oldest == pending_.end()) return false;
+  pending_.erase(oldest);
+  return true;
 }
 
 Result<std::vector<std::unique_ptr<Greeting>>> Doorway::advance(Time now, const Judge& judge) {

@@ -25,8 +25,8 @@ class Doorway {
     Claim claim;
     std::vector<std::string> tcp_ips;  ///< listen there, on any ports
     bool local = false;                ///< listen on an abstract Unix socket with a random name
-    size_t pending_max = 128;
-    Duration timeout = seconds(5);  ///< for a connection to prove itself
+    size_t pending_max = 128;          ///< beyond, the oldest that proved nothing is closed
+    Duration timeout = seconds(5);     ///< for a connection to prove itself
   };
   static Result<Doorway> open(Options options);
 
@@ -43,13 +43,14 @@ class Doorway {
  private:
   explicit Doorway(Options options) : options_(std::move(options)) {}
   Result<> accept_waiting(const Fd& listener, bool local, Time now);
+  bool make_room(bool local);
 
   Options options_;
   Contact contact_;
   std::vector<Fd> tcp_;
   Fd local_;
-  std::optional<Time> closed_until_;  ///< after a failure to accept
-  std::vector<std::unique_ptr<Greeting>> pending_;
+  std::optional<Time> closed_until_;                ///< after a failure to accept
+  std::vector<std::unique_ptr<Greeting>> pending_;  ///< the oldest first
 };
 
 }  // namespace dt

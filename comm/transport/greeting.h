@@ -44,6 +44,8 @@ class Greeting {
 
   /// Acceptor: the peer has proved itself and waits for our word.
   bool proved() const { return handshake_.proved(); }
+  /// Acceptor: the peer has not proved itself yet.
+  bool unproved() const { return !handshake_.proved() && !handshake_.done(); }
   const TaskId& peer() const { return handshake_.peer(); }
   bool local() const { return options_.local; }
   /// What an accepted peer is given.

@@ -158,6 +158,57 @@ test_strangers_at_the_rendezvous_change_nothing() { # R22
   done
 }
 
+# Holds 200 connections that say nothing, and dials again, some 2000 times a second, for each that is
+# closed, until the file `enough` is there.
+write_silent_strangers() {
+  cat >silent.py <<'END'
+import os, selectors, socket, sys
+host, port = sys.argv[1].rsplit(":", 1)
+waiting = selectors.DefaultSelector()
+def dial():
+    s = socket.socket()
+    s.setblocking(False)
+    s.connect_ex((host, int(port)))
+    waiting.register(s, selectors.EVENT_READ)
+for _ in range(200):
+    dial()
+closed = 0
+pause = selectors.DefaultSelector()
+while not os.path.exists("enough"):
+    for key, _ in waiting.select(0.01)[:20]:
+        waiting.unregister(key.fileobj)
+        key.fileobj.close()
+        dial()
+        closed += 1
+        if closed == 200:
+            print("flooded", flush=True)
+    pause.select(0.01)
+END
+}
+
+test_silent_strangers_do_not_keep_workers_from_joining() {
+  write_silent_strangers
+  start_dtrain run -np 3 sh -c ': >up; until [ -e flooded ]; do sleep 0.02; done; exec "$0" stop' "$worker"
+  wait_for 20 test -e up
+  rank=$(pgrep -P "$(agent_of "$pid")" | head -n 1)
+  address=$(tr '\0' '\n' <"/proc/$rank/environ" | sed -n 's/^DTRAIN_RENDEZVOUS=//p')
+  : >strangers
+  /usr/bin/python3 silent.py "$address" >strangers &
+  strangers=$!
+  wait_for 20 grep -q flooded strangers
+  touch flooded
+  wait_for 30 stdout_has steady
+  touch enough
+  wait "$strangers"
+  touch stop
+  since_ms=$(now_ms)
+  finish
+  expect_status 0
+  [[ $(grep -c 'all sums were right' "$out/stdout") -eq 3 ]] || fail 'not all came to the end'
+  expect_stderr_contains 'rendezvous: closed the oldest of 131 unfinished handshakes, from 127.0.0.1'
+  expect_no_processes
+}
+
 test_many_jobs_leave_nothing_behind() { # R33
   ((EUID == 0)) || skip 'needs root for namespaces of its own'
   unshare --net --ipc --pid --mount --fork true 2>/dev/null || skip 'no namespaces here'

@@ -104,7 +104,7 @@ TEST_CASE("a silent stranger is dropped when its time is over") {
   CHECK(watched(doorway) == 1);
 }
 
-TEST_CASE("beyond the bound the newest stranger is dropped") {
+TEST_CASE("beyond the bound the oldest stranger is dropped") {
   Doorway doorway =
       Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}, .pending_max = 2}).value();
   std::vector<Fd> strangers;
@@ -112,8 +112,12 @@ TEST_CASE("beyond the bound the newest stranger is dropped") {
     strangers.push_back(connected_to(doorway));
   REQUIRE(doorway.advance(Clock::now(), take_all).has_value());
   const Fd third = connected_to(doorway);
-  CHECK(closed(doorway, third));
+  CHECK(closed(doorway, strangers.front()));
   CHECK(watched(doorway) == 3);
+  for (const Fd* kept : {static_cast<const Fd*>(&strangers.back()), &third}) {
+    pollfd fd = {.fd = kept->get(), .events = POLLIN, .revents = 0};
+    CHECK(poll(&fd, 1, 0) == 0);
+  }
 }
 
 /// A peer at a doorway's local socket that it has not yet said a byte to.
@@ -131,6 +135,33 @@ std::unique_ptr<Greeting> local_dialler(const Doorway& doorway, const Claim& cla
 
 Result<> take_with_gift(Greeting& greeting) {
   return greeting.accept_peer({greeting.fd()}, 1);
+}
+
+TEST_CASE("strangers push out no peer at the local socket, nor one that has proved itself") {
+  const Claim claim = claim_of_zero();
+  Doorway doorway =
+      Doorway::open({.claim = claim, .tcp_ips = {"127.0.0.1"}, .local = true, .pending_max = 3})
+          .value();
+  const auto proved = local_dialler(doorway, claim);
+  const auto silent = local_dialler(doorway, claim);
+  const Time now = Clock::now();
+  REQUIRE(proved->advance().has_value());
+  REQUIRE(doorway.advance(now, take_with_gift).has_value());
+  REQUIRE(proved->advance().has_value());
+  REQUIRE(doorway.advance(now, take_with_gift).value().empty());
+  const Fd first = connected_to(doorway);
+  REQUIRE(doorway.advance(now, take_with_gift).value().empty());
+  const Fd second = connected_to(doorway);
+  CHECK(closed(doorway, first, now));
+  const auto third_peer = local_dialler(doorway, claim);
+  CHECK(closed(doorway, second, now));
+  const Fd third = connected_to(doorway);
+  CHECK(closed(doorway, third, now));
+  CHECK(silent->advance().has_value());
+  CHECK(third_peer->advance().has_value());
+  REQUIRE(proved->advance().has_value());
+  REQUIRE(proved->done());
+  CHECK(doorway.advance(now, take_with_gift).value().size() == 1);
 }
 
 TEST_CASE("a peer that was accepted in time and is done counts, however late that is seen") {
@@ -188,6 +219,18 @@ TEST_CASE("a doorway takes in so many at once, and the others in the next round"
   CHECK(watched(doorway) == 65);
   REQUIRE(doorway.advance(Clock::now(), take_all).has_value());
   CHECK(watched(doorway) == 71);
+}
+
+TEST_CASE("a round's connections are as many for all addresses of a doorway together") {
+  Doorway doorway =
+      Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1", "127.0.0.2"}}).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 40; ++i) {
+    for (const Address& address : doorway.contact().tcp)
+      strangers.push_back(start_connect(address).value());
+  }
+  REQUIRE(doorway.advance(Clock::now(), take_all).has_value());
+  CHECK(watched(doorway) == 2 + 64);
 }
 
 }  // namespace

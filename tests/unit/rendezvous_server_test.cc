@@ -165,10 +165,10 @@ TEST_CASE("a recorded handshake is rejected when it is played again") {
   CHECK(server.counters().joined == 1);
 }
 
-TEST_CASE("handshakes under way are bounded: the newest is refused, a task gets in later") {
+TEST_CASE("handshakes under way are bounded: the oldest is closed, and a task gets in at once") {
   RendezvousServer::Options options;
   options.pending_max = 3;  // and one for the task
-  options.handshake_timeout = seconds(2);
+  options.handshake_timeout = seconds(60);
   RendezvousFixture server(table_of_workers(1), options);
   std::vector<Fd> slow;
   slow.reserve(4);
@@ -176,10 +176,15 @@ TEST_CASE("handshakes under way are bounded: the newest is refused, a task gets 
     slow.push_back(plain_connection(server.address()));
   server.until([](const Counters& counters) { return counters.pending == 4; });
   const Fd newest = plain_connection(server.address());
-  CHECK(ends_within(newest.get(), seconds(5)));
+  CHECK(ends_within(slow.front().get(), seconds(5)));
   CHECK(server.counters().pending == 4);
-  // Tries again until those have had their time.
+  CHECK(server.counters().rejected == 1);
+  CHECK(server.log_text() ==
+        "dtrain: warning: rendezvous: closed the oldest of 4 unfinished handshakes, from "
+        "127.0.0.1\n");
   CHECK(server.join_worker(0));
+  CHECK(ends_within(slow[1].get(), seconds(5)));
+  CHECK(!await_readiness(newest.get(), POLLIN, Clock::now()).value());
 }
 
 TEST_CASE("a second claim of a task is refused by name, and the first goes on") {
