@@ -12,13 +12,13 @@ namespace dt {
 namespace {
 
 constexpr size_t nonce_bytes = 16;
-constexpr size_t callers_max = 1024;
+/// So that a flood of strangers does not keep the loop from the rest.
+constexpr int accepts_per_round = 64;
+constexpr Duration out_of_descriptors_pause = milliseconds(100);
 /// How much longer a target's other addresses have once one of them has led there.
 constexpr Duration moment = milliseconds(100);
 /// Every job of a launcher behind a firewall that drops takes this longer.
 constexpr Duration launcher_patience = milliseconds(500);
-/// A caller who says nothing is closed after this: its connection breaks by itself.
-constexpr Duration silent_max = seconds(5);
 
 Digest proof_of(const Token& token, uint32_t number, ByteSpan nonce) {
   const Bytes who = Writer().number(number).take();
@@ -29,8 +29,9 @@ Digest proof_of(const Token& token, uint32_t number, ByteSpan nonce) {
 
 Result<std::unique_ptr<ProbePoint>> ProbePoint::open(Loop& loop,
                                                      const std::vector<InterfaceAddress>& where,
-                                                     const Token& token, uint32_t number) {
-  std::unique_ptr<ProbePoint> point(new ProbePoint(loop, token, number));
+                                                     const Token& token, uint32_t number,
+                                                     Limits limits) {
+  std::unique_ptr<ProbePoint> point(new ProbePoint(loop, token, number, limits));
   ProbePoint& self = *point;
   for (const auto& [interface, ip] : where) {
     auto listening = listen_on({ip, 0});
@@ -38,35 +39,49 @@ Result<std::unique_ptr<ProbePoint>> ProbePoint::open(Loop& loop,
     const int fd = listening->get();
     const auto address = local_address(fd);
     if (!address) continue;
-    self.listeners_.push_back({*std::move(listening), Watch()});
-    self.listeners_.back().watch =
-        TRY(loop.watch(fd, EPOLLIN, [&self, fd](uint32_t) { self.accept(fd); }));
+    Listener& listener = self.listeners_.emplace_back();
+    listener.fd = *std::move(listening);
+    listener.watch =
+        TRY(loop.watch(fd, EPOLLIN, [&self, &listener](uint32_t) { self.accept(listener); }));
     self.places_.push_back({*address, interface});
   }
   if (self.places_.empty()) return fail(Errc::os, "no address of it can be listened on");
   return point;
 }
 
-void ProbePoint::accept(int listener) {
-  while (auto connection = accept_one(listener)) {
+void ProbePoint::accept(Listener& listener) {
+  for (int i = 0; i < accepts_per_round; ++i) {
+    Result<Fd> connection = accept_one(listener.fd.get());
+    if (!connection) {
+      // Out of descriptors: asking again at once would only spin.
+      listener.watch.set_events(0);
+      listener.resume = loop_.after(out_of_descriptors_pause,
+                                    [&listener] { listener.watch.set_events(EPOLLIN); });
+      return;
+    }
     if (!*connection) return;
-    if (callers_.size() >= callers_max) continue;
-    tune_tcp(connection->get(), silent_max);
-    const uint64_t caller = next_caller_++;
-    auto stream =
-        Stream::open(loop_, *std::move(connection), Fd(),
-                     {.on_bytes = [this, caller](ByteSpan bytes) -> size_t {
-                        if (bytes.size() < nonce_bytes) return 0;
-                        const Digest proof = proof_of(token_, number_, bytes.first(nonce_bytes));
-                        const auto at = callers_.find(caller);
-                        at->second->write(proof);
-                        at->second->close_after_sending();
-                        return bytes.size();
-                      },
-                      .on_end = [this, caller](const std::optional<Error>&) { drop(caller); },
-                      .on_drained = {}});
-    if (stream) callers_.emplace(caller, *std::move(stream));
+    add(*std::move(connection));
   }
+}
+
+void ProbePoint::add(Fd connection) {
+  if (callers_.size() >= limits_.callers_max) drop(callers_.begin()->first);
+  const uint64_t caller = next_caller_++;
+  auto stream =
+      Stream::open(loop_, std::move(connection), Fd(),
+                   {.on_bytes = [this, caller](ByteSpan bytes) -> size_t {
+                      if (bytes.size() < nonce_bytes) return 0;
+                      const Digest proof = proof_of(token_, number_, bytes.first(nonce_bytes));
+                      Stream& answered = *callers_.at(caller).stream;
+                      answered.write(proof);
+                      answered.close_after_sending();
+                      return bytes.size();
+                    },
+                    .on_end = [this, caller](const std::optional<Error>&) { drop(caller); },
+                    .on_drained = {}});
+  if (!stream) return;
+  callers_.emplace(caller, Caller{*std::move(stream),
+                                  loop_.after(limits_.patience, [this, caller] { drop(caller); })});
 }
 
 void ProbePoint::drop(uint64_t caller) {

@@ -23,33 +23,51 @@ namespace dt {
 /// that many machines have (a container bridge's, for one) is not taken for the wrong one's.
 class ProbePoint {
  public:
+  struct Limits {
+    size_t callers_max = 1024;       ///< beyond, the oldest is closed: an honest one is quick
+    Duration patience = seconds(5);  ///< with a caller that is not done
+  };
   /// Addresses that cannot be listened on are left out; an error when none can.
   static Result<std::unique_ptr<ProbePoint>> open(Loop& loop,
                                                   const std::vector<InterfaceAddress>& where,
-                                                  const Token& token, uint32_t number);
+                                                  const Token& token, uint32_t number,
+                                                  Limits limits);
+  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop,
+                                                  const std::vector<InterfaceAddress>& where,
+                                                  const Token& token, uint32_t number) {
+    return open(loop, where, token, number, Limits());
+  }
   ProbePoint(const ProbePoint&) = delete;
   ProbePoint& operator=(const ProbePoint&) = delete;
 
   /// Where it listens, in the order that was asked for.
   const std::vector<ProbePlace>& places() const { return places_; }
+  size_t callers() const { return callers_.size(); }
 
  private:
   struct Listener {
     Fd fd;
     Watch watch;
+    Timer resume;  ///< runs while the system has no descriptor for us
   };
-  ProbePoint(Loop& loop, const Token& token, uint32_t number)
-      : loop_(loop), token_(token), number_(number) {}
-  void accept(int listener);
+  struct Caller {
+    std::unique_ptr<Stream> stream;
+    Timer deadline;
+  };
+  ProbePoint(Loop& loop, const Token& token, uint32_t number, Limits limits)
+      : loop_(loop), token_(token), number_(number), limits_(limits) {}
+  void accept(Listener& listener);
+  void add(Fd connection);
   void drop(uint64_t caller);
 
   Loop& loop_;
   Token token_;
   uint32_t number_;
+  Limits limits_;
   std::vector<ProbePlace> places_;
   std::list<Listener> listeners_;
   uint64_t next_caller_ = 0;
-  std::map<uint64_t, std::unique_ptr<Stream>> callers_;
+  std::map<uint64_t, Caller> callers_;  ///< the oldest first
 };
 
 /// Dials all addresses of all targets at once.

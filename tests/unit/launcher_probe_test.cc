@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/socket.h>
+
 #include <optional>
 
 namespace dt {
@@ -76,6 +78,55 @@ TEST_CASE("nobody and silence do not count, and nothing waits for them for ever"
   CHECK(f.call({{1, {nobody, quiet, good}}}) == ProbeCalls::Reached{{1, {good}}});
   CHECK(f.call({{1, {nobody, quiet}}}, milliseconds(50)) == ProbeCalls::Reached{{1, {}}});
   CHECK(f.call({}) == ProbeCalls::Reached{});
+}
+
+/// A connection that says nothing.
+Fd stranger_at(const ProbePoint& point) {
+  return start_connect(point.places().at(0).address).value();
+}
+
+bool has_ended(const Fd& socket) {
+  char byte = 0;
+  return ::recv(socket.get(), &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+TEST_CASE("beyond the bound the oldest caller is closed, and an honest one is answered") {
+  Fixture f;
+  const auto point =
+      ProbePoint::open(*f.loop, at({"127.0.0.1"}), f.token, 1, {.callers_max = 4}).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 4; ++i)
+    strangers.push_back(stranger_at(*point));
+  while (point->callers() < 4)
+    REQUIRE(f.loop->run_once(Clock::now() + seconds(10)));
+  CHECK(f.call({{1, addresses_of(*point)}}).at(0).addresses.size() == 1);
+  CHECK(has_ended(strangers.front()));
+  CHECK(!has_ended(strangers.back()));
+}
+
+TEST_CASE("a round takes in so many callers at once") {
+  Fixture f;
+  const auto point = f.point(1, {"127.0.0.1"});
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 70; ++i)
+    strangers.push_back(stranger_at(*point));
+  REQUIRE(f.loop->run_once(Clock::now()));
+  CHECK(point->callers() == 64);
+  REQUIRE(f.loop->run_once(Clock::now()));
+  CHECK(point->callers() == 70);
+}
+
+TEST_CASE("a caller that says nothing is closed when its time is over") {
+  Fixture f;
+  const auto point =
+      ProbePoint::open(*f.loop, at({"127.0.0.1"}), f.token, 1, {.patience = milliseconds(1)})
+          .value();
+  const Fd stranger = stranger_at(*point);
+  for (const Time end = Clock::now() + seconds(10); !has_ended(stranger);) {
+    REQUIRE(Clock::now() < end);
+    REQUIRE(f.loop->run_once(end));
+  }
+  CHECK(point->callers() == 0);
 }
 
 TEST_CASE("addresses that this machine does not have are left out") {
