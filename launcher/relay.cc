@@ -1,6 +1,7 @@
 #include "launcher/relay.h"
 
 #include "base/format.h"
+#include "rendezvous/handshake.h"
 
 #include <algorithm>
 
@@ -29,9 +30,14 @@ Result<> Relay::receive(MessageType type, uint32_t stream, ByteSpan payload) {
   const auto at = connections_.find(stream);
   if (at == connections_.end() || at->second.closing) return {};
   Connection& connection = at->second;
+  if (!connection.stream) {
+    if (type == MessageType::relay_end) connections_.erase(at);
+    return {};
+  }
   switch (type) {
     case MessageType::relay_bytes:
       TRY(connection.window.received(payload.size()));
+      connection.received += payload.size();
       connection.stream->write(payload);
       grant(stream, connection);
       return {};
@@ -51,6 +57,7 @@ Result<> Relay::receive(MessageType type, uint32_t stream, ByteSpan payload) {
 size_t Relay::read(uint32_t stream, ByteSpan bytes) {
   Connection& connection = connections_.at(stream);
   if (connection.closing) return bytes.size();  // there is nobody to hear it
+  if (!connection.first && !bytes.empty()) connection.first = bytes.front();
   connection.waiting.insert(connection.waiting.end(), bytes.begin(), bytes.end());
   send_waiting(stream, connection);
   if (!connection.waiting.empty()) connection.stream->pause();
@@ -84,13 +91,35 @@ void Relay::close(uint32_t stream, Connection& connection) {
   // Read on, and thrown away: closing a connection that has unread bytes would reset it, and what
   // we have just written might never be seen.
   connection.stream->resume();
-  connection.patience = loop_.after(close_patience, [this, stream] { connections_.erase(stream); });
+  connection.patience = loop_.after(close_patience, [this, stream] { ended(stream); });
 }
 
 void Relay::ended(uint32_t stream) {
-  const bool known_there = connections_.at(stream).closing;
-  connections_.erase(stream);
-  if (!known_there) say_(MessageType::relay_end, stream, {});
+  Connection& connection = connections_.at(stream);
+  if (connection.closing) {
+    connections_.erase(stream);
+  } else {
+    connection.stream.reset();
+    connection.waiting.clear();
+  }
+  say_(MessageType::relay_end, stream, {});
+}
+
+/// The rendezvous answers a task's handshake with more than the challenge only when the token was
+/// proved. A request of Horovod's proves nothing, whatever is answered.
+bool Relay::Connection::proved() const {
+  return first && begins_handshake(*first) && received > challenge_bytes;
+}
+
+void Relay::end_unproved(size_t count) {
+  auto ending = static_cast<size_t>(
+      std::ranges::count_if(connections_, [](const auto& each) { return !each.second.stream; }));
+  for (auto at = connections_.begin(); at != connections_.end() && ending < count;) {
+    const auto& [stream, connection] = *at++;
+    if (!connection.stream || connection.proved()) continue;
+    ended(stream);
+    ++ending;
+  }
 }
 
 }  // namespace dt

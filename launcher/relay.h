@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 namespace dt {
 
@@ -27,8 +28,11 @@ constexpr size_t relayed_max(size_t tasks) {
 /// is credit, and what comes from there is written into it. What is said is between the task and
 /// the rendezvous.
 ///
-///   carried ── our connection ended: the other end is told ──────────────────────▶ forgotten
-///      └─ the other end's ended ─▶ the rest is written, then closed ─▶ it ended ──▶ forgotten
+///   carried ── our connection ended: relay_end is sent ──── relay_end comes ─────▶ forgotten
+///      └─ relay_end comes ─▶ the rest is written, then closed ─▶ relay_end is sent ─▶ forgotten
+///
+/// So a stream counts until both ends know that it is over: strangers that come and go while the
+/// launcher reads nothing do not fill the link.
 class Relay {
  public:
   /// Sends a relay_… message for a stream to the other end.
@@ -44,15 +48,22 @@ class Relay {
   /// What the other end says of a stream; of one that has ended here it may still say much. An
   /// error is its fault.
   Result<> receive(MessageType type, uint32_t stream, ByteSpan payload);
+  /// At the tasks' end: ends connections that have not proved themselves, the oldest first, until
+  /// so many wait for the other end to forget them.
+  void end_unproved(size_t count);
   size_t size() const { return connections_.size(); }
 
  private:
   struct Connection {
-    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Stream> stream;  ///< null: it is over, and the other end has not confirmed it
     RelayWindow window;
-    Bytes waiting;  ///< for credit; while there is any, nothing more is read
-    bool closing = false;
+    Bytes waiting;         ///< for credit; while there is any, nothing more is read
+    bool closing = false;  ///< the other end's is over
     Timer patience = {};
+    std::optional<std::byte> first = {};  ///< that our connection sent
+    size_t received = 0;                  ///< bytes of the other end
+
+    bool proved() const;
   };
   size_t read(uint32_t stream, ByteSpan bytes);
   void send_waiting(uint32_t stream, Connection& connection);

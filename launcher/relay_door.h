@@ -16,7 +16,8 @@ namespace dt {
 /// take for the rendezvous, and numbers their connections.
 class RelayDoor {
  public:
-  /// `connections_max` at once; the newest beyond is closed.
+  /// `connections_max` at once. Where there are as many, the oldest that have not proved themselves
+  /// are closed, and others are accepted when the launcher has forgotten those.
   static Result<std::unique_ptr<RelayDoor>> open(Loop& loop, const Relay::Say& say,
                                                  size_t connections_max);
   RelayDoor(const RelayDoor&) = delete;
@@ -25,13 +26,23 @@ class RelayDoor {
   const Address& address() const { return address_; }
   /// A relay_… message of the launcher.
   Result<> receive(MessageType type, uint32_t stream, ByteSpan payload) {
-    return relay_.receive(type, stream, payload);
+    TRY(relay_.receive(type, stream, payload));
+    accept_if_room();
+    return {};
   }
 
  private:
   RelayDoor(Loop& loop, const Relay::Say& say, size_t connections_max)
-      : loop_(loop), say_(say), connections_max_(connections_max), relay_(loop, say) {}
+      : loop_(loop),
+        say_(say),
+        connections_max_(connections_max),
+        relay_(loop, [this](MessageType type, uint32_t stream, ByteSpan payload) {
+          say_(type, stream, payload);
+          if (type == MessageType::relay_end) accept_if_room();
+        }) {}
   void accept_waiting();
+  bool make_room();
+  void accept_if_room();
 
   Loop& loop_;
   Relay::Say say_;

@@ -1,7 +1,6 @@
 #include "launcher/relays.h"
 
 #include "base/fd.h"
-#include "base/format.h"
 
 namespace dt {
 
@@ -27,8 +26,10 @@ Result<> Relays::receive(size_t agent, const FrameView& message) {
 }
 
 Result<> Relays::open(End& end, uint32_t stream) {
+  // No protocol error: strangers of the agent's host must not be able to end the job.
   if (end.relay->size() >= end.connections_max) {
-    return fail(Errc::protocol, format("more than {} relayed connections", end.connections_max));
+    end.relay->refuse(stream);
+    return {};
   }
   auto pair = make_socketpair();
   if (!pair) {

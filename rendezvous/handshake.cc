@@ -44,6 +44,10 @@ Result<> check_id(const TaskId& id) {
 
 }  // namespace
 
+bool begins_handshake(std::byte first) {
+  return first == static_cast<std::byte>(handshake_magic.front());
+}
+
 Session::Session(const Digest& send_key, const Digest& receive_key)
     : send_(send_key), receive_(receive_key) {
 }
@@ -124,7 +128,7 @@ Result<Handshake> Handshake::dial(Claim claim, TaskId peer) {
   hello.raw(as_bytes(handshake_magic)).number(handshake_version);
   hello.number(static_cast<uint8_t>(body.view().size())).raw(body.view());
   dialer.output_ = hello.take();
-  dialer.expect(State::challenge, 2 * digest_bytes);
+  dialer.expect(State::challenge, challenge_bytes);
   return dialer;
 }
 

@@ -56,6 +56,11 @@ inline constexpr size_t frame_mac_bytes = 16;
 /// The most bytes that an acceptor reads before its peer has proved the token.
 inline constexpr size_t handshake_bytes_max = 256;
 
+/// What an acceptor sends before its peer has proved the token.
+inline constexpr size_t challenge_bytes = 2 * sizeof(Digest);
+/// Whether a connection whose first byte this is may be a handshake.
+bool begins_handshake(std::byte first);
+
 /// Mutual proof of the job's token by HMAC-SHA256 challenge over version, job, generation, both
 /// tasks, direction and both nonces; never addresses. Bytes in, bytes out; it takes no byte that
 /// belongs to what follows the handshake.

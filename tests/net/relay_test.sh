@@ -110,4 +110,25 @@ test_a_stranger_at_the_relay_gets_no_further_than_at_the_rendezvous() {
   expect_stderr_contains 'rendezvous: authentication failed from node1 (relayed by its agent): '
 }
 
+test_strangers_at_the_relay_do_not_keep_tasks_from_joining() {
+  hosts_up 1
+  shut REJECT --reject-with tcp-reset
+  cat >knock.py <<'END'
+import os, socket, sys
+host, port = os.environ["DTRAIN_RENDEZVOUS"].rsplit(":", 1)
+held = []
+for _ in range(1000):
+    s = socket.create_connection((host, int(port)))
+    s.close()
+for _ in range(300):
+    held.append(socket.create_connection((host, int(port))))
+    os.set_inheritable(held[-1].fileno(), True)
+os.execvp(sys.argv[1], sys.argv[1:])
+END
+  run_on_launcher "$DTRAIN" run -H node1:2 /usr/bin/python3 "$PWD/knock.py" "$collective" -1 none none
+  expect_status 0
+  expect_lines_with 2 'went on to the end'
+  expect_no_processes
+}
+
 run_tests "$@"

@@ -1,6 +1,7 @@
 #include "base/socket.h"
 #include "launcher/relay.h"
 #include "launcher/relay_door.h"
+#include "rendezvous/handshake.h"
 
 #include <doctest/doctest.h>
 
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <deque>
+#include <functional>
 #include <string>
 
 namespace dt {
@@ -123,7 +125,7 @@ TEST_CASE("Relay: the end of a task's connection ends it at the rendezvous, its 
 TEST_CASE(
     "Relay: what the rendezvous says before it closes arrives, whatever the task still says") {
   Fixture f;
-  const auto [task, stream] = f.task();
+  auto [task, stream] = f.task();
   send_all_that_goes(f.peers[stream], as_bytes("refused"));
   send_all_that_goes(task, as_bytes("nobody reads this"));
   f.peers.clear();
@@ -133,6 +135,8 @@ TEST_CASE(
   bool ended = false;
   CHECK(read_all(task, &ended) == "refused");
   CHECK(ended);
+  task.reset();
+  f.carry();
   CHECK(f.launcher.size() == 0);
 }
 
@@ -162,28 +166,108 @@ TEST_CASE("Relay takes no more from a task than the rendezvous reads, and all of
   CHECK(read == sent);
 }
 
-TEST_CASE("Relay: many connections at once, and the newest beyond the limit is closed") {
-  Fixture f;
-  std::vector<Fd> tasks;
-  for (size_t i = 0; i < f.connections_max; ++i)
-    tasks.push_back(f.task().first);
-  const Fd beyond = start_connect(f.door->address()).value();
+/// Whether the other side has closed this connection; what it sent before is dropped.
+bool has_ended(const Fd& socket) {
   bool ended = false;
-  for (int i = 0; i < 1000 && !ended; ++i) {
-    f.carry();
-    read_all(beyond, &ended);
-  }
-  CHECK(ended);
-  CHECK(f.peers.size() == f.connections_max);
-  tasks.pop_back();
-  for (int i = 0; i < 1000 && f.launcher.size() == f.connections_max; ++i) {
+  read_all(socket, &ended);
+  return ended;
+}
+
+/// Carries messages until `done`; the rendezvous hangs up where a task has.
+void carry_until(Fixture& f, const std::function<bool()>& done) {
+  for (int i = 0; i < 1000 && !done(); ++i) {
     f.carry();
     for (auto& [stream, peer] : f.peers) {
-      read_all(peer, &ended);
-      if (ended) peer.reset();
+      if (peer && has_ended(peer)) peer.reset();
     }
   }
-  f.task();
+  REQUIRE(done());
+}
+
+/// A task sends this, and the rendezvous answers with so many bytes.
+void exchange(Fixture& f, const std::pair<Fd, uint32_t>& task, std::string_view request,
+              size_t answer) {
+  send_all_that_goes(task.first, as_bytes(request));
+  send_all_that_goes(f.peers[task.second], Bytes(answer));
+  size_t got = 0;
+  carry_until(f, [&] {
+    got += read_all(task.first).size();
+    return got == answer;
+  });
+}
+
+constexpr std::string_view handshake_begin = "dtrain\n";
+constexpr size_t answer_to_proof = challenge_bytes + 1;
+
+std::pair<Fd, uint32_t> proved_task(Fixture& f) {
+  auto task = f.task();
+  exchange(f, task, handshake_begin, answer_to_proof);
+  return task;
+}
+
+TEST_CASE("Relay: beyond the limit the oldest of those that have proved nothing are closed") {
+  Fixture f;
+  std::vector<std::pair<Fd, uint32_t>> tasks;
+  tasks.push_back(proved_task(f));
+  // An answer to a request of Horovod's proves nothing, nor does the challenge.
+  tasks.push_back(f.task());
+  exchange(f, tasks.back(), "GET /", answer_to_proof);
+  tasks.push_back(f.task());
+  exchange(f, tasks.back(), handshake_begin, challenge_bytes);
+  while (tasks.size() < f.connections_max)
+    tasks.push_back(f.task());
+  const Fd beyond = start_connect(f.door->address()).value();
+  carry_until(f, [&] { return f.peers.size() == f.connections_max + 1; });
+  CHECK(!has_ended(tasks[0].first));
+  CHECK(has_ended(tasks[1].first));
+  CHECK(has_ended(tasks[2].first));
+  CHECK(!has_ended(tasks[3].first));
+  CHECK(!has_ended(beyond));
+  CHECK(f.launcher.size() <= f.connections_max);
+}
+
+TEST_CASE(
+    "Relay: a launcher that reads nothing makes strangers wait, and what they cost is bounded") {
+  Fixture f;
+  const auto task = proved_task(f);
+  for (int i = 0; i < 1000; ++i) {
+    const Fd stranger = start_connect(f.door->address()).value();
+    REQUIRE(f.loop->run_once(Clock::now()));
+  }
+  CHECK(f.to_launcher.size() <= 2 * f.connections_max);
+  CHECK(!has_ended(task.first));
+  // When it reads again, all that have knocked have their turn.
+  const Fd last = start_connect(f.door->address()).value();
+  carry_until(f, [&] { return f.peers.size() == 1002; });
+  CHECK(!has_ended(last));
+  CHECK(!has_ended(task.first));
+}
+
+TEST_CASE("Relay: where all have proved themselves none is closed for another") {
+  Fixture f;
+  std::vector<std::pair<Fd, uint32_t>> tasks;
+  while (tasks.size() < f.connections_max)
+    tasks.push_back(proved_task(f));
+  const Fd waiting = start_connect(f.door->address()).value();
+  f.carry();
+  CHECK(f.peers.size() == f.connections_max);
+  for (const auto& [task, stream] : tasks)
+    CHECK(!has_ended(task));
+  tasks.pop_back();
+  carry_until(f, [&] { return f.peers.size() == f.connections_max + 1; });
+  CHECK(!has_ended(waiting));
+}
+
+TEST_CASE("Relay: a round takes in so many at once") {
+  Fixture f;
+  auto door = RelayDoor::open(*f.loop, Fixture::keeper(f.to_launcher), 1000).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 70; ++i)
+    strangers.push_back(start_connect(door->address()).value());
+  REQUIRE(f.loop->run_once(Clock::now()));
+  CHECK(f.to_launcher.size() == 64);
+  REQUIRE(f.loop->run_once(Clock::now()));
+  CHECK(f.to_launcher.size() == 70);
 }
 
 TEST_CASE("Relay: what comes late for a stream that has ended here does no harm") {

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace dt {
@@ -100,12 +101,36 @@ TEST_CASE_FIXTURE(Fixture, "Relays: who proves nothing is closed, and told with 
 
 TEST_CASE_FIXTURE(Fixture, "Relays: an agent that breaks the rules is told so") {
   REQUIRE(tell(0, MessageType::relay_open, 1));
-  CHECK_FALSE(tell(0, MessageType::relay_open, 1));
-  for (uint32_t stream = 2; stream <= relayed_max(1); ++stream)
+  const auto again = tell(0, MessageType::relay_open, 1);
+  REQUIRE_FALSE(again);
+  CHECK(again.error().code == Errc::protocol);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Relays: streams beyond the bound are refused one by one") {
+  for (uint32_t stream = 1; stream <= relayed_max(1); ++stream)
     REQUIRE(tell(0, MessageType::relay_open, stream));
-  const auto one_more = tell(0, MessageType::relay_open, 1000);
-  REQUIRE_FALSE(one_more);
-  CHECK(one_more.error().code == Errc::protocol);
+  said.clear();
+  for (const uint32_t stream : {1000U, 1001U}) {
+    REQUIRE(tell(0, MessageType::relay_open, stream));
+    CHECK(said.back().agent == 0);
+    CHECK(said.back().stream == stream);
+    CHECK(said.back().type == MessageType::relay_end);
+    REQUIRE(tell(0, MessageType::relay_end, stream));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "Relays: strangers that come and go within a round end no job") {
+  join(0, 0, 1);
+  for (uint32_t stream = 2; stream < 2000; ++stream) {
+    REQUIRE(tell(0, MessageType::relay_open, stream));
+    REQUIRE(tell(0, MessageType::relay_end, stream));
+  }
+  CHECK(server->counters().joined == 1);
+  run_until(
+      [this] { return std::ranges::count(said, MessageType::relay_end, &Said::type) == 1998; });
+  said.clear();
+  join(1, 1, 1);
+  CHECK(server->counters().joined == 2);
 }
 
 }  // namespace
