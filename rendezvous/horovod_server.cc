@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
@@ -19,7 +20,7 @@ constexpr size_t read_bytes = size_t{64} << 10;
 /// A connection gets no more answers until it has taken these.
 constexpr size_t answers_bytes_max = size_t{64} << 10;
 /// So that one that sends without end does not keep the loop from the others.
-constexpr int reads_per_round = 16;
+constexpr int reads_per_turn = 16;
 
 }  // namespace
 
@@ -80,31 +81,36 @@ void HorovodServer::ready(uint64_t id) {
   Connection& connection = connections_.at(id);
   const uint64_t requests = store_.requests();
   held_bytes_ -= connection.held();
-  const bool goes_on = work(connection);
+  const Turn turn = work(connection);
   held_bytes_ += connection.held();
-  if (!goes_on || held_bytes_ > options_.limits.bytes) return drop(id);
-  connection.watch.set_events(connection.out.empty() ? EPOLLIN : EPOLLOUT);
+  if (turn == Turn::over || held_bytes_ > options_.limits.bytes) return drop(id);
+  // Requests of an unfinished turn may be here already, so that nothing more comes to be read.
+  const bool only_reads = turn == Turn::waits && connection.out.empty();
+  connection.watch.set_events(only_reads ? EPOLLIN : EPOLLOUT);
   if (store_.requests() > requests && deadlines_) connection.deadline = deadline_of(id);
   tell_if_full();
 }
 
-/// Reads, answers and sends as far as it goes; false when the connection is over.
-bool HorovodServer::work(Connection& connection) {
-  for (int reads = 0; reads < reads_per_round;) {
-    if (!send_answers(connection)) return false;
-    if (!connection.out.empty()) return true;  // until the socket takes them
-    if (connection.closing) return false;
-    const HorovodStore::Served served =
-        store_.serve(connection.in, connection.out, answers_bytes_max);
+/// Reads, answers and sends as far as it goes, and no longer than a turn.
+HorovodServer::Turn HorovodServer::work(Connection& connection) {
+  size_t answered = 0;
+  for (int reads = 0; reads < reads_per_turn && answered < options_.turn_bytes;) {
+    if (!send_answers(connection)) return Turn::over;
+    if (!connection.out.empty()) return Turn::waits;  // until the socket takes them
+    if (connection.closing) return Turn::over;
+    const HorovodStore::Served served = store_.serve(
+        connection.in, connection.out, std::min(answers_bytes_max, options_.turn_bytes - answered));
+    answered += connection.out.size();
     connection.in.erase(connection.in.begin(),
                         connection.in.begin() + static_cast<ptrdiff_t>(served.used));
     connection.closing = served.close;
     if (!connection.out.empty()) continue;
     ++reads;
     const Reading reading = read_some(connection);
-    if (reading != Reading::more) return reading == Reading::blocked;
+    if (reading == Reading::over) return Turn::over;
+    if (reading == Reading::blocked) return Turn::waits;
   }
-  return true;
+  return Turn::unfinished;
 }
 
 HorovodServer::Reading HorovodServer::read_some(Connection& connection) {

@@ -24,6 +24,8 @@ class HorovodServer {
     /// How long a connection may take for a whole request, for the next one, and to read an answer.
     Duration patience = seconds(5);
     size_t connections_max = 128;  ///< beyond, the oldest is closed: honest ones live for a moment
+    /// Bytes of answers to one connection before it is the others' turn.
+    size_t turn_bytes = size_t{1} << 20;
     HorovodLimits limits;
   };
   HorovodServer(Loop& loop, Options options, Log& log);
@@ -57,11 +59,12 @@ class HorovodServer {
     size_t held() const { return in.size() + out.size(); }
   };
   enum class Reading { more, blocked, over };
+  enum class Turn { over, waits, unfinished };
 
   Timer deadline_of(uint64_t id);
   void drop(uint64_t id);
   void ready(uint64_t id);
-  bool work(Connection& connection);
+  Turn work(Connection& connection);
   static Reading read_some(Connection& connection);
   static bool send_answers(Connection& connection);
   void tell_if_full();

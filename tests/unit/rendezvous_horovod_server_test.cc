@@ -1,4 +1,5 @@
 #include "rendezvous/dial.h"
+#include "rendezvous/horovod_server.h"
 #include "tests/unit/rendezvous_fixture.h"
 
 #include <doctest/doctest.h>
@@ -218,6 +219,32 @@ TEST_CASE("who reads no answers is not read, and holds little") {
   const uint64_t answered = server.counters().horovod_requests;
   CHECK(answered < 1000);
   CHECK(Worker(server).ask(get_0, "v").find("Content-Length: 60000") != std::string::npos);
+}
+
+TEST_CASE("answers to one connection have an end for this turn, and all come in the end") {
+  const auto loop = must(Loop::create());
+  Log log(Log::Level::quiet, [](std::string_view) {});
+  HorovodServer server(*loop, {.sources = SourceSet(), .turn_bytes = 10'000}, log);
+  const auto adopt = [&](const std::string& begun) {
+    auto [ours, theirs] = make_socketpair().value();
+    for (const Fd* end : {&ours, &theirs})
+      REQUIRE(set_nonblocking(end->get()));
+    REQUIRE(server.take(std::move(theirs), as_bytes(begun), HorovodServer::Way::adopted));
+    return std::move(ours);
+  };
+  const Fd putting = adopt(put("/global/0", std::string(1000, 'v')));
+  REQUIRE(server.requests() == 1);
+  std::string many;
+  for (int i = 0; i < 50; ++i)
+    many += get_0;
+  const Fd asking = adopt(many);
+  CHECK(server.requests() == 1 + 10);
+  for (uint64_t before = 0; server.requests() != before;) {
+    before = server.requests();
+    REQUIRE(loop->run_once(Clock::now()));
+    CHECK(server.requests() - before <= 10);
+  }
+  CHECK(server.requests() == 1 + 50);
 }
 
 TEST_CASE("a new generation begins with nothing") {
