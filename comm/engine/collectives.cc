@@ -254,6 +254,7 @@ Result<> Collectives::verdict(const Message& message, ByteSpan payload) {
   Reader reader(payload);
   OperationFailure mismatch{Errc::mismatch, reader.number<int32_t>(), reader.text()};
   TRY(reader.finish("verdict"));
+  TRY(peers_.check_blamed(mismatch.blamed_rank));
   const bool awaited = !queue_.empty() && phase_ == Phase::agreeing &&
                        message.stream == static_cast<uint32_t>(front().sequence);
   if (!awaited && stop_) return {};
@@ -272,6 +273,7 @@ Result<> Collectives::stop(ByteSpan payload) {
   stop.why.reason = reader.text();
   stop.later = reader.text();
   TRY(reader.finish("stop"));
+  TRY(peers_.check_blamed(stop.why.blamed_rank));
   if (stop.why.code < Errc::input || stop.why.code > Errc::not_runnable)
     return fail(Errc::protocol, "stop of no known kind");
   stop_from(std::move(stop));

@@ -97,6 +97,7 @@ Result<> Engine::State::withdrawn(ByteSpan payload) {
   const OperationFailure why{Errc::peer_lost, reader.number<int32_t>(),
                              printable(reader.text(), 1000)};
   TRY(reader.finish("withdrawal"));
+  TRY(peers.check_blamed(why.blamed_rank));
   withdraw(why, why);
   return {};
 }

@@ -43,6 +43,11 @@ int Peers::rank_of(const TaskId& task) const {
   return found == peers_.end() ? -1 : static_cast<int>(found - peers_.begin());
 }
 
+Result<> Peers::check_blamed(int rank) const {
+  if (rank >= -1 && rank < size()) return {};
+  return fail(Errc::protocol, format("blame for rank {} of {}", rank, size()));
+}
+
 void Peers::tell(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   if (!peer.messages || !peer.can_send) return;

@@ -28,6 +28,8 @@ class Peers {
   std::string name(int rank) const;
   /// The rank of a task, or -1.
   int rank_of(const TaskId& task) const;
+  /// An error unless a peer may blame this rank: one of ours, or -1 for none.
+  Result<> check_blamed(int rank) const;
   /// Null for this rank itself.
   MessageLink* link(int rank) { return peers_[static_cast<size_t>(rank)].messages.get(); }
 

@@ -344,6 +344,37 @@ TEST_CASE("a stop of a kind that there is not breaks the protocol") {
   }
 }
 
+TEST_CASE("blame for a rank that there is not breaks the protocol") {
+  const auto blame = [](EngineMessageType type, int32_t rank) {
+    Writer payload;
+    if (type == EngineMessageType::stop) payload.number(uint64_t{1}).number(Errc::timeout);
+    payload.number(rank).text("why");
+    if (type == EngineMessageType::stop) payload.text("later");
+    return payload;
+  };
+  for (const auto type : {EngineMessageType::stop, EngineMessageType::withdrawn}) {
+    for (const int32_t rank : {-2, 2, INT32_MAX, INT32_MIN}) {
+      CAPTURE(static_cast<int>(type));
+      CAPTURE(rank);
+      EngineGroup group(2);
+      const auto waiting = group.submit(0, barrier());
+      forge(group, type, 0, blame(type, rank));
+      group.settle();
+      CHECK(pending(waiting));
+      group.pass(seconds(5));
+      CHECK(
+          failure(waiting) ==
+          format("barrier #1: connection to rank 1 (host n1) lost: blame for rank {} of 2", rank));
+    }
+    EngineGroup group(2);
+    const auto waiting = group.submit(0, barrier());
+    forge(group, type, 0, blame(type, -1));
+    group.settle();
+    CHECK(failure(waiting) == "barrier #1: why");
+    CHECK(waiting->blamed_rank == -1);
+  }
+}
+
 TEST_CASE("a closed engine ends what is pending, and its queued messages still leave") {
   EngineGroup group(2);
   int32_t input = 1;
