@@ -25,7 +25,9 @@ Dialer::Dialer(Loop& loop, Target target, std::function<void(Result<Fd>)> on_don
 
 void Dialer::start_next() {
   if (next_ == target_.addresses.size()) {
-    if (target_.addresses.empty()) on_done_(fail(Errc::unreachable, "the host has no address"));
+    if (!target_.addresses.empty()) return;
+    const auto on_done = on_done_;
+    on_done(fail(Errc::unreachable, "the host has no address"));
     return;
   }
   const size_t number = next_++;

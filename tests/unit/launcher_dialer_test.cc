@@ -61,6 +61,29 @@ TEST_CASE("when none answers, each says why") {
   CHECK(fixture.dial({}).error() == Error{Errc::unreachable, "the host has no address"});
 }
 
+TEST_CASE("a dialer may be destroyed by what it calls, also for a host without addresses") {
+  Fixture fixture;
+  const std::vector<std::vector<Address>> hosts = {{}, {fixture.nobody}, {fixture.here}};
+  for (const std::vector<Address>& addresses : hosts) {
+    CAPTURE(addresses.size());
+    std::unique_ptr<Dialer> dialer;
+    const auto captured = std::make_shared<int>(0);
+    long owners = 0;
+    dialer = std::make_unique<Dialer>(*fixture.loop, Dialer::Target{.addresses = addresses},
+                                      [captured, &dialer, &owners](const Result<Fd>&) {
+                                        long& after = owners;
+                                        const std::shared_ptr<int>& ours = captured;
+                                        dialer.reset();
+                                        after = ours.use_count();
+                                      });
+    const Time deadline = Clock::now() + seconds(30);
+    while (dialer && Clock::now() < deadline)
+      REQUIRE(fixture.loop->run_once(deadline));
+    // The test's own, and that of the function that was still running.
+    CHECK(owners == 2);
+  }
+}
+
 TEST_CASE("a connection comes from the address that is asked for") {
   Fixture fixture;
   const auto& socket = fixture.dial({.addresses = {fixture.here}, .from_ip = "127.0.0.9"});
