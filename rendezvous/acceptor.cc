@@ -29,7 +29,14 @@ std::string peer_text(int fd, const std::string& from) {
 }  // namespace
 
 Acceptor::Acceptor(Loop& loop, Options options, Log& log, OnProved on_proved)
-    : loop_(loop), options_(std::move(options)), log_(log), on_proved_(std::move(on_proved)) {
+    : loop_(loop),
+      options_(std::move(options)),
+      log_(log),
+      on_proved_(std::move(on_proved)),
+      deadlines_(loop_, options_.handshake_timeout, [this](uint64_t id) {
+        reject(id, format("no handshake within {} ms",
+                          duration_cast<milliseconds>(options_.handshake_timeout).count()));
+      }) {
 }
 
 Result<std::unique_ptr<Acceptor>> Acceptor::listen(Loop& loop, Options options, Log& log,
@@ -47,7 +54,8 @@ Result<std::unique_ptr<Acceptor>> Acceptor::listen(Loop& loop, Options options, 
 void Acceptor::set_claim(Claim claim, size_t pending_max) {
   options_.claim = std::move(claim);
   options_.pending_max = pending_max;
-  pending_.clear();
+  while (!pending_.empty())
+    take(pending_.begin()->first);
 }
 
 void Acceptor::accept_some() {
@@ -85,38 +93,29 @@ void Acceptor::add(Fd connection, std::string from) {
     return;
   }
   pending_.emplace(id, Pending{std::move(connection), std::move(from), *std::move(handshake), true,
-                               *std::move(watch), deadlines_ ? deadline_of(id) : Timer()});
+                               *std::move(watch)});
+  deadlines_.start(id);
 }
 
 /// Closes the oldest beyond the bound: a task's handshake takes two round trips, and a silent
 /// stranger's connection stays. One that has sent something is no better: strangers can, too.
 void Acceptor::make_room() {
   while (pending_.size() >= options_.pending_max) {
-    const auto oldest = pending_.begin();
+    const size_t count = pending_.size();
+    const Pending oldest = take(pending_.begin()->first);
     ++rejected_;
-    complain(format("closed the oldest of {} unfinished handshakes, from {}", pending_.size(),
-                    peer_text(oldest->second.connection.get(), oldest->second.from)));
-    pending_.erase(oldest);
+    complain(format("closed the oldest of {} unfinished handshakes, from {}", count,
+                    peer_text(oldest.connection.get(), oldest.from)));
   }
 }
 
-Timer Acceptor::deadline_of(uint64_t id) {
-  return loop_.after(options_.handshake_timeout, [this, id] {
-    reject(id, format("no handshake within {} ms",
-                      duration_cast<milliseconds>(options_.handshake_timeout).count()));
-  });
-}
-
-void Acceptor::suspend_deadlines() {
-  deadlines_ = false;
-  for (auto& [id, pending] : pending_)
-    pending.deadline = Timer();
-}
-
-void Acceptor::restart_deadlines() {
-  deadlines_ = true;
-  for (auto& [id, pending] : pending_)
-    pending.deadline = deadline_of(id);
+Acceptor::Pending Acceptor::take(uint64_t id) {
+  const auto at = pending_.find(id);
+  Pending taken = std::move(at->second);
+  pending_.erase(at);
+  taken.watch = Watch();
+  deadlines_.end(id);
+  return taken;
 }
 
 void Acceptor::readable(uint64_t id) {
@@ -142,18 +141,12 @@ void Acceptor::readable(uint64_t id) {
     if (!send_unsent(pending)) return reject(id, "hung up");
   }
   if (!pending.unsent.empty()) return;  // until the socket takes it
-  // The watch ends here, before the descriptor goes elsewhere.
-  Pending proved = std::move(pending);
-  pending_.erase(id);
-  proved.watch = Watch();
+  Pending proved = take(id);
   on_proved_(std::move(proved.connection), std::move(proved.handshake));
 }
 
 void Acceptor::hand_over(uint64_t id, ByteSpan begun) {
-  // The watch ends here, before the descriptor goes elsewhere.
-  Pending guest = std::move(pending_.at(id));
-  pending_.erase(id);
-  guest.watch = Watch();
+  Pending guest = take(id);
   const Result<> taken = options_.guests.take(std::move(guest.connection), begun, guest.from);
   if (!taken) {
     ++rejected_;
@@ -176,14 +169,13 @@ bool Acceptor::send_unsent(Pending& pending) {
 }
 
 void Acceptor::reject(uint64_t id, const std::string& why) {
-  const Pending& pending = pending_.at(id);
+  const Pending pending = take(id);
   ++rejected_;
   // Whoever only looks whether the port is open has not failed at anything.
   if (!pending.silent) {
     complain(format("authentication failed from {}: {}",
                     peer_text(pending.connection.get(), pending.from), why));
   }
-  pending_.erase(id);
 }
 
 void Acceptor::complain(std::string text) {

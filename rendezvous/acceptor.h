@@ -6,6 +6,7 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "base/socket.h"
+#include "rendezvous/deadlines.h"
 #include "rendezvous/handshake.h"
 
 #include <cstddef>
@@ -52,8 +53,8 @@ class Acceptor {
   /// What peers must claim from now on; handshakes under way are dropped.
   void set_claim(Claim claim, size_t pending_max);
   /// No handshake runs out until restart_deadlines(), which gives each the whole time again.
-  void suspend_deadlines();
-  void restart_deadlines();
+  void suspend_deadlines() { deadlines_.suspend(); }
+  void restart_deadlines() { deadlines_.restart(); }
   size_t pending() const { return pending_.size(); }
   uint64_t accepted() const { return accepted_; }
   uint64_t rejected() const { return rejected_; }
@@ -65,7 +66,6 @@ class Acceptor {
     Handshake handshake;
     bool silent = true;  // not a byte has come
     Watch watch;
-    Timer deadline;
     Bytes unsent = {};
   };
 
@@ -73,8 +73,9 @@ class Acceptor {
   void accept_some();
   /// As much as goes; false when the peer is gone.
   static bool send_unsent(Pending& pending);
-  Timer deadline_of(uint64_t id);
   void make_room();
+  /// Not pending any more, and not watched: the descriptor may go elsewhere.
+  Pending take(uint64_t id);
   void readable(uint64_t id);
   void hand_over(uint64_t id, ByteSpan begun);
   void reject(uint64_t id, const std::string& why);
@@ -86,9 +87,9 @@ class Acceptor {
   OnProved on_proved_;
   Fd listener_;
   Watch watch_;
-  bool deadlines_ = true;
   Timer resume_;                         // runs while the system has no descriptor for us
   std::map<uint64_t, Pending> pending_;  // the oldest first
+  Deadlines deadlines_;
   uint64_t next_id_ = 1;
   uint64_t accepted_ = 0;
   uint64_t rejected_ = 0;

@@ -25,7 +25,11 @@ constexpr int reads_per_turn = 16;
 }  // namespace
 
 HorovodServer::HorovodServer(Loop& loop, Options options, Log& log)
-    : loop_(loop), options_(std::move(options)), log_(log), store_(options_.limits) {
+    : loop_(loop),
+      options_(std::move(options)),
+      log_(log),
+      store_(options_.limits),
+      deadlines_(loop_, options_.patience, [this](uint64_t id) { drop(id); }) {
 }
 
 bool HorovodServer::begins_with(std::byte first) {
@@ -48,33 +52,18 @@ Result<> HorovodServer::take(Fd connection, ByteSpan begun, Way way) {
   const auto [at, fresh] =
       connections_.emplace(id, Connection{.fd = std::move(connection),
                                           .watch = std::move(watch),
-                                          .deadline = deadlines_ ? deadline_of(id) : Timer(),
                                           .in = Bytes(begun.begin(), begun.end())});
   held_bytes_ += at->second.in.size();
+  deadlines_.start(id);
   ready(id);
   return {};
-}
-
-void HorovodServer::suspend_deadlines() {
-  deadlines_ = false;
-  for (auto& [id, connection] : connections_)
-    connection.deadline = Timer();
-}
-
-void HorovodServer::restart_deadlines() {
-  deadlines_ = true;
-  for (auto& [id, connection] : connections_)
-    connection.deadline = deadline_of(id);
-}
-
-Timer HorovodServer::deadline_of(uint64_t id) {
-  return loop_.after(options_.patience, [this, id] { drop(id); });
 }
 
 void HorovodServer::drop(uint64_t id) {
   const auto at = connections_.find(id);
   held_bytes_ -= at->second.held();
   connections_.erase(at);
+  deadlines_.end(id);
 }
 
 void HorovodServer::ready(uint64_t id) {
@@ -87,7 +76,7 @@ void HorovodServer::ready(uint64_t id) {
   // Requests of an unfinished turn may be here already, so that nothing more comes to be read.
   const bool only_reads = turn == Turn::waits && connection.out.empty();
   connection.watch.set_events(only_reads ? EPOLLIN : EPOLLOUT);
-  if (store_.requests() > requests && deadlines_) connection.deadline = deadline_of(id);
+  if (store_.requests() > requests) deadlines_.start(id);
   tell_if_full();
 }
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/result.h"
+#include "rendezvous/deadlines.h"
 #include "rendezvous/horovod_store.h"
 #include "rendezvous/source_set.h"
 
@@ -41,8 +42,8 @@ class HorovodServer {
   Result<> take(Fd connection, ByteSpan begun, Way way);
 
   /// No connection's time runs out until restart_deadlines(), which gives each the whole again.
-  void suspend_deadlines();
-  void restart_deadlines();
+  void suspend_deadlines() { deadlines_.suspend(); }
+  void restart_deadlines() { deadlines_.restart(); }
 
   uint64_t requests() const { return store_.requests(); }
   size_t connections() const { return connections_.size(); }
@@ -51,7 +52,6 @@ class HorovodServer {
   struct Connection {
     Fd fd;
     Watch watch;
-    Timer deadline;
     Bytes in = {};
     Bytes out = {};
     bool closing = false;  // when the answers have left
@@ -61,7 +61,6 @@ class HorovodServer {
   enum class Reading { more, blocked, over };
   enum class Turn { over, waits, unfinished };
 
-  Timer deadline_of(uint64_t id);
   void drop(uint64_t id);
   void ready(uint64_t id);
   Turn work(Connection& connection);
@@ -74,9 +73,9 @@ class HorovodServer {
   Log& log_;
   HorovodStore store_;
   std::map<uint64_t, Connection> connections_;  // the oldest first
+  Deadlines deadlines_;
   uint64_t next_id_ = 1;
   size_t held_bytes_ = 0;  // by the buffers of all connections
-  bool deadlines_ = true;
   bool told_full_ = false;
 };
 
