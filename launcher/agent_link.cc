@@ -159,14 +159,14 @@ void AgentLink::lose(std::string why) {
   if (gone_) return;
   gone_ = true;
   why_ = std::move(why);
-  way_->hang_up();
+  if (way_) way_->hang_up();
   if (handlers_.on_gone) handlers_.on_gone();
 }
 
 void AgentLink::let_go() {
   if (gone_) return;
   gone_ = true;
-  way_->close_after_sending();
+  if (way_) way_->close_after_sending();
 }
 
 void AgentLink::kill() {

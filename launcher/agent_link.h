@@ -48,6 +48,7 @@ class AgentLink {
   AgentLink(const AgentLink&) = delete;
   AgentLink& operator=(const AgentLink&) = delete;
 
+  /// When it fails there is no way: it can only be lost, let go or destroyed.
   Result<> start();
   void write(ByteSpan frames);
   /// From now on it counts as gone, for this reason.
@@ -86,7 +87,7 @@ class AgentLink {
   Host host_;
   const AgentWays& ways_;
   Handlers handlers_;
-  std::unique_ptr<Way> way_;
+  std::unique_ptr<Way> way_;  ///< null until it has been started
   std::optional<AgentStart> starting_;
   ByteSpan unpushed_;  ///< what the host still has to get of the executable
   MessageAssembler assembler_;

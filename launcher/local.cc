@@ -1,3 +1,4 @@
+#include "base/format.h"
 #include "launcher/agent.h"
 #include "launcher/carrier.h"
 #include "launcher/executable.h"
@@ -8,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
@@ -38,11 +40,16 @@ Result<Carrier> start_local_agent(uint64_t open_files_max) {
   SocketPair link = TRY(make_socketpair());
   const pid_t launcher = getpid();
   const pid_t pid = ::fork();
-  if (pid < 0) return fail_errno("cannot start an agent");
+  if (pid < 0) return fail_errno("cannot start the agent of this machine");
   if (pid == 0) be_agent(link.theirs.get(), launcher, open_files_max);
   // No race: it keeps its pid until we reap it. glibc 2.34 has no function for this call.
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd) return fail_errno("cannot watch an agent");
+  if (!pidfd) {
+    return fail(Errc::os, format("cannot watch the agent of this machine: {}; it takes the system "
+                                 "call pidfd_open, which Linux has from 5.3 on and containers may "
+                                 "refuse",
+                                 errno_text(errno)));
+  }
   TRY(set_nonblocking(link.ours.get()));
   return Carrier{std::move(link.ours), Fd(), Child::adopt(pid, std::move(pidfd)), Fd()};
 }

@@ -103,8 +103,10 @@ void become_subreaper() {
 
 void reap_strangers(const std::function<bool(pid_t)>& ours) {
   // Looked at first, and only then collected: a child of ours keeps its status for its owner.
-  for (pid_t ended = ended_child(); ended != 0 && !ours(ended); ended = ended_child())
-    waitpid(ended, nullptr, WNOHANG);
+  pid_t ended = ended_child();
+  // One that cannot be collected (a container may refuse it) would be found again and again.
+  while (ended != 0 && !ours(ended) && waitpid(ended, nullptr, WNOHANG) == ended)
+    ended = ended_child();
 }
 
 bool has_children() {

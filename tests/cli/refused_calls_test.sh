@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Kernels and containers that refuse a system call, and limits that keep the agent from starting.
+. "$(dirname "$0")/lib.sh"
+
+refuse=$(dirname "$DTRAIN")/tests/programs/refuse
+run_timeout_s=30
+
+# Each call alone, with both answers that filters give: a good end, or words and a status.
+test_a_refused_system_call_ends_in_success_or_in_clear_words() {
+  "$refuse" uname EPERM true || skip 'no filters of system calls here'
+  local name error
+  for name in $("$refuse"); do
+    for error in EPERM ENOSYS; do
+      run "$refuse" "$name" "$error" "$DTRAIN" run -np 1 --start-timeout 10s --no-tag echo hello
+      # 124 and 125 are timeout's and refuse's own, all above 127 are signals.
+      ((status <= 127 && status != 124 && status != 125)) || fail "$name refused with $error"
+      if ((status == 0)); then
+        expect_stdout hello
+      else
+        grep -q '^dtrain: .' "$out/stderr" || fail "$name refused with $error: no words"
+      fi
+      expect_no_processes
+    done
+  done
+}
+
+# An agent that cannot be started or watched: run ends with 3, check as always when something fails.
+expect_no_agent() {
+  local status_of_run=3 status_of_check=1 words expected
+  for words in 'run -np 2 touch started' check; do
+    # shellcheck disable=SC2086  # the words of a command
+    run "$refuse" "$1" "$2" "$DTRAIN" $words
+    expected=status_of_${words%% *}
+    expect_status "${!expected}"
+    expect_stderr "dtrain: $3"
+    expect_stdout ''
+    expect_not test -e started
+    expect_no_processes
+  done
+}
+
+test_an_agent_that_cannot_be_watched_is_one_line_and_a_status() {
+  "$refuse" uname EPERM true || skip 'no filters of system calls here'
+  expect_no_agent pidfd_open ENOSYS 'cannot watch the agent of this machine: Function not implemented; it takes the system call pidfd_open, which Linux has from 5.3 on and containers may refuse'
+}
+
+test_an_agent_that_cannot_be_started_is_one_line_and_a_status() {
+  "$refuse" uname EPERM true || skip 'no filters of system calls here'
+  expect_no_agent clone EPERM 'cannot start the agent of this machine: Operation not permitted'
+}
+
+run_tests "$@"
