@@ -57,6 +57,8 @@ class AgentLink {
   void let_go();
   /// Nothing is left of its way.
   bool over() const { return !way_ || way_->over(); }
+  /// Whether this child of ours carries its bytes; only the link collects its status.
+  bool owns(pid_t pid) const { return way_ && way_->owns(pid); }
   /// Ends what is left of it on this machine.
   void kill();
 

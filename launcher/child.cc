@@ -4,9 +4,11 @@
 #include "base/text.h"
 #include "launcher/child_main.h"
 #include "launcher/kernel_call.h"
+#include "launcher/pidfd.h"
 #include "launcher/topology.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -180,21 +182,38 @@ std::optional<Result<>> Child::executed() const {
 }
 
 Result<ExitStatus> Child::reap() {
+  return collect(0);
+}
+
+Result<ExitStatus> Child::collect(int options) {
   int status = 0;
   rusage usage = {};
   pid_t got = -1;
   do {
-    got = wait4(pid_, &status, 0, &usage);
+    got = wait4(pid_, &status, options, &usage);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return fail_errno(format("cannot collect process {}", pid_));
+  if (got == 0) return fail(Errc::timeout, format("process {} has not ended", pid_));
   used_ = resource_use(usage);
   if (WIFSIGNALED(status)) return ExitStatus{.signal = WTERMSIG(status)};
   return ExitStatus{.code = WEXITSTATUS(status)};
 }
 
 void Child::signal_group(int number) const {
-  // It may have ended already: then there is nothing to tell.
+  // One that has ended keeps its number, also as a group, until its status is collected.
+  if (!signal_pidfd(pidfd_.get(), 0) && errno == ESRCH) return;
   ::kill(-pid_, number);
+}
+
+Result<ExitStatus> Child::kill(Duration patience) {
+  signal_group(SIGKILL);
+  // By itself too: it may not have made its group yet.
+  if (!signal_pidfd(pidfd_.get(), SIGKILL) && errno != ESRCH) ::kill(pid_, SIGKILL);
+  pollfd end = {.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
+  const Time deadline = Clock::now() + patience;
+  while (::poll(&end, 1, poll_ms(Clock::now(), deadline)) < 0 && errno == EINTR)
+    continue;
+  return collect(WNOHANG);
 }
 
 }  // namespace dt

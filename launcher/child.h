@@ -57,8 +57,12 @@ class Child {
   Result<ExitStatus> reap();
   /// Known once it has been reaped.
   const ResourceUse& used() const { return used_; }
-  /// To its whole process group.
+  /// To its whole process group, unless its status has been collected: the number may be another's.
   void signal_group(int number) const;
+  /// Sends SIGKILL to it and its group and collects its status. Fails with Errc::timeout when it
+  /// has not ended by then, since the kernel holds it; reap_strangers() collects it later.
+  Result<ExitStatus> kill(Duration patience = kill_patience);
+  static constexpr Duration kill_patience = milliseconds(500);
 
  private:
   struct Flight;
@@ -67,6 +71,7 @@ class Child {
     void operator()(Flight* flight) const;
   };
   Child(pid_t pid, Fd pidfd, std::unique_ptr<Flight, EndFlight> flight);
+  Result<ExitStatus> collect(int options);
   pid_t pid_;
   Fd pidfd_;
   std::unique_ptr<Flight, EndFlight> flight_;

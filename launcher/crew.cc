@@ -320,6 +320,11 @@ void Crew::let_go(size_t number) {
   agents_[number]->link->let_go();
 }
 
+bool Crew::owns(pid_t pid) const {
+  const auto owned = [pid](const auto& agent) { return agent->link->owns(pid); };
+  return std::ranges::any_of(agents_, owned) || std::ranges::any_of(unneeded_, owned);
+}
+
 bool Crew::any_left() const {
   const auto left = [](const auto& agent) { return !agent->link->over(); };
   return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left);

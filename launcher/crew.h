@@ -102,6 +102,8 @@ class Crew {
   void let_go(size_t agent);
   /// Lets all agents go and waits for their processes; those that stay longer are killed.
   Result<> collect(Time deadline);
+  /// Whether this child of ours is an agent's or leads to one; only the crew collects its status.
+  bool owns(pid_t pid) const;
   size_t size() const { return agents_.size(); }
 
  private:

@@ -412,7 +412,9 @@ void Job::check_end() {
 void Job::sweep_own() {
   if (sweep_) return;
   // What an agent of this machine left behind falls to us, its subreaper.
-  sweep_.emplace(parts_.loop, Sweep::Options{.spared = parts_.spared},
+  sweep_.emplace(parts_.loop,
+                 Sweep::Options{.ours = [this](pid_t pid) { return parts_.crew.owns(pid); },
+                                .spared = parts_.spared},
                  [this](const Sweep::Report& report) {
                    for (const std::string& process : report.unkillable) {
                      parts_.log.warn("{} cannot be killed; it is left there", process);

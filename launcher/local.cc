@@ -4,9 +4,9 @@
 #include "launcher/executable.h"
 #include "launcher/open_files.h"
 #include "launcher/own_host.h"
+#include "launcher/pidfd.h"
 
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,8 +42,8 @@ Result<Carrier> start_local_agent(uint64_t open_files_max) {
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("cannot start the agent of this machine");
   if (pid == 0) be_agent(link.theirs.get(), launcher, open_files_max);
-  // No race: it keeps its pid until we reap it. glibc 2.34 has no function for this call.
-  Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  // No race: it keeps its pid until we reap it.
+  Fd pidfd = open_pidfd(pid);
   if (!pidfd) {
     return fail(Errc::os, format("cannot watch the agent of this machine: {}; it takes the system "
                                  "call pidfd_open, which Linux has from 5.3 on and containers may "

@@ -77,16 +77,18 @@ void ProcessWay::kill() {
   told_ = true;
   exit_watch_ = Watch();
   if (!process_) return;
-  process_->signal_group(SIGKILL);
-  ::kill(process_->pid(), SIGKILL);
-  [[maybe_unused]] const auto reaped = reap();
+  [[maybe_unused]] const auto reaped = collect([this] { return process_->kill(); });
 }
 
-Result<ExitStatus> ProcessWay::reap() {
+bool ProcessWay::owns(pid_t pid) const {
+  return process_ && process_->pid() == pid;
+}
+
+Result<ExitStatus> ProcessWay::collect(const std::function<Result<ExitStatus>()>& reap) {
   // An agent that is killed cannot remove its folder; it can be found until the agent is reaped.
   const std::string errors =
       options_.is_client ? std::string() : ErrorFolder::path_of(process_->pid());
-  auto status = process_->reap();
+  auto status = reap();
   process_.reset();
   if (!status || status->signal != 0) ErrorFolder::remove(errors);
   return status;
@@ -127,7 +129,7 @@ Result<> ProcessWay::watch_process() {
 
 void ProcessWay::process_ended() {
   exit_watch_ = Watch();
-  if (const auto status = reap()) facts_.status = *status;
+  if (const auto status = collect([this] { return process_->reap(); })) facts_.status = *status;
   if (!told_) finish();
 }
 

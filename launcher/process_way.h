@@ -42,6 +42,7 @@ class ProcessWay final : public Way {
     return options_.find_key ? options_.find_key(facts_.said) : "";
   }
   bool over() const override { return !stream_ && !process_; }
+  bool owns(pid_t pid) const override;
   void kill() override;
   End so_far() override;
 
@@ -52,7 +53,8 @@ class ProcessWay final : public Way {
   void stream_ended();
   Result<> watch_process();
   void process_ended();
-  Result<ExitStatus> reap();
+  /// Has `reap` collect the process, and removes what an agent that was killed has left.
+  Result<ExitStatus> collect(const std::function<Result<ExitStatus>()>& reap);
   void finish();
 
   Loop& loop_;

@@ -35,6 +35,7 @@ class RemoteWay final : public Way {
   void hang_up() override;
   std::string login() const override;
   bool over() const override { return over_ && (!way_ || way_->over()); }
+  bool owns(pid_t pid) const override { return way_ && way_->owns(pid); }
   End so_far() override;
   void kill() override;
 

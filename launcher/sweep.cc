@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/pidfd.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,10 +84,24 @@ std::vector<Stray> find_descendants(const std::vector<pid_t>& spared) {
       const pid_t pid = child->second;
       if (std::ranges::find(spared, pid) != spared.end()) continue;
       family.push_back(pid);
-      if (!processes.at(pid).zombie) strays.push_back({pid, processes.at(pid).name});
+      if (!processes.at(pid).zombie) strays.push_back({pid, family[at], processes.at(pid).name});
     }
   }
   return strays;
+}
+
+bool signal_stray(const Stray& stray, std::initializer_list<int> numbers) {
+  const Fd process = open_pidfd(stray.pid);
+  if (!process && errno == ESRCH) return false;
+  // Looked at only now, so that it is the process of the descriptor, or that one has ended. Orphans
+  // of ours fall to us; one that falls to another process is found there by the next look.
+  const auto now = read_process(std::to_string(stray.pid));
+  if (!now || (now->parent != stray.parent && now->parent != getpid())) return false;
+  const auto send = [&](int number) {
+    // By its number only where the kernel refuses descriptors of processes.
+    return process ? signal_pidfd(process.get(), number) : ::kill(stray.pid, number) == 0;
+  };
+  return std::ranges::count_if(numbers, send) > 0;
 }
 
 std::vector<pid_t> existing_children() {
@@ -149,14 +165,11 @@ void Sweep::look() {
   if (now >= kill_at_ && options_.kill_all) options_.kill_all();
   for (const Stray& stray : strays) {
     const bool told = std::ranges::find(told_, stray.pid) != told_.end();
-    if (!told) told_.push_back(stray.pid);
-    if (now >= kill_at_) {
-      ::kill(stray.pid, SIGKILL);
-    } else if (!told) {
-      ::kill(stray.pid, SIGTERM);
-      // A stopped process takes its TERM only when it goes on.
-      ::kill(stray.pid, SIGCONT);
-    }
+    if (told && now < kill_at_) continue;
+    // A stopped process takes its TERM only when it goes on.
+    const bool sent =
+        now >= kill_at_ ? signal_stray(stray, {SIGKILL}) : signal_stray(stray, {SIGTERM, SIGCONT});
+    if (sent && !told) told_.push_back(stray.pid);
   }
   timer_ = loop_.after(look_again, [this] { look(); });
 }

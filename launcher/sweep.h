@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,16 @@ namespace dt {
 /// A process below us that somebody left behind.
 struct Stray {
   pid_t pid = 0;
+  pid_t parent = 0;
   std::string name;
 };
 
 /// All living descendants of this process, parents first, without the `spared` and what is below
 /// them. Complete only for a child subreaper, to whom double-forked and setsid processes fall back.
 std::vector<Stray> find_descendants(const std::vector<pid_t>& spared = {});
+/// Sends these signals, unless the number now belongs to a process of other parents, as it may when
+/// the stray has ended. False: none was sent.
+bool signal_stray(const Stray& stray, std::initializer_list<int> numbers);
 /// The children that this process has now (of the program that it was before an exec); cheap when
 /// there are none.
 std::vector<pid_t> existing_children();

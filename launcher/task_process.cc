@@ -30,8 +30,7 @@ Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest
   task->input_ = std::move(input.write);
   if (const auto watched = task->watch_all(); !watched) {
     // Nobody would see its end: better no task than one that is out of sight.
-    task->child_.signal_group(SIGKILL);
-    TRY(task->child_.reap());
+    [[maybe_unused]] const auto killed = task->child_.kill();
     return tl::unexpected(watched.error());
   }
   return task;

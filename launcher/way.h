@@ -2,6 +2,8 @@
 
 #include "base/bytes.h"
 
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
 #include <string_view>
@@ -56,6 +58,8 @@ class Way {
   virtual std::string login() const { return {}; }
   /// Nothing is left of it, no connection and no process.
   virtual bool over() const = 0;
+  /// Whether this child of ours is its process, whose status only it may collect.
+  virtual bool owns(pid_t /*pid*/) const { return false; }
   /// What is still left ends now.
   virtual void kill() { hang_up(); }
 };

@@ -1,8 +1,13 @@
 #include "launcher/agent_link.h"
+#include "launcher/sweep.h"
 
 #include <doctest/doctest.h>
 
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 
 namespace dt {
 namespace {
@@ -57,6 +62,29 @@ TEST_CASE_FIXTURE(Fixture, "AgentLink whose agent cannot start can be lost, and 
   link.kill();
   CHECK(link.why() == "no agent");
   CHECK(gone == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentLink alone collects its agent, whose end it explains") {
+  REQUIRE(link.start());
+  const std::vector<pid_t> children = existing_children();
+  REQUIRE(children.size() == 1);
+  const pid_t agent = children.front();
+  CHECK(link.owns(agent));
+  CHECK_FALSE(link.owns(getpid()));
+  REQUIRE(::kill(agent, SIGKILL) == 0);
+  siginfo_t ended = {};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(agent), &ended, WEXITED | WNOWAIT) == 0);
+  reap_strangers([this](pid_t pid) { return link.owns(pid); });
+  const Time deadline = Clock::now() + seconds(30);
+  while (!link.gone() && Clock::now() < deadline)
+    REQUIRE(loop->run_once(deadline));
+  // The agent may end by itself before the signal comes.
+  const ExitStatus status = ended.si_code == CLD_EXITED ? ExitStatus{.code = ended.si_status}
+                                                        : ExitStatus{.signal = ended.si_status};
+  CAPTURE(link.why());
+  CHECK(link.why().find("its process ended: " + status.text()) != std::string::npos);
+  CHECK(link.over());
+  CHECK_FALSE(link.owns(agent));
 }
 
 }  // namespace

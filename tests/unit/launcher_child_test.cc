@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "launcher/child.h"
+#include "launcher/sweep.h"
 #include "launcher/topology.h"
 #include "tests/unit/affinity.h"
 
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -182,6 +184,29 @@ TEST_CASE("Child: its group can be signalled as soon as it is there") {
     await_end(child);
     CHECK(child.reap().value() == ExitStatus{.signal = SIGTERM});
   }
+}
+
+TEST_CASE("Child: what has been collected is not signalled any more") {
+  become_subreaper();
+  Child child = Child::start({.path = "/bin/sh",
+                              .arguments = {"sh", "-c", "sleep 1000 & exit 0"},
+                              .environment = {"PATH=/usr/bin:/bin"}})
+                    .value();
+  const pid_t group = child.pid();
+  await_end(child);
+  CHECK(child.reap().value() == ExitStatus());
+  // What it has started keeps its group, and stands for whatever has that number later.
+  child.signal_group(SIGKILL);
+  CHECK(::kill(-group, SIGTERM) == 0);
+  int status = 0;
+  CHECK(waitpid(-group, &status, 0) > 0);
+  CHECK(WTERMSIG(status) == SIGTERM);
+}
+
+TEST_CASE("Child that is killed is collected at once") {
+  Child child = Child::start({.path = "/bin/sleep", .arguments = {"sleep", "1000"}}).value();
+  CHECK(child.kill(seconds(60)).value() == ExitStatus{.signal = SIGKILL});
+  CHECK_FALSE(child.kill(seconds(60)));
 }
 
 TEST_CASE("Child runs a script without #! with sh, as a shell would") {

@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <optional>
 
@@ -74,6 +79,56 @@ TEST_CASE("a client that is hung up is gone at once, with what it started") {
     REQUIRE(f.loop->run_once(Clock::now() + milliseconds(1)));
   CHECK(kill(started, 0) != 0);
   CHECK_FALSE(f.end);
+}
+
+/// Another process that traces this one: its parent cannot collect it, as if the kernel held it.
+class Tracer {
+ public:
+  explicit Tracer(pid_t traced) {
+    const Pipe answer = make_pipe().value();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      const bool traces = ptrace(PTRACE_SEIZE, traced, nullptr, nullptr) == 0;
+      static_cast<void>(write_all(answer.write.get(), as_bytes(traces ? "y" : "n")));
+      for (;;)
+        pause();
+    }
+    char word = 'n';
+    CHECK(::read(answer.read.get(), &word, 1) == 1);
+    traces_ = word == 'y';
+  }
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+  ~Tracer() {
+    ::kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  bool traces() const { return traces_; }
+
+ private:
+  pid_t pid_ = 0;
+  bool traces_ = false;
+};
+
+TEST_CASE("a client that does not end when it is killed is left, and collected by others later") {
+  Fixture f;
+  f.start("echo $$; read line");
+  f.run_until([&] { return f.received.ends_with('\n'); });
+  const pid_t client = static_cast<pid_t>(std::stoi(f.received));
+  CHECK(f.way->owns(client));
+  CHECK_FALSE(f.way->owns(getpid()));
+  {
+    const Tracer tracer(client);
+    if (!tracer.traces()) {
+      MESSAGE("no process may trace another one here");
+      return;
+    }
+    f.way->hang_up();
+    CHECK(f.way->over());
+    CHECK_FALSE(f.way->owns(client));
+  }
+  CHECK(waitpid(client, nullptr, 0) == client);
 }
 
 TEST_CASE("an agent that is hung up cleans up first") {

@@ -72,6 +72,19 @@ TEST_CASE("reap_strangers leaves a child of ours its status") {
   CHECK(child.reap().value() == ExitStatus{.code = 9});
 }
 
+TEST_CASE("signal_stray leaves a process alone that has the number of one that has ended") {
+  Child child = start_family("echo ready; exec sleep 60");
+  const std::vector<Stray> strays = find_descendants();
+  REQUIRE(strays.size() == 1);
+  CHECK(strays.front().parent == getpid());
+  // A parent that it does not have: the number of another process stands for one that came later.
+  const Stray other = {.pid = getpid(), .parent = child.pid(), .name = "stray"};
+  CHECK_FALSE(signal_stray(other, {SIGKILL}));
+  CHECK(signal_stray(strays.front(), {SIGTERM, SIGCONT}));
+  CHECK(child.reap().value() == ExitStatus{.signal = SIGTERM});
+  CHECK_FALSE(signal_stray(strays.front(), {SIGKILL}));
+}
+
 TEST_CASE("Sweep spares the children that were there before, and what is below them") {
   become_subreaper();
   Child own = start_family("sleep 60 & echo ready; wait");
