@@ -45,7 +45,7 @@ Result<> AgentSession::open(Fd in, Fd out, AgentPlace place) {
   become_subreaper();
   TRY(set_nonblocking(in.get()));
   if (out) TRY(set_nonblocking(out.get()));
-  signals_ = TRY(Signals::block(loop_, {SIGCHLD, SIGPIPE, SIGTERM, SIGINT, SIGHUP},
+  signals_ = TRY(Signals::block(loop_, {SIGCHLD, SIGPIPE, SIGXFSZ, SIGTERM, SIGINT, SIGHUP},
                                 [this](int number) { signalled(number); }));
   link_ = TRY(Stream::open(loop_, std::move(in), std::move(out),
                            {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
@@ -61,7 +61,7 @@ Result<> AgentSession::open(Fd in, Fd out, AgentPlace place) {
 void AgentSession::signalled(int number) {
   if (number == SIGCHLD) {
     reap_strangers([this](pid_t pid) { return owns(pid); });
-  } else if (number != SIGPIPE) {
+  } else if (number != SIGPIPE && number != SIGXFSZ) {
     // Whoever stops the agent itself stops its tasks too.
     launcher_lost();
   }

@@ -24,15 +24,15 @@ Result<std::unique_ptr<Stage>> Stage::open(Options options, const Environment& e
   self.colored_out_ = wants_color(options.color, environment, self.out_->terminal());
   self.colored_err_ = wants_color(options.color, environment, self.err_->terminal());
   if (self.colored_err_) self.log_.use_color();
-  self.signals_ = TRY(Signals::block(
-      *self.loop_,
-      {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGPIPE, SIGTTOU},
-      [&self](int number) { self.signalled(number); }));
+  self.signals_ = TRY(Signals::block(*self.loop_,
+                                     {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
+                                      SIGTSTP, SIGPIPE, SIGXFSZ, SIGTTOU},
+                                     [&self](int number) { self.signalled(number); }));
   return stage;
 }
 
 void Stage::signalled(int number) {
-  if (number == SIGPIPE) return;  // the failed write says it
+  if (number == SIGPIPE || number == SIGXFSZ) return;  // the failed write says it
   // Blocked, it stops nobody: a job in the background of a shell may go on writing to its terminal.
   if (number == SIGTTOU) return;
   if (take_) {

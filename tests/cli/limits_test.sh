@@ -148,6 +148,36 @@ test_a_full_disk_costs_bytes_of_the_log_and_nothing_else() { # F14 R17
   done
 }
 
+# Runs dtrain with files of 2 KiB at most, its streams in pipes; what they carry is kept without a limit.
+run_with_small_files() {
+  run bash -c 'set -o pipefail; { (ulimit -f 2; exec "$0" "$@") 2>&3 | cat; } 3>&1 >stdout.copy | cat >&2' \
+    "$DTRAIN" "$@"
+}
+
+test_a_limit_of_file_sizes_costs_bytes_of_the_log_and_nothing_else() {
+  run_with_small_files run -np 1 --output-dir logs seq 5000
+  expect_status 0
+  [[ $(wc -l <stdout.copy) -eq 5000 ]] || fail 'the console lost something'
+  [[ $(stat -c %s logs/rank.0/stdout) -eq 2048 ]] || fail 'the file does not end at the limit'
+  expect_stderr 'dtrain: warning: cannot write logs/rank.0/stdout: File too large; the job goes on without what does not fit
+dtrain: warning: logs: 21845 bytes of output were lost, in 1 file(s)'
+}
+
+test_a_stdout_and_a_report_at_the_limit_of_file_sizes_are_warnings() {
+  run bash -c 'ulimit -f 2; exec "$0" run -np 1 seq 5000 2> >(cat >&4)' "$DTRAIN" 4>stderr.copy
+  expect_status 0
+  wait_for 10 grep -qF 'dtrain: warning: standard output cannot be written (File too large); the job goes on' stderr.copy
+  run_with_small_files run -np 4 --report report.json sh -c 'exit 3'
+  expect_status 3
+  expect_stderr_contains '--report: cannot write report.json: write: File too large'
+}
+
+test_a_task_that_writes_too_large_a_file_ends_by_the_signal_for_it() {
+  run_with_small_files run -np 1 sh -c 'exec head -c 5000 /dev/zero >large'
+  expect_status 153
+  expect_stderr_contains 'SIGXFSZ'
+}
+
 test_a_tiny_dev_shm_is_enough() { # F15 R18
   for _ in $(seq "$(long_or 1 5)"); do
     touch stop
