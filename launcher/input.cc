@@ -1,8 +1,12 @@
 #include "launcher/input.h"
 
+#include "base/format.h"
 #include "launcher/message.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,9 +36,26 @@ InputReader::InputReader(Loop& loop, int fd, size_t readers, Handlers handlers)
 Result<std::unique_ptr<InputReader>> InputReader::open(Loop& loop, int fd, size_t readers,
                                                        Handlers handlers) {
   std::unique_ptr<InputReader> reader(new InputReader(loop, fd, readers, std::move(handlers)));
-  reader->always_ready_ = !loop.watch(fd, 0, [](uint32_t) {});
+  reader->choose_kind();
+  reader->always_ready_ = !loop.watch(reader->source(), 0, [](uint32_t) {});
   reader->wait();
   return reader;
+}
+
+void InputReader::choose_kind() {
+  struct stat about = {};
+  if (fstat(fd_, &about) < 0) return;
+  socket_ = S_ISSOCK(about.st_mode);
+  // O_NONBLOCK belongs to the open file, which others share with us: another one has its own.
+  if (S_ISFIFO(about.st_mode) || isatty(fd_) != 0) {
+    own_ = Fd(::open(format("/proc/self/fd/{}", fd_).c_str(),
+                     O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  }
+}
+
+ssize_t InputReader::read_now(std::span<std::byte> buffer) const {
+  return socket_ ? ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT)
+                 : ::read(source(), buffer.data(), buffer.size());
 }
 
 uint32_t InputReader::room() const {
@@ -50,7 +71,7 @@ void InputReader::wait() {
     timer_ = loop_.after(background_retry, [this] { wait(); });
   } else if (always_ready_) {
     timer_ = loop_.after(Duration::zero(), [this] { read_some(); });
-  } else if (auto watch = loop_.watch(fd_, EPOLLIN, [this](uint32_t) { read_some(); })) {
+  } else if (auto watch = loop_.watch(source(), EPOLLIN, [this](uint32_t) { read_some(); })) {
     watch_ = *std::move(watch);
   }
 }
@@ -61,7 +82,7 @@ void InputReader::read_some() {
     return;
   }
   std::array<std::byte, stream_chunk_bytes> buffer;
-  const ssize_t n = ::read(fd_, buffer.data(), room());
+  const ssize_t n = read_now(std::span(buffer).first(room()));
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
     wait();
     return;

@@ -1,18 +1,23 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/fd.h"
 #include "base/loop.h"
 #include "base/result.h"
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace dt {
 
 /// Reads dtrain's standard input for the tasks that want it, as fast as the slowest of them takes
-/// it. A terminal is read only while dtrain is in its foreground.
+/// it. A terminal is read only while dtrain is in its foreground. Never waits in a read, also when
+/// another process that shares the input takes what had come.
 class InputReader {
  public:
   struct Handlers {
@@ -34,9 +39,15 @@ class InputReader {
   void wait();
   void read_some();
   uint32_t room() const;
+  /// Makes reads return at once where they could wait.
+  void choose_kind();
+  ssize_t read_now(std::span<std::byte> buffer) const;
+  int source() const { return own_ ? own_.get() : fd_; }
 
   Loop& loop_;
   int fd_;
+  Fd own_;  ///< the same pipe or terminal, non-blocking for us alone; empty: fd_ is read
+  bool socket_ = false;
   Handlers handlers_;
   std::vector<uint32_t> credits_;
   bool ended_ = false;

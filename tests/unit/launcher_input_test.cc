@@ -5,6 +5,11 @@
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <array>
 
 namespace dt {
 namespace {
@@ -57,6 +62,46 @@ TEST_CASE_FIXTURE(Fixture,
   reader->taken(0, 3 * stream_window_bytes);
   run_until([this] { return ends == 1; });
   CHECK(got.size() == 4 * stream_window_bytes);
+}
+
+/// Takes what comes from another reader of the same input, when the loop tells of it.
+class Thief {
+ public:
+  Thief(Loop& loop, int fd) : fd_(duplicate(fd).value()) {
+    watch_ = loop.watch(fd_.get(), EPOLLIN,
+                        [this](uint32_t) {
+                          std::array<std::byte, 16> buffer;
+                          pollfd ready = {.fd = fd_.get(), .events = POLLIN, .revents = 0};
+                          if (poll(&ready, 1, 0) == 1)
+                            taken_ += ::read(fd_.get(), buffer.data(), 16);
+                        })
+                 .value();
+  }
+  ssize_t taken() const { return taken_; }
+
+ private:
+  Fd fd_;
+  Watch watch_;
+  ssize_t taken_ = 0;
+};
+
+TEST_CASE_FIXTURE(Fixture, "InputReader does not wait when another reader has taken all") {
+  Pipe pipe = make_pipe().value();
+  SocketPair pair = make_socketpair().value();
+  const std::vector<std::pair<int, int>> inputs = {{pipe.read.get(), pipe.write.get()},
+                                                   {pair.theirs.get(), pair.ours.get()}};
+  for (const auto& [from, to] : inputs) {
+    // One before the reader and one behind it: one of them is told first, whatever the order.
+    const Thief first(*loop, from);
+    const auto reader = open(from, 1);
+    const Thief last(*loop, from);
+    REQUIRE(write_all(to, as_bytes("hello")).has_value());
+    REQUIRE(loop->run_once(Clock::now() + seconds(10)).has_value());
+    CHECK(first.taken() + last.taken() == 5);
+    CHECK(got.empty());
+    CHECK(ends == 0);
+    CHECK((fcntl(from, F_GETFL) & O_NONBLOCK) == 0);
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "InputReader stops when all readers are gone") {
