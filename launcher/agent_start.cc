@@ -27,24 +27,28 @@ constexpr std::string_view cannot_word = "dtrain-cannot ";
 
 /// Follows s=DIGEST n=SIZE fresh=. Without single quotes, exclamation marks, backslashes and line
 /// breaks, which shells read differently.
-/// - run FOLDER becomes the agent if the executable is there, and says so first;
+/// - own FOLDER enters it and looks whether it is ours and no other may write there; from then on
+///   only `.` is looked at, which nobody can make another folder, as they can its name;
+/// - safe does so with /tmp/dtrain-UID, where everybody may write: it must be ours alone, no link;
+/// - run NAME becomes the agent if the executable is in the current folder, and says so first;
 /// - no PLACE WHY tells why it cannot be there;
 /// - good FILE SIZE looks whether it is the executable: by its digest, else by its size;
-/// - put FOLDER asks for the executable, keeps it under a name of its own (of this host, whose home
-///   others may share) until it is whole, gives it its right name unless somebody was faster,
-///   since others may run that one, and runs it;
-/// - safe looks whether /tmp/dtrain-UID, where everybody may write, is ours alone;
+/// - put NAME asks for the executable, keeps it in the current folder under a name of its own (of
+///   this host, whose home others may share) until it is whole, gives it its right name unless
+///   somebody was faster, since others may run that one, and runs it;
+/// - try FOLDER makes and enters the folder, and puts it there;
 /// - without any folder, python3 runs it from a file in memory: a shell cannot make one.
 constexpr std::string_view script =
-    R"sh(run() { p=$1/$s/dtrain; )sh"
-    R"sh([ -O "$1" ] && [ -O "$p" ] && [ -x "$p" ] && echo "dtrain-run $p" && exec "$p" agent; }; )sh"
+    R"sh(own() { cd -P "$1" 2>/dev/null && [ -O . ] || return 1; )sh"
+    R"sh(case $(ls -ld .) in ${2:-d????-??-*}) return 0;; esac; return 1; }; )sh"
+    R"sh(safe() { own "$c" "drwx------*" && [ "${PWD##*/}" = "${c##*/}" ]; }; )sh"
+    R"sh(p=./$s/dtrain; )sh"
+    R"sh(run() { [ -O $p ] && [ -x $p ] && echo "dtrain-run $1/$s/dtrain" && exec $p agent; }; )sh"
     R"sh(no() { [ -z "$f" ] || rm -f "$f"; f=; echo "dtrain-cannot $1: $2"; }; )sh"
     R"sh(good() { case $(sha256sum <"$1" 2>/dev/null || wc -c <"$1") in )sh"
     R"sh("$s  -"|"$2") return 0;; esac; return 1; }; )sh"
-    R"sh(put() { f=; d=$1/$s; p=$d/dtrain; )sh"
-    R"sh(e=$(mkdir -p "$d" 2>&1) || { no "$1" "${e##*: }"; return; }; )sh"
-    R"sh([ -O "$1" ] || { no "$1" "it belongs to somebody else"; return; }; )sh"
-    R"sh(f=$d/new.$(uname -n).$$; )sh"
+    R"sh(put() { e=$(mkdir -p $s 2>&1) || { no "$1" "${e##*: }"; return; }; )sh"
+    R"sh(f=./$s/new.$(uname -n).$$; )sh"
     R"sh(e=$( (echo exit 0 >"$f") 2>&1) || { no "$1" "${e##*: }"; return; }; )sh"
     R"sh(chmod 700 "$f"; "$f" 2>/dev/null || { no "$1" "programs cannot run there (noexec)"; return; }; )sh"
     R"sh(echo "dtrain-push $(uname -m)"; )sh"
@@ -53,15 +57,18 @@ constexpr std::string_view script =
     R"sh(good "$f" $n || { no "$1" "what was written is not what was sent"; return; }; )sh"
     R"sh(ln "$f" "$p" 2>/dev/null || good "$p" $fresh$n || mv -f "$f" "$p"; rm -f "$f"; f=; )sh"
     R"sh(umask $u; run "$1"; umask 077; no "$1" "it does not run there"; }; )sh"
-    R"sh(a=$HOME/.cache/dtrain; [ -n "$fresh" ] || run "$a"; )sh"
+    R"sh(try() { f=; e=$(mkdir -p "$1" 2>&1) || { no "$1" "${e##*: }"; return; }; )sh"
+    R"sh(own "$1" && { put "$1"; return; }; )sh"
+    R"sh(no "$1" "it must be yours, and no other may write there (chmod go-w)"; }; )sh"
+    R"sh(f=; a=$HOME/.cache/dtrain; [ -n "$fresh" ] || { own "$a" && run "$a"; }; )sh"
     R"sh(b=$XDG_RUNTIME_DIR/dtrain; c=/tmp/dtrain-$(id -u); )sh"
-    R"sh(safe() { case $(ls -ld "$c" 2>/dev/null) in drwx------*) [ -O "$c" ]; return;; esac; return 1; }; )sh"
-    R"sh([ -n "$fresh" ] || { run "$b"; safe && run "$c"; }; u=$(umask); umask 077; )sh"
-    R"sh(put "$a"; [ -z "$XDG_RUNTIME_DIR" ] || put "$b"; )sh"
+    R"sh([ -n "$fresh" ] || { own "$b" && run "$b"; safe && run "$c"; }; )sh"
+    R"sh(u=$(umask); umask 077; )sh"
+    R"sh(try "$a"; [ -z "$XDG_RUNTIME_DIR" ] || try "$b"; )sh"
     R"sh(e=$(mkdir "$c" 2>&1); if safe; then put "$c"; else [ -d "$c" ] && )sh"
     R"sh(e="it is there, but not a folder of yours with mode 700"; no "$c" "${e##*: }"; fi; )sh"
     R"sh(command -v python3 >/dev/null || { no memory "no python3 there to run it from"; exit 126; }; )sh"
-    R"sh(umask $u; exec python3 -c "import os,sys; a=sys.argv; )sh"
+    R"sh(umask $u; cd /; exec python3 -c "import os,sys; a=sys.argv; )sh"
     R"sh(sys.excepthook=lambda *e: print(a[4],e[1]); f=os.memfd_create(a[1],1); print(a[5],flush=True); )sh"
     R"sh([os.write(f,b) for b in )sh"
     R"sh(iter(lambda: os.read(0,min(65536,int(a[3])-os.fstat(f).st_size)),bytes())]; )sh"

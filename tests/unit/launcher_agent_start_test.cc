@@ -94,12 +94,13 @@ TEST_CASE("an executable that is asked for too often is sent no more") {
 /// A login shell of a kind that runs the command in a home of its own, as sshd would start it.
 class Login {
  public:
-  Login(const std::string& shell, const std::string& command, const std::string& home) {
+  Login(const std::string& shell, const std::string& command, const std::string& home,
+        const std::string& path = "/usr/bin:/bin") {
     Pipe in = *make_pipe();
     Pipe out = *make_pipe();
     auto started = Child::start({.path = shell,
                                  .arguments = {shell, "-c", command},
-                                 .environment = {"HOME=" + home, "PATH=/usr/bin:/bin"},
+                                 .environment = {"HOME=" + home, "PATH=" + path},
                                  .cwd = home,
                                  .input = in.read.get(),
                                  .output = out.write.get()});
@@ -121,8 +122,9 @@ class Login {
       received_.append(buffer.data(), static_cast<size_t>(n));
     }
   }
+  void end_input() { to_.reset(); }
   int end() {
-    to_.reset();
+    end_input();
     return child_->reap()->shell_status();
   }
 
@@ -244,6 +246,59 @@ TEST_CASE("a folder of /tmp that others may write to is not used") {
   } else {
     std::filesystem::remove(folder);
   }
+}
+
+void write_program(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+TEST_CASE("a folder of the home that others may write to is not used") {
+  const TemporaryFolder home;
+  const AgentBinary binary = small_binary();
+  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 0);
+  const std::string folder = home.path() + "/.cache/dtrain";
+  using std::filesystem::perms;
+  for (const perms others : {perms::group_write, perms::others_write}) {
+    std::filesystem::permissions(folder, perms::owner_all | others);
+    Login login("/bin/sh", agent_command(binary), home.path());
+    AgentStart start(own_architecture());
+    CHECK(login.next(start) == Step::push);
+    CHECK_FALSE(start.ran_kept_copy());
+    CHECK(start.why().find(folder + ": it must be yours, and no other may write there") !=
+          std::string::npos);
+    login.end();
+  }
+  std::filesystem::permissions(folder, perms::owner_all | perms::group_read | perms::group_exec);
+  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 0);
+  std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256()));
+}
+
+TEST_CASE("a folder of /tmp that is swapped for a link when it has been looked at is not used") {
+  const TemporaryFolder home;
+  const AgentBinary binary = small_binary();
+  const std::string user =
+      format("unit-{}", getpid());  // that id(1) tells, so that no other uses it
+  const std::string folder = "/tmp/dtrain-" + user;
+  const std::string evil = home.path() + "/evil";
+  write_program(format("{}/{}/dtrain", folder, binary.sha256()), "echo good; cat >/dev/null");
+  write_program(format("{}/{}/dtrain", evil, binary.sha256()), "echo evil; cat >/dev/null");
+  for (const std::string& one : {folder, evil})
+    std::filesystem::permissions(one, std::filesystem::perms::owner_all);
+  write_program(home.path() + "/bin/id", "echo " + user);
+  write_program(home.path() + "/bin/ls",
+                format("/bin/ls \"$@\"; mv {0} {1}/was; ln -s {1}/evil {0}", folder, home.path()));
+  Login login("/bin/sh", agent_command(binary), home.path(), home.path() + "/bin:/usr/bin:/bin");
+  AgentStart start(own_architecture());
+  login.end_input();
+  CHECK(login.next(start) == Step::wait);
+  CHECK(start.ran_kept_copy());
+  CHECK(start.why().find("good") != std::string::npos);
+  CHECK(start.why().find("evil") == std::string::npos);
+  CHECK(std::filesystem::is_symlink(folder));
+  std::filesystem::remove(folder);
 }
 
 TEST_CASE("this executable has a digest and goes into the command with its size") {
