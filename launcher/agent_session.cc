@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 
 namespace dt {
@@ -106,10 +107,13 @@ size_t AgentSession::receive(ByteSpan bytes) {
 }
 
 Result<> AgentSession::handle(const FrameView& frame) {
-  // What the launcher says is meant for all tasks that it has launched.
-  tasks_.start_rest();
+  const auto type = static_cast<MessageType>(frame.header.type);
+  // These are meant for all tasks of the launch, also for those that have not been started yet.
+  constexpr std::array to_all = {MessageType::signal, MessageType::pause, MessageType::finish,
+                                 MessageType::input};
+  if (std::ranges::find(to_all, type) != to_all.end()) tasks_.start_rest();
   TaskProcess* const task = tasks_.find(frame.header.stream);
-  switch (static_cast<MessageType>(frame.header.type)) {
+  switch (type) {
     case MessageType::prepare:
       return prepare(TRY(decode<Prepare>(frame.payload)));
     case MessageType::probe:
@@ -145,8 +149,7 @@ Result<> AgentSession::handle(const FrameView& frame) {
     case MessageType::relay_credit:
     case MessageType::relay_end:
       if (!relay_) return fail(Errc::protocol, "a message for a relay that there is not");
-      return relay_->receive(static_cast<MessageType>(frame.header.type), frame.header.stream,
-                             frame.payload);
+      return relay_->receive(type, frame.header.stream, frame.payload);
     case MessageType::pause:
       pause();
       return {};

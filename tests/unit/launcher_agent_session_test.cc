@@ -204,6 +204,27 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession ends what a task left behind before it 
   run_to_end();
 }
 
+TEST_CASE("AgentSession starts the rest of a launch for what is meant for all") {
+  for (const MessageType behind : {MessageType::heartbeat, MessageType::signal}) {
+    Fixture agent;
+    CHECK(agent.prepare({"sleep", "60"}).failure.empty());
+    Launch wanted = {.travelling = {{"PATH", "/usr/bin:/bin"}}};
+    for (int index = 0; index < 64; ++index)
+      wanted.tasks.push_back({.id = {"worker", index}});
+    Bytes frames;
+    append_message(frames, MessageType::launch, {.generation = 1}, encode(wanted));
+    const bool meant = behind == MessageType::signal;
+    append_message(frames, behind, {.generation = 1}, meant ? encode(SignalAll{SIGUSR1}) : Bytes());
+    REQUIRE(write_all(agent.link.get(), frames).has_value());
+    // The round that reads them; its timers may start some tasks more.
+    while (existing_children().empty())
+      REQUIRE(agent.loop->run_once(Clock::now() + seconds(10)));
+    CHECK((existing_children().size() == 64) == meant);
+    agent.link.reset();
+    agent.run_to_end();
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "AgentSession: the end of the link ends the tasks") {
   const pid_t pid = launch("exec sleep 60");
   link.reset();
