@@ -1,7 +1,5 @@
 #include "launcher/kernel_call.h"
 
-#include <sys/syscall.h>
-
 namespace dt {
 
 long kernel_call(long number, long first, long second, long third, long fourth) {
@@ -14,26 +12,13 @@ long kernel_call(long number, long first, long second, long third, long fourth) 
   return result;
 }
 
-namespace {
-
-/// What clone(2) or clone3(2) are called with, in the order of the registers.
-struct CloneCall {
-  long number = 0;
-  long first = 0;
-  long second = 0;
-  long third = 0;
-  long fifth = 0;
-  ChildMain main = nullptr;
-  void* argument = nullptr;
-};
-
-long clone_by(const CloneCall& call) {
+long kernel_clone_call(const CloneCall& call) {
   register long called asm("x8") = call.number;
   register long result asm("x0") = call.first;
   register long second asm("x1") = call.second;
   register long third asm("x2") = call.third;
   register long tls asm("x3") = 0;
-  register long fifth asm("x4") = call.fifth;
+  register long tid asm("x4") = call.tid;
   register ChildMain main asm("x19") = call.main;
   register void* argument asm("x20") = call.argument;
   // The child goes on behind the call with our registers, but on its own, empty stack.
@@ -47,29 +32,9 @@ long clone_by(const CloneCall& call) {
       "brk #0\n"
       "1:"
       : "+r"(result)
-      : "r"(called), "r"(second), "r"(third), "r"(tls), "r"(fifth), "r"(main), "r"(argument)
+      : "r"(called), "r"(second), "r"(third), "r"(tls), "r"(tid), "r"(main), "r"(argument)
       : "memory", "cc");
   return result;
-}
-
-}  // namespace
-
-long kernel_clone(const CloneOrder& order) {
-  return clone_by({.number = SYS_clone,
-                   .first = static_cast<long>(order.flags),
-                   .second = reinterpret_cast<long>(order.stack_top),
-                   .third = reinterpret_cast<long>(order.pidfd),
-                   .fifth = reinterpret_cast<long>(order.tid),
-                   .main = order.main,
-                   .argument = order.argument});
-}
-
-long kernel_clone3(const clone_args& how, ChildMain main, void* argument) {
-  return clone_by({.number = SYS_clone3,
-                   .first = reinterpret_cast<long>(&how),
-                   .second = sizeof how,
-                   .main = main,
-                   .argument = argument});
 }
 
 }  // namespace dt

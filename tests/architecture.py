@@ -82,7 +82,7 @@ TESTED_ELSEWHERE = {
     "base/host_name.cc": "tests/cli/run_test.sh",
     "launcher/child_main.cc": "tests/unit/launcher_child_test.cc",
     "launcher/job.cc": "tests/cli/run_test.sh",
-    "launcher/kernel_call_": "tests/unit/launcher_child_test.cc",
+    "launcher/kernel_call": "tests/unit/launcher_child_test.cc",
     "launcher/local.cc": "tests/cli/run_test.sh",
     "launcher/local_tasks.cc": "tests/unit/launcher_agent_session_test.cc",
     "launcher/own_host.cc": "tests/unit/launcher_agent_session_test.cc",
