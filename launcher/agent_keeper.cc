@@ -9,13 +9,13 @@
 #include "launcher/error_folder.h"
 #include "launcher/kept_copies.h"
 #include "launcher/message.h"
+#include "launcher/pidfd.h"
 #include "launcher/sweep.h"
 #include "launcher/task_cgroup.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -84,6 +84,8 @@ void end_leftovers(pid_t agent) {
 }  // namespace
 
 int keep_agent(const std::function<int()>& serve) {
+  // A keeper that cannot watch its agent would never see its end.
+  if (!open_pidfd(getpid())) return serve();
   become_subreaper();
   const pid_t keeper = getpid();
   const pid_t pid = ::fork();
@@ -96,8 +98,8 @@ int keep_agent(const std::function<int()>& serve) {
   }
   prctl(PR_SET_NAME, "dtrain-keeper");
   std::signal(SIGPIPE, SIG_IGN);  // nobody may be left to read why the agent ended
-  // No race: it keeps its pid until we reap it. glibc 2.34 has no function for this call.
-  Child agent = Child::adopt(pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))));
+  // No race: it keeps its pid until we reap it.
+  Child agent = Child::adopt(pid, open_pidfd(pid));
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(null.get(), STDOUT_FILENO);
   const std::string errors = ErrorFolder::path_of(pid);

@@ -49,4 +49,13 @@ test_an_agent_that_cannot_be_started_is_one_line_and_a_status() {
   expect_no_agent clone EPERM 'cannot start the agent of this machine: Operation not permitted'
 }
 
+test_an_agent_that_no_keeper_can_watch_ends_with_its_input() {
+  "$refuse" uname EPERM true || skip 'no filters of system calls here'
+  run_timeout_s=12
+  run bash -c ': | "$0" pidfd_open ENOSYS "$1" agent | cat >/dev/null' "$refuse" "$DTRAIN"
+  expect_status 0
+  expect_stderr ''
+  expect_no_processes
+}
+
 run_tests "$@"
