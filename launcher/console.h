@@ -62,4 +62,28 @@ class Sink {
   Watch watch_;
 };
 
+/// dtrain's two standard streams. Where both are one pipe, terminal or file they share a Sink: of
+/// two, each would continue its own unfinished text within the other's lines.
+class Console {
+ public:
+  struct Descriptors {
+    int out;
+    int err;
+  };
+  Console() = default;
+  /// `on_out_broken` is called when only standard output has lost its reader.
+  static Result<Console> open(Loop& loop, Descriptors descriptors,
+                              std::function<void(Error)> on_out_broken);
+
+  Sink& out() { return out_ ? *out_ : *err_; }
+  Sink& err() { return *err_; }
+  bool drained() const { return err_->drained() && (!out_ || out_->drained()); }
+  /// As Sink::forget_writers.
+  void forget_writers();
+
+ private:
+  std::unique_ptr<Sink> err_;
+  std::unique_ptr<Sink> out_;  ///< null: err_ serves for both
+};
+
 }  // namespace dt

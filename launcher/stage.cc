@@ -9,20 +9,21 @@ namespace dt {
 
 Stage::Stage(bool verbose)
     : log_(verbose ? Log::Level::verbose : Log::Level::normal,
-           [this](std::string_view line) { err_->write(std::string(line), {}); }) {
+           [this](std::string_view line) { console_.err().write(std::string(line), {}); }) {
 }
 
 Result<std::unique_ptr<Stage>> Stage::open(Options options, const Environment& environment) {
   std::unique_ptr<Stage> stage(new Stage(options.verbose));
   Stage& self = *stage;
   self.loop_ = TRY(Loop::create());
-  self.err_ = TRY(Sink::open(*self.loop_, STDERR_FILENO, [](const Error&) {}));
-  self.out_ = TRY(Sink::open(*self.loop_, STDOUT_FILENO, [&self](const Error& error) {
+  const auto on_out_broken = [&self](const Error& error) {
     self.log_.warn("standard output cannot be written ({}); the job goes on without it",
                    error.message);
-  }));
-  self.colored_out_ = wants_color(options.color, environment, self.out_->terminal());
-  self.colored_err_ = wants_color(options.color, environment, self.err_->terminal());
+  };
+  self.console_ =
+      TRY(Console::open(*self.loop_, {.out = STDOUT_FILENO, .err = STDERR_FILENO}, on_out_broken));
+  self.colored_out_ = wants_color(options.color, environment, self.out().terminal());
+  self.colored_err_ = wants_color(options.color, environment, self.err().terminal());
   if (self.colored_err_) self.log_.use_color();
   self.signals_ = TRY(Signals::block(*self.loop_,
                                      {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
@@ -63,15 +64,14 @@ Stage::Taker::Taker(Stage& stage, std::function<void(int number)> take) : stage_
 
 Stage::Taker::~Taker() {
   stage_.take_ = {};
-  stage_.out_->forget_writers();
-  stage_.err_->forget_writers();
+  stage_.console_.forget_writers();
 }
 
 void Stage::drain(Time deadline) {
   interrupted_ = 0;
   draining_ = true;
   stop_if_wanted();
-  while (!(out_->drained() && err_->drained()) && interrupted_ == 0 && loop_->now() < deadline) {
+  while (!console_.drained() && interrupted_ == 0 && loop_->now() < deadline) {
     if (!loop_->run_once(deadline)) return;
   }
 }

@@ -26,8 +26,8 @@ class Stage {
   Stage& operator=(const Stage&) = delete;
 
   Loop& loop() { return *loop_; }
-  Sink& out() { return *out_; }
-  Sink& err() { return *err_; }
+  Sink& out() { return console_.out(); }
+  Sink& err() { return console_.err(); }
   Log& log() { return log_; }
   bool colored_out() const { return colored_out_; }
   bool colored_err() const { return colored_err_; }
@@ -60,8 +60,7 @@ class Stage {
   void stop_if_wanted();
 
   std::unique_ptr<Loop> loop_;
-  std::unique_ptr<Sink> err_;
-  std::unique_ptr<Sink> out_;
+  Console console_;
   Log log_;
   std::unique_ptr<Signals> signals_;
   std::function<void(int)> take_;

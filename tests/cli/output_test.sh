@@ -100,6 +100,26 @@ test_a_slow_reader_gets_everything() { # F13
   [[ $(cat count) -eq 484800 ]] || fail "got $(cat count) bytes"
 }
 
+test_lines_stay_whole_where_both_streams_are_one_pipe() {
+  cat >loud <<'END'
+[ "$RANK" = 0 ] || exec >&2
+seq -f '%030.0f' 1 5000
+touch "begun.$RANK"
+seq -f '%030.0f' 5001 30000
+END
+  # The reader starts when the pipe is full and both streams wait for room.
+  "$DTRAIN" run -np 2 sh loud 2>&1 | (
+    wait_for 30 test -e begun.0
+    wait_for 30 test -e begun.1
+    cat
+  ) >console
+  [[ ${PIPESTATUS[0]} -eq 0 ]] || fail 'the job failed'
+  grep -vE '^(\[0\]<stdout>|\[1\]<stderr>):[0-9]{30}$' console | head -n 5 >torn || true
+  [[ ! -s torn ]] || fail "torn lines: $(cat torn)"
+  grep -F '[0]<stdout>:' console | sed 's/^[^:]*://' | cmp - <(seq -f '%030.0f' 30000) || fail 'rank 0 differs'
+  grep -F '[1]<stderr>:' console | sed 's/^[^:]*://' | cmp - <(seq -f '%030.0f' 30000) || fail 'rank 1 differs'
+}
+
 test_closed_standard_streams_are_as_if_to_dev_null() { # S14
   run sh -c "'$DTRAIN' run -np 2 sh -c 'echo out; echo err >&2' >&-"
   expect_status 0

@@ -6,6 +6,7 @@
 #include "launcher/slots.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
@@ -20,6 +21,7 @@ namespace {
 constexpr uint64_t idle_calls_max = 2'000'000;
 constexpr Duration outage_max = milliseconds(1500);
 constexpr Duration slow_latency = seconds(1);
+constexpr int pipe_bytes = 4096;
 
 Environment typical_environment() {
   Environment all = {{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}};
@@ -28,8 +30,13 @@ Environment typical_environment() {
   return all;
 }
 
-Fd null_device() {
-  return Fd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+/// The smallest one, which is full at once.
+Pipe small_pipe() {
+  Pipe pipe = make_pipe().value();
+  const bool is_small = ::fcntl(pipe.write.get(), F_SETPIPE_SZ, pipe_bytes) == pipe_bytes;
+  const bool is_ready = set_nonblocking(pipe.read.get()).has_value();
+  assert(is_small && is_ready);
+  return pipe;
 }
 
 }  // namespace
@@ -41,13 +48,15 @@ JobWorld::JobWorld(const std::string& name, Random random, Scenario scenario)
       began_(time_.now),
       log_(Log::Level::verbose, [this](std::string_view line) {
         judge_.logged(std::string(line));
+        console_.err().write(std::string(line), {});
         note(std::string(line.substr(0, line.size() - 1)));
       }) {
   const Uplink uplink(scenario_.bytes_per_second);
   far_ = VirtualLoop::create(time_, {}).value();
   near_ = VirtualLoop::create(time_, [this](Time until) { return idle(until); }).value();
-  null_device_ = null_device();
-  nowhere_ = Sink::open(*near_, null_device_.get(), [](const Error&) {}).value();
+  terminal_ = small_pipe();
+  const int terminal = terminal_.write.get();
+  console_ = Console::open(*near_, {.out = terminal, .err = terminal}, {}).value();
   site_.emplace(Site{.loop = *far_, .random = random_, .down = uplink, .up = uplink});
   for (size_t host = 0; host < scenario_.hosts.size(); ++host) {
     const HostFate& fate = scenario_.hosts[host];
@@ -99,6 +108,10 @@ void JobWorld::run() {
                  : Outcome{.exit_status = exit_status(result.error().code),
                            .reason = result.error().message};
   note(format("end: exit status {} {}", outcome_.exit_status, outcome_.reason));
+  while (read_console()) {
+    const bool turned = near_->run_once(time_.now).has_value();
+    assert(turned);
+  }
   std::vector<SimulatedHost*> planned;
   for (const PlannedHost& host : plan_.hosts)
     planned.push_back(&host_named(host.host.name));
@@ -120,8 +133,7 @@ Result<Outcome> JobWorld::run_job() {
   const Crew::Awaited answers = {.deadline = start_deadline,
                                  .interrupted = [this] { return interrupted_ != 0; }};
   const Environment travelling = typical_environment();
-  Sink& sink = *nowhere_;
-  StatusLine status(*near_, {sink, sink}, false);
+  StatusLine status(*near_, {console_.out(), console_.err()}, false);
   Crew crew(*near_, crew_options());
   TRY(crew.connect(config.hosts));
   const SurveyNeed need = scenario_.surveyed ? SurveyNeed::cpus : SurveyNeed::nothing;
@@ -133,7 +145,7 @@ Result<Outcome> JobWorld::run_job() {
   token_ = TRY(Token::random());
   job_name_ = "simulated";
   record_.planned(plan_, job_name_);
-  const auto output = TRY(TaskOutput::open(plan_, {}, sink, sink, log_));
+  const auto output = TRY(TaskOutput::open(plan_, {}, console_.out(), console_.err(), log_));
   crew.keep(plan_);
   const std::vector<Prepare> orders = prepare_orders(config, plan_, job_name_, token_, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
@@ -166,6 +178,7 @@ JobWorld::Taker::Taker(JobWorld& world, Job& job) : world_(world) {
 JobWorld::Taker::~Taker() {
   world_.job_ = nullptr;
   world_.rendezvous_ = nullptr;
+  world_.console_.forget_writers();
 }
 
 Crew::Options JobWorld::crew_options() {
@@ -204,6 +217,7 @@ SimulatedHost& JobWorld::host_named(const std::string& name) {
 
 /// When dtrain has nothing to do: the hosts act, or time passes.
 bool JobWorld::idle(Time until) {
+  if (read_console()) return true;
   if (++idle_calls_ > idle_calls_max) {
     judge_.complain("it never rests");
     return false;
@@ -215,6 +229,14 @@ bool JobWorld::idle(Time until) {
     return false;
   }
   time_.now = std::max(time_.now, next);
+  return true;
+}
+
+bool JobWorld::read_console() {
+  std::array<char, pipe_bytes> buffer;
+  const ssize_t n = ::read(terminal_.read.get(), buffer.data(), buffer.size());
+  if (n <= 0) return false;
+  judge_.shown({buffer.data(), static_cast<size_t>(n)});
   return true;
 }
 

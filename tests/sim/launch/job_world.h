@@ -55,6 +55,7 @@ class JobWorld {
   /// dtrain does nothing, and the rest of the world goes on.
   void stand_still(Duration time);
   void suspended();
+  bool read_console();
 
   SimulatedHost::Handlers handlers_of(size_t host);
   void reached(Phase phase);
@@ -93,8 +94,8 @@ class JobWorld {
   std::optional<Site> site_;
   std::vector<std::unique_ptr<SimulatedHost>> hosts_;
   Log log_;
-  Fd null_device_;
-  std::unique_ptr<Sink> nowhere_;
+  Pipe terminal_;  ///< a person reads it whenever dtrain has nothing to do
+  Console console_;
 
   Plan plan_;
   JobRecord record_;

@@ -56,6 +56,27 @@ void Judge::heard(const TaskId& who, const Notice& notice) {
     complain(format("{} heard twice of the death of {}", who.text(), notice.task.text()));
 }
 
+void Judge::shown(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t end = bytes.find('\n');
+    unfinished_ += bytes.substr(0, end);
+    if (end == std::string_view::npos) return;
+    line_whole(unfinished_);
+    unfinished_.clear();
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+/// Tasks write neither letters nor brackets, so that a second line within one is seen.
+void Judge::line_whole(std::string_view line) {
+  constexpr std::string_view tag_end = "]<stdout>:";
+  const size_t tag = line.find(tag_end);
+  const bool of_task = line.starts_with('[') && tag != std::string_view::npos &&
+                       line.find_first_not_of('.', tag + tag_end.size()) == std::string_view::npos;
+  const bool of_dtrain = line.starts_with("dtrain: ") && tag == std::string_view::npos;
+  if (!of_task && !of_dtrain) complain(format("a torn line: {}", printable(line)));
+}
+
 void Judge::all_told(const TaskId& dead, Time known, const std::vector<TaskId>& listening) {
   if (still_until_ >= known) return;
   for (const TaskId& task : listening) {
@@ -82,6 +103,7 @@ void Judge::at_end(const End& end) {
   if (end.hosts.empty()) return;
   all_accounted(end);
   output_whole(end);
+  if (!unfinished_.empty()) complain("the console ends within a line");
 }
 
 void Judge::ends_in_time(const End& end) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -25,6 +26,8 @@ namespace dt {
 ///   all_accounted      each task that started has ended by its agent's word, or its host is lost
 ///   all_told           each live task that has joined hears of a death within a second
 ///   output_whole       all output of hosts that are not lost has arrived
+///   lines_whole        on the console, one pipe for both streams, each line is of one task or of
+///                      dtrain
 ///   nothing_left       nothing is left on any host, not even on one that was cut off (but while it
 ///                      was paused)
 ///   stands_still       nothing runs while the job is paused
@@ -51,6 +54,8 @@ class Judge {
   void go_on(Time now);
   void logged(const std::string& line);
   void heard(const TaskId& who, const Notice& notice);
+  /// The reader of the console has received these.
+  void shown(std::string_view bytes);
 
   /// These had to be told of a death that the launcher has known of since then.
   void all_told(const TaskId& dead, Time known, const std::vector<TaskId>& listening);
@@ -76,6 +81,7 @@ class Judge {
   void one_report(const End& end);
   void all_accounted(const End& end);
   void output_whole(const End& end);
+  void line_whole(std::string_view line);
 
   std::string name_;
   std::string complaint_;
@@ -88,6 +94,7 @@ class Judge {
   Time still_until_ = {};  ///< the last time
   int reports_ = 0;
   int mpi_warnings_ = 0;
+  std::string unfinished_;                     ///< line of the console
   std::set<std::pair<TaskId, TaskId>> heard_;  ///< who, of whom
 };
 

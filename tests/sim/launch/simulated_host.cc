@@ -308,7 +308,9 @@ void SimulatedHost::send_output(size_t index) {
     const size_t size = std::min<size_t>({running.unsent, running.credit, stream_chunk_bytes});
     running.unsent -= size;
     running.credit -= static_cast<uint32_t>(size);
-    say(MessageType::output, stream.number(), Bytes(size, std::byte{'.'}));
+    Bytes line(size, std::byte{'.'});
+    line.back() = std::byte{'\n'};
+    say(MessageType::output, stream.number(), line);
   }
   if (!running.exited || running.unsent > 0 || std::exchange(running.output_ended, true)) return;
   say(MessageType::output_end, stream.number(), {});
