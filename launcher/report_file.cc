@@ -41,6 +41,14 @@ Result<Draft> make_draft(const std::string& path) {
   return draft;
 }
 
+/// Another user who can put a file or a FIFO there would get the report, or keep it from being
+/// written when the job is over. Anonymous pipes (/dev/stdout) may have any owner.
+bool is_anothers(const std::string& path) {
+  struct stat about = {};
+  if (::lstat(path.c_str(), &about) < 0 || about.st_uid == ::geteuid()) return false;
+  return S_ISREG(about.st_mode) || (S_ISFIFO(about.st_mode) && about.st_uid != 0);
+}
+
 Result<Fd> open_stream(const std::string& path) {
   // Non-blocking: a pipe without a reader shall not hold us.
   Fd stream(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -84,6 +92,9 @@ Result<ReportFile> ReportFile::open(const std::optional<std::string>& wanted) {
   if (!exists && errno != ENOENT) return refusal(path, errno_text(errno));
   if (path.ends_with('/') || (exists && S_ISDIR(about.st_mode))) {
     return refusal(path, "it is a folder");
+  }
+  if (is_anothers(path)) {
+    return refusal(path, "it belongs to another user; remove it, or give another name");
   }
   if (exists && !S_ISREG(about.st_mode)) {
     report.stream_ = TRY(open_stream(path));

@@ -4,10 +4,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/wall_time.h"
-#include "launcher/output_folder.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,27 +14,6 @@
 namespace dt {
 
 namespace {
-
-Result<> make_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return fail(Errc::input, format("--output-dir: cannot make {}: {}", shell_quote(printable(path)),
-                                  errno_text(errno)));
-}
-
-/// Makes the folder and those above it.
-Result<> make_folders(const std::string& path) {
-  for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
-    TRY(make_folder(path.substr(0, at)));
-  }
-  return make_folder(path);
-}
-
-Result<Fd> make_file(const std::string& path) {
-  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file) return file;
-  return fail(Errc::input, format("--output-dir: cannot write {}: {}", shell_quote(printable(path)),
-                                  errno_text(errno)));
-}
 
 std::string folder_name(const Plan& plan, const Task& task) {
   if (task.rank < 0) return format("{}.{}", task.id.role, task.id.index);
@@ -74,30 +50,28 @@ std::string TaskOutput::time() const {
 Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options options, Sink& out,
                                                      Sink& err, Log& log) {
   std::unique_ptr<TaskOutput> all(new TaskOutput(std::move(options), out, err, log));
-  if (all->options_.folder) {
-    TRY(make_folders(*all->options_.folder));
-    TRY(check_output_folder(*all->options_.folder));
-  }
+  std::optional<OutputFolder> folder;
+  if (all->options_.folder) folder = TRY(OutputFolder::open(*all->options_.folder));
   for (const Task& task : plan.tasks) {
     TaskChannels channels;
     channels.output.tagger = LineTagger(all->lead(task, TaskStream::output));
     channels.error.tagger = LineTagger(all->lead(task, TaskStream::error));
-    if (all->options_.folder) TRY(all->make_files(folder_name(plan, task), channels));
+    if (folder) {
+      const OutputFolder own = TRY(folder->task_folder(folder_name(plan, task)));
+      TRY(all->make_files(own, channels));
+    }
     all->tasks_.push_back(std::move(channels));
     all->open_ += 2;
   }
   return all;
 }
 
-Result<> TaskOutput::make_files(const std::string& name, TaskChannels& channels) const {
-  const std::string folder = *options_.folder + "/" + name;
-  TRY(make_folder(folder));
-  TRY(check_task_folder(folder));
-  channels.output.path = folder + "/stdout";
-  channels.output.file = TRY(make_file(channels.output.path));
+Result<> TaskOutput::make_files(const OutputFolder& folder, TaskChannels& channels) const {
+  channels.output.path = folder.path_of("stdout");
+  channels.output.file = TRY(folder.make_file("stdout"));
   if (options_.merged) return {};
-  channels.error.path = folder + "/stderr";
-  channels.error.file = TRY(make_file(channels.error.path));
+  channels.error.path = folder.path_of("stderr");
+  channels.error.file = TRY(folder.make_file("stderr"));
   return {};
 }
 

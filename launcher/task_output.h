@@ -6,6 +6,7 @@
 #include "launcher/console.h"
 #include "launcher/message.h"
 #include "launcher/output.h"
+#include "launcher/output_folder.h"
 #include "launcher/plan.h"
 
 #include <functional>
@@ -58,7 +59,7 @@ class TaskOutput {
   };
   TaskOutput(Options options, Sink& out, Sink& err, Log& log)
       : options_(std::move(options)), out_(out), err_(err), log_(log) {}
-  Result<> make_files(const std::string& name, TaskChannels& channels) const;
+  Result<> make_files(const OutputFolder& folder, TaskChannels& channels) const;
   std::string lead(const Task& task, TaskStream stream) const;
   std::string time() const;
   Channel& channel(size_t task, TaskStream stream);

@@ -38,6 +38,29 @@ test_a_folder_that_cannot_be_made_stops_the_job_before_it_starts() {
   expect_not test -e started
 }
 
+test_a_fifo_among_the_output_files_stops_the_job_before_it_starts() {
+  mkdir -p logs/rank.0
+  mkfifo logs/rank.0/stdout
+  run_timeout_s=20
+  run_dtrain run -np 1 --output-dir logs touch started
+  expect_status 2
+  expect_stderr 'dtrain: --output-dir: cannot write logs/rank.0/stdout: it is no regular file; remove it, or give another folder'
+  expect_not test -e started
+}
+
+test_what_another_user_has_put_into_the_output_folder_is_not_written_to() {
+  [[ $(id -u) -eq 0 ]] || skip 'only root can make files of another user'
+  mkdir -p logs/rank.0
+  echo keep >logs/rank.0/stdout
+  chmod 1777 logs
+  chown -R 65534 logs/rank.0 || skip 'no other user here'
+  run_dtrain run -np 1 --output-dir logs touch started
+  expect_status 2
+  expect_stderr_contains 'logs/rank.0: this folder belongs to another user (uid 65534)'
+  expect_file logs/rank.0/stdout keep
+  expect_not test -e started
+}
+
 test_every_byte_of_eight_loud_ranks_arrives_in_little_memory() { # R8
   size=$(long_or 100 1000)
   run_timeout_s=$(long_or 120 1200)

@@ -129,4 +129,15 @@ test_a_report_that_fails_at_the_end_is_told_and_changes_no_status() {
   expect_stderr 'dtrain: warning: --report: cannot write folder/report.json: No such file or directory'
 }
 
+test_a_report_of_another_user_is_refused_before_the_job() {
+  [[ $(id -u) -eq 0 ]] || skip 'only root can make files of another user'
+  echo keep >report.json
+  chown 65534 report.json || skip 'no other user here'
+  run_dtrain run -np 1 --report report.json touch started
+  expect_status 2
+  expect_stderr 'dtrain: --report: cannot write report.json: it belongs to another user; remove it, or give another name'
+  expect_file report.json keep
+  expect_not test -e started
+}
+
 run_tests "$@"

@@ -1,4 +1,5 @@
 #include "launcher/report_file.h"
+#include "tests/unit/another_user.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -64,6 +65,20 @@ TEST_CASE_FIXTURE(Fixture, "ReportFile neither follows nor replaces a link to a 
   REQUIRE(symlink((folder.path() + "/victim").c_str(), path.c_str()) == 0);
   CHECK(refusal(path).ends_with("it is a symbolic link; give the file itself"));
   CHECK(folder.read("victim") == "keep");
+}
+
+TEST_CASE_FIXTURE(Fixture, "ReportFile: what another user has put there is refused at once") {
+  const std::string refused = "--report: cannot write " + path +
+                              ": it belongs to another user; remove it, or give another name";
+  folder.write("report.json", "keep", 0666);
+  if (!give_to_another_user(path)) return;
+  CHECK(refusal(path) == refused);
+  CHECK(folder.read("report.json") == "keep");
+  std::filesystem::remove(path);
+  REQUIRE(mkfifo(path.c_str(), 0666) == 0);
+  REQUIRE(give_to_another_user(path));
+  const Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  CHECK(refusal(path) == refused);
 }
 
 TEST_CASE_FIXTURE(Fixture, "ReportFile writes a pipe as it is, and wants a reader") {
