@@ -69,6 +69,34 @@ Json from_document(const Document& document) {
   }
 }
 
+/// The code point of a valid UTF-8 sequence of at most three bytes.
+unsigned code_point(std::string_view sequence) {
+  unsigned code = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() > 1) code &= sequence.size() == 2 ? 0x1FU : 0x0FU;
+  for (const char next : sequence.substr(1))
+    code = code << 6U | (static_cast<unsigned char>(next) & 0x3FU);
+  return code;
+}
+
+/// JSON needs no escape for DEL, C1 and what reverses text, but a terminal that shows it does. All
+/// of them stand in strings; outside, the only control character is the line's end.
+std::string with_escaped_controls(std::string_view json) {
+  std::string escaped;
+  escaped.reserve(json.size());
+  while (!json.empty()) {
+    const auto lead = static_cast<unsigned char>(json.front());
+    size_t length = json.front() == '\n' ? 1 : printable_length(json);
+    if (length > 0) {
+      escaped += json.substr(0, length);
+    } else {
+      length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : 3;
+      escaped += format("\\u{:04x}", code_point(json.substr(0, length)));
+    }
+    json.remove_prefix(length);
+  }
+  return escaped;
+}
+
 }  // namespace
 
 const Json* Json::find(std::string_view name) const {
@@ -81,7 +109,8 @@ const Json* Json::find(std::string_view name) const {
 }
 
 std::string Json::text(int indent) const {
-  return to_document(*this).dump(indent, ' ', false, Document::error_handler_t::replace);
+  return with_escaped_controls(
+      to_document(*this).dump(indent, ' ', false, Document::error_handler_t::replace));
 }
 
 Result<Json> Json::parse(std::string_view text) {

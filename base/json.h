@@ -39,7 +39,7 @@ class Json {
   const Json* find(std::string_view name) const;
   bool operator==(const Json&) const = default;
 
-  /// On one line, or indented by `indent` spaces. Bytes that are no UTF-8 become U+FFFD.
+  /// On one line, or indented by `indent` spaces. Broken UTF-8 becomes U+FFFD, controls \uNNNN.
   std::string text(int indent = -1) const;
   /// Reads one document; at most 64 levels deep.
   static Result<Json> parse(std::string_view text);

@@ -92,6 +92,17 @@ std::string duration_text(Duration duration) {
   return format("{}s", s);
 }
 
+namespace {
+
+/// U+202A to U+202E and U+2066 to U+2069, which change the direction in which others are shown.
+bool turns_text(std::string_view text) {
+  if (!text.starts_with("\xE2\x80") && !text.starts_with("\xE2\x81")) return false;
+  const auto last = static_cast<unsigned char>(text[2]);
+  return text[1] == '\x80' ? last >= 0xAA && last <= 0xAE : last >= 0xA6 && last <= 0xA9;
+}
+
+}  // namespace
+
 size_t printable_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return std::isprint(lead) ? 1 : 0;
@@ -105,7 +116,7 @@ size_t printable_length(std::string_view text) {
   const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
   const bool surrogate = lead == 0xED && second >= 0xA0;
   const bool past_unicode = lead == 0xF4 && second >= 0x90;
-  return c1_control || overlong || surrogate || past_unicode ? 0 : length;
+  return c1_control || overlong || surrogate || past_unicode || turns_text(text) ? 0 : length;
 }
 
 std::string printable(std::string_view text, size_t bytes_max) {

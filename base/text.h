@@ -26,11 +26,11 @@ Result<Duration> parse_duration(std::string_view text);
 /// "10s", "500ms", "2m": the shortest exact form that parse_duration reads back.
 std::string duration_text(Duration duration);
 
-/// `text` for a message: printable ASCII and valid UTF-8 as they are, control and broken bytes as
-/// \xNN, cut with … after `bytes_max`.
+/// `text` for a message: printable ASCII and valid UTF-8 as they are, the bytes of control
+/// characters and broken ones as \xNN, cut with … after `bytes_max`.
 std::string printable(std::string_view text, size_t bytes_max = 120);
 /// Length of the valid UTF-8 sequence at the front of `text` (not empty) that is no control
-/// character; 0 when there is none.
+/// character, nor one of those that reverse the direction of text; 0 when there is none.
 size_t printable_length(std::string_view text);
 /// In single quotes as a POSIX shell reads it, or bare when it needs none.
 std::string shell_quote(std::string_view text);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dt {
 
@@ -27,8 +28,14 @@ size_t find_line_end(std::string_view bytes) {
 void LineTagger::emit(std::string_view piece, std::string& out, std::string_view time) {
   out += time;
   out += tag_;
-  out += partial_;
-  out += piece;
+  partial_ += piece;
+  if (for_terminal_) {
+    const size_t end = std::min(partial_.find_first_of("\r\n"), partial_.size());
+    out += terminal_line(std::string_view(partial_).substr(0, end));
+    out += std::string_view(partial_).substr(end);
+  } else {
+    out += partial_;
+  }
   partial_.clear();
 }
 
@@ -92,9 +99,50 @@ size_t colour_length(std::string_view text) {
 
 /// Length of what may go to a terminal as it is, at the front of `text`; 0: its first byte may not.
 size_t harmless_length(std::string_view text) {
-  constexpr std::string_view moves = "\t\n\r\b";
+  constexpr std::string_view moves = "\t\n\r";
   if (moves.find(text.front()) != std::string_view::npos) return 1;
   return std::max(colour_length(text), printable_length(text));
+}
+
+/// The characters that a terminal would show after all backspaces: each goes back by one character,
+/// and none further than to the line's first.
+std::string without_backspaces(std::string_view line) {
+  struct Cell {
+    std::string colours;  ///< sequences that were sent before it
+    std::string_view shown;
+  };
+  std::vector<Cell> cells;
+  std::string colours;
+  size_t at = 0;
+  while (!line.empty()) {
+    const size_t colour = colour_length(line);
+    const std::string_view part =
+        line.substr(0, std::max({size_t{1}, colour, printable_length(line)}));
+    line.remove_prefix(part.size());
+    if (part == "\b") {
+      at -= at > 0 ? 1 : 0;
+    } else if (colour > 0) {
+      colours += part;
+    } else {
+      if (at == cells.size()) cells.emplace_back();
+      cells[at].colours += std::exchange(colours, {});
+      cells[at++].shown = part;
+    }
+  }
+  std::string text;
+  for (const Cell& cell : cells) {
+    text += cell.colours;
+    text += cell.shown;
+  }
+  return text + colours;
+}
+
+/// In neutralised text each escape begins a colour.
+bool leaves_color_open(std::string_view neutralised) {
+  const size_t last = neutralised.rfind('\x1b');
+  if (last == std::string_view::npos) return false;
+  const std::string_view sequence = neutralised.substr(last);
+  return !sequence.starts_with("\x1b[m") && !sequence.starts_with("\x1b[0m");
 }
 
 }  // namespace
@@ -111,6 +159,14 @@ std::string neutralise_escapes(std::string_view text) {
     }
     text.remove_prefix(std::max<size_t>(length, 1));
   }
+  return shown;
+}
+
+std::string terminal_line(std::string_view line) {
+  std::string shown = line.find('\b') == std::string_view::npos
+                          ? neutralise_escapes(line)
+                          : neutralise_escapes(without_backspaces(line));
+  if (leaves_color_open(shown)) shown += "\x1b[0m";
   return shown;
 }
 

@@ -10,13 +10,14 @@ namespace dt {
 /// Turns one stream of a task into what the console shows: whole lines, each with its tag. The tag
 /// starts anew after \n and after \r (progress bars); \r\n is one line end. A line over
 /// line_bytes_max is cut into pieces that end in " …". Any bytes go; no tag can be forged. A time,
-/// if there is one, stands before the tag.
+/// if there is one, stands before the tag. For a terminal each line passes through terminal_line.
 class LineTagger {
  public:
   static constexpr size_t line_bytes_max = size_t{64} << 10;
 
   /// "[3]<stdout>:", or empty for none.
-  explicit LineTagger(std::string tag) : tag_(std::move(tag)) {}
+  explicit LineTagger(std::string tag, bool for_terminal = false)
+      : tag_(std::move(tag)), for_terminal_(for_terminal) {}
 
   /// Appends to `out` the lines that `bytes` complete.
   void add(std::string_view bytes, std::string& out, std::string_view time = {});
@@ -27,6 +28,7 @@ class LineTagger {
   void emit(std::string_view piece, std::string& out, std::string_view time);
 
   std::string tag_;
+  bool for_terminal_;
   std::string partial_;
   bool after_return_ = false;  ///< the last line ended in \r: a \n that follows belongs to it
 };
@@ -55,9 +57,12 @@ class Tail {
 };
 
 /// For terminals: control characters and escape sequences that could do more than colour text are
-/// shown as \xNN. Tab, newline, carriage return, backspace and SGR colours pass. A sequence that is
-/// cut at the end of `text` is treated as harmless only when it is whole, so callers pass whole
-/// lines.
+/// shown as \xNN. Tab, newline, carriage return and SGR colours pass. A sequence that is cut at the
+/// end of `text` is treated as harmless only when it is whole, so callers pass whole lines.
 std::string neutralise_escapes(std::string_view text);
+/// A worker's line, without its end, in the form that a terminal may receive. Escapes are
+/// neutralised. Backspaces are carried out here, since a terminal would also go back into the tag.
+/// Colours end with the line.
+std::string terminal_line(std::string_view line);
 
 }  // namespace dt

@@ -54,8 +54,8 @@ Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options o
   if (all->options_.folder) folder = TRY(OutputFolder::open(*all->options_.folder));
   for (const Task& task : plan.tasks) {
     TaskChannels channels;
-    channels.output.tagger = LineTagger(all->lead(task, TaskStream::output));
-    channels.error.tagger = LineTagger(all->lead(task, TaskStream::error));
+    channels.output.tagger = LineTagger(all->lead(task, TaskStream::output), out.terminal());
+    channels.error.tagger = LineTagger(all->lead(task, TaskStream::error), err.terminal());
     if (folder) {
       const OutputFolder own = TRY(folder->task_folder(folder_name(plan, task)));
       TRY(all->make_files(own, channels));
@@ -109,8 +109,7 @@ void TaskOutput::end(size_t task, TaskStream stream) {
 }
 
 void TaskOutput::show(TaskStream stream, std::string text, std::function<void()> on_done) {
-  Sink& to = sink(stream);
-  to.write(to.terminal() ? neutralise_escapes(text) : std::move(text), std::move(on_done));
+  sink(stream).write(std::move(text), std::move(on_done));
 }
 
 std::vector<OutputCount> TaskOutput::counts() const {

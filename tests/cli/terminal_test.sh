@@ -109,6 +109,20 @@ for plain in (shown({"NO_COLOR": "1"}), shown({"TERM": "dumb"}), shown({"CLICOLO
 END
 }
 
+test_a_worker_can_forge_no_line_of_others_by_backspaces_and_colours() {
+  cat >forge <<'END'
+printf '\b\b\b\b\b\b\b\b\b\b\b\b[3]<stdout>:accuracy 99.9 %%\n\033[8mhidden\n\302\2332J\342\200\256\n'
+exit 3
+END
+  on_terminal <<'END'
+with Terminal([dtrain, "run", "--color", "never", "-np", "1", "sh", "forge"]) as t:
+    assert t.finish() == 3, t.text()
+    assert "\b" not in t.text() and "\u009b" not in t.text() and "\u202e" not in t.text(), t.text()
+    assert "\x1b[8mhidden\x1b[0m\r\n" in t.text(), t.text()
+    assert t.screen()[0] == "[0]<stdout>:[3]<stdout>:accuracy 99.9 %", t.screen()
+END
+}
+
 test_each_stream_has_colours_only_where_it_is_a_terminal() {
   on_terminal <<'END'
 script = 'exec "$0" run -np 1 sh -c "echo out; echo err >&2" >file'

@@ -37,6 +37,30 @@ TEST_CASE("bytes that are no UTF-8 become the replacement character") {
   CHECK(Json("a\xff").text() == "\"a\xEF\xBF\xBD\"");
 }
 
+TEST_CASE("no control character is in the text, and each is read back") {
+  struct Case {
+    const char* value;
+    const char* text;
+  };
+  const Case cases[] = {{"\x7f", "\"\\u007f\""},
+                        {"\xc2\x80", "\"\\u0080\""},
+                        {"a\xc2\x9b"
+                         "2J",
+                         "\"a\\u009b2J\""},
+                        {"\xe2\x80\xae", "\"\\u202e\""},
+                        {"\xe2\x81\xa9", "\"\\u2069\""},
+                        {"\x1b", "\"\\u001b\""},
+                        {"\n", "\"\\n\""},
+                        {"\x9b", "\"\xef\xbf\xbd\""},
+                        {"\xc2\xa0 ä € \xf0\x9f\x9a\x80", "\"\xc2\xa0 ä € \xf0\x9f\x9a\x80\""}};
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    CHECK(Json(c.value).text() == c.text);
+    CHECK((Json::parse(c.text).value() == Json(c.value)) == (std::string_view(c.value) != "\x9b"));
+  }
+  CHECK(Json(Json::Object{{"a\x7f", 1}}).text(2) == "{\n  \"a\\u007f\": 1\n}");
+}
+
 TEST_CASE("a whole number that int64_t cannot hold is read as a double") {
   const auto read = Json::parse("18446744073709551615");
   REQUIRE(read);

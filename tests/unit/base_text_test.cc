@@ -44,6 +44,9 @@ TEST_CASE("printable shows control bytes and broken UTF-8 as hex") {
   CHECK(printable("a\x1b[31m\n") == "a\\x1B[31m\\x0A");
   CHECK(printable("\xff\xc3") == "\\xFF\\xC3");
   CHECK(printable("\xc2\x9b") == "\\xC2\\x9B");
+  CHECK(printable("\xe2\x80\xae") == "\\xE2\\x80\\xAE");
+  CHECK(printable("\xe2\x81\xa6") == "\\xE2\\x81\\xA6");
+  CHECK(printable("\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa").size() == 12);
   CHECK(printable("\xc0\xaf") == "\\xC0\\xAF");
   CHECK(printable("\xe0\x80\xaf") == "\\xE0\\x80\\xAF");
   CHECK(printable("\xed\xa0\x80") == "\\xED\\xA0\\x80");

@@ -116,6 +116,64 @@ TEST_CASE("neutralise_escapes lets colours through and shows the rest") {
   CHECK(neutralise_escapes("\x9b"
                            "2J\xff") == "\\x9B2J\\xFF");
   CHECK(neutralise_escapes("grün €") == "grün €");
+  CHECK(neutralise_escapes("a\b\x7f") == "a\\x08\\x7F");
+  CHECK(neutralise_escapes("\xe2\x80\xae"
+                           "drow") ==
+        "\\xE2\\x80\\xAE"
+        "drow");
+}
+
+TEST_CASE("terminal_line goes back no further than to the line's own first character") {
+  struct Case {
+    std::string line;
+    std::string shown;
+  };
+  const Case cases[] = {
+      {"plain", "plain"},
+      {std::string(12, '\b') + "[3]<stdout>:forged", "[3]<stdout>:forged"},
+      {"ab" + std::string(99, '\b') + "[3]", "[3]"},
+      {"wait |\b/\b-\bdone", "wait done"},
+      {"1/10 [==>  ]" + std::string(12, '\b'), "1/10 [==>  ]"},
+      {"abc\b\bx", "axc"},
+      {"gr\xc3\xbc\bun", "grun"},
+      {"\x1b[31mA\bB\x1b[0m", "\x1b[31mB\x1b[0m"},
+      {"\x1b\b[2J", "[2J"},
+      {"\x1b]0;t\x07\b", "\\x1B]0;t\\x07"},
+      {"\b", ""},
+      {"", ""},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.shown);
+    CHECK(terminal_line(c.line) == c.shown);
+  }
+}
+
+TEST_CASE("terminal_line ends colours that a worker has left open") {
+  CHECK(terminal_line("\x1b[8mhidden") == "\x1b[8mhidden\x1b[0m");
+  CHECK(terminal_line("\x1b[31mred\x1b[0m") == "\x1b[31mred\x1b[0m");
+  CHECK(terminal_line("\x1b[31mred\x1b[m, plain") == "\x1b[31mred\x1b[m, plain");
+  CHECK(terminal_line("\x1b[0;7m") == "\x1b[0;7m\x1b[0m");
+  CHECK(terminal_line("x\b\x1b[7m") == "x\x1b[7m\x1b[0m");
+}
+
+TEST_CASE("LineTagger for a terminal: each line by itself, and the ends as they are") {
+  LineTagger tagger("[0]<stdout>:", true);
+  std::string out;
+  tagger.add("\x1b[32mten\b\r\x1b[2Jtwo", out);
+  tagger.add("\b\b\b\b\b\r", out);
+  tagger.add("\nlast\x1b[1m", out);
+  tagger.end(out);
+  CHECK(out ==
+        "[0]<stdout>:\x1b[32mten\x1b[0m\r[0]<stdout>:\\x1B[2Jtwo\r\n"
+        "[0]<stdout>:last\x1b[1m\x1b[0m\n");
+}
+
+TEST_CASE("LineTagger for a terminal: a piece of a long line ends its colours, too") {
+  LineTagger tagger("T:", true);
+  std::string out;
+  const std::string line = "\x1b[1m" + std::string(LineTagger::line_bytes_max, 'x');
+  tagger.add(line + "\n", out);
+  CHECK(out == "T:" + line.substr(0, LineTagger::line_bytes_max) + "\x1b[0m …\nT:xxxx\n");
 }
 
 }  // namespace
