@@ -11,6 +11,13 @@
 
 namespace dt {
 
+namespace {
+
+/// The length of \xNN, so that printable() cuts nothing off.
+constexpr size_t printed_bytes_a_byte = 4;
+
+}  // namespace
+
 void Log::line(Kind kind, const std::string& text) {
   const bool error = kind == Kind::error;
   const std::string name = colored_ && error ? painted("dtrain:", "31") : "dtrain:";
@@ -21,7 +28,7 @@ void Log::line(Kind kind, const std::string& text) {
     all += name;
     all += ' ';
     all += std::exchange(mark, {});
-    all += part;
+    all += printable(part, part.size() * printed_bytes_a_byte);
     all += '\n';
   }
   sink_(all);

@@ -9,7 +9,7 @@
 namespace dt {
 
 /// dtrain's own lines, each starting with "dtrain: ", handed to one sink (stderr, or a test's
-/// string). Passed by reference; there is no global one.
+/// string), with control characters as \xNN. Passed by reference; there is no global one.
 class Log {
  public:
   enum class Level { quiet, normal, verbose };

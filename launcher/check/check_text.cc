@@ -38,7 +38,8 @@ std::string wrapped(std::string_view text, size_t indent, size_t columns) {
   for (const std::string_view line : split(text, '\n')) {
     size_t at = indent;
     if (!all.empty()) all += "\n" + std::string(indent, ' ');
-    for (const std::string_view word : split_words(line)) {
+    for (const std::string_view part : split_words(line)) {
+      const std::string word = printable(part, 4 * part.size());
       const bool first = at == indent;
       if (!first && at + 1 + columns_of(word) > columns) {
         all += "\n" + std::string(indent, ' ');

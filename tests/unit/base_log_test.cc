@@ -28,6 +28,30 @@ TEST_CASE("each line of a message starts with the program's name, in one call") 
   CHECK(calls == std::vector<std::string>{"dtrain: one\ndtrain: two\n"});
 }
 
+TEST_CASE("no words of others reach the terminal as control sequences, whatever the level") {
+  std::string said;
+  Log log(Log::Level::verbose, [&said](std::string_view line) { said += line; });
+  const std::string words = "\x1b]0;title\x07\x1b[2J\b\r\xc2\x9b\x7f";
+  const std::string shown = "\\x1B]0;title\\x07\\x1B[2J\\x08\\x0D\\xC2\\x9B\\x7F";
+  log.use_color();
+  log.error("{}", words);
+  log.warn("{}", words);
+  log.tell("{}", words);
+  log.info("{}\n{}", words, words);
+  CHECK(said == "\x1b[0;31mdtrain:\x1b[0m " + shown + "\ndtrain: \x1b[0;33mwarning:\x1b[0m " +
+                    shown + "\ndtrain: " + shown + "\ndtrain: " + shown + "\ndtrain: " + shown +
+                    "\n");
+}
+
+TEST_CASE("a long message is shown whole") {
+  std::string said;
+  Log log(Log::Level::normal, [&said](std::string_view line) { said += line; });
+  const std::string words(100'000, '\x1b');
+  log.error("{}", words);
+  CHECK(said.size() == std::string_view("dtrain: \n").size() + 4 * words.size());
+  CHECK(said.ends_with("\\x1B\n"));
+}
+
 TEST_CASE("in colour only the name and the word are painted") {
   std::string said;
   Log log(Log::Level::verbose, [&said](std::string_view line) { said += line; });

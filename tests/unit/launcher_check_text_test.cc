@@ -33,6 +33,16 @@ pairs of hosts
 )");
 }
 
+TEST_CASE("words of a host are no control sequences in the table") {
+  CheckReport report = check_sample();
+  report.hosts[0].findings[0].text = "\x1b]0;title\x07";
+  report.hosts[0].findings[1].remedy = "\x1b[8m";
+  const std::string text = check_text(report, {});
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("\\x1B]0;title\\x07\n") != std::string::npos);
+  CHECK(text.find("→ \\x1B[8m\n") != std::string::npos);
+}
+
 TEST_CASE("in brief only what is not well has lines of its own") {
   CHECK(check_text(check_sample(), {.brief = true}) == R"(node1            ok
 node2
