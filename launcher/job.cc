@@ -281,7 +281,7 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
   // At once: what the other hosts run may take the grace to end.
-  if (!supervisor_.outcome().reason.empty() && !std::exchange(reason_told_, true)) {
+  if (supervisor_.lost_host_decided() && !std::exchange(reason_told_, true)) {
     parts_.log.error("{}", supervisor_.outcome().reason);
   }
 }

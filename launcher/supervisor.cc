@@ -118,15 +118,21 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
     outcome_.reason = cause;
   }
   bool needed_none = false;
+  bool had_tasks = false;
   for (const size_t task : host.tasks) {
     if (tasks_[task].life == Life::ended) continue;
+    had_tasks = true;
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
     if (!done_ && phase_ != Phase::finishing) ++outcome_.failed_tasks;
     needed_none = done_;
     tasks_[task].failed = true;
     end_task(task, now, actions);
   }
-  if (needed_none) actions.push_back(warning(cause + "; the job was done without it"));
+  if (needed_none) {
+    actions.push_back(warning(cause + "; the job was done without it"));
+  } else if (had_tasks && ends_on_request()) {
+    actions.push_back(warning(cause));
+  }
   agents_gone_[agent] = true;
   if (done_) {
     complete(now, actions);
@@ -135,6 +141,14 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   }
   suspend_if_all_paused(actions);
   return actions;
+}
+
+bool Supervisor::ends_on_request() const {
+  return decided_ && !outcome_.failure && !lost_host_decided();
+}
+
+bool Supervisor::lost_host_decided() const {
+  return !outcome_.failure && outcome_.exit_status == status_host_lost;
 }
 
 Actions Supervisor::agent_finished(size_t agent, Time) {

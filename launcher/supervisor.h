@@ -121,6 +121,8 @@ class Supervisor {
   /// The agents may end what is left (said once by Action::finish).
   bool finishing() const { return phase_ == Phase::finishing; }
   const Outcome& outcome() const { return outcome_; }
+  /// The outcome's reason is that of an agent_lost.
+  bool lost_host_decided() const;
   /// Neither has it started nor is it known that it cannot.
   bool starting(size_t task) const { return tasks_[task].life == Life::starting; }
   bool ended(size_t task) const { return tasks_[task].life == Life::ended; }
@@ -147,6 +149,8 @@ class Supervisor {
   void decide_after_failure(Time now, Actions& actions);
   void complete(Time now, Actions& actions);
   void end_rest(Time now, Actions& actions);
+  /// A signal or a time limit has decided, no failure and no lost host.
+  bool ends_on_request() const;
   /// Nobody and nothing has ended the job yet.
   bool going_on() const { return phase_ == Phase::running || phase_ == Phase::completing; }
   void finish(Actions& actions, Time now);

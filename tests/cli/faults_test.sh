@@ -90,6 +90,18 @@ test_killing_the_agent_ends_its_ranks_and_names_the_host() { # F2 R2
   done
 }
 
+test_a_host_that_is_lost_after_an_interrupt_is_named_and_the_interrupt_is_the_reason() {
+  start_job 1 --grace 30s sh -c 'trap "echo asked" INT; echo $$ >pid.$RANK; while :; do sleep 0.1; done'
+  signal INT
+  wait_for 10 stdout_has asked
+  kill -KILL "$(agent_pid)"
+  finish
+  expect_status 130
+  expect_stderr 'dtrain: warning: agent on localhost lost: its process ended: killed by SIGKILL
+dtrain: interrupted by SIGINT'
+  expect_no_processes
+}
+
 test_an_agent_that_hangs_is_lost_after_the_dead_after_time() {
   start_job 2 --heartbeat 100ms --dead-after 1s sh -c "$sleeper"
   agent=$(agent_pid)

@@ -220,6 +220,33 @@ TEST_CASE_FIXTURE(Fixture, "a lost agent's tasks are dead, the others stop, and 
   CHECK_FALSE(job.outcome().failure);
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a host lost after a signal is a warning, and the reason stays the signal") {
+  Supervisor job = start(2);
+  job.interrupted(SIGINT, now);
+  const std::string cause = "agent on node1 lost: its connection ended";
+  const Action warned = {.kind = Action::Kind::warn, .notice = {}, .text = cause};
+  CHECK(job.agent_lost(1, "its connection ended", now) ==
+        Actions{dead(2, cause), dead(3, cause), warned});
+  CHECK_FALSE(job.lost_host_decided());
+  CHECK(job.outcome().exit_status == 130);
+  CHECK(job.outcome().reason == "interrupted by SIGINT");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a second lost host and one after a failure are no further reasons") {
+  Supervisor lost = start(2);
+  lost.agent_lost(0, "its connection ended", now);
+  CHECK(lost.lost_host_decided());
+  const std::string cause = "agent on node1 lost: its connection ended";
+  CHECK(lost.agent_lost(1, "its connection ended", now) ==
+        Actions{dead(2, cause), dead(3, cause), finish});
+  Supervisor failed = start(2);
+  failed.exited(0, {.code = 3}, now);
+  CHECK(failed.agent_lost(1, "its connection ended", now) ==
+        Actions{dead(2, cause), dead(3, cause)});
+  CHECK_FALSE(failed.lost_host_decided());
+}
+
 TEST_CASE_FIXTURE(Fixture, "an agent lost after its tasks ended changes nothing") {
   Supervisor job = start(1);
   job.exited(0, {}, now);
