@@ -247,6 +247,15 @@ TEST_CASE_FIXTURE(Fixture, "a second lost host and one after a failure are no fu
   CHECK_FALSE(failed.lost_host_decided());
 }
 
+TEST_CASE_FIXTURE(Fixture, "a host lost after its tasks ended well fails a job that still runs") {
+  Supervisor job = start(2);
+  job.exited(0, {}, now);
+  job.exited(1, {}, now);
+  CHECK(job.agent_lost(0, "its connection ended", now) == Actions{signal_all(SIGTERM)});
+  CHECK(job.lost_host_decided());
+  CHECK(job.outcome().exit_status == 3);
+}
+
 TEST_CASE_FIXTURE(Fixture, "an agent lost after its tasks ended changes nothing") {
   Supervisor job = start(1);
   job.exited(0, {}, now);
