@@ -51,6 +51,8 @@ cat build/frameworks.log
 if ((installed != 0)); then exit $installed; fi
 
 # These use real processes, signals and clocks of a machine that may be busy: one that fails is tried
-# once more. Both tries are shown; needing the second one is a bug of the test or of the program.
+# once more, to tell what is broken from what is unreliable. Either fails the run.
 step 'release: all tests'
-ctest --preset release -j "$jobs" --repeat until-pass:2
+second_tries=tests/second_tries.txt
+if [[ $long == ON ]]; then second_tries=/dev/null; fi
+tools/ctest_twice.sh $second_tries --preset release -j "$jobs"
