@@ -19,8 +19,9 @@ constexpr Duration kill_patience = seconds(5);
 /// us.
 constexpr Duration finish_patience = seconds(8);
 
-/// A terminal that closes, or a wrapper that signals us and then our group, sends the same signal
-/// twice.
+/// How long further stop signals belong to the first one. A terminal that closes sends SIGHUP
+/// twice, a wrapper terminates dtrain after a Ctrl-C that both have got, systemd sends TERM and
+/// then HUP.
 constexpr Duration same_request = milliseconds(300);
 
 constexpr int status_host_lost = 3;
@@ -195,18 +196,18 @@ void Supervisor::end_pause(Time now, Actions& actions) {
   if (!paused_at_) return;
   const Duration pause = now - *paused_at_;
   paused_at_.reset();
-  for (Time* when : {&options_.start_deadline, &time_limit_, &phase_deadline_, &stopped_at_})
+  for (Time* when :
+       {&options_.start_deadline, &time_limit_, &phase_deadline_, &same_request_until_})
     postpone(*when, pause);
   actions.push_back(plain(Action::Kind::resume));
 }
 
 Actions Supervisor::interrupted(int number, Time now) {
   Actions actions;
-  if (number == stop_signal_ && now - stopped_at_ < same_request) return actions;
+  if (now < same_request_until_) return actions;
   end_pause(now, actions);
   const bool again = !going_on();
-  stop_signal_ = number;
-  stopped_at_ = now;
+  same_request_until_ = now + same_request;
   if (!decided_) {
     decided_ = true;
     outcome_.exit_status = 128 + number;

@@ -99,7 +99,8 @@ class Supervisor {
   void failure_told() { failure_told_ = true; }
   /// Its tasks count as dead. `why` is a sentence's second half: "no heartbeat for 5s".
   Actions agent_lost(size_t agent, const std::string& why, Time now);
-  /// A signal to dtrain that means stop; the second one kills at once.
+  /// A signal to dtrain that means stop. The second one kills at once, if it does not follow so
+  /// quickly that it is part of the first request.
   Actions interrupted(int number, Time now);
   /// The agent has ended all that was left, and goes.
   Actions agent_finished(size_t agent, Time now);
@@ -166,8 +167,7 @@ class Supervisor {
   size_t ended_ = 0;
   size_t started_ = 0;
   Phase phase_ = Phase::running;
-  int stop_signal_ = 0;  ///< the first signal that dtrain got
-  Time stopped_at_;
+  Time same_request_until_;  ///< a stop signal before that belongs to the one before it
   Outcome outcome_;
   bool decided_ = false;  ///< the exit status stands
   bool failure_told_ = false;

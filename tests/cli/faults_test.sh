@@ -197,6 +197,18 @@ test_a_second_ctrl_c_kills_at_once() { # F25 R11
   done
 }
 
+test_term_right_after_ctrl_c_leaves_workers_the_grace() { # F25 as wrappers and systemd send them
+  for pair in 'INT TERM' 'TERM HUP'; do
+    start_job 2 --grace 60s sh -c 'trap "sleep 0.5; echo saved; exit 0" INT TERM HUP
+      echo $$ >pid.$RANK; while :; do sleep 0.05; done'
+    for name in $pair; do signal "$name"; done
+    finish
+    expect [ "$status" -gt 128 ]
+    expect_stdout_lines '[0]<stdout>:saved' '[1]<stdout>:saved'
+    expect_no_processes
+  done
+}
+
 test_term_ends_even_stubborn_workers_within_the_grace_and_a_second() { # F26 R12
   grace=$(long_or 1 10)
   start_job 2 --grace "${grace}s" sh -c "$stubborn"

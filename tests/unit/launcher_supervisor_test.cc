@@ -165,6 +165,21 @@ TEST_CASE_FIXTURE(Fixture, "the first INT goes to all with the grace, the second
   CHECK_FALSE(job.outcome().failure);
 }
 
+TEST_CASE_FIXTURE(Fixture, "any stop signal right after the first is the same request") {
+  const std::vector<std::pair<int, int>> pairs = {
+      {SIGINT, SIGTERM}, {SIGTERM, SIGHUP}, {SIGHUP, SIGTERM}, {SIGINT, SIGQUIT}, {SIGHUP, SIGHUP}};
+  for (const auto& [first, second] : pairs) {
+    CAPTURE(first);
+    CAPTURE(second);
+    Supervisor job = start();
+    CHECK(job.interrupted(first, now) == Actions{signal_all(first)});
+    CHECK(job.interrupted(second, now + milliseconds(299)).empty());
+    CHECK(job.next_deadline() == now + options.grace);
+    CHECK(job.outcome().exit_status == 128 + first);
+    CHECK(job.interrupted(second, now + milliseconds(300)) == Actions{signal_all(SIGKILL)});
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "TERM gives 143 even when all workers then end well") {
   Supervisor job = start();
   job.interrupted(SIGTERM, now);
