@@ -94,7 +94,8 @@ SshWorld this_machine_for_ssh();
 Result<SshSettings> read_ssh_config(const SshRequest& request, const SshWorld& world);
 
 /// What `ssh -G` printed. `read` is what the reader made of the files: -G shows ciphers and their
-/// like without saying whether anybody asked for them, so that part is kept.
+/// like without saying whether anybody asked for them, so that part is kept. It also does not show
+/// where one path ends and the next begins: what is not as the reader has it needs the ssh program.
 Result<SshSettings> parse_ssh_g(std::string_view output, const SshRequest& request,
                                 const SshWorld& world, const SshSettings& read);
 /// The command whose output parse_ssh_g reads.

@@ -19,7 +19,21 @@ bool is_always_shown(std::string_view name) {
   return std::ranges::find(always_shown, name) != always_shown.end();
 }
 
-void take_line(SshOptions& options, std::string_view line) {
+/// Takes the paths of a known_hosts option. `ssh -G` joins them with blanks and quotes nothing, so
+/// one of several words may be one path, where a key that has changed would seem to be new. Only
+/// the paths that the reader has found in the files are known; else the ssh program decides.
+void take_files(SshOptions& options, const std::string& name, const std::string& value,
+                const std::vector<std::string>& read) {
+  SshOption option = {{value}, "ssh -G"};
+  if (value == join(read, " ")) {
+    option.words = read;
+  } else if (value.find_first_of(" \t") != std::string::npos) {
+    options.needs_openssh.push_back({name + " with a blank", option.place});
+  }
+  options.first.try_emplace(name, std::move(option));
+}
+
+void take_line(SshOptions& options, std::string_view line, const SshSettings& read) {
   const size_t blank = line.find(' ');
   if (blank == std::string_view::npos || blank + 1 == line.size()) return;
   const std::string_view name = line.substr(0, blank);
@@ -31,11 +45,11 @@ void take_line(SshOptions& options, std::string_view line) {
     options.collected[std::string(name)].push_back(std::move(option));
     return;
   }
-  if (keyword->form == SshForm::files) {
-    option.words.clear();
-    for (const std::string_view path : split_words(value))
-      option.words.emplace_back(path);
-    if (option.words.empty()) return;
+  if (name == "userknownhostsfile") {
+    return take_files(options, std::string(name), value, read.user_known_hosts_files);
+  }
+  if (name == "globalknownhostsfile") {
+    return take_files(options, std::string(name), value, read.global_known_hosts_files);
   }
   options.first.try_emplace(std::string(name), std::move(option));
 }
@@ -61,7 +75,7 @@ Result<SshSettings> parse_ssh_g(std::string_view output, const SshRequest& reque
                                 const SshWorld& world, const SshSettings& read) {
   SshOptions options;
   for (const std::string_view line : split(output, '\n'))
-    take_line(options, line);
+    take_line(options, line, read);
   const int64_t port = parse_integer(options.word("port")).value_or(0);
   if (options.word("hostname").empty() || port < 1 || port > 65535) {
     return fail(Errc::protocol, format("ssh -G said nothing about {}: {}", printable(request.host),

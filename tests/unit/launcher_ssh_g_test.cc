@@ -28,6 +28,55 @@ TEST_CASE("ciphers below a Match are taken to count, since ssh -G does not say w
   CHECK(asked.beyond.empty());
 }
 
+TEST_CASE("known_hosts files that ssh -G shows with blanks are those of the reader, or ssh's") {
+  struct Case {
+    std::string config;
+    std::string shown;  ///< by ssh -G
+    std::vector<std::string> user = {};
+    std::vector<std::string> global = {};
+    std::string needs = {};
+  };
+  const std::string defaults = "/home/me/.ssh/known_hosts /home/me/.ssh/known_hosts2";
+  const std::string user = "userknownhostsfile ";
+  const std::string global = "globalknownhostsfile ";
+  const Case cases[] = {
+      {"", user + defaults, {"/home/me/.ssh/known_hosts", "/home/me/.ssh/known_hosts2"}},
+      {"UserKnownHostsFile /a ~/b\n", user + "/a /home/me/b", {"/a", "/home/me/b"}},
+      {"UserKnownHostsFile \"/my dir/k\" /b\n", user + "/my dir/k /b", {"/my dir/k", "/b"}},
+      {"UserKnownHostsFile /b\n", user + "/b", {"/b"}},
+      {"Match host node1\n UserKnownHostsFile /b\n", user + "/b", {"/b"}},
+      {"Match host node1\n UserKnownHostsFile \"/my dir/k\"\n",
+       user + "/my dir/k",
+       {"/my dir/k"},
+       {},
+       "ssh -G: userknownhostsfile with a blank"},
+      {"Match host node1\n UserKnownHostsFile /a /b\n",
+       user + "/a /b",
+       {"/a /b"},
+       {},
+       "ssh -G: userknownhostsfile with a blank"},
+      {"GlobalKnownHostsFile \"/my dir/k\"\n", global + "/my dir/k", {}, {"/my dir/k"}},
+      {"Match host node1\n GlobalKnownHostsFile \"/my dir/k\"\n",
+       global + "/my dir/k",
+       {},
+       {"/my dir/k"},
+       "ssh -G: globalknownhostsfile with a blank"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.config);
+    const FakeWorld fake = {{{"/home/me/.ssh/config", c.config + "Match exec true\n"}}};
+    const SshRequest request = request_of_me("node1");
+    const SshSettings read = read_ssh_config(request, fake.world()).value();
+    const SshSettings asked =
+        parse_ssh_g("hostname node1\nport 22\n" + c.shown + "\n", request, fake.world(), read)
+            .value();
+    if (!c.user.empty()) CHECK(asked.user_known_hosts_files == c.user);
+    if (!c.global.empty()) CHECK(asked.global_known_hosts_files == c.global);
+    CHECK(asked.needs_openssh.size() == (c.needs.empty() ? 0 : 1));
+    if (!asked.needs_openssh.empty()) CHECK(asked.needs_openssh[0].text() == c.needs);
+  }
+}
+
 /// The real thing, asked about a configuration file.
 Result<SshSettings> ask_ssh(const SshRequest& request, const SshSettings& read) {
   const ProgramResult result = run_program(ssh_g_command(request));
