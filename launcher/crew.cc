@@ -330,11 +330,11 @@ bool Crew::any_left() const {
   return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left);
 }
 
-Result<> Crew::collect(Time deadline) {
+Result<> Crew::collect(const Awaited& awaited) {
   for (const auto& agent : agents_)
     agent->link->let_go();
-  while (any_left() && loop_.now() < deadline)
-    TRY(loop_.run_once(deadline));
+  while (any_left() && loop_.now() < awaited.deadline && !awaited.interrupted())
+    TRY(loop_.run_once(awaited.deadline));
   for (const auto* group : {&agents_, &unneeded_}) {
     for (const auto& agent : *group)
       agent->link->kill();

@@ -100,8 +100,9 @@ class Crew {
   void restart_leases();
   /// The agent has finished: its end is expected, and nobody is told.
   void let_go(size_t agent);
-  /// Lets all agents go and waits for their processes; those that stay longer are killed.
-  Result<> collect(Time deadline);
+  /// Lets all agents go and waits for their processes; those that stay longer are killed. An
+  /// interruption ends the wait and is no error.
+  Result<> collect(const Awaited& awaited);
   /// Whether this child of ours is an agent's or leads to one; only the crew collects its status.
   bool owns(pid_t pid) const;
   size_t size() const { return agents_.size(); }

@@ -1,7 +1,6 @@
 #include "launcher/job.h"
 
 #include "base/format.h"
-#include "launcher/cluster_use.h"
 #include "launcher/report.h"
 
 #include <algorithm>
@@ -13,6 +12,10 @@ namespace {
 
 /// How long the last lines of a failed task's stderr are waited for before the failure is told.
 constexpr Duration report_patience = milliseconds(500);
+
+/// How long agents may take to go. Without their launcher they end what is left: TERM, KILL, and
+/// the time that the kernel needs.
+constexpr Duration collect_patience = Sweep::usual_patience + seconds(4);
 
 Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline) {
   return {.grace = config.grace,
@@ -26,14 +29,6 @@ Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadl
 /// What tasks left behind gets it too when it is ended together with them.
 Duration finish_patience(const RunConfig& config) {
   return config.success.clean == CleanUp::all ? config.grace : Sweep::usual_patience;
-}
-
-std::map<std::string, Environment> environments_of(const std::vector<const Role*>& roles) {
-  std::map<std::string, Environment> environments;
-  for (const Role* role : roles) {
-    if (!role->environment.empty()) environments[role->name] = role->environment;
-  }
-  return environments;
 }
 
 /// What no agent of ours does: the second word might contradict the first.
@@ -64,45 +59,12 @@ Job::Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline)
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
 }
 
-Result<> Job::launch(const Environment& travelling, const JobFacts& facts, const Bindings& bindings,
-                     const Reach& reach) {
+Result<> Job::launch(const LaunchFacts& facts) {
+  const std::vector<Bytes> orders = TRY(launch_orders(config_, plan_, facts));
   parts_.status.ranks(0, plan_.tasks.size());
-  Launch launch = {.travelling = travelling,
-                   .common = common_environment(facts, plan_),
-                   .cluster = {},
-                   .tasks = {},
-                   .role_environments = {},
-                   .error_files = facts.env_sets.contains(EnvSet::torch),
-                   .pass_local_rank = config_.pass_local_rank,
-                   .merge_stderr = config_.merge_stderr,
-                   .excluded = config_.environment_excluded};
-  TRY(add_cluster_use(launch, config_, plan_, facts));
-  for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    launch.tasks.clear();
-    launch.interface = reach.hosts[agent].interface;
-    launch.relay = reach.hosts[agent].relay;
-    // Of no other roles: a value may be a secret, and the host may have other users.
-    launch.role_environments = environments_of(plan_.roles_on(plan_.hosts[agent]));
-    for (const size_t at : plan_.hosts[agent].tasks) {
-      const Binding& binding = bindings.tasks[at];
-      Environment environment = task_environment(facts, plan_, plan_.tasks[at]);
-      environment.insert(binding.environment.begin(), binding.environment.end());
-      launch.tasks.push_back({.id = plan_.tasks[at].id,
-                              .rank = plan_.tasks[at].rank,
-                              .local_rank = plan_.tasks[at].local_rank,
-                              .environment = std::move(environment),
-                              .wants_input = input_.wanted_by(at),
-                              .cpus = binding.cpus});
-    }
-    const Bytes order = encode(launch);
-    if (order.size() > MessageAssembler::message_bytes_max) {
-      return fail(Errc::input,
-                  format("{}: {} bytes of environments for {} tasks are too many; at most {}",
-                         plan_.hosts[agent].host.name, order.size(), launch.tasks.size(),
-                         MessageAssembler::message_bytes_max));
-    }
-    parts_.crew.send(agent, MessageType::launch, 0, order);
-    tell_ways(plan_.hosts[agent].host.name, reach.hosts[agent]);
+  for (size_t agent = 0; agent < orders.size(); ++agent) {
+    parts_.crew.send(agent, MessageType::launch, 0, orders[agent]);
+    tell_ways(plan_.hosts[agent].host.name, facts.reach.hosts[agent]);
   }
   input_.open(parts_.loop, parts_.log,
               [this](size_t task, ByteSpan bytes) { send_input(task, bytes); });
@@ -141,6 +103,13 @@ Result<> Job::supervise() {
     check_end();
   }
   return {};
+}
+
+Result<> Job::collect() {
+  timer_ = Timer();
+  over_ = false;
+  return parts_.crew.collect(
+      {.deadline = parts_.loop.now() + collect_patience, .interrupted = [this] { return over_; }});
 }
 
 void Job::signalled(int number) {

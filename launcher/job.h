@@ -2,12 +2,11 @@
 
 #include "base/log.h"
 #include "base/loop.h"
-#include "launcher/binding.h"
 #include "launcher/config/config.h"
 #include "launcher/crew.h"
-#include "launcher/environment.h"
 #include "launcher/host_clocks.h"
 #include "launcher/job_record.h"
+#include "launcher/launch_orders.h"
 #include "launcher/mpi_notice.h"
 #include "launcher/plan.h"
 #include "launcher/reach.h"
@@ -48,11 +47,12 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  /// Starts all tasks.
-  Result<> launch(const Environment& travelling, const JobFacts& facts, const Bindings& bindings,
-                  const Reach& reach);
+  /// Starts all tasks; when it fails, no agent has been sent anything.
+  Result<> launch(const LaunchFacts& facts);
   /// Runs the loop until all has ended and all agents have finished.
   Result<> supervise();
+  /// Waits until all agents are gone, for a while or until a signal means stop; ends the others.
+  Result<> collect();
   /// A signal to dtrain.
   void signalled(int number);
   Outcome outcome() const;

@@ -108,10 +108,10 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
            [] { Stage::suspend(); }, own_children},
           std::move(plan), config, start_deadline);
   const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
-  TRY(job.launch(travelling, facts, bindings, reach));
+  TRY(job.launch({travelling, facts, bindings, reach}));
   ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
-  TRY(crew.collect(Clock::now() + config.grace));
+  TRY(job.collect());
   // What a reader who went away has lost is known once it was tried to write.
   if (config.report) stage.drain(Clock::now() + drain_patience);
   record.output = output->counts();

@@ -6,17 +6,15 @@
 
 namespace dt {
 
-TaskInput::TaskInput(const Plan& plan, const StdinTarget& target) {
-  for (size_t task = 0; task < plan.tasks.size(); ++task) {
-    const bool wants =
-        target.kind == StdinTarget::Kind::all ||
-        (target.kind == StdinTarget::Kind::rank && target.rank == plan.tasks[task].rank);
-    if (wants) readers_.push_back(task);
-  }
+bool wants_input(const Task& task, const StdinTarget& target) {
+  return target.kind == StdinTarget::Kind::all ||
+         (target.kind == StdinTarget::Kind::rank && target.rank == task.rank);
 }
 
-bool TaskInput::wanted_by(size_t task) const {
-  return std::ranges::find(readers_, task) != readers_.end();
+TaskInput::TaskInput(const Plan& plan, const StdinTarget& target) {
+  for (size_t task = 0; task < plan.tasks.size(); ++task) {
+    if (wants_input(plan.tasks[task], target)) readers_.push_back(task);
+  }
 }
 
 void TaskInput::open(Loop& loop, Log& log,

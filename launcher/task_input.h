@@ -12,13 +12,15 @@
 
 namespace dt {
 
+/// True for a task that gets dtrain's standard input.
+bool wants_input(const Task& task, const StdinTarget& target);
+
 /// dtrain's standard input on its way to the tasks that --stdin names. Tasks are named by their
 /// place in Plan::tasks.
 class TaskInput {
  public:
   TaskInput(const Plan& plan, const StdinTarget& target);
 
-  bool wanted_by(size_t task) const;
   /// Starts to read, if anybody wants it. `send` gets each chunk for each reader; an empty one is
   /// the end.
   void open(Loop& loop, Log& log, const std::function<void(size_t task, ByteSpan bytes)>& send);

@@ -78,7 +78,6 @@ TESTED_ELSEWHERE = {
     "launcher/agent.cc": "tests/cli/run_test.sh",
     "launcher/agent_session.cc": "tests/cli/faults_test.sh",
     "launcher/config/config_file.cc": "tests/unit/launcher_config_test.cc",
-    "launcher/crew.cc": "tests/cli/faults_test.sh",
     "base/host_name.cc": "tests/cli/run_test.sh",
     "launcher/child_main.cc": "tests/unit/launcher_child_test.cc",
     "launcher/job.cc": "tests/cli/run_test.sh",

@@ -66,7 +66,8 @@ Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& en
   TRY(inquiry.examine());
   TRY(inquiry.probe());
   TRY(inquiry.measure());
-  TRY(crew.collect(Clock::now() + collect_patience));
+  TRY(crew.collect({.deadline = Clock::now() + collect_patience,
+                    .interrupted = [&stage] { return stage.interrupted() != 0; }}));
   CheckReport report = inquiry.report();
   report.began_at = began_at;
   report.took = Clock::now() - began;

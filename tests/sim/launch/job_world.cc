@@ -162,10 +162,10 @@ Result<Outcome> JobWorld::run_job() {
   Job job({*near_, crew, *rendezvous, *output, log_, record_, status, [this] { suspended(); }, {}},
           plan_, config, start_deadline);
   const Taker taker(*this, job);
-  TRY(job.launch(travelling, facts, bindings, reach));
+  TRY(job.launch({travelling, facts, bindings, reach}));
   reached(Phase::launched);
   TRY(job.supervise());
-  TRY(crew.collect(near_->now() + config.grace));
+  TRY(job.collect());
   record_.output = output->counts();
   return job.outcome();
 }
