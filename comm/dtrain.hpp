@@ -7,6 +7,10 @@
 //   std::vector<float> gradients = …;
 //   world.all_reduce(gradients, dtrain::Op::average);
 
+#if __cplusplus <= 201703L
+#error "dtrain.hpp needs C++20: compile with -std=c++20; dtrain.h is for C and for older C++"
+#endif
+
 #include "dtrain.h"
 
 #include <chrono>

@@ -50,13 +50,15 @@ FLAT_HEADERS = {"hwloc.h": "hwloc", "libssh2.h": "libssh2"}
 MANY_FILES = {"fmt", "doctest", "benchmark", "dtrain"}
 SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
-# Where the preprocessor may decide or define: the public C header, CUDA, and these macros.
+# Where the preprocessor may decide or define: the public C header, CUDA, these macros, and the one
+# condition by which the public C++ header refuses an older standard.
 PREPROCESSOR_FILES = r"comm/dtrain\.h|gpu/.*\.cuh?"
 MACROS = {
     "base/result.h": {"TRY"},
     "launcher/config/config_file.cc": {"TOML_ASSERT"},
     "tests/unit/main.cc": {"DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN"},
 }
+CONDITIONS = {"comm/dtrain.hpp": {"#if __cplusplus <= 201703L"}}
 
 # Code whose header no test includes, and what tests it instead.
 TESTED_ELSEWHERE = {
@@ -250,13 +252,15 @@ def check_homes(tree):
 
 
 def check_preprocessor(tree):
-    """No #if and no macro outside the public C header and CUDA; the build chooses files instead."""
+    """No #if and no macro outside the public headers and CUDA; the build chooses files instead."""
     for path, text in code_of(tree).items():
         if re.fullmatch(PREPROCESSOR_FILES, path):
             continue
-        for match in re.finditer(r"^[ \t]*#[ \t]*(if\w*|elif\w*|else|define|undef)\b[ \t]*(\w*)",
+        for match in re.finditer(r"^[ \t]*#[ \t]*(if\w*|elif\w*|else|define|undef)\b[ \t]*(\w*).*",
                                  bare(text), re.M):
             if match.group(1) == "define" and match.group(2) in MACROS.get(path, set()):
+                continue
+            if match.group() in CONDITIONS.get(path, set()):
                 continue
             yield f"{path}:{line_of(text, match.start())}: #{match.group(1)} {match.group(2)}"
 
@@ -380,6 +384,7 @@ BAD = [
     (check_preprocessor, 3, {"base/a.cc": "#ifdef __linux__\n#endif\n # if 1\n#define A 1\n"}),
     (check_preprocessor, 1, {"base/result.h": "#define TRY(x) x\n#define TRY_AGAIN(x) x\n"}),
     (check_preprocessor, 0, {"comm/dtrain.h": "#ifdef __cplusplus\n#endif\n"}),
+    (check_preprocessor, 1, {"comm/dtrain.hpp": "#if __cplusplus <= 201703L\n#endif\n#if A\n#endif\n"}),
     (check_header_guards, 2, {"base/a.h": "int a();\n", "comm/dtrain.h": H}),
     (check_type_names, 1, {"base/a.h": "struct A {\n};\nstruct B;\n",
                            "comm/a.h": "class A final : public X {\n};\nstruct B {};\n"}),

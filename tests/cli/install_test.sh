@@ -75,7 +75,6 @@ foreach(kind dtrain static)
   add_executable(c_${kind} program.c)
   set_target_properties(c_${kind} PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
   add_executable(cpp_${kind} program.cc)
-  set_target_properties(cpp_${kind} PROPERTIES CXX_STANDARD 20)
   target_link_libraries(c_${kind} dtrain::${kind})
   target_link_libraries(cpp_${kind} dtrain::${kind})
 endforeach()
@@ -168,6 +167,46 @@ test_programs_are_built_by_find_package_shared_and_static_in_c99_and_cpp20_from_
   build_by_pkg_config again cc -std=c99 program.c
   run env LD_LIBRARY_PATH="$PWD/moved/lib" ./again
   expect_stdout "$c_says"
+}
+
+# readme_blocks LANGUAGE: the names of the files that hold README's blocks of code in it, in order.
+readme_blocks() {
+  awk -v language="$1" '$0 == "```" language { ++n; inside = 1; next }
+    /^```/ { inside = 0 }
+    inside { print >(language n ".block") }' "$source_dir/README.md"
+  find . -maxdepth 1 -name "$1[0-9]*.block" | sort -V
+}
+
+test_the_examples_of_the_readme_are_built_and_run_word_for_word() {
+  install_here
+  export LD_LIBRARY_PATH=$PWD/prefix/lib PATH=$PWD/prefix/bin:$PATH
+  # shellcheck disable=SC2016  # words of README
+  build_line=$(grep -o '`c++ [^`]*`' "$source_dir/README.md" | tr -d '`')
+  # shellcheck disable=SC2016
+  start_line=$(grep -o '`dtrain run [^`]* \./a\.out`' "$source_dir/README.md" | tr -d '`')
+  readme_blocks cpp >blocks
+  expect test -s blocks
+  while read -r block; do
+    cp "$block" train.cc
+    run sh -c "$build_line"
+    expect_status 0
+    expect_stderr ''
+    run sh -c "$start_line"
+    expect_status 0
+  done <blocks
+  for block in $(readme_blocks c); do
+    cp "$block" train.c
+    build_by_pkg_config a.out cc -std=c99 train.c
+  done
+  expect_no_processes
+}
+
+test_an_older_standard_is_refused_in_one_sentence() {
+  install_here
+  write_programs
+  run sh -c 'c++ -std=c++17 -Wfatal-errors -fsyntax-only -Iprefix/include program.cc'
+  expect_status 1
+  expect_stderr_contains 'error: #error "dtrain.hpp needs C++20: compile with -std=c++20'
 }
 
 test_find_package_says_why_not() {
