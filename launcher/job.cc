@@ -91,12 +91,6 @@ void Job::send_input(size_t task, ByteSpan bytes) {
                    StreamId{to.local_index, TaskStream::input}.number(), bytes);
 }
 
-Outcome Job::outcome() const {
-  Outcome outcome = supervisor_.outcome();
-  outcome.reason_told = reason_told_;
-  return outcome;
-}
-
 Result<> Job::supervise() {
   while (!over_) {
     TRY(parts_.loop.run_once(Time::max()));
@@ -250,9 +244,10 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
   // At once: what the other hosts run may take the grace to end.
-  if (supervisor_.lost_host_decided() && !std::exchange(reason_told_, true)) {
-    parts_.log.error("{}", supervisor_.outcome().reason);
-  }
+  const Outcome& outcome = supervisor_.outcome();
+  if (!supervisor_.lost_host_decided() || outcome.reason_told) return;
+  parts_.log.error("{}", outcome.reason);
+  supervisor_.reason_told();
 }
 
 /// With its time by our clock: those of hosts may differ by seconds.
@@ -332,7 +327,7 @@ void Job::carry_out(const Actions& actions) {
     }
   }
   set_timer();
-  if (supervisor_.outcome().failure && !failure_reported_ && !report_timer_) {
+  if (supervisor_.has_untold_failure() && !report_timer_) {
     report_timer_ = parts_.loop.after(report_patience, [this] { report_failure(); });
   }
 }
@@ -346,8 +341,7 @@ void Job::suspend() {
 
 void Job::report_failure() {
   report_timer_ = Timer();
-  if (failure_reported_ || !supervisor_.outcome().failure) return;
-  failure_reported_ = true;
+  if (!supervisor_.has_untold_failure()) return;
   supervisor_.failure_told();
   const auto task = task_of(supervisor_.outcome().failure->task);
   parts_.record.last_stderr = parts_.output.last_errors(*task);
@@ -367,7 +361,7 @@ void Job::set_timer() {
 void Job::check_end() {
   const auto& failure = supervisor_.outcome().failure;
   // One that names its error is told a little later: another's may be older.
-  if (failure && !failure->error && !failure_reported_) {
+  if (supervisor_.has_untold_failure() && !failure->error) {
     const auto task = task_of(failure->task);
     if (parts_.output.ended(*task, TaskStream::error)) report_failure();
   }

@@ -55,7 +55,7 @@ class Job {
   Result<> collect();
   /// A signal to dtrain.
   void signalled(int number);
-  Outcome outcome() const;
+  Outcome outcome() const { return supervisor_.outcome(); }
 
  private:
   std::optional<size_t> task_of(const TaskId& id) const;
@@ -94,8 +94,6 @@ class Job {
   std::optional<Sweep> sweep_;
   bool must_sweep_ = false;
   bool swept_ = false;
-  bool failure_reported_ = false;
-  bool reason_told_ = false;
   bool over_ = false;
   Timer timer_;
   Timer report_timer_;

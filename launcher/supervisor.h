@@ -95,8 +95,12 @@ class Supervisor {
   /// `error`: why it failed, by its own word.
   Actions exited(size_t task, const ExitStatus& status, Time now,
                  const std::optional<TaskError>& error = {});
+  /// There is a failure that the user does not know yet.
+  bool has_untold_failure() const { return outcome_.failure && !failure_told_; }
   /// The failure was told to the user, and stands.
   void failure_told() { failure_told_ = true; }
+  /// The outcome's reason was told to the user.
+  void reason_told() { outcome_.reason_told = true; }
   /// Its tasks count as dead. `why` is a sentence's second half: "no heartbeat for 5s".
   Actions agent_lost(size_t agent, const std::string& why, Time now);
   /// A signal to dtrain that means stop. The second one kills at once, if it does not follow so
