@@ -6,11 +6,8 @@
 set -euo pipefail
 
 here=$(dirname "$0")
-# As it is installed. What a linker writes piece by piece lies in the page cache in small pages, and starts 0.2 ms later.
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-dtrain=$folder/dtrain
-install "${DTRAIN:-$here/../../build/release/dtrain}" "$dtrain"
+# shellcheck source=lib.sh
+. "$here/lib.sh"
 rounds=${1:-21}
 if (($# > 0)); then shift; fi
 counts=("$@")

@@ -5,10 +5,7 @@
 set -euo pipefail
 
 here=$(dirname "$0")
-# As it is installed. What a linker writes piece by piece lies in the page cache in small pages, and starts 0.2 ms later.
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-dtrain=$folder/dtrain
-install "${DTRAIN:-$here/../../build/release/dtrain}" "$dtrain"
+# shellcheck source=lib.sh
+. "$here/lib.sh"
 printf '\n| what | program | median ms | quartiles | min | CPU ms | ratio |\n|---|---|---|---|---|---|---|\n'
 python3 "$here/alternate.py" "${1:-201}" start 'true=/bin/true' "dtrain version=$dtrain version"

@@ -29,6 +29,7 @@
 #   expect_stdout_contains TEXT, expect_stdout_lacks TEXT; the same for stderr
 #   expect_stdout_lines LINE…  these lines in any order (ranks race) and no others; also stderr
 #   expect_no_processes    nothing that this test started still runs; waits up to 5 s
+#   states_are STATE PID…  true or false, for wait_for; STATE is T for stopped, [RSD] for not
 #   expect_steady_end      the job of three steady workers goes on to a good end
 #   long_or SHORT LONG     prints LONG in `make test-long`, else SHORT
 #   cgroup_folder          prints where an agent makes its cgroups; fails where it cannot
@@ -170,6 +171,14 @@ expect_no_processes() {
       fail "processes left behind:" "$(ps -o pid,ppid,stat,args -p "${left//$'\n'/,}")"
     fi
     sleep 0.02
+  done
+}
+
+states_are() {
+  local states=$1 process
+  shift
+  for process; do
+    [[ $(ps -o stat= -p "$process" 2>/dev/null) =~ ^$states ]] || return 1
   done
 }
 

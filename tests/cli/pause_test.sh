@@ -5,15 +5,6 @@
 worker=$(dirname "$DTRAIN")/tests/programs/steady_worker
 pause_s=$(long_or 4 60) # longer than the lease, the time limits of sums and the job's time limit
 
-# STATE is T for stopped, [RSD] for not.
-states_are() { # STATE PID…
-  local states=$1 process
-  shift
-  for process; do
-    [[ $(ps -o stat= -p "$process" 2>/dev/null) =~ ^$states ]] || return 1
-  done
-}
-
 # Starts a job of steady workers and waits for its first sum: sets $ranks to their pids.
 start_steady() { # TRANSPORT OPTION…
   local transport=$1

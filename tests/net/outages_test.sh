@@ -65,15 +65,6 @@ start_steady() {
   [[ ${#ranks[@]} -eq 3 ]] || fail "expected 3 ranks, found ${ranks[*]}"
 }
 
-# STATE is T for stopped, [RSD] for not.
-states_are() { # STATE PID…
-  local states=$1 process
-  shift
-  for process; do
-    [[ $(ps -o stat= -p "$process" 2>/dev/null) =~ ^$states ]] || return 1
-  done
-}
-
 test_a_pause_holds_the_tasks_of_all_hosts() { # F33 R34
   hosts_up 2
   start_steady --dead-after 1s

@@ -12,25 +12,6 @@
 namespace dt {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-dtrain_error new_error() {
-  dtrain_error error = {};
-  error.struct_size = sizeof error;
-  return error;
-}
-
-/// A context without network, freed at the end.
-struct Alone {
-  Alone() { REQUIRE(context != nullptr); }
-  Alone(const Alone&) = delete;
-  Alone& operator=(const Alone&) = delete;
-  ~Alone() { dtrain_finalize(context); }
-  dtrain_context* context = dtrain_init(nullptr, nullptr);
-};
-
 TEST_CASE("wrong arguments of an operation are named") {
   struct Case {
     dtrain_buffers buffers;

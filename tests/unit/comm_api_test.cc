@@ -17,25 +17,6 @@ extern "C" int api_from_c(char text[512]);
 namespace dt {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-dtrain_error new_error() {
-  dtrain_error error = {};
-  error.struct_size = sizeof error;
-  return error;
-}
-
-/// A context without network, freed at the end.
-struct Alone {
-  Alone() { REQUIRE(context != nullptr); }
-  Alone(const Alone&) = delete;
-  Alone& operator=(const Alone&) = delete;
-  ~Alone() { dtrain_finalize(context); }
-  dtrain_context* context = dtrain_init(nullptr, nullptr);
-};
-
 TEST_CASE("a C99 program can use the library") {
   char text[512] = {};
   CHECK_MESSAGE(api_from_c(text) == 0, text);

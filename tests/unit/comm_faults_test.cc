@@ -16,10 +16,6 @@ using dtrain::Context;
 using dtrain::Transport;
 using std::chrono::milliseconds;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::vector<World::Options> transports(milliseconds dead_after) {
   return {{.size = 4, .per_host = 4, .dead_after = dead_after},
           {.size = 4, .per_host = 4, .transport = Transport::tcp, .dead_after = dead_after},

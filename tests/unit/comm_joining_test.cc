@@ -15,10 +15,6 @@ namespace {
 using dtrain::Transport;
 using std::chrono::milliseconds;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_CASE("a rank or size that disagrees with the job is refused") {
   const RendezvousFixture server(table_of_workers(1));
   for (const auto& [rank, size] : {std::pair{1, 1}, std::pair{0, 2}}) {

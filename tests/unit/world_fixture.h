@@ -85,4 +85,23 @@ inline void check_all_well(const std::vector<RankOutcome>& outcomes) {
     CHECK_MESSAGE(outcome.code == DTRAIN_OK, outcome.text);
 }
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline dtrain_error new_error() {
+  dtrain_error error = {};
+  error.struct_size = sizeof error;
+  return error;
+}
+
+/// A context without network, freed at the end.
+struct Alone {
+  Alone() { REQUIRE(context != nullptr); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+  ~Alone() { dtrain_finalize(context); }
+  dtrain_context* context = dtrain_init(nullptr, nullptr);
+};
+
 }  // namespace dt
