@@ -99,15 +99,28 @@ Result<Address> Address::parse(std::string_view text) {
   return address;
 }
 
-Result<Fd> listen_on(const Address& address) {
+namespace {
+
+Result<Fd> listen_with(const Address& address, std::initializer_list<int> flags) {
   const SocketAddress to = TRY(to_socket_address(address));
   Fd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno("cannot make a socket");
-  set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  for (const int flag : flags)
+    set_flag(fd.get(), SOL_SOCKET, flag, 1);
   if (bind(fd.get(), to.get(), to.length) < 0 || listen(fd.get(), 4096) < 0) {
     return fail_errno(format("cannot listen on {}", address.text()));
   }
   return fd;
+}
+
+}  // namespace
+
+Result<Fd> listen_on(const Address& address) {
+  return listen_with(address, {SO_REUSEADDR});
+}
+
+Result<Fd> listen_on_held(const Address& address) {
+  return listen_with(address, {SO_REUSEADDR, SO_REUSEPORT});
 }
 
 Result<Fd> start_connect(const Address& address, const std::string& from_ip) {

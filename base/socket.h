@@ -29,6 +29,9 @@ std::string host_port(std::string_view host, uint16_t port);
 
 /// Listens on exactly this address (port 0: any), non-blocking, with a long backlog.
 Result<Fd> listen_on(const Address& address);
+/// The same at a held port (see hold_port). Connections that it leaves behind do not keep a worker
+/// from binding the port.
+Result<Fd> listen_on_held(const Address& address);
 /// Starts a non-blocking connect, from the address `from_ip` where one is given; EPOLLOUT then
 /// tells that it ended, connect_result how.
 Result<Fd> start_connect(const Address& address, const std::string& from_ip = {});

@@ -76,9 +76,12 @@ Result<std::shared_ptr<Context>> Context::join(const JoinRequest& request, int* 
   TRY(check_agrees("DTRAIN_RANK", request.rank, placement.rank));
   TRY(check_agrees("DTRAIN_SIZE", request.size, placement.size));
   const Duration dead_after = request.dead_after.value_or(client->dead_after());
-  std::unique_ptr<Mesh> mesh = TRY(Mesh::join(
-      *client, {.claim = request.claim, .transport = request.transport, .dead_after = dead_after},
-      deadline, blamed_rank));
+  std::unique_ptr<Mesh> mesh = TRY(Mesh::join(*client,
+                                              {.claim = request.claim,
+                                               .transport = request.transport,
+                                               .port = request.port,
+                                               .dead_after = dead_after},
+                                              deadline, blamed_rank));
   auto engine = std::make_unique<Engine>(
       Engine::Options{
           .rank = self.rank, .dead_after = dead_after, .generation = request.claim.generation},

@@ -107,6 +107,9 @@ Result<std::optional<JoinRequest>> request_from(const Environment& environment) 
   identity.generation = static_cast<uint32_t>(
       TRY(number_of(environment, "DTRAIN_GENERATION", std::numeric_limits<uint32_t>::max())));
   JoinRequest request = TRY(request_from(identity));
+  if (!value_of(environment, "DTRAIN_PORT").empty()) {
+    request.port = static_cast<uint16_t>(TRY(number_of(environment, "DTRAIN_PORT", UINT16_MAX)));
+  }
   request.rank = TRY(optional_number(environment, "DTRAIN_RANK"));
   request.size = TRY(optional_number(environment, "DTRAIN_SIZE"));
   return std::optional(std::move(request));

@@ -18,6 +18,7 @@ inline constexpr Duration join_timeout_default = seconds(300);
 struct JoinRequest {
   Claim claim;
   Address rendezvous;
+  uint16_t port = 0;             ///< to listen at for other tasks, held for us; 0: any
   std::optional<int> rank = {};  ///< what the environment says; must agree with the job
   std::optional<int> size = {};
   Transport transport = Transport::automatic;

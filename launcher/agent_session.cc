@@ -212,6 +212,18 @@ Result<std::vector<uint16_t>> AgentSession::hold_all_ports() {
   return chosen;
 }
 
+Result<uint16_t> AgentSession::probe_port() {
+  const auto& range = prepared_.port_range;
+  if (!range) return uint16_t{0};
+  for (const HeldPort& held : held_ports_) {
+    if (range->contains(held.number)) return held.number;
+  }
+  // All tasks were given their addresses, outside of the range.
+  std::vector<HeldPort> more = TRY(hold_ports(1, range));
+  held_ports_.push_back(std::move(more.front()));
+  return held_ports_.back().number;
+}
+
 Result<> AgentSession::prepare(Prepare wanted) {
   prepared_ = std::move(wanted);
   lease_ = Lease(prepared_.heartbeat, prepared_.dead_after, loop_.now());
@@ -224,7 +236,8 @@ Result<> AgentSession::prepare(Prepare wanted) {
     if (!prepared_.probe) return {};
     const Token token = TRY(Token::parse(prepared_.token));
     const auto where = TRY(allowed_addresses(interface_addresses(), prepared_.networks));
-    probe_point_ = TRY(ProbePoint::open(loop_, where, token, prepared_.number));
+    const uint16_t port = TRY(probe_port());
+    probe_point_ = TRY(ProbePoint::open(loop_, {where, port}, token, prepared_.number));
     answer.probe_places = probe_point_->places();
     return {};
   };
@@ -264,9 +277,17 @@ void AgentSession::examine(const Examine& wanted) {
   const auto listen = [&]() -> Result<> {
     const auto where = TRY(allowed_addresses(interface_addresses(), wanted.networks));
     const Token token = TRY(Token::parse(wanted.token));
-    probe_point_ = TRY(ProbePoint::open(loop_, where, token, prepared_.number));
-    for (const ProbePlace& place : probe_point_->places())
+    // Probes and measurements begin with any bytes, so that each has a port of its own.
+    std::array<uint16_t, 2> ports = {};
+    if (wanted.port_range) {
+      held_ports_ = TRY(hold_ports(static_cast<int>(ports.size()), wanted.port_range));
+      std::ranges::transform(held_ports_, ports.begin(), &HeldPort::number);
+    }
+    probe_point_ = TRY(ProbePoint::open(loop_, {where, ports[0]}, token, prepared_.number));
+    for (const ProbePlace& place : probe_point_->places()) {
       answer.probe_points.push_back(place.address);
+      answer.bulk_points.push_back({place.address.ip, ports[1]});
+    }
     return {};
   };
   if (const auto listening = listen(); !listening) answer.deaf = listening.error().message;

@@ -47,6 +47,8 @@ class AgentSession {
   Result<> find_programs();
   /// Holds what the launcher asked for; returns those that it may give to tasks.
   Result<std::vector<uint16_t>> hold_all_ports();
+  /// One of --port-range that is held, for the time before tasks need it; 0 without the option.
+  Result<uint16_t> probe_port();
   Result<LocalTasks::Program> program_of(const std::vector<std::string>& command,
                                          const std::string& path) const;
   Result<> launch(Launch wanted);

@@ -60,12 +60,12 @@ BulkPoint::BulkPoint(Loop& loop, BulkBounds bounds)
 
 BulkPoint::~BulkPoint() = default;
 
-std::unique_ptr<BulkPoint> BulkPoint::open(Loop& loop, const std::vector<std::string>& ips,
+std::unique_ptr<BulkPoint> BulkPoint::open(Loop& loop, const std::vector<Address>& where,
                                            const Claim& claim, BulkBounds bounds) {
   std::unique_ptr<BulkPoint> point(new BulkPoint(loop, bounds));
   BulkPoint& self = *point;
-  for (const std::string& ip : ips) {
-    auto acceptor = Acceptor::listen(loop, {.address = {ip, 0}, .claim = claim}, self.quiet_,
+  for (const Address& address : where) {
+    auto acceptor = Acceptor::listen(loop, {.address = address, .claim = claim}, self.quiet_,
                                      [&self](Fd connection, Handshake handshake) {
                                        self.take(std::move(connection), std::move(handshake));
                                      });

@@ -39,8 +39,9 @@ struct BulkBounds {
 ///   BulkPoint:  handshake ─▶ each byte back                        ─▶ count … ─▶ bytes and time
 class BulkPoint {
  public:
-  /// Listens on each of these addresses; those that cannot be listened on are left out.
-  static std::unique_ptr<BulkPoint> open(Loop& loop, const std::vector<std::string>& ips,
+  /// Listens on each of these addresses, port 0 meaning any; those that cannot be listened on are
+  /// left out.
+  static std::unique_ptr<BulkPoint> open(Loop& loop, const std::vector<Address>& where,
                                          const Claim& claim, BulkBounds bounds = {});
   BulkPoint(const BulkPoint&) = delete;
   BulkPoint& operator=(const BulkPoint&) = delete;

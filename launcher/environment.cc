@@ -156,6 +156,8 @@ Environment task_environment(const JobFacts& job, const Plan& plan, const Task& 
       {"DTRAIN_ROLE", task.id.role},
       {"DTRAIN_TASK_INDEX", format("{}", task.id.index)},
   };
+  const std::string* address = job.own_ports ? job.cluster.address_of(task.id) : nullptr;
+  if (address != nullptr) environment["DTRAIN_PORT"] = format("{}", port_of(*address));
   add_task_variables(environment, job, plan, task);
   return environment;
 }

@@ -22,8 +22,9 @@ struct JobFacts {
   std::string rendezvous;      ///< host:port; empty: none that all tasks could use
   std::string master_address;  ///< of rank 0's host, as its peers reach it; empty: no ranks
   uint16_t master_port = 0;
-  uint16_t jax_port = 0;  ///< of rank 0's host
-  bool horovod = false;   ///< the rendezvous answers Horovod's workers, too
+  uint16_t jax_port = 0;   ///< of rank 0's host
+  bool horovod = false;    ///< the rendezvous answers Horovod's workers, too
+  bool own_ports = false;  ///< libdtrain listens at the task's port alone (--port-range)
   ClusterSpec cluster;
   EnvSets env_sets = default_env_sets();
   Census census;

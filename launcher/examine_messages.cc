@@ -10,6 +10,7 @@ namespace dt {
 Bytes encode(const Examine& message) {
   Writer writer;
   writer.text(message.token).number(message.number).text(message.path).texts(message.networks);
+  put(writer, message.port_range);
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
   return writer.take();
 }
@@ -22,6 +23,7 @@ Result<Examine> decode(ByteSpan payload) {
   message.number = reader.number<uint32_t>();
   message.path = reader.text();
   message.networks = reader.texts();
+  message.port_range = get_port_range(reader);
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
   TRY(reader.finish("examine"));

@@ -5,6 +5,7 @@
 #include "launcher/message.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct Examine {
   uint32_t number = 0;                ///< the agent's own
   std::string path;                   ///< the PATH in which Python is looked for
   std::vector<std::string> networks;  ///< to listen on: launcher/config/networks.h
+  std::optional<PortRange> port_range = {};
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
   bool operator==(const Examine&) const = default;

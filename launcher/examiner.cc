@@ -65,10 +65,7 @@ void Examiner::examine(const Examine& wanted, Examined answer, uint64_t open_fil
             .self = {"agent", static_cast<int>(wanted.number)}};
   if (const auto token = Token::parse(wanted.token)) {
     claim_.token = *token;
-    std::vector<std::string> ips;
-    for (const Address& address : answer_.probe_points)
-      ips.push_back(address.ip);
-    bulk_point_ = BulkPoint::open(loop_, ips, claim_);
+    bulk_point_ = BulkPoint::open(loop_, answer_.bulk_points, claim_);
     answer_.bulk_points = bulk_point_->addresses();
   }
   answer_.facts = gather_facts(open_files_soft);

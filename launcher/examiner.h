@@ -21,8 +21,9 @@ class Examiner {
   Examiner(const Examiner&) = delete;
   Examiner& operator=(const Examiner&) = delete;
 
-  /// Fills in `answer` and sends it as `examined`: its probe points and its first reading of the
-  /// clock are the caller's to give. Python and NVIDIA's driver have some seconds for theirs.
+  /// Fills in `answer` and sends it as `examined`: its probe points, where its bulk points shall
+  /// listen and its first reading of the clock are the caller's to give. Python and NVIDIA's driver
+  /// have some seconds for theirs.
   void examine(const Examine& wanted, Examined answer, uint64_t open_files_soft);
   /// Answers with `measured`.
   void measure(const Measure& wanted);

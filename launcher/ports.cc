@@ -236,6 +236,7 @@ JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& t
                     .rendezvous = rendezvous.address.text(),
                     .master_address = table.tasks.front().addresses.front(),
                     .horovod = rendezvous.horovod,
+                    .own_ports = config.port_range.has_value() && !plan.is_part(),
                     .cluster = {},
                     .env_sets = config.env_sets,
                     .census = take_census(plan),

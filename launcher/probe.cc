@@ -27,14 +27,14 @@ Digest proof_of(const Token& token, uint32_t number, ByteSpan nonce) {
 
 }  // namespace
 
-Result<std::unique_ptr<ProbePoint>> ProbePoint::open(Loop& loop,
-                                                     const std::vector<InterfaceAddress>& where,
+Result<std::unique_ptr<ProbePoint>> ProbePoint::open(Loop& loop, const Place& where,
                                                      const Token& token, uint32_t number,
                                                      Limits limits) {
   std::unique_ptr<ProbePoint> point(new ProbePoint(loop, token, number, limits));
   ProbePoint& self = *point;
-  for (const auto& [interface, ip] : where) {
-    auto listening = listen_on({ip, 0});
+  for (const auto& [interface, ip] : where.addresses) {
+    auto listening =
+        where.held_port == 0 ? listen_on({ip, 0}) : listen_on_held({ip, where.held_port});
     if (!listening) continue;
     const int fd = listening->get();
     const auto address = local_address(fd);
@@ -158,11 +158,15 @@ void ProbeCalls::connected(Call& call) {
 }
 
 void ProbeCalls::end(Call& call) {
+  hang_up(call);
+  check_done();
+}
+
+void ProbeCalls::hang_up(Call& call) {
   call.over = true;
   call.watch = Watch();
   call.connecting.reset();
   call.stream.reset();
-  check_done();
 }
 
 void ProbeCalls::check_done() {
@@ -189,6 +193,8 @@ void ProbeCalls::finish() {
   for (const ProbeTarget& target : targets_)
     reached.push_back({.number = target.number, .addresses = {}});
   for (const auto& call : calls_) {
+    // The port may be another listener's next.
+    if (!call->over) hang_up(*call);
     if (call->good) reached[call->target].addresses.push_back(call->address);
   }
   const auto on_done = std::move(on_done_);

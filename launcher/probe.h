@@ -23,17 +23,20 @@ namespace dt {
 /// that many machines have (a container bridge's, for one) is not taken for the wrong one's.
 class ProbePoint {
  public:
+  /// Where, and at which port, which somebody of ours holds; 0: any.
+  struct Place {
+    std::vector<InterfaceAddress> addresses;
+    uint16_t held_port = 0;
+  };
   struct Limits {
     size_t callers_max = 1024;       ///< beyond, the oldest is closed: an honest one is quick
     Duration patience = seconds(5);  ///< with a caller that is not done
   };
   /// Addresses that cannot be listened on are left out; an error when none can.
-  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop,
-                                                  const std::vector<InterfaceAddress>& where,
+  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop, const Place& where,
                                                   const Token& token, uint32_t number,
                                                   Limits limits);
-  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop,
-                                                  const std::vector<InterfaceAddress>& where,
+  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop, const Place& where,
                                                   const Token& token, uint32_t number) {
     return open(loop, where, token, number, Limits());
   }
@@ -89,6 +92,7 @@ class ProbeCalls {
   void start(Call& call);
   void connected(Call& call);
   void end(Call& call);
+  static void hang_up(Call& call);
   void check_done();
   void finish();
 

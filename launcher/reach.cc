@@ -221,7 +221,7 @@ Result<Reach> find_reach(Loop& loop, Crew& crew, const Plan& plan,
   const auto allowed = allowed_addresses(interface_addresses(), terms.networks);
   std::unique_ptr<ProbePoint> own;
   if (allowed) {
-    own = TRY(ProbePoint::open(loop, *allowed, terms.token, launcher_number));
+    own = TRY(ProbePoint::open(loop, {*allowed, terms.held_port}, terms.token, launcher_number));
     launcher.places = own->places();
   }
   std::vector<Probed> hosts;

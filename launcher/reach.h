@@ -41,6 +41,7 @@ struct ReachTerms {
   Token token;
   Crew::Awaited awaited;
   std::vector<std::string> networks = {};  ///< as --network-interfaces names them; none: all
+  uint16_t held_port = 0;                  ///< where this machine listens for the probe; 0: any
 };
 
 /// Whom an agent dials: everybody in small jobs, and the launcher always; above 32 hosts the next

@@ -39,6 +39,11 @@ TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) 
           .colored_err = stage.colored_err()};
 }
 
+/// Where this machine listens for the probe, which is over before the rendezvous listens.
+uint16_t number_of(const std::optional<HeldPort>& held) {
+  return held ? held->number : uint16_t{0};
+}
+
 /// What could not be told before the plan was known.
 Result<> check_with_plan(const RunConfig& config, const Plan& plan, Stage& stage) {
   TRY(check_targets(config, plan));
@@ -89,18 +94,18 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
       TaskOutput::open(plan, output_options(config, stage), stage.out(), stage.err(), stage.log()));
 
   crew.keep(plan);
-  auto rendezvous_port = TRY(hold_rendezvous_port(config));
+  auto held = TRY(hold_rendezvous_port(config));
   const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, travelling);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
   warn(stage, moved_home(plan, orders, prepared));
-  const Reach reach =
-      TRY(find_reach(stage.loop(), crew, plan, prepared, {token, answers, config.networks}));
+  const Reach reach = TRY(find_reach(stage.loop(), crew, plan, prepared,
+                                     {token, answers, config.networks, number_of(held)}));
   warn(stage, reach.warnings);
   const TaskTable table = task_table(plan, job_name, reach);
   const Rendezvous rendezvous =
       TRY(listen_for(stage, config, table, token,
-                     {reach.launcher, std::move(rendezvous_port),
+                     {reach.launcher, std::move(held),
                       horovod_sources(config, plan, reach, TRY(crew.await_hellos(answers)))}));
   const JobFacts facts = job_facts(config, plan, table, rendezvous.facts, prepared);
 

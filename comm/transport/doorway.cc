@@ -1,6 +1,7 @@
 #include "comm/transport/doorway.h"
 
 #include "base/crypto.h"
+#include "base/format.h"
 #include "base/socket.h"
 #include "comm/transport/local_socket.h"
 
@@ -14,12 +15,24 @@ constexpr size_t local_name_bytes = 16;
 /// have come in, nor takes their places before we have read from them.
 constexpr size_t accepts_per_round = 64;
 constexpr Duration out_of_descriptors_pause = milliseconds(100);
+
+Result<> check_usable(uint16_t held_port) {
+  if (held_port == 0 || check_unheard(held_port)) return {};
+  return fail(Errc::refused,
+              format("cannot listen at port {}, the one of --port-range that is held for this task "
+                     "(DTRAIN_PORT): something else listens there; join the job before any server "
+                     "of this task starts",
+                     held_port));
+}
 }  // namespace
 
 Result<Doorway> Doorway::open(Options options) {
   Doorway doorway(std::move(options));
+  const uint16_t port = doorway.options_.held_port;
+  if (!doorway.options_.tcp_ips.empty()) TRY(check_usable(port));
   for (const std::string& ip : doorway.options_.tcp_ips) {
-    doorway.tcp_.push_back(TRY(listen_on({ip, 0})));
+    Fd listener = TRY(port == 0 ? listen_on({ip, 0}) : listen_on_held({ip, port}));
+    doorway.tcp_.push_back(std::move(listener));
     doorway.contact_.tcp.push_back(TRY(local_address(doorway.tcp_.back().get())));
   }
   if (doorway.options_.local) {

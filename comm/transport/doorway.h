@@ -23,7 +23,8 @@ class Doorway {
  public:
   struct Options {
     Claim claim;
-    std::vector<std::string> tcp_ips;  ///< listen there, on any ports
+    std::vector<std::string> tcp_ips;  ///< listen there
+    uint16_t held_port = 0;            ///< at this port, which somebody of ours holds; 0: any
     bool local = false;                ///< listen on an abstract Unix socket with a random name
     size_t pending_max = 128;          ///< beyond, the oldest that proved nothing is closed
     Duration timeout = seconds(5);     ///< for a connection to prove itself

@@ -67,6 +67,7 @@ Result<Doorway> Joining::open_doorway() const {
     options.tcp_ips = self.addresses;
     if (options.tcp_ips.empty()) options.tcp_ips = {client_.local().ip};
   }
+  options.held_port = options_.port;
   options.local = !locals_.empty();
   options.pending_max += peers_.size();
   options.timeout = options_.handshake_timeout;

@@ -34,6 +34,7 @@ class Joining {
   struct Options {
     Claim claim;
     Transport transport = Transport::automatic;
+    uint16_t port = 0;  ///< as in Doorway::Options
     Duration dead_after = seconds(5);
     Duration handshake_timeout = seconds(5);
   };

@@ -57,6 +57,7 @@ Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& en
                   {.step_max = config.start_timeout,
                    .path = path_of(environment),
                    .networks = config.networks,
+                   .port_range = config.port_range,
                    .heartbeat = config.heartbeat,
                    .dead_after = config.dead_after});
   TRY(inquiry.greet());

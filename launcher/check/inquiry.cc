@@ -47,6 +47,7 @@ Result<> Inquiry::examine() {
                       .number = static_cast<uint32_t>(host),
                       .path = terms_.path,
                       .networks = terms_.networks,
+                      .port_range = terms_.port_range,
                       .heartbeat = terms_.heartbeat,
                       .dead_after = terms_.dead_after});
   }
@@ -69,7 +70,10 @@ Result<> Inquiry::probe() {
   // One that has none of these networks is reached through its agents alone.
   std::unique_ptr<ProbePoint> own;
   if (const auto where = allowed_addresses(interface_addresses(), terms_.networks)) {
-    own = TRY(ProbePoint::open(stage_.loop(), *where, token_, launcher_number));
+    std::vector<HeldPort> held;
+    if (terms_.port_range) held = TRY(hold_ports(1, terms_.port_range));
+    const uint16_t port = held.empty() ? uint16_t{0} : held.front().number;
+    own = TRY(ProbePoint::open(stage_.loop(), {*where, port}, token_, launcher_number));
   }
   std::vector<Address> own_addresses;
   if (own) {

@@ -20,7 +20,8 @@ class Inquiry {
     Duration step_max;                  ///< how long the answers to one step may take
     std::string path;                   ///< the PATH of a job
     std::vector<std::string> networks;  ///< between the hosts, as --network-interfaces has them
-    Duration heartbeat;                 ///< and when silence is death, as `crew` has them
+    std::optional<PortRange> port_range;
+    Duration heartbeat;  ///< and when silence is death, as `crew` has them
     Duration dead_after;
   };
   Inquiry(Stage& stage, Crew& crew, const std::vector<Host>& hosts, Terms terms);

@@ -177,6 +177,7 @@ Result<RunConfig> make_check_config(const OptionSources& by_precedence,
   RunConfig config;
   TRY(read_hosts(by_precedence, read_text, config));
   if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
+  TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));

@@ -64,8 +64,9 @@ inline constexpr std::array own_options = {
            "the others. Without it, and without -np, --role and hosts, TF_CONFIG is read in the "
            "same way, and its task alone started; none leaves it aside."},
     Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
-           "Use only these TCP ports: for dtrain's rendezvous, and for what is held for the tasks "
-           "on each host (one each, and two more on the first)."},
+           "Listen between hosts at these TCP ports only: one for dtrain's rendezvous on this "
+           "machine, and on each host one a task, which libdtrain has in DTRAIN_PORT, and two more "
+           "on that of rank 0. check needs one here, and two on each host."},
     Option{
         "network-interfaces", "--network-interfaces --network-interface", OptionKind::list, "NAMES",
         OptionGroup::hosts,
@@ -216,21 +217,11 @@ inline constexpr auto run_options = [] {
 }();
 
 /// Those that `dtrain check` takes as well: what it needs to find the hosts of a job as `run` does.
-inline constexpr std::array<std::string_view, 15> check_option_names = {"hosts",
-                                                                        "hostfile",
-                                                                        "network-interfaces",
-                                                                        "ssh",
-                                                                        "ssh-port",
-                                                                        "ssh-identity-file",
-                                                                        "ssh-config",
-                                                                        "ssh-parallel",
-                                                                        "rsh-agent",
-                                                                        "connect-timeout",
-                                                                        "start-timeout",
-                                                                        "color",
-                                                                        "verbose",
-                                                                        "config-file",
-                                                                        "help"};
+inline constexpr std::array<std::string_view, 16> check_option_names = {
+    "hosts",        "hostfile",  "port-range",        "network-interfaces",
+    "ssh",          "ssh-port",  "ssh-identity-file", "ssh-config",
+    "ssh-parallel", "rsh-agent", "connect-timeout",   "start-timeout",
+    "color",        "verbose",   "config-file",       "help"};
 bool is_check_option(const Option& option);
 
 const Option* find_option(std::string_view name);

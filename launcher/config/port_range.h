@@ -17,6 +17,7 @@ struct PortRange {
   uint16_t last = 0;
 
   int size() const { return last - first + 1; }
+  bool contains(uint16_t port) const { return first <= port && port <= last; }
   /// "5000-5009", or "5000" for one.
   std::string text() const;
   bool operator==(const PortRange&) const = default;

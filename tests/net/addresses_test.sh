@@ -38,6 +38,38 @@ test_the_address_that_leads_there_is_used_and_each_host_told_its_own_interface()
   expect_lines_with 2 'went on to the end'
 }
 
+# let_in K|l INTERFACE PORTS: sshd and these alone
+let_in() {
+  firewall "$1" -i "$2" -p tcp --dport 22 -j ACCEPT
+  firewall "$1" -i "$2" -p tcp --dport "$3" -j ACCEPT
+  firewall "$1" -i "$2" -p tcp --syn -j REJECT --reject-with tcp-reset
+}
+
+test_hosts_that_let_in_ssh_and_the_port_range_alone_need_no_other_port() { # F17
+  hosts_up 2
+  let_in 1 eth0 25000:25003
+  let_in 2 eth0 25000:25003
+  let_in l bridge 25000:25003
+  # Twice: what the first has left behind on its ports is in nobody's way.
+  for _ in 1 2; do
+    run_on_launcher "$DTRAIN" run --verbose --port-range 25000-25003 -H node1:2,node2:2 \
+      "$collective" -1 none none
+    expect_status 0
+    expect_stderr_lacks 'cannot'
+    expect_lines_with 4 'went on to the end'
+  done
+  run_on_launcher "$DTRAIN" run --port-range 25000-25002 -H node1:2,node2:2 "$collective" -1 none none
+  expect_status 2
+  expect_stderr 'dtrain: node1: --port-range 25000-25002: 4 ports are needed, it has 3'
+  run_on_launcher "$DTRAIN" check --port-range 25002-25003 -H node1:1,node2:1
+  expect_status 0
+  expect_stdout_contains 'reaches this machine at 10.77.0.254'
+  expect_stdout_contains '2 hosts, 1 pair: '
+  run_on_launcher "$DTRAIN" check -H node1:1,node2:1
+  expect_status 1
+  expect_no_processes
+}
+
 test_interfaces_that_the_user_names_stand() {
   hosts_up 2
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1 -x NCCL_SOCKET_IFNAME=ib -x GLOO_SOCKET_IFNAME= \

@@ -62,6 +62,22 @@ TEST_CASE("a doorway listens where it was told, and nowhere else") {
   CHECK(other.contact().local != both.contact().local);
 }
 
+TEST_CASE("a doorway listens at the port that is held for it, unless somebody else does") {
+  const Fd held = hold_port(0).value();
+  const uint16_t port = local_address(held.get()).value().port;
+  const Doorway::Options options = {
+      .claim = claim_of_zero(), .tcp_ips = {"127.0.0.1", "127.0.0.2"}, .held_port = port};
+  {
+    const Doorway doorway = Doorway::open(options).value();
+    CHECK(doorway.contact().tcp == std::vector<Address>{{"127.0.0.1", port}, {"127.0.0.2", port}});
+    const auto second = Doorway::open(options);
+    REQUIRE(!second);
+    CHECK(second.error().message.find("port " + std::to_string(port)) != std::string::npos);
+    CHECK(second.error().message.find("--port-range") != std::string::npos);
+  }
+  CHECK(Doorway::open(options));
+}
+
 TEST_CASE("a doorway of several addresses hears knocks at each") {
   Doorway doorway =
       Doorway::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1", "127.0.0.2"}}).value();

@@ -43,6 +43,16 @@ TEST_CASE("the environment of a task says who it is and whom to ask") {
   CHECK(request.size == 4);
 }
 
+TEST_CASE("the environment may name the port to listen at") {
+  CHECK(read(complete()).value()->port == 0);
+  Variables with_port = complete();
+  with_port["DTRAIN_PORT"] = "5001";
+  CHECK(read(with_port).value()->port == 5001);
+  with_port["DTRAIN_PORT"] = "65536";
+  CHECK(
+      contains(read(with_port).error().message, "DTRAIN_PORT: expected a number from 0 to 65535"));
+}
+
 TEST_CASE("a process without the variables is alone, and rank and size may be absent") {
   CHECK(read({}).value() == std::nullopt);
   CHECK(read({{"DTRAIN_HOSTNAME", "x"}, {"DTRAIN_OPT_NP", "4"}}).value() == std::nullopt);

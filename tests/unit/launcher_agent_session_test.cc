@@ -12,6 +12,7 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
 
 namespace dt {
@@ -158,6 +159,69 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(prepared.failure.empty());
   CHECK(prepared.ports.empty());
   CHECK_FALSE(hold_this_port(free));
+}
+
+/// So many ports in a row that are free now.
+PortRange free_range(int count) {
+  std::random_device random;
+  for (;;) {
+    const auto first = static_cast<uint16_t>(10'000 + random() % 20'000);
+    const PortRange range = {first, static_cast<uint16_t>(first + count - 1)};
+    if (hold_ports(count, range)) return range;
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession listens for probes at a port of --port-range that it holds") {
+  const PortRange range = free_range(2);
+  send(MessageType::prepare, encode(Prepare{.token = std::string(64, 'a'),
+                                            .command = {"true"},
+                                            .cwd = "/",
+                                            .path = "/usr/bin:/bin",
+                                            .ports = 2,
+                                            .port_range = range,
+                                            .probe = true}));
+  const auto prepared = decode<Prepared>(await(MessageType::prepared)).value();
+  CHECK(prepared.failure == "");
+  REQUIRE_FALSE(prepared.probe_places.empty());
+  for (const ProbePlace& place : prepared.probe_places)
+    CHECK(place.address.port == prepared.ports[0]);
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession holds one more for probes where tasks were given others") {
+  const PortRange range = free_range(1);
+  const uint16_t given = hold_ports(1, std::nullopt).value().front().number;
+  send(MessageType::prepare, encode(Prepare{.token = std::string(64, 'a'),
+                                            .command = {"true"},
+                                            .cwd = "/",
+                                            .path = "/usr/bin:/bin",
+                                            .addresses = {format("a.b:{}", given)},
+                                            .port_range = range,
+                                            .probe = true}));
+  const auto prepared = decode<Prepared>(await(MessageType::prepared)).value();
+  CHECK(prepared.failure == "");
+  REQUIRE_FALSE(prepared.probe_places.empty());
+  CHECK(prepared.probe_places[0].address.port == range.first);
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession listens for a check at two ports of --port-range") {
+  const PortRange range = free_range(2);
+  const auto examine_in = [this](const PortRange& in) {
+    send(MessageType::examine,
+         encode(Examine{.token = std::string(64, 'a'), .path = "/nowhere", .port_range = in}));
+    return decode<Examined>(await(MessageType::examined)).value();
+  };
+  const Examined few = examine_in({range.first, range.first});
+  CHECK(few.deaf == format("--port-range {}: 2 ports are needed, it has 1", range.first));
+  CHECK(few.probe_points.empty());
+  const Examined examined = examine_in(range);
+  CHECK(examined.deaf == "");
+  REQUIRE_FALSE(examined.probe_points.empty());
+  REQUIRE(examined.bulk_points.size() == examined.probe_points.size());
+  for (size_t i = 0; i < examined.probe_points.size(); ++i) {
+    CHECK(examined.probe_points[i].port == range.first);
+    CHECK(examined.bulk_points[i] == Address{examined.probe_points[i].ip, range.last});
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession: B30, B31 are known before anything starts") {

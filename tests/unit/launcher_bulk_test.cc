@@ -13,7 +13,7 @@ struct Fixture {
 
   Claim claim(int number) const { return {token, "check", 1, {"agent", number}}; }
   std::unique_ptr<BulkPoint> point(int number, BulkBounds bounds) {
-    return BulkPoint::open(*loop, {"127.0.0.1"}, claim(number), bounds);
+    return BulkPoint::open(*loop, {Address{"127.0.0.1", 0}}, claim(number), bounds);
   }
   Result<Speed> call(const Address& address, const Claim& own, Duration patience = seconds(20)) {
     std::optional<Result<Speed>> result;
@@ -62,7 +62,8 @@ TEST_CASE_FIXTURE(Fixture,
 }
 
 TEST_CASE_FIXTURE(Fixture, "BulkPoint leaves out addresses that this machine does not have") {
-  const auto there = BulkPoint::open(*loop, {"192.0.2.1", "127.0.0.1"}, claim(1));
+  const auto there =
+      BulkPoint::open(*loop, {Address{"192.0.2.1", 0}, Address{"127.0.0.1", 0}}, claim(1));
   REQUIRE(there->addresses().size() == 1);
   CHECK(there->addresses()[0].ip == "127.0.0.1");
 }

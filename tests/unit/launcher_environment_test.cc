@@ -89,6 +89,15 @@ TEST_CASE("the launcher's environment travels, less the host's part and an outer
   }
 }
 
+TEST_CASE("a task is told its held port only where it may listen at no other") {
+  const Plan plan = three_tasks();
+  JobFacts job = facts();
+  CHECK(value(added(job, plan, plan.tasks[1]), "DTRAIN_PORT") == "(unset)");
+  job.own_ports = true;
+  CHECK(value(added(job, plan, plan.tasks[1]), "DTRAIN_PORT") == "2");
+  CHECK(value(added(job, plan, plan.tasks[2]), "DTRAIN_PORT") == "3");
+}
+
 TEST_CASE("-x sets a variable, or brings one past the list of what stays behind") {
   const Environment environment = {{"PORT", "80"}, {"LANG", "C"}, {"DTRAIN_RANK", "3"}};
   CHECK(travelling(environment, {{"LANG", "de"}, {"NEW", ""}}) ==

@@ -81,6 +81,7 @@ TEST_CASE("the messages of a check are read back as they were written") {
                            .number = 3,
                            .path = "/bin",
                            .networks = {"eth0", "10.0.0.0/8"},
+                           .port_range = PortRange{5000, 5009},
                            .heartbeat = seconds(2),
                            .dead_after = seconds(9)});
   check_round_trip(Examined{.facts = full_host(),

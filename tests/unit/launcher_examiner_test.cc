@@ -27,7 +27,7 @@ struct Fixture {
   }
   ExaminedHost examine() {
     examiner.examine({.token = token.text(), .number = 4, .path = folder.path()},
-                     {.probe_points = {{"127.0.0.1", 1}}}, 100);
+                     {.bulk_points = {Address{"127.0.0.1", 0}}}, 100);
     await();
     CHECK(sent[0].first == MessageType::examined);
     const auto examined = decode<Examined>(sent[0].second).value();
@@ -65,8 +65,8 @@ TEST_CASE_FIXTURE(Fixture, "Examiner answers also when Python cannot be run or s
 TEST_CASE_FIXTURE(Fixture, "Examiner measures the way to another, or says why not") {
   examine();
   const Claim claim = {.token = token, .job = "check", .generation = 1, .self = {"agent", 9}};
-  const auto other =
-      BulkPoint::open(*loop, {"127.0.0.1"}, claim, {.bytes_max = 1 << 20, .time_max = seconds(9)});
+  const auto other = BulkPoint::open(*loop, {Address{"127.0.0.1", 0}}, claim,
+                                     {.bytes_max = 1 << 20, .time_max = seconds(9)});
   const Address address = other->addresses().at(0);
   examiner.measure({.number = 9, .address = address, .patience = seconds(20)});
   await();

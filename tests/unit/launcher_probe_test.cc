@@ -28,7 +28,7 @@ struct Fixture {
   Token token = Token::random().value();
 
   std::unique_ptr<ProbePoint> point(uint32_t number, const std::vector<std::string>& ips) {
-    return ProbePoint::open(*loop, at(ips), token, number).value();
+    return ProbePoint::open(*loop, {at(ips)}, token, number).value();
   }
   ProbeCalls::Reached call(std::vector<ProbeTarget> targets, Duration patience = seconds(10)) {
     std::optional<ProbeCalls::Reached> reached;
@@ -61,7 +61,7 @@ TEST_CASE("an address where somebody else answers does not count") {
 TEST_CASE("another job's machine does not count") {
   Fixture f;
   const Token other = Token::random().value();
-  const auto theirs = ProbePoint::open(*f.loop, at({"127.0.0.1"}), other, 1).value();
+  const auto theirs = ProbePoint::open(*f.loop, {at({"127.0.0.1"})}, other, 1).value();
   CHECK(f.call({{1, addresses_of(*theirs)}}) == ProbeCalls::Reached{{1, {}}});
 }
 
@@ -93,7 +93,7 @@ bool has_ended(const Fd& socket) {
 TEST_CASE("beyond the bound the oldest caller is closed, and an honest one is answered") {
   Fixture f;
   const auto point =
-      ProbePoint::open(*f.loop, at({"127.0.0.1"}), f.token, 1, {.callers_max = 4}).value();
+      ProbePoint::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.callers_max = 4}).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 4; ++i)
     strangers.push_back(stranger_at(*point));
@@ -119,7 +119,7 @@ TEST_CASE("a round takes in so many callers at once") {
 TEST_CASE("a caller that says nothing is closed when its time is over") {
   Fixture f;
   const auto point =
-      ProbePoint::open(*f.loop, at({"127.0.0.1"}), f.token, 1, {.patience = milliseconds(1)})
+      ProbePoint::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.patience = milliseconds(1)})
           .value();
   const Fd stranger = stranger_at(*point);
   for (const Time end = Clock::now() + seconds(10); !has_ended(stranger);) {
@@ -129,14 +129,28 @@ TEST_CASE("a caller that says nothing is closed when its time is over") {
   CHECK(point->callers() == 0);
 }
 
+TEST_CASE("a machine listens at the port that is held for it, and leaves it to others") {
+  Fixture f;
+  const Fd held = hold_port(0).value();
+  const uint16_t port = local_address(held.get()).value().port;
+  auto point =
+      ProbePoint::open(*f.loop, {at({"127.0.0.1", "127.0.0.2"}), port}, f.token, 1).value();
+  const std::vector<ProbeTarget> all = {{1, addresses_of(*point)}};
+  CHECK(all[0].addresses == std::vector<Address>{{"127.0.0.1", port}, {"127.0.0.2", port}});
+  CHECK(f.call(all) == all);
+  point.reset();
+  CHECK(check_unheard(port));
+  CHECK(listen_on({"127.0.0.1", port}));
+}
+
 TEST_CASE("addresses that this machine does not have are left out") {
   Fixture f;
   const auto point =
-      ProbePoint::open(*f.loop, {{"eth0", "192.0.2.1"}, {"lo", "127.0.0.1"}}, f.token, 1).value();
+      ProbePoint::open(*f.loop, {{{"eth0", "192.0.2.1"}, {"lo", "127.0.0.1"}}}, f.token, 1).value();
   REQUIRE(point->places().size() == 1);
   CHECK(point->places()[0].address.ip == "127.0.0.1");
   CHECK(point->places()[0].interface == "lo");
-  CHECK_FALSE(ProbePoint::open(*f.loop, at({"192.0.2.1"}), f.token, 1));
+  CHECK_FALSE(ProbePoint::open(*f.loop, {at({"192.0.2.1"})}, f.token, 1));
 }
 
 }  // namespace
