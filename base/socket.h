@@ -53,7 +53,10 @@ void tune_tcp_of_worker(int fd, Duration dead_after);
 
 /// A socket that holds a TCP port without listening: bound on [::] dual-stack (0.0.0.0 without
 /// IPv6) with SO_REUSEADDR and SO_REUSEPORT, so that a worker that sets either flag can bind the
-/// port while everybody else cannot. Port 0 takes any free one.
+/// port. Port 0 takes any free one. A process that sets no flag cannot bind it, and the kernel
+/// gives it to none that asks for any port. But each user that sets SO_REUSEADDR can bind it and
+/// listen: no flags exclude other users and admit workers that set SO_REUSEADDR alone. Agents look
+/// for such listeners (launcher/port_watch.h).
 Result<Fd> hold_port(uint16_t port);
 /// Fails when somebody listens on the port, whom hold_port() would not notice where he has set
 /// SO_REUSEPORT: both would then get some of the connections.

@@ -299,16 +299,17 @@ Result<> AgentSession::launch(Launch wanted) {
   surveyor_.reset();
   probe_point_.reset();
   probe_calls_.reset();
+  if (const auto watched = watch_ports(); !watched) {
+    refuse_tasks(wanted, watched.error().message);
+    return {};
+  }
   if (wanted.relay) {
     const auto say = [this](MessageType type, uint32_t stream, ByteSpan payload) {
       send(type, stream, payload);
     };
     auto relay = RelayDoor::open(loop_, say, relayed_max(wanted.tasks.size()));
     if (!relay) {
-      for (const TaskLaunch& task : wanted.tasks) {
-        const std::string why = "cannot relay the rendezvous: " + relay.error().message;
-        send(MessageType::start_failed, 0, encode(StartFailed{task.id, 3, why}));
-      }
+      refuse_tasks(wanted, "cannot relay the rendezvous: " + relay.error().message);
       return {};
     }
     relay_ = *std::move(relay);
@@ -318,6 +319,22 @@ Result<> AgentSession::launch(Launch wanted) {
   programs_.cgroup = cgroup_ ? cgroup_->fd() : -1;
   look_for_mpi();
   return tasks_.launch(std::move(wanted), programs_);
+}
+
+Result<> AgentSession::watch_ports() {
+  std::vector<uint16_t> ports;
+  for (const HeldPort& port : held_ports_)
+    ports.push_back(port.number);
+  port_watch_ = std::make_unique<PortWatch>(
+      loop_, PortWatch::Terms{.ports = std::move(ports)},
+      [this](const PortTaken& taken) { send(MessageType::port_taken, 0, encode(taken)); });
+  if (const auto taken = port_watch_->look()) return fail(Errc::refused, taken->text());
+  return {};
+}
+
+void AgentSession::refuse_tasks(const Launch& wanted, const std::string& why) {
+  for (const TaskLaunch& task : wanted.tasks)
+    send(MessageType::start_failed, 0, encode(StartFailed{task.id, 3, why}));
 }
 
 void AgentSession::look_for_mpi() {
@@ -373,6 +390,7 @@ void AgentSession::launcher_lost() {
 
 void AgentSession::end_everything(Duration patience) {
   if (sweep_) return sweep_->hurry(patience);
+  port_watch_.reset();
   tasks_.signal(SIGTERM);
   const std::vector<pid_t> ours = mpi_look_ ? mpi_look_->processes() : std::vector<pid_t>();
   mpi_look_.reset();

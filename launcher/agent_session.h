@@ -11,6 +11,7 @@
 #include "launcher/mpi_look.h"
 #include "launcher/open_files.h"
 #include "launcher/own_host.h"
+#include "launcher/port_watch.h"
 #include "launcher/probe.h"
 #include "launcher/relay_door.h"
 #include "launcher/surveyor.h"
@@ -52,6 +53,9 @@ class AgentSession {
   Result<LocalTasks::Program> program_of(const std::vector<std::string>& command,
                                          const std::string& path) const;
   Result<> launch(Launch wanted);
+  /// Where something of another user listens on a held port by now, tasks must not start.
+  Result<> watch_ports();
+  void refuse_tasks(const Launch& wanted, const std::string& why);
   void look_for_mpi();
   void probe(Probe wanted);
   void examine(const Examine& wanted);
@@ -74,6 +78,7 @@ class AgentSession {
   Prepare prepared_;
   LocalTasks::Programs programs_;
   std::vector<HeldPort> held_ports_;
+  std::unique_ptr<PortWatch> port_watch_;
   std::unique_ptr<ProbePoint> probe_point_;
   std::unique_ptr<ProbeCalls> probe_calls_;
   Examiner examiner_{loop_, [this](MessageType type, ByteSpan payload) { send(type, 0, payload); }};

@@ -183,6 +183,8 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::mpi_alone:
       TRY(mpi_looked(agent, TRY(decode<MpiAlone>(message.payload))));
       return Actions();
+    case MessageType::port_taken:
+      return port_taken(agent, TRY(decode<PortTaken>(message.payload)));
     case MessageType::finished:
       return agent_finished(agent, TRY(decode<Finished>(message.payload)));
     default:
@@ -243,11 +245,22 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   tell_of_mpi(mpi_notice_.gone(agent));
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
-  // At once: what the other hosts run may take the grace to end.
+  report_reason();
+}
+
+/// At once: what the other hosts run may take the grace to end.
+void Job::report_reason() {
   const Outcome& outcome = supervisor_.outcome();
   if (!supervisor_.lost_host_decided() || outcome.reason_told) return;
   parts_.log.error("{}", outcome.reason);
   supervisor_.reason_told();
+}
+
+Result<Actions> Job::port_taken(size_t agent, const PortTaken& taken) {
+  const std::string& host = plan_.hosts[agent].host.name;
+  Actions actions = supervisor_.port_taken(format("{}: {}", host, taken.text()), parts_.loop.now());
+  report_reason();
+  return actions;
 }
 
 /// With its time by our clock: those of hosts may differ by seconds.

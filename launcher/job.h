@@ -9,6 +9,7 @@
 #include "launcher/launch_orders.h"
 #include "launcher/mpi_notice.h"
 #include "launcher/plan.h"
+#include "launcher/port_watch.h"
 #include "launcher/reach.h"
 #include "launcher/relays.h"
 #include "launcher/status_line.h"
@@ -64,6 +65,8 @@ class Job {
   Result<> stream_message(size_t agent, const FrameView& message);
   void agent_lost(size_t agent, const std::string& why);
   std::optional<TaskError> error_of(size_t agent, const Exited& exited);
+  Result<Actions> port_taken(size_t agent, const PortTaken& taken);
+  void report_reason();
   Result<> mpi_looked(size_t agent, const MpiAlone& found);
   void tell_of_mpi(const std::optional<std::string>& warning);
   Result<Actions> agent_finished(size_t agent, const Finished& finished);

@@ -56,8 +56,9 @@ enum class MessageType : uint8_t {
   exited = 23,
   paused = 24,
   finished = 25,
-  mpi_alone = 26,  ///< launcher/mpi_notice.h
-  gave_up = 27,    ///< its last word to a launcher that was silent for longer than the lease
+  mpi_alone = 26,   ///< launcher/mpi_notice.h
+  gave_up = 27,     ///< its last word to a launcher that was silent for longer than the lease
+  port_taken = 28,  ///< launcher/port_watch.h
   surveyed = 33,
   examined = 35,
   measured = 37,

@@ -152,6 +152,16 @@ bool Supervisor::lost_host_decided() const {
   return !outcome_.failure && outcome_.exit_status == status_host_lost;
 }
 
+Actions Supervisor::port_taken(std::string why, Time now) {
+  Actions actions;
+  if (!going_on() || done_ || decided_) return actions;
+  decided_ = true;
+  outcome_.exit_status = status_host_lost;
+  outcome_.reason = std::move(why);
+  stop(SIGTERM, now, actions);
+  return actions;
+}
+
 Actions Supervisor::agent_finished(size_t agent, Time) {
   agents_gone_[agent] = true;
   Actions actions;

@@ -74,6 +74,8 @@ Outcome interrupted_outcome(int number);
 /// Whatever ends once the job is completing has completed too: it is no failure. What then is lost
 /// with its host is none either, but has not completed.
 ///
+/// A held port that another user takes ends the job as a time limit does.
+///
 /// In each of these Ctrl-Z stops time: pause ▶ all agents have answered ▶ suspend ▶ resume. What
 /// ends the job calls off a pause that is not complete.
 ///
@@ -103,6 +105,8 @@ class Supervisor {
   void reason_told() { outcome_.reason_told = true; }
   /// Its tasks count as dead. `why` is a sentence's second half: "no heartbeat for 5s".
   Actions agent_lost(size_t agent, const std::string& why, Time now);
+  /// Another user listens where a task shall: no task can trust its peers. `why` names all that.
+  Actions port_taken(std::string why, Time now);
   /// A signal to dtrain that means stop. The second one kills at once, if it does not follow so
   /// quickly that it is part of the first request.
   Actions interrupted(int number, Time now);
@@ -126,7 +130,7 @@ class Supervisor {
   /// The agents may end what is left (said once by Action::finish).
   bool finishing() const { return phase_ == Phase::finishing; }
   const Outcome& outcome() const { return outcome_; }
-  /// The outcome's reason is that of an agent_lost.
+  /// The outcome's reason is that of agent_lost() or port_taken().
   bool lost_host_decided() const;
   /// Neither has it started nor is it known that it cannot.
   bool starting(size_t task) const { return tasks_[task].life == Life::starting; }

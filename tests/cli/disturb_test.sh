@@ -209,6 +209,29 @@ test_silent_strangers_do_not_keep_workers_from_joining() {
   expect_no_processes
 }
 
+test_another_user_that_listens_on_a_held_port_ends_the_job() {
+  ((EUID == 0)) || skip 'needs root to be another user'
+  cat >squat.py <<'END'
+import os, socket, sys, time
+os.setuid(65534)
+squatter = socket.socket()
+squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+squatter.bind(("", int(sys.argv[1])))
+squatter.listen()
+time.sleep(60)
+END
+  start_dtrain run -np 2 --no-tag sh -c 'echo port=$MASTER_PORT; exec sleep 60'
+  wait_for 10 stdout_has port=
+  port=$(sed -n 's/port=//p;q' "$out/stdout")
+  /usr/bin/python3 squat.py "$port" &
+  squatter=$!
+  finish
+  kill "$squatter"
+  expect_status 3
+  expect_stderr_contains "localhost: uid 65534, python3 (pid $squatter), listens on port $port, which is held for this job"
+  expect_no_processes
+}
+
 test_many_jobs_leave_nothing_behind() { # R33
   ((EUID == 0)) || skip 'needs root for namespaces of its own'
   unshare --net --ipc --pid --mount --fork true 2>/dev/null || skip 'no namespaces here'

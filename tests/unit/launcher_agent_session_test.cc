@@ -224,6 +224,21 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession listens for a check at two ports of --p
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "AgentSession starts no task while another user has a held port") {
+  if (geteuid() != 0) return;  // no other user's socket can be made
+  const Prepared prepared = prepare({"true"}, "/", 2);
+  REQUIRE(prepared.ports.size() == 2);
+  REQUIRE(seteuid(65534) == 0);
+  const auto foreign = listen_on({"127.0.0.1", prepared.ports[1]});
+  REQUIRE(seteuid(0) == 0);
+  REQUIRE(foreign);
+  send(MessageType::launch, encode(Launch{.tasks = {{.id = {"worker", 0}}}}));
+  const auto failed = decode<StartFailed>(await(MessageType::start_failed)).value();
+  CHECK(failed.status == 3);
+  CHECK(failed.why.starts_with("uid 65534, "));
+  CHECK(failed.why.find(format("port {}", prepared.ports[1])) != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Fixture, "AgentSession: B30, B31 are known before anything starts") {
   CHECK(prepare({"no-such-command"}).status == 127);
   CHECK(prepare({"/etc/passwd"}).status == 126);

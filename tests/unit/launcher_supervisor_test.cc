@@ -61,6 +61,28 @@ TEST_CASE_FIXTURE(Fixture, "a job whose tasks all exit 0 ends with status 0 and 
   CHECK(job.outcome() == Outcome{});
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a port that another user took ends the job, unless something else did") {
+  Supervisor job = start();
+  CHECK(job.port_taken("node0: uid 7", now) == Actions{signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 3);
+  CHECK(job.outcome().reason == "node0: uid 7");
+  CHECK(job.port_taken("node0: uid 8", now).empty());
+  CHECK(job.outcome().reason == "node0: uid 7");
+
+  Supervisor failed = start();
+  failed.exited(1, {.code = 5}, now);
+  CHECK(failed.port_taken("node0: uid 7", now).empty());
+  CHECK(failed.outcome().exit_status == 5);
+  CHECK(failed.outcome().reason == "");
+
+  Supervisor done = start();
+  done.exited(0, {}, now);
+  done.exited(1, {}, now);
+  CHECK(done.port_taken("node0: uid 7", now).empty());
+  CHECK(done.outcome() == Outcome{});
+}
+
 TEST_CASE_FIXTURE(Fixture, "the first failure is told to the engines before anybody gets TERM") {
   Supervisor job = start();
   CHECK(job.exited(1, {.code = 3}, now) == Actions{dead(1, "exit status 3"), signal_all(SIGTERM)});
