@@ -139,6 +139,13 @@ int report_success(dtrain_error* into) {
   return DTRAIN_OK;
 }
 
+Result<dtrain_op_options> read_op_options(const dtrain_op_options* given) {
+  const dtrain_op_options options = TRY(read_struct(given, "dtrain_op_options"));
+  if (options.timeout_ms >= 0) return options;
+  return fail(Errc::input,
+              format("dtrain_op_options.timeout_ms is negative: {}", options.timeout_ms));
+}
+
 Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context) {
   if (context == nullptr) return fail(Errc::input, "the handle is NULL");
   if ((*context)->forked()) {

@@ -53,11 +53,7 @@ const void* input_of(const Call& call, ElementType type, int rank) {
 }
 
 Result<OperationRequest> request_of(const Call& call, const dtrain_op_options* given, int rank) {
-  const dtrain_op_options options = TRY(read_struct(given, "dtrain_op_options"));
-  if (options.timeout_ms < 0) {
-    return fail(Errc::input,
-                format("dtrain_op_options.timeout_ms is negative: {}", options.timeout_ms));
-  }
+  const dtrain_op_options options = TRY(read_op_options(given));
   OperationRequest request{.kind = call.kind,
                            .peer = call.peer,
                            .name = options.name == nullptr ? "" : options.name,

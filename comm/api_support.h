@@ -49,6 +49,9 @@ Result<T> read_struct(const T* given, const char* type) {
   return known;
 }
 
+/// The options of one call, checked.
+Result<dtrain_op_options> read_op_options(const dtrain_op_options* given);
+
 /// The context behind a handle, or why it cannot be used here.
 Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context);
 

@@ -2,7 +2,7 @@
 #define DTRAIN_H
 
 /*
- * libdtrain: collectives for the processes that `dtrain run` started.
+ * libdtrain: collectives and a store for the processes that `dtrain run` started.
  *
  *   dtrain_error error = {.struct_size = sizeof error};
  *   dtrain_context* world = dtrain_init(NULL, &error);
@@ -261,6 +261,85 @@ DTRAIN_API int dtrain_work_done(dtrain_work* work);
 /* Frees it; NULL does nothing. Waits until the operation is done, because until then its buffers
  * are in use; its status is lost. */
 DTRAIN_API void dtrain_work_free(dtrain_work* work);
+
+/* ---- The job's store ---- */
+
+/* Keys and values that all ranks share, to exchange small data, to count, to find out which rank is
+ * first. The launcher holds them in memory until the job ends; a context that is alone has a store
+ * of its own. A program cannot reach the keys that dtrain itself keeps there. Values travel
+ * authenticated, but not encrypted.
+ *
+ * Limits: a key is a NUL-terminated string of 1 to 250 bytes. A value has at most 1,048,576 bytes
+ * and may be empty. The store of a job holds at most 65,536 keys and 256 MiB, keys included; some
+ * of them are dtrain's own. At most 256 threads of a rank may wait for keys at the same time.
+ *
+ * Each call blocks until the store has replied. Any thread may call at any time, also while
+ * operations run: calls are not collective and need not match. `options` may be NULL: no time
+ * limit. Ranks may differ in options->name, which begins the text of an error.
+ *
+ * Errors that all of them have: _INPUT (a NULL, a key or value beyond its limit), _TIMEOUT
+ * (options->timeout_ms passed without a reply; the store may still carry out the request),
+ * _PEER_LOST (the launcher is lost; all calls fail, now and later), _SYSTEM (memory ran out; all
+ * calls fail, now and later), _CLOSED (the context was finalized meanwhile).
+ *
+ * The death of a rank ends waits for keys and no other call. The store keeps what a dead rank has
+ * set. */
+
+/* Bytes of the caller, read during the call; this struct will never get further fields. */
+typedef struct dtrain_bytes {
+  const void* data; /* may be NULL if size is 0 */
+  size_t size;
+} dtrain_bytes;
+
+/* A copy of a value, owned by the caller, who frees it with dtrain_value_free; also after
+ * dtrain_finalize. */
+typedef struct dtrain_value dtrain_value;
+
+/* Its bytes; behind them is a NUL that the size does not count. NULL if value is NULL. */
+DTRAIN_API const void* dtrain_value_data(const dtrain_value* value);
+/* 0 if value is NULL. */
+DTRAIN_API size_t dtrain_value_size(const dtrain_value* value);
+/* NULL does nothing. */
+DTRAIN_API void dtrain_value_free(dtrain_value* value);
+
+/* The key holds the value from now on, whatever it held. Fails with _REFUSED when the store is
+ * full. */
+DTRAIN_API int dtrain_store_set(dtrain_context* context, const char* key, dtrain_bytes value,
+                                const dtrain_op_options* options, dtrain_error* error);
+/* *value = a copy of what the key holds now; NULL, with DTRAIN_OK, when there is no such key. */
+DTRAIN_API int dtrain_store_get(dtrain_context* context, const char* key, dtrain_value** value,
+                                const dtrain_op_options* options, dtrain_error* error);
+/* Returns when the key exists, with *value = a copy of what it holds; `value` may be NULL. A key
+ * that is erased again at once may be missed. Fails with _TIMEOUT, which names the key; with
+ * _PEER_LOST when there is no such key and a rank has died (error.rank), since that one may be who
+ * would set it; a rank that has left ends no wait. Fails with _REFUSED when too many threads wait.
+ */
+DTRAIN_API int dtrain_store_wait(dtrain_context* context, const char* key, dtrain_value** value,
+                                 const dtrain_op_options* options, dtrain_error* error);
+/* Adds *number to the number that the key holds, 0 when there is no such key; *number = the sum,
+ * which is what this caller alone has made it. Keys hold numbers as decimal text. Fails with _INPUT
+ * when the key holds something else or the sum needs more than 64 bits, with _REFUSED when the
+ * store is full; *number then is as it was. */
+DTRAIN_API int dtrain_store_add(dtrain_context* context, const char* key, int64_t* number,
+                                const dtrain_op_options* options, dtrain_error* error);
+
+/* What dtrain_store_compare_and_set takes and gives; this struct will never get further fields. */
+typedef struct dtrain_exchange {
+  const dtrain_bytes* expected; /* in: what the key has to hold; NULL: it must not exist */
+  dtrain_bytes desired;         /* in: what it holds afterwards */
+  int done;                     /* out: 1 if the key has been set; else 0, which is no error */
+  dtrain_value* held;           /* out, if not done: what the key holds instead, for the caller to
+                                   free; NULL: there is no such key */
+} dtrain_exchange;
+
+/* Sets the key if it holds what is expected. If several ranks expect the same, one of them finds it
+ * done. Fails with _REFUSED when the store is full. */
+DTRAIN_API int dtrain_store_compare_and_set(dtrain_context* context, const char* key,
+                                            dtrain_exchange* exchange,
+                                            const dtrain_op_options* options, dtrain_error* error);
+/* *existed = 1 if there was such a key, else 0; `existed` may be NULL. */
+DTRAIN_API int dtrain_store_erase(dtrain_context* context, const char* key, int* existed,
+                                  const dtrain_op_options* options, dtrain_error* error);
 
 #ifdef __cplusplus
 }

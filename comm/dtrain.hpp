@@ -19,9 +19,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace dtrain {
@@ -185,6 +187,96 @@ class Work {
   std::unique_ptr<dtrain_work, Free> work_;
 };
 
+/// The job's keys and values; see "The job's store" in dtrain.h for limits and errors. A reference
+/// to its Context, which must outlive it. Values are bytes, whatever std::string suggests.
+class Store {
+ public:
+  explicit Store(dtrain_context* context) : context_(context) {}
+
+  void set(const std::string& key, std::string_view value, const OpOptions& options = {}) {
+    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_store_set(context_, name, bytes_of(value), c, error);
+    });
+  }
+  /// What the key holds now; none: there is no such key.
+  std::optional<std::string> get(const std::string& key, const OpOptions& options = {}) {
+    dtrain_value* value = nullptr;
+    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_store_get(context_, name, &value, c, error);
+    });
+    return take(value);
+  }
+  /// What the key holds as soon as it exists.
+  std::string wait(const std::string& key, const OpOptions& options = {}) {
+    dtrain_value* value = nullptr;
+    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_store_wait(context_, name, &value, c, error);
+    });
+    return take(value).value();
+  }
+  /// The sum of what the key held, 0 without such a key, and the amount.
+  std::int64_t add(const std::string& key, std::int64_t amount, const OpOptions& options = {}) {
+    std::int64_t number = amount;
+    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_store_add(context_, name, &number, c, error);
+    });
+    return number;
+  }
+
+  struct Exchange {
+    bool done = false;                     ///< the key has been set
+    std::optional<std::string> held = {};  ///< if not: what it holds instead, if it exists
+  };
+  /// Sets the key if it holds `expected`; none: if it does not exist.
+  Exchange compare_and_set(const std::string& key, std::optional<std::string_view> expected,
+                           std::string_view desired, const OpOptions& options = {}) {
+    dtrain_bytes before = {};
+    dtrain_exchange exchange = {};
+    if (expected) {
+      before = bytes_of(*expected);
+      exchange.expected = &before;
+    }
+    exchange.desired = bytes_of(desired);
+    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_store_compare_and_set(context_, name, &exchange, c, error);
+    });
+    return {exchange.done != 0, take(exchange.held)};
+  }
+  /// Whether there was such a key.
+  bool erase(const std::string& key, const OpOptions& options = {}) {
+    int existed = 0;
+    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_store_erase(context_, name, &existed, c, error);
+    });
+    return existed != 0;
+  }
+
+ private:
+  static dtrain_bytes bytes_of(std::string_view text) { return {text.data(), text.size()}; }
+
+  static std::optional<std::string> take(dtrain_value* value) {
+    struct Free {
+      void operator()(dtrain_value* owned) const { dtrain_value_free(owned); }
+    };
+    const std::unique_ptr<dtrain_value, Free> owner(value);
+    if (value == nullptr) return std::nullopt;
+    return std::string(static_cast<const char*>(dtrain_value_data(value)),
+                       dtrain_value_size(value));
+  }
+
+  template <class Call>
+  static void run(const std::string& key, const OpOptions& options, const Call& call) {
+    if (key.find('\0') != std::string::npos) {
+      throw Error(DTRAIN_ERROR_INPUT, "a key must not contain a NUL byte");
+    }
+    const dtrain_op_options c = detail::c_options(options);
+    dtrain_error error = detail::empty_error();
+    if (call(key.c_str(), &c, &error) != DTRAIN_OK) throw Error(error);
+  }
+
+  dtrain_context* context_;
+};
+
 /// All ranks of a job, seen from one of them. Movable; leaves the job when destroyed. A
 /// collective's array has the same size and type on every rank; results are the same bits on every
 /// rank.
@@ -210,6 +302,9 @@ class Context {
   dtrain_context* get() const { return context_.get(); }
   /// Leaves the job now instead of at destruction.
   void finalize() { context_.reset(); }
+
+  /// The keys and values that all ranks share.
+  Store store() const { return Store(get()); }
 
   /// values[i] = op over all ranks of values[i].
   template <MutableArray R>

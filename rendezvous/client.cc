@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <map>
 #include <utility>
 
 namespace dt {
@@ -25,18 +26,6 @@ constexpr size_t untaken_bytes_max = size_t{256} << 20;
 // Requests that a stuck server does not take.
 constexpr size_t unsent_bytes_max = size_t{8} << 20;
 constexpr size_t read_bytes = size_t{64} << 10;
-// How long a server may take to tell that a wait has ended.
-constexpr Duration last_word = seconds(1);
-
-Duration left_until(Time deadline) {
-  const Time now = Clock::now();
-  if (deadline <= now) return Duration::zero();
-  return deadline - now > timeout_max ? timeout_max : deadline - now;
-}
-
-Time later(Time deadline, Duration by) {
-  return deadline > Time::max() - by ? Time::max() : deadline + by;
-}
 
 class Client final : public RendezvousClient {
  public:
@@ -50,14 +39,10 @@ class Client final : public RendezvousClient {
   const Address& local() const override { return local_; }
   Result<> set(std::string_view key, ByteSpan value, Time deadline, Lifetime lifetime) override;
   Result<std::optional<Bytes>> get(std::string_view key, Time deadline) override;
-  Result<Bytes> wait(std::string_view key, Time deadline) override;
-  Result<int64_t> add(std::string_view key, int64_t amount, Time deadline) override;
-  Result<Bytes> compare_and_set(std::string_view key, std::optional<ByteSpan> expected,
-                                ByteSpan value, Time deadline) override;
-  Result<bool> erase(std::string_view key, Time deadline) override;
-  Result<> barrier(std::string_view name, int count, Time deadline) override;
   Result<> watch(std::string_view prefix, Time deadline) override;
-  Result<> await_members(std::vector<TaskId> tasks, Time deadline) override;
+  Result<uint32_t> post(const Request& request, Time now) override;
+  std::optional<Reply> take_reply(uint32_t id) override;
+  void forget(uint32_t id) override { asked_.erase(id); }
   int fd() const override { return fd_.get(); }
   Result<> pump() override;
   std::optional<Notice> next_notice() override;
@@ -65,6 +50,7 @@ class Client final : public RendezvousClient {
 
  private:
   Result<Reply> call(const Request& request, std::string_view what, Time deadline);
+  Result<> await_reply(uint32_t id, std::string_view what, Time deadline);
   Result<> send_some();
   Result<bool> read_some();
   Result<> take_messages();
@@ -82,7 +68,7 @@ class Client final : public RendezvousClient {
   Bytes in_;
   Bytes out_;
   uint32_t last_request_ = 0;
-  std::optional<Reply> reply_;  // to the last request
+  std::map<uint32_t, std::optional<Reply>> asked_;  // by id; empty until the reply is there
   std::deque<Notice> notices_;
   std::deque<Change> changes_;
   size_t change_bytes_ = 0;
@@ -148,8 +134,9 @@ Result<> Client::take(const MessageView& message) {
     return {};
   }
   if (message.type == ChannelMessageType::reply) {
-    // A reply that came after its request gave up is nobody's.
-    if (message.id == last_request_) reply_ = TRY(decode_reply(message.payload));
+    // A reply that comes after its request was forgotten is dropped.
+    const auto at = asked_.find(message.id);
+    if (at != asked_.end()) at->second = TRY(decode_reply(message.payload));
     return {};
   }
   if (message.type == ChannelMessageType::notice) {
@@ -175,16 +162,27 @@ Result<> Client::await_welcome(Deadline& deadline) {
   return {};
 }
 
-/// `what` names the request in the error of a silent server.
-Result<Reply> Client::call(const Request& request, std::string_view what, Time deadline) {
+Result<uint32_t> Client::post(const Request& request, Time /*now*/) {
   if (lost_) return tl::unexpected(*lost_);
   if (out_.size() > unsent_bytes_max) {
-    return fail(Errc::timeout, format("{}: the rendezvous takes no more requests", what));
+    return fail(Errc::timeout, "the rendezvous takes no more requests");
   }
-  reply_.reset();
   channel_.send(out_, ChannelMessageType::request, ++last_request_, encode(request));
+  asked_.emplace(last_request_, std::nullopt);
+  return last_request_;
+}
+
+std::optional<Reply> Client::take_reply(uint32_t id) {
+  const auto at = asked_.find(id);
+  if (at == asked_.end() || !at->second) return std::nullopt;
+  std::optional<Reply> reply = std::move(at->second);
+  asked_.erase(at);
+  return reply;
+}
+
+Result<> Client::await_reply(uint32_t id, std::string_view what, Time deadline) {
   Deadline until(deadline);
-  while (!reply_) {
+  while (!asked_.at(id)) {
     TRY(send_some());
     const auto events = static_cast<short>(out_.empty() ? POLLIN : POLLIN | POLLOUT);
     if (!TRY(await_readiness(fd_.get(), events, until))) {
@@ -192,9 +190,18 @@ Result<Reply> Client::call(const Request& request, std::string_view what, Time d
     }
     TRY(read_some());
   }
-  Reply reply = *std::exchange(reply_, std::nullopt);
-  if (reply.error) return tl::unexpected(*std::move(reply.error));
-  return reply;
+  return {};
+}
+
+/// `what` names the request in the error of a silent server.
+Result<Reply> Client::call(const Request& request, std::string_view what, Time deadline) {
+  const uint32_t id = TRY(post(request, Clock::now()));
+  const Result<> awaited = await_reply(id, what, deadline);
+  std::optional<Reply> reply = take_reply(id);
+  forget(id);
+  if (!awaited) return tl::unexpected(awaited.error());
+  if (reply->error) return tl::unexpected(*std::move(reply->error));
+  return *std::move(reply);
 }
 
 Result<> Client::set(std::string_view key, ByteSpan value, Time deadline, Lifetime lifetime) {
@@ -212,48 +219,6 @@ Result<std::optional<Bytes>> Client::get(std::string_view key, Time deadline) {
       .value;
 }
 
-Result<Bytes> Client::wait(std::string_view key, Time deadline) {
-  TRY(check_key(key));
-  Reply reply = TRY(call(WaitRequest{std::string(key), left_until(deadline)},
-                         format("wait for '{}'", printable(key)), later(deadline, last_word)));
-  if (!reply.value) return fail(Errc::protocol, "a reply without a value");
-  return *std::move(reply.value);
-}
-
-Result<int64_t> Client::add(std::string_view key, int64_t amount, Time deadline) {
-  TRY(check_key(key));
-  const AddRequest request{std::string(key), amount};
-  return TRY(call(request, format("add to '{}'", printable(key)), deadline)).number;
-}
-
-Result<Bytes> Client::compare_and_set(std::string_view key, std::optional<ByteSpan> expected,
-                                      ByteSpan value, Time deadline) {
-  TRY(check_key(key));
-  TRY(check_value(key, value));
-  CompareAndSetRequest request{std::string(key), {}, Bytes(value.begin(), value.end())};
-  if (expected) {
-    TRY(check_value(key, *expected));
-    request.expected = Bytes(expected->begin(), expected->end());
-  }
-  Reply reply = TRY(call(request, format("compare and set '{}'", printable(key)), deadline));
-  if (!reply.value) return fail(Errc::protocol, "a reply without a value");
-  return *std::move(reply.value);
-}
-
-Result<bool> Client::erase(std::string_view key, Time deadline) {
-  TRY(check_key(key));
-  const EraseRequest request{std::string(key)};
-  return TRY(call(request, format("erase '{}'", printable(key)), deadline)).number != 0;
-}
-
-Result<> Client::barrier(std::string_view name, int count, Time deadline) {
-  TRY(check_key(name));
-  const BarrierRequest request{std::string(name), count, left_until(deadline)};
-  TRY(call(request, format("barrier '{}' of {}", printable(name), count),
-           later(deadline, last_word)));
-  return {};
-}
-
 Result<> Client::watch(std::string_view prefix, Time deadline) {
   if (!prefix.empty()) TRY(check_key(prefix));
   const WatchRequest request{std::string(prefix)};
@@ -261,18 +226,12 @@ Result<> Client::watch(std::string_view prefix, Time deadline) {
   return {};
 }
 
-Result<> Client::await_members(std::vector<TaskId> tasks, Time deadline) {
-  const std::string what = format("wait for {} tasks to join", tasks.size());
-  const MembersRequest request{std::move(tasks), left_until(deadline)};
-  TRY(call(request, what, later(deadline, last_word)));
-  return {};
-}
-
 Result<> Client::pump() {
   if (lost_) return tl::unexpected(*lost_);
+  // Reading first: what the launcher sent before its end counts.
   while (TRY(read_some())) {
   }
-  return {};
+  return send_some();
 }
 
 std::optional<Notice> Client::next_notice() {

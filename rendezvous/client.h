@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "base/socket.h"
 #include "rendezvous/handshake.h"
+#include "rendezvous/store_port.h"
 #include "rendezvous/task.h"
 #include "rendezvous/wire.h"
 
@@ -16,13 +17,12 @@
 
 namespace dt {
 
-/// A task's connection to its rendezvous: blocking requests, each with a deadline, and the notices
-/// that the server pushes at any time. For one thread at a time.
+/// A task's connection to its rendezvous: blocking requests, each with a deadline, for a task that
+/// joins; posted ones, which leave and are replied to in pump(); and the notices that the server
+/// pushes at any time. For one thread at a time.
 ///
-/// A wait ends at its deadline with the server's word on what was missing; only a server that is
-/// silent costs up to a second more, and the word is then our own. Once the connection is lost,
-/// every request fails with Errc::closed.
-class RendezvousClient {
+/// Once the connection is lost, every request fails with Errc::closed.
+class RendezvousClient : public StorePort {
  public:
   struct Options {
     Address server;
@@ -32,7 +32,6 @@ class RendezvousClient {
   /// Dials (trying again while the connection is refused, until `deadline`), proves the token and
   /// waits for the welcome.
   static Result<std::unique_ptr<RendezvousClient>> connect(const Options& options, Time deadline);
-  virtual ~RendezvousClient() = default;
 
   /// The tasks of this generation, from the welcome.
   virtual const TaskTable& table() const = 0;
@@ -48,31 +47,14 @@ class RendezvousClient {
                        Lifetime lifetime = Lifetime::job) = 0;
   /// The value now, or none.
   virtual Result<std::optional<Bytes>> get(std::string_view key, Time deadline) = 0;
-  /// The value as soon as there is one; Errc::timeout, naming the key, when the deadline comes
-  /// first.
-  virtual Result<Bytes> wait(std::string_view key, Time deadline) = 0;
-  /// Adds to a decimal counter (0 when there is none); returns the sum.
-  virtual Result<int64_t> add(std::string_view key, int64_t amount, Time deadline) = 0;
-  /// Sets the key if it holds `expected` (none: if it does not exist). Returns what it holds
-  /// afterwards.
-  virtual Result<Bytes> compare_and_set(std::string_view key, std::optional<ByteSpan> expected,
-                                        ByteSpan value, Time deadline) = 0;
-  /// True if the key existed.
-  virtual Result<bool> erase(std::string_view key, Time deadline) = 0;
-  /// Returns when `count` clients are in the barrier of that name, which can then be used again; on
-  /// timeout the message says how many were missing.
-  virtual Result<> barrier(std::string_view name, int count, Time deadline) = 0;
   /// From now on changes of keys with this prefix arrive as events.
   virtual Result<> watch(std::string_view prefix, Time deadline) = 0;
-
-  /// Returns when all of these tasks are connected at once. Errc::timeout names those that are not,
-  /// "worker:2 (host node2)"; Errc::peer_lost at once when one of them died or left.
-  virtual Result<> await_members(std::vector<TaskId> tasks, Time deadline) = 0;
 
   using Change = dt::Change;
   /// Readable when pump() has something to do.
   virtual int fd() const = 0;
-  /// Reads what has arrived without blocking. Errc::closed: the launcher is lost.
+  /// Reads what has arrived and sends what is queued, without blocking. When more is queued than
+  /// goes, fd() becomes writable. Errc::closed: the launcher is lost.
   virtual Result<> pump() = 0;
   /// What pump() or a request found, oldest first; includes the dead and left of the welcome.
   virtual std::optional<Notice> next_notice() = 0;

@@ -81,14 +81,14 @@ Result<> Store::put(const std::string& key, Bytes value, std::optional<ClientId>
   const bool is_new = at == entries_.end();
   if (is_new && entries_.size() >= limits_.keys) {
     return fail(Errc::refused, format("cannot set '{}': the job has {} keys, the most there may be",
-                                      printable(key), entries_.size()));
+                                      shown_key(key), entries_.size()));
   }
   const size_t before = is_new ? 0 : key.size() + at->second.value.size();
   const size_t after = bytes_ - before + key.size() + value.size();
   if (after > limits_.bytes) {
     return fail(Errc::refused, format("cannot set '{}': the job's values would take {} bytes, at "
                                       "most {} are allowed",
-                                      printable(key), after, limits_.bytes));
+                                      shown_key(key), after, limits_.bytes));
   }
   bytes_ = after;
   if (!is_new) disown(key, at->second);
@@ -97,7 +97,7 @@ Result<> Store::put(const std::string& key, Bytes value, std::optional<ClientId>
   const std::set<WaitList::Id> waiting = waits_.named(Wait::Kind::key, key);
   for (const WaitList::Id id : waiting) {
     const Wait waited = waits_.remove(id);
-    reply(waited.client, waited.request, {.value = entry.value});
+    reply(waited.client, waited.request, {});
   }
   tell_watchers(key, &entry.value);
   return {};
@@ -138,7 +138,7 @@ void Store::tell_watchers(const std::string& key, const Bytes* value) {
 Result<> Store::wait(const Asked& asked, Wait wait) {
   if (waits_.of_client(asked.client).size() >= limits_.waits_per_client) {
     return fail(Errc::refused, format("cannot wait for '{}': {} waits are the most for one client",
-                                      printable(wait.name), limits_.waits_per_client));
+                                      shown_key(wait.name), limits_.waits_per_client));
   }
   wait.client = asked.client;
   wait.request = asked.id;
@@ -197,7 +197,8 @@ void Store::expire(Time now) {
 
 Reply Store::timeout_reply(const Wait& wait) const {
   if (wait.kind == Wait::Kind::key) {
-    return error_reply(Errc::timeout, format("nobody set '{}' in time", printable(wait.name)));
+    return error_reply(Errc::timeout,
+                       format("timed out waiting for key '{}'", shown_key(wait.name)));
   }
   if (wait.kind == Wait::Kind::barrier) {
     const size_t inside = waits_.named(wait.kind, wait.name).size();

@@ -25,7 +25,7 @@ Store::Answer Store::on(const Asked&, const GetRequest& request) {
 
 Store::Answer Store::on(const Asked& asked, const WaitRequest& request) {
   TRY(check_key(request.key));
-  if (const Bytes* value = find(request.key)) return Reply{.value = *value};
+  if (find(request.key) != nullptr) return Reply();
   Wait waiting;
   waiting.kind = Wait::Kind::key;
   waiting.name = request.key;
@@ -41,12 +41,12 @@ Store::Answer Store::on(const Asked&, const AddRequest& request) {
     const auto number = parse_integer(as_text(*value));
     if (!number) {
       return fail(Errc::input, format("'{}' holds no decimal number to add to: '{}'",
-                                      printable(request.key), printable(as_text(*value), 40)));
+                                      shown_key(request.key), printable(as_text(*value), 40)));
     }
     sum = *number;
   }
   if (__builtin_add_overflow(sum, request.amount, &sum)) {
-    return fail(Errc::input, format("'{}' would overflow 64 bits", printable(request.key)));
+    return fail(Errc::input, format("'{}' would overflow 64 bits", shown_key(request.key)));
   }
   TRY(replace(request.key, to_bytes(format("{}", sum))));
   return Reply{.number = sum};
@@ -59,10 +59,9 @@ Store::Answer Store::on(const Asked&, CompareAndSetRequest& request) {
       request.expected ? value != nullptr && *value == *request.expected : value == nullptr;
   if (as_expected) {
     TRY(replace(request.key, std::move(request.value)));
-  } else if (value == nullptr) {
-    return fail(Errc::not_found, format("there is no key '{}'", printable(request.key)));
+    return Reply{.number = 1};
   }
-  return Reply{.value = *find(request.key)};
+  return value == nullptr ? Reply() : Reply{.value = *value};
 }
 
 Store::Answer Store::on(const Asked&, const EraseRequest& request) {

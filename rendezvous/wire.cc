@@ -132,6 +132,11 @@ Result<Notice> checked_notice(Reader& reader) {
 
 }  // namespace
 
+std::string shown_key(std::string_view key) {
+  if (key.starts_with(program_key_prefix)) key.remove_prefix(program_key_prefix.size());
+  return printable(key);
+}
+
 Result<> check_key(std::string_view key) {
   if (key.empty()) return fail(Errc::input, "a key must not be empty");
   if (key.size() <= key_bytes_max) return {};
@@ -142,7 +147,7 @@ Result<> check_key(std::string_view key) {
 Result<> check_value(std::string_view key, ByteSpan value) {
   if (value.size() <= value_bytes_max) return {};
   return fail(Errc::input, format("the value of '{}' has {} bytes, at most {} are allowed",
-                                  printable(key), value.size(), value_bytes_max));
+                                  shown_key(key), value.size(), value_bytes_max));
 }
 
 Bytes encode(const Request& request) {

@@ -27,6 +27,12 @@ inline constexpr size_t answer_bytes_max = size_t{64} << 20;
 /// No wait on the server is longer; so sums of times never overflow.
 inline constexpr Duration timeout_max = std::chrono::hours(24 * 365);
 
+/// Keys of the job's program begin with this in the store, so that they never meet dtrain's own.
+inline constexpr std::string_view program_key_prefix = "store/";
+inline constexpr size_t program_key_bytes_max = key_bytes_max - program_key_prefix.size();
+/// A key for messages, without the prefix that a program has not given.
+std::string shown_key(std::string_view key);
+
 /// The named error of a key or a value over its bound.
 Result<> check_key(std::string_view key);
 Result<> check_value(std::string_view key, ByteSpan value);
@@ -45,6 +51,7 @@ struct GetRequest {
   std::string key;
   bool operator==(const GetRequest&) const = default;
 };
+/// Its reply comes when the key exists, and has no value: many that come together stay small.
 struct WaitRequest {
   std::string key;
   Duration timeout = {};
@@ -87,8 +94,10 @@ using Request = std::variant<SetRequest, GetRequest, WaitRequest, AddRequest, Co
 /// The answer to any request: an error, or what it asked for, if that is anything.
 struct Reply {
   std::optional<Error> error = {};
-  std::optional<Bytes> value = {};  ///< get, wait, compare-and-set
-  int64_t number = 0;               ///< add: the sum; erase: 1 if the key existed
+  /// get: what the key holds; compare-and-set: what it holds instead of the expected.
+  std::optional<Bytes> value = {};
+  /// add: the sum; erase: 1 if the key existed; compare-and-set: 1 if the key was set.
+  int64_t number = 0;
   bool operator==(const Reply&) const = default;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <variant>
 
 namespace dt {
 
@@ -41,7 +42,10 @@ class Finally {
 
 }  // namespace
 
-Driver::Driver(Parts parts) : parts_(std::move(parts)) {
+Driver::Driver(Parts parts)
+    : parts_(std::move(parts)),
+      local_store_(parts_.client ? nullptr : std::make_unique<LocalStore>()),
+      calls_(parts_.client ? static_cast<StorePort&>(*parts_.client) : *local_store_) {
   if (!parts_.mesh) return;
   const Time now = clock_.now();
   for (const Notice& notice : parts_.mesh->notices())
@@ -112,22 +116,62 @@ std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
     });
     const Time now = clock_.now();
     const Time lived = deadline == Time::max() ? deadline : now + (deadline - Clock::now());
-    protect([&] { move(lock, *work, lived); });
+    protect([&] { move(lock, [&] { return over(*work); }, lived); });
   }
   if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
   if (!finished_) return std::nullopt;
   return Outcome{fail(Errc::closed, "the context has been finalized")};
 }
 
-void Driver::move(Lock& lock, const Operation& operation, Time deadline) {
+Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
+  Lock lock = enter();
+  StoreCall call{.waits_for_key = std::holds_alternative<WaitRequest>(request)};
+  ++waiting_;
+  {
+    const Finally leave([&] {
+      --waiting_;
+      pass_on();
+    });
+    protect([&] { move_call(lock, call, request, deadline); });
+    calls_.remove(call);
+    // The next request can be posted.
+    protect([this] { call_sleepers(); });
+    wake_driver();
+  }
+  if (call.answer) return {*std::move(call.answer), call.blamed_rank};
+  if (finished_) return {fail(Errc::closed, "the context has been finalized")};
+  return {fail(Errc::timeout, "the rendezvous has not answered in time")};
+}
+
+void Driver::move_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
+  if (!call.waits_for_key) {
+    move(lock, [this] { return finished_ || !calls_.busy(); }, deadline);
+    if (calls_.busy()) return;
+  }
+  if (finished_) return;
+  const Time now = clock_.now();
+  if (const OperationFailure* over = parts_.engine->over()) calls_.end_waits(*over);
+  calls_.post(call, request, now);
+  read_rendezvous(now);  // which also sends
+  call_sleepers();
+  wake_driver();  // it must learn the new time limit
+  move(lock, [&] { return finished_ || call.answer; }, deadline);
+}
+
+Time Driver::lived_now() {
+  const Lock lock = enter();
+  return clock_.now();
+}
+
+void Driver::move(Lock& lock, const Enough& enough, Time deadline) {
   // The background thread gives way to us; any other goes on until it has its own. Once is enough:
   // who wakes a driver each time that he wakes up, and is woken by it, never sleeps.
   wake_driver();
-  while (!over(operation) && clock_.now() < deadline) {
+  while (!enough() && clock_.now() < deadline) {
     if (driving_) {
-      sleep(lock, operation, deadline);
+      sleep(lock, enough, deadline);
     } else {
-      drive(lock, [&] { return over(operation); }, deadline);
+      drive(lock, enough, deadline);
     }
   }
 }
@@ -140,24 +184,33 @@ void Driver::protect(const Body& body) {
     body();
   } catch (const std::exception& thrown) {
     parts_.engine->abandon(thrown.what());
+    calls_.end_all({Errc::os, -1, thrown.what()});
     call_sleepers();
     wake_driver();
   }
 }
 
-void Driver::sleep(Lock& lock, const Operation& operation, Time deadline) {
-  Sleeper self{&operation};
+void Driver::sleep(Lock& lock, const Enough& enough, Time deadline) {
+  Sleeper self{&enough};
   sleepers_.push_back(&self);
   changed_.wait_until(lock, not_too_late(clock_.look_again_at(deadline)));
   std::erase(sleepers_, &self);
   if (self.called) --called_;
 }
 
-/// Wakes the threads whose operations are over; each once, and nobody when there are none.
+/// Gives the store's replies to those who asked. After a death they need not wait for a key.
+void Driver::settle_calls() {
+  if (calls_.empty()) return;
+  calls_.collect();
+  if (const OperationFailure* over = parts_.engine->over()) calls_.end_waits(*over);
+}
+
+/// Wakes the threads that have what they wait for; each once, and nobody when there are none.
 void Driver::call_sleepers() {
+  settle_calls();
   bool any = false;
   for (Sleeper* sleeper : sleepers_) {
-    if (sleeper->called || !over(*sleeper->operation)) continue;
+    if (sleeper->called || !(*sleeper->enough)()) continue;
     sleeper->called = true;
     ++called_;
     any = true;
@@ -221,7 +274,7 @@ void Driver::run_background() {
   }
 }
 
-void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadline) {
+void Driver::drive(Lock& lock, const Enough& enough, Time deadline) {
   driving_ = true;
   const Finally leave([this] { driving_ = false; });
   Time spin_until = clock_.now() + parts_.spin;
@@ -245,13 +298,15 @@ void Driver::drive(Lock& lock, const std::function<bool()>& enough, Time deadlin
 }
 
 bool Driver::step(Time now) {
+  if (local_store_) local_store_->expire(now);
   const bool moved = parts_.engine->step(now);
   call_sleepers();  // also when nothing moved: a time limit may have passed
   return moved;
 }
 
 void Driver::wait_for_peers(Lock& lock, Time deadline) {
-  const Time next = std::min(deadline, parts_.engine->next_deadline());
+  Time next = std::min(deadline, parts_.engine->next_deadline());
+  if (local_store_) next = std::min(next, local_store_->next_deadline());
   const Time until = not_too_late(clock_.look_again_at(next));
   sleeping_ = true;
   if (!parts_.mesh) {
@@ -279,7 +334,7 @@ void Driver::look_around(Time now) {
 }
 
 void Driver::read_rendezvous(Time now) {
-  if (!launcher_known_) return;
+  if (!launcher_known_ || !parts_.client) return;
   const Result<> pumped = parts_.client->pump();
   while (const auto notice = parts_.client->next_notice())
     parts_.engine->notice(*notice, now);
@@ -296,6 +351,7 @@ void Driver::lose_launcher(Time now) {
   launcher_known_ = false;
   parts_.mesh->forget_rendezvous();
   parts_.engine->launcher_lost(now);
+  calls_.end_all({Errc::peer_lost, -1, "launcher lost"});
   call_sleepers();
 }
 

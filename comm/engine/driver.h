@@ -4,8 +4,10 @@
 #include "base/lived_clock.h"
 #include "base/result.h"
 #include "comm/engine/engine.h"
+#include "comm/engine/store_calls.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/client.h"
+#include "rendezvous/local_store.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -22,6 +24,9 @@ namespace dt {
 /// engine, spins for a moment, then sleeps in the mesh. One thread drives at a time; other waiting
 /// threads sleep until it wakes them, and one of them takes over when it has what it came for. If
 /// nobody waits and asynchronous operations are pending, a background thread drives.
+///
+/// Requests to the job's store are moved the same way, whoever drives; the store of a rank that is
+/// alone is here.
 ///
 /// Who owns what: `mutex_` guards everything here, the engine, its operations and the client. The
 /// mesh belongs to the thread that drives (`driving_`), which releases the mutex only while it
@@ -57,16 +62,29 @@ class Driver {
   /// in which this process was stopped does not count.
   std::optional<Outcome> wait(const Work& work, Time deadline);
   bool done(const Work& work);
+
+  struct StoreAnswer {
+    Result<Reply> result;  ///< the store's reply, or why there is none
+    int blamed_rank = -1;
+  };
+  /// Asks the job's store and waits for its reply until the deadline, a moment of lived time. After
+  /// a death only a WaitRequest fails; without the launcher everything does.
+  StoreAnswer ask(const Request& request, Time deadline);
+  /// The time without stops of this process, for the deadlines of ask().
+  Time lived_now();
+
   /// Ends everything; operations without an outcome have Errc::closed from now on, and no buffer is
   /// used any more. What was sent still arrives: waits for that, 2 s at most. Idempotent.
   void finish();
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  /// A thread in wait() that sleeps while another one drives.
+  /// Whether a thread has what it waits for.
+  using Enough = std::function<bool()>;
+  /// A thread in move() that sleeps while another one drives.
   struct Sleeper {
-    const Operation* operation;
-    bool called = false;  ///< its operation is over, and it has been told
+    const Enough* enough;
+    bool called = false;  ///< it has what it waits for, and has been told
   };
   Lock enter();
   void give_way(Lock& lock);
@@ -74,12 +92,14 @@ class Driver {
   bool over(const Operation& operation) const { return finished_ || operation.outcome; }
   void ensure_background();
   void run_background();
-  void move(Lock& lock, const Operation& operation, Time deadline);
-  void sleep(Lock& lock, const Operation& operation, Time deadline);
+  void move(Lock& lock, const Enough& enough, Time deadline);
+  void sleep(Lock& lock, const Enough& enough, Time deadline);
+  void move_call(Lock& lock, StoreCall& call, const Request& request, Time deadline);
+  void settle_calls();
   void call_sleepers();
   void wake_driver();
 
-  void drive(Lock& lock, const std::function<bool()>& enough, Time deadline);
+  void drive(Lock& lock, const Enough& enough, Time deadline);
   bool step(Time now);
   void wait_for_peers(Lock& lock, Time deadline);
   void look_around(Time now);
@@ -95,10 +115,12 @@ class Driver {
   std::condition_variable background_;  ///< there may be work for the background thread
   std::atomic<int> entering_ = 0;       ///< threads that want the mutex
   Parts parts_;
+  std::unique_ptr<LocalStore> local_store_;  ///< null when there is a client
+  StoreCalls calls_;
   std::thread thread_;
   bool driving_ = false;
   bool sleeping_ = false;  ///< the driving thread sleeps until wake_driver()
-  int waiting_ = 0;        ///< threads in wait()
+  int waiting_ = 0;        ///< threads in wait() and ask()
   std::vector<Sleeper*> sleepers_;
   int called_ = 0;  ///< sleepers that were called and have not got the mutex yet
   bool finished_ = false;

@@ -161,6 +161,11 @@ bool Engine::idle() const {
   return state_->collectives.idle() && state_->messages.idle() && state_->peers.all_sent();
 }
 
+const OperationFailure* Engine::over() const {
+  const std::optional<OperationFailure>& over = state_->over;
+  return over ? &*over : nullptr;
+}
+
 void Engine::notice(const Notice& notice, Time now) {
   const int rank = state_->peers.rank_of(notice.task);
   if (rank < 0 || rank == this->rank()) return;

@@ -41,6 +41,8 @@ enum class ElementType : uint8_t {
 
 enum class ReduceOp : uint8_t { sum, average, min, max, product };
 
+struct OperationFailure;
+
 /// One call of a user. Buffers belong to the caller and live until the operation is done.
 struct OperationRequest {
   OperationKind kind = OperationKind::barrier;
@@ -104,6 +106,9 @@ class Engine {
   /// No operation is pending, and no message of ours waits to be sent: a rank that leaves before
   /// that may take the others' verdict with it.
   bool idle() const;
+
+  /// Why nothing works any more, a death for example; null as long as something may.
+  const OperationFailure* over() const;
 
   /// A task died or left.
   void notice(const Notice& notice, Time now);

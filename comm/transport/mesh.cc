@@ -52,7 +52,7 @@ Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, Options optio
   std::unique_ptr<Mesh> mesh(new Mesh);
   TRY(mesh->build(joining));
   mesh->rendezvous_fd_ = client.fd();
-  TRY(mesh->watch(client.fd(), EPOLLIN, tag_rendezvous));
+  TRY(mesh->watch(client.fd(), socket_events, tag_rendezvous));
   return mesh;
 }
 

@@ -20,7 +20,8 @@ namespace dt {
 /// for any of them: an epoll descriptor with the sockets, the doorbell that local peers ring, the
 /// rendezvous and a wake-up.
 ///
-/// wake() is for any thread; all else for one thread at a time.
+/// wake() is for any thread, and forget_rendezvous() may come from another one during a wait; all
+/// else is for one thread at a time.
 class Mesh {
  public:
   using Options = Joining::Options;
@@ -43,9 +44,10 @@ class Mesh {
   const std::vector<Notice>& notices() const { return notices_; }
 
   /// Waits until something may have changed on a link, the rendezvous has something, wake() was
-  /// called, or the deadline has come. True if the rendezvous has something. Changes since the last
-  /// wait count, so a caller that moves everything it can between two waits misses nothing; a link
-  /// that it leaves alone does not wake it again and again.
+  /// called, or the deadline has come. True if the rendezvous has something, or takes more; then
+  /// pump the client, since it is said once. Changes since the last wait count, so a caller that
+  /// moves everything it can between two waits misses nothing; a link that it leaves alone does not
+  /// wake it again and again.
   Result<bool> wait(Time deadline);
   void wake() const;
   /// The rendezvous has ended; its descriptor would be readable for ever.

@@ -20,6 +20,28 @@ static int sum_alone(dtrain_context* world, dtrain_error* error) {
   return status;
 }
 
+static int use_store(dtrain_context* world, dtrain_error* error) {
+  dtrain_bytes bytes = {"abc", 3};
+  dtrain_exchange exchange = {.expected = &bytes, .desired = {"d", 1}};
+  dtrain_value* value = NULL;
+  int64_t number = 2;
+  int existed = 0;
+  int status = dtrain_store_set(world, "k", bytes, NULL, error);
+  if (status == DTRAIN_OK) status = dtrain_store_get(world, "k", &value, NULL, error);
+  if (status != DTRAIN_OK) return status;
+  status = dtrain_value_size(value) == 3 && strcmp(dtrain_value_data(value), "abc") == 0 ? 0 : 1002;
+  dtrain_value_free(value);
+  if (status == 0) status = dtrain_store_compare_and_set(world, "k", &exchange, NULL, error);
+  if (status == 0 && (!exchange.done || exchange.held != NULL)) status = 1003;
+  if (status == 0) status = dtrain_store_compare_and_set(world, "k", &exchange, NULL, error);
+  if (status == 0 && (exchange.done || dtrain_value_size(exchange.held) != 1)) status = 1004;
+  dtrain_value_free(exchange.held);
+  if (status == 0) status = dtrain_store_wait(world, "k", NULL, NULL, error);
+  if (status == 0) status = dtrain_store_add(world, "n", &number, NULL, error);
+  if (status == 0) status = dtrain_store_erase(world, "n", &existed, NULL, error);
+  return status == 0 && (number != 2 || existed != 1) ? 1005 : status;
+}
+
 /* 0, or what went wrong and where. */
 int api_from_c(char text[512]) {
   dtrain_error error = {.struct_size = sizeof error};
@@ -27,6 +49,7 @@ int api_from_c(char text[512]) {
   dtrain_context* world = dtrain_init(&options, &error);
   int status = error.code;
   if (world != NULL) status = sum_alone(world, &error);
+  if (world != NULL && status == DTRAIN_OK) status = use_store(world, &error);
   if (world != NULL && dtrain_size(world) != 1) status = 1001;
   dtrain_finalize(world);
   memcpy(text, error.text, sizeof error.text);

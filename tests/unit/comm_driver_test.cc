@@ -144,6 +144,18 @@ TEST_CASE("memory that runs out ends all operations, and the others are told") {
   CHECK(theirs->blamed_rank == 0);
 }
 
+TEST_CASE("a request to the store ends when the driver finishes") {
+  std::vector<Engine::Peer> peers(1);
+  Driver driver({.engine = std::make_unique<Engine>(Engine::Options(), std::move(peers))});
+  std::thread waiter([&] {
+    const auto answer = driver.ask(WaitRequest{"never", timeout_max}, Time::max());
+    CHECK(answer.result.error().code == Errc::closed);
+  });
+  driver.finish();
+  waiter.join();
+  CHECK(driver.ask(GetRequest{"k"}, Time::max()).result.error().code == Errc::closed);
+}
+
 /// How often this thread has gone to sleep.
 long sleeps() {
   rusage usage = {};

@@ -214,8 +214,9 @@ TEST_CASE("strangers at the door do not disturb the joining") {
   Member zero;
   std::thread first([&] { zero = join(server, 0, Transport::automatic); });
   auto client = server.join_worker(1);
-  const Bytes value = client->wait(contact_key({"worker", 0}), soon()).value();
-  const Contact contact = Contact::decode(value).value();
+  const std::string key = contact_key({"worker", 0});
+  REQUIRE(ask(*client, WaitRequest{key, seconds(30)}) == Reply{});
+  const Contact contact = Contact::decode(*client->get(key, soon()).value()).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 20; ++i) {
     strangers.push_back(start_connect(contact.tcp.at(0)).value());

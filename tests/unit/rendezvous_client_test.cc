@@ -5,8 +5,8 @@
 
 #include <poll.h>
 
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace dt {
@@ -32,16 +32,35 @@ TEST_CASE("what one task sets, another gets") {
   CHECK(b->get("k", soon()).value() == std::nullopt);
   CHECK(a->set("k", as_bytes("v"), soon()));
   CHECK(b->get("k", soon()).value() == to_bytes("v"));
-  CHECK(b->wait("k", soon()).value() == to_bytes("v"));
-  CHECK(a->add("n", 5, soon()).value() == 5);
-  CHECK(b->add("n", -7, soon()).value() == -2);
-  CHECK(a->compare_and_set("c", std::nullopt, as_bytes("1"), soon()).value() == to_bytes("1"));
-  CHECK(b->compare_and_set("c", std::nullopt, as_bytes("2"), soon()).value() == to_bytes("1"));
-  CHECK(b->compare_and_set("c", as_bytes("1"), as_bytes("2"), soon()).value() == to_bytes("2"));
-  CHECK(b->compare_and_set("none", as_bytes("1"), as_bytes("2"), soon()).error().code ==
-        Errc::not_found);
-  CHECK(a->erase("c", soon()).value());
-  CHECK(!a->erase("c", soon()).value());
+}
+
+TEST_CASE("posted requests are replied to, whatever their order") {
+  const RendezvousFixture server(table_of_workers(2));
+  const auto a = server.join_worker(0);
+  const auto b = server.join_worker(1);
+  const uint32_t waiting = a->post(WaitRequest{"k", seconds(30)}, Clock::now()).value();
+  CHECK(ask(*a, AddRequest{"n", 5}) == Reply{.number = 5});
+  CHECK(ask(*b, AddRequest{"n", -7}) == Reply{.number = -2});
+  CHECK(!a->take_reply(waiting));
+  CHECK(ask(*b, CompareAndSetRequest{"k", std::nullopt, to_bytes("v")}) == Reply{.number = 1});
+  std::optional<Reply> reply;
+  while (!(reply = a->take_reply(waiting))) {
+    pollfd readable{a->fd(), POLLIN, 0};
+    REQUIRE(::poll(&readable, 1, 10'000) == 1);
+    REQUIRE(a->pump());
+  }
+  CHECK(reply == Reply{});
+  CHECK(!a->take_reply(waiting));
+  CHECK(ask(*a, EraseRequest{"k"}) == Reply{.number = 1});
+}
+
+TEST_CASE("a reply to a request that is forgotten is dropped") {
+  const RendezvousFixture server(table_of_workers(1));
+  const auto client = server.join_worker(0);
+  const uint32_t forgotten = client->post(AddRequest{"n", 1}, Clock::now()).value();
+  client->forget(forgotten);
+  CHECK(ask(*client, AddRequest{"n", 1}) == Reply{.number = 2});
+  CHECK(!client->take_reply(forgotten));
 }
 
 TEST_CASE("a value of the greatest size travels, one byte more is refused by name") {
@@ -52,7 +71,7 @@ TEST_CASE("a value of the greatest size travels, one byte more is refused by nam
     value[i] = static_cast<std::byte>(i * 7);
   CHECK(client->set("big", value, soon()));
   CHECK(client->get("big", soon()).value() == value);
-  CHECK(client->compare_and_set("big", value, value, soon()).value() == value);
+  CHECK(ask(*client, CompareAndSetRequest{"big", value, value}) == Reply{.number = 1});
   value.emplace_back();
   const Result<> refused = client->set("big", value, soon());
   REQUIRE(!refused);
@@ -61,73 +80,14 @@ TEST_CASE("a value of the greatest size travels, one byte more is refused by nam
                                  "1048576 are allowed"});
 }
 
-TEST_CASE("a wait returns as soon as the key is set") {
-  const RendezvousFixture server(table_of_workers(2));
-  const auto waiter = server.join_worker(0);
-  const auto setter = server.join_worker(1);
-  std::thread other([&] { CHECK(setter->set("late", as_bytes("now"), soon())); });
-  CHECK(waiter->wait("late", soon()).value() == to_bytes("now"));
-  other.join();
-}
-
 TEST_CASE("a wait ends at its deadline with an error that names the key") {
   const RendezvousFixture server(table_of_workers(1));
   const auto client = server.join_worker(0);
   const Time before = Clock::now();
-  const Result<Bytes> never = client->wait("listen/worker/7", client_test_in(100));
-  const Duration took = Clock::now() - before;
-  REQUIRE(!never);
-  CHECK(never.error() == Error{Errc::timeout, "nobody set 'listen/worker/7' in time"});
-  CHECK(took >= milliseconds(100));
-  CHECK(took < milliseconds(1000));
+  const Reply never = ask(*client, WaitRequest{"listen/worker/7", milliseconds(100)});
+  CHECK(never.error == Error{Errc::timeout, "timed out waiting for key 'listen/worker/7'"});
+  CHECK(Clock::now() - before >= milliseconds(100));
   CHECK(client->set("still", as_bytes("usable"), soon()));
-}
-
-TEST_CASE("a barrier lets all go together and can be used again") {
-  const RendezvousFixture server(table_of_workers(4));
-  std::vector<std::thread> tasks;
-  tasks.reserve(4);
-  std::atomic<int> arrived = 0;
-  for (int i = 0; i < 4; ++i) {
-    tasks.emplace_back([&, i] {
-      const auto client = server.join_worker(i);
-      for (int round = 1; round <= 3; ++round) {
-        ++arrived;
-        CHECK(client->barrier("step", 4, soon()));
-        CHECK(arrived >= 4 * round);
-      }
-    });
-  }
-  for (std::thread& task : tasks)
-    task.join();
-}
-
-TEST_CASE("a barrier that times out says how many are missing") {
-  const RendezvousFixture server(table_of_workers(4));
-  const auto client = server.join_worker(0);
-  const Result<> alone = client->barrier("start", 4, client_test_in(50));
-  REQUIRE(!alone);
-  CHECK(alone.error() == Error{Errc::timeout, "barrier 'start' timed out: 3 of 4 missing"});
-}
-
-TEST_CASE("await_members names who has not joined, and whose host it is") {
-  const RendezvousFixture server(table_of_workers(3));
-  const auto client = server.join_worker(0);
-  const auto other = server.join_worker(1);
-  CHECK(client->await_members({{"worker", 0}, {"worker", 1}}, soon()));
-  const Result<> missing =
-      client->await_members({{"worker", 0}, {"worker", 1}, {"worker", 2}}, client_test_in(50));
-  REQUIRE(!missing);
-  CHECK(missing.error() == Error{Errc::timeout, "not joined in time: worker:2 (host node2)"});
-}
-
-TEST_CASE("await_members returns when the last one joins") {
-  const RendezvousFixture server(table_of_workers(2));
-  const auto client = server.join_worker(0);
-  std::unique_ptr<RendezvousClient> other;
-  std::thread late([&] { other = server.join_worker(1); });
-  CHECK(client->await_members({{"worker", 0}, {"worker", 1}}, soon()));
-  late.join();
 }
 
 TEST_CASE("a death reaches all who are connected, and later ones with their welcome") {
@@ -142,9 +102,6 @@ TEST_CASE("a death reaches all who are connected, and later ones with their welc
   CHECK(!first->next_notice());
   const auto second = server.join_worker(1);
   CHECK(second->next_notice() == death);
-  const Result<> awaited = second->await_members({{"worker", 2}}, soon());
-  REQUIRE(!awaited);
-  CHECK(awaited.error() == Error{Errc::peer_lost, "worker:2 (host node2) died: killed by SIGKILL"});
 }
 
 TEST_CASE("watched keys arrive as changes, others do not") {
@@ -154,7 +111,7 @@ TEST_CASE("watched keys arrive as changes, others do not") {
   CHECK(watcher->watch("a/", soon()));
   CHECK(setter->set("a/1", as_bytes("x"), soon()));
   CHECK(setter->set("b/1", as_bytes("y"), soon()));
-  CHECK(setter->erase("a/1", soon()));
+  CHECK(ask(*setter, EraseRequest{"a/1"}) == Reply{.number = 1});
   // Its own request: by the reply, all news before it are here.
   CHECK(watcher->get("a/1", soon()).value() == std::nullopt);
   CHECK(watcher->next_change() == Change{"a/1", to_bytes("x")});

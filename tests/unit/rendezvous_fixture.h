@@ -5,6 +5,7 @@
 #include "rendezvous/client.h"
 #include "rendezvous/server.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -52,6 +53,18 @@ template <class T>
 T must(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
   return take(std::move(result));
+}
+
+/// The reply to a request that the client posts.
+inline Reply ask(RendezvousClient& client, const Request& request) {
+  const uint32_t id = must(client.post(request, Clock::now()));
+  for (const Time end = soon(); Clock::now() < end;) {
+    must(client.pump());
+    if (auto reply = client.take_reply(id)) return *std::move(reply);
+    pollfd ready{client.fd(), POLLIN | POLLOUT, 0};
+    if (::poll(&ready, 1, 10'000) != 1) break;
+  }
+  throw std::runtime_error("the rendezvous has not answered");
 }
 
 /// A RendezvousServer on a thread of its own, with a hand-made table; ends with this object.

@@ -97,16 +97,17 @@ TEST_CASE("add counts in decimal and refuses what is no number or no longer fits
         failed(Errc::input, "'text' holds no decimal number to add to: 'four'"));
 }
 
-TEST_CASE("compare-and-set changes only what is as expected, and tells what is there") {
+TEST_CASE("compare-and-set changes only what is as expected, else it tells what is there") {
   StoreBench bench(1, 1);
   const auto swap = [&](std::optional<Bytes> expected, std::string_view value) {
     return bench.ask(1, CompareAndSetRequest{"k", std::move(expected), to_bytes(value)});
   };
-  CHECK(swap(to_bytes("x"), "a") == failed(Errc::not_found, "there is no key 'k'"));
+  CHECK(swap(to_bytes("x"), "a") == Reply{});
+  CHECK(swap(std::nullopt, "a") == Reply{.number = 1});
   CHECK(swap(std::nullopt, "a") == Reply{.value = to_bytes("a")});
-  CHECK(swap(std::nullopt, "b") == Reply{.value = to_bytes("a")});
   CHECK(swap(to_bytes("x"), "b") == Reply{.value = to_bytes("a")});
-  CHECK(swap(to_bytes("a"), "b") == Reply{.value = to_bytes("b")});
+  CHECK(swap(to_bytes("a"), "b") == Reply{.number = 1});
+  CHECK(bench.ask(1, GetRequest{"k"}) == Reply{.value = to_bytes("b")});
 }
 
 TEST_CASE("every request that names a key refuses an empty or too long one") {
@@ -160,12 +161,26 @@ TEST_CASE("a wait is answered by the set, or at its deadline with the key's name
   bench.store.expire(store_start + seconds(1) - Duration(1));
   CHECK(!bench.reply_to(1, second));
   bench.store.expire(store_start + seconds(1));
-  CHECK(bench.reply_to(1, second) == failed(Errc::timeout, "nobody set 'other' in time"));
+  CHECK(bench.reply_to(1, second) == failed(Errc::timeout, "timed out waiting for key 'other'"));
   CHECK(!bench.reply_to(1, first));
   bench.ask(2, set_of("k", "v"));
-  CHECK(bench.reply_to(1, first) == Reply{.value = to_bytes("v")});
+  CHECK(bench.reply_to(1, first) == Reply{});
   CHECK(bench.store.next_deadline() == Time::max());
-  CHECK(bench.ask(1, WaitRequest{"k", Duration::zero()}) == Reply{.value = to_bytes("v")});
+  CHECK(bench.ask(1, WaitRequest{"k", Duration::zero()}) == Reply{});
+}
+
+TEST_CASE("messages name the keys of programs as these have given them") {
+  StoreBench bench(1, 1, {.keys = 1});
+  bench.ask(1, set_of("store/text", "four"));
+  CHECK(bench.ask(1, AddRequest{"store/text", 1}) ==
+        failed(Errc::input, "'text' holds no decimal number to add to: 'four'"));
+  CHECK(bench.ask(1, set_of("store/more", "")) ==
+        failed(Errc::refused, "cannot set 'more': the job has 1 keys, the most there may be"));
+  CHECK(!bench.ask(1, WaitRequest{"store/more", seconds(1)}));
+  bench.store.expire(store_start + seconds(1));
+  CHECK(bench.reply_to(1, bench.last_id) ==
+        failed(Errc::timeout, "timed out waiting for key 'more'"));
+  CHECK(shown_key("storeroom") == "storeroom");
 }
 
 TEST_CASE("a pause gives every wait as much longer") {
@@ -179,7 +194,7 @@ TEST_CASE("a pause gives every wait as much longer") {
   CHECK(!bench.reply_to(1, late));
   CHECK(bench.store.next_deadline() == store_start + seconds(62));
   bench.ask(1, set_of("late", "v"));
-  CHECK(bench.reply_to(1, late) == Reply{.value = to_bytes("v")});
+  CHECK(bench.reply_to(1, late) == Reply{});
   CHECK(bench.store.next_deadline() == Time::max());
 }
 

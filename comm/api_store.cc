@@ -1,0 +1,159 @@
+#include "base/bytes.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "comm/api_support.h"
+#include "comm/dtrain.h"
+#include "comm/program_store.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+// NOLINTBEGIN(readability-identifier-naming): the name of C's opaque type
+struct dtrain_value {
+  /// With a NUL behind them, which size does not count.
+  dt::Bytes bytes;
+};
+// NOLINTEND(readability-identifier-naming)
+
+namespace dt {
+
+namespace {
+
+/// One call of a user, before it is checked.
+struct StoreUse {
+  dtrain_context* context = nullptr;
+  const char* key = nullptr;
+  const dtrain_op_options* options = nullptr;
+};
+
+Result<ByteSpan> span_of(const dtrain_bytes& bytes) {
+  if (bytes.data == nullptr && bytes.size > 0) {
+    return fail(Errc::input, format("dtrain_bytes.data is NULL, and size is {}", bytes.size));
+  }
+  return ByteSpan(static_cast<const std::byte*>(bytes.data), bytes.size);
+}
+
+std::unique_ptr<dtrain_value> value_of(Bytes bytes) {
+  bytes.emplace_back();
+  return std::make_unique<dtrain_value>(std::move(bytes));
+}
+
+template <class T>
+Result<> require_place(const T* place, std::string_view parameter) {
+  if (place != nullptr) return {};
+  return fail(Errc::input, format("the place for {} is NULL", parameter));
+}
+
+/// Checks what all calls have in common, and hands `body` the store and the key.
+template <class Body>
+int with_store(const StoreUse& use, dtrain_error* error, const Body& body) {
+  int blamed_rank = -1;
+  std::string name;
+  const auto checked = [&]() -> Result<> {
+    const auto context = TRY(usable(use.context == nullptr ? nullptr : &use.context->context));
+    const dtrain_op_options options = TRY(read_op_options(use.options));
+    if (options.name != nullptr) name = options.name;
+    if (use.key == nullptr) return fail(Errc::input, "the key is NULL");
+    ProgramStore store(context->driver(), milliseconds(options.timeout_ms));
+    Result<> done = body(store, std::string_view(use.key));
+    blamed_rank = store.blamed_rank();
+    return done;
+  };
+  Result<> done = guarded(checked);
+  if (done) return report_success(error);
+  if (name.empty()) return report(error, done.error(), blamed_rank);
+  const std::string label = format("\"{}\"", printable(name));
+  return report(error, std::move(done).error().during(label), blamed_rank);
+}
+
+}  // namespace
+
+}  // namespace dt
+
+int dtrain_store_set(dtrain_context* context, const char* key, dtrain_bytes value,
+                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::with_store({context, key, options}, error,
+                        [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
+                          return store.set(name, TRY(dt::span_of(value)));
+                        });
+}
+
+int dtrain_store_get(dtrain_context* context, const char* key, dtrain_value** value,
+                     const dtrain_op_options* options, dtrain_error* error) {
+  if (value != nullptr) *value = nullptr;
+  return dt::with_store({context, key, options}, error,
+                        [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
+                          TRY(dt::require_place(value, "the value"));
+                          auto held = TRY(store.get(name));
+                          if (held) *value = dt::value_of(*std::move(held)).release();
+                          return {};
+                        });
+}
+
+int dtrain_store_wait(dtrain_context* context, const char* key, dtrain_value** value,
+                      const dtrain_op_options* options, dtrain_error* error) {
+  if (value != nullptr) *value = nullptr;
+  return dt::with_store({context, key, options}, error,
+                        [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
+                          dt::Bytes held = TRY(store.wait(name));
+                          if (value != nullptr) *value = dt::value_of(std::move(held)).release();
+                          return {};
+                        });
+}
+
+int dtrain_store_add(dtrain_context* context, const char* key, int64_t* number,
+                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::with_store({context, key, options}, error,
+                        [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
+                          TRY(dt::require_place(number, "the number"));
+                          *number = TRY(store.add(name, *number));
+                          return {};
+                        });
+}
+
+int dtrain_store_compare_and_set(dtrain_context* context, const char* key,
+                                 dtrain_exchange* exchange, const dtrain_op_options* options,
+                                 dtrain_error* error) {
+  if (exchange != nullptr) exchange->done = 0;
+  if (exchange != nullptr) exchange->held = nullptr;
+  return dt::with_store({context, key, options}, error,
+                        [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
+                          TRY(dt::require_place(exchange, "the exchange"));
+                          std::optional<dt::ByteSpan> expected;
+                          if (exchange->expected != nullptr) {
+                            expected = TRY(dt::span_of(*exchange->expected));
+                          }
+                          const dt::ByteSpan desired = TRY(dt::span_of(exchange->desired));
+                          auto result = TRY(store.compare_and_set(name, expected, desired));
+                          exchange->done = result.done ? 1 : 0;
+                          if (result.held) {
+                            exchange->held = dt::value_of(*std::move(result.held)).release();
+                          }
+                          return {};
+                        });
+}
+
+int dtrain_store_erase(dtrain_context* context, const char* key, int* existed,
+                       const dtrain_op_options* options, dtrain_error* error) {
+  return dt::with_store({context, key, options}, error,
+                        [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
+                          const bool erased = TRY(store.erase(name));
+                          if (existed != nullptr) *existed = erased ? 1 : 0;
+                          return {};
+                        });
+}
+
+const void* dtrain_value_data(const dtrain_value* value) {
+  return value == nullptr ? nullptr : value->bytes.data();
+}
+
+size_t dtrain_value_size(const dtrain_value* value) {
+  return value == nullptr ? 0 : value->bytes.size() - 1;
+}
+
+void dtrain_value_free(dtrain_value* value) {
+  const std::unique_ptr<dtrain_value> owned(value);
+}

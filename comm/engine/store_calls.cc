@@ -1,0 +1,58 @@
+#include "comm/engine/store_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+void end(StoreCall& call, const OperationFailure& why) {
+  if (call.answer) return;
+  call.answer.emplace(fail(why.code, why.reason));
+  call.blamed_rank = why.blamed_rank;
+}
+
+}  // namespace
+
+bool StoreCalls::busy() const {
+  return std::ranges::any_of(calls_, [](const StoreCall* call) { return !call->waits_for_key; });
+}
+
+void StoreCalls::post(StoreCall& call, const Request& request, Time now) {
+  if (over_) return end(call, *over_);
+  if (waits_over_ && call.waits_for_key) return end(call, *waits_over_);
+  const Result<uint32_t> posted = port_.post(request, now);
+  if (!posted) {
+    call.answer.emplace(tl::unexpected(posted.error()));
+    return;
+  }
+  call.id = *posted;
+  calls_.push_back(&call);
+}
+
+void StoreCalls::remove(StoreCall& call) {
+  if (std::erase(calls_, &call) > 0) port_.forget(*call.id);
+}
+
+void StoreCalls::collect() {
+  for (StoreCall* call : calls_) {
+    if (call->answer) continue;
+    if (std::optional<Reply> reply = port_.take_reply(*call->id))
+      call->answer.emplace(*std::move(reply));
+  }
+}
+
+void StoreCalls::end_waits(const OperationFailure& why) {
+  if (!waits_over_) waits_over_ = why;
+  for (StoreCall* call : calls_)
+    if (call->waits_for_key) end(*call, *waits_over_);
+}
+
+void StoreCalls::end_all(const OperationFailure& why) {
+  if (!over_) over_ = why;
+  for (StoreCall* call : calls_)
+    end(*call, *over_);
+}
+
+}  // namespace dt
