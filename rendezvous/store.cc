@@ -3,7 +3,6 @@
 #include "base/format.h"
 #include "base/text.h"
 
-#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -26,7 +25,6 @@ Store::Store(TaskTable table, StoreLimits limits) : limits_(limits), membership_
 Result<> Store::join(ClientId client, const TaskId& task, int64_t pid) {
   TRY(membership_.join(task, client, pid));
   clients_.emplace(client, Client());
-  task_joined(task);
   return {};
 }
 
@@ -54,7 +52,6 @@ void Store::note(const Notice& notice) {
   for (const auto& [client, state] : clients_)
     all.push_back(client);
   deliveries_.push_back({std::move(all), 0, notice});
-  task_gone(notice.task);
 }
 
 void Store::handle(ClientId client, uint32_t id, Request request, Time now) {
@@ -94,7 +91,7 @@ Result<> Store::put(const std::string& key, Bytes value, std::optional<ClientId>
   if (!is_new) disown(key, at->second);
   if (owner) clients_.at(*owner).ephemeral.insert(key);
   const Entry& entry = entries_[key] = Entry{std::move(value), owner};
-  const std::set<WaitList::Id> waiting = waits_.named(Wait::Kind::key, key);
+  const std::set<WaitList::Id> waiting = waits_.for_key(key);
   for (const WaitList::Id id : waiting) {
     const Wait waited = waits_.remove(id);
     reply(waited.client, waited.request, {});
@@ -138,7 +135,7 @@ void Store::tell_watchers(const std::string& key, const Bytes* value) {
 Result<> Store::wait(const Asked& asked, Wait wait) {
   if (waits_.of_client(asked.client).size() >= limits_.waits_per_client) {
     return fail(Errc::refused, format("cannot wait for '{}': {} waits are the most for one client",
-                                      shown_key(wait.name), limits_.waits_per_client));
+                                      shown_key(wait.key), limits_.waits_per_client));
   }
   wait.client = asked.client;
   wait.request = asked.id;
@@ -146,76 +143,13 @@ Result<> Store::wait(const Asked& asked, Wait wait) {
   return {};
 }
 
-/// Looks on from the task that was missing, so that a wait costs as many looks as it has tasks,
-/// however many join one by one.
-bool Store::all_joined(Wait& wait) const {
-  const auto missing = [&](const TaskId& task) {
-    return membership_.state(task) != Membership::State::joined;
-  };
-  const auto first = wait.tasks.begin();
-  auto at = std::find_if(first + static_cast<ptrdiff_t>(wait.next_task), wait.tasks.end(), missing);
-  // Whoever was passed may have disconnected since.
-  if (at == wait.tasks.end()) at = std::find_if(first, wait.tasks.end(), missing);
-  if (at == wait.tasks.end()) return true;
-  wait.next_task = static_cast<size_t>(at - first);
-  wait.name = at->text();
-  return false;
-}
-
-void Store::task_joined(const TaskId& task) {
-  const std::set<WaitList::Id> waiting = waits_.named(Wait::Kind::member, task.text());
-  for (const WaitList::Id id : waiting) {
-    Wait wait = waits_.remove(id);
-    if (all_joined(wait)) {
-      reply(wait.client, wait.request, {});
-    } else {
-      waits_.add(std::move(wait));
-    }
-  }
-}
-
-void Store::task_gone(const TaskId& task) {
-  for (const WaitList::Id id : waits_.of_kind(Wait::Kind::member)) {
-    if (std::ranges::find(waits_.at(id).tasks, task) == waits_.at(id).tasks.end()) continue;
-    const Wait wait = waits_.remove(id);
-    reply(wait.client, wait.request, error_reply(Errc::peer_lost, membership_.gone_text(task)));
-  }
-}
-
 void Store::expire(Time now) {
   const std::vector<WaitList::Id> due = waits_.due(now);
-  // All words first: who gives up at the same time was there until then.
-  std::vector<Reply> replies;
-  replies.reserve(due.size());
-  for (const WaitList::Id id : due)
-    replies.push_back(timeout_reply(waits_.at(id)));
-  for (size_t i = 0; i < due.size(); ++i) {
-    const Wait given_up = waits_.remove(due[i]);
-    reply(given_up.client, given_up.request, std::move(replies[i]));
+  for (const WaitList::Id id : due) {
+    const Wait given_up = waits_.remove(id);
+    std::string message = format("timed out waiting for key '{}'", shown_key(given_up.key));
+    reply(given_up.client, given_up.request, error_reply(Errc::timeout, std::move(message)));
   }
-}
-
-Reply Store::timeout_reply(const Wait& wait) const {
-  if (wait.kind == Wait::Kind::key) {
-    return error_reply(Errc::timeout,
-                       format("timed out waiting for key '{}'", shown_key(wait.name)));
-  }
-  if (wait.kind == Wait::Kind::barrier) {
-    const size_t inside = waits_.named(wait.kind, wait.name).size();
-    return error_reply(Errc::timeout,
-                       format("barrier '{}' timed out: {} of {} missing", printable(wait.name),
-                              static_cast<size_t>(wait.count) - inside, wait.count));
-  }
-  constexpr size_t shown_max = 8;
-  std::vector<std::string> missing;
-  size_t count = 0;
-  for (const TaskId& task : wait.tasks) {
-    if (membership_.state(task) == Membership::State::joined) continue;
-    if (++count <= shown_max) missing.push_back(membership_.task_text(task));
-  }
-  const std::string more = count > shown_max ? format(" and {} more", count - shown_max) : "";
-  return error_reply(Errc::timeout,
-                     format("not joined in time: {}{}", dt::join(missing, ", "), more));
 }
 
 void Store::reply(ClientId client, uint32_t id, Reply reply) {

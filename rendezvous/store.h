@@ -34,7 +34,7 @@ struct Delivery {
   std::variant<Reply, Notice, Change> message;
 };
 
-/// What the rendezvous of one generation knows and decides: keys, barriers, watches and members.
+/// What the rendezvous of one generation knows and decides: keys, waits, watches and members.
 /// Values and times go in, deliveries come out; no I/O.
 ///
 /// Promises: each request gets exactly one reply, unless its client disconnects first; a wait is
@@ -45,7 +45,7 @@ class Store {
 
   /// The client has proved the token and claims this task; from now on it may ask and is told news.
   Result<> join(ClientId client, const TaskId& task, int64_t pid);
-  /// Ends what belongs to the connection: ephemeral keys, waits, watches, places in barriers.
+  /// Ends what belongs to the connection: ephemeral keys, waits, watches.
   void disconnect(ClientId client);
   /// A task died or left: told to all clients, once.
   void note(const Notice& notice);
@@ -84,9 +84,7 @@ class Store {
   Answer on(const Asked& asked, const AddRequest& request);
   Answer on(const Asked& asked, CompareAndSetRequest& request);
   Answer on(const Asked& asked, const EraseRequest& request);
-  Answer on(const Asked& asked, const BarrierRequest& request);
   Answer on(const Asked& asked, const WatchRequest& request);
-  Answer on(const Asked& asked, MembersRequest& request);
 
   const Bytes* find(const std::string& key) const;
   Result<> put(const std::string& key, Bytes value, std::optional<ClientId> owner);
@@ -96,10 +94,6 @@ class Store {
   void disown(const std::string& key, const Entry& entry);
   void tell_watchers(const std::string& key, const Bytes* value);
   Result<> wait(const Asked& asked, Wait wait);
-  bool all_joined(Wait& wait) const;
-  void task_joined(const TaskId& task);
-  void task_gone(const TaskId& task);
-  Reply timeout_reply(const Wait& wait) const;
   void reply(ClientId client, uint32_t id, Reply reply);
 
   StoreLimits limits_;

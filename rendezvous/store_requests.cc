@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "rendezvous/store.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -27,8 +26,7 @@ Store::Answer Store::on(const Asked& asked, const WaitRequest& request) {
   TRY(check_key(request.key));
   if (find(request.key) != nullptr) return Reply();
   Wait waiting;
-  waiting.kind = Wait::Kind::key;
-  waiting.name = request.key;
+  waiting.key = request.key;
   waiting.deadline = asked.now + request.timeout;
   TRY(wait(asked, std::move(waiting)));
   return std::nullopt;
@@ -69,41 +67,6 @@ Store::Answer Store::on(const Asked&, const EraseRequest& request) {
   return Reply{.number = erase(request.key) ? 1 : 0};
 }
 
-Store::Answer Store::on(const Asked& asked, const BarrierRequest& request) {
-  TRY(check_key(request.name));
-  const std::string name = printable(request.name);
-  if (request.count < 1) {
-    return fail(Errc::input,
-                format("barrier '{}' needs a count of at least 1, not {}", name, request.count));
-  }
-  const std::set<WaitList::Id>& inside = waits_.named(Wait::Kind::barrier, request.name);
-  const int agreed = inside.empty() ? request.count : waits_.at(*inside.begin()).count;
-  if (agreed != request.count) {
-    return fail(Errc::mismatch, format("barrier '{}' has a count of {} for those already in it, "
-                                       "not {}",
-                                       name, agreed, request.count));
-  }
-  if (std::ranges::any_of(waits_.of_client(asked.client),
-                          [&](WaitList::Id id) { return inside.contains(id); })) {
-    return fail(Errc::input, format("already in barrier '{}'", name));
-  }
-  if (inside.size() + 1 < static_cast<size_t>(request.count)) {
-    Wait waiting;
-    waiting.kind = Wait::Kind::barrier;
-    waiting.name = request.name;
-    waiting.count = request.count;
-    waiting.deadline = asked.now + request.timeout;
-    TRY(wait(asked, std::move(waiting)));
-    return std::nullopt;
-  }
-  const std::set<WaitList::Id> all = inside;
-  for (const WaitList::Id id : all) {
-    const Wait passed = waits_.remove(id);
-    reply(passed.client, passed.request, {});
-  }
-  return Reply();
-}
-
 Store::Answer Store::on(const Asked& asked, const WatchRequest& request) {
   // The empty prefix watches everything.
   if (!request.prefix.empty()) TRY(check_key(request.prefix));
@@ -115,30 +78,6 @@ Store::Answer Store::on(const Asked& asked, const WatchRequest& request) {
   watches.insert(request.prefix);
   watchers_[request.prefix].insert(asked.client);
   return Reply();
-}
-
-Store::Answer Store::on(const Asked& asked, MembersRequest& request) {
-  const size_t tasks = membership_.table().tasks.size();
-  if (request.tasks.size() > tasks) {
-    return fail(Errc::input,
-                format("cannot wait for {} tasks: this job has {}", request.tasks.size(), tasks));
-  }
-  for (const TaskId& task : request.tasks) {
-    const Membership::State state = membership_.state(task);
-    if (state == Membership::State::unknown) {
-      return fail(Errc::input, format("{} is not a task of this job", printable(task.text())));
-    }
-    if (state == Membership::State::dead || state == Membership::State::left) {
-      return fail(Errc::peer_lost, membership_.gone_text(task));
-    }
-  }
-  Wait waiting;
-  waiting.kind = Wait::Kind::member;
-  waiting.tasks = std::move(request.tasks);
-  waiting.deadline = asked.now + request.timeout;
-  if (all_joined(waiting)) return Reply();
-  TRY(wait(asked, std::move(waiting)));
-  return std::nullopt;
 }
 
 }  // namespace dt

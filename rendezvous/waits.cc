@@ -24,7 +24,7 @@ void erase_at(Index& index, const Key& key, WaitList::Id id) {
 
 WaitList::Id WaitList::add(Wait wait) {
   const Id id = next_id_++;
-  by_name_[{wait.kind, wait.name}].insert(id);
+  by_key_[wait.key].insert(id);
   by_client_[wait.client].insert(id);
   by_deadline_.emplace(wait.deadline, id);
   waits_.emplace(id, std::move(wait));
@@ -33,23 +33,14 @@ WaitList::Id WaitList::add(Wait wait) {
 
 Wait WaitList::remove(Id id) {
   Wait wait = std::move(waits_.extract(id).mapped());
-  erase_at(by_name_, Name(wait.kind, wait.name), id);
+  erase_at(by_key_, wait.key, id);
   erase_at(by_client_, wait.client, id);
   by_deadline_.erase({wait.deadline, id});
   return wait;
 }
 
-const std::set<WaitList::Id>& WaitList::named(Wait::Kind kind, std::string_view name) const {
-  return ids_at(by_name_, Name(kind, std::string(name)));
-}
-
-std::vector<WaitList::Id> WaitList::of_kind(Wait::Kind kind) const {
-  std::vector<Id> ids;
-  for (auto at = by_name_.lower_bound({kind, ""}); at != by_name_.end() && at->first.first == kind;
-       ++at) {
-    ids.insert(ids.end(), at->second.begin(), at->second.end());
-  }
-  return ids;
+const std::set<WaitList::Id>& WaitList::for_key(const std::string& key) const {
+  return ids_at(by_key_, key);
 }
 
 const std::set<WaitList::Id>& WaitList::of_client(ClientId client) const {

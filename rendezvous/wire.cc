@@ -87,14 +87,6 @@ Result<Request> take_erase(Reader& reader) {
   return EraseRequest{reader.text()};
 }
 
-void put(Writer& writer, const BarrierRequest& request) {
-  writer.text(request.name).number(request.count);
-  put(writer, request.timeout);
-}
-Result<Request> take_barrier(Reader& reader) {
-  return BarrierRequest{reader.text(), reader.number<int32_t>(), take_timeout(reader)};
-}
-
 void put(Writer& writer, const WatchRequest& request) {
   writer.text(request.prefix);
 }
@@ -102,27 +94,10 @@ Result<Request> take_watch(Reader& reader) {
   return WatchRequest{reader.text()};
 }
 
-void put(Writer& writer, const MembersRequest& request) {
-  writer.number(static_cast<uint32_t>(request.tasks.size()));
-  for (const TaskId& task : request.tasks)
-    encode(writer, task);
-  put(writer, request.timeout);
-}
-Result<Request> take_members(Reader& reader) {
-  constexpr size_t task_bytes_min = sizeof(uint32_t) + sizeof(int32_t);
-  MembersRequest request;
-  request.tasks.resize(reader.count(task_bytes_min));
-  for (TaskId& task : request.tasks)
-    task = decode_task_id(reader);
-  request.timeout = take_timeout(reader);
-  return request;
-}
-
 using TakeRequest = Result<Request> (*)(Reader&);
 // By the request's place in the variant, which is its number on the wire.
 constexpr std::array<TakeRequest, std::variant_size_v<Request>> request_decoders = {
-    take_set,   take_get,     take_wait,  take_add,    take_compare_and_set,
-    take_erase, take_barrier, take_watch, take_members};
+    take_set, take_get, take_wait, take_add, take_compare_and_set, take_erase, take_watch};
 
 Result<Notice> checked_notice(Reader& reader) {
   Notice notice = decode_notice(reader);

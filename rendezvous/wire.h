@@ -20,7 +20,7 @@ namespace dt {
 
 inline constexpr size_t key_bytes_max = 256;
 inline constexpr size_t value_bytes_max = size_t{1} << 20;
-/// A request holds at most two values (compare-and-set), or the names of many tasks.
+/// A request holds at most two values (compare-and-set).
 inline constexpr size_t request_bytes_max = size_t{4} << 20;
 /// What the server says at once is bounded by the size of a task table.
 inline constexpr size_t answer_bytes_max = size_t{64} << 20;
@@ -72,24 +72,12 @@ struct EraseRequest {
   std::string key;
   bool operator==(const EraseRequest&) const = default;
 };
-struct BarrierRequest {
-  std::string name;
-  int32_t count = 0;
-  Duration timeout = {};
-  bool operator==(const BarrierRequest&) const = default;
-};
 struct WatchRequest {
   std::string prefix;
   bool operator==(const WatchRequest&) const = default;
 };
-struct MembersRequest {
-  std::vector<TaskId> tasks;
-  Duration timeout = {};
-  bool operator==(const MembersRequest&) const = default;
-};
-
 using Request = std::variant<SetRequest, GetRequest, WaitRequest, AddRequest, CompareAndSetRequest,
-                             EraseRequest, BarrierRequest, WatchRequest, MembersRequest>;
+                             EraseRequest, WatchRequest>;
 
 /// The answer to any request: an error, or what it asked for, if that is anything.
 struct Reply {

@@ -119,8 +119,7 @@ TEST_CASE("every request that names a key refuses an empty or too long one") {
                                 WaitRequest{key, seconds(1)},
                                 AddRequest{key, 1},
                                 CompareAndSetRequest{key, std::nullopt, value},
-                                EraseRequest{key},
-                                BarrierRequest{key, 1, seconds(1)}};
+                                EraseRequest{key}};
     for (const Request& request : requests) {
       CAPTURE(request.index());
       StoreBench bench(1, 1);
@@ -211,46 +210,6 @@ TEST_CASE("the waits and watches of one client are bounded") {
         failed(Errc::refused, "cannot watch 'b': 1 watches are the most for one client"));
 }
 
-TEST_CASE("a barrier opens for the last to come, and then is new") {
-  StoreBench bench(3, 3);
-  for (int round = 0; round < 2; ++round) {
-    CHECK(!bench.ask(1, BarrierRequest{"b", 3, seconds(1)}));
-    const uint32_t first = bench.last_id;
-    CHECK(!bench.ask(2, BarrierRequest{"b", 3, seconds(1)}));
-    CHECK(!bench.reply_to(1, first));
-    CHECK(bench.ask(3, BarrierRequest{"b", 3, seconds(1)}) == Reply{});
-    CHECK(bench.reply_to(1, first) == Reply{});
-  }
-  CHECK(bench.ask(1, BarrierRequest{"alone", 1, seconds(1)}) == Reply{});
-}
-
-TEST_CASE("a barrier's count is agreed, and nobody is in it twice") {
-  StoreBench bench(3, 3);
-  CHECK(!bench.ask(1, BarrierRequest{"b", 3, seconds(1)}));
-  CHECK(bench.ask(2, BarrierRequest{"b", 2, seconds(1)}) ==
-        failed(Errc::mismatch, "barrier 'b' has a count of 3 for those already in it, not 2"));
-  CHECK(bench.ask(1, BarrierRequest{"b", 3, seconds(1)}) ==
-        failed(Errc::input, "already in barrier 'b'"));
-  for (const int count : {0, -1}) {
-    CHECK(bench.error_of(2, BarrierRequest{"c", count, seconds(1)}).code == Errc::input);
-  }
-}
-
-TEST_CASE("who disconnects leaves the barrier, and who times out is told how many were missing") {
-  StoreBench bench(4, 4);
-  CHECK(!bench.ask(1, BarrierRequest{"b", 3, seconds(1)}));
-  const uint32_t first = bench.last_id;
-  CHECK(!bench.ask(2, BarrierRequest{"b", 3, seconds(1)}));
-  bench.store.disconnect(2);
-  CHECK(!bench.ask(3, BarrierRequest{"b", 3, seconds(1)}));
-  const uint32_t third = bench.last_id;
-  CHECK(!bench.reply_to(1, first));
-  bench.store.expire(store_start + seconds(1));
-  CHECK(bench.reply_to(1, first) == failed(Errc::timeout, "barrier 'b' timed out: 1 of 3 missing"));
-  CHECK(bench.reply_to(3, third) == failed(Errc::timeout, "barrier 'b' timed out: 1 of 3 missing"));
-  CHECK(!bench.reply_to(2, first + 1));
-}
-
 TEST_CASE("a watcher hears each change of its prefixes once, and nothing after it is gone") {
   StoreBench bench(2, 2);
   bench.ask(1, WatchRequest{"a/"});
@@ -331,57 +290,6 @@ TEST_CASE("the dead and left are told once to all, kept for later ones, and may 
   bench.store.note({Notice::Kind::dead, {"worker", 0}, "killed by SIGKILL"});
   bench.store.disconnect(1);
   CHECK(bench.store.membership().state({"worker", 0}) == Membership::State::dead);
-}
-
-TEST_CASE("a wait for members ends when all are connected at once") {
-  StoreBench bench(3, 1);
-  const std::vector<TaskId> all = {{"worker", 0}, {"worker", 1}, {"worker", 2}};
-  CHECK(bench.ask(1, MembersRequest{{{"worker", 0}}, seconds(1)}) == Reply{});
-  CHECK(!bench.ask(1, MembersRequest{all, seconds(1)}));
-  const uint32_t id = bench.last_id;
-  REQUIRE(bench.store.join(5, {"worker", 1}, 1));
-  bench.store.disconnect(5);
-  REQUIRE(bench.store.join(6, {"worker", 2}, 1));
-  CHECK(!bench.reply_to(1, id));
-  REQUIRE(bench.store.join(7, {"worker", 1}, 1));
-  CHECK(bench.reply_to(1, id) == Reply{});
-}
-
-TEST_CASE("a wait for members names the missing at its deadline, at most eight") {
-  StoreBench bench(12, 2);
-  std::vector<TaskId> some = {{"worker", 0}, {"worker", 1}, {"worker", 2}, {"worker", 3}};
-  CHECK(!bench.ask(1, MembersRequest{some, seconds(1)}));
-  const uint32_t few = bench.last_id;
-  for (int i = 4; i < 12; ++i)
-    some.push_back({"worker", i});
-  CHECK(!bench.ask(1, MembersRequest{some, seconds(1)}));
-  bench.store.expire(store_start + seconds(1));
-  CHECK(bench.reply_to(1, few) ==
-        failed(Errc::timeout, "not joined in time: worker:2 (host node2), worker:3 (host node3)"));
-  const Reply many = bench.reply_to(1, bench.last_id).value_or(Reply());
-  CHECK(many.error.value_or(Error{}).message.ends_with("worker:9 (host node9) and 2 more"));
-}
-
-TEST_CASE("a wait for members fails at once when one of them is gone or unknown") {
-  StoreBench bench(4, 1);
-  CHECK(bench.ask(1, MembersRequest{{{"worker", 9}}, seconds(1)}) ==
-        failed(Errc::input, "worker:9 is not a task of this job"));
-  CHECK(!bench.ask(1, MembersRequest{{{"worker", 0}, {"worker", 1}}, seconds(1)}));
-  const uint32_t without = bench.last_id;
-  CHECK(!bench.ask(1, MembersRequest{{{"worker", 1}, {"worker", 3}}, seconds(1)}));
-  const uint32_t with = bench.last_id;
-  bench.store.note({Notice::Kind::left, {"worker", 3}, ""});
-  CHECK(bench.reply_to(1, with) == failed(Errc::peer_lost, "worker:3 (host node3) has left"));
-  CHECK(!bench.reply_to(1, without));
-  CHECK(bench.ask(1, MembersRequest{{{"worker", 3}}, seconds(1)}) ==
-        failed(Errc::peer_lost, "worker:3 (host node3) has left"));
-}
-
-TEST_CASE("nobody waits for more members than the job has") {
-  StoreBench bench(2, 1);
-  const std::vector<TaskId> three(3, TaskId{"worker", 1});
-  CHECK(bench.ask(1, MembersRequest{three, seconds(1)}) ==
-        failed(Errc::input, "cannot wait for 3 tasks: this job has 2"));
 }
 
 }  // namespace

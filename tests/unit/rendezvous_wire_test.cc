@@ -19,9 +19,7 @@ std::vector<Request> all_requests() {
           CompareAndSetRequest{"k", std::nullopt, to_bytes("v")},
           CompareAndSetRequest{"k", to_bytes(""), to_bytes("v")},
           EraseRequest{"k"},
-          BarrierRequest{"b", 4, seconds(1)},
-          WatchRequest{"a/"},
-          MembersRequest{{{"worker", 0}, {"ps", 1}}, seconds(2)}};
+          WatchRequest{"a/"}};
 }
 
 /// Every cut of `good` and one byte more are errors; so is nothing at all.

@@ -12,8 +12,9 @@ namespace dt {
 namespace {
 
 constexpr uint32_t set_request = 1;
-constexpr uint32_t members_request = 2;
+constexpr uint32_t arrive_request = 2;
 constexpr uint32_t barrier_request = 3;
+constexpr uint32_t open_request = 4;
 constexpr Duration join_timeout = seconds(300);
 
 }  // namespace
@@ -67,7 +68,7 @@ class Member::Conversation {
         return welcomed(take(decode_welcome(message.payload)));
       case ChannelMessageType::notice:
         for (const Notice& notice : take(decode_notices(message.payload)))
-          handlers_.on_notice(notice);
+          heard(notice);
         return;
       case ChannelMessageType::reply:
         return replied(message.id, take(decode_reply(message.payload)));
@@ -79,20 +80,27 @@ class Member::Conversation {
   void welcomed(const Welcome& welcome) {
     joined_ = true;
     for (const Notice& gone : welcome.gone)
-      handlers_.on_notice(gone);
-    std::vector<TaskId> all;
-    for (const TaskEntry& task : welcome.table.tasks)
-      all.push_back(task.id);
-    world_ = static_cast<int>(all.size());
+      heard(gone);
+    world_ = static_cast<int64_t>(welcome.table.tasks.size());
     ask(set_request, SetRequest{"listen/" + welcome.self.text(), to_bytes("10.0.0.1:34567"), {}});
-    ask(members_request, MembersRequest{std::move(all), join_timeout});
+    // The wait is sent at once, so that its reply comes before any news of tasks that have left.
+    ask(arrive_request, AddRequest{"arrived", 1});
+    ask(barrier_request, WaitRequest{"all", join_timeout});
+  }
+
+  /// A task that leaves before all have arrived will not arrive.
+  void heard(const Notice& notice) {
+    handlers_.on_notice(notice);
+    if (!all_there_ && notice.kind == Notice::Kind::left) give_up(notice.task.text() + " has left");
   }
 
   void replied(uint32_t request, const Reply& reply) {
     if (reply.error) return give_up(reply.error->message);
-    if (request == members_request)
-      ask(barrier_request, BarrierRequest{"first", world_, join_timeout});
-    if (request == barrier_request) handlers_.on_barrier();
+    if (request == arrive_request && reply.number == world_)
+      ask(open_request, SetRequest{"all", {}, {}});
+    if (request != barrier_request) return;
+    all_there_ = true;
+    handlers_.on_barrier();
   }
 
   void ask(uint32_t id, const Request& request) {
@@ -123,7 +131,8 @@ class Member::Conversation {
   Handlers handlers_;
   Cable cable_;
   Bytes in_;
-  int world_ = 0;
+  int64_t world_ = 0;
+  bool all_there_ = false;
   bool joined_ = false;
   bool given_up_ = false;
   bool broken_ = false;

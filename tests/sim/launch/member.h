@@ -11,8 +11,8 @@
 namespace dt {
 
 /// A task's side of the rendezvous: what joining a job with libdtrain says, in real handshakes,
-/// sealed frames and requests, but without ever blocking. Then it waits in a barrier of all, and
-/// listens for notices.
+/// sealed frames and requests, but without ever blocking. Then it waits until all have arrived,
+/// and listens for notices.
 class Member {
  public:
   struct Handlers {
