@@ -74,7 +74,8 @@ class Driver {
   Time lived_now();
 
   /// Ends everything; operations without an outcome have Errc::closed from now on, and no buffer is
-  /// used any more. What was sent still arrives: waits for that, 2 s at most. Idempotent.
+  /// used any more. What was sent still arrives: waits for that, 2 s at most. May be called again,
+  /// but not by two threads at once.
   void finish();
 
  private:
