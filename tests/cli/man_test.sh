@@ -46,7 +46,7 @@ test_every_variable_that_a_worker_gets_is_in_the_page() {
     expect grep -qE "^\\.It Ev.* $name( |\$)" "$page"
   done < <(sed -n 's/^\([A-Za-z_]*\)=.*/\1/p' "$out/stdout" | grep -vx 'PATH\|TEST_MARKER\|CUDA_VISIBLE_DEVICES' | sort -u)
   # And no other: what the page lists for workers was there.
-  sed -n '/^.Sh VARIABLES OF A WORKER/,/^.Sh WHAT STAYS/p' "$page" | sed -n 's,^\.It Ev,,p' |
+  sed -n '/^.Sh VARIABLES OF A WORKER/,/^.Sh VARIABLES THAT/p' "$page" | sed -n 's,^\.It Ev,,p' |
     grep -o '[A-Z][A-Za-z_]*' >listed
   expect test "$(wc -l <listed)" -gt 30
   while read -r name; do
