@@ -36,7 +36,7 @@ Log own_log(ColorChoice color) {
 
 int say_error(const Error& error, ColorChoice color = ColorChoice::automatic) {
   own_log(color).error("{}", error.message);
-  return exit_status(error.code);
+  return exit_status_of(error.code);
 }
 
 int print(std::string_view text) {

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/format.h"
-#include "launcher/agent_start.h"
+#include "launcher/agent_binary.h"
 #include "launcher/child.h"
 #include "launcher/error_folder.h"
 #include "launcher/kept_copies.h"

@@ -6,7 +6,6 @@
 #include "launcher/argument_space.h"
 #include "launcher/config/networks.h"
 #include "launcher/executable.h"
-#include "launcher/mpi_notice.h"
 #include "launcher/own_host.h"
 
 #include <fcntl.h>
@@ -328,7 +327,7 @@ Result<> AgentSession::watch_ports() {
   port_watch_ = std::make_unique<PortWatch>(
       loop_, PortWatch::Terms{.ports = std::move(ports)},
       [this](const PortTaken& taken) { send(MessageType::port_taken, 0, encode(taken)); });
-  if (const auto taken = port_watch_->look()) return fail(Errc::refused, taken->text());
+  if (const auto taken = port_watch_->look()) return fail(Errc::os, taken->text());
   return {};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/environment.h"
 #include "base/result.h"
-#include "launcher/environment.h"
 
 #include <cstdint>
 #include <string>

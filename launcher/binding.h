@@ -1,9 +1,9 @@
 #pragma once
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "launcher/config/placement_options.h"
-#include "launcher/environment.h"
 #include "launcher/host_survey.h"
 #include "launcher/plan.h"
 

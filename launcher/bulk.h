@@ -4,6 +4,7 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "base/socket.h"
+#include "launcher/examine_messages.h"
 #include "rendezvous/acceptor.h"
 #include "rendezvous/handshake.h"
 
@@ -16,15 +17,6 @@
 #include <vector>
 
 namespace dt {
-
-/// How fast one host reaches another: the shortest of some round trips, and what arrived in a short
-/// transfer.
-struct Speed {
-  Duration round_trip{};
-  uint64_t bytes = 0;
-  Duration elapsed{};  ///< from the first bytes to the last, as the receiver saw them
-  bool operator==(const Speed&) const = default;
-};
 
 /// A transfer ends at the first of these, so that measuring never fills a network for long.
 struct BulkBounds {

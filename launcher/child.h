@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/result.h"
-#include "launcher/message.h"
+#include "launcher/exit_status.h"
 
 #include <sys/types.h>
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "launcher/bulk.h"
 #include "launcher/examined_host.h"
 #include "launcher/message.h"
 
@@ -10,6 +9,15 @@
 #include <vector>
 
 namespace dt {
+
+/// How fast one host reaches another: the shortest of some round trips, and what arrived in a short
+/// transfer.
+struct Speed {
+  Duration round_trip{};
+  uint64_t bytes = 0;
+  Duration elapsed{};  ///< from the first bytes to the last, as the receiver saw them
+  bool operator==(const Speed&) const = default;
+};
 
 /// Launcher, instead of prepare: look at your host, and listen for probes and measurements.
 struct Examine {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/loop.h"
+#include "launcher/bulk.h"
 #include "launcher/child.h"
 #include "launcher/examine_messages.h"
 #include "launcher/surveyor.h"

@@ -32,19 +32,6 @@ int64_t unix_ns() {
 
 }  // namespace
 
-int exit_status_of(Errc code) {
-  switch (code) {
-    case Errc::not_found:
-      return 127;
-    case Errc::not_runnable:
-      return 126;
-    case Errc::input:
-      return 2;
-    default:
-      return 3;
-  }
-}
-
 TaskProcess* LocalTasks::find(uint32_t number) const {
   const auto stream = StreamId::parse(number);
   if (!stream || stream->local_index >= tasks_.size()) return nullptr;

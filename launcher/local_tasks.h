@@ -105,7 +105,4 @@ class LocalTasks {
   bool spoke_ = false;
 };
 
-/// What a shell would say of a failure to run something; 3 for what is none of the command's.
-int exit_status_of(Errc code);
-
 }  // namespace dt

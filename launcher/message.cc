@@ -11,12 +11,6 @@ std::optional<StreamId> StreamId::parse(uint32_t number) {
   return StreamId{(number - 1) / 3, static_cast<TaskStream>((number - 1) % 3)};
 }
 
-std::string ExitStatus::text() const {
-  if (signal == 0) return format("exit status {}", code);
-  const std::string killed = format("killed by {}", signal_name(signal));
-  return out_of_memory ? killed + " (the kernel's OOM killer: out of memory)" : killed;
-}
-
 namespace {
 
 void get(Reader& reader, Hello& message) {
@@ -370,6 +364,18 @@ Result<uint32_t> decode_credit(ByteSpan payload) {
   const auto bytes = reader.number<uint32_t>();
   TRY(reader.finish("credit"));
   return bytes;
+}
+
+Bytes encode(const MpiAlone& message) {
+  return Writer().number(message.tasks).take();
+}
+
+template <>
+Result<MpiAlone> decode(ByteSpan payload) {
+  Reader reader(payload);
+  const MpiAlone message = {.tasks = reader.number<uint32_t>()};
+  TRY(reader.finish("mpi_alone"));
+  return message;
 }
 
 }  // namespace dt

@@ -2,11 +2,12 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/frame.h"
 #include "base/network.h"
 #include "base/result.h"
 #include "launcher/config/port_range.h"
-#include "launcher/environment.h"
+#include "launcher/exit_status.h"
 #include "launcher/macros.h"
 #include "launcher/probe_target.h"
 #include "launcher/task_error.h"
@@ -56,9 +57,9 @@ enum class MessageType : uint8_t {
   exited = 23,
   paused = 24,
   finished = 25,
-  mpi_alone = 26,   ///< launcher/mpi_notice.h
+  mpi_alone = 26, 
   gave_up = 27,     ///< its last word to a launcher that was silent for longer than the lease
-  port_taken = 28,  ///< launcher/port_watch.h
+  port_taken = 28,
   surveyed = 33,
   examined = 35,
   measured = 37,
@@ -90,31 +91,6 @@ struct StreamId {
 inline constexpr uint32_t stream_window_bytes = uint32_t{256} << 10;
 /// Bytes in one output or input frame at most.
 inline constexpr uint32_t stream_chunk_bytes = uint32_t{64} << 10;
-
-/// How a process ended.
-struct ExitStatus {
-  int code = 0;                ///< of exit(3), when signal is 0
-  int signal = 0;              ///< that killed it
-  bool out_of_memory = false;  ///< the kernel's OOM killer sent it
-
-  bool good() const { return code == 0 && signal == 0; }
-  /// As a shell tells it: the code, or 128 + signal.
-  int shell_status() const { return signal != 0 ? 128 + signal : code; }
-  /// "exit status 3", "killed by SIGKILL (the kernel's OOM killer)".
-  std::string text() const;
-  bool operator==(const ExitStatus&) const = default;
-};
-
-/// What a process has used, with those of its children that it has waited for.
-struct ResourceUse {
-  Duration user{};
-  Duration system{};
-  int64_t max_rss_bytes = 0;  ///< of the largest one; never less than its agent had when it started
-  int64_t major_faults = 0;
-  int64_t voluntary_switches = 0;
-  int64_t involuntary_switches = 0;
-  bool operator==(const ResourceUse&) const = default;
-};
 
 /// Two agents that say the same here share their network, whatever their hosts are called.
 struct MachineId {
@@ -258,6 +234,13 @@ struct Finished {
   bool operator==(const Finished&) const = default;
 };
 
+/// Agent, once and a second after the launch: so many of my tasks are programs with MPI that run
+/// alone.
+struct MpiAlone {
+  uint32_t tasks = 0;
+  bool operator==(const MpiAlone&) const = default;
+};
+
 Bytes encode(const Hello& message);
 Bytes encode(const Prepare& message);
 Bytes encode(const Prepared& message);
@@ -270,6 +253,7 @@ Bytes encode(const Started& message);
 Bytes encode(const StartFailed& message);
 Bytes encode(const Exited& message);
 Bytes encode(const Finished& message);
+Bytes encode(const MpiAlone& message);
 Bytes encode_credit(uint32_t bytes);
 
 /// Appends a message as one frame, after as many `part` frames as its length needs.

@@ -6,18 +6,6 @@
 
 namespace dt {
 
-Bytes encode(const MpiAlone& message) {
-  return Writer().number(message.tasks).take();
-}
-
-template <>
-Result<MpiAlone> decode(ByteSpan payload) {
-  Reader reader(payload);
-  const MpiAlone message = {.tasks = reader.number<uint32_t>()};
-  TRY(reader.finish("mpi_alone"));
-  return message;
-}
-
 std::optional<std::string> MpiNotice::looked(size_t agent, uint32_t alone) {
   if (!awaited_[agent]) return std::nullopt;
   awaited_[agent] = false;

@@ -1,24 +1,11 @@
 #pragma once
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "launcher/message.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace dt {
-
-/// Agent, once and a second after the launch: so many of my tasks are programs with MPI that run
-/// alone.
-struct MpiAlone {
-  uint32_t tasks = 0;
-  bool operator==(const MpiAlone&) const = default;
-};
-
-Bytes encode(const MpiAlone& message);
 
 /// Makes one warning of what the agents of a job say of programs with MPI.
 class MpiNotice {

@@ -169,19 +169,4 @@ std::string plan_report(const Plan& plan, const RunConfig& config) {
   return plan_document(plan, config.command, words_of).text(2) + "\n";
 }
 
-int exit_status(Errc code) {
-  switch (code) {
-    case Errc::input:
-      return 2;
-    case Errc::not_found:
-      return 127;
-    case Errc::not_runnable:
-      return 126;
-    case Errc::refused:
-      return 4;
-    default:
-      return 3;
-  }
-}
-
 }  // namespace dt

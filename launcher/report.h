@@ -2,8 +2,9 @@
 
 #include "base/json.h"
 #include "launcher/config/config.h"
+#include "launcher/exit_status.h"
+#include "launcher/outcome.h"
 #include "launcher/plan.h"
-#include "launcher/supervisor.h"
 
 #include <string>
 #include <string_view>
@@ -29,8 +30,5 @@ Json plan_json(const Plan& plan, const std::vector<std::string>& command);
 
 /// The text of --dry-run, as JSON with --json; also the words that macros give to tasks.
 std::string plan_report(const Plan& plan, const RunConfig& config);
-
-/// The exit status that tells of this failure of dtrain itself.
-int exit_status(Errc code);
 
 }  // namespace dt

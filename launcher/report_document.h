@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "launcher/job_record.h"
-#include "launcher/supervisor.h"
+#include "launcher/outcome.h"
 
 #include <string>
 #include <vector>

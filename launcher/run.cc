@@ -128,7 +128,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
 Outcome outcome_of(Result<Outcome> result, int interrupted) {
   if (result) return *std::move(result);
   if (result.error().code == Errc::interrupted) return interrupted_outcome(interrupted);
-  return {.exit_status = exit_status(result.error().code), .reason = result.error().message};
+  return {.exit_status = exit_status_of(result.error().code), .reason = result.error().message};
 }
 
 /// Tells of the end to whoever asked for a report.
@@ -147,7 +147,7 @@ int run(const RunConfig& config, const Environment& environment) {
   const auto stage = Stage::open({.verbose = config.verbose, .color = config.color}, environment);
   if (!stage) {
     Log(Log::Level::normal, write_to_stderr).error("{}", stage.error().message);
-    return exit_status(stage.error().code);
+    return exit_status_of(stage.error().code);
   }
   become_subreaper();
   warn(**stage, config.warnings);

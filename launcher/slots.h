@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/environment.h"
 #include "base/result.h"
 #include "launcher/config/config.h"
-#include "launcher/environment.h"
 #include "launcher/host_survey.h"
 #include "launcher/plan.h"
 

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "base/color.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/result.h"
 #include "base/signals.h"
 #include "launcher/console.h"
-#include "launcher/environment.h"
 
 #include <functional>
 #include <memory>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/loop.h"
 #include "launcher/console.h"
-#include "launcher/environment.h"
 
 #include <cstddef>
 #include <string>

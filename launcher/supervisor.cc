@@ -53,10 +53,6 @@ Action notify(Notice::Kind kind, const TaskId& task, std::string cause) {
 
 }  // namespace
 
-Outcome interrupted_outcome(int number) {
-  return {.exit_status = 128 + number, .reason = "interrupted by " + signal_name(number)};
-}
-
 Supervisor::Supervisor(Plan plan, Options options, Time now)
     : plan_(std::move(plan)),
       options_(std::move(options)),

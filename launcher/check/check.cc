@@ -4,10 +4,11 @@
 #include "launcher/check/check_report.h"
 #include "launcher/check/inquiry.h"
 #include "launcher/crew.h"
+#include "launcher/exit_status.h"
+#include "launcher/outcome.h"
 #include "launcher/slots.h"
 #include "launcher/stage.h"
 #include "launcher/status_line.h"
-#include "launcher/supervisor.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "launcher/bulk.h"
 #include "launcher/check/finding.h"
+#include "launcher/examine_messages.h"
 #include "launcher/probe.h"
 
 #include <cstddef>

@@ -173,7 +173,7 @@ PY
   local listener=$!
   wait_for 20 test -e listens
   run_dtrain run --cluster-spec "$spec" touch started
-  expect_status 3
+  expect_status 4
   expect_stderr "dtrain: 127.0.0.1: 127.0.0.1:${ports[1]}: cannot hold port ${ports[1]}: Address already in use"
   expect_not test -e started
   kill "$listener"
@@ -184,7 +184,7 @@ PY
   last_command='a second dtrain for the same tasks'
   status=0
   "$DTRAIN" run --cluster-spec "$spec" touch started 2>second || status=$?
-  expect_status 3
+  expect_status 4
   expect grep -qF "127.0.0.1:${ports[0]}: cannot hold port ${ports[0]}: another dtrain of this host has it for a job" second
   expect_not test -e started
   signal TERM

@@ -89,7 +89,7 @@ test_jobs_with_one_range_do_not_meet() { # F17
   run_dtrain run -np 1 --port-range "$first-$((first + 7))" --no-tag sh -c 'echo $MASTER_PORT $DTRAIN_RENDEZVOUS'
   expect_status 0
   run_dtrain run -np 2 --port-range "$first-$((first + 7))" true
-  expect_status 3
+  expect_status 4
   expect_stderr_contains "--port-range $first-$((first + 7)): 4 ports are needed, 3 of 8 are free"
   run_dtrain run -np 2 --port-range "$first-$((first + 3))" true
   expect_status 4

@@ -64,7 +64,7 @@ std::vector<std::string> line_with(const Option& option, const std::string& valu
 
 void expect_refused(const Result<RunConfig>& config, const Option& option) {
   REQUIRE_FALSE(config);
-  CHECK(exit_status(config.error().code) == 2);
+  CHECK(exit_status_of(config.error().code) == 2);
   CHECK(fault_of_message(config.error().message) == "");
   CHECK(names(config.error().message, option));
 }

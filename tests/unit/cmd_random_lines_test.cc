@@ -153,7 +153,7 @@ TEST_CASE("10,000 random command lines are understood or refused in words") {
     }
     ++refusals;
     const std::string fault = fault_of_message(gone.error().message);
-    const int status = exit_status(gone.error().code);
+    const int status = exit_status_of(gone.error().code);
     if (fault.empty() && (status == 2 || status == 3)) continue;
     CAPTURE(printable(join(words, " "), 1000));
     CAPTURE(printable(gone.error().message, 5000));

@@ -154,7 +154,7 @@ TEST_CASE_FIXTURE(Fixture,
   };
   const Prepared refused = prepare_at(taken);
   CHECK(refused.failure == format("a.b:{0}: cannot hold port {0}: Address already in use", taken));
-  CHECK(refused.status == 3);
+  CHECK(refused.status == 4);
   const Prepared prepared = prepare_at(free);
   CHECK(prepared.failure.empty());
   CHECK(prepared.ports.empty());

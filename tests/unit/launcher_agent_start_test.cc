@@ -1,5 +1,6 @@
 #include "base/fd.h"
 #include "base/format.h"
+#include "launcher/agent_binary.h"
 #include "launcher/agent_start.h"
 #include "launcher/child.h"
 #include "launcher/message.h"

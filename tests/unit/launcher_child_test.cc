@@ -1,3 +1,4 @@
+#include "base/bytes.h"
 #include "base/text.h"
 #include "launcher/child.h"
 #include "launcher/sweep.h"

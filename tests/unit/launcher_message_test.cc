@@ -163,12 +163,8 @@ TEST_CASE("stream numbers name task and stream, and 0 is the link's own") {
   CHECK(StreamId::parse(6) == StreamId{1, TaskStream::error});
 }
 
-TEST_CASE("ExitStatus speaks as a shell does") {
-  CHECK(ExitStatus{}.good());
-  CHECK(ExitStatus{.code = 3}.shell_status() == 3);
-  CHECK(ExitStatus{.code = 3}.text() == "exit status 3");
-  CHECK(ExitStatus{.signal = SIGABRT}.shell_status() == 134);
-  CHECK(ExitStatus{.signal = SIGABRT}.text() == "killed by SIGABRT");
+TEST_CASE("an agent's count of MPI programs is read back as it was written") {
+  check_round_trip(MpiAlone{.tasks = 7});
 }
 
 }  // namespace

@@ -39,11 +39,5 @@ TEST_CASE("one process of MPI alone is as it should be") {
   CHECK_FALSE(none.looked(0, 0));
 }
 
-TEST_CASE("an agent's word of MPI survives its way") {
-  CHECK(decode<MpiAlone>(encode(MpiAlone{.tasks = 7})).value() == MpiAlone{.tasks = 7});
-  CHECK_FALSE(decode<MpiAlone>(Bytes(3)));
-  CHECK_FALSE(decode<MpiAlone>(Bytes(5)));
-}
-
 }  // namespace
 }  // namespace dt

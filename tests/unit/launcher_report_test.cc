@@ -90,14 +90,6 @@ TEST_CASE(
         R"("cross_rank":null,"cross_size":null,"host":"a"})");
 }
 
-TEST_CASE("exit_status follows the table of dtrain's own failures") {
-  CHECK(exit_status(Errc::input) == 2);
-  CHECK(exit_status(Errc::unreachable) == 3);
-  CHECK(exit_status(Errc::refused) == 4);
-  CHECK(exit_status(Errc::not_runnable) == 126);
-  CHECK(exit_status(Errc::not_found) == 127);
-}
-
 TEST_CASE("plan_text and plan_json show the part of a cluster that is started, and where") {
   Plan plan;
   plan.hosts = {{.host = {.name = "node1", .slots = 1}}};

@@ -1,3 +1,4 @@
+#include "launcher/outcome.h"
 #include "launcher/supervisor.h"
 
 #include <doctest/doctest.h>

@@ -105,7 +105,7 @@ void JobWorld::run() {
   outcome_ = result ? *std::move(result)
              : result.error().code == Errc::interrupted
                  ? interrupted_outcome(interrupted_)
-                 : Outcome{.exit_status = exit_status(result.error().code),
+                 : Outcome{.exit_status = exit_status_of(result.error().code),
                            .reason = result.error().message};
   note(format("end: exit status {} {}", outcome_.exit_status, outcome_.reason));
   while (read_console()) {

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "launcher/host_survey.h"
-#include "launcher/mpi_notice.h"
+#include "launcher/message.h"
 
 #include <sys/socket.h>
 

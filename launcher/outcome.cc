@@ -1,0 +1,12 @@
+#include "launcher/outcome.h"
+
+#include "base/format.h"
+#include "base/signals.h"
+
+namespace dt {
+
+Outcome interrupted_outcome(int number) {
+  return {.exit_status = 128 + number, .reason = "interrupted by " + signal_name(number)};
+}
+
+}  // namespace dt
