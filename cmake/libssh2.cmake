@@ -1,9 +1,9 @@
-# libssh2 for launcher/ssh/ssh.cc, the carrier to other hosts within this process:
-#   DTRAIN_SSH_SOURCE     that file, or ssh_absent.cc, with which the ssh command is the only carrier
+# libssh2 for launcher/ssh/libssh2.cc, the carrier to other hosts within this process:
+#   DTRAIN_SSH_SOURCE     that file, or libssh2_absent.cc, with which the ssh command is the only carrier
 #   DTRAIN_SSH_ABSENT     why it is the latter, for --verbose
 #   DTRAIN_SSH_LIBRARIES  what to link: the static library where there is one, since the hosts of a
 #                         job and the machines that the binary is copied to have no libssh2.so
-set(DTRAIN_SSH_SOURCE ssh/ssh_absent.cc)
+set(DTRAIN_SSH_SOURCE ssh/libssh2_absent.cc)
 set(DTRAIN_SSH_ABSENT "this build has no libssh2 (-DDTRAIN_LIBSSH2=OFF)")
 set(DTRAIN_SSH_LIBRARIES "")
 if(NOT DTRAIN_LIBSSH2)
@@ -31,7 +31,7 @@ if(version MATCHES "^1\\.11\\.[01]$" AND NOT DTRAIN_LIBSSH2_PATCHED)
   return()
 endif()
 
-set(DTRAIN_SSH_SOURCE ssh/ssh.cc)
+set(DTRAIN_SSH_SOURCE ssh/libssh2.cc)
 add_library(dtrain_libssh2 UNKNOWN IMPORTED GLOBAL)
 # Its OpenSSL is that of base, which the binary brings with it.
 set_target_properties(dtrain_libssh2 PROPERTIES

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/environment.h"
+#include "launcher/environment/environment.h"
 
 #include <cstddef>
 #include <cstdint>

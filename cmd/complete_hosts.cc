@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/hosts.h"
+#include "launcher/config/hosts/hosts.h"
 
 #include <algorithm>
 #include <set>

@@ -1,10 +1,10 @@
 #include "cmd/completion.h"
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "cmd/complete.h"
 #include "cmd/completion_scripts.h"
-#include "launcher/config/load_config.h"
-#include "launcher/own_host.h"
+#include "launcher/agent/own_host.h"
+#include "launcher/config/files/load_config.h"
 
 #include <glob.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "comm/transport/mesh.h"
-#include "rendezvous/client.h"
+#include "rendezvous/store/client.h"
 
 #include <unistd.h>
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/io/socket.h"
 #include "base/result.h"
-#include "base/socket.h"
 #include "comm/transport/joining.h"
-#include "rendezvous/handshake.h"
+#include "rendezvous/secure/handshake.h"
 
 #include <functional>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "rendezvous/task.h"
+#include "rendezvous/cluster/task.h"
 
 #include <string>
 

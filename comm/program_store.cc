@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "rendezvous/wire.h"
+#include "rendezvous/store/wire.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 // Makes a manual page of its source, for the build: pages SOURCE PAGE.
 
 #include "base/bytes.h"
-#include "base/fd.h"
-#include "base/file.h"
+#include "base/io/fd.h"
+#include "base/io/file.h"
 #include "man/mdoc.h"
 
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #include "comm/engine/engine.h"
 #include "comm/engine/store_calls.h"
 #include "comm/transport/mesh.h"
-#include "rendezvous/client.h"
-#include "rendezvous/local_store.h"
+#include "rendezvous/store/client.h"
+#include "rendezvous/store/local_store.h"
 
 #include <atomic>
 #include <condition_variable>

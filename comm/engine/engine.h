@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "comm/transport/link.h"
-#include "rendezvous/handshake.h"
-#include "rendezvous/task.h"
+#include "rendezvous/cluster/task.h"
+#include "rendezvous/secure/handshake.h"
 
 #include <cstdint>
 #include <deque>

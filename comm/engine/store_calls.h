@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "comm/engine/operation.h"
-#include "rendezvous/store_port.h"
+#include "rendezvous/store/store_port.h"
 
 #include <cstdint>
 #include <optional>

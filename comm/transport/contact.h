@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/io/socket.h"
 #include "base/result.h"
-#include "base/socket.h"
-#include "rendezvous/task.h"
+#include "rendezvous/cluster/task.h"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/fd.h"
+#include "base/io/fd.h"
 #include "base/result.h"
 
 namespace dt {

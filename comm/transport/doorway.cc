@@ -2,7 +2,7 @@
 
 #include "base/crypto.h"
 #include "base/format.h"
-#include "base/socket.h"
+#include "base/io/socket.h"
 #include "comm/transport/local_socket.h"
 
 #include <algorithm>

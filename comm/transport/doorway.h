@@ -1,11 +1,11 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/io/fd.h"
 #include "base/result.h"
 #include "comm/transport/contact.h"
 #include "comm/transport/greeting.h"
-#include "rendezvous/handshake.h"
+#include "rendezvous/secure/handshake.h"
 
 #include <poll.h>
 

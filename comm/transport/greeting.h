@@ -2,10 +2,10 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/io/fd.h"
+#include "base/io/socket.h"
 #include "base/result.h"
-#include "base/socket.h"
-#include "rendezvous/handshake.h"
+#include "rendezvous/secure/handshake.h"
 
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "comm/transport/joining.h"
 
 #include "base/format.h"
-#include "base/socket.h"
+#include "base/io/socket.h"
 #include "base/text.h"
 #include "comm/transport/local_socket.h"
 

@@ -7,9 +7,9 @@
 #include "comm/transport/doorway.h"
 #include "comm/transport/greeting.h"
 #include "comm/transport/local_group.h"
-#include "rendezvous/client.h"
-#include "rendezvous/handshake.h"
-#include "rendezvous/task.h"
+#include "rendezvous/cluster/task.h"
+#include "rendezvous/secure/handshake.h"
+#include "rendezvous/store/client.h"
 
 #include <poll.h>
 
@@ -27,8 +27,8 @@ enum class Transport : uint8_t {
 };
 
 /// From the rendezvous to a greeted connection with every other ranked task. All tasks do the same:
-/// listen, publish where, dial the tasks below their own (see dials() in rendezvous/task.h) and be
-/// dialled by those above. One thread, one poll(2).
+/// listen, publish where, dial the tasks below their own (see dials() in rendezvous/cluster/task.h)
+/// and be dialled by those above. One thread, one poll(2).
 class Joining {
  public:
   struct Options {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "base/fd.h"
+#include "base/io/fd.h"
 #include "base/result.h"
 #include "comm/transport/shm_segment.h"
-#include "rendezvous/task.h"
+#include "rendezvous/cluster/task.h"
 
 #include <memory>
 #include <vector>

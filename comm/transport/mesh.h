@@ -1,14 +1,14 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/io/fd.h"
 #include "base/result.h"
 #include "comm/transport/joining.h"
 #include "comm/transport/link.h"
 #include "comm/transport/shm_link.h"
-#include "rendezvous/client.h"
-#include "rendezvous/handshake.h"
-#include "rendezvous/task.h"
+#include "rendezvous/cluster/task.h"
+#include "rendezvous/secure/handshake.h"
+#include "rendezvous/store/client.h"
 
 #include <cstdint>
 #include <memory>

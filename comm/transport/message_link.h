@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "comm/transport/link.h"
-#include "rendezvous/handshake.h"
+#include "rendezvous/secure/handshake.h"
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/fd.h"
+#include "base/io/fd.h"
 #include "comm/transport/link.h"
 #include "comm/transport/shm_ring.h"
 #include "comm/transport/shm_segment.h"

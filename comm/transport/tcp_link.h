@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "base/fd.h"
+#include "base/io/fd.h"
 #include "comm/transport/link.h"
 
 #include <memory>

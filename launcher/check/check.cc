@@ -1,14 +1,14 @@
 #include "launcher/check/check.h"
 
-#include "base/log.h"
+#include "base/io/log.h"
 #include "launcher/check/check_report.h"
 #include "launcher/check/inquiry.h"
-#include "launcher/crew.h"
-#include "launcher/exit_status.h"
-#include "launcher/outcome.h"
-#include "launcher/slots.h"
-#include "launcher/stage.h"
-#include "launcher/status_line.h"
+#include "launcher/connect/crew.h"
+#include "launcher/console/stage.h"
+#include "launcher/console/status_line.h"
+#include "launcher/plan/slots.h"
+#include "launcher/process/exit_status.h"
+#include "launcher/report/outcome.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "launcher/config/config.h"
-#include "launcher/environment.h"
+#include "launcher/environment/environment.h"
 
 namespace dt {
 

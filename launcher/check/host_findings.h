@@ -1,8 +1,8 @@
 #pragma once
 
 #include "launcher/check/finding.h"
-#include "launcher/config/hosts.h"
-#include "launcher/crew.h"
+#include "launcher/config/hosts/hosts.h"
+#include "launcher/connect/crew.h"
 
 #include <optional>
 #include <string>

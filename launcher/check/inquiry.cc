@@ -1,7 +1,7 @@
 #include "launcher/check/inquiry.h"
 
-#include "launcher/config/networks.h"
-#include "launcher/reach.h"
+#include "launcher/config/hosts/networks.h"
+#include "launcher/job/reach.h"
 
 #include <algorithm>
 

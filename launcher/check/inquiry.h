@@ -2,8 +2,8 @@
 
 #include "base/crypto.h"
 #include "launcher/check/check_report.h"
-#include "launcher/crew.h"
-#include "launcher/stage.h"
+#include "launcher/connect/crew.h"
+#include "launcher/console/stage.h"
 
 #include <map>
 #include <optional>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "launcher/check/finding.h"
-#include "launcher/examine_messages.h"
-#include "launcher/probe.h"
+#include "launcher/network/probe.h"
+#include "launcher/protocol/examine_messages.h"
 
 #include <cstddef>
 #include <optional>

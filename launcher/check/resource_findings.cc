@@ -3,7 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/check/units.h"
-#include "launcher/open_files.h"
+#include "launcher/process/open_files.h"
 
 #include <algorithm>
 

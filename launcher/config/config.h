@@ -6,14 +6,14 @@
 #include "base/result.h"
 #include "launcher/config/env_set.h"
 #include "launcher/config/given_cluster.h"
-#include "launcher/config/hosts.h"
+#include "launcher/config/hosts/hosts.h"
+#include "launcher/config/hosts/port_range.h"
 #include "launcher/config/option_source.h"
 #include "launcher/config/placement_options.h"
-#include "launcher/config/port_range.h"
 #include "launcher/config/role.h"
 #include "launcher/config/success_options.h"
 #include "launcher/ssh/login_options.h"
-#include "rendezvous/cluster_spec.h"
+#include "rendezvous/cluster/cluster_spec.h"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 #include "base/environment.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/place.h"
+#include "launcher/config/hosts/place.h"
 
 #include <algorithm>
 #include <utility>

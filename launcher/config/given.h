@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "launcher/config/hosts.h"
+#include "launcher/config/hosts/hosts.h"
 #include "launcher/config/option_source.h"
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "launcher/config/placement_options.h"
-#include "rendezvous/cluster_text.h"
-#include "rendezvous/tf_config.h"
+#include "rendezvous/cluster/cluster_text.h"
+#include "rendezvous/cluster/tf_config.h"
 
 #include <algorithm>
 #include <map>

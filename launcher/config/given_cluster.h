@@ -3,8 +3,8 @@
 #include "base/environment.h"
 #include "base/result.h"
 #include "launcher/config/role.h"
-#include "rendezvous/cluster_spec.h"
-#include "rendezvous/task.h"
+#include "rendezvous/cluster/cluster_spec.h"
+#include "rendezvous/cluster/task.h"
 
 #include <optional>
 #include <string>

@@ -3,7 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/given.h"
-#include "launcher/config/networks.h"
+#include "launcher/config/hosts/networks.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 #include "launcher/config/placement_options.h"
 
 #include "launcher/config/given.h"
-#include "launcher/config/hosts.h"
+#include "launcher/config/hosts/hosts.h"
 
 #include <string_view>
 

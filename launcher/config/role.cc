@@ -3,7 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/placement_options.h"
-#include "rendezvous/task.h"
+#include "rendezvous/cluster/task.h"
 
 #include <algorithm>
 #include <iterator>

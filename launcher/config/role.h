@@ -2,7 +2,7 @@
 
 #include "base/environment.h"
 #include "base/result.h"
-#include "launcher/config/hosts.h"
+#include "launcher/config/hosts/hosts.h"
 
 #include <string>
 #include <string_view>

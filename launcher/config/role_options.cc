@@ -5,10 +5,10 @@
 #include "base/text.h"
 #include "launcher/config/env_file.h"
 #include "launcher/config/given.h"
-#include "launcher/config/host_merger.h"
+#include "launcher/config/hosts/host_merger.h"
 #include "launcher/config/shell_words.h"
 #include "launcher/config/trust.h"
-#include "rendezvous/task.h"
+#include "rendezvous/cluster/task.h"
 
 #include <algorithm>
 #include <iterator>

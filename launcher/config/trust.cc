@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/config_show.h"
 #include "launcher/config/options.h"
 
 #include <fnmatch.h>
@@ -113,20 +112,6 @@ constexpr const char* code_choosers[] = {
     "OPENSSL_*",
 };
 
-/// Options that choose the machines that get the environment, the folder that relative programs are
-/// found in, and the files that are written.
-constexpr std::string_view destinations[] = {
-    "hosts",  "hostfile",          "cluster-spec",     "role", "ssh-port", "chdir", "output-dir",
-    "report", "autotune-log-file", "timeline-filename"};
-
-bool is_destination(const DecidedOption& decided) {
-  const std::string_view name = decided.option->name;
-  if (std::ranges::count(destinations, name) == 0) return false;
-  return name != "role" || std::ranges::any_of(decided.values, [](const std::string& value) {
-           return value.find('@') != std::string::npos;
-         });
-}
-
 tl::unexpected<Error> refuse_found(const Given& given, std::string_view what) {
   const Option& option = *find_option(given.name);
   return given.refuse(format(
@@ -160,14 +145,6 @@ Result<> check_found_variable(const Given& given, const EnvironmentSetting& sett
   const std::string name = printable(setting.name);
   return refuse_found(
       given, setting.origin == given.origin ? name : format("{} ({})", name, setting.origin));
-}
-
-std::vector<std::string> found_destinations(const OptionSources& by_precedence) {
-  std::vector<std::string> names;
-  for (const DecidedOption& decided : decided_options(by_precedence, false)) {
-    if (decided.found && is_destination(decided)) names.emplace_back(decided.option->name);
-  }
-  return names;
 }
 
 }  // namespace dt

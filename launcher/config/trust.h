@@ -23,9 +23,4 @@ Result<> check_found_options(const OptionSource& source);
 /// it is set. One without a value is the user's own.
 Result<> check_found_variable(const Given& given, const EnvironmentSetting& setting);
 
-/// The options of a file that nobody has named that choose the hosts of the job, or the places that
-/// it reads from and writes to, in the order of the option table. Options that another source
-/// overrides do not count.
-std::vector<std::string> found_destinations(const OptionSources& by_precedence);
-
 }  // namespace dt

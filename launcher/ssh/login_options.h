@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "launcher/ssh/ssh_route.h"
+#include "launcher/ssh/config/route.h"
 
 #include <cstdint>
 #include <optional>

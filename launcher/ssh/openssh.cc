@@ -2,8 +2,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/ssh/ssh_login.h"
-#include "launcher/ssh/ssh_pattern.h"
+#include "launcher/ssh/config/pattern.h"
+#include "launcher/ssh/login.h"
 
 #include <algorithm>
 

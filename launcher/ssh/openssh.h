@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/clock.h"
-#include "launcher/ssh/host_key.h"
-#include "launcher/ssh/known_hosts.h"
-#include "launcher/ssh/ssh_config.h"
+#include "launcher/ssh/config/ssh_config.h"
+#include "launcher/ssh/keys/host_key.h"
+#include "launcher/ssh/keys/known_hosts.h"
 
 #include <string>
 #include <string_view>

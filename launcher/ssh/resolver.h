@@ -1,8 +1,8 @@
 #pragma once
 
-#include "base/loop.h"
+#include "base/io/loop.h"
+#include "base/io/socket.h"
 #include "base/result.h"
-#include "base/socket.h"
 
 #include <deque>
 #include <functional>

@@ -6,8 +6,8 @@
 //   horovod_load RANKS
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/format.h"
+#include "base/io/fd.h"
 #include "base/text.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
-#include "launcher/ports.h"
-#include "rendezvous/cluster_spec.h"
-#include "rendezvous/store.h"
-#include "tests/sim/launch/job_world.h"
+#include "launcher/job/ports.h"
+#include "rendezvous/cluster/cluster_spec.h"
+#include "rendezvous/store/store.h"
+#include "tests/sim/job/job_world.h"
 
 #include <benchmark/benchmark.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 
 // What a job on many hosts costs the launcher: each message of its start made and read again, and
-// the whole start simulated (tests/sim/launch), hosts and network included.
+// the whole start simulated (tests/sim/job), hosts and network included.
 
 namespace dt {
 namespace {

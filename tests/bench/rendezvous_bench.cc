@@ -1,6 +1,6 @@
-#include "rendezvous/channel.h"
-#include "rendezvous/dial.h"
-#include "tests/unit/rendezvous_fixture.h"
+#include "rendezvous/secure/channel.h"
+#include "rendezvous/secure/dial.h"
+#include "tests/unit/rendezvous/fixture.h"
 
 #include <benchmark/benchmark.h>
 

@@ -1,7 +1,7 @@
 // One exec of `true` on each of N hosts at once, all of them one sshd: by libssh2 in this process,
 // and by the ssh command beside it. cpu_ms is the client's CPU time for each host.
-#include "launcher/ssh/ssh_session.h"
-#include "tests/unit/ssh_server.h"
+#include "launcher/ssh/session.h"
+#include "tests/unit/launcher/ssh/ssh_server.h"
 
 #include <benchmark/benchmark.h>
 

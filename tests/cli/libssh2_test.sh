@@ -25,7 +25,7 @@ test_versions_without_a_known_hole_are_taken() {
   for version in 1.10.0 1.11.2 1.12.0; do
     configure "$version"
     expect_status 0
-    expect_stdout_contains 'source ssh/ssh.cc'
+    expect_stdout_contains 'source ssh/libssh2.cc'
   done
 }
 
@@ -34,24 +34,24 @@ test_1_11_0_and_1_11_1_are_left_out_and_why_is_said() {
   for version in 1.11.0 1.11.1 1.11.1_DEV; do
     configure "$version"
     expect_status 0
-    expect_stdout_contains "source ssh/ssh_absent.cc, absent: this build leaves libssh2 ${version%_DEV} out because of CVE-2026-55200"
+    expect_stdout_contains "source ssh/libssh2_absent.cc, absent: this build leaves libssh2 ${version%_DEV} out because of CVE-2026-55200"
     expect_stderr_contains 'DTRAIN_LIBSSH2_PATCHED=ON'
   done
 }
 
 test_a_patched_1_11_1_is_taken_when_the_builder_says_so() {
   configure 1.11.1 -DDTRAIN_LIBSSH2_PATCHED=ON
-  expect_stdout_contains 'source ssh/ssh.cc'
+  expect_stdout_contains 'source ssh/libssh2.cc'
 }
 
 test_without_libssh2_the_build_goes_on_and_says_what_is_missing() {
   configure 1.10.0 -DDTRAIN_LIBSSH2_LIBRARY=
   expect_status 0
-  expect_stdout_contains 'source ssh/ssh_absent.cc, absent: this build has no libssh2, which was not found'
+  expect_stdout_contains 'source ssh/libssh2_absent.cc, absent: this build has no libssh2, which was not found'
   expect_stderr_contains 'libssh2-1-dev'
   configure 1.10.0 -DDTRAIN_LIBSSH2_LIBRARY= -DDTRAIN_LIBSSH2=OFF
   expect_status 0
-  expect_stdout_contains 'source ssh/ssh_absent.cc, absent: this build has no libssh2'
+  expect_stdout_contains 'source ssh/libssh2_absent.cc, absent: this build has no libssh2'
 }
 
 run_tests "$@"

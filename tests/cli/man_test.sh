@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The manual pages as the build makes them: no findings, no option that is not one, examples that
-# work. That no option is missing is in tests/unit/man_mdoc_test.cc.
+# work. That no option is missing is in tests/unit/man/mdoc_test.cc.
 . "$(dirname "$0")/lib.sh"
 pages=$(dirname "$DTRAIN")/man
 

@@ -1,10 +1,10 @@
 // What launcher and agents, and rendezvous and clients, read from each other: any bytes are
 // messages or an error, and a message that was read can be written and read again.
 
-#include "launcher/host_survey.h"
-#include "launcher/message.h"
-#include "rendezvous/cluster_spec.h"
-#include "rendezvous/wire.h"
+#include "launcher/protocol/host_survey.h"
+#include "launcher/protocol/message.h"
+#include "rendezvous/cluster/cluster_spec.h"
+#include "rendezvous/store/wire.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace dt {

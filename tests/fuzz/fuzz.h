@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "tests/unit/message_form.h"
+#include "tests/unit/launcher/connect/message_form.h"
 
 #include <algorithm>
 #include <cassert>

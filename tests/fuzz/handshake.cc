@@ -2,7 +2,7 @@
 // the acceptor or the dialer strange bytes alone, or both each other's with bytes changed, or a
 // session's frames with bytes changed. (Nonces are fresh each time; what is checked holds for all.)
 
-#include "rendezvous/handshake.h"
+#include "rendezvous/secure/handshake.h"
 
 #include "tests/fuzz/fuzz.h"
 

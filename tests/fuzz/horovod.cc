@@ -2,7 +2,7 @@
 // in what pieces the rest arrives. In pieces it must be answered as it is at once, within the
 // limits.
 
-#include "rendezvous/horovod_store.h"
+#include "rendezvous/horovod/horovod_store.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string_view>

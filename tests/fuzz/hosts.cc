@@ -1,6 +1,6 @@
 // -H lists and hostfiles: any text is a list of usable hosts or an error for people.
 
-#include "launcher/config/hosts.h"
+#include "launcher/config/hosts/hosts.h"
 
 #include "tests/fuzz/fuzz.h"
 

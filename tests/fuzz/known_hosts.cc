@@ -1,6 +1,6 @@
 // known_hosts: any bytes give each host a verdict, and what is refused has a message.
 
-#include "launcher/ssh/known_hosts.h"
+#include "launcher/ssh/keys/known_hosts.h"
 
 #include "tests/fuzz/fuzz.h"
 

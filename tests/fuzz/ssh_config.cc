@@ -1,6 +1,6 @@
 // ssh_config and the answer of `ssh -G`: any text is a host's settings or an error for people.
 
-#include "launcher/ssh/ssh_config.h"
+#include "launcher/ssh/config/ssh_config.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
 // list of steps: what (a letter), which client (a byte), how many ms later (a byte), and for a
 // request its length (a byte) and its bytes as on the wire.
 
-#include "rendezvous/store.h"
+#include "rendezvous/store/store.h"
 
 #include "tests/fuzz/fuzz.h"
 

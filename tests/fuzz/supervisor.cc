@@ -1,7 +1,7 @@
 // The supervisor under any sequence of events. The input is readable: a flag character, then words
 // of a letter and a character, for example "0 s0 s1 s2 f3 +5 x0 x1": see `happen`.
 
-#include "launcher/supervisor.h"
+#include "launcher/job/supervisor.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,0 +1,59 @@
+#include "base/io/file.h"
+
+#include "base/format.h"
+#include "base/io/fd.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace dt {
+
+Result<std::string> read_text_file(const std::string& path, size_t bytes_max) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) {
+    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    return fail(missing ? Errc::not_found : Errc::os, errno_text(errno));
+  }
+  return read_text(file.get(), bytes_max);
+}
+
+Result<std::string> read_text(int fd, size_t bytes_max) {
+  std::string text;
+  while (text.size() <= bytes_max) {
+    // Most are short, and each new page costs more than the read.
+    constexpr size_t step_min = size_t{4} << 10;
+    constexpr size_t step_max = size_t{64} << 10;
+    const size_t before = text.size();
+    const size_t step = std::clamp(before, step_min, step_max);
+    text.resize(before + step);
+    const ssize_t got = read(fd, text.data() + before, step);
+    const int error = errno;
+    text.resize(before + static_cast<size_t>(got > 0 ? got : 0));
+    if (got == 0) return text;
+    if (got < 0 && error != EINTR) return fail(Errc::os, errno_text(error));
+  }
+  return fail(Errc::input, format("it is larger than {} MB", bytes_max >> 20));
+}
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status = {};
+  if (!file || fstat(file.get(), &status) != 0) return fail(Errc::os, errno_text(errno));
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size == 0) return MappedFile({});
+  void* const at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (at == MAP_FAILED) return fail(Errc::os, errno_text(errno));
+  return MappedFile({static_cast<const std::byte*>(at), size});
+}
+
+MappedFile::~MappedFile() {
+  if (bytes_.empty()) return;
+  munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace dt

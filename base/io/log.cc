@@ -1,0 +1,42 @@
+#include "base/io/log.h"
+
+#include "base/bytes.h"
+#include "base/color.h"
+#include "base/io/fd.h"
+#include "base/text.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// The length of \xNN, so that printable() cuts nothing off.
+constexpr size_t printed_bytes_a_byte = 4;
+
+}  // namespace
+
+void Log::line(Kind kind, const std::string& text) {
+  const bool error = kind == Kind::error;
+  const std::string name = colored_ && error ? painted("dtrain:", "31") : "dtrain:";
+  std::string mark;
+  if (kind == Kind::warning) mark = (colored_ ? painted("warning:", "33") : "warning:") + " ";
+  std::string all;
+  for (const std::string_view part : split(text, '\n')) {
+    all += name;
+    all += ' ';
+    all += std::exchange(mark, {});
+    all += printable(part, part.size() * printed_bytes_a_byte);
+    all += '\n';
+  }
+  sink_(all);
+}
+
+void write_to_stderr(std::string_view line) {
+  // Nothing can be told to anybody when stderr itself fails.
+  if (const auto written = write_all(STDERR_FILENO, as_bytes(line)); !written) return;
+}
+
+}  // namespace dt

@@ -1,0 +1,74 @@
+#include "base/io/network.h"
+
+#include "base/ip_text.h"
+#include "base/text.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <memory>
+
+namespace dt {
+
+namespace {
+
+size_t bits_of(int family) {
+  return family == AF_INET ? 32 : 128;
+}
+
+/// The family of a numeric address, whose bytes go to `bytes`; 0: it is none.
+int read_ip(const std::string& text, std::array<std::byte, 16>& bytes) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (inet_pton(family, text.c_str(), bytes.data()) == 1) return family;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<InterfaceAddress> interface_addresses() {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) < 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
+  std::vector<InterfaceAddress> outside;
+  std::vector<InterfaceAddress> loopback;
+  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0) continue;
+    const int family = at->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const std::string ip = ip_text(at->ifa_addr);
+    if (ip.starts_with("fe80:")) continue;  // useless without its interface
+    // "eth0:1" is a label of an address of eth0, which nobody can bind to.
+    const std::string_view label = at->ifa_name;
+    ((at->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : outside)
+        .push_back({std::string(label.substr(0, label.find(':'))), ip});
+  }
+  outside.insert(outside.end(), loopback.begin(), loopback.end());
+  return outside;
+}
+
+std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  IpNetwork network;
+  network.family_ = read_ip(std::string(text.substr(0, slash)), network.prefix_);
+  const auto bits = parse_integer(text.substr(slash + 1));
+  if (network.family_ == 0 || !bits || *bits < 0) return std::nullopt;
+  network.prefix_bits_ = static_cast<size_t>(*bits);
+  if (network.prefix_bits_ > bits_of(network.family_)) return std::nullopt;
+  return network;
+}
+
+bool IpNetwork::contains(std::string_view ip) const {
+  std::array<std::byte, 16> bytes = {};
+  if (read_ip(std::string(ip), bytes) != family_) return false;
+  for (size_t bit = 0; bit < prefix_bits_; ++bit) {
+    const auto mask = std::byte{0x80} >> (bit % 8);
+    if ((bytes[bit / 8] & mask) != (prefix_[bit / 8] & mask)) return false;
+  }
+  return true;
+}
+
+}  // namespace dt

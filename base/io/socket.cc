@@ -1,0 +1,231 @@
+#include "base/io/socket.h"
+
+#include "base/format.h"
+#include "base/ip_text.h"
+#include "base/text.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace dt {
+
+namespace {
+
+struct SocketAddress {
+  sockaddr_storage storage = {};
+  socklen_t length = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+Result<SocketAddress> to_socket_address(const Address& address) {
+  SocketAddress out;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
+  if (inet_pton(AF_INET, address.ip.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(address.port);
+    out.length = sizeof *v4;
+    return out;
+  }
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
+  if (inet_pton(AF_INET6, address.ip.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(address.port);
+    out.length = sizeof *v6;
+    return out;
+  }
+  return fail(Errc::input, format("'{}' is no IP address", printable(address.ip)));
+}
+
+Address from_socket_address(const SocketAddress& address) {
+  const uint16_t port = address.storage.ss_family == AF_INET
+                            ? reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port
+                            : reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port;
+  return {ip_text(address.get()), ntohs(port)};
+}
+
+void set_flag(int fd, int level, int option, int value) {
+  // A kernel without the option only loses speed or an early warning.
+  setsockopt(fd, level, option, &value, sizeof value);
+}
+
+int milliseconds_of(Duration duration) {
+  constexpr Duration longest = std::chrono::hours(24);
+  return static_cast<int>(duration_cast<milliseconds>(std::min(duration, longest)).count());
+}
+
+}  // namespace
+
+std::string ip_text(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* bytes =
+      address->sa_family == AF_INET
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
+          : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  inet_ntop(address->sa_family, bytes, text, sizeof text);
+  return text;
+}
+
+std::string host_port(std::string_view host, uint16_t port) {
+  if (host.find(':') != std::string_view::npos) return format("[{}]:{}", host, port);
+  return format("{}:{}", host, port);
+}
+
+std::string Address::text() const {
+  return host_port(ip, port);
+}
+
+Result<Address> Address::parse(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  const auto wrong = [&] {
+    return fail(Errc::input, format("expected IP:PORT, got '{}'", printable(text)));
+  };
+  if (colon == std::string_view::npos) return wrong();
+  std::string_view ip = text.substr(0, colon);
+  const bool bracketed = ip.starts_with('[') && ip.ends_with(']');
+  if (bracketed) ip = ip.substr(1, ip.size() - 2);
+  // Without brackets nobody can tell the last group of an IPv6 address from a port.
+  const bool v6 = ip.find(':') != std::string_view::npos;
+  if (bracketed != v6) return wrong();
+  const auto port = parse_integer(text.substr(colon + 1));
+  if (!port || *port < 0 || *port > 65535) return wrong();
+  Address address{std::string(ip), static_cast<uint16_t>(*port)};
+  if (!to_socket_address(address)) return wrong();
+  return address;
+}
+
+namespace {
+
+Result<Fd> listen_with(const Address& address, std::initializer_list<int> flags) {
+  const SocketAddress to = TRY(to_socket_address(address));
+  Fd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno("cannot make a socket");
+  for (const int flag : flags)
+    set_flag(fd.get(), SOL_SOCKET, flag, 1);
+  if (bind(fd.get(), to.get(), to.length) < 0 || listen(fd.get(), 4096) < 0) {
+    return fail_errno(format("cannot listen on {}", address.text()));
+  }
+  return fd;
+}
+
+}  // namespace
+
+Result<Fd> listen_on(const Address& address) {
+  return listen_with(address, {SO_REUSEADDR});
+}
+
+Result<Fd> listen_on_held(const Address& address) {
+  return listen_with(address, {SO_REUSEADDR, SO_REUSEPORT});
+}
+
+Result<Fd> start_connect(const Address& address, const std::string& from_ip) {
+  const SocketAddress to = TRY(to_socket_address(address));
+  Fd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno("cannot make a socket");
+  if (!from_ip.empty()) {
+    const SocketAddress from = TRY(to_socket_address({from_ip, 0}));
+    if (bind(fd.get(), from.get(), from.length) < 0) {
+      return fail_errno(format("cannot connect to {} from {}", address.text(), from_ip));
+    }
+  }
+  if (connect(fd.get(), to.get(), to.length) < 0 && errno != EINPROGRESS) {
+    return fail_errno(format("cannot connect to {}", address.text()));
+  }
+  return fd;
+}
+
+Result<> connect_result(int fd, const Address& to) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error == 0) {
+    // A dialer whose own port is the one it dials reaches itself: nobody listens there.
+    const auto ours = local_address(fd);
+    const auto theirs = peer_address(fd);
+    if (ours && theirs && *ours == *theirs) error = ECONNREFUSED;
+  }
+  if (error != 0) return fail_errno(format("cannot connect to {}", to.text()), error);
+  return {};
+}
+
+Result<Fd> accept_one(int listener) {
+  const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd >= 0) return Fd(fd);
+  // What the network did to one connection is not the listener's failure.
+  constexpr int passing[] = {EAGAIN,   EINTR,        ECONNABORTED, EPROTO,
+                             ENETDOWN, ENETUNREACH,  ENOPROTOOPT,  EHOSTDOWN,
+                             ENONET,   EHOSTUNREACH, EOPNOTSUPP};
+  if (std::find(std::begin(passing), std::end(passing), errno) != std::end(passing)) return Fd();
+  return fail_errno("cannot accept a connection");
+}
+
+Result<Address> local_address(int fd) {
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (getsockname(fd, address.get(), &address.length) < 0) return fail_errno("getsockname");
+  return from_socket_address(address);
+}
+
+Result<Address> peer_address(int fd) {
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (getpeername(fd, address.get(), &address.length) < 0) return fail_errno("getpeername");
+  return from_socket_address(address);
+}
+
+void tune_tcp(int fd, Duration dead_after) {
+  tune_tcp_of_worker(fd, dead_after);
+  set_flag(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds_of(dead_after));
+}
+
+void tune_tcp_of_worker(int fd, Duration dead_after) {
+  const int ms = milliseconds_of(dead_after);
+  const int probe_s = std::max(1, ms / 4000);
+  set_flag(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_flag(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_flag(fd, IPPROTO_TCP, TCP_KEEPIDLE, probe_s);
+  set_flag(fd, IPPROTO_TCP, TCP_KEEPINTVL, probe_s);
+  set_flag(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+void acknowledge_now(int fd) {
+  set_flag(fd, IPPROTO_TCP, TCP_QUICKACK, 1);
+}
+
+namespace {
+
+/// Binds the port on all addresses, and listens on none.
+Result<Fd> bind_everywhere(uint16_t port, std::initializer_list<int> flags) {
+  for (const int family : {AF_INET6, AF_INET}) {
+    Fd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) continue;  // no IPv6 here
+    for (const int flag : flags)
+      set_flag(fd.get(), SOL_SOCKET, flag, 1);
+    if (family == AF_INET6) set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    const SocketAddress any = TRY(to_socket_address({family == AF_INET6 ? "::" : "0.0.0.0", port}));
+    if (bind(fd.get(), any.get(), any.length) == 0) return fd;
+    if (family == AF_INET || errno != EADDRNOTAVAIL) {
+      return fail_errno(format("cannot hold port {}", port));
+    }
+  }
+  return fail_errno("cannot make a socket");
+}
+
+}  // namespace
+
+Result<Fd> hold_port(uint16_t port) {
+  return bind_everywhere(port, {SO_REUSEADDR, SO_REUSEPORT});
+}
+
+Result<> check_unheard(uint16_t port) {
+  // With this flag alone a socket can stand beside all but those that listen.
+  TRY(bind_everywhere(port, {SO_REUSEADDR}));
+  return {};
+}
+
+}  // namespace dt

@@ -1,0 +1,26 @@
+#include "launcher/agent/agent.h"
+
+#include "base/io/log.h"
+#include "launcher/agent/agent_session.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace dt {
+
+Result<> run_agent(AgentPlace place) {
+  prctl(PR_SET_NAME, "dtrain-agent");
+  const auto loop = TRY(Loop::create());
+  AgentSession session(*loop);
+  // Standard input and output may be one socket; each gets a descriptor of its own to own.
+  TRY(session.open(TRY(duplicate(STDIN_FILENO)), TRY(duplicate(STDOUT_FILENO)), place));
+  return loop->run();
+}
+
+int serve_as_agent(AgentPlace place) {
+  const auto served = run_agent(place);
+  if (!served) Log(Log::Level::normal, write_to_stderr).error("{}", served.error().message);
+  return served ? 0 : 1;
+}
+
+}  // namespace dt

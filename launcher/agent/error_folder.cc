@@ -1,0 +1,100 @@
+#include "launcher/agent/error_folder.h"
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "base/io/fd.h"
+#include "base/io/file.h"
+#include "base/text.h"
+#include "launcher/process/folder_lock.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+/// A traceback of many frames; what is longer is not read.
+constexpr size_t error_bytes_max = size_t{64} << 10;
+
+/// When the process started, in the kernel's ticks: its number may be used again, this not with it.
+std::string start_of(pid_t process) {
+  constexpr size_t stat_bytes_max = 4096;
+  const auto stat = read_text_file(format("/proc/{}/stat", process), stat_bytes_max);
+  if (!stat) return {};
+  // After the name, which may hold anything, the state is the first word and this the twentieth.
+  constexpr size_t start_word = 19;
+  const auto words = split_words(std::string_view(*stat).substr(stat->rfind(')') + 1));
+  return words.size() > start_word ? std::string(words[start_word]) : std::string();
+}
+
+/// In memory: an agent must not wait for a disk.
+std::string all_folders() {
+  return ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
+Fd lock_own_folder(const std::string& path) {
+  Fd folder = lock_folder(path);
+  struct stat status = {};
+  const bool ours = folder && ::fstat(folder.get(), &status) == 0 && status.st_uid == ::getuid();
+  return ours ? std::move(folder) : Fd();
+}
+
+}  // namespace
+
+std::string ErrorFolder::path_of(pid_t process) {
+  const std::string start = start_of(process);
+  if (start.empty()) return {};
+  return format("{}/dtrain-{}-{}-{}", all_folders(), ::getuid(), process, start);
+}
+
+std::unique_ptr<ErrorFolder> ErrorFolder::make() {
+  std::string path = path_of(::getpid());
+  // Fails where somebody was here before us, whoever that is.
+  if (path.empty() || ::mkdir(path.c_str(), S_IRWXU) != 0) return nullptr;
+  Fd locked = lock_own_folder(path);
+  if (!locked) return nullptr;  // one who removes leftovers came between
+  return std::unique_ptr<ErrorFolder>(new ErrorFolder(std::move(path), std::move(locked)));
+}
+
+void ErrorFolder::remove_leftovers() {
+  const std::string prefix = format("dtrain-{}-", ::getuid());
+  std::error_code failed;
+  std::filesystem::directory_iterator at(all_folders(), failed);
+  for (; !failed && at != std::filesystem::directory_iterator(); at.increment(failed)) {
+    if (!at->path().filename().native().starts_with(prefix)) continue;
+    if (lock_own_folder(at->path())) remove(at->path());
+  }
+}
+
+void ErrorFolder::remove(const std::string& path) {
+  std::error_code ignored;  // what we cannot remove is not ours
+  if (!path.empty()) std::filesystem::remove_all(path, ignored);
+}
+
+ErrorFolder::~ErrorFolder() {
+  if (::rmdir(path_.c_str()) != 0) remove(path_);
+}
+
+std::string ErrorFolder::file_of(uint32_t local_index) const {
+  return format("{}/{}.json", path_, local_index);
+}
+
+std::optional<TaskError> ErrorFolder::read(uint32_t local_index) const {
+  // The task may have put anything there: nothing that blocks is opened, nor what it links to.
+  const Fd file(
+      ::open(file_of(local_index).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status = {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const auto text = read_text(file.get(), error_bytes_max);
+  if (!text) return std::nullopt;
+  const int64_t written_ns =
+      int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return parse_task_error(*text, written_ns);
+}
+
+}  // namespace dt

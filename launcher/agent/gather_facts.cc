@@ -1,0 +1,153 @@
+#include "launcher/agent/gather_facts.h"
+
+#include "base/io/file.h"
+#include "base/io/network.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "launcher/agent/own_host.h"
+
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+namespace dt {
+
+namespace {
+
+constexpr size_t small_file_bytes_max = size_t{64} << 10;
+
+/// Of a file of the kernel's; empty when it is not there.
+std::string text_of(const std::string& path) {
+  return read_text_file(path, small_file_bytes_max).value_or(std::string());
+}
+
+std::optional<int64_t> limit_value(rlim_t value) {
+  if (value == RLIM_INFINITY) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
+
+Limit locked_memory_limit() {
+  rlimit limit = {};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  return {limit_value(limit.rlim_cur), limit_value(limit.rlim_max)};
+}
+
+Limit tasks_file_limit(uint64_t soft) {
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return {limit_value(soft), limit_value(limit.rlim_max)};
+}
+
+Room room_of(std::string path) {
+  Room room{.path = std::move(path), .bytes = {}, .free_bytes = {}};
+  struct statvfs about = {};
+  if (room.path.empty() || ::statvfs(room.path.c_str(), &about) < 0) return room;
+  const auto block = static_cast<int64_t>(about.f_frsize);
+  room.bytes = static_cast<int64_t>(about.f_blocks) * block;
+  room.free_bytes = static_cast<int64_t>(about.f_bavail) * block;
+  return room;
+}
+
+/// Entries of a folder of sysfs for which `counts` holds.
+template <class Counts>
+int64_t count_in(const char* folder, Counts counts) {
+  std::error_code failed;
+  int64_t count = 0;
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    count += counts(at->path().string()) ? 1 : 0;
+  }
+  return count;
+}
+
+/// VGA or 3D controllers of NVIDIA's.
+bool is_nvidia_gpu(const std::string& device) {
+  return text_of(device + "/vendor").starts_with("0x10de") &&
+         text_of(device + "/class").starts_with("0x03");
+}
+
+/// "2.36"; another C library has no such name.
+std::string glibc_version() {
+  std::array<char, 64> text = {};
+  if (::confstr(_CS_GNU_LIBC_VERSION, text.data(), text.size()) == 0) return "none";
+  const std::vector<std::string_view> words = split_words(text.data());
+  return std::string(words.empty() ? "none" : words.back());
+}
+
+void find_memory(ExaminedHost& facts) {
+  const std::string meminfo = text_of("/proc/meminfo");
+  facts.memory_bytes = meminfo_bytes(meminfo, "MemTotal");
+  facts.memory_free_bytes = meminfo_bytes(meminfo, "MemAvailable");
+  const std::string cgroups = text_of("/proc/self/cgroup");
+  for (const std::string_view line : split(cgroups, '\n')) {
+    if (!line.starts_with("0::")) continue;
+    const int64_t max = cgroup_memory_max("/sys/fs/cgroup", std::string(line.substr(3)));
+    if (max == 0) continue;
+    facts.memory_bytes = std::min(facts.memory_bytes, max);
+    facts.memory_free_bytes = std::min(facts.memory_free_bytes, max);
+  }
+}
+
+}  // namespace
+
+int64_t meminfo_bytes(std::string_view meminfo, std::string_view name) {
+  for (const std::string_view line : split(meminfo, '\n')) {
+    const std::vector<std::string_view> words = split_words(line);
+    if (words.size() < 2 || !words[0].ends_with(':')) continue;
+    if (words[0].substr(0, words[0].size() - 1) != name) continue;
+    return parse_integer(words[1]).value_or(0) << 10;
+  }
+  return 0;
+}
+
+std::string python_version_of(std::string_view printed) {
+  const std::vector<std::string_view> words = split_words(printed.substr(0, printed.find('\n')));
+  return words.size() >= 2 && words[0] == "Python" ? printable(words[1], 40) : std::string();
+}
+
+int64_t cgroup_memory_max(const std::string& root, const std::string& path) {
+  int64_t least = 0;
+  for (std::filesystem::path at = path; !at.empty(); at = at.parent_path()) {
+    const std::string file = root + at.string() + "/memory.max";
+    const auto max = parse_integer(trim(text_of(file)));  // "max" is no number
+    if (max && *max > 0) least = least == 0 ? *max : std::min(least, *max);
+    if (at == at.root_path()) break;
+  }
+  return least;
+}
+
+ExaminedHost gather_facts(uint64_t open_files_soft) {
+  ExaminedHost facts;
+  utsname about = {};
+  uname(&about);
+  facts.dtrain = build_version;
+  facts.hostname = about.nodename;
+  facts.architecture = about.machine;
+  facts.kernel = about.release;
+  facts.glibc = glibc_version();
+  std::error_code failed;
+  facts.executable = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+  for (InterfaceAddress& address : interface_addresses())
+    facts.addresses.push_back(std::move(address.ip));
+  facts.cpus_allowed = count_allowed_cpus();
+  facts.cpus_online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  find_memory(facts);
+  facts.open_files = tasks_file_limit(open_files_soft);
+  facts.locked_memory = locked_memory_limit();
+  facts.shared_memory = room_of("/dev/shm");
+  const Environment own = own_host_part();
+  const auto home = own.find("HOME");
+  facts.home = room_of(home == own.end() ? "" : home->second);
+  const auto temporary = own.find("TMPDIR");
+  facts.temporary = room_of(temporary == own.end() ? "/tmp" : temporary->second);
+  facts.rdma_devices = count_in("/sys/class/infiniband", [](const std::string&) { return true; });
+  facts.gpus_on_bus = count_in("/sys/bus/pci/devices", is_nvidia_gpu);
+  return facts;
+}
+
+}  // namespace dt

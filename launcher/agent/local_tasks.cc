@@ -1,0 +1,234 @@
+#include "launcher/agent/local_tasks.h"
+
+#include "base/wall_time.h"
+#include "launcher/agent/own_host.h"
+#include "launcher/agent/task_macros.h"
+#include "launcher/process/sweep.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Tasks started in one round of the loop: between rounds the ends and output of the first of them
+/// are dealt with, and their descriptors need not be copied into the last.
+constexpr size_t starts_a_round = 16;
+
+/// Of Python, after an exception that nobody caught.
+constexpr int python_raised_status = 1;
+
+/// What the interpreter may take from a traceback to its end.
+constexpr int64_t python_end_ns = 5'000'000'000;
+
+/// As files have it.
+int64_t unix_ns() {
+  return std::chrono::nanoseconds(WallClock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+TaskProcess* LocalTasks::find(uint32_t number) const {
+  const auto stream = StreamId::parse(number);
+  if (!stream || stream->local_index >= tasks_.size()) return nullptr;
+  return tasks_[stream->local_index].process.get();
+}
+
+Result<> LocalTasks::launch(Launch wanted, Programs programs) {
+  programs_ = std::move(programs);
+  launch_ = std::move(wanted);
+  launch_.travelling["PWD"] = programs_.cwd;  // the launcher's own would be a lie after --chdir
+  for (auto& [role, environment] : launch_.role_environments)
+    environment.insert(launch_.travelling.begin(), launch_.travelling.end());
+  const bool one_for_all = launch_.tf_config && launch_.cluster_filter == ClusterFilter::none;
+  if (one_for_all) tf_cluster_ = tf_cluster(launch_.cluster);
+  host_ = own_host_facts(launch_.excluded);
+  host_.interface = launch_.interface;
+  tasks_.resize(launch_.tasks.size());
+  if (launch_.error_files) errors_ = ErrorFolder::make();
+  for (const TaskLaunch& task : launch_.tasks)
+    ++sharers_[task.cpus];
+  // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
+  if (auto pipe = make_pipe()) {
+    exec_pipe_ = *std::move(pipe);
+    exec_watch_ = TRY(loop_.watch(exec_pipe_.read.get(), EPOLLIN, [this](uint32_t) {
+      exec_watch_ = Watch();
+      look_at_execs();
+    }));
+  }
+  start(starts_a_round);
+  // Here, since the first tasks load their programs meanwhile.
+  oom_.emplace();
+  ErrorFolder::remove_leftovers();
+  return {};
+}
+
+void LocalTasks::start(size_t count_max) {
+  const size_t end = next_start_ + std::min(count_max, launch_.tasks.size() - next_start_);
+  while (next_start_ < end)
+    start_one(static_cast<uint32_t>(next_start_++));
+  if (next_start_ < launch_.tasks.size()) {
+    start_timer_ = loop_.after(Duration::zero(), [this] { start(starts_a_round); });
+  } else {
+    exec_pipe_.write.reset();
+  }
+}
+
+CpuShare LocalTasks::share_of(const TaskLaunch& task) const {
+  return {.cpus = task.cpus.empty() ? allowed_cpus_ : static_cast<int>(task.cpus.size()),
+          .tasks = sharers_.at(task.cpus)};
+}
+
+const LocalTasks::Program& LocalTasks::program_of(const TaskId& task) const {
+  const auto own = programs_.by_role.find(task.role);
+  return own == programs_.by_role.end() ? programs_.common : own->second;
+}
+
+std::string LocalTasks::cluster_shown_to(const TaskId& task) const {
+  if (!launch_.tf_config || launch_.cluster_filter == ClusterFilter::none) return tf_cluster_;
+  return tf_cluster(seen_by(task, launch_.cluster, launch_.cluster_filter));
+}
+
+void LocalTasks::start_one(uint32_t local_index) {
+  const TaskLaunch& wanted = launch_.tasks[local_index];
+  LocalTask& task = tasks_[local_index];
+  task.id = wanted.id;
+  Environment environment = worker_environment(
+      travelling_of_task(launch_, wanted), host_,
+      added_environment(launch_.common, wanted.environment, cluster_shown_to(wanted.id), wanted.id),
+      share_of(wanted));
+  if (errors_) environment.emplace("TORCHELASTIC_ERROR_FILE", errors_->file_of(local_index));
+  const Program& program = program_of(wanted.id);
+  ChildRequest request = {.path = program.executable,
+                          .arguments = command_of_task(program.command, launch_, wanted),
+                          .environment = environment_entries(environment),
+                          .cwd = programs_.cwd,
+                          .open_files_max = programs_.open_files_max,
+                          .cpus = wanted.cpus,
+                          .cgroup = programs_.cgroup};
+  auto process =
+      TaskProcess::start(loop_, std::move(request),
+                         {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
+                         handlers_for(local_index));
+  if (process) {
+    task.process = *std::move(process);
+  } else {
+    start_failed(local_index, process.error());
+  }
+}
+
+void LocalTasks::start_failed(uint32_t local_index, const Error& error) {
+  say_(MessageType::start_failed, 0,
+       encode(StartFailed{tasks_[local_index].id, exit_status_of(error.code), error.message}));
+}
+
+void LocalTasks::executed(uint32_t local_index, const Result<>& result) {
+  const LocalTask& task = tasks_[local_index];
+  if (result) {
+    say_(MessageType::started, 0, encode(Started{task.id, task.process->pid()}));
+  } else {
+    start_failed(local_index, result.error());
+  }
+}
+
+void LocalTasks::look_at_execs() {
+  for (const LocalTask& task : tasks_) {
+    if (task.process) task.process->look_at_exec();
+  }
+}
+
+TaskProcess::Handlers LocalTasks::handlers_for(uint32_t local_index) {
+  return {
+      .on_executed = [this, local_index](const Result<>& result) { executed(local_index, result); },
+      .on_output =
+          [this, local_index](TaskStream stream, ByteSpan bytes) {
+            spoke_ = true;
+            const bool error = stream == TaskStream::error || launch_.merge_stderr;
+            if (error) tasks_[local_index].traceback.add(as_text(bytes), unix_ns());
+            say_(MessageType::output, StreamId{local_index, stream}.number(), bytes);
+          },
+      .on_output_end =
+          [this, local_index](TaskStream stream) {
+            say_(MessageType::output_end, StreamId{local_index, stream}.number(), {});
+          },
+      .on_input_taken =
+          [this, local_index](uint32_t bytes) {
+            say_(MessageType::credit, StreamId{local_index, TaskStream::input}.number(),
+                 encode_credit(bytes));
+          },
+      .on_exit = [this, local_index](ExitStatus status) { exited(local_index, status); },
+  };
+}
+
+void LocalTasks::exited(uint32_t local_index, ExitStatus status) {
+  if (status.signal == SIGKILL) status.out_of_memory = oom_ && oom_->take_kill();
+  const LocalTask& task = tasks_[local_index];
+  const auto error = error_of(local_index, status);
+  say_(MessageType::exited, 0,
+       encode(Exited{task.id, status, task.process->used(), error, error ? unix_ns() : 0}));
+  reap_strangers([this](pid_t pid) { return owns(pid); });
+}
+
+std::optional<TaskError> LocalTasks::error_of(uint32_t local_index,
+                                              const ExitStatus& status) const {
+  if (status.good()) return std::nullopt;
+  auto recorded = errors_ ? errors_->read(local_index) : std::nullopt;
+  const PythonTraceback& traceback = tasks_[local_index].traceback;
+  if (recorded || !traceback.error()) return recorded;
+  const bool raised = status.signal == 0 && status.code == python_raised_status;
+  if (raised && !told_to_end_) return traceback.error();
+  // Peers may have heard of it and ended before, so that it was told to end while it did.
+  const bool new_one = unix_ns() - traceback.error()->when_ns < python_end_ns;
+  const bool ending = raised || (status.signal == SIGTERM && traceback.is_last());
+  // What ended otherwise has dealt with what it had a traceback of.
+  return new_one && ending ? traceback.error() : std::nullopt;
+}
+
+void LocalTasks::signal(int number) {
+  const bool means_stop =
+      number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+  told_to_end_ = told_to_end_ || means_stop;
+  for (const LocalTask& task : tasks_) {
+    if (!task.process) continue;
+    task.process->signal(number);
+    // A stopped process could not act on it.
+    if (means_stop) task.process->signal(SIGCONT);
+  }
+}
+
+std::vector<pid_t> LocalTasks::processes() const {
+  std::vector<pid_t> all;
+  for (const LocalTask& task : tasks_) {
+    if (task.process && !task.process->exited()) all.push_back(task.process->pid());
+  }
+  return all;
+}
+
+bool LocalTasks::owns(pid_t pid) const {
+  return std::ranges::any_of(tasks_, [pid](const LocalTask& task) {
+    return task.process && !task.process->exited() && task.process->pid() == pid;
+  });
+}
+
+void LocalTasks::discard_output() {
+  for (const LocalTask& task : tasks_) {
+    if (task.process) task.process->discard_output();
+  }
+}
+
+bool LocalTasks::output_open() const {
+  return std::ranges::any_of(
+      tasks_, [](const LocalTask& task) { return task.process && task.process->output_open(); });
+}
+
+bool LocalTasks::output_waits_for_credit() const {
+  return std::ranges::any_of(tasks_, [](const LocalTask& task) {
+    return task.process && task.process->output_waits_for_credit();
+  });
+}
+
+}  // namespace dt

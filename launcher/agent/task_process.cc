@@ -1,0 +1,165 @@
+#include "launcher/agent/task_process.h"
+
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+namespace dt {
+
+Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest request,
+                                                        Options options, Handlers handlers) {
+  Pipe output = TRY(make_pipe());
+  Pipe error;
+  if (!options.merge_stderr) error = TRY(make_pipe());
+  Pipe input;
+  if (options.wants_input) {
+    input = TRY(make_pipe());
+    request.input = input.read.get();
+  }
+  request.output = output.write.get();
+  request.error = options.merge_stderr ? request.output : error.write.get();
+  Child child = TRY(Child::start(std::move(request)));
+  std::unique_ptr<TaskProcess> task(new TaskProcess(loop, std::move(child), std::move(handlers)));
+  task->output_.pipe = std::move(output.read);
+  task->error_.pipe = std::move(error.read);
+  task->input_ = std::move(input.write);
+  if (const auto watched = task->watch_all(); !watched) {
+    // Nobody would see its end: better no task than one that is out of sight.
+    [[maybe_unused]] const auto killed = task->child_.kill();
+    return tl::unexpected(watched.error());
+  }
+  return task;
+}
+
+Result<> TaskProcess::watch_all() {
+  exit_watch_ = TRY(loop_.watch(child_.pidfd(), EPOLLIN, [this](uint32_t) { child_ended(); }));
+  TRY(set_nonblocking(output_.pipe.get()));
+  if (error_.pipe) TRY(set_nonblocking(error_.pipe.get()));
+  if (input_) TRY(set_nonblocking(input_.get()));
+  TRY(watch_output(TaskStream::output));
+  return watch_output(TaskStream::error);
+}
+
+Result<> TaskProcess::watch_output(TaskStream stream) {
+  Source& from = source(stream);
+  const bool wanted = from.pipe && (from.credit > 0 || discarding_);
+  if (!wanted) {
+    // Taken out altogether: a hang-up is reported even to those who wait for nothing.
+    from.watch = Watch();
+  } else if (!from.watch) {
+    from.watch = TRY(
+        loop_.watch(from.pipe.get(), EPOLLIN, [this, stream](uint32_t) { read_output(stream); }));
+  }
+  return {};
+}
+
+void TaskProcess::watch_or_end(TaskStream stream) {
+  if (watch_output(stream)) return;
+  source(stream).pipe.reset();
+  handlers_.on_output_end(stream);
+}
+
+void TaskProcess::read_output(TaskStream stream) {
+  Source& from = source(stream);
+  std::array<std::byte, stream_chunk_bytes> buffer;
+  const size_t room = discarding_ ? buffer.size() : std::min<size_t>(buffer.size(), from.credit);
+  const ssize_t n = ::read(from.pipe.get(), buffer.data(), room);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) {
+    from.watch = Watch();
+    from.pipe.reset();
+    handlers_.on_output_end(stream);
+    return;
+  }
+  if (discarding_) return;
+  look_at_exec();
+  from.credit -= static_cast<uint32_t>(n);
+  handlers_.on_output(stream, ByteSpan(buffer).first(static_cast<size_t>(n)));
+  watch_or_end(stream);
+}
+
+void TaskProcess::read_rest(TaskStream stream) {
+  const Source& from = source(stream);
+  int bytes = 0;
+  // The credit bounds it, where helpers that it left behind write on.
+  while (!discarding_ && from.pipe && from.credit > 0 &&
+         ::ioctl(from.pipe.get(), FIONREAD, &bytes) == 0 && bytes > 0)
+    read_output(stream);
+}
+
+void TaskProcess::add_credit(TaskStream stream, uint32_t bytes) {
+  source(stream).credit += bytes;
+  watch_or_end(stream);
+}
+
+void TaskProcess::discard_output() {
+  discarding_ = true;
+  watch_or_end(TaskStream::output);
+  watch_or_end(TaskStream::error);
+}
+
+void TaskProcess::write_input(ByteSpan bytes) {
+  input_queue_.insert(input_queue_.end(), bytes.begin(), bytes.end());
+  flush_input();
+}
+
+void TaskProcess::end_input() {
+  input_ending_ = true;
+  flush_input();
+}
+
+void TaskProcess::flush_input() {
+  size_t taken = 0;
+  while (taken < input_queue_.size()) {
+    const ssize_t n =
+        input_ ? ::write(input_.get(), input_queue_.data() + taken, input_queue_.size() - taken)
+               : static_cast<ssize_t>(input_queue_.size() - taken);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) break;
+    if (n < 0) {
+      // The task closed its stdin: the rest is not wanted.
+      input_watch_ = Watch();
+      input_.reset();
+      continue;
+    }
+    taken += static_cast<size_t>(n);
+  }
+  input_queue_.erase(input_queue_.begin(), input_queue_.begin() + static_cast<ptrdiff_t>(taken));
+  if (input_queue_.empty()) {
+    input_watch_ = Watch();
+    if (input_ending_) input_.reset();
+  } else if (!input_watch_) {
+    auto watch = loop_.watch(input_.get(), EPOLLOUT, [this](uint32_t) { flush_input(); });
+    if (watch) input_watch_ = *std::move(watch);
+  }
+  if (taken > 0) handlers_.on_input_taken(static_cast<uint32_t>(taken));
+}
+
+void TaskProcess::look_at_exec() {
+  if (executed_) return;
+  const std::optional<Result<>> result = child_.executed();
+  if (!result) return;
+  executed_ = true;
+  handlers_.on_executed(*result);
+}
+
+void TaskProcess::child_ended() {
+  exit_watch_ = Watch();
+  auto status = child_.reap();
+  exited_ = true;
+  read_rest(TaskStream::output);
+  read_rest(TaskStream::error);
+  look_at_exec();
+  if (child_.executed()->has_value()) handlers_.on_exit(status ? *status : ExitStatus{.code = 127});
+}
+
+void TaskProcess::signal(int number) const {
+  if (!exited_) child_.signal_group(number);
+}
+
+}  // namespace dt

@@ -1,0 +1,108 @@
+#include "launcher/config/files/config_show.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/config/cluster_options.h"
+#include "launcher/config/files/toml_text.h"
+#include "launcher/config/given.h"
+#include "launcher/config/options.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace dt {
+namespace {
+
+/// As RunConfig's members begin; what is missing here begins with nothing, and flags with false.
+constexpr std::pair<std::string_view, std::string_view> defaults[] = {
+    {"map-by", "slot"},         {"bind-to", "none"}, {"gpu-bind", "none"},
+    {"cluster-filter", "none"}, {"stdin", "none"},   {"start-timeout", "30s"},
+    {"grace", "10s"},           {"heartbeat", "1s"}, {"dead-after", "5s"},
+    {"on-failure", "kill"},     {"success", "auto"}, {"clean", "running"},
+    {"color", "auto"},          {"ssh", "auto"},     {"ssh-parallel", "64"}};
+
+std::optional<DecidedOption> default_of(const Option& option) {
+  if (option.effect != Effect::decides) return std::nullopt;
+  if (option.kind == OptionKind::flag) return DecidedOption{&option, {"false"}, "default"};
+  const auto* const found =
+      std::ranges::find(defaults, option.name, [](const auto& entry) { return entry.first; });
+  if (found == std::end(defaults)) return std::nullopt;
+  return DecidedOption{&option, {std::string(found->second)}, "default"};
+}
+
+/// hosts and hostfile are one choice: the first source that has either decides.
+bool is_overruled(const OptionSources& by_precedence, std::string_view name) {
+  if (name != "hosts" && name != "hostfile") return false;
+  for (const OptionSource& source : by_precedence) {
+    const bool hosts = find_in(source, "hosts").has_value();
+    const bool hostfile = find_in(source, "hostfile").has_value();
+    if (hosts || hostfile) return !(name == "hosts" ? hosts : hostfile);
+  }
+  return false;
+}
+
+/// A file's origin ends in the option's name, which is said already.
+std::string short_origin(const Given& given) {
+  const std::string ending = format(": {}", given.name);
+  if (!given.origin.ends_with(ending)) return given.origin;
+  return given.origin.substr(0, given.origin.size() - ending.size());
+}
+
+Json json_value(const Option& option, const std::vector<std::string>& values) {
+  const std::string text = toml_value(option, values);
+  if (option.kind == OptionKind::list) return Json::Array(values.begin(), values.end());
+  if (text == "true" || text == "false") return text == "true";
+  if (const std::optional<int64_t> integer = parse_integer(text)) return *integer;
+  const Given given{.name = option.name, .values = &values, .origin = {}};
+  const Result<double> number = given.number();
+  if (option.kind == OptionKind::number && number) return *number;
+  return values.back();
+}
+
+}  // namespace
+
+std::vector<DecidedOption> decided_options(const OptionSources& by_precedence, bool with_defaults) {
+  std::vector<DecidedOption> decided;
+  const LayoutChoice layout = find_layout(by_precedence);
+  for (const Option& option : run_options) {
+    if (!option.in_files || is_overruled(by_precedence, option.name)) continue;
+    if (is_left_aside(layout, option.name)) continue;
+    if (const auto given = find_given(by_precedence, option.name)) {
+      decided.push_back({&option, *given->values, short_origin(*given), given->found});
+    } else if (auto initial = with_defaults ? default_of(option) : std::nullopt) {
+      decided.push_back(*std::move(initial));
+    }
+  }
+  return decided;
+}
+
+std::string decided_toml(const std::vector<DecidedOption>& decided, bool with_origins) {
+  if (decided.empty()) return "# No option is set; see the defaults: dtrain config show --all\n";
+  std::vector<std::string> lines;
+  size_t longest = 0;
+  for (const DecidedOption& one : decided) {
+    lines.push_back(format("{} = {}", one.option->name, toml_value(*one.option, one.values)));
+    constexpr size_t aligned_max = 48;
+    if (lines.back().size() <= aligned_max) longest = std::max(longest, lines.back().size());
+  }
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    text += with_origins ? format("{:{}}  # {}\n", lines[i], longest, printable(decided[i].origin))
+                         : lines[i] + "\n";
+  }
+  return text;
+}
+
+Json decided_json(const std::vector<DecidedOption>& decided) {
+  Json::Object all;
+  for (const DecidedOption& one : decided) {
+    all.emplace_back(
+        std::string(one.option->name),
+        Json::Object{{"value", json_value(*one.option, one.values)}, {"origin", one.origin}});
+  }
+  return all;
+}
+
+}  // namespace dt

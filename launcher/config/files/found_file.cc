@@ -1,0 +1,80 @@
+#include "launcher/config/files/found_file.h"
+
+#include "base/format.h"
+#include "base/io/fd.h"
+#include "base/io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+namespace dt {
+namespace {
+
+using State = FoundFile::State;
+
+bool is_ours(const struct stat& status) {
+  return status.st_uid == 0 || status.st_uid == geteuid();
+}
+
+/// True when a user besides the owner may write the file. A group with the owner's number is the
+/// owner's own group on most systems, which then create files that it may write.
+bool others_may_write(const struct stat& status) {
+  if ((status.st_mode & S_IWOTH) != 0) return true;
+  const bool own_group = status.st_gid == status.st_uid && status.st_uid != 0;
+  return (status.st_mode & S_IWGRP) != 0 && !own_group;
+}
+
+std::optional<std::string> fault_of(const struct stat& status) {
+  if (!S_ISREG(status.st_mode)) return "it is not a regular file";
+  if (!is_ours(status)) {
+    return format("it belongs to the user {}, not to you or root", status.st_uid);
+  }
+  if (others_may_write(status)) {
+    return format("other users may write it (mode {:04o}; try: chmod go-w)",
+                  status.st_mode & 07777U);
+  }
+  return std::nullopt;
+}
+
+/// A path that errno says cannot be opened.
+Result<FoundFile> not_opened(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return FoundFile{};
+    case EACCES:
+      return FoundFile{.state = State::unreadable, .why = errno_text(error)};
+    case ENXIO:  // a socket
+      return FoundFile{.state = State::distrusted, .why = "it is not a regular file"};
+    default:
+      return fail(Errc::os, errno_text(error));
+  }
+}
+
+}  // namespace
+
+Result<FoundFile> read_found_file(const std::string& path, size_t bytes_max) {
+  struct stat status = {};
+  if (lstat(path.c_str(), &status) != 0) return not_opened(errno);
+  const bool is_link = S_ISLNK(status.st_mode);
+  if (is_link && !is_ours(status)) {
+    return FoundFile{
+        .state = State::distrusted,
+        .why = format("it is a link of the user {}, not of you or root", status.st_uid)};
+  }
+  // A file that becomes a link now is not opened.
+  const int follow = is_link ? 0 : O_NOFOLLOW;
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | follow));
+  if (!file) return not_opened(errno);
+  if (fstat(file.get(), &status) != 0) return fail(Errc::os, errno_text(errno));
+  if (std::optional<std::string> fault = fault_of(status)) {
+    return FoundFile{.state = State::distrusted, .why = *std::move(fault)};
+  }
+  return FoundFile{.state = State::read, .text = TRY(read_text(file.get(), bytes_max))};
+}
+
+}  // namespace dt

@@ -1,0 +1,163 @@
+#include "launcher/config/files/load_config.h"
+
+#include "base/environment.h"
+#include "base/format.h"
+#include "base/io/file.h"
+#include "base/text.h"
+#include "launcher/config/files/found_destinations.h"
+#include "launcher/config/files/found_file.h"
+#include "launcher/config/files/horovod_yaml.h"
+#include "launcher/config/given.h"
+#include "launcher/config/options.h"
+#include "launcher/config/trust.h"
+
+#include <optional>
+
+namespace dt {
+namespace {
+
+/// The last value of an option that names a file, with its origin.
+struct NamedFile {
+  std::string path;
+  std::string origin;
+};
+
+std::optional<NamedFile> named_config_file(const OptionSource& flags,
+                                           const OptionSource& variables) {
+  for (const OptionSource* source : {&flags, &variables}) {
+    const auto found = source->values.find("config-file");
+    if (found == source->values.end() || found->second.empty()) continue;
+    const auto origin = source->origins.find("config-file");
+    return NamedFile{found->second.back(),
+                     origin == source->origins.end() ? "--config-file" : origin->second};
+  }
+  return std::nullopt;
+}
+
+/// Found without being named: whoever wrote something into the current folder may have put it
+/// there.
+constexpr const char* found_file = "dtrain.toml";
+
+std::vector<std::string> default_config_files(const Environment& environment) {
+  std::vector<std::string> paths = {found_file};
+  const auto folder = environment.find("XDG_CONFIG_HOME");
+  const auto home = environment.find("HOME");
+  // The XDG specification: relative folders are invalid and to be ignored.
+  if (folder != environment.end() && folder->second.starts_with('/')) {
+    paths.push_back(folder->second + "/dtrain/config.toml");
+  } else if (home != environment.end() && home->second.starts_with('/')) {
+    paths.push_back(home->second + "/.config/dtrain/config.toml");
+  }
+  return paths;
+}
+
+Result<OptionSource> read_named(const NamedFile& file) {
+  const Result<std::string> text = read_text_file(file.path, config_bytes_max);
+  if (text && is_yaml(*text, file.path)) {
+    return fail(Errc::input, format("{}: {}", file.origin, yaml_answer(*text, file.path)));
+  }
+  if (text) return read_toml_options(*text, file.path);
+  return fail(Errc::input, format("{}: cannot read \"{}\": {}", file.origin, printable(file.path),
+                                  text.error().message));
+}
+
+/// The path as a person finds the file: "./dtrain.toml".
+std::string shown_path(const std::string& path) {
+  return path == found_file ? format("./{}", path) : printable(path);
+}
+
+/// The options of the file that counts, and the files before it that are left out.
+struct FoundOptions {
+  OptionSource options;
+  std::vector<std::string> warnings;
+  std::vector<std::string> details;  ///< for --verbose
+};
+
+void leave_out(const std::string& path, const FoundFile& file, FoundOptions& found) {
+  if (file.state == FoundFile::State::distrusted) {
+    found.warnings.push_back(format("{} is left out: {}; --config-file {} takes it",
+                                    shown_path(path), file.why, shell_quote(printable(path))));
+  } else if (file.state == FoundFile::State::unreadable) {
+    found.details.push_back(
+        format("{} counts as absent, since it cannot be read: {}", shown_path(path), file.why));
+  }
+}
+
+Result<FoundOptions> read_first_existing(const std::vector<std::string>& paths) {
+  FoundOptions found;
+  for (const std::string& path : paths) {
+    const Result<FoundFile> file = read_found_file(path, config_bytes_max);
+    if (!file) {
+      return fail(Errc::input,
+                  format("cannot read \"{}\": {}", printable(path), file.error().message));
+    }
+    leave_out(path, *file, found);
+    if (file->state != FoundFile::State::read) continue;
+    found.options = TRY(read_toml_options(file->text, path));
+    found.options.found = path == found_file;
+    TRY(check_found_options(found.options));
+    break;
+  }
+  return found;
+}
+
+bool is_verbose(const OptionSources& sources) {
+  const auto given = find_given(sources, "verbose");
+  return given && given->flag().value_or(false);
+}
+
+void report_left_out(const FoundOptions& found, const OptionSources& sources,
+                     const FileNoticeSink& notice) {
+  if (!notice) return;
+  for (const std::string& warning : found.warnings)
+    notice({.text = warning, .is_warning = true});
+  if (!is_verbose(sources)) return;
+  for (const std::string& detail : found.details)
+    notice({.text = detail});
+}
+
+void report_destinations(const std::vector<std::string>& names, const FileNoticeSink& notice) {
+  if (names.empty() || !notice) return;
+  notice({.text = format("{} sets {}", shown_path(found_file), join(names, ", "))});
+}
+
+Result<std::string> read_hostfile_text(const std::string& path) {
+  return read_text_file(path, hostfile_bytes_max);
+}
+
+}  // namespace
+
+Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::string>& environment,
+                                   const FileNoticeSink& notice) {
+  OptionSource variables = TRY(read_environment_options(environment));
+  const auto named = named_config_file(flags, variables);
+  FoundOptions found;
+  if (named) {
+    found.options = TRY(read_named(*named));
+  } else {
+    found = TRY(read_first_existing(default_config_files(parse_environment(environment))));
+  }
+  OptionSources sources = {std::move(flags), std::move(variables), std::move(found.options)};
+  report_left_out(found, sources, notice);
+  return sources;
+}
+
+Result<RunConfig> load_run_config(RunRequest request) {
+  const auto sources =
+      TRY(load_sources(std::move(request.flags), request.environment, request.notice));
+  report_destinations(found_destinations(sources), request.notice);
+  return make_run_config(sources, std::move(request.command), read_hostfile_text,
+                         parse_environment(request.environment));
+}
+
+Result<RunConfig> load_check_config(OptionSource flags, const std::vector<std::string>& environment,
+                                    const FileNoticeSink& notice) {
+  const auto sources = TRY(load_sources(std::move(flags), environment, notice));
+  std::vector<std::string> names = found_destinations(sources);
+  std::erase_if(names,
+                [](const std::string& name) { return !is_check_option(*find_option(name)); });
+  report_destinations(names, notice);
+  return make_check_config(sources, read_hostfile_text);
+}
+
+}  // namespace dt

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "base/result.h"
+#include "launcher/config/hosts/hosts.h"
+#include "launcher/config/hosts/place.h"
+
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// One entry of a list of hosts, `[user@]host[:slots]`: a host for each name that ranges in it
+/// stand for.
+Result<std::vector<Host>> parse_host_entry(std::string_view text, const Place& place);
+
+/// A host's number of slots. `what` names it in errors: "slots", "max_slots".
+Result<int> parse_slots(std::string_view text, std::string_view what, std::string_view host,
+                        const Place& place);
+
+}  // namespace dt

@@ -1,0 +1,88 @@
+#include "launcher/config/hosts/host_range.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/config/hosts/hosts.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace dt {
+namespace {
+
+/// Longer numbers would name more hosts than there can be, or are no numbers of hosts.
+constexpr size_t digits_max = 9;
+
+std::optional<int64_t> parse_number(std::string_view text) {
+  if (text.size() > digits_max || text.find_first_not_of("0123456789") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  return parse_integer(text);
+}
+
+/// Numbers from first to last, both of them, written with at least `width` digits.
+struct Numbers {
+  int64_t first = 0;
+  int64_t last = 0;
+  size_t width = 0;
+};
+
+Result<Numbers> parse_numbers(std::string_view text, const Place& place) {
+  const size_t dash = text.find('-');
+  const std::string_view low = text.substr(0, dash);
+  const std::string_view high = dash == std::string_view::npos ? low : text.substr(dash + 1);
+  const std::optional<int64_t> first = parse_number(low);
+  const std::optional<int64_t> last = parse_number(high);
+  if (first && last && *first <= *last) return Numbers{*first, *last, low.size()};
+  return place.refuse(text, format("expected numbers in brackets, such as [01-16] or [1-3,7], "
+                                   "got \"{}\"",
+                                   printable(text)));
+}
+
+/// What stands behind `begun` names so far: each gets every ending.
+Result<std::vector<std::string>> append_numbers(const std::vector<std::string>& begun,
+                                                const std::vector<Numbers>& ranges,
+                                                std::string_view name, const Place& place) {
+  int64_t count = 0;
+  for (const Numbers& range : ranges)
+    count += range.last - range.first + 1;
+  if (count * static_cast<int64_t>(begun.size()) > static_cast<int64_t>(hosts_max)) {
+    return place.refuse(name,
+                        format("\"{}\" stands for more than {} hosts", printable(name), hosts_max));
+  }
+  std::vector<std::string> names;
+  for (const std::string& before : begun) {
+    for (const Numbers& range : ranges) {
+      for (int64_t number = range.first; number <= range.last; ++number)
+        names.push_back(format("{}{:0{}}", before, number, range.width));
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_ranges(std::string_view name, const Place& place) {
+  std::vector<std::string> names = {""};
+  std::string_view rest = name;
+  while (!rest.empty()) {
+    const size_t open = rest.find('[');
+    for (std::string& begun : names)
+      begun += rest.substr(0, open);
+    if (open == std::string_view::npos) return names;
+    const size_t close = rest.find(']', open);
+    if (close == std::string_view::npos) {
+      const std::string_view bracket = rest.substr(open);
+      return place.refuse(bracket, format("missing \"]\" in \"{}\" (column {})", printable(name),
+                                          place.column(bracket)));
+    }
+    std::vector<Numbers> ranges;
+    for (const std::string_view text : split(rest.substr(open + 1, close - open - 1), ','))
+      ranges.push_back(TRY(parse_numbers(text, place)));
+    names = TRY(append_numbers(names, ranges, name, place));
+    rest.remove_prefix(close + 1);
+  }
+  return names;
+}
+
+}  // namespace dt

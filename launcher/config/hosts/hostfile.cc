@@ -1,0 +1,136 @@
+#include "base/format.h"
+#include "base/host_name.h"
+#include "base/text.h"
+#include "launcher/config/hosts/host_entry.h"
+#include "launcher/config/hosts/host_merger.h"
+#include "launcher/config/hosts/hosts.h"
+#include "launcher/config/hosts/place.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace dt {
+namespace {
+
+Result<> check_text(std::string_view text, std::string_view path) {
+  size_t line = 1;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte == '\n') ++line;
+    if (byte >= 0x20 || byte == '\n' || byte == '\r' || byte == '\t') continue;
+    return fail(Errc::input,
+                format("{}:{}: not a text file (byte 0x{:02X} at offset {})", path, line, byte, i));
+  }
+  return {};
+}
+
+/// A word behind the host's name, "slots=4"; without "=" it has no value.
+struct Attribute {
+  std::string_view word;
+  std::string_view key;
+  std::string_view value;
+};
+
+std::optional<Attribute> split_attribute(std::string_view word) {
+  const size_t equals = word.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  return Attribute{word, word.substr(0, equals), word.substr(equals + 1)};
+}
+
+tl::unexpected<Error> unknown_attribute(std::string_view word, const Place& place) {
+  return place.refuse(word, format("expected slots=N or max_slots=N, got \"{}\"", printable(word)));
+}
+
+Result<> set_number(int Host::*member, const Attribute& attribute, Host& host, const Place& place) {
+  if (host.*member != 0) {
+    return place.refuse(attribute.word, format("{} are given twice on this line", attribute.key));
+  }
+  host.*member = TRY(parse_slots(attribute.value, attribute.key, host.name, place));
+  return {};
+}
+
+Result<> set_user(const Attribute& attribute, Host& host, const Place& place) {
+  if (!host.user.empty()) {
+    return place.refuse(attribute.word, "the user is given twice on this line");
+  }
+  if (const auto fault = user_name_fault(attribute.value)) {
+    return place.refuse(attribute.value.substr(fault->offset), fault->message);
+  }
+  host.user = attribute.value;
+  return {};
+}
+
+bool is_one_of(std::string_view key, std::initializer_list<std::string_view> keys) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+/// Applies one attribute; the text is a warning where it is understood and ignored.
+Result<std::string> apply(const Attribute& attribute, Host& host, const Place& place) {
+  const std::string_view key = attribute.key;
+  if (key == "ifhn") {
+    return format("{}: ifhn is ignored; this version chooses no network", place.of(attribute.word));
+  }
+  if (key == "slots") {
+    TRY(set_number(&Host::slots, attribute, host, place));
+  } else if (is_one_of(key, {"max_slots", "max-slots", "slots_max", "slots-max"})) {
+    TRY(set_number(&Host::max_slots, attribute, host, place));
+  } else if (is_one_of(key, {"user", "username"})) {
+    TRY(set_user(attribute, host, place));
+  } else {
+    return unknown_attribute(attribute.word, place);
+  }
+  return "";
+}
+
+/// The hosts of a line, which has at least one word.
+Result<HostList> parse_line(const std::vector<std::string_view>& words, const Place& place) {
+  if (words[0].starts_with('@')) {
+    return place.refuse(words[0], "a hostfile cannot name another; give both: -H @FILE,@FILE");
+  }
+  HostList line{.hosts = TRY(parse_host_entry(words[0], place)), .warnings = {}};
+  Host like = line.hosts.front();
+  for (const std::string_view word : std::span(words).subspan(1)) {
+    const auto attribute = split_attribute(word);
+    if (!attribute) return unknown_attribute(word, place);
+    std::string warning = TRY(apply(*attribute, like, place));
+    if (!warning.empty()) line.warnings.push_back(std::move(warning));
+  }
+  if (like.max_slots != 0 && like.slots > like.max_slots) {
+    return place.refuse(words[0], format("host \"{}\" has {} slots, but max_slots={}", like.name,
+                                         like.slots, like.max_slots));
+  }
+  for (Host& host : line.hosts) {
+    like.name = host.name;
+    host = like;
+  }
+  return line;
+}
+
+}  // namespace
+
+Result<HostList> parse_hostfile(std::string_view text, std::string_view path) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  TRY(check_text(text, path));
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  HostMerger merger;
+  size_t number = 0;
+  for (std::string_view line : split(text, '\n')) {
+    const Place place(path, line, ++number);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::vector<std::string_view> words = split_words(line.substr(0, line.find('#')));
+    if (words.empty()) continue;
+    HostList named = TRY(parse_line(words, place));
+    TRY(merger.add(std::move(named), words[0], place));
+  }
+  HostList list = std::move(merger).finish(path);
+  if (list.hosts.empty()) {
+    return fail(Errc::input,
+                format("{}: no hosts in this file; expected lines such as: node1 slots=4", path));
+  }
+  return list;
+}
+
+}  // namespace dt

@@ -1,0 +1,88 @@
+#include "launcher/config/hosts/hosts.h"
+
+#include "base/format.h"
+#include "base/host_name.h"
+#include "base/text.h"
+#include "launcher/config/hosts/host_entry.h"
+#include "launcher/config/hosts/host_merger.h"
+#include "launcher/config/hosts/place.h"
+
+#include <algorithm>
+
+namespace dt {
+namespace {
+
+/// The hosts of "@FILE" in a list.
+Result<HostList> read_named_file(std::string_view entry, const Place& place,
+                                 const TextReader& read_text) {
+  const std::string path(entry.substr(1));
+  if (path.empty()) return place.refuse(entry, "expected a hostfile behind \"@\": @FILE");
+  if (!read_text) return place.refuse(entry, "a hostfile cannot be named here");
+  const Result<std::string> text = read_text(path);
+  if (text) return parse_hostfile(*text, path);
+  return place.refuse(entry,
+                      format("cannot read \"{}\": {}", printable(path), text.error().message));
+}
+
+/// At commas, but not those in brackets.
+std::vector<std::string_view> split_entries(std::string_view text) {
+  std::vector<std::string_view> entries;
+  bool inside = false;
+  size_t begin = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') inside = true;
+    if (text[i] == ']') inside = false;
+    if (text[i] != ',' || inside) continue;
+    entries.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  entries.push_back(text.substr(begin));
+  return entries;
+}
+
+}  // namespace
+
+std::string Host::text() const {
+  const bool bracketed = name.find(':') != std::string::npos;
+  return (user.empty() ? "" : user + "@") + (bracketed ? "[" + name + "]" : name) +
+         (slots == 0 ? "" : format(":{}", slots));
+}
+
+Result<HostList> parse_host_list(std::string_view text, std::string_view option,
+                                 const TextReader& read_text) {
+  const Place place(option, text);
+  if (trim(text).empty()) {
+    return place.refuse(text,
+                        "empty host list; expected HOST[:SLOTS],… for example node1:4,node2:4");
+  }
+  HostMerger merger;
+  size_t position = 0;
+  for (const std::string_view entry : split_entries(text)) {
+    ++position;
+    if (entry.empty()) {
+      const std::string_view before = text.substr(0, place.column(entry) - 1);
+      return place.refuse(
+          entry, format("empty entry at position {}{}", position,
+                        before.empty() ? "" : format(" (after \"{}\")", printable(before))));
+    }
+    HostList named;
+    if (entry.starts_with('@')) {
+      named = TRY(read_named_file(entry, place, read_text));
+    } else {
+      named.hosts = TRY(parse_host_entry(entry, place));
+    }
+    TRY(merger.add(std::move(named), entry, place));
+  }
+  return std::move(merger).finish(option);
+}
+
+bool is_local(const Host& host, const std::vector<std::string>& own) {
+  if (!host.user.empty()) return false;
+  const std::string name = canonical_host(host.name);
+  if (name == "localhost" || name == "127.0.0.1" || name == "::1") return true;
+  if (name.starts_with("127.")) return false;
+  return std::ranges::any_of(
+      own, [&name](const std::string& mine) { return canonical_host(mine) == name; });
+}
+
+}  // namespace dt

@@ -1,0 +1,44 @@
+#include "launcher/connect/program_output.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace dt {
+
+ProgramOutput::ProgramOutput(Loop& loop, const std::vector<std::string>& command, OnDone on_done)
+    : on_done_(std::move(on_done)) {
+  const Result<> started = start(loop, command);
+  if (started) return;
+  failing_ = loop.after(Duration::zero(),
+                        [this, error = started.error()] { done(tl::unexpected(error)); });
+}
+
+Result<> ProgramOutput::start(Loop& loop, const std::vector<std::string>& command) {
+  const auto explain = [this, name = join(command, " ")](const ProcessWay::Facts& facts) {
+    ended_well_ = facts.status && facts.status->good();
+    std::string said = facts.said;
+    std::erase(said, '\r');
+    const std::string how = facts.status ? facts.status->text() : "it closed its output";
+    return Way::End{.why = format("{}: {} ({})", name, printable(trim(said), 300), how)};
+  };
+  process_ = TRY(
+      ProcessWay::open(loop, TRY(start_client(command)), {.is_client = true, .explain = explain},
+                       {.on_bytes =
+                            [this](ByteSpan bytes) {
+                              output_ += as_text(bytes).substr(0, bytes_max - output_.size());
+                              return bytes.size();
+                            },
+                        .on_end =
+                            [this](const Way::End& end) {
+                              done(ended_well_ ? Result<std::string>(std::move(output_))
+                                               : Result<std::string>(fail(Errc::os, end.why)));
+                            }}));
+  return {};
+}
+
+void ProgramOutput::done(Result<std::string> result) {
+  const OnDone on_done = on_done_;
+  on_done(std::move(result));
+}
+
+}  // namespace dt

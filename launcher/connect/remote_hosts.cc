@@ -1,0 +1,83 @@
+#include "launcher/connect/remote_hosts.h"
+
+#include "base/crypto.h"
+#include "base/format.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+/// As ssh sees them: what the system says of the user, whatever HOME and USER say.
+SshRequest request_of_user(const LoginOptions& login) {
+  SshRequest request;
+  request.local_uid = getuid();
+  if (const passwd* const entry =
+          getpwuid(getuid())) {  // NOLINT(concurrency-mt-unsafe): one thread
+    request.local_user = entry->pw_name;
+    request.home = entry->pw_dir;
+  }
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  request.local_host = name;
+  request.port = login.port;
+  if (login.identity) request.identity_files = {*login.identity};
+  request.config_file = login.config;
+  return request;
+}
+
+std::string first_of(const std::vector<SshDirective>& directives) {
+  return directives.empty() ? "" : directives.front().text();
+}
+
+}  // namespace
+
+RemoteHosts::RemoteHosts(Loop& loop, Log& log, Options options, std::unique_ptr<Resolver> resolver)
+    : loop_(loop),
+      log_(log),
+      options_(std::move(options)),
+      user_(request_of_user(options_.login)),
+      keyring_(loop, world_),
+      resolver_(std::move(resolver)),
+      turns_(loop, options_.login.parallel) {
+}
+
+Result<std::unique_ptr<RemoteHosts>> RemoteHosts::create(Loop& loop, Log& log, Options options) {
+  ignore_openssl_config();
+  const SshLibrary library = ssh_library();
+  if (options.login.carrier == SshCarrier::libssh2 && !library.present) {
+    return fail(Errc::input, format("--ssh libssh2: {}; use --ssh openssh", library.text));
+  }
+  auto resolver = TRY(Resolver::create(loop));
+  return std::unique_ptr<RemoteHosts>(
+      new RemoteHosts(loop, log, std::move(options), std::move(resolver)));
+}
+
+SshRequest RemoteHosts::request(const Host& host) const {
+  SshRequest request = user_;
+  request.host = host.name;
+  if (!host.user.empty()) request.user = host.user;
+  return request;
+}
+
+SshRouteFacts RemoteHosts::route_facts(const SshSettings& settings) {
+  const SshLibrary library = ssh_library();
+  SshRouteFacts facts = {.asked = login().carrier,
+                         .library = library.text,
+                         .library_missing = library.present ? "" : library.text,
+                         .configuration = first_of(settings.needs_openssh),
+                         .own_key_exchange = std::ranges::any_of(
+                             settings.needs_openssh, [](const SshDirective& directive) {
+                               return directive.name == "kexalgorithms";
+                             })};
+  if (facts.asked == SshCarrier::openssh || !library.present) return facts;
+  facts.known_hosts = keyring_.known_host(settings).needs_openssh();
+  facts.credentials = keyring_.needs_openssh(settings);
+  return facts;
+}
+
+}  // namespace dt

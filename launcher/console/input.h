@@ -1,0 +1,59 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/io/fd.h"
+#include "base/io/loop.h"
+#include "base/result.h"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace dt {
+
+/// Reads dtrain's standard input for the tasks that want it, as fast as the slowest of them takes
+/// it. A terminal is read only while dtrain is in its foreground. Never waits in a read, also when
+/// another process that shares the input takes what had come.
+class InputReader {
+ public:
+  struct Handlers {
+    std::function<void(ByteSpan)> on_bytes;
+    std::function<void()> on_end;
+  };
+  static Result<std::unique_ptr<InputReader>> open(Loop& loop, int fd, size_t readers,
+                                                   Handlers handlers);
+  InputReader(const InputReader&) = delete;
+  InputReader& operator=(const InputReader&) = delete;
+
+  /// One reader has taken so many bytes more.
+  void taken(size_t reader, uint32_t bytes);
+  /// One reader has ended; the others no longer wait for it.
+  void reader_gone(size_t reader);
+
+ private:
+  InputReader(Loop& loop, int fd, size_t readers, Handlers handlers);
+  void wait();
+  void read_some();
+  uint32_t room() const;
+  /// Makes reads return at once where they could wait.
+  void choose_kind();
+  ssize_t read_now(std::span<std::byte> buffer) const;
+  int source() const { return own_ ? own_.get() : fd_; }
+
+  Loop& loop_;
+  int fd_;
+  Fd own_;  ///< the same pipe or terminal, non-blocking for us alone; empty: fd_ is read
+  bool socket_ = false;
+  Handlers handlers_;
+  std::vector<uint32_t> credits_;
+  bool ended_ = false;
+  bool always_ready_ = false;  ///< a regular file, which epoll refuses
+  Watch watch_;
+  Timer timer_;
+};
+
+}  // namespace dt

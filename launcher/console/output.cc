@@ -1,0 +1,173 @@
+#include "launcher/console/output.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Where the first line ends: at its \n, or at a \r before that. By memchr(3) and a piece at a
+/// time, since a long progress bar has no \n at all.
+size_t find_line_end(std::string_view bytes) {
+  constexpr size_t piece_bytes = 512;
+  for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
+    const std::string_view piece = bytes.substr(at, piece_bytes);
+    const size_t newline = piece.find('\n');
+    const size_t end = std::min(newline, piece.substr(0, newline).find('\r'));
+    if (end != std::string_view::npos) return at + end;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+void LineTagger::emit(std::string_view piece, std::string& out, std::string_view time) {
+  out += time;
+  out += tag_;
+  partial_ += piece;
+  if (for_terminal_) {
+    const size_t end = std::min(partial_.find_first_of("\r\n"), partial_.size());
+    out += terminal_line(std::string_view(partial_).substr(0, end));
+    out += std::string_view(partial_).substr(end);
+  } else {
+    out += partial_;
+  }
+  partial_.clear();
+}
+
+void LineTagger::add(std::string_view bytes, std::string& out, std::string_view time) {
+  while (!bytes.empty()) {
+    if (after_return_ && bytes.front() == '\n') {
+      out += '\n';
+      bytes.remove_prefix(1);
+      after_return_ = false;
+      continue;
+    }
+    after_return_ = false;
+    const size_t room = line_bytes_max - partial_.size();
+    const size_t end = find_line_end(bytes.substr(0, room + 1));
+    if (end != std::string_view::npos) {
+      emit(bytes.substr(0, end + 1), out, time);
+      after_return_ = bytes[end] == '\r';
+      bytes.remove_prefix(end + 1);
+    } else if (bytes.size() > room) {
+      emit(bytes.substr(0, room), out, time);
+      out += " …\n";
+      bytes.remove_prefix(room);
+    } else {
+      partial_ += bytes;
+      return;
+    }
+  }
+}
+
+void LineTagger::end(std::string& out, std::string_view time) {
+  if (!partial_.empty()) emit("\n", out, time);
+}
+
+void Tail::add(std::string_view bytes) {
+  if (bytes.size() > bytes_max) bytes.remove_prefix(bytes.size() - bytes_max);
+  const size_t all = kept_.size() + bytes.size();
+  if (all > bytes_max) kept_.erase(0, all - bytes_max);
+  kept_ += bytes;
+}
+
+std::vector<std::string> Tail::lines() const {
+  std::vector<std::string> all;
+  for (const std::string_view part : split(kept_, '\n')) {
+    // Of a progress bar only its last state counts.
+    std::string_view line = part.ends_with('\r') ? part.substr(0, part.size() - 1) : part;
+    line = line.substr(line.rfind('\r') == std::string_view::npos ? 0 : line.rfind('\r') + 1);
+    if (!trim(line).empty()) all.push_back(printable(line, 200));
+  }
+  if (all.size() > lines_max) all.erase(all.begin(), all.end() - lines_max);
+  return all;
+}
+
+namespace {
+
+/// Length of the colour sequence (ESC [ digits ; … m) at the front, or 0.
+size_t colour_length(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const size_t end = text.find_first_not_of("0123456789;:", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+/// Length of what may go to a terminal as it is, at the front of `text`; 0: its first byte may not.
+size_t harmless_length(std::string_view text) {
+  constexpr std::string_view moves = "\t\n\r";
+  if (moves.find(text.front()) != std::string_view::npos) return 1;
+  return std::max(colour_length(text), printable_length(text));
+}
+
+/// The characters that a terminal would show after all backspaces: each goes back by one character,
+/// and none further than to the line's first.
+std::string without_backspaces(std::string_view line) {
+  struct Cell {
+    std::string colours;  ///< sequences that were sent before it
+    std::string_view shown;
+  };
+  std::vector<Cell> cells;
+  std::string colours;
+  size_t at = 0;
+  while (!line.empty()) {
+    const size_t colour = colour_length(line);
+    const std::string_view part =
+        line.substr(0, std::max({size_t{1}, colour, printable_length(line)}));
+    line.remove_prefix(part.size());
+    if (part == "\b") {
+      at -= at > 0 ? 1 : 0;
+    } else if (colour > 0) {
+      colours += part;
+    } else {
+      if (at == cells.size()) cells.emplace_back();
+      cells[at].colours += std::exchange(colours, {});
+      cells[at++].shown = part;
+    }
+  }
+  std::string text;
+  for (const Cell& cell : cells) {
+    text += cell.colours;
+    text += cell.shown;
+  }
+  return text + colours;
+}
+
+/// In neutralised text each escape begins a colour.
+bool leaves_color_open(std::string_view neutralised) {
+  const size_t last = neutralised.rfind('\x1b');
+  if (last == std::string_view::npos) return false;
+  const std::string_view sequence = neutralised.substr(last);
+  return !sequence.starts_with("\x1b[m") && !sequence.starts_with("\x1b[0m");
+}
+
+}  // namespace
+
+std::string neutralise_escapes(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = harmless_length(text);
+    if (length > 0) {
+      shown += text.substr(0, length);
+    } else {
+      shown += format("\\x{:02X}", static_cast<unsigned char>(text.front()));
+    }
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return shown;
+}
+
+std::string terminal_line(std::string_view line) {
+  std::string shown = line.find('\b') == std::string_view::npos
+                          ? neutralise_escapes(line)
+                          : neutralise_escapes(without_backspaces(line));
+  if (leaves_color_open(shown)) shown += "\x1b[0m";
+  return shown;
+}
+
+}  // namespace dt

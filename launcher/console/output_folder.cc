@@ -1,0 +1,138 @@
+#include "launcher/console/output_folder.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+namespace dt {
+
+namespace {
+
+tl::unexpected<Error> refuse(const std::string& path, std::string_view why) {
+  return fail(Errc::input, format("--output-dir: {}: {}", shell_quote(printable(path)), why));
+}
+
+tl::unexpected<Error> refuse_file(const std::string& path, std::string_view why) {
+  return fail(Errc::input,
+              format("--output-dir: cannot write {}: {}", shell_quote(printable(path)), why));
+}
+
+tl::unexpected<Error> cannot_make(const std::string& path) {
+  return fail(Errc::input, format("--output-dir: cannot make {}: {}", shell_quote(printable(path)),
+                                  errno_text(errno)));
+}
+
+Result<> make_folder(int parent, const std::string& name, const std::string& path) {
+  if (::mkdirat(parent, name.c_str(), S_IRWXU) == 0 || errno == EEXIST) return {};
+  return cannot_make(path);
+}
+
+/// Makes the folder and those above it.
+Result<> make_folders(const std::string& path) {
+  for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
+    const std::string above = path.substr(0, at);
+    TRY(make_folder(AT_FDCWD, above, above));
+  }
+  return make_folder(AT_FDCWD, path, path);
+}
+
+struct Found {
+  Fd fd;
+  struct stat about;
+};
+
+/// Whatever has that name, also a link itself. It is neither read nor waited for.
+Result<Found> find_entry(int folder, const std::string& name, const std::string& path) {
+  Found found = {.fd = Fd(::openat(folder, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)),
+                 .about = {}};
+  if (!found.fd || ::fstat(found.fd.get(), &found.about) < 0)
+    return refuse(path, errno_text(errno));
+  return found;
+}
+
+/// Where a link of ours or of root leads.
+Result<Found> follow(const Found& link, const std::string& path) {
+  const uid_t owner = link.about.st_uid;
+  if (owner != 0 && owner != ::geteuid()) {
+    return refuse(path, format("this link belongs to another user (uid {}), who chooses where it "
+                               "leads; give the folder itself",
+                               owner));
+  }
+  Found found = {.fd = Fd(::open(path.c_str(), O_PATH | O_CLOEXEC)), .about = {}};
+  if (!found.fd || ::fstat(found.fd.get(), &found.about) < 0)
+    return refuse(path, errno_text(errno));
+  return found;
+}
+
+/// A slash at the end would follow a link.
+std::string without_last_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/')
+    path.pop_back();
+  return path;
+}
+
+/// The reason why a file must not be emptied; empty: it may be.
+std::string_view objection(const struct stat& about) {
+  if (!S_ISREG(about.st_mode)) return "it is no regular file; remove it, or give another folder";
+  if (about.st_uid != ::geteuid())
+    return "it belongs to another user; remove it, or give another folder";
+  if (about.st_nlink > 1) return "it is also another file (a hard link); remove it";
+  return "";
+}
+
+}  // namespace
+
+Result<OutputFolder> OutputFolder::open(const std::string& wanted) {
+  const std::string path = without_last_slashes(wanted);
+  TRY(make_folders(path));
+  Found found = TRY(find_entry(AT_FDCWD, path, path));
+  if (S_ISLNK(found.about.st_mode)) found = TRY(follow(found, path));
+  const mode_t mode = found.about.st_mode;
+  if (!S_ISDIR(mode)) return refuse(path, "this is no folder");
+  if ((mode & S_IWOTH) == 0 || (mode & S_ISVTX) != 0) {
+    return OutputFolder(path, std::move(found.fd));
+  }
+  return refuse(path,
+                "every user of this machine can write into this folder and could replace the "
+                "files; use another one, or: chmod o-w " +
+                    shell_quote(printable(path)));
+}
+
+Result<OutputFolder> OutputFolder::task_folder(const std::string& name) const {
+  std::string path = path_of(name);
+  TRY(make_folder(folder_.get(), name, path));
+  Found found = TRY(find_entry(folder_.get(), name, path));
+  if (S_ISLNK(found.about.st_mode))
+    return refuse(path, "a link, where a folder of dtrain's belongs");
+  if (!S_ISDIR(found.about.st_mode)) return refuse(path, "this is no folder");
+  if (found.about.st_uid != ::geteuid()) {
+    return refuse(path, format("this folder belongs to another user (uid {}), who could read and "
+                               "change the output; remove it, or give another --output-dir",
+                               found.about.st_uid));
+  }
+  return OutputFolder(std::move(path), std::move(found.fd));
+}
+
+Result<Fd> OutputFolder::make_file(const std::string& name) const {
+  const std::string path = path_of(name);
+  // Non-blocking: a FIFO would wait for its reader. It is emptied only when it is known to be ours.
+  Fd file(::openat(folder_.get(), name.c_str(),
+                   O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+                   S_IRUSR | S_IWUSR));
+  if (!file && errno == ELOOP) return refuse_file(path, "it is a symbolic link; remove it");
+  struct stat about = {};
+  if (!file && errno == ENXIO) return refuse_file(path, objection(about));
+  if (!file || ::fstat(file.get(), &about) < 0) return refuse_file(path, errno_text(errno));
+  const std::string_view why_not = objection(about);
+  if (!why_not.empty()) return refuse_file(path, why_not);
+  if (::ftruncate(file.get(), 0) < 0) return refuse_file(path, errno_text(errno));
+  return file;
+}
+
+}  // namespace dt

@@ -1,0 +1,167 @@
+#include "launcher/console/task_output.h"
+
+#include "base/color.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "base/wall_time.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+std::string folder_name(const Plan& plan, const Task& task) {
+  if (task.rank < 0) return format("{}.{}", task.id.role, task.id.index);
+  return format("rank.{:0{}}", task.rank, plan.rank_digits());
+}
+
+}  // namespace
+
+std::string output_tag(const Task& task, TaskStream stream) {
+  const std::string who = task.rank >= 0 ? format("{}", task.rank) : task.id.text();
+  return format("[{}]<{}>:", who, stream == TaskStream::output ? "stdout" : "stderr");
+}
+
+std::string_view tag_color(const Task& task) {
+  // No red, which is for errors, and nothing that vanishes on a black or a white ground.
+  constexpr std::array<std::string_view, 10> colors = {"36", "33", "32", "35", "34",
+                                                       "96", "93", "92", "95", "94"};
+  return colors.at(static_cast<size_t>(task.rank >= 0 ? task.rank : task.id.index) % colors.size());
+}
+
+/// What stands before each line of a stream, after the time.
+std::string TaskOutput::lead(const Task& task, TaskStream stream) const {
+  // As horovodrun writes them, there is nothing between a time and a tag.
+  if (!options_.tags) return options_.timestamps ? " " : "";
+  const bool colored = stream == TaskStream::output ? options_.colored_out : options_.colored_err;
+  const std::string tag = output_tag(task, stream);
+  return colored ? painted(tag, tag_color(task)) : tag;
+}
+
+std::string TaskOutput::time() const {
+  return options_.timestamps ? local_time_text(WallClock::now()) : "";
+}
+
+Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options options, Sink& out,
+                                                     Sink& err, Log& log) {
+  std::unique_ptr<TaskOutput> all(new TaskOutput(std::move(options), out, err, log));
+  std::optional<OutputFolder> folder;
+  if (all->options_.folder) folder = TRY(OutputFolder::open(*all->options_.folder));
+  for (const Task& task : plan.tasks) {
+    TaskChannels channels;
+    channels.output.tagger = LineTagger(all->lead(task, TaskStream::output), out.terminal());
+    channels.error.tagger = LineTagger(all->lead(task, TaskStream::error), err.terminal());
+    if (folder) {
+      const OutputFolder own = TRY(folder->task_folder(folder_name(plan, task)));
+      TRY(all->make_files(own, channels));
+    }
+    all->tasks_.push_back(std::move(channels));
+    all->open_ += 2;
+  }
+  return all;
+}
+
+Result<> TaskOutput::make_files(const OutputFolder& folder, TaskChannels& channels) const {
+  channels.output.path = folder.path_of("stdout");
+  channels.output.file = TRY(folder.make_file("stdout"));
+  if (options_.merged) return {};
+  channels.error.path = folder.path_of("stderr");
+  channels.error.file = TRY(folder.make_file("stderr"));
+  return {};
+}
+
+TaskOutput::Channel& TaskOutput::channel(size_t task, TaskStream stream) {
+  return stream == TaskStream::output ? tasks_[task].output : tasks_[task].error;
+}
+
+void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
+                     std::function<void()> on_done) {
+  Channel& to = channel(task, stream);
+  if (stream == TaskStream::error || options_.merged) tasks_[task].tail.add(as_text(bytes));
+  OutputCount& count = tasks_[task].count;
+  (stream == TaskStream::output ? count.stdout_bytes : count.stderr_bytes) += bytes.size();
+  const size_t lost = write_file(to, bytes);
+  count.lost_bytes += lost;
+  std::string lines;
+  if (!options_.quiet) to.tagger.add(as_text(bytes), lines, time());
+  show(stream, std::move(lines),
+       [this, task, stream, rest = bytes.size() - lost, on_done = std::move(on_done)] {
+         const bool dropped = !options_.quiet && sink(stream).is_broken();
+         if (dropped) tasks_[task].count.lost_bytes += rest;
+         on_done();
+       });
+}
+
+void TaskOutput::end(size_t task, TaskStream stream) {
+  Channel& to = channel(task, stream);
+  if (to.ended) return;
+  to.ended = true;
+  to.file.reset();
+  if (--open_ == 0) tell_losses();
+  std::string lines;
+  to.tagger.end(lines, time());
+  show(stream, std::move(lines), {});
+}
+
+void TaskOutput::show(TaskStream stream, std::string text, std::function<void()> on_done) {
+  sink(stream).write(std::move(text), std::move(on_done));
+}
+
+std::vector<OutputCount> TaskOutput::counts() const {
+  std::vector<OutputCount> all;
+  for (const TaskChannels& task : tasks_)
+    all.push_back(task.count);
+  return all;
+}
+
+bool TaskOutput::ended(size_t task, TaskStream stream) const {
+  const bool first = stream == TaskStream::output || options_.merged;
+  return first ? tasks_[task].output.ended : tasks_[task].error.ended;
+}
+
+std::vector<std::string> TaskOutput::last_errors(size_t task) const {
+  return tasks_[task].tail.lines();
+}
+
+/// How many of the bytes are not kept where they belong.
+size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
+  if (!options_.folder) return 0;
+  while (channel.file && !bytes.empty()) {
+    const ssize_t n = ::write(channel.file.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n >= 0) {
+      bytes = bytes.subspan(static_cast<size_t>(n));
+      continue;
+    }
+    // One full disk is one warning, however many files are on it.
+    if (!std::exchange(warned_, true)) {
+      log_.warn("cannot write {}: {}; the job goes on without what does not fit", channel.path,
+                errno_text(errno));
+    }
+    // What is kept is the front of the output, without holes.
+    channel.file.reset();
+  }
+  channel.lost += bytes.size();
+  return bytes.size();
+}
+
+void TaskOutput::tell_losses() const {
+  uint64_t bytes = 0;
+  size_t files = 0;
+  for (const TaskChannels& task : tasks_) {
+    for (const Channel* channel : {&task.output, &task.error}) {
+      bytes += channel->lost;
+      files += channel->lost > 0 ? 1 : 0;
+    }
+  }
+  if (files > 0) {
+    log_.warn("{}: {} bytes of output were lost, in {} file(s)", *options_.folder, bytes, files);
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,196 @@
+#include "launcher/environment/env_sets.h"
+
+#include "base/format.h"
+#include "base/io/socket.h"
+#include "launcher/environment/dmlc_environment.h"
+#include "launcher/environment/horovod_environment.h"
+#include "launcher/environment/paddle_environment.h"
+
+#include <algorithm>
+
+namespace dt {
+namespace {
+
+struct TaskFacts {
+  const JobFacts& job;
+  const Plan& plan;
+  const Task& task;
+};
+
+/// A task with rank, as its variables tell it.
+struct RankedTask : TaskFacts {
+  std::string rank = format("{}", task.rank);
+  std::string size = format("{}", plan.world_size);
+  std::string local_rank = format("{}", task.local_rank);
+  std::string local_size = format("{}", plan.local_size(task));
+  std::string node = format("{}", job.census.nodes[static_cast<size_t>(task.agent)]);
+  std::string nodes = format("{}", job.census.node_count);
+};
+
+struct Variable {
+  const char* name;
+  std::string value;
+};
+
+void add_all(Environment& environment, std::initializer_list<Variable> variables) {
+  for (const auto& [name, value] : variables)
+    environment[name] = value;
+}
+
+void torch_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
+  if (!job.master_address.empty()) {
+    add_all(environment,
+            {{"MASTER_ADDR", job.master_address}, {"MASTER_PORT", format("{}", job.master_port)}});
+  }
+  add_all(environment,
+          {// Lightning asks Slurm and MPI for its rank unless torchrun seems to have started it.
+           {"TORCHELASTIC_RUN_ID", job.job},
+           {"TORCHELASTIC_RESTART_COUNT", "0"},
+           {"TORCHELASTIC_MAX_RESTARTS", "0"},
+           // Else rank 0 would wait for a store that it should open itself.
+           {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+           {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"}});
+}
+
+void torch_of_task(Environment& environment, const TaskFacts& of) {
+  environment["ROLE_NAME"] = of.task.id.role;
+}
+
+void torch_of_rank(Environment& environment, const RankedTask& of) {
+  const TaskId& id = of.task.id;
+  add_all(environment, {{"RANK", of.rank},
+                        {"WORLD_SIZE", of.size},
+                        {"LOCAL_RANK", of.local_rank},
+                        {"LOCAL_WORLD_SIZE", of.local_size},
+                        {"GROUP_RANK", of.node},
+                        {"GROUP_WORLD_SIZE", of.nodes},
+                        {"NODE_RANK", of.node},
+                        {"ROLE_RANK", format("{}", id.index)},
+                        {"ROLE_WORLD_SIZE", format("{}", of.job.census.role_sizes.at(id.role))}});
+}
+
+void tf_of_job(Environment& environment, const JobFacts& /*job*/, const Plan& /*plan*/) {
+  environment["TF_GRPC_REUSE_PORT"] = "1";
+}
+
+void horovod_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
+  if (job.horovod) add_horovod_controller(environment, job.master_address);
+}
+
+void horovod_of_task(Environment& environment, const TaskFacts& of) {
+  // By which Horovod names the group of a host's ranks.
+  environment["HOROVOD_HOSTNAME"] = of.plan.hosts[static_cast<size_t>(of.task.agent)].host.name;
+}
+
+void horovod_of_rank(Environment& environment, const RankedTask& of) {
+  add_horovod_ranks(environment, of.plan, of.task);
+}
+
+void jax_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
+  if (job.master_address.empty()) return;
+  environment["JAX_COORDINATOR_ADDRESS"] = host_port(job.master_address, job.jax_port);
+}
+
+void jax_of_rank(Environment& environment, const RankedTask& of) {
+  add_all(environment, {{"JAX_PROCESS_ID", of.rank}, {"JAX_NUM_PROCESSES", of.size}});
+}
+
+void ompi_of_rank(Environment& environment, const RankedTask& of) {
+  add_all(environment, {{"OMPI_COMM_WORLD_RANK", of.rank},
+                        {"OMPI_COMM_WORLD_SIZE", of.size},
+                        {"OMPI_COMM_WORLD_LOCAL_RANK", of.local_rank},
+                        {"OMPI_COMM_WORLD_LOCAL_SIZE", of.local_size}});
+}
+
+/// JAX looks whether all five names are there. It would make the coordinator's address of the first
+/// node and the job's number, but has JAX_COORDINATOR_ADDRESS; so one node and any number will do.
+void slurm_of_job(Environment& environment, const JobFacts& job, const Plan& plan) {
+  const int first = plan.tasks.front().agent;
+  add_all(environment, {{"SLURM_JOB_ID", format("{}", job.jax_port)},
+                        {"SLURM_STEP_NODELIST", plan.hosts[static_cast<size_t>(first)].host.name}});
+  // By its local rank it would choose a GPU that it does not see.
+  if (job.own_gpu) environment["JAX_LOCAL_DEVICE_IDS"] = "0";
+}
+
+void slurm_of_rank(Environment& environment, const RankedTask& of) {
+  add_all(environment,
+          {{"SLURM_NTASKS", of.size}, {"SLURM_PROCID", of.rank}, {"SLURM_LOCALID", of.local_rank}});
+}
+
+void dmlc_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
+  add_dmlc_scheduler(environment, job.cluster);
+}
+
+void dmlc_of_task(Environment& environment, const TaskFacts& of) {
+  add_dmlc_place(environment, of.job.cluster, of.task.id);
+}
+
+void paddle_of_task(Environment& environment, const TaskFacts& of) {
+  add_paddle_role(environment, of.job, of.task);
+}
+
+void paddle_of_rank(Environment& environment, const RankedTask& of) {
+  add_paddle_rank(environment, of.job, of.plan, of.task);
+}
+
+/// What a set gives; nullptr: nothing.
+struct SetRow {
+  EnvSet set;
+  void (*of_job)(Environment&, const JobFacts&, const Plan&);
+  void (*of_task)(Environment&, const TaskFacts&);
+  void (*of_rank)(Environment&, const RankedTask&);
+};
+
+constexpr SetRow set_rows[] = {
+    {EnvSet::torch, torch_of_job, torch_of_task, torch_of_rank},
+    {EnvSet::tf, tf_of_job, nullptr, nullptr},  // and TF_CONFIG, which each agent puts together
+    {EnvSet::horovod, horovod_of_job, horovod_of_task, horovod_of_rank},
+    {EnvSet::jax, jax_of_job, nullptr, jax_of_rank},
+    {EnvSet::ompi, nullptr, nullptr, ompi_of_rank},
+    {EnvSet::slurm, slurm_of_job, nullptr, slurm_of_rank},
+    {EnvSet::dmlc, dmlc_of_job, dmlc_of_task, nullptr},
+    {EnvSet::paddle, add_paddle_cluster, paddle_of_task, paddle_of_rank},
+};
+
+}  // namespace
+
+void add_job_variables(Environment& environment, const JobFacts& job, const Plan& plan) {
+  for (const SetRow& row : set_rows) {
+    if (row.of_job != nullptr && job.env_sets.contains(row.set)) {
+      row.of_job(environment, job, plan);
+    }
+  }
+}
+
+void add_task_variables(Environment& environment, const JobFacts& job, const Plan& plan,
+                        const Task& task) {
+  const TaskFacts facts{.job = job, .plan = plan, .task = task};
+  for (const SetRow& row : set_rows) {
+    if (row.of_task != nullptr && job.env_sets.contains(row.set)) row.of_task(environment, facts);
+  }
+  if (task.rank < 0) return;
+  const RankedTask ranked{facts};
+  add_all(environment, {{"DTRAIN_RANK", ranked.rank},
+                        {"DTRAIN_SIZE", ranked.size},
+                        {"DTRAIN_LOCAL_RANK", ranked.local_rank},
+                        {"DTRAIN_LOCAL_SIZE", ranked.local_size},
+                        {"DTRAIN_CROSS_RANK", format("{}", task.cross_rank)},
+                        {"DTRAIN_CROSS_SIZE", format("{}", task.cross_size)},
+                        {"DTRAIN_NODE_RANK", ranked.node},
+                        {"DTRAIN_NNODES", ranked.nodes}});
+  for (const SetRow& row : set_rows) {
+    if (row.of_rank != nullptr && job.env_sets.contains(row.set)) row.of_rank(environment, ranked);
+  }
+}
+
+bool yields_to_user(std::string_view name) {
+  constexpr std::string_view names[] = {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "HOROVOD_GLOO_IFACE",
+                                        "JAX_LOCAL_DEVICE_IDS", "SLURM_JOB_ID"};
+  return std::ranges::find(names, name) != std::end(names);
+}
+
+bool is_of_allocations(std::string_view name) {
+  return name == "SLURM_NTASKS";
+}
+
+}  // namespace dt

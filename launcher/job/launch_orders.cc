@@ -1,0 +1,72 @@
+#include "launcher/job/launch_orders.h"
+
+#include "base/format.h"
+#include "launcher/console/task_input.h"
+#include "launcher/environment/cluster_use.h"
+#include "launcher/protocol/message.h"
+
+#include <map>
+#include <string>
+
+namespace dt {
+
+namespace {
+
+std::map<std::string, Environment> environments_of(const std::vector<const Role*>& roles) {
+  std::map<std::string, Environment> environments;
+  for (const Role* role : roles) {
+    if (!role->environment.empty()) environments[role->name] = role->environment;
+  }
+  return environments;
+}
+
+TaskLaunch order_of_task(const RunConfig& config, const Plan& plan, const LaunchFacts& facts,
+                         size_t at) {
+  const Task& task = plan.tasks[at];
+  const Binding& binding = facts.bindings.tasks[at];
+  Environment environment = task_environment(facts.job, plan, task);
+  environment.insert(binding.environment.begin(), binding.environment.end());
+  return {.id = task.id,
+          .rank = task.rank,
+          .local_rank = task.local_rank,
+          .environment = std::move(environment),
+          .wants_input = wants_input(task, config.stdin_target),
+          .cpus = binding.cpus};
+}
+
+}  // namespace
+
+Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& plan,
+                                         const LaunchFacts& facts) {
+  Launch launch = {.travelling = facts.travelling,
+                   .common = common_environment(facts.job, plan),
+                   .cluster = {},
+                   .tasks = {},
+                   .role_environments = {},
+                   .error_files = facts.job.env_sets.contains(EnvSet::torch),
+                   .pass_local_rank = config.pass_local_rank,
+                   .merge_stderr = config.merge_stderr,
+                   .excluded = config.environment_excluded};
+  TRY(add_cluster_use(launch, config, plan, facts.job));
+  std::vector<Bytes> orders;
+  for (const PlannedHost& host : plan.hosts) {
+    const HostReach& reach = facts.reach.hosts[orders.size()];
+    launch.interface = reach.interface;
+    launch.relay = reach.relay;
+    // Of no other roles: a value may be a secret, and the host may have other users.
+    launch.role_environments = environments_of(plan.roles_on(host));
+    launch.tasks.clear();
+    for (const size_t at : host.tasks)
+      launch.tasks.push_back(order_of_task(config, plan, facts, at));
+    orders.push_back(encode(launch));
+    if (orders.back().size() > MessageAssembler::message_bytes_max) {
+      return fail(Errc::input,
+                  format("{}: {} bytes of environments for {} tasks are too many; at most {}",
+                         host.host.name, orders.back().size(), launch.tasks.size(),
+                         MessageAssembler::message_bytes_max));
+    }
+  }
+  return orders;
+}
+
+}  // namespace dt

@@ -1,0 +1,241 @@
+#include "launcher/job/reach.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/config/hosts/networks.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+constexpr uint32_t all_pairs_max = 32;
+constexpr uint32_t sample = 16;
+constexpr const char* loopback = "127.0.0.1";
+
+/// Of one machine: an address, and who of those that dialled it could not use it.
+struct Choice {
+  ProbePlace place;
+  std::vector<size_t> cut_off;  ///< numbers of agents
+};
+
+/// The agents that dialled this machine.
+std::vector<size_t> callers_of(uint32_t number, const std::vector<ProbeCalls::Reached>& reached) {
+  std::vector<size_t> callers;
+  for (size_t caller = 0; caller < reached.size(); ++caller) {
+    if (std::ranges::count(reached[caller], number, &ProbeTarget::number) > 0) {
+      callers.push_back(caller);
+    }
+  }
+  return callers;
+}
+
+bool led_there(const ProbeCalls::Reached& reached, uint32_t number, const Address& address) {
+  const auto target = std::ranges::find(reached, number, &ProbeTarget::number);
+  return target != reached.end() && std::ranges::count(target->addresses, address) > 0;
+}
+
+/// The first of the addresses that serves most of these callers.
+Choice choose(uint32_t number, const std::vector<ProbePlace>& places,
+              const std::vector<size_t>& callers, const std::vector<ProbeCalls::Reached>& reached) {
+  Choice best = {.place = {}, .cut_off = callers};
+  for (const ProbePlace& place : places) {
+    Choice choice = {.place = place, .cut_off = {}};
+    for (const size_t caller : callers) {
+      if (!led_there(reached[caller], number, place.address)) choice.cut_off.push_back(caller);
+    }
+    const bool better = choice.cut_off.size() < best.cut_off.size();
+    if (better || best.place.address.ip.empty()) best = std::move(choice);
+  }
+  return best;
+}
+
+bool is_loopback(const std::string& ip) {
+  return ip.starts_with("127.") || ip == "::1";
+}
+
+std::string addresses_of(const Probed& machine) {
+  std::vector<std::string> ips;
+  for (const ProbePlace& place : machine.places)
+    ips.push_back(place.address.ip);
+  return join(ips, ", ");
+}
+
+/// "a, b, c and 3 more".
+std::string some_of(std::vector<std::string> names) {
+  constexpr size_t names_max = 5;
+  if (names.size() <= names_max) return join(names, ", ");
+  const size_t more = names.size() - names_max;
+  names.resize(names_max);
+  return format("{} and {} more", join(names, ", "), more);
+}
+
+std::string names_of(const std::vector<size_t>& numbers, const std::vector<Probed>& hosts) {
+  std::vector<std::string> names;
+  for (const size_t number : numbers)
+    names.push_back(hosts[number].name);
+  return some_of(std::move(names));
+}
+
+/// For hosts that have no way to another one: they may still be dialled from there.
+void warn_of_cut_off(const std::vector<size_t>& left, uint32_t number,
+                     const std::vector<Probed>& hosts,
+                     const std::vector<ProbeCalls::Reached>& reached,
+                     std::vector<std::string>& warnings) {
+  std::vector<size_t> one_way;
+  std::vector<size_t> no_way;
+  for (const size_t caller : left) {
+    const auto back = std::ranges::find(reached[number], caller, &ProbeTarget::number);
+    const bool leads_back = back != reached[number].end() && !back->addresses.empty();
+    (leads_back ? one_way : no_way).push_back(caller);
+  }
+  const std::string where = format("{} at {}", hosts[number].name, addresses_of(hosts[number]));
+  if (!no_way.empty()) {
+    warnings.push_back(format("{} cannot reach {}; their tasks cannot talk directly",
+                              names_of(no_way, hosts), where));
+  }
+  if (!one_way.empty()) {
+    warnings.push_back(
+        format("{} cannot reach {}, only the other way leads there; that is enough "
+               "for dtrain's engine, not for every program",
+               names_of(one_way, hosts), where));
+  }
+}
+
+/// How the others reach host `number`.
+HostReach reach_of(uint32_t number, const std::vector<Probed>& hosts,
+                   const std::vector<ProbeCalls::Reached>& reached,
+                   std::vector<std::string>& warnings) {
+  const Probed& host = hosts[number];
+  const std::vector<size_t> callers = callers_of(number, reached);
+  Choice choice = choose(number, host.places, callers, reached);
+  const bool proved = choice.cut_off.size() < callers.size();
+  HostReach reach = {.ips = {choice.place.address.ip},
+                     .interface = proved ? choice.place.interface : "",
+                     .relay = false,
+                     .cut_off = {}};
+  while (!choice.cut_off.empty()) {
+    const std::vector<size_t> left = std::move(choice.cut_off);
+    choice = choose(number, host.places, left, reached);
+    if (choice.cut_off.size() == left.size()) {
+      reach.cut_off.assign(left.begin(), left.end());
+      warn_of_cut_off(left, number, hosts, reached, warnings);
+      break;
+    }
+    std::vector<size_t> served;
+    std::ranges::set_difference(left, choice.cut_off, std::back_inserter(served));
+    reach.ips.push_back(choice.place.address.ip);
+    warnings.push_back(
+        format("{} can reach {} only at {}, others at {}; dtrain's engine uses both, but programs "
+               "that are told one address a host (TF_CONFIG, MASTER_ADDR) get {}",
+               names_of(served, hosts), host.name, reach.ips.back(), reach.ips.front(),
+               reach.ips.front()));
+  }
+  return reach;
+}
+
+}  // namespace
+
+std::vector<uint32_t> probe_targets(uint32_t agent, uint32_t agent_count) {
+  const uint32_t count = agent_count <= all_pairs_max ? agent_count - 1 : sample;
+  std::vector<uint32_t> targets = {launcher_number};
+  for (uint32_t step = 1; step <= count; ++step)
+    targets.push_back((agent + step) % agent_count);
+  return targets;
+}
+
+std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed>& hosts) {
+  std::vector<Probe> orders(hosts.size());
+  for (uint32_t number = 0; number < hosts.size(); ++number) {
+    for (const uint32_t target : probe_targets(number, static_cast<uint32_t>(hosts.size()))) {
+      const Probed& machine = target == launcher_number ? launcher : hosts[target];
+      ProbeTarget wanted = {.number = target, .addresses = {}};
+      for (const ProbePlace& place : machine.places)
+        wanted.addresses.push_back(place.address);
+      orders[number].targets.push_back(std::move(wanted));
+    }
+  }
+  return orders;
+}
+
+Reach choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
+                       const std::vector<ProbeCalls::Reached>& reached) {
+  Reach reach;
+  for (uint32_t number = 0; number < hosts.size(); ++number)
+    reach.hosts.push_back(reach_of(number, hosts, reached, reach.warnings));
+  const std::vector<size_t> callers = callers_of(launcher_number, reached);
+  const Choice own = choose(launcher_number, launcher.places, callers, reached);
+  for (const size_t agent : own.cut_off)
+    reach.hosts[agent].relay = true;
+  // Where nobody can come in, nobody is let in.
+  const bool useless = own.cut_off.size() == callers.size();
+  reach.launcher = useless ? loopback : own.place.address.ip;
+  return reach;
+}
+
+SourceSet task_sources(const Plan& plan, const Reach& reach, const std::vector<Hello>& hellos) {
+  std::vector<std::string> ips;
+  for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
+    // Tasks on this machine dial one of its addresses from that address.
+    if (plan.hosts[agent].host.here) ips.push_back(reach.launcher);
+    for (const InterfaceAddress& address : hellos[agent].addresses) {
+      if (!is_loopback(address.ip)) ips.push_back(address.ip);
+    }
+  }
+  return SourceSet(ips);
+}
+
+std::vector<std::string> shared_machines(const std::vector<std::string>& names,
+                                         const std::vector<Hello>& hellos) {
+  std::map<std::pair<std::string, uint64_t>, std::vector<std::string>> machines;
+  for (size_t agent = 0; agent < hellos.size(); ++agent) {
+    const MachineId& machine = hellos[agent].machine;
+    machines[{machine.boot, machine.network_namespace}].push_back(names[agent]);
+  }
+  std::vector<std::string> warnings;
+  for (auto& [machine, its_names] : machines) {
+    if (machine.first.empty() || its_names.size() < 2) continue;
+    warnings.push_back(
+        format("{} are one machine under several names (same boot, same network); "
+               "each counts as a host of its own",
+               some_of(std::move(its_names))));
+  }
+  return warnings;
+}
+
+bool needs_probe(const Plan& plan, const std::vector<std::string>& networks) {
+  return plan.hosts.size() > 1 || !plan.hosts.front().host.here || !networks.empty();
+}
+
+Result<Reach> find_reach(Loop& loop, Crew& crew, const Plan& plan,
+                         const std::vector<Prepared>& prepared, const ReachTerms& terms) {
+  if (!needs_probe(plan, terms.networks)) {
+    return Reach{
+        .launcher = loopback, .hosts = {{.ips = {loopback}, .interface = {}}}, .warnings = {}};
+  }
+  Probed launcher = {.name = "this machine", .places = {}};
+  // One that has none of these networks is reached through its agents alone.
+  const auto allowed = allowed_addresses(interface_addresses(), terms.networks);
+  std::unique_ptr<ProbePoint> own;
+  if (allowed) {
+    own = TRY(ProbePoint::open(loop, {*allowed, terms.held_port}, terms.token, launcher_number));
+    launcher.places = own->places();
+  }
+  std::vector<Probed> hosts;
+  std::vector<std::string> names;
+  for (size_t number = 0; number < prepared.size(); ++number) {
+    names.push_back(plan.hosts[number].host.name);
+    hosts.push_back({names.back(), prepared[number].probe_places});
+  }
+  std::vector<ProbeCalls::Reached> reached;
+  for (Reached& answer : TRY(crew.probe(probe_orders(launcher, hosts), terms.awaited)))
+    reached.push_back(std::move(answer.targets));
+  Reach reach = choose_addresses(launcher, hosts, reached);
+  std::ranges::move(shared_machines(names, crew.hellos()), std::back_inserter(reach.warnings));
+  return reach;
+}
+
+}  // namespace dt

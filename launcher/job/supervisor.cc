@@ -1,0 +1,369 @@
+#include "launcher/job/supervisor.h"
+
+#include "base/format.h"
+#include "base/io/signals.h"
+#include "base/text.h"
+#include "launcher/report/report.h"
+
+#include <algorithm>
+#include <csignal>
+
+namespace dt {
+
+namespace {
+
+/// How long the kernel may take to end what got SIGKILL before we say that it cannot be ended.
+constexpr Duration kill_patience = seconds(5);
+
+/// How long agents may take to finish after the job was told to end; a stuck console must not hold
+/// us.
+constexpr Duration finish_patience = seconds(8);
+
+/// How long further stop signals belong to the first one. A terminal that closes sends SIGHUP
+/// twice, a wrapper terminates dtrain after a Ctrl-C that both have got, systemd sends TERM and
+/// then HUP.
+constexpr Duration same_request = milliseconds(300);
+
+constexpr int status_host_lost = 3;
+constexpr int status_start_timeout = 4;
+constexpr int status_time_limit = 124;
+
+Action signal_all(int number) {
+  return {.kind = Action::Kind::signal, .signal = number, .notice = {}};
+}
+
+Action plain(Action::Kind kind) {
+  return {.kind = kind, .signal = 0, .notice = {}};
+}
+
+Action warning(std::string text) {
+  Action action = plain(Action::Kind::warn);
+  action.text = std::move(text);
+  return action;
+}
+
+/// Moves a point in time that is still to come.
+void postpone(Time& when, Duration by) {
+  if (when != Time::max()) when += by;
+}
+
+Action notify(Notice::Kind kind, const TaskId& task, std::string cause) {
+  return {.kind = Action::Kind::notify, .notice = {kind, task, std::move(cause)}};
+}
+
+}  // namespace
+
+Supervisor::Supervisor(Plan plan, Options options, Time now)
+    : plan_(std::move(plan)),
+      options_(std::move(options)),
+      parts_(success_rule(plan_, options_.success)),
+      tasks_(plan_.tasks.size()),
+      deciding_(std::ranges::count(parts_, true, &TaskPart::decides)),
+      lingering_(std::ranges::count(parts_, true, &TaskPart::lingers)),
+      time_limit_(options_.timeout ? now + *options_.timeout : Time::max()),
+      pauses_unanswered_(plan_.hosts.size()),
+      agents_gone_(plan_.hosts.size()) {
+}
+
+Actions Supervisor::started(size_t task, int64_t pid, Time) {
+  if (tasks_[task].life != Life::starting) return {};
+  tasks_[task].life = Life::running;
+  tasks_[task].pid = pid;
+  ++started_;
+  if (started_ == tasks_.size()) options_.start_deadline = Time::max();
+  return {};
+}
+
+Actions Supervisor::start_failed(size_t task, int status, std::string why, Time now) {
+  if (tasks_[task].life == Life::ended) return {};
+  Actions actions = {
+      notify(Notice::Kind::dead, plan_.tasks[task].id, "could not be started: " + why)};
+  if (!done_) fail_task(task, status, std::move(why));
+  end_task(task, now, actions);
+  decide_after_failure(now, actions);
+  complete(now, actions);
+  return actions;
+}
+
+Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
+                           const std::optional<TaskError>& error) {
+  Actions actions;
+  if (tasks_[task].life == Life::ended) return actions;
+  if (status.good()) {
+    actions.push_back(notify(Notice::Kind::left, plan_.tasks[task].id, ""));
+  } else {
+    actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, status.text()));
+    if (parts_[task].excused) {
+      excuse_task(task, failure_cause(status), actions);
+    } else if (!done_) {
+      fail_task(task, status.shell_status(), cause_of(status), error);
+    }
+  }
+  end_task(task, now, actions);
+  if (!status.good() && !parts_[task].excused) decide_after_failure(now, actions);
+  complete(now, actions);
+  return actions;
+}
+
+Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
+  Actions actions;
+  const PlannedHost& host = plan_.hosts[agent];
+  const std::string cause = format("agent on {} lost: {}", host.host.name, why);
+  if (!done_ && !decided_ && phase_ != Phase::finishing) {
+    decided_ = true;
+    outcome_.exit_status = status_host_lost;
+    outcome_.reason = cause;
+  }
+  bool needed_none = false;
+  bool had_tasks = false;
+  for (const size_t task : host.tasks) {
+    if (tasks_[task].life == Life::ended) continue;
+    had_tasks = true;
+    actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
+    if (!done_ && phase_ != Phase::finishing) ++outcome_.failed_tasks;
+    needed_none = done_;
+    tasks_[task].failed = true;
+    end_task(task, now, actions);
+  }
+  if (needed_none) {
+    actions.push_back(warning(cause + "; the job was done without it"));
+  } else if (had_tasks && ends_on_request()) {
+    actions.push_back(warning(cause));
+  }
+  agents_gone_[agent] = true;
+  if (done_) {
+    complete(now, actions);
+  } else {
+    stop(SIGTERM, now, actions);
+  }
+  suspend_if_all_paused(actions);
+  return actions;
+}
+
+bool Supervisor::ends_on_request() const {
+  return decided_ && !outcome_.failure && !lost_host_decided();
+}
+
+bool Supervisor::lost_host_decided() const {
+  return !outcome_.failure && outcome_.exit_status == status_host_lost;
+}
+
+Actions Supervisor::port_taken(std::string why, Time now) {
+  Actions actions;
+  if (!going_on() || done_ || decided_) return actions;
+  decided_ = true;
+  outcome_.exit_status = status_host_lost;
+  outcome_.reason = std::move(why);
+  stop(SIGTERM, now, actions);
+  return actions;
+}
+
+Actions Supervisor::agent_finished(size_t agent, Time) {
+  agents_gone_[agent] = true;
+  Actions actions;
+  suspend_if_all_paused(actions);
+  return actions;
+}
+
+Actions Supervisor::pause_wanted(Time now) {
+  if (paused_at_) return {};
+  paused_at_ = now;
+  for (int& unanswered : pauses_unanswered_)
+    ++unanswered;
+  Actions actions = {plain(Action::Kind::pause)};
+  suspend_if_all_paused(actions);
+  return actions;
+}
+
+Actions Supervisor::paused(size_t agent, Time) {
+  // Of one that was called off an answer may still come; it is none to the next.
+  if (pauses_unanswered_[agent] > 0) --pauses_unanswered_[agent];
+  if (!paused_at_) return {};
+  Actions actions;
+  suspend_if_all_paused(actions);
+  return actions;
+}
+
+Actions Supervisor::resumed(Time now) {
+  Actions actions;
+  end_pause(now, actions);
+  return actions;
+}
+
+void Supervisor::suspend_if_all_paused(Actions& actions) {
+  if (!paused_at_) return;
+  for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
+    if (pauses_unanswered_[agent] > 0 && !agents_gone_[agent]) return;
+  }
+  actions.push_back(plain(Action::Kind::suspend));
+}
+
+void Supervisor::end_pause(Time now, Actions& actions) {
+  if (!paused_at_) return;
+  const Duration pause = now - *paused_at_;
+  paused_at_.reset();
+  for (Time* when :
+       {&options_.start_deadline, &time_limit_, &phase_deadline_, &same_request_until_})
+    postpone(*when, pause);
+  actions.push_back(plain(Action::Kind::resume));
+}
+
+Actions Supervisor::interrupted(int number, Time now) {
+  Actions actions;
+  if (now < same_request_until_) return actions;
+  end_pause(now, actions);
+  const bool again = !going_on();
+  same_request_until_ = now + same_request;
+  if (!decided_) {
+    decided_ = true;
+    outcome_.exit_status = 128 + number;
+  }
+  if (outcome_.reason.empty()) outcome_.reason = interrupted_outcome(number).reason;
+  if (phase_ == Phase::finishing) {
+    actions.push_back(plain(Action::Kind::abandon));
+  } else if (again) {
+    kill_all(now, actions);
+  } else {
+    stop(number, now, actions);
+  }
+  return actions;
+}
+
+Actions Supervisor::tick(Time now) {
+  Actions actions;
+  if (paused_at_) return actions;
+  if (going_on() && now >= std::min(options_.start_deadline, time_limit_)) {
+    const bool starting = now >= options_.start_deadline;
+    if (!decided_) outcome_.exit_status = starting ? status_start_timeout : status_time_limit;
+    decided_ = true;
+    outcome_.reason = starting
+                          ? format("only {} of {} tasks had started after {}; see --start-timeout",
+                                   started_, tasks_.size(), duration_text(options_.start_timeout))
+                          : format("time limit of {} reached", duration_text(*options_.timeout));
+    stop(SIGTERM, now, actions);
+  }
+  if (now < phase_deadline_) return actions;
+  if (phase_ == Phase::completing) {
+    end_rest(now, actions);
+  } else if (phase_ == Phase::stopping) {
+    kill_all(now, actions);
+  } else if (phase_ == Phase::killing) {
+    // The agents name what could not be ended.
+    finish(actions, now);
+  } else if (phase_ == Phase::finishing) {
+    phase_deadline_ = Time::max();
+    actions.push_back(plain(Action::Kind::abandon));
+  }
+  return actions;
+}
+
+Time Supervisor::next_deadline() const {
+  if (paused_at_) return Time::max();
+  if (!going_on()) return phase_deadline_;
+  return std::min({options_.start_deadline, time_limit_, phase_deadline_});
+}
+
+std::vector<size_t> Supervisor::running() const {
+  std::vector<size_t> all;
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    if (tasks_[task].life == Life::running) all.push_back(task);
+  }
+  return all;
+}
+
+/// Of a task that is named as the cause although others ended before it: they ended of its error.
+std::string Supervisor::cause_of(const ExitStatus& status) const {
+  if (going_on() || status.shell_status() != 128 + SIGTERM) return failure_cause(status);
+  return status.text() + " (sent by dtrain: others had ended before, of this one's error)";
+}
+
+Failure Supervisor::failure_of(size_t task, std::string cause) const {
+  const Task& failed = plan_.tasks[task];
+  return {.task = failed.id,
+          .rank = failed.rank,
+          .host = plan_.hosts[static_cast<size_t>(failed.agent)].host.name,
+          .pid = tasks_[task].pid,
+          .cause = std::move(cause)};
+}
+
+void Supervisor::fail_task(size_t task, int status, std::string cause,
+                           const std::optional<TaskError>& error) {
+  ++outcome_.failed_tasks;
+  tasks_[task].failed = true;
+  // A peer of the one that raised an error may end sooner, of that error.
+  const bool sooner = outcome_.failure && outcome_.failure->error && error && error->when_ns > 0 &&
+                      error->when_ns < outcome_.failure->error->when_ns;
+  if (decided_ && (!sooner || failure_told_)) return;
+  if (!decided_) outcome_.exit_status = status;
+  decided_ = true;
+  outcome_.failure = failure_of(task, std::move(cause));
+  outcome_.failure->error = error;
+}
+
+void Supervisor::excuse_task(size_t task, const std::string& cause, Actions& actions) {
+  // What ends because we told it to is no news.
+  if (phase_ != Phase::running) return;
+  tasks_[task].failed = true;
+  actions.push_back(
+      warning(failure_text(failure_of(task, cause), {}) + "; the training goes on without it"));
+}
+
+void Supervisor::end_task(size_t task, Time now, Actions& actions) {
+  if (tasks_[task].life == Life::starting) ++started_;
+  tasks_[task].life = Life::ended;
+  ++ended_;
+  deciding_ -= parts_[task].decides ? 1 : 0;
+  lingering_ -= parts_[task].lingers ? 1 : 0;
+  if (ended_ < tasks_.size() || phase_ == Phase::finishing) return;
+  finish(actions, now);
+}
+
+void Supervisor::finish(Actions& actions, Time now) {
+  end_pause(now, actions);
+  phase_ = Phase::finishing;
+  // A job that ended by itself may wait for a slow reader of its output as long as that takes.
+  phase_deadline_ = outcome_.reason.empty() ? Time::max() : now + finish_patience;
+  actions.push_back(plain(Action::Kind::finish));
+}
+
+void Supervisor::decide_after_failure(Time now, Actions& actions) {
+  if (phase_ == Phase::running && !options_.continue_on_failure) stop(SIGTERM, now, actions);
+}
+
+/// Once who decides has ended, nobody else is needed any more.
+void Supervisor::complete(Time now, Actions& actions) {
+  const bool waits = options_.success.clean == CleanUp::none;
+  if (phase_ == Phase::running && deciding_ == 0) {
+    done_ = true;
+    phase_ = Phase::completing;
+    phase_deadline_ = waits ? Time::max() : now + options_.grace;
+    // What is left takes no longer than the grace, and no limit makes a failure of a good end.
+    if (!waits) options_.start_deadline = time_limit_ = Time::max();
+  }
+  if (phase_ == Phase::completing && !waits && lingering_ == 0) end_rest(now, actions);
+}
+
+void Supervisor::end_rest(Time now, Actions& actions) {
+  if (options_.success.clean == CleanUp::all) {
+    finish(actions, now);
+  } else {
+    stop(SIGTERM, now, actions);
+  }
+}
+
+void Supervisor::stop(int signal, Time now, Actions& actions) {
+  if (!going_on()) return;
+  end_pause(now, actions);
+  phase_ = Phase::stopping;
+  phase_deadline_ = now + options_.grace;
+  actions.push_back(signal_all(signal));
+}
+
+void Supervisor::kill_all(Time now, Actions& actions) {
+  end_pause(now, actions);
+  if (phase_ != Phase::killing) phase_deadline_ = now + kill_patience;
+  phase_ = Phase::killing;
+  actions.push_back(signal_all(SIGKILL));
+}
+
+}  // namespace dt

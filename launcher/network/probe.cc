@@ -1,0 +1,204 @@
+#include "launcher/network/probe.h"
+
+#include "base/format.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+
+namespace dt {
+
+namespace {
+
+constexpr size_t nonce_bytes = 16;
+/// So that a flood of strangers does not keep the loop from the rest.
+constexpr int accepts_per_round = 64;
+constexpr Duration out_of_descriptors_pause = milliseconds(100);
+/// How much longer a target's other addresses have once one of them has led there.
+constexpr Duration moment = milliseconds(100);
+/// Every job of a launcher behind a firewall that drops takes this longer.
+constexpr Duration launcher_patience = milliseconds(500);
+
+Digest proof_of(const Token& token, uint32_t number, ByteSpan nonce) {
+  const Bytes who = Writer().number(number).take();
+  return hmac_sha256(token.secret, {as_bytes("dtrain probe"), who, nonce});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProbePoint>> ProbePoint::open(Loop& loop, const Place& where,
+                                                     const Token& token, uint32_t number,
+                                                     Limits limits) {
+  std::unique_ptr<ProbePoint> point(new ProbePoint(loop, token, number, limits));
+  ProbePoint& self = *point;
+  for (const auto& [interface, ip] : where.addresses) {
+    auto listening =
+        where.held_port == 0 ? listen_on({ip, 0}) : listen_on_held({ip, where.held_port});
+    if (!listening) continue;
+    const int fd = listening->get();
+    const auto address = local_address(fd);
+    if (!address) continue;
+    Listener& listener = self.listeners_.emplace_back();
+    listener.fd = *std::move(listening);
+    listener.watch =
+        TRY(loop.watch(fd, EPOLLIN, [&self, &listener](uint32_t) { self.accept(listener); }));
+    self.places_.push_back({*address, interface});
+  }
+  if (self.places_.empty()) return fail(Errc::os, "no address of it can be listened on");
+  return point;
+}
+
+void ProbePoint::accept(Listener& listener) {
+  for (int i = 0; i < accepts_per_round; ++i) {
+    Result<Fd> connection = accept_one(listener.fd.get());
+    if (!connection) {
+      // Out of descriptors: asking again at once would only spin.
+      listener.watch.set_events(0);
+      listener.resume = loop_.after(out_of_descriptors_pause,
+                                    [&listener] { listener.watch.set_events(EPOLLIN); });
+      return;
+    }
+    if (!*connection) return;
+    add(*std::move(connection));
+  }
+}
+
+void ProbePoint::add(Fd connection) {
+  if (callers_.size() >= limits_.callers_max) drop(callers_.begin()->first);
+  const uint64_t caller = next_caller_++;
+  auto stream =
+      Stream::open(loop_, std::move(connection), Fd(),
+                   {.on_bytes = [this, caller](ByteSpan bytes) -> size_t {
+                      if (bytes.size() < nonce_bytes) return 0;
+                      const Digest proof = proof_of(token_, number_, bytes.first(nonce_bytes));
+                      Stream& answered = *callers_.at(caller).stream;
+                      answered.write(proof);
+                      answered.close_after_sending();
+                      return bytes.size();
+                    },
+                    .on_end = [this, caller](const std::optional<Error>&) { drop(caller); },
+                    .on_drained = {}});
+  if (!stream) return;
+  callers_.emplace(caller, Caller{*std::move(stream),
+                                  loop_.after(limits_.patience, [this, caller] { drop(caller); })});
+}
+
+void ProbePoint::drop(uint64_t caller) {
+  callers_.erase(caller);
+}
+
+/// connecting ─▶ nonce sent ─▶ proof right: good, or ended.
+struct ProbeCalls::Call {
+  size_t target = 0;
+  Address address;
+  Fd connecting;
+  Watch watch;
+  std::unique_ptr<Stream> stream;
+  std::array<std::byte, nonce_bytes> nonce;
+  bool good = false;
+  bool over = false;
+};
+
+ProbeCalls::ProbeCalls(Loop& loop, const Token& token, std::vector<ProbeTarget> targets,
+                       Time deadline, std::function<void(Reached)> on_done)
+    : loop_(loop), token_(token), targets_(std::move(targets)), on_done_(std::move(on_done)) {
+  for (size_t target = 0; target < targets_.size(); ++target) {
+    for (const Address& address : targets_[target].addresses) {
+      calls_.push_back(std::make_unique<Call>());
+      Call& call = *calls_.back();
+      call.target = target;
+      call.address = address;
+      start(call);
+    }
+  }
+  deadline_ = loop_.at(deadline, [this] { finish(); });
+  launcher_patience_ = loop_.after(launcher_patience, [this] { check_done(); });
+  // Not from here: who calls us has not got us yet.
+  last_moment_ = loop_.after(Duration::zero(), [this] { check_done(); });
+}
+
+ProbeCalls::~ProbeCalls() = default;
+
+void ProbeCalls::start(Call& call) {
+  auto connecting = start_connect(call.address);
+  const bool ready = connecting && random_bytes(call.nonce);
+  if (ready) {
+    call.connecting = *std::move(connecting);
+    auto watch =
+        loop_.watch(call.connecting.get(), EPOLLOUT, [this, &call](uint32_t) { connected(call); });
+    if (watch) call.watch = *std::move(watch);
+  }
+  call.over = !call.watch;
+}
+
+void ProbeCalls::connected(Call& call) {
+  call.watch = Watch();
+  if (!connect_result(call.connecting.get(), call.address)) {
+    end(call);
+    return;
+  }
+  auto stream = Stream::open(
+      loop_, std::move(call.connecting), Fd(),
+      {.on_bytes = [this, &call](ByteSpan bytes) -> size_t {
+         if (bytes.size() < sizeof(Digest)) return 0;
+         const Digest wanted = proof_of(token_, targets_[call.target].number, call.nonce);
+         call.good = equal_in_constant_time(bytes.first(sizeof(Digest)), wanted);
+         end(call);
+         return 0;
+       },
+       .on_end = [this, &call](const std::optional<Error>&) { end(call); },
+       .on_drained = {}});
+  if (!stream) {
+    end(call);
+    return;
+  }
+  call.stream = *std::move(stream);
+  call.stream->write(call.nonce);
+}
+
+void ProbeCalls::end(Call& call) {
+  hang_up(call);
+  check_done();
+}
+
+void ProbeCalls::hang_up(Call& call) {
+  call.over = true;
+  call.watch = Watch();
+  call.connecting.reset();
+  call.stream.reset();
+}
+
+void ProbeCalls::check_done() {
+  if (done_) return;
+  if (std::ranges::all_of(calls_, [](const auto& call) { return call->over; })) {
+    finish();
+    return;
+  }
+  const auto reached = [this](size_t target) {
+    return std::ranges::any_of(
+        calls_, [target](const auto& call) { return call->target == target && call->good; });
+  };
+  for (size_t target = 0; target < targets_.size(); ++target) {
+    const bool given_up = targets_[target].number == launcher_number && !launcher_patience_;
+    if (!reached(target) && !given_up) return;
+  }
+  if (!hurrying_) last_moment_ = loop_.after(moment, [this] { finish(); });
+  hurrying_ = true;
+}
+
+void ProbeCalls::finish() {
+  if (std::exchange(done_, true)) return;
+  Reached reached;
+  for (const ProbeTarget& target : targets_)
+    reached.push_back({.number = target.number, .addresses = {}});
+  for (const auto& call : calls_) {
+    // The port may be another listener's next.
+    if (!call->over) hang_up(*call);
+    if (call->good) reached[call->target].addresses.push_back(call->address);
+  }
+  const auto on_done = std::move(on_done_);
+  on_done(std::move(reached));
+}
+
+}  // namespace dt

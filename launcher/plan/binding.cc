@@ -1,0 +1,203 @@
+#include "launcher/plan/binding.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+namespace dt {
+
+namespace {
+
+/// Of each task the CPUs that it is bound to; empty: no task is bound.
+using CpuSets = std::vector<std::vector<int>>;
+
+/// The cores from `first` up to `last`.
+std::vector<int> cpus_between(const Topology& topology, size_t first, size_t last) {
+  Topology part;
+  part.cores.assign(topology.cores.begin() + static_cast<ptrdiff_t>(first),
+                    topology.cores.begin() + static_cast<ptrdiff_t>(last));
+  return part.cpus();
+}
+
+Result<CpuSets> core_each(const Topology& topology, size_t tasks) {
+  if (tasks > topology.cores.size()) {
+    return fail(Errc::input, format("--bind-to core: {} processes on {} cores; use --bind-to auto, "
+                                    "which then binds none",
+                                    tasks, topology.cores.size()));
+  }
+  CpuSets sets;
+  for (size_t i = 0; i < tasks; ++i)
+    sets.push_back(topology.cores[i].cpus);
+  return sets;
+}
+
+CpuSets node_each(const Topology& topology, size_t tasks) {
+  CpuSets sets;
+  for (size_t i = 0; i < tasks; ++i) {
+    const Core& its_first = topology.cores[i * topology.cores.size() / tasks];
+    sets.push_back(topology.cpus_of_node(its_first.numa_node));
+  }
+  return sets;
+}
+
+CpuSets equal_shares(const Topology& topology, size_t tasks) {
+  const size_t cores = topology.cores.size();
+  CpuSets sets;
+  for (size_t i = 0; i < tasks; ++i)
+    sets.push_back(cpus_between(topology, i * cores / tasks, (i + 1) * cores / tasks));
+  return sets;
+}
+
+/// Empty when it is not known for all of them, or lies outside of what we may use.
+CpuSets nodes_of_gpus(const Topology& topology, const std::vector<Gpu>& gpus, size_t tasks) {
+  if (tasks > gpus.size()) return {};
+  const std::vector<int> nodes = topology.numa_nodes();
+  CpuSets sets;
+  for (size_t i = 0; i < tasks; ++i) {
+    // Where there is one node only the kernel often does not say that a device is near to it.
+    const int node = nodes.size() == 1 ? nodes.front() : gpus[i].numa_node;
+    std::vector<int> cpus = topology.cpus_of_node(node);
+    if (cpus.empty()) return {};
+    sets.push_back(std::move(cpus));
+  }
+  return sets;
+}
+
+CpuSets by_devices(const HostSurvey& survey, const std::vector<Gpu>& gpus, size_t tasks) {
+  const Topology& topology = survey.topology;
+  if (tasks > topology.cores.size()) return {};
+  CpuSets sets = nodes_of_gpus(topology, gpus, tasks);
+  return sets.empty() ? equal_shares(topology, tasks) : sets;
+}
+
+Result<CpuSets> cpu_sets(BindTo bind_to, const HostSurvey& survey, const std::vector<Gpu>& gpus,
+                         size_t tasks) {
+  switch (bind_to) {
+    case BindTo::none:
+      return CpuSets();
+    case BindTo::core:
+      return core_each(survey.topology, tasks);
+    case BindTo::numa:
+      return node_each(survey.topology, tasks);
+    case BindTo::automatic:
+      return by_devices(survey, gpus, tasks);
+  }
+  return CpuSets();
+}
+
+Result<> check_gpus(const HostSurvey& survey, const std::vector<Gpu>& gpus, size_t tasks) {
+  if (tasks <= gpus.size()) return {};
+  if (!survey.gpu_failure.empty())
+    return fail(Errc::input, format("--gpu-bind rank: {}", survey.gpu_failure));
+  return fail(Errc::input, format("--gpu-bind rank: {} processes on {} GPUs; use --ppn {} or "
+                                  "--gpu-bind none",
+                                  tasks, gpus.size(), std::max<size_t>(1, gpus.size())));
+}
+
+Environment environment_for(const Gpu& gpu, const VisibleVariables& visible) {
+  Environment environment = {{"CUDA_VISIBLE_DEVICES", gpu.visible_as}};
+  // Our numbers are those of NVML, which CUDA otherwise may count by speed.
+  if (!visible.cuda) environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  return environment;
+}
+
+/// "rank 0 on node1: cpus 0-3, NUMA node 0, GPU 0 (H100)".
+std::string line_of(const Task& task, const std::string& host, const Binding& binding,
+                    const HostSurvey& survey) {
+  const bool bound = !binding.cpus.empty();
+  const std::vector<int> cpus = bound ? binding.cpus : survey.topology.cpus();
+  Topology part = survey.topology;
+  std::erase_if(part.cores, [&cpus](const Core& core) {
+    return std::ranges::find_first_of(core.cpus, cpus) == core.cpus.end();
+  });
+  std::vector<std::string> gpus;
+  for (const Gpu& gpu : visible_gpus(survey.gpus.gpus, survey.visible)) {
+    if (!binding.gpu || *binding.gpu == gpu)
+      gpus.push_back(format("{} ({})", gpu.visible_as, gpu.name));
+  }
+  return format("rank {} on {}: cpus {}{}, NUMA node {}, GPU {}", task.rank, host,
+                ranges_text(cpus), bound ? "" : " (not bound)", ranges_text(part.numa_nodes()),
+                gpus.empty() ? "none" : join(gpus, ", "));
+}
+
+/// The surveys of the plan's hosts, which are some of `hosts` in the same order.
+std::vector<const HostSurvey*> surveys_of(const Plan& plan, const std::vector<Host>& hosts,
+                                          const std::vector<HostSurvey>& surveys) {
+  std::vector<const HostSurvey*> found;
+  size_t at = 0;
+  for (const PlannedHost& planned : plan.hosts) {
+    while (!hosts[at].same_as(planned.host))
+      ++at;
+    found.push_back(&surveys[at]);
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
+                               const HostSurvey& survey) {
+  assert(tasks > 0);
+  const auto count = static_cast<size_t>(tasks);
+  const std::vector<Gpu> gpus = visible_gpus(survey.gpus.gpus, survey.visible);
+  CpuSets sets = TRY(cpu_sets(options.bind_to, survey, gpus, count));
+  HostBindings bindings = {.tasks = std::vector<Binding>(count), .note = {}};
+  for (size_t i = 0; i < sets.size(); ++i)
+    bindings.tasks[i].cpus = std::move(sets[i]);
+  if (options.bind_to == BindTo::automatic && sets.empty()) {
+    bindings.note =
+        format("{} processes on {} cores are not bound", count, survey.topology.cores.size());
+  }
+  if (options.gpu_bind == GpuBind::none) return bindings;
+  TRY(check_gpus(survey, gpus, count));
+  for (size_t i = 0; i < count; ++i) {
+    bindings.tasks[i].gpu = gpus[i];
+    bindings.tasks[i].environment = environment_for(gpus[i], survey.visible);
+  }
+  return bindings;
+}
+
+Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
+                           const std::vector<Host>& hosts, const std::vector<HostSurvey>& surveys) {
+  Bindings all = {.tasks = std::vector<Binding>(plan.tasks.size()), .notes = {}, .lines = {}};
+  if (surveys.empty()) return all;
+  const std::vector<const HostSurvey*> found = surveys_of(plan, hosts, surveys);
+  std::map<std::string, std::vector<std::string>> hosts_by_failure;
+  for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
+    const PlannedHost& planned = plan.hosts[agent];
+    if (planned.ranked == 0) continue;
+    Result<HostBindings> bound = bind_host(options, planned.ranked, *found[agent]);
+    if (!bound) {
+      hosts_by_failure[bound.error().message].push_back(planned.host.name);
+      continue;
+    }
+    if (!bound->note.empty()) all.notes.push_back(format("{}: {}", planned.host.name, bound->note));
+    for (const size_t at : planned.tasks) {
+      const int local_rank = plan.tasks[at].local_rank;
+      if (local_rank >= 0) all.tasks[at] = std::move(bound->tasks[static_cast<size_t>(local_rank)]);
+    }
+  }
+  std::vector<std::string> failures;
+  for (const auto& [failure, names] : hosts_by_failure)
+    failures.push_back(format("{}: {}", join(names, ", "), failure));
+  if (!failures.empty()) return fail(Errc::input, join(failures, "\n"));
+  for (size_t i = 0; options.report_bindings && i < plan.tasks.size(); ++i) {
+    if (plan.tasks[i].rank < 0) continue;
+    const auto agent = static_cast<size_t>(plan.tasks[i].agent);
+    all.lines.push_back(
+        line_of(plan.tasks[i], plan.hosts[agent].host.name, all.tasks[i], *found[agent]));
+  }
+  return all;
+}
+
+void tell(const Bindings& bindings, Log& log) {
+  for (const std::string& note : bindings.notes)
+    log.info("{}", note);
+  for (const std::string& line : bindings.lines)
+    log.tell("{}", line);
+}
+
+}  // namespace dt

@@ -1,0 +1,133 @@
+#include "launcher/plan/success_rule.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+namespace {
+
+bool is_chief(const Task& task) {
+  return task.id.role == "chief" || task.id.role == "master";
+}
+
+bool has_rank(const Task& task) {
+  return task.rank >= 0;
+}
+
+bool decides_by(const SuccessOptions& wanted, const Task& task) {
+  switch (wanted.by) {
+    case SuccessBy::chief:
+      return is_chief(task);
+    case SuccessBy::worker_0:
+      return task.id == TaskId{"worker", 0};
+    case SuccessBy::all_workers:
+      return has_rank(task);
+    case SuccessBy::role:
+      return task.id.role == wanted.role;
+    case SuccessBy::automatic:
+    case SuccessBy::all:
+      break;
+  }
+  return true;
+}
+
+/// The role that has whom the wish speaks of; empty where it is no single one.
+std::string_view role_meant(const SuccessOptions& wanted) {
+  if (wanted.by == SuccessBy::worker_0) return "worker";
+  return wanted.by == SuccessBy::role ? std::string_view(wanted.role) : std::string_view();
+}
+
+/// Whether those of whom the wish speaks are tasks that others start. What becomes of them is not
+/// told here.
+bool decided_elsewhere(const Plan& plan, const SuccessOptions& wanted) {
+  if (!plan.is_part()) return false;
+  const bool here = std::ranges::any_of(
+      plan.tasks, [&wanted](const Task& task) { return decides_by(wanted, task); });
+  if (here) return false;
+  if (wanted.by == SuccessBy::all_workers) return plan.world_size > 0;
+  return std::ranges::any_of(plan.roles, [&wanted](const Role& role) {
+    const bool chief = role.name == "chief" || role.name == "master";
+    return wanted.by == SuccessBy::chief ? chief : role.name == role_meant(wanted);
+  });
+}
+
+/// What the wish means for this plan.
+SuccessOptions settled(const Plan& plan, SuccessOptions wanted) {
+  if (decided_elsewhere(plan, wanted)) wanted.by = SuccessBy::all;
+  if (wanted.by != SuccessBy::automatic) return wanted;
+  const bool ranked = std::ranges::any_of(plan.tasks, has_rank);
+  if (std::ranges::any_of(plan.tasks, is_chief)) {
+    wanted.by = SuccessBy::chief;
+  } else if (ranked && !plan.is_part()) {
+    wanted.by = SuccessBy::all_workers;
+  } else {
+    // Of a part too: workers elsewhere may still need what has no rank here.
+    wanted.by = SuccessBy::all;
+  }
+  return wanted;
+}
+
+std::string_view word_of(SuccessBy by) {
+  switch (by) {
+    case SuccessBy::chief:
+      return "chief";
+    case SuccessBy::worker_0:
+      return "worker-0";
+    case SuccessBy::all_workers:
+      return "all-workers";
+    case SuccessBy::all:
+      return "all";
+    case SuccessBy::role:
+    case SuccessBy::automatic:
+      break;
+  }
+  return "auto";
+}
+
+std::string roles_text(const Plan& plan) {
+  std::vector<std::string> roles;
+  for (const Task& task : plan.tasks) {
+    if (std::ranges::find(roles, task.id.role) == roles.end()) roles.push_back(task.id.role);
+  }
+  for (const Role& role : plan.roles) {
+    if (std::ranges::find(roles, role.name) == roles.end()) roles.push_back(role.name);
+  }
+  return join(roles, ", ");
+}
+
+}  // namespace
+
+std::vector<TaskPart> success_rule(const Plan& plan, const SuccessOptions& wanted) {
+  const SuccessOptions rule = settled(plan, wanted);
+  const auto decides = [&rule](const Task& task) { return decides_by(rule, task); };
+  // Where parameters are served, a worker may be a server that never returns.
+  const bool served =
+      std::ranges::any_of(plan.tasks, [](const Task& task) { return task.id.role == "ps"; });
+  const bool peers_decide = std::ranges::any_of(
+      plan.tasks, [&](const Task& task) { return decides(task) && has_rank(task); });
+  std::vector<TaskPart> parts;
+  for (const Task& task : plan.tasks) {
+    TaskPart part = {.decides = decides(task)};
+    part.excused = !part.decides && task.id.role == evaluator_role;
+    part.lingers = !part.decides && has_rank(task) && peers_decide && !served;
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+Result<> check_success(const SuccessOptions& wanted, const Plan& plan) {
+  const SuccessOptions rule = settled(plan, wanted);
+  if (std::ranges::any_of(plan.tasks, [&rule](const Task& task) { return decides_by(rule, task); }))
+    return {};
+  const std::string word =
+      rule.by == SuccessBy::role ? "role:" + printable(rule.role) : std::string(word_of(rule.by));
+  return fail(Errc::input, format("--success {}: this job has no such task; its roles: {}", word,
+                                  roles_text(plan)));
+}
+
+}  // namespace dt

@@ -1,0 +1,58 @@
+#include "launcher/process/executable.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace dt {
+
+namespace {
+
+/// 0 when `file` can be executed, else the errno that exec would give.
+int why_not_runnable(const std::string& file) {
+  struct stat about = {};
+  if (::stat(file.c_str(), &about) < 0) return errno;
+  if (S_ISDIR(about.st_mode)) return EISDIR;
+  if (::access(file.c_str(), X_OK) < 0) return errno;
+  return 0;
+}
+
+std::string absolute(std::string_view file, std::string_view cwd) {
+  if (file.starts_with('/')) return std::string(file);
+  return format("{}/{}", cwd, file);
+}
+
+}  // namespace
+
+Result<std::string> find_executable(std::string_view command, std::string_view path,
+                                    std::string_view cwd) {
+  const std::string shown = shell_quote(printable(command));
+  if (command.find('/') != std::string_view::npos) {
+    std::string file = absolute(command, cwd);
+    const int number = why_not_runnable(file);
+    if (number == 0) return file;
+    const bool missing = number == ENOENT || number == ENOTDIR;
+    return fail(missing ? Errc::not_found : Errc::not_runnable,
+                format("cannot run {}: {}{}", shown, errno_text(number),
+                       number == EACCES ? format("; try: chmod +x {}", shown) : ""));
+  }
+  std::string refused;
+  for (const std::string_view folder : split(path, ':')) {
+    std::string file = absolute(format("{}/{}", folder.empty() ? "." : folder, command), cwd);
+    const int number = why_not_runnable(file);
+    if (number == 0) return file;
+    if (number == EACCES && refused.empty()) refused = file;
+  }
+  if (!refused.empty()) {
+    return fail(Errc::not_runnable, format("cannot run {}: Permission denied; try: chmod +x {}",
+                                           shown, shell_quote(printable(refused))));
+  }
+  return fail(Errc::not_found,
+              format("cannot run {}: not found in PATH={}", shown, printable(path, 300)));
+}
+
+}  // namespace dt

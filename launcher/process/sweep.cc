@@ -1,0 +1,183 @@
+#include "launcher/process/sweep.h"
+
+#include "base/format.h"
+#include "base/io/fd.h"
+#include "base/text.h"
+#include "launcher/process/pidfd.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace dt {
+
+namespace {
+
+constexpr Duration look_again = milliseconds(20);
+constexpr Duration sweep_kill_patience = seconds(3);
+
+struct ProcessEntry {
+  pid_t parent = 0;
+  std::string name;
+  bool zombie = false;
+};
+
+/// /proc/PID/stat: "pid (name) state ppid …", where the name may hold anything.
+std::optional<ProcessEntry> read_process(std::string_view pid) {
+  const Fd file(::open(format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  char buffer[512];
+  const ssize_t n = ::read(file.get(), buffer, sizeof buffer);
+  if (n <= 0) return std::nullopt;
+  const std::string_view text(buffer, static_cast<size_t>(n));
+  const size_t open = text.find('(');
+  const size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
+  const std::vector<std::string_view> words = split_words(text.substr(close + 1));
+  if (words.size() < 2) return std::nullopt;
+  return ProcessEntry{.parent = static_cast<pid_t>(parse_integer(words[1]).value_or(0)),
+                      .name = std::string(text.substr(open + 1, close - open - 1)),
+                      .zombie = words[0] == "Z" || words[0] == "X"};
+}
+
+std::map<pid_t, ProcessEntry> read_processes() {
+  std::map<pid_t, ProcessEntry> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc"), closedir);
+  if (!folder) return all;
+  // readdir(3) on a stream of our own is safe; no other thread sees it.
+  while (const dirent* entry = readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
+    const auto pid = parse_integer(entry->d_name);
+    if (!pid) continue;
+    if (auto process = read_process(entry->d_name))
+      all[static_cast<pid_t>(*pid)] = *std::move(process);
+  }
+  return all;
+}
+
+/// One whose status nobody has collected, and which stays so; 0: there is none.
+pid_t ended_child() {
+  siginfo_t info = {};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid : 0;
+}
+
+}  // namespace
+
+std::vector<Stray> find_descendants(const std::vector<pid_t>& spared) {
+  const std::map<pid_t, ProcessEntry> processes = read_processes();
+  std::multimap<pid_t, pid_t> children;
+  for (const auto& [pid, process] : processes)
+    children.emplace(process.parent, pid);
+  std::vector<pid_t> family = {getpid()};
+  std::vector<Stray> strays;
+  for (size_t at = 0; at < family.size(); ++at) {
+    const auto [first, last] = children.equal_range(family[at]);
+    for (auto child = first; child != last; ++child) {
+      const pid_t pid = child->second;
+      if (std::ranges::find(spared, pid) != spared.end()) continue;
+      family.push_back(pid);
+      if (!processes.at(pid).zombie) strays.push_back({pid, family[at], processes.at(pid).name});
+    }
+  }
+  return strays;
+}
+
+bool signal_stray(const Stray& stray, std::initializer_list<int> numbers) {
+  const Fd process = open_pidfd(stray.pid);
+  if (!process && errno == ESRCH) return false;
+  // Looked at only now, so that it is the process of the descriptor, or that one has ended. Orphans
+  // of ours fall to us; one that falls to another process is found there by the next look.
+  const auto now = read_process(std::to_string(stray.pid));
+  if (!now || (now->parent != stray.parent && now->parent != getpid())) return false;
+  const auto send = [&](int number) {
+    // By its number only where the kernel refuses descriptors of processes.
+    return process ? signal_pidfd(process.get(), number) : ::kill(stray.pid, number) == 0;
+  };
+  return std::ranges::count_if(numbers, send) > 0;
+}
+
+std::vector<pid_t> existing_children() {
+  std::vector<pid_t> children;
+  if (!has_children()) return children;
+  for (const auto& [pid, process] : read_processes()) {
+    if (process.parent == getpid()) children.push_back(pid);
+  }
+  return children;
+}
+
+void become_subreaper() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void reap_strangers(const std::function<bool(pid_t)>& ours) {
+  // Looked at first, and only then collected: a child of ours keeps its status for its owner.
+  pid_t ended = ended_child();
+  // One that cannot be collected (a container may refuse it) would be found again and again.
+  while (ended != 0 && !ours(ended) && waitpid(ended, nullptr, WNOHANG) == ended)
+    ended = ended_child();
+}
+
+bool has_children() {
+  siginfo_t info = {};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+Sweep::Sweep(Loop& loop, Options options, std::function<void(Report)> on_done)
+    : loop_(loop),
+      options_(std::move(options)),
+      kill_at_(loop_.now() + options_.patience),
+      give_up_at_(kill_at_ + sweep_kill_patience),
+      on_done_(std::move(on_done)) {
+  look();
+}
+
+void Sweep::hurry(Duration patience) {
+  kill_at_ = std::min(kill_at_, loop_.now() + patience);
+  give_up_at_ = std::min(give_up_at_, kill_at_ + sweep_kill_patience);
+}
+
+void Sweep::look() {
+  reap_strangers(options_.ours);
+  Report report = {.ended = static_cast<int>(told_.size())};
+  if (!has_children()) {
+    end(std::move(report));
+    return;
+  }
+  const Time now = loop_.now();
+  const std::vector<Stray> strays = find_descendants(options_.spared);
+  // An ended child of ours is waited for until its owner has its status.
+  const bool only_spared = strays.empty() && !options_.spared.empty() && ended_child() == 0;
+  if (now >= give_up_at_ || only_spared) {
+    for (const Stray& stray : strays) {
+      report.unkillable.push_back(format("{} (pid {})", printable(stray.name), stray.pid));
+    }
+    end(std::move(report));
+    return;
+  }
+  if (now >= kill_at_ && options_.kill_all) options_.kill_all();
+  for (const Stray& stray : strays) {
+    const bool told = std::ranges::find(told_, stray.pid) != told_.end();
+    if (told && now < kill_at_) continue;
+    // A stopped process takes its TERM only when it goes on.
+    const bool sent =
+        now >= kill_at_ ? signal_stray(stray, {SIGKILL}) : signal_stray(stray, {SIGTERM, SIGCONT});
+    if (sent && !told) told_.push_back(stray.pid);
+  }
+  timer_ = loop_.after(look_again, [this] { look(); });
+}
+
+void Sweep::end(Report report) {
+  // A copy: the callback may destroy us.
+  const auto on_done = on_done_;
+  on_done(std::move(report));
+}
+
+}  // namespace dt

@@ -1,0 +1,108 @@
+#include "launcher/process/task_cgroup.h"
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/process/folder_lock.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+namespace dt {
+
+namespace {
+
+constexpr std::string_view name_prefix = "dtrain-tasks-";
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::optional<std::string> own_folder() {
+  const std::string cgroups = read_text("/proc/self/cgroup");
+  for (const char* mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
+    struct statfs kind = {};
+    if (::statfs(mount, &kind) == 0 && kind.f_type == CGROUP2_SUPER_MAGIC) {
+      return cgroup_folder(cgroups, mount);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string path_of(const std::string& folder, pid_t agent) {
+  return format("{}/{}{}", folder, name_prefix, agent);
+}
+
+/// An agent that was killed could not remove its cgroup.
+void remove_leftovers(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
+  if (!entries) return;
+  // readdir(3) on a stream of our own is safe; no other thread sees it.
+  while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe)
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(name_prefix)) continue;
+    const std::string path = format("{}/{}", folder, name);
+    if (lock_folder(path)) ::rmdir(path.c_str());
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> cgroup_folder(std::string_view proc_cgroup, std::string_view mount) {
+  for (const std::string_view line : split(proc_cgroup, '\n')) {
+    constexpr std::string_view version_2 = "0::/";
+    if (!line.starts_with(version_2)) continue;
+    const std::string_view path = line.substr(version_2.size() - 1);
+    // Outside of what a container may see.
+    if (path.starts_with("/..")) return std::nullopt;
+    return format("{}{}", mount, path == "/" ? "" : path);
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<TaskCgroup> TaskCgroup::make() {
+  const std::optional<std::string> own = own_folder();
+  if (!own) return nullptr;
+  remove_leftovers(*own);
+  const std::string path = path_of(*own, getpid());
+  if (::mkdir(path.c_str(), 0755) < 0) return nullptr;
+  std::unique_ptr<TaskCgroup> made(new TaskCgroup(path, lock_folder(path)));
+  const bool can_kill = ::access((path + "/cgroup.kill").c_str(), W_OK) == 0;
+  if (!made->folder_ || !can_kill) return nullptr;
+  return made;
+}
+
+std::unique_ptr<TaskCgroup> TaskCgroup::adopt(pid_t agent) {
+  const std::optional<std::string> own = own_folder();
+  if (!own) return nullptr;
+  const std::string path = path_of(*own, agent);
+  std::unique_ptr<TaskCgroup> adopted(
+      new TaskCgroup(path, Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))));
+  return adopted->folder_ ? std::move(adopted) : nullptr;
+}
+
+TaskCgroup::~TaskCgroup() {
+  // Empty by now, unless the kernel keeps a process that cannot be ended.
+  ::rmdir(path_.c_str());
+}
+
+bool TaskCgroup::populated() const {
+  return read_text(path_ + "/cgroup.events").find("populated 1") != std::string::npos;
+}
+
+void TaskCgroup::kill() const {
+  const Fd order(::openat(folder_.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
+  // Whom this does not reach the sweep names.
+  if (order) static_cast<void>(write_all(order.get(), as_bytes("1")));
+}
+
+}  // namespace dt

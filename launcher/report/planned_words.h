@@ -1,0 +1,27 @@
+#pragma once
+
+#include "launcher/config/config.h"
+#include "launcher/plan/plan.h"
+#include "launcher/protocol/message.h"
+
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Knows the words of each task's command before the job starts, for --dry-run. Addresses and ports
+/// that only the start decides are shown as "<node1>:<port>".
+class PlannedWords {
+ public:
+  PlannedWords(const Plan& plan, const RunConfig& config);
+
+  /// The words that the task gets; empty where they are those that the user wrote.
+  std::vector<std::string> changed(const Task& task) const;
+
+ private:
+  const Plan& plan_;
+  const RunConfig& config_;
+  Launch launch_;
+};
+
+}  // namespace dt

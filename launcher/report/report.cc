@@ -1,0 +1,172 @@
+#include "launcher/report/report.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/report/planned_words.h"
+
+#include <algorithm>
+#include <csignal>
+#include <functional>
+
+namespace dt {
+
+std::string failure_cause(const ExitStatus& status) {
+  // Of TensorFlow's PreemptionCheckpointHandler.
+  constexpr int saved_and_left = 42;
+  if (status.signal == 0 && status.code == saved_and_left)
+    return status.text() +
+           " (PreemptionCheckpointHandler leaves so, its work saved, when its host is being taken "
+           "away: start the job again)";
+  if (status.shell_status() == 128 + SIGTERM)
+    return status.text() +
+           " (SIGTERM not sent by dtrain: is its host being taken away? Then start the job again)";
+  return status.text();
+}
+
+std::string failure_text(const Failure& failure, const std::vector<std::string>& last_lines,
+                         std::string_view stream) {
+  const std::string who = failure.rank >= 0 ? format("rank {}", failure.rank) : failure.task.text();
+  const std::string where = failure.pid > 0 ? format("host {}, pid {}", failure.host, failure.pid)
+                                            : format("host {}", failure.host);
+  std::string text = failure.pid > 0
+                         ? format("{} ({}) failed: {}", who, where, failure.cause)
+                         : format("{} ({}) could not be started: {}", who, where, failure.cause);
+  if (failure.error) text += "\n  " + failure.error->text();
+  if (!last_lines.empty()) {
+    text += format("\nlast lines of its {}:", stream);
+    for (const std::string& line : last_lines)
+      text += "\n  " + line;
+  }
+  return text;
+}
+
+namespace {
+
+std::string command_text(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command)
+    text += (text.empty() ? "" : " ") + shell_quote(printable(word, 4096));
+  return text;
+}
+
+std::string number_or_dash(int number) {
+  return number >= 0 ? format("{}", number) : "-";
+}
+
+Json::Array words_json(const std::vector<std::string>& command) {
+  return {command.begin(), command.end()};
+}
+
+size_t cluster_size(const Plan& plan) {
+  return plan.tasks.size() + plan.laid_out->elsewhere;
+}
+
+/// " at host:port", of an address that was given.
+std::string given_place(const Plan& plan, const TaskId& task) {
+  const std::string* address = plan.laid_out ? plan.laid_out->cluster.address_of(task) : nullptr;
+  return address == nullptr ? "" : " at " + printable(*address);
+}
+
+Json task_json(const Plan& plan, const Task& task, const std::vector<std::string>& words) {
+  Json::Object json = {{"role", task.id.role}, {"index", task.id.index}};
+  const auto add = [&json, &task](const char* name, int number) {
+    json.emplace_back(name, task.rank >= 0 ? Json(number) : Json());
+  };
+  add("rank", task.rank);
+  add("local_rank", task.local_rank);
+  add("local_size", plan.local_size(task));
+  add("cross_rank", task.cross_rank);
+  add("cross_size", task.cross_size);
+  json.emplace_back("host", plan.hosts[static_cast<size_t>(task.agent)].host.name);
+  if (!words.empty()) json.emplace_back("command", words_json(words));
+  return json;
+}
+
+/// A line for the first task of each role whose words are not the role's.
+std::string words_text(const Plan& plan, const PlannedWords& planned) {
+  std::string text;
+  for (const Role& role : plan.roles) {
+    const auto first = std::ranges::find_if(
+        plan.tasks, [&role](const Task& task) { return task.id.role == role.name; });
+    if (first == plan.tasks.end()) continue;
+    const std::vector<std::string> words = planned.changed(*first);
+    if (!words.empty()) text += format("{} gets: {}\n", first->id.text(), command_text(words));
+  }
+  return text;
+}
+
+}  // namespace
+
+Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command) {
+  Json::Array roles;
+  for (const Role& role : plan.roles) {
+    roles.emplace_back(
+        Json::Object{{"name", role.name},
+                     {"tasks", role.count},
+                     {"ranked", role.ranked},
+                     {"command", words_json(role.command.empty() ? command : role.command)}});
+  }
+  return roles;
+}
+
+Json cluster_json(const Plan& plan) {
+  return plan.laid_out ? plan.laid_out->cluster.json() : Json();
+}
+
+namespace {
+
+/// The words of a task; empty where they are those of its role.
+using TaskWords = std::function<std::vector<std::string>(const Task& task)>;
+
+Json plan_document(const Plan& plan, const std::vector<std::string>& command,
+                   const TaskWords& words_of) {
+  Json::Array hosts;
+  for (const PlannedHost& host : plan.hosts) {
+    hosts.emplace_back(Json::Object{
+        {"name", host.host.name}, {"slots", host.host.slots}, {"tasks", host.task_count()}});
+  }
+  Json::Array tasks;
+  for (const Task& task : plan.tasks)
+    tasks.push_back(task_json(plan, task, words_of(task)));
+  return Json::Object{{"world_size", plan.world_size},      {"hosts", hosts},
+                      {"roles", roles_json(plan, command)}, {"tasks", tasks},
+                      {"cluster", cluster_json(plan)},      {"command", words_json(command)}};
+}
+
+}  // namespace
+
+std::string plan_text(const Plan& plan, const std::vector<std::string>& command) {
+  std::string text =
+      format("{} processes on {} host{}{}{}\n", plan.tasks.size(), plan.hosts.size(),
+             plan.hosts.size() == 1 ? "" : "s",
+             plan.is_part() ? format(", of {} in the cluster", cluster_size(plan)) : "",
+             command.empty() ? "" : ": " + command_text(command));
+  for (const Role& role : plan.roles) {
+    if (!role.command.empty()) text += format("{}: {}\n", role.name, command_text(role.command));
+  }
+  size_t width = 4;
+  for (const PlannedHost& host : plan.hosts)
+    width = std::max(width, host.host.name.size());
+  text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}\n", "rank", "host", width, "local_rank",
+                 "cross_rank", "task");
+  for (const Task& task : plan.tasks) {
+    text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}{}\n", number_or_dash(task.rank),
+                   plan.hosts[static_cast<size_t>(task.agent)].host.name, width,
+                   number_or_dash(task.local_rank), number_or_dash(task.cross_rank), task.id.text(),
+                   given_place(plan, task.id));
+  }
+  return text;
+}
+
+Json plan_json(const Plan& plan, const std::vector<std::string>& command) {
+  return plan_document(plan, command, [](const Task&) { return std::vector<std::string>(); });
+}
+
+std::string plan_report(const Plan& plan, const RunConfig& config) {
+  const PlannedWords planned(plan, config);
+  if (!config.json) return plan_text(plan, config.command) + words_text(plan, planned);
+  const auto words_of = [&planned](const Task& task) { return planned.changed(task); };
+  return plan_document(plan, config.command, words_of).text(2) + "\n";
+}
+
+}  // namespace dt

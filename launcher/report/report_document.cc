@@ -1,0 +1,146 @@
+#include "launcher/report/report_document.h"
+
+#include "base/io/signals.h"
+#include "base/version.h"
+#include "launcher/report/report.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace dt {
+namespace {
+
+double in_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+Json count(uint64_t number) {
+  return Json(static_cast<int64_t>(number));
+}
+
+Json rank_or_null(int rank) {
+  return rank >= 0 ? Json(rank) : Json();
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
+Json::Array texts(const std::vector<std::string>& all) {
+  return {all.begin(), all.end()};
+}
+
+Json error_json(const std::optional<TaskError>& error) {
+  if (!error) return {};
+  return Json::Object{{"message", error->message}, {"frame", text_or_null(error->frame)}};
+}
+
+Json failure_json(const std::optional<Failure>& failure, const std::vector<std::string>& lines) {
+  if (!failure) return {};
+  return Json::Object{{"role", failure->task.role},
+                      {"index", failure->task.index},
+                      {"rank", rank_or_null(failure->rank)},
+                      {"host", failure->host},
+                      {"pid", failure->pid > 0 ? Json(failure->pid) : Json()},
+                      {"cause", failure->cause},
+                      {"error", error_json(failure->error)},
+                      {"last_stderr", texts(lines)}};
+}
+
+Json exit_json(const std::optional<ExitStatus>& status) {
+  if (!status) return {};
+  const bool killed = status->signal != 0;
+  return Json::Object{{"code", killed ? Json() : Json(status->code)},
+                      {"signal", killed ? Json(signal_name(status->signal)) : Json()},
+                      {"oom", status->out_of_memory}};
+}
+
+Json resources_json(const std::optional<ResourceUse>& used) {
+  if (!used) return {};
+  return Json::Object{{"user_s", in_seconds(used->user)},
+                      {"system_s", in_seconds(used->system)},
+                      {"max_rss_bytes", used->max_rss_bytes},
+                      {"major_faults", used->major_faults},
+                      {"voluntary_switches", used->voluntary_switches},
+                      {"involuntary_switches", used->involuntary_switches}};
+}
+
+Json output_json(const JobRecord& record, size_t task) {
+  if (task >= record.output.size()) return {};
+  const OutputCount& output = record.output[task];
+  return Json::Object{{"stdout_bytes", count(output.stdout_bytes)},
+                      {"stderr_bytes", count(output.stderr_bytes)},
+                      {"lost_bytes", count(output.lost_bytes)}};
+}
+
+Json task_json(const JobRecord& record, size_t number) {
+  const Task& task = record.plan.tasks[number];
+  const TaskRecord& seen = record.tasks[number];
+  const auto since_start = [&record](const std::optional<Time>& when) {
+    return when ? Json(in_seconds(*when - record.began)) : Json();
+  };
+  return Json::Object{{"role", task.id.role},
+                      {"index", task.id.index},
+                      {"rank", rank_or_null(task.rank)},
+                      {"local_rank", rank_or_null(task.local_rank)},
+                      {"host", record.plan.hosts[static_cast<size_t>(task.agent)].host.name},
+                      {"pid", seen.pid > 0 ? Json(seen.pid) : Json()},
+                      {"started_at_s", since_start(seen.started)},
+                      {"ended_at_s", since_start(seen.ended)},
+                      {"exit", exit_json(seen.exit)},
+                      {"resources", resources_json(seen.used)},
+                      {"completed", seen.ended ? Json(seen.completed) : Json()},
+                      {"output", output_json(record, number)}};
+}
+
+Json::Array hosts_json(const JobRecord& record) {
+  Json::Array hosts;
+  for (size_t agent = 0; agent < record.plan.hosts.size(); ++agent) {
+    const PlannedHost& host = record.plan.hosts[agent];
+    hosts.emplace_back(Json::Object{{"name", host.host.name},
+                                    {"slots", host.host.slots},
+                                    {"tasks", host.task_count()},
+                                    {"contained_by", text_or_null(record.contained_by[agent])}});
+  }
+  return hosts;
+}
+
+Json rendezvous_json(const std::optional<RendezvousServer::Counters>& counters) {
+  if (!counters) return {};
+  return Json::Object{{"connections", count(counters->accepted)},
+                      {"rejected", count(counters->rejected)},
+                      {"refused", count(counters->refused)},
+                      {"requests", count(counters->requests)},
+                      {"horovod_requests", count(counters->horovod_requests)}};
+}
+
+}  // namespace
+
+Json report_document(const JobRecord& record, const std::vector<std::string>& command,
+                     const Outcome& outcome, Time now) {
+  Json::Array tasks;
+  for (size_t task = 0; task < record.plan.tasks.size(); ++task)
+    tasks.push_back(task_json(record, task));
+  const auto duration = now - record.began;
+  const auto end = record.began_at + duration_cast<WallClock::duration>(duration);
+  return Json::Object{
+      {"report_version", 1},
+      {"version", build_version},
+      {"job", text_or_null(record.job)},
+      {"command", texts(command)},
+      {"start", utc_text(record.began_at)},
+      {"end", utc_text(end)},
+      {"duration_s", in_seconds(duration)},
+      {"exit_status", outcome.exit_status},
+      {"reason", text_or_null(outcome.reason)},
+      {"failure", failure_json(outcome.failure, record.last_stderr)},
+      {"failed_tasks", outcome.failed_tasks},
+      {"world_size", record.plan.world_size},
+      {"roles", roles_json(record.plan, command)},
+      {"cluster", cluster_json(record.plan)},
+      {"hosts", hosts_json(record)},
+      {"tasks", std::move(tasks)},
+      {"counters", Json::Object{{"rendezvous", rendezvous_json(record.rendezvous)}}}};
+}
+
+}  // namespace dt

@@ -1,0 +1,196 @@
+#include "rendezvous/secure/acceptor.h"
+
+#include "base/format.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+// So that a flood of strangers does not keep the loop from its clients.
+constexpr int accepts_per_round = 64;
+constexpr Duration out_of_descriptors_pause = milliseconds(100);
+constexpr Duration between_complaints = seconds(1);
+
+std::string peer_text(int fd, const std::string& from) {
+  if (!from.empty()) return from;
+  const Result<Address> peer = peer_address(fd);
+  return peer ? peer->ip : "an address that is gone";
+}
+
+}  // namespace
+
+Acceptor::Acceptor(Loop& loop, Options options, Log& log, OnProved on_proved)
+    : loop_(loop),
+      options_(std::move(options)),
+      log_(log),
+      on_proved_(std::move(on_proved)),
+      deadlines_(loop_, options_.handshake_timeout, [this](uint64_t id) {
+        reject(id, format("no handshake within {} ms",
+                          duration_cast<milliseconds>(options_.handshake_timeout).count()));
+      }) {
+}
+
+Result<std::unique_ptr<Acceptor>> Acceptor::listen(Loop& loop, Options options, Log& log,
+                                                   OnProved on_proved) {
+  std::unique_ptr<Acceptor> acceptor(
+      new Acceptor(loop, std::move(options), log, std::move(on_proved)));
+  Acceptor& self = *acceptor;
+  self.listener_ = TRY(listen_on(self.options_.address));
+  self.options_.address = TRY(local_address(self.listener_.get()));
+  self.watch_ =
+      TRY(loop.watch(self.listener_.get(), EPOLLIN, [&self](uint32_t) { self.accept_some(); }));
+  return acceptor;
+}
+
+void Acceptor::set_claim(Claim claim, size_t pending_max) {
+  options_.claim = std::move(claim);
+  options_.pending_max = pending_max;
+  while (!pending_.empty())
+    take(pending_.begin()->first);
+}
+
+void Acceptor::accept_some() {
+  for (int i = 0; i < accepts_per_round; ++i) {
+    Result<Fd> connection = accept_one(listener_.get());
+    if (!connection) {
+      // Out of descriptors or memory: the connection stays in the backlog, and asking again at once
+      // would only spin.
+      complain(connection.error().message);
+      watch_.set_events(0);
+      resume_ = loop_.after(out_of_descriptors_pause, [this] { watch_.set_events(EPOLLIN); });
+      return;
+    }
+    if (!*connection) return;
+    add(*std::move(connection), {});
+  }
+}
+
+void Acceptor::add(Fd connection, std::string from) {
+  ++accepted_;
+  make_room();
+  tune_tcp(connection.get(), options_.dead_after);
+  Result<Handshake> handshake = Handshake::accept(options_.claim);
+  if (!handshake) {
+    ++rejected_;
+    complain(handshake.error().message);
+    return;
+  }
+  const uint64_t id = next_id_++;
+  Result<Watch> watch =
+      loop_.watch(connection.get(), EPOLLIN, [this, id](uint32_t) { readable(id); });
+  if (!watch) {
+    ++rejected_;
+    complain(watch.error().message);
+    return;
+  }
+  pending_.emplace(id, Pending{std::move(connection), std::move(from), *std::move(handshake), true,
+                               *std::move(watch)});
+  deadlines_.start(id);
+}
+
+/// Closes the oldest beyond the bound: a task's handshake takes two round trips, and a silent
+/// stranger's connection stays. One that has sent something is no better: strangers can, too.
+void Acceptor::make_room() {
+  while (pending_.size() >= options_.pending_max) {
+    const size_t count = pending_.size();
+    const Pending oldest = take(pending_.begin()->first);
+    ++rejected_;
+    complain(format("closed the oldest of {} unfinished handshakes, from {}", count,
+                    peer_text(oldest.connection.get(), oldest.from)));
+  }
+}
+
+Acceptor::Pending Acceptor::take(uint64_t id) {
+  const auto at = pending_.find(id);
+  Pending taken = std::move(at->second);
+  pending_.erase(at);
+  taken.watch = Watch();
+  deadlines_.end(id);
+  return taken;
+}
+
+void Acceptor::readable(uint64_t id) {
+  Pending& pending = pending_.at(id);
+  Handshake& handshake = pending.handshake;
+  const int fd = pending.connection.get();
+  if (!send_unsent(pending)) return reject(id, "hung up");
+  while (handshake.wanted() > 0) {
+    std::array<std::byte, handshake_bytes_max> buffer;
+    assert(handshake.wanted() <= buffer.size());
+    const ssize_t n = ::read(fd, buffer.data(), handshake.wanted());
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) return reject(id, n < 0 ? errno_text(errno) : "hung up during the handshake");
+    const ByteSpan received = ByteSpan(buffer).first(static_cast<size_t>(n));
+    const bool first = std::exchange(pending.silent, false);
+    if (first && options_.guests.take && options_.guests.begin_with(received[0])) {
+      return hand_over(id, received);
+    }
+    const Result<size_t> used = handshake.receive(received);
+    if (!used) return reject(id, used.error().message);
+    const Bytes output = handshake.take_output();
+    pending.unsent.insert(pending.unsent.end(), output.begin(), output.end());
+    if (!send_unsent(pending)) return reject(id, "hung up");
+  }
+  if (!pending.unsent.empty()) return;  // until the socket takes it
+  Pending proved = take(id);
+  on_proved_(std::move(proved.connection), std::move(proved.handshake));
+}
+
+void Acceptor::hand_over(uint64_t id, ByteSpan begun) {
+  Pending guest = take(id);
+  const Result<> taken = options_.guests.take(std::move(guest.connection), begun, guest.from);
+  if (!taken) {
+    ++rejected_;
+    complain(taken.error().message);
+  }
+}
+
+bool Acceptor::send_unsent(Pending& pending) {
+  if (pending.unsent.empty()) return true;
+  while (!pending.unsent.empty()) {
+    const ssize_t n = ::send(pending.connection.get(), pending.unsent.data(), pending.unsent.size(),
+                             MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno != EAGAIN) return false;
+    if (n < 0) break;
+    pending.unsent.erase(pending.unsent.begin(), pending.unsent.begin() + n);
+  }
+  pending.watch.set_events(pending.unsent.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT);
+  return true;
+}
+
+void Acceptor::reject(uint64_t id, const std::string& why) {
+  const Pending pending = take(id);
+  ++rejected_;
+  // Whoever only looks whether the port is open has not failed at anything.
+  if (!pending.silent) {
+    complain(format("authentication failed from {}: {}",
+                    peer_text(pending.connection.get(), pending.from), why));
+  }
+}
+
+void Acceptor::complain(std::string text) {
+  if (quiet_) {
+    ++unsaid_;
+    unsaid_text_ = std::move(text);
+    return;
+  }
+  log_.warn("rendezvous: {}", text);
+  quiet_ = loop_.after(between_complaints, [this] {
+    quiet_ = Timer();
+    const uint64_t count = std::exchange(unsaid_, 0);
+    if (count == 1) complain(std::move(unsaid_text_));
+    if (count > 1) complain(format("{} ({} like this in a second)", unsaid_text_, count));
+  });
+}
+
+}  // namespace dt

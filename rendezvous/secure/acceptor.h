@@ -1,0 +1,102 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/io/fd.h"
+#include "base/io/log.h"
+#include "base/io/loop.h"
+#include "base/io/socket.h"
+#include "base/result.h"
+#include "rendezvous/secure/deadlines.h"
+#include "rendezvous/secure/handshake.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace dt {
+
+/// Listens, and takes each connection through the handshake. Before a peer has proved the token it
+/// costs one descriptor, one timer and under 300 bytes, for a bounded time; no byte behind its
+/// handshake is read.
+class Acceptor {
+ public:
+  /// Peers that speak something else than our handshake; they have proved nothing.
+  struct Guests {
+    std::function<bool(std::byte first)> begin_with;
+    /// An error when this one is not wanted. `from` is empty, or the other side of one that was
+    /// adopted.
+    std::function<Result<>(Fd connection, ByteSpan begun, const std::string& from)> take;
+  };
+  struct Options {
+    Address address;
+    Claim claim;
+    Duration handshake_timeout = seconds(5);
+    Duration dead_after = seconds(5);
+    size_t pending_max = 128;  ///< handshakes at once; beyond, the oldest is closed
+    Guests guests = {};        ///< empty: there are none
+  };
+  /// The peer has proved the token and waits for accept_peer() or refuse_peer().
+  using OnProved = std::function<void(Fd connection, Handshake handshake)>;
+
+  static Result<std::unique_ptr<Acceptor>> listen(Loop& loop, Options options, Log& log,
+                                                  OnProved on_proved);
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  const Address& address() const { return options_.address; }
+  /// Takes a non-blocking connection through the handshake. `from` names its other side in
+  /// warnings; empty: its address does.
+  void add(Fd connection, std::string from);
+  /// What peers must claim from now on; handshakes under way are dropped.
+  void set_claim(Claim claim, size_t pending_max);
+  /// No handshake runs out until restart_deadlines(), which gives each the whole time again.
+  void suspend_deadlines() { deadlines_.suspend(); }
+  void restart_deadlines() { deadlines_.restart(); }
+  size_t pending() const { return pending_.size(); }
+  uint64_t accepted() const { return accepted_; }
+  uint64_t rejected() const { return rejected_; }
+
+ private:
+  struct Pending {
+    Fd connection;
+    std::string from;  ///< empty: its address tells
+    Handshake handshake;
+    bool silent = true;  // not a byte has come
+    Watch watch;
+    Bytes unsent = {};
+  };
+
+  Acceptor(Loop& loop, Options options, Log& log, OnProved on_proved);
+  void accept_some();
+  /// As much as goes; false when the peer is gone.
+  static bool send_unsent(Pending& pending);
+  void make_room();
+  /// Not pending any more, and not watched: the descriptor may go elsewhere.
+  Pending take(uint64_t id);
+  void readable(uint64_t id);
+  void hand_over(uint64_t id, ByteSpan begun);
+  void reject(uint64_t id, const std::string& why);
+  void complain(std::string text);
+
+  Loop& loop_;
+  Options options_;
+  Log& log_;
+  OnProved on_proved_;
+  Fd listener_;
+  Watch watch_;
+  Timer resume_;                         // runs while the system has no descriptor for us
+  std::map<uint64_t, Pending> pending_;  // the oldest first
+  Deadlines deadlines_;
+  uint64_t next_id_ = 1;
+  uint64_t accepted_ = 0;
+  uint64_t rejected_ = 0;
+  // At most one line a second, whatever strangers do.
+  Timer quiet_;
+  uint64_t unsaid_ = 0;
+  std::string unsaid_text_;
+};
+
+}  // namespace dt

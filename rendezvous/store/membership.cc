@@ -1,0 +1,98 @@
+#include "rendezvous/store/membership.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <cassert>
+#include <utility>
+
+namespace dt {
+
+Membership::Membership(TaskTable table) : table_(std::move(table)) {
+  for (const TaskEntry& task : table_.tasks) {
+    Member member;
+    member.host = task.host;
+    members_.emplace(task.id, std::move(member));
+  }
+}
+
+const Membership::Member* Membership::find(const TaskId& task) const {
+  const auto at = members_.find(task);
+  return at == members_.end() ? nullptr : &at->second;
+}
+
+Result<> Membership::join(const TaskId& task, ClientId client, int64_t pid) {
+  const auto at = members_.find(task);
+  if (at == members_.end()) {
+    return fail(Errc::refused, format("{} is not a task of this job, which has {}",
+                                      printable(task.text()), roles_text()));
+  }
+  Member& member = at->second;
+  if (member.state == State::joined) {
+    return fail(Errc::refused, format("{} already joined (pid {}); second claim from pid {}",
+                                      task.text(), member.pid, pid));
+  }
+  if (member.state != State::absent) {
+    return fail(Errc::refused, format("{}, so pid {} cannot join as it", gone_text(task), pid));
+  }
+  member.state = State::joined;
+  member.client = client;
+  member.pid = pid;
+  clients_.emplace(client, task);
+  return {};
+}
+
+void Membership::disconnect(ClientId client) {
+  const auto at = clients_.find(client);
+  if (at == clients_.end()) return;
+  Member& member = members_.at(at->second);
+  if (member.state == State::joined) member.state = State::absent;
+  clients_.erase(at);
+}
+
+bool Membership::note(const Notice& notice) {
+  const auto at = members_.find(notice.task);
+  if (at == members_.end()) return false;
+  Member& member = at->second;
+  if (member.state == State::dead || member.state == State::left) return false;
+  member.state = notice.kind == Notice::Kind::dead ? State::dead : State::left;
+  member.cause = notice.cause;
+  gone_.push_back(notice);
+  return true;
+}
+
+Membership::State Membership::state(const TaskId& task) const {
+  const Member* member = find(task);
+  return member == nullptr ? State::unknown : member->state;
+}
+
+std::string Membership::gone_text(const TaskId& task) const {
+  const Member* member = find(task);
+  assert(member != nullptr);
+  if (member->state == State::left) return format("{} has left", task_text(task));
+  return format("{} died: {}", task_text(task), member->cause);
+}
+
+std::string Membership::task_text(const TaskId& task) const {
+  const Member* member = find(task);
+  if (member == nullptr) return printable(task.text());
+  return format("{} (host {})", task.text(), member->host);
+}
+
+const TaskId& Membership::task_of(ClientId client) const {
+  return clients_.at(client);
+}
+
+std::string Membership::roles_text() const {
+  std::map<std::string, int> counts;
+  for (const auto& [task, member] : members_)
+    ++counts[task.role];
+  std::vector<std::string> roles;
+  roles.reserve(counts.size());
+  for (const auto& [role, count] : counts) {
+    roles.push_back(count == 1 ? format("1 {}", role) : format("{} {}s", count, role));
+  }
+  return roles.empty() ? "none" : dt::join(roles, ", ");
+}
+
+}  // namespace dt

@@ -1,0 +1,167 @@
+#include "rendezvous/store/store.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <cassert>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+Reply error_reply(Errc code, std::string message) {
+  return {.error = Error{code, std::move(message)}};
+}
+
+}  // namespace
+
+Store::Store(TaskTable table, StoreLimits limits) : limits_(limits), membership_(std::move(table)) {
+  Writer writer;
+  encode(writer, membership_.table());
+  table_ = writer.take();
+}
+
+Result<> Store::join(ClientId client, const TaskId& task, int64_t pid) {
+  TRY(membership_.join(task, client, pid));
+  clients_.emplace(client, Client());
+  return {};
+}
+
+void Store::disconnect(ClientId client) {
+  const auto at = clients_.find(client);
+  if (at == clients_.end()) return;
+  const Client gone = std::move(at->second);
+  clients_.erase(at);
+  for (const std::string& prefix : gone.watches) {
+    watchers_[prefix].erase(client);
+    if (watchers_[prefix].empty()) watchers_.erase(prefix);
+  }
+  const std::set<WaitList::Id> waiting = waits_.of_client(client);
+  for (const WaitList::Id id : waiting)
+    waits_.remove(id);
+  for (const std::string& key : gone.ephemeral)
+    erase(key);
+  membership_.disconnect(client);
+}
+
+void Store::note(const Notice& notice) {
+  if (!membership_.note(notice)) return;
+  std::vector<ClientId> all;
+  all.reserve(clients_.size());
+  for (const auto& [client, state] : clients_)
+    all.push_back(client);
+  deliveries_.push_back({std::move(all), 0, notice});
+}
+
+void Store::handle(ClientId client, uint32_t id, Request request, Time now) {
+  assert(clients_.contains(client));
+  const Asked asked{client, id, now};
+  Answer answer = std::visit([&](auto& which) { return on(asked, which); }, request);
+  if (!answer) {
+    reply(client, id, {.error = std::move(answer).error()});
+    return;
+  }
+  std::optional<Reply>& now_known = *answer;
+  if (now_known) reply(client, id, *std::move(now_known));
+}
+
+const Bytes* Store::find(const std::string& key) const {
+  const auto at = entries_.find(key);
+  return at == entries_.end() ? nullptr : &at->second.value;
+}
+
+Result<> Store::put(const std::string& key, Bytes value, std::optional<ClientId> owner) {
+  TRY(check_key(key));
+  TRY(check_value(key, value));
+  const auto at = entries_.find(key);
+  const bool is_new = at == entries_.end();
+  if (is_new && entries_.size() >= limits_.keys) {
+    return fail(Errc::refused, format("cannot set '{}': the job has {} keys, the most there may be",
+                                      shown_key(key), entries_.size()));
+  }
+  const size_t before = is_new ? 0 : key.size() + at->second.value.size();
+  const size_t after = bytes_ - before + key.size() + value.size();
+  if (after > limits_.bytes) {
+    return fail(Errc::refused, format("cannot set '{}': the job's values would take {} bytes, at "
+                                      "most {} are allowed",
+                                      shown_key(key), after, limits_.bytes));
+  }
+  bytes_ = after;
+  if (!is_new) disown(key, at->second);
+  if (owner) clients_.at(*owner).ephemeral.insert(key);
+  const Entry& entry = entries_[key] = Entry{std::move(value), owner};
+  const std::set<WaitList::Id> waiting = waits_.for_key(key);
+  for (const WaitList::Id id : waiting) {
+    const Wait waited = waits_.remove(id);
+    reply(waited.client, waited.request, {});
+  }
+  tell_watchers(key, &entry.value);
+  return {};
+}
+
+Result<> Store::replace(const std::string& key, Bytes value) {
+  const auto at = entries_.find(key);
+  return put(key, std::move(value), at == entries_.end() ? std::nullopt : at->second.owner);
+}
+
+bool Store::erase(const std::string& key) {
+  const auto at = entries_.find(key);
+  if (at == entries_.end()) return false;
+  bytes_ -= key.size() + at->second.value.size();
+  disown(key, at->second);
+  entries_.erase(at);
+  tell_watchers(key, nullptr);
+  return true;
+}
+
+void Store::disown(const std::string& key, const Entry& entry) {
+  if (!entry.owner) return;
+  const auto owner = clients_.find(*entry.owner);
+  if (owner != clients_.end()) owner->second.ephemeral.erase(key);
+}
+
+void Store::tell_watchers(const std::string& key, const Bytes* value) {
+  // Once each, however many prefixes of a client the key has.
+  std::set<ClientId> told;
+  for (const auto& [prefix, clients] : watchers_) {
+    if (key.starts_with(prefix)) told.insert(clients.begin(), clients.end());
+  }
+  if (told.empty()) return;
+  Change change{key, value == nullptr ? std::nullopt : std::optional(*value)};
+  deliveries_.push_back({{told.begin(), told.end()}, 0, std::move(change)});
+}
+
+Result<> Store::wait(const Asked& asked, Wait wait) {
+  if (waits_.of_client(asked.client).size() >= limits_.waits_per_client) {
+    return fail(Errc::refused, format("cannot wait for '{}': {} waits are the most for one client",
+                                      shown_key(wait.key), limits_.waits_per_client));
+  }
+  wait.client = asked.client;
+  wait.request = asked.id;
+  waits_.add(std::move(wait));
+  return {};
+}
+
+void Store::expire(Time now) {
+  const std::vector<WaitList::Id> due = waits_.due(now);
+  for (const WaitList::Id id : due) {
+    const Wait given_up = waits_.remove(id);
+    std::string message = format("timed out waiting for key '{}'", shown_key(given_up.key));
+    reply(given_up.client, given_up.request, error_reply(Errc::timeout, std::move(message)));
+  }
+}
+
+void Store::reply(ClientId client, uint32_t id, Reply reply) {
+  deliveries_.push_back({{client}, id, std::move(reply)});
+}
+
+std::vector<Delivery> Store::take_deliveries() {
+  return std::exchange(deliveries_, {});
+}
+
+Bytes Store::welcome(ClientId client, Duration dead_after) const {
+  return encode_welcome(membership_.task_of(client), table_, membership_.gone(), dead_after);
+}
+
+}  // namespace dt

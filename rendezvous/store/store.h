@@ -1,0 +1,110 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "rendezvous/store/membership.h"
+#include "rendezvous/store/waits.h"
+#include "rendezvous/store/wire.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace dt {
+
+/// Beside key_bytes_max and value_bytes_max, which hold for one request.
+struct StoreLimits {
+  size_t keys = 65'536;
+  size_t bytes = size_t{256} << 20;  ///< of all keys and values together
+  size_t waits_per_client = 256;
+  size_t watches_per_client = 64;
+};
+
+/// Something to tell: to one client the reply to its request, or to several the same news.
+struct Delivery {
+  std::vector<ClientId> clients;
+  uint32_t request = 0;  ///< for a Reply
+  std::variant<Reply, Notice, Change> message;
+};
+
+/// What the rendezvous of one generation knows and decides: keys, waits, watches and members.
+/// Values and times go in, deliveries come out; no I/O.
+///
+/// Promises: each request gets exactly one reply, unless its client disconnects first; a wait is
+/// answered at its deadline at the latest when expire() is called then.
+class Store {
+ public:
+  explicit Store(TaskTable table, StoreLimits limits = {});
+
+  /// The client has proved the token and claims this task; from now on it may ask and is told news.
+  Result<> join(ClientId client, const TaskId& task, int64_t pid);
+  /// Ends what belongs to the connection: ephemeral keys, waits, watches.
+  void disconnect(ClientId client);
+  /// A task died or left: told to all clients, once.
+  void note(const Notice& notice);
+  void handle(ClientId client, uint32_t id, Request request, Time now);
+  /// Answers the waits whose deadline has come.
+  void expire(Time now);
+  /// Gives every wait so much longer.
+  void postpone(Duration by) { waits_.postpone(by); }
+  Time next_deadline() const { return waits_.next_deadline(); }
+  std::vector<Delivery> take_deliveries();
+
+  /// The message that greets it.
+  Bytes welcome(ClientId client, Duration dead_after) const;
+  const Membership& membership() const { return membership_; }
+
+ private:
+  struct Entry {
+    Bytes value;
+    std::optional<ClientId> owner;  ///< of an ephemeral key
+  };
+  struct Client {
+    std::set<std::string> ephemeral;
+    std::set<std::string> watches;
+  };
+  struct Asked {
+    ClientId client = 0;
+    uint32_t id = 0;
+    Time now;
+  };
+  /// No reply: it comes later.
+  using Answer = Result<std::optional<Reply>>;
+
+  Answer on(const Asked& asked, SetRequest& request);
+  Answer on(const Asked& asked, const GetRequest& request);
+  Answer on(const Asked& asked, const WaitRequest& request);
+  Answer on(const Asked& asked, const AddRequest& request);
+  Answer on(const Asked& asked, CompareAndSetRequest& request);
+  Answer on(const Asked& asked, const EraseRequest& request);
+  Answer on(const Asked& asked, const WatchRequest& request);
+
+  const Bytes* find(const std::string& key) const;
+  Result<> put(const std::string& key, Bytes value, std::optional<ClientId> owner);
+  /// As put, but an existing key keeps its lifetime.
+  Result<> replace(const std::string& key, Bytes value);
+  bool erase(const std::string& key);
+  void disown(const std::string& key, const Entry& entry);
+  void tell_watchers(const std::string& key, const Bytes* value);
+  Result<> wait(const Asked& asked, Wait wait);
+  void reply(ClientId client, uint32_t id, Reply reply);
+
+  StoreLimits limits_;
+  Membership membership_;
+  Bytes table_;  ///< encoded once for all welcomes
+  std::map<ClientId, Client> clients_;
+  std::map<std::string, Entry> entries_;
+  size_t bytes_ = 0;
+  WaitList waits_;
+  std::map<std::string, std::set<ClientId>> watchers_;  // by prefix
+  std::vector<Delivery> deliveries_;
+};
+
+}  // namespace dt

@@ -1,0 +1,83 @@
+// What the Store does on each kind of request.
+
+#include "base/format.h"
+#include "base/text.h"
+#include "rendezvous/store/store.h"
+
+#include <set>
+#include <utility>
+
+namespace dt {
+
+Store::Answer Store::on(const Asked& asked, SetRequest& request) {
+  const bool ephemeral = request.lifetime == Lifetime::connection;
+  TRY(put(request.key, std::move(request.value),
+          ephemeral ? std::optional(asked.client) : std::nullopt));
+  return Reply();
+}
+
+Store::Answer Store::on(const Asked&, const GetRequest& request) {
+  TRY(check_key(request.key));
+  const Bytes* value = find(request.key);
+  return value == nullptr ? Reply() : Reply{.value = *value};
+}
+
+Store::Answer Store::on(const Asked& asked, const WaitRequest& request) {
+  TRY(check_key(request.key));
+  if (find(request.key) != nullptr) return Reply();
+  Wait waiting;
+  waiting.key = request.key;
+  waiting.deadline = asked.now + request.timeout;
+  TRY(wait(asked, std::move(waiting)));
+  return std::nullopt;
+}
+
+Store::Answer Store::on(const Asked&, const AddRequest& request) {
+  TRY(check_key(request.key));
+  int64_t sum = 0;
+  if (const Bytes* value = find(request.key)) {
+    const auto number = parse_integer(as_text(*value));
+    if (!number) {
+      return fail(Errc::input, format("'{}' holds no decimal number to add to: '{}'",
+                                      shown_key(request.key), printable(as_text(*value), 40)));
+    }
+    sum = *number;
+  }
+  if (__builtin_add_overflow(sum, request.amount, &sum)) {
+    return fail(Errc::input, format("'{}' would overflow 64 bits", shown_key(request.key)));
+  }
+  TRY(replace(request.key, to_bytes(format("{}", sum))));
+  return Reply{.number = sum};
+}
+
+Store::Answer Store::on(const Asked&, CompareAndSetRequest& request) {
+  TRY(check_key(request.key));
+  const Bytes* value = find(request.key);
+  const bool as_expected =
+      request.expected ? value != nullptr && *value == *request.expected : value == nullptr;
+  if (as_expected) {
+    TRY(replace(request.key, std::move(request.value)));
+    return Reply{.number = 1};
+  }
+  return value == nullptr ? Reply() : Reply{.value = *value};
+}
+
+Store::Answer Store::on(const Asked&, const EraseRequest& request) {
+  TRY(check_key(request.key));
+  return Reply{.number = erase(request.key) ? 1 : 0};
+}
+
+Store::Answer Store::on(const Asked& asked, const WatchRequest& request) {
+  // The empty prefix watches everything.
+  if (!request.prefix.empty()) TRY(check_key(request.prefix));
+  std::set<std::string>& watches = clients_.at(asked.client).watches;
+  if (watches.size() >= limits_.watches_per_client && !watches.contains(request.prefix)) {
+    return fail(Errc::refused, format("cannot watch '{}': {} watches are the most for one client",
+                                      printable(request.prefix), limits_.watches_per_client));
+  }
+  watches.insert(request.prefix);
+  watchers_[request.prefix].insert(asked.client);
+  return Reply();
+}
+
+}  // namespace dt

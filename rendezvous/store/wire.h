@@ -1,0 +1,125 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "rendezvous/cluster/task.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace dt {
+
+// What a rendezvous and its clients say to each other. Decoders are total: any bytes give a value
+// or an error.
+
+inline constexpr size_t key_bytes_max = 256;
+inline constexpr size_t value_bytes_max = size_t{1} << 20;
+/// A request holds at most two values (compare-and-set).
+inline constexpr size_t request_bytes_max = size_t{4} << 20;
+/// What the server says at once is bounded by the size of a task table.
+inline constexpr size_t answer_bytes_max = size_t{64} << 20;
+/// No wait on the server is longer; so sums of times never overflow.
+inline constexpr Duration timeout_max = std::chrono::hours(24 * 365);
+
+/// Keys of the job's program begin with this in the store, so that they never meet dtrain's own.
+inline constexpr std::string_view program_key_prefix = "store/";
+inline constexpr size_t program_key_bytes_max = key_bytes_max - program_key_prefix.size();
+/// A key for messages, without the prefix that a program has not given.
+std::string shown_key(std::string_view key);
+
+/// The named error of a key or a value over its bound.
+Result<> check_key(std::string_view key);
+Result<> check_value(std::string_view key, ByteSpan value);
+
+/// A key's value lives until it is erased; an ephemeral one also ends with the connection of the
+/// client that set it last.
+enum class Lifetime : uint8_t { job, connection };
+
+struct SetRequest {
+  std::string key;
+  Bytes value;
+  Lifetime lifetime = Lifetime::job;
+  bool operator==(const SetRequest&) const = default;
+};
+struct GetRequest {
+  std::string key;
+  bool operator==(const GetRequest&) const = default;
+};
+/// Its reply comes when the key exists, and has no value: many that come together stay small.
+struct WaitRequest {
+  std::string key;
+  Duration timeout = {};
+  bool operator==(const WaitRequest&) const = default;
+};
+struct AddRequest {
+  std::string key;
+  int64_t amount = 0;
+  bool operator==(const AddRequest&) const = default;
+};
+struct CompareAndSetRequest {
+  std::string key;
+  std::optional<Bytes> expected;
+  Bytes value;
+  bool operator==(const CompareAndSetRequest&) const = default;
+};
+struct EraseRequest {
+  std::string key;
+  bool operator==(const EraseRequest&) const = default;
+};
+struct WatchRequest {
+  std::string prefix;
+  bool operator==(const WatchRequest&) const = default;
+};
+using Request = std::variant<SetRequest, GetRequest, WaitRequest, AddRequest, CompareAndSetRequest,
+                             EraseRequest, WatchRequest>;
+
+/// The answer to any request: an error, or what it asked for, if that is anything.
+struct Reply {
+  std::optional<Error> error = {};
+  /// get: what the key holds; compare-and-set: what it holds instead of the expected.
+  std::optional<Bytes> value = {};
+  /// add: the sum; erase: 1 if the key existed; compare-and-set: 1 if the key was set.
+  int64_t number = 0;
+  bool operator==(const Reply&) const = default;
+};
+
+/// A key that a client watches has another value.
+struct Change {
+  std::string key;
+  std::optional<Bytes> value = {};  ///< none: erased
+  bool operator==(const Change&) const = default;
+};
+
+/// The first that a task hears after its handshake.
+struct Welcome {
+  TaskId self;
+  TaskTable table;
+  std::vector<Notice> gone;  ///< the dead and left so far
+  /// How long who is silent is believed in this job.
+  Duration dead_after = seconds(5);
+  bool operator==(const Welcome&) const = default;
+};
+
+Bytes encode(const Request& request);
+Bytes encode(const Reply& reply);
+Bytes encode(const Change& change);
+Bytes encode(const Welcome& welcome);
+/// The same from a table that is encoded already, since all get the same one.
+Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notice>& gone,
+                     Duration dead_after);
+Bytes encode(const Notice& notice);
+Result<Request> decode_request(ByteSpan bytes);
+Result<Reply> decode_reply(ByteSpan bytes);
+Result<Change> decode_change(ByteSpan bytes);
+Result<Welcome> decode_welcome(ByteSpan bytes);
+Result<Notice> decode_notice(ByteSpan bytes);
+/// What comes together: one notice or more, one after the other.
+Result<std::vector<Notice>> decode_notices(ByteSpan bytes);
+
+}  // namespace dt

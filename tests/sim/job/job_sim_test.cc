@@ -1,0 +1,74 @@
+#include "base/format.h"
+#include "tests/sim/job/job_world.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace dt {
+
+namespace {
+
+uint64_t from_environment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::unique_ptr<JobWorld> world_of(uint64_t seed) {
+  Random random(seed);
+  Scenario scenario = random_scenario(random);
+  return std::make_unique<JobWorld>(
+      format("seed {} (to repeat it: DTRAIN_SIM_SEED={} job_sim_test)", seed, seed), random,
+      std::move(scenario));
+}
+
+TEST_CASE("a job keeps its promises, whatever happens to it") {
+  const uint64_t one = from_environment("DTRAIN_SIM_SEED", 0);
+  const uint64_t first = one > 0 ? one : 1;
+  const uint64_t seeds = one > 0 ? 1 : from_environment("DTRAIN_SIM_SEEDS", 1000);
+  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+    const auto world = world_of(seed);
+    if (one > 0) world->judge().want_story();
+    world->run();
+    if (one > 0) std::fputs(world->judge().story().c_str(), stderr);
+    CHECK_MESSAGE(world->judge().complaint().empty(), world->judge().complaint());
+  }
+}
+
+TEST_CASE("the same seed makes the same run") {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const auto first = world_of(seed);
+    const auto second = world_of(seed);
+    first->run();
+    second->run();
+    CHECK_MESSAGE(first->judge().trace() == second->judge().trace(), "seed ", seed);
+  }
+}
+
+TEST_CASE("a thousand hosts are started and have met within three seconds") {
+  Random random(1);
+  Scenario scenario = large_scenario(random, 1000, 1);
+  JobWorld world("a thousand hosts", random, std::move(scenario));
+  world.run();
+  CHECK(world.judge().complaint().empty());
+  CHECK(world.outcome() == Outcome());
+  REQUIRE(world.joined_after());
+  CHECK(*world.joined_after() < seconds(3));
+}
+
+TEST_CASE("a host is told the environments of its own roles alone") {
+  Random random(1);
+  Scenario scenario = large_scenario(random, 3, 1);
+  scenario.config.roles = {
+      {.name = "ps", .count = 1, .environment = {{"SECRET", "of the ps"}}, .ranked = false},
+      {.name = "worker", .count = 2, .environment = {{"SECRET", "of the workers"}}}};
+  JobWorld world("a role has a secret", random, std::move(scenario));
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome() == Outcome());
+}
+
+}  // namespace
+
+}  // namespace dt

@@ -1,0 +1,126 @@
+#pragma once
+
+#include "base/io/log.h"
+#include "launcher/connect/crew.h"
+#include "launcher/job/job.h"
+#include "launcher/job/ports.h"
+#include "tests/sim/job/judge.h"
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// A whole job in virtual time.
+///
+/// Real is the launcher: plan, Crew, AgentLink with its retries, AgentStart, Lease, the orders of
+/// Prepare and Launch, Job, Supervisor, TaskOutput, and the rendezvous with its handshakes, store
+/// and notices. All frames are made, put together and read by the code that does so on a network.
+/// It runs on pairs of sockets, where the kernel is as deterministic as it is quick, but on a loop
+/// whose time is the simulation's.
+///
+/// Modelled are the network (cable.h: latency, bandwidth, outages); hosts with sshd, agent and
+/// processes (simulated_host.h, simulated_task.h, member.h); the terminal and signals. run_job's
+/// own page is told again in JobWorld::run_job, without the steps that touch this machine: the
+/// probe's listeners and held ports.
+class JobWorld {
+ public:
+  /// `name` tells in complaints how to repeat it.
+  JobWorld(const std::string& name, Random random, Scenario scenario);
+  JobWorld(const JobWorld&) = delete;
+  JobWorld& operator=(const JobWorld&) = delete;
+  ~JobWorld();
+
+  /// To be called when all tasks have passed their first barrier.
+  void when_joined(std::function<void()> what) { when_joined_ = std::move(what); }
+  void run();
+  Judge& judge() { return judge_; }
+  const Outcome& outcome() const { return outcome_; }
+  /// From the start until all tasks had passed their first barrier, if they have.
+  std::optional<Duration> joined_after() const { return joined_after_; }
+
+ private:
+  Result<Outcome> run_job();
+  Result<Reach> probe(Crew& crew, const std::vector<Prepared>& prepared,
+                      const Crew::Awaited& answers);
+  Crew::Options crew_options();
+  SimulatedHost& host_named(const std::string& name);
+  bool idle(Time until);
+  void pass(Duration time);
+  /// dtrain does nothing, and the rest of the world goes on.
+  void stand_still(Duration time);
+  void suspended();
+  bool read_console();
+
+  SimulatedHost::Handlers handlers_of(size_t host);
+  void reached(Phase phase);
+  void strike(const Trouble& trouble);
+  void strike_host(const Trouble& trouble);
+  void signalled(int number);
+  void dial(Fd connection);
+  void claim_again(const TaskId& task);
+  void knock();
+  void kill_agent(SimulatedHost& host);
+  void task_exited(const SimulatedHost::Running& running, const ExitStatus& status,
+                   std::optional<Time> arrives);
+  bool is_cut_off(const TaskId& id) const;
+  void death_known(const TaskId& dead, Time known);
+  void note(const std::string& event) { judge_.note(time_.now, event); }
+
+  /// As Stage::Taker: while it lives the job gets the signals.
+  class Taker {
+   public:
+    Taker(JobWorld& world, Job& job);
+    Taker(const Taker&) = delete;
+    Taker& operator=(const Taker&) = delete;
+    ~Taker();
+
+   private:
+    JobWorld& world_;
+  };
+
+  Random random_;
+  Scenario scenario_;
+  Judge judge_;
+  VirtualTime time_;
+  Time began_;
+  std::unique_ptr<VirtualLoop> far_;   ///< of all hosts
+  std::unique_ptr<VirtualLoop> near_;  ///< of dtrain
+  std::optional<Site> site_;
+  std::vector<std::unique_ptr<SimulatedHost>> hosts_;
+  Log log_;
+  Pipe terminal_;  ///< a person reads it whenever dtrain has nothing to do
+  Console console_;
+
+  Plan plan_;
+  JobRecord record_;
+  Token token_;
+  std::string job_name_;
+  RendezvousServer* rendezvous_ = nullptr;
+  Job* job_ = nullptr;
+  int interrupted_ = 0;
+  bool pause_wanted_ = false;
+  Duration pause_lasts_ = seconds(1);
+  Time outage_until_ = {};      ///< the last one
+  Duration stood_still_ = {};   ///< in all, by freezes
+  Duration slowest_ = {};       ///< of all ways to a host
+  std::set<size_t> disturbed_;  ///< hosts whose network has had its trouble
+  std::array<bool, phases> reached_ = {};
+  std::vector<Timer> timers_;
+  std::vector<std::unique_ptr<Cable>> knocking_;
+  std::vector<std::unique_ptr<Member>> impostors_;
+  std::vector<Timer> checks_;
+  uint64_t idle_calls_ = 0;
+  size_t past_barrier_ = 0;
+  std::optional<Duration> joined_after_;
+  std::function<void()> when_joined_;
+  bool over_ = false;
+  Outcome outcome_;
+};
+
+}  // namespace dt

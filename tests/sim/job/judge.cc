@@ -1,0 +1,193 @@
+#include "tests/sim/job/judge.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/plan/success_rule.h"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+/// From the first try to connect to the last word of the slowest agent: the time to connect, the
+/// slowest program, the grace, once more for those who may end by themselves, and what the
+/// Supervisor and its agents wait for kills.
+constexpr Duration longest_job = seconds(70);
+
+bool host_lost(const Judge::End& end, size_t host) {
+  return end.record.contained_by[host].empty();
+}
+
+}  // namespace
+
+void Judge::note(Time now, const std::string& event) {
+  const auto at = duration_cast<microseconds>(now.time_since_epoch()).count();
+  const std::string line = format("{}.{:06} {}\n", at / 1'000'000, at % 1'000'000, event);
+  for (const char c : line)
+    trace_ = (trace_ ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  if (story_wanted_) story_ += line;
+}
+
+void Judge::complain(const std::string& what) {
+  if (complaint_.empty()) complaint_ = format("{}: {}", name_, what);
+}
+
+void Judge::stand_still(Time now) {
+  still_since_ = now;
+  still_until_ = Time::max();
+}
+
+void Judge::go_on(Time now) {
+  still_ += now - still_since_;
+  still_until_ = now;
+}
+
+void Judge::logged(const std::string& line) {
+  if (line.find(" failed: ") != std::string::npos ||
+      line.find(" could not be started: ") != std::string::npos)
+    ++reports_;
+  if (line.find("each alone: MPI") != std::string::npos) ++mpi_warnings_;
+}
+
+void Judge::heard(const TaskId& who, const Notice& notice) {
+  if (notice.kind != Notice::Kind::dead) return;
+  if (!heard_.emplace(who, notice.task).second)
+    complain(format("{} heard twice of the death of {}", who.text(), notice.task.text()));
+}
+
+void Judge::shown(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t end = bytes.find('\n');
+    unfinished_ += bytes.substr(0, end);
+    if (end == std::string_view::npos) return;
+    line_whole(unfinished_);
+    unfinished_.clear();
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+/// Tasks write neither letters nor brackets, so that a second line within one is seen.
+void Judge::line_whole(std::string_view line) {
+  constexpr std::string_view tag_end = "]<stdout>:";
+  const size_t tag = line.find(tag_end);
+  const bool of_task = line.starts_with('[') && tag != std::string_view::npos &&
+                       line.find_first_not_of('.', tag + tag_end.size()) == std::string_view::npos;
+  const bool of_dtrain = line.starts_with("dtrain: ") && tag == std::string_view::npos;
+  if (!of_task && !of_dtrain) complain(format("a torn line: {}", printable(line)));
+}
+
+void Judge::all_told(const TaskId& dead, Time known, const std::vector<TaskId>& listening) {
+  if (still_until_ >= known) return;
+  for (const TaskId& task : listening) {
+    if (!heard_.contains({task, dead}))
+      complain(format("{} has not heard of the death of {}", task.text(), dead.text()));
+  }
+}
+
+void Judge::stands_still(const std::vector<std::unique_ptr<SimulatedHost>>& hosts) {
+  for (const auto& host : hosts) {
+    for (const SimulatedHost::Running& running : host->tasks()) {
+      if (host->agent_serves() && !host->is_cut() && running.task->alive() &&
+          !running.task->stopped())
+        complain(format("{} runs while the job is paused", running.id.text()));
+    }
+  }
+}
+
+void Judge::at_end(const End& end) {
+  ends_in_time(end);
+  right_status(end);
+  done_stays_done(end);
+  one_report(end);
+  if (end.hosts.empty()) return;
+  all_accounted(end);
+  output_whole(end);
+  if (!unfinished_.empty()) complain("the console ends within a line");
+}
+
+void Judge::ends_in_time(const End& end) {
+  if (end.took - still_ > longest_job)
+    complain(format("it took {}", duration_text(std::chrono::round<milliseconds>(end.took))));
+}
+
+void Judge::right_status(const End& end) {
+  const int status = end.outcome.exit_status;
+  if (status == 0 && !allowed_.empty()) {
+    // What came too late to matter is no reason: a signal after the last exit, for one.
+    const std::vector<TaskPart> parts = success_rule(end.plan, end.success);
+    for (size_t task = 0; task < end.record.tasks.size(); ++task) {
+      const TaskRecord& record = end.record.tasks[task];
+      // Who does not decide may end in any way when the job is done; so may its host.
+      if (!parts[task].decides && (!record.exit || record.completed)) continue;
+      if (!record.exit || !record.exit->good())
+        complain(
+            format("exit status 0 although {} did not end well", end.plan.tasks[task].id.text()));
+    }
+  }
+  if (status != 0 && !allowed_.contains(status))
+    complain(format("exit status {} ({}) for no reason", status, end.outcome.reason));
+  if (status == 0 && (end.outcome.failure || !end.outcome.reason.empty()))
+    complain("exit status 0 and a failure: " + end.outcome.reason);
+}
+
+void Judge::done_stays_done(const End& end) {
+  if (!end.outcome.failure) return;
+  const std::vector<TaskPart> parts = success_rule(end.plan, end.success);
+  Time done = Time::min();
+  Time failed = Time::min();
+  for (size_t task = 0; task < end.record.tasks.size(); ++task) {
+    const TaskRecord& record = end.record.tasks[task];
+    const bool good = record.exit && record.exit->good();
+    if (parts[task].decides && !good) return;
+    if (parts[task].decides) done = std::max(done, *record.ended);
+    if (end.plan.tasks[task].id == end.outcome.failure->task && record.ended)
+      failed = *record.ended;
+  }
+  if (failed > done)
+    complain(format("{} failed when the job was done", end.outcome.failure->task.text()));
+}
+
+void Judge::one_report(const End& end) {
+  const int wanted = end.outcome.failure ? 1 : 0;
+  if (reports_ != wanted) complain(format("{} failures reported, not {}", reports_, wanted));
+  if (mpi_warnings_ > 1) complain(format("{} warnings of MPI", mpi_warnings_));
+}
+
+void Judge::all_accounted(const End& end) {
+  for (size_t task = 0; task < end.plan.tasks.size(); ++task) {
+    const auto agent = static_cast<size_t>(end.plan.tasks[task].agent);
+    const size_t local = end.plan.tasks[task].local_index;
+    const auto& tasks = end.hosts[agent]->tasks();
+    const bool ran = local < tasks.size() && tasks[local].task->started();
+    const bool known = end.record.tasks[task].exit || end.record.tasks[task].pid == 0;
+    if (ran && !known && !host_lost(end, agent))
+      complain(format("nobody knows how {} ended", end.plan.tasks[task].id.text()));
+  }
+}
+
+void Judge::output_whole(const End& end) {
+  for (size_t task = 0; task < end.record.output.size(); ++task) {
+    const auto agent = static_cast<size_t>(end.plan.tasks[task].agent);
+    const size_t local = end.plan.tasks[task].local_index;
+    if (host_lost(end, agent)) continue;
+    const size_t wrote = end.hosts[agent]->tasks()[local].task->written();
+    const OutputCount& count = end.record.output[task];
+    if (count.stdout_bytes != wrote || count.lost_bytes != 0)
+      complain(format("{} wrote {} bytes, and {} arrived", end.plan.tasks[task].id.text(), wrote,
+                      count.stdout_bytes));
+  }
+}
+
+void Judge::nothing_left(const std::vector<std::unique_ptr<SimulatedHost>>& hosts) {
+  for (size_t host = 0; host < hosts.size(); ++host) {
+    // The named price of a pause: its end cannot reach this one.
+    if (hosts[host]->is_cut() && hosts[host]->paused()) continue;
+    if (hosts[host]->agent_alive()) complain(format("the agent of host {} is left", host));
+    for (const SimulatedHost::Running& running : hosts[host]->tasks()) {
+      if (running.task->alive()) complain(format("{} is left", running.id.text()));
+    }
+  }
+}
+
+}  // namespace dt

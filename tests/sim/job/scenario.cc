@@ -1,0 +1,158 @@
+#include "tests/sim/job/scenario.h"
+
+#include "base/format.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+Duration between(Random& random, Duration low, Duration high) {
+  return low + random.up_to(high - low);
+}
+
+Host named_host(size_t index, size_t slots) {
+  return {.name = format("node{:04}", index), .slots = static_cast<int>(slots)};
+}
+
+ExitStatus random_death(Random& random) {
+  if (random.percent(50)) return {.code = random.between(1, 20)};
+  constexpr int signals[] = {SIGSEGV, SIGABRT, SIGKILL, SIGBUS};
+  return {.signal = signals[random.below(std::size(signals))]};
+}
+
+TaskFate random_task(Random& random) {
+  TaskFate fate = {.ignores_term = random.percent(35),
+                   .start = between(random, milliseconds(1), milliseconds(20)),
+                   .load = random.up_to(milliseconds(random.percent(20) ? 2000 : 30)),
+                   .train = random.up_to(milliseconds(random.percent(20) ? 5000 : 100))};
+  if (random.percent(40)) fate.clean_up = random.up_to(seconds(4));
+  constexpr size_t sizes[] = {0, 0, 400, 100'000, 2'000'000};
+  fate.output_bytes = sizes[random.below(std::size(sizes))];
+  return fate;
+}
+
+/// Of a task that does not end well.
+void spoil(Random& random, TaskFate& fate) {
+  fate.end = static_cast<TaskFate::End>(random.between(1, 6));
+  fate.status = random_death(random);
+  if (fate.end == TaskFate::End::start_failure) fate.status = {.code = random.between(126, 127)};
+}
+
+/// Tries that fail before one that does not, or for ever.
+std::vector<Login> random_logins(Random& random) {
+  if (random.percent(70)) return {Login::agent};
+  std::vector<Login> logins;
+  const size_t refusals = random.below(5);
+  for (size_t i = 0; i < refusals; ++i)
+    logins.push_back(random.percent(50) ? Login::refused : Login::reset);
+  constexpr Login good[] = {Login::agent, Login::push, Login::noise};
+  const bool never = random.percent(12);
+  logins.push_back(never ? static_cast<Login>(random.between(3, 9)) : good[random.below(3)]);
+  return logins;
+}
+
+HostFate random_host(Random& random, size_t tasks) {
+  HostFate fate = {.logins = random_logins(random),
+                   .login = between(random, milliseconds(5), milliseconds(300)),
+                   .nature = {.latency = random.up_to(milliseconds(random.percent(10) ? 500 : 5)),
+                              .jitter = random.up_to(milliseconds(3))},
+                   .prepare_failure = {},
+                   .tasks = {}};
+  if (random.percent(2)) {
+    fate.prepare_failure = "train: not found in PATH";
+    fate.prepare_status = 127;
+  }
+  for (size_t i = 0; i < tasks; ++i)
+    fate.tasks.push_back(random_task(random));
+  return fate;
+}
+
+Trouble random_trouble(Random& random, size_t hosts) {
+  constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  return {.kind = static_cast<Trouble::Kind>(random.below(10)),
+          .phase = static_cast<Phase>(random.below(phases)),
+          .delay = random.up_to(milliseconds(random.percent(50) ? 3 : 600)),
+          .host = random.below(hosts),
+          .signal = signals[random.below(std::size(signals))],
+          .lasts = between(random, milliseconds(100), seconds(20)),
+          .slip = static_cast<Slip>(random.below(slips))};
+}
+
+RunConfig random_config(Random& random) {
+  RunConfig config;
+  config.command = {"train", "--epochs", "3"};
+  config.continue_on_failure = random.percent(20);
+  config.grace = random.percent(30) ? Duration::zero() : random.up_to(seconds(10));
+  if (random.percent(30)) config.placement.map_by = DealBy::node;
+  if (random.percent(30)) config.placement.rank_by = DealBy::node;
+  if (random.percent(30)) config.success.by = SuccessBy::worker_0;
+  config.success.clean = static_cast<CleanUp>(random.below(3));
+  if (random.percent(20)) config.timeout = random.up_to(seconds(8));
+  if (random.percent(10)) config.start_timeout = between(random, milliseconds(50), seconds(2));
+  return config;
+}
+
+}  // namespace
+
+Scenario random_scenario(Random& random) {
+  Scenario scenario;
+  scenario.config = random_config(random);
+  scenario.surveyed = random.percent(40);
+  const size_t hosts = 1 + random.below(8);
+  const bool rendezvous = random.percent(85);
+  for (size_t i = 0; i < hosts; ++i) {
+    const size_t slots = 1 + random.below(3);
+    scenario.config.hosts.push_back(named_host(i, slots));
+    scenario.hosts.push_back(random_host(random, slots));
+    for (TaskFate& task : scenario.hosts.back().tasks)
+      task.joins = rendezvous;
+  }
+  if (random.percent(20)) {
+    for (HostFate& host : scenario.hosts) {
+      host.logins = {Login::agent};
+      host.prepare_failure.clear();
+    }
+    scenario.config.timeout.reset();
+    scenario.config.start_timeout = seconds(30);
+    return scenario;
+  }
+  const size_t troubles = random.below(4);
+  for (size_t i = 0; i < troubles; ++i)
+    scenario.troubles.push_back(random_trouble(random, hosts));
+  if (troubles == 0 || random.percent(30)) {
+    HostFate& host = scenario.hosts[random.below(hosts)];
+    TaskFate& task = host.tasks[random.below(host.tasks.size())];
+    spoil(random, task);
+    // Nobody else would ever end it.
+    if (task.end == TaskFate::End::hangs) scenario.config.timeout = random.up_to(seconds(8));
+  }
+  return scenario;
+}
+
+Scenario large_scenario(Random& random, size_t hosts, size_t tasks_per_host) {
+  Scenario scenario;
+  scenario.config.command = {"train", "--epochs", "3"};
+  for (size_t i = 0; i < hosts; ++i) {
+    scenario.config.hosts.push_back(named_host(i, tasks_per_host));
+    HostFate host = {.logins = {Login::agent},
+                     .login = between(random, milliseconds(30), milliseconds(150)),
+                     .nature = {.latency = between(random, microseconds(100), milliseconds(1)),
+                                .jitter = microseconds(200)},
+                     .prepare_failure = {},
+                     .tasks = {}};
+    for (size_t task = 0; task < tasks_per_host; ++task) {
+      host.tasks.push_back({.start = between(random, milliseconds(1), milliseconds(20)),
+                            .load = between(random, milliseconds(1), milliseconds(100)),
+                            .train = milliseconds(20),
+                            .output_bytes = 200});
+    }
+    scenario.hosts.push_back(std::move(host));
+  }
+  return scenario;
+}
+
+}  // namespace dt

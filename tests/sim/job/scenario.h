@@ -1,0 +1,52 @@
+#pragma once
+
+#include "launcher/config/config.h"
+#include "tests/sim/job/simulated_host.h"
+#include "tests/sim/random.h"
+
+#include <vector>
+
+namespace dt {
+
+/// How far a job has come; troubles strike some time after one of these.
+enum class Phase : uint8_t { connecting, greeted, prepared, launched, started, joined, ending };
+inline constexpr int phases = 7;
+
+/// Something that disturbs a job from outside.
+struct Trouble {
+  enum class Kind : uint8_t {
+    signal,  ///< to dtrain, which means stop
+    pause,   ///< Ctrl-Z, and later a SIGCONT
+    freeze,  ///< SIGSTOP of dtrain alone
+    agent_killed,
+    host_cut,  ///< for ever
+    outage,    ///< shorter than the lease
+    slow_host,
+    slip,          ///< of an agent
+    second_claim,  ///< of a task's place in the rendezvous, by one who knows the token
+    stranger,      ///< at the rendezvous
+  };
+  Kind kind = Kind::signal;
+  Phase phase = Phase::connecting;
+  Duration delay = {};  ///< after that phase was reached
+  size_t host = 0;
+  int signal = 0;
+  Duration lasts = {};
+  Slip slip = Slip::garbage;
+};
+
+/// What a seed decides before its run.
+struct Scenario {
+  RunConfig config;
+  std::vector<HostFate> hosts;
+  std::vector<Trouble> troubles;
+  bool surveyed = false;            ///< what hosts have is asked before there is a plan
+  double bytes_per_second = 125e6;  ///< of the launcher's machine
+};
+
+/// 1 to 8 hosts and some troubles; one scenario in five has none.
+Scenario random_scenario(Random& random);
+/// Many hosts that do as they should, each with so many tasks; at random distances.
+Scenario large_scenario(Random& random, size_t hosts, size_t tasks_per_host);
+
+}  // namespace dt

@@ -1,0 +1,443 @@
+#include "tests/sim/job/simulated_host.h"
+
+#include "base/format.h"
+#include "launcher/protocol/host_survey.h"
+#include "launcher/protocol/message.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+constexpr Duration short_patience = seconds(2);
+constexpr Duration unprepared_patience = seconds(60);
+constexpr Duration agent_starts = milliseconds(2);
+constexpr int64_t first_pid = 1000;
+
+std::string words_of(Login login, const std::string& name) {
+  switch (login) {
+    case Login::refused:
+      return format("ssh: connect to host {} port 22: Connection refused\r\n", name);
+    case Login::reset:
+      return "kex_exchange_identification: Connection reset by peer\r\n";
+    case Login::denied:
+      return format("{}: Permission denied (publickey).\r\n", name);
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+bool ends_well(Login login) {
+  return login == Login::agent || login == Login::push || login == Login::noise;
+}
+
+bool is_fatal(Slip slip) {
+  return slip != Slip::late_output;
+}
+
+SimulatedHost::SimulatedHost(Site& site, HostFate fate, Handlers handlers)
+    : site_(site),
+      fate_(std::move(fate)),
+      handlers_(std::move(handlers)),
+      lease_(Prepare().heartbeat, unprepared_patience, site.loop.now()) {
+}
+
+Login SimulatedHost::next_login() const {
+  return fate_.logins[std::min(static_cast<size_t>(tries_), fate_.logins.size() - 1)];
+}
+
+Result<Carrier> SimulatedHost::log_in(const std::string& name) {
+  const Login login = next_login();
+  ++tries_;
+  tell(format("login {}", static_cast<int>(login)));
+  in_.clear();
+  input_ended_ = false;
+  cables_.push_back(std::make_unique<Cable>(
+      site_, fate_.nature,
+      Cable::Handlers{.on_bytes = [this](ByteSpan bytes) { receive(bytes); },
+                      .on_end =
+                          [this, number = tries_] {
+                            if (number != tries_) return;
+                            input_ended_ = true;
+                            launcher_lost();
+                          }}));
+  if (cut_) cables_.back()->hold();
+  SocketPair messages = TRY(make_socketpair());
+  TRY(set_nonblocking(messages.ours.get()));
+  auto words = std::make_shared<Fd>(std::move(messages.theirs));
+  login_timer_ = site_.loop.after(
+      fate_.login, [this, login, name, words] { answer_login(login, name, std::move(*words)); });
+  return Carrier{cables_.back()->take_near_end(), Fd(), std::nullopt, std::move(messages.ours)};
+}
+
+void SimulatedHost::answer_login(Login login, const std::string& name, Fd messages) {
+  Cable& link = *cables_.back();
+  if (link.ended()) return;
+  const std::string words = words_of(login, name);
+  if (!words.empty() || login == Login::closed) {
+    // Who has given up meanwhile reads no more.
+    const auto sent = ::send(messages.get(), words.data(), words.size(), MSG_NOSIGNAL);
+    if (sent == static_cast<ssize_t>(words.size())) link.hang_up();
+    return;
+  }
+  switch (login) {
+    case Login::push:
+      awaited_push_ = 1;
+      return link.send(as_bytes("dtrain-push x86_64\n"));
+    case Login::architecture:
+      return link.send(as_bytes("dtrain-push s390x\n"));
+    case Login::babble:
+      return link.send(Bytes(size_t{70} << 10, std::byte{'x'}));
+    case Login::noise:
+      link.send(as_bytes("Last login: Tue\nfortune: \x1b[31mnone\n"));
+      return start_agent();
+    case Login::agent:
+      return start_agent();
+    default:
+      return;
+  }
+}
+
+void SimulatedHost::start_agent() {
+  agent_alive_ = true;
+  if (input_ended_) return launcher_lost();
+  cables_.back()->send(as_bytes(agent_magic));
+  say(MessageType::hello, 0,
+      encode(Hello{.build = "simulated",
+                   .hostname = "h",
+                   .addresses = {{"eth0", "10.0.0.1"}},
+                   .machine = {}}));
+  lease_.restart(site_.loop.now());
+  beat();
+}
+
+void SimulatedHost::receive(ByteSpan bytes) {
+  if (awaited_push_ > 0) {
+    // Whatever is sent is the executable; its end is known by its size.
+    awaited_push_ += bytes.size();
+    if (awaited_push_ <= pushed_bytes) return;
+    awaited_push_ = 0;
+    login_timer_ = site_.loop.after(agent_starts, [this] { start_agent(); });
+    return;
+  }
+  if (!agent_alive_) return;
+  lease_.heard(site_.loop.now());
+  in_.insert(in_.end(), bytes.begin(), bytes.end());
+  read_frames();
+}
+
+void SimulatedHost::read_frames() {
+  size_t used = 0;
+  while (!lost_) {
+    const auto frame = front_frame(ByteSpan(in_).subspan(used));
+    if (frame && !*frame) break;
+    const auto message = frame ? assembler_.add(**frame) : tl::unexpected(frame.error());
+    if (!message) {
+      handlers_.on_broken_promise("the launcher sent no frame: " + message.error().message);
+      return launcher_lost();
+    }
+    used += frame_header_bytes + (*frame)->header.length;
+    if (*message) handle(**message);
+  }
+  in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
+}
+
+/// What the launcher may say, and when: prepare, probe and launch once and in this order, pause and
+/// resume in turn, and after `finish` nothing that is for tasks.
+void SimulatedHost::check_order(MessageType type) {
+  const auto expect = [&](bool right) {
+    if (!right)
+      handlers_.on_broken_promise(format("message {} out of order", static_cast<int>(type)));
+  };
+  switch (type) {
+    case MessageType::survey:
+    case MessageType::prepare:
+      return expect(!prepared_);
+    case MessageType::launch:
+      return expect(prepared_ && tasks_.empty());
+    case MessageType::signal:
+      return expect(!tasks_.empty() && !finish_asked_);
+    case MessageType::pause:
+      return expect(!paused_);
+    case MessageType::resume:
+      return expect(paused_);
+    case MessageType::finish:
+      return expect(!finish_asked_ && !paused_);
+    case MessageType::heartbeat:
+      return;
+    default:
+      return expect(prepared_.has_value());
+  }
+}
+
+void SimulatedHost::handle(const FrameView& message) {
+  const auto type = static_cast<MessageType>(message.header.type);
+  check_order(type);
+  switch (type) {
+    case MessageType::survey:
+      return say(MessageType::surveyed, 0, encode(HostSurvey()));
+    case MessageType::prepare:
+      return prepare(decode<Prepare>(message.payload).value());
+    case MessageType::probe:
+      return say(MessageType::reached, 0,
+                 encode(Reached{decode<Probe>(message.payload).value().targets}));
+    case MessageType::launch:
+      return launch(decode<Launch>(message.payload).value());
+    case MessageType::signal:
+      return signal_all(decode<SignalAll>(message.payload).value().number);
+    case MessageType::credit: {
+      Running& to = tasks_.at(StreamId::parse(message.header.stream)->local_index);
+      to.credit += decode_credit(message.payload).value();
+      return send_output(static_cast<size_t>(&to - tasks_.data()));
+    }
+    case MessageType::pause:
+      paused_ = true;
+      heartbeat_ = Timer();
+      signal_all(SIGSTOP);
+      return say(MessageType::paused, 0, {});
+    case MessageType::resume:
+      paused_ = false;
+      lease_.restart(site_.loop.now());
+      signal_all(SIGCONT);
+      return beat();
+    case MessageType::finish:
+      finish_asked_ = true;
+      return end_everything();
+    default:
+      return;
+  }
+}
+
+void SimulatedHost::prepare(Prepare wanted) {
+  prepared_ = std::move(wanted);
+  lease_ = Lease(prepared_->heartbeat, prepared_->dead_after, site_.loop.now());
+  Prepared answer = {.failure = fate_.prepare_failure, .status = fate_.prepare_status};
+  if (answer.failure.empty()) {
+    for (int port = 0; port < prepared_->ports; ++port)
+      answer.ports.push_back(static_cast<uint16_t>(30000 + port));
+    answer.probe_places = {
+        {{format("10.0.{}.{}", prepared_->number / 250, prepared_->number % 250 + 1), 40000},
+         "eth0"}};
+  }
+  say(MessageType::prepared, 0, encode(answer));
+  beat();
+}
+
+void SimulatedHost::launch(const Launch& wanted) {
+  for (const auto& [role, environment] : wanted.role_environments) {
+    const bool own = std::ranges::any_of(
+        wanted.tasks, [&name = role](const TaskLaunch& task) { return task.id.role == name; });
+    if (!own) {
+      handlers_.on_broken_promise(
+          format("told the environment of {}, of which it has no task", role));
+    }
+  }
+  tasks_.resize(wanted.tasks.size());
+  for (size_t index = 0; index < tasks_.size(); ++index)
+    start_task(index, wanted.tasks[index]);
+  mpi_timer_ = site_.loop.after(seconds(1), [this] { look_for_mpi(); });
+}
+
+/// All of them are programs with MPI that run alone.
+void SimulatedHost::look_for_mpi() {
+  if (ending_) return;
+  const auto runs = [](const Running& running) { return running.task->alive(); };
+  const auto alone = static_cast<uint32_t>(std::ranges::count_if(tasks_, runs));
+  say(MessageType::mpi_alone, 0, encode(MpiAlone{alone}));
+}
+
+void SimulatedHost::start_task(size_t index, const TaskLaunch& wanted) {
+  Running& running = tasks_[index];
+  running.id = wanted.id;
+  const Claim claim = {.token = Token::parse(prepared_->token).value(),
+                       .job = prepared_->job,
+                       .generation = prepared_->generation,
+                       .self = wanted.id};
+  const TaskFate& fate = fate_.tasks[index % fate_.tasks.size()];
+  running.task = std::make_unique<SimulatedTask>(
+      site_, fate, claim, handlers_.dial_rendezvous, fate_.nature,
+      SimulatedTask::Handlers{
+          .on_started =
+              [this, index] {
+                say(MessageType::started, 0,
+                    encode(Started{tasks_[index].id, first_pid + static_cast<int64_t>(index)}));
+                handlers_.on_started();
+              },
+          .on_start_failed =
+              [this, index, fate] {
+                Running& failed = tasks_[index];
+                failed.exited = failed.output_ended = true;
+                say(MessageType::start_failed, 0,
+                    encode(StartFailed{failed.id, fate.status.code, "No such file or directory"}));
+                handlers_.on_exit(failed, fate.status, arrival());
+                finish_if_ended();
+              },
+          .on_output =
+              [this, index](size_t bytes) {
+                tasks_[index].unsent += bytes;
+                send_output(index);
+              },
+          .on_exit = [this, index](ExitStatus status) { exited(index, status); },
+          .on_join =
+              [this, index] {
+                if (cut_) tasks_[index].task->member()->cable().hold();
+              },
+          .on_barrier = handlers_.on_barrier,
+          .on_notice = [this, index](
+                           const Notice& notice) { handlers_.on_notice(tasks_[index].id, notice); },
+      });
+  running.task->start();
+}
+
+void SimulatedHost::signal_all(int number) {
+  for (const Running& running : tasks_)
+    if (running.task) running.task->signal(number);
+}
+
+void SimulatedHost::send_output(size_t index) {
+  Running& running = tasks_[index];
+  const auto stream = StreamId{static_cast<uint32_t>(index), TaskStream::output};
+  while (running.unsent > 0 && running.credit > 0) {
+    const size_t size = std::min<size_t>({running.unsent, running.credit, stream_chunk_bytes});
+    running.unsent -= size;
+    running.credit -= static_cast<uint32_t>(size);
+    Bytes line(size, std::byte{'.'});
+    line.back() = std::byte{'\n'};
+    say(MessageType::output, stream.number(), line);
+  }
+  if (!running.exited || running.unsent > 0 || std::exchange(running.output_ended, true)) return;
+  say(MessageType::output_end, stream.number(), {});
+  say(MessageType::output_end, StreamId{stream.local_index, TaskStream::error}.number(), {});
+  finish_if_ended();
+}
+
+std::optional<Time> SimulatedHost::arrival() const {
+  if (!agent_alive_ || lost_ || cut_) return std::nullopt;
+  return cables_.back()->last_arrival();
+}
+
+void SimulatedHost::exited(size_t index, ExitStatus status) {
+  Running& running = tasks_[index];
+  running.exited = true;
+  say(MessageType::exited, 0, encode(Exited{running.id, status, {}}));
+  handlers_.on_exit(running, status, arrival());
+  send_output(index);
+  finish_if_ended();
+}
+
+void SimulatedHost::beat() {
+  if (!agent_alive_) return;
+  if (lease_.over(site_.loop.now())) {
+    say(MessageType::gave_up, 0, {});
+    return launcher_lost();
+  }
+  say(MessageType::heartbeat, 0, {});
+  heartbeat_ = site_.loop.after(prepared_.value_or(Prepare()).heartbeat, [this] { beat(); });
+}
+
+void SimulatedHost::launcher_lost() {
+  if (!agent_alive_ || std::exchange(lost_, true)) return;
+  tell("launcher lost");
+  heartbeat_ = Timer();
+  end_everything();
+}
+
+/// TERM, the short patience, KILL.
+void SimulatedHost::end_everything() {
+  if (!std::exchange(ending_, true)) {
+    signal_all(SIGTERM);
+    kill_timer_ = site_.loop.after(short_patience, [this] { signal_all(SIGKILL); });
+  }
+  finish_if_ended();
+}
+
+void SimulatedHost::finish_if_ended() {
+  const auto ended = [this](const Running& running) {
+    return running.exited && (running.output_ended || lost_);
+  };
+  if (!ending_ || !std::ranges::all_of(tasks_, ended)) return;
+  if (lost_) {
+    agent_alive_ = false;
+    cables_.back()->hang_up();
+  } else if (!std::exchange(finished_, true)) {
+    say(MessageType::finished, 0, encode(Finished{.contained_by = "cgroup"}));
+  }
+}
+
+void SimulatedHost::say(MessageType type, uint32_t stream, ByteSpan payload) {
+  if (!agent_alive_ || lost_) return;
+  Bytes frames;
+  append_message(frames, type,
+                 {.generation = prepared_ ? prepared_->generation : 0, .stream = stream}, payload);
+  cables_.back()->send(frames);
+}
+
+/// Its tasks die with it.
+void SimulatedHost::kill_agent() {
+  if (!agent_alive_) return;
+  tell("agent killed");
+  agent_alive_ = false;
+  heartbeat_ = Timer();
+  cables_.back()->reset();
+  signal_all(SIGKILL);
+}
+
+void SimulatedHost::cut() {
+  tell("cut");
+  cut_ = true;
+  if (!cables_.empty()) cables_.back()->hold();
+  for (const Running& running : tasks_)
+    if (running.task && running.task->member()) running.task->member()->cable().hold();
+}
+
+void SimulatedHost::mend() {
+  tell("mended");
+  cut_ = false;
+  if (!cables_.empty()) cables_.back()->release();
+  for (const Running& running : tasks_)
+    if (running.task && running.task->member()) running.task->member()->cable().release();
+}
+
+void SimulatedHost::slow_down(Duration latency) {
+  tell("slow");
+  fate_.nature.latency = latency;
+  if (!cables_.empty()) cables_.back()->slow_down(latency);
+}
+
+void SimulatedHost::slip(Slip slip) {
+  if (!agent_alive_ || lost_) return;
+  tell(format("slip {}", static_cast<int>(slip)));
+  switch (slip) {
+    case Slip::garbage:
+      return cables_.back()->send(Bytes(40, std::byte{0xff}));
+    case Slip::names_strange_task:
+      return say(MessageType::exited, 0, encode(Exited{{"worker", 70000}, {}, {}}));
+    case Slip::finishes_early:
+      return say(MessageType::finished, 0, encode(Finished{}));
+    case Slip::repeats_started:
+      for (const Running& running : tasks_)
+        if (running.task && running.task->started())
+          say(MessageType::started, 0, encode(Started{running.id, first_pid}));
+      return;
+    case Slip::repeats_exited:
+      for (const Running& running : tasks_)
+        if (running.exited)
+          say(MessageType::exited, 0, encode(Exited{running.id, {.code = 5}, {}}));
+      return;
+    case Slip::late_output:
+      for (size_t index = 0; index < tasks_.size(); ++index)
+        if (tasks_[index].output_ended)
+          say(MessageType::output_end,
+              StreamId{static_cast<uint32_t>(index), TaskStream::output}.number(), {});
+      return;
+  }
+}
+
+}  // namespace dt

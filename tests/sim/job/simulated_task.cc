@@ -1,0 +1,143 @@
+#include "tests/sim/job/simulated_task.h"
+
+#include <csignal>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+constexpr int pieces = 4;
+/// From a signal to the end of who takes it as it comes.
+constexpr Duration death_takes = microseconds(300);
+
+}  // namespace
+
+SimulatedTask::SimulatedTask(Site& site, TaskFate fate, Claim claim, std::function<void(Fd)> dial,
+                             Cable::Nature nature, Handlers handlers)
+    : site_(site),
+      fate_(fate),
+      claim_(std::move(claim)),
+      dial_(std::move(dial)),
+      nature_(nature),
+      handlers_(std::move(handlers)) {
+}
+
+void SimulatedTask::start() {
+  life_ = Life::starting;
+  in(fate_.start, &SimulatedTask::begin);
+}
+
+bool SimulatedTask::listening() const {
+  return life_ == Life::running && !stopped_ && member_ && member_->hears() &&
+         !member_->cable().held();
+}
+
+/// A stopped task's time stands still.
+void SimulatedTask::in(Duration delay, void (SimulatedTask::*next)()) {
+  next_ = next;
+  next_at_ = site_.loop.now() + delay;
+  if (!stopped_) timer_ = site_.loop.at(next_at_, [this] { go(); });
+}
+
+void SimulatedTask::go() {
+  const auto next = std::exchange(next_, nullptr);
+  (this->*next)();
+}
+
+void SimulatedTask::begin() {
+  if (dies_at(TaskFate::End::start_failure)) {
+    life_ = Life::ended;
+    handlers_.on_start_failed();
+    return;
+  }
+  life_ = Life::running;
+  handlers_.on_started();
+  in(fate_.load, dies_at(TaskFate::End::before_join) ? &SimulatedTask::die
+                 : fate_.joins                       ? &SimulatedTask::join
+                                                     : &SimulatedTask::train);
+}
+
+void SimulatedTask::join() {
+  member_ = std::make_unique<Member>(site_, nature_, claim_, dial_,
+                                     Member::Handlers{
+                                         .on_barrier = [this] { all_there(); },
+                                         .on_notice =
+                                             [this](const Notice& notice) {
+                                               handlers_.on_notice(notice);
+                                               if (notice.kind == Notice::Kind::dead) follow();
+                                             },
+                                         .on_failure = [this](const std::string&) { follow(); },
+                                     });
+  handlers_.on_join();
+  if (dies_at(TaskFate::End::in_handshake)) in(nature_.latency, &SimulatedTask::die);
+  if (dies_at(TaskFate::End::before_barrier)) in(fate_.train / 2, &SimulatedTask::die);
+}
+
+void SimulatedTask::all_there() {
+  if (!alive()) return;
+  handlers_.on_barrier();
+  // Who is about to end does not train.
+  if (next_ == nullptr) in(Duration::zero(), &SimulatedTask::train);
+}
+
+void SimulatedTask::train() {
+  if (const size_t size = fate_.output_bytes / size_t{pieces}; size > 0) {
+    written_ += size;
+    handlers_.on_output(size);
+  }
+  if (dies_at(TaskFate::End::hangs)) return;
+  const bool over = ++trained_ == pieces;
+  in(fate_.train / pieces, !over                              ? &SimulatedTask::train
+                           : dies_at(TaskFate::End::training) ? &SimulatedTask::die
+                                                              : &SimulatedTask::finish);
+}
+
+void SimulatedTask::finish() {
+  end({});
+}
+
+void SimulatedTask::die() {
+  end(fate_.status);
+}
+
+/// Somebody is gone without whom there is nothing to do. Who hangs does not look.
+void SimulatedTask::follow() {
+  if (std::exchange(following_, true) || !alive() || dying_ || dies_at(TaskFate::End::hangs))
+    return;
+  dying_ = {.code = follower_status};
+  in(death_takes + fate_.clean_up, &SimulatedTask::perish);
+}
+
+void SimulatedTask::perish() {
+  if (life_ == Life::starting) {
+    // Its agent says both: it ran, if only for a moment.
+    life_ = Life::running;
+    handlers_.on_started();
+  }
+  end(*dying_);
+}
+
+void SimulatedTask::signal(int number) {
+  if (life_ != Life::running && life_ != Life::starting) return;
+  if (number == SIGSTOP) {
+    stopped_ = true;
+    timer_ = Timer();
+  } else if (number == SIGCONT) {
+    if (std::exchange(stopped_, false) && next_ != nullptr) in(milliseconds(1), next_);
+  } else if (number == SIGKILL || !fate_.ignores_term) {
+    stopped_ = false;
+    dying_ = {.signal = number};
+    in(death_takes, &SimulatedTask::perish);
+  }
+}
+
+void SimulatedTask::end(ExitStatus status) {
+  if (life_ == Life::ended) return;
+  life_ = Life::ended;
+  timer_ = Timer();
+  if (member_) member_->cable().hang_up();
+  handlers_.on_exit(status);
+}
+
+}  // namespace dt

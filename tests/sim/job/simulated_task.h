@@ -1,0 +1,103 @@
+#pragma once
+
+#include "launcher/protocol/message.h"
+#include "tests/sim/job/member.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace dt {
+
+/// What a task does when nobody disturbs it.
+struct TaskFate {
+  /// How far it comes.
+  enum class End : uint8_t {
+    well,
+    start_failure,  ///< there is no such program
+    before_join,
+    in_handshake,  ///< it dies while it proves the token
+    before_barrier,
+    training,
+    hangs,  ///< until somebody ends it
+  };
+  End end = End::well;
+  ExitStatus status;  ///< of all ends but `well`
+  bool joins = true;  ///< else it is a program that knows nothing of a rendezvous
+  bool ignores_term = false;
+  Duration start = milliseconds(2);  ///< from the launch to its first instruction
+  Duration load = milliseconds(5);   ///< until it joins
+  Duration train = milliseconds(20);
+  Duration clean_up = {};   ///< from the news of a death to its own end
+  size_t output_bytes = 0;  ///< of stdout, while it trains
+};
+
+/// The exit status of a program that gives up because another task is gone: never the job's.
+inline constexpr int follower_status = 77;
+
+/// A program as its agent sees it. It trains after the barrier of all tasks, and ends with
+/// follower_status once it hears of a death.
+class SimulatedTask {
+ public:
+  struct Handlers {
+    std::function<void()> on_started;
+    std::function<void()> on_start_failed;
+    std::function<void(size_t bytes)> on_output;
+    std::function<void(ExitStatus)> on_exit;
+    std::function<void()> on_join;  ///< it has just dialled the rendezvous
+    std::function<void()> on_barrier;
+    std::function<void(const Notice&)> on_notice;
+  };
+  /// `dial` gets the rendezvous' end of each connection to it.
+  SimulatedTask(Site& site, TaskFate fate, Claim claim, std::function<void(Fd)> dial,
+                Cable::Nature nature, Handlers handlers);
+  SimulatedTask(const SimulatedTask&) = delete;
+  SimulatedTask& operator=(const SimulatedTask&) = delete;
+
+  void start();
+  /// A signal of its agent; SIGSTOP and SIGCONT too.
+  void signal(int number);
+  bool started() const { return life_ != Life::waiting; }
+  bool alive() const { return life_ == Life::running; }
+  /// It can be told news: it has joined, and can act.
+  bool listening() const;
+  bool stopped() const { return stopped_; }
+  size_t written() const { return written_; }
+  const TaskFate& fate() const { return fate_; }
+  Member* member() { return member_.get(); }
+
+ private:
+  enum class Life : uint8_t { waiting, starting, running, ended };
+  void in(Duration delay, void (SimulatedTask::*next)());
+  void begin();
+  void join();
+  void all_there();
+  void train();
+  void go();
+  void finish();
+  void follow();
+  void perish();
+  void die();
+  void end(ExitStatus status);
+  bool dies_at(TaskFate::End end) const { return fate_.end == end; }
+
+  Site& site_;
+  TaskFate fate_;
+  Claim claim_;
+  std::function<void(Fd)> dial_;
+  Cable::Nature nature_;
+  Handlers handlers_;
+  std::unique_ptr<Member> member_;
+  Life life_ = Life::waiting;
+  bool stopped_ = false;
+  bool following_ = false;
+  void (SimulatedTask::*next_)() = nullptr;
+  Time next_at_;
+  Timer timer_;
+  std::optional<ExitStatus> dying_;  ///< it ends like this next
+  int trained_ = 0;                  ///< pieces of its training
+  size_t written_ = 0;
+};
+
+}  // namespace dt

@@ -1,0 +1,281 @@
+#include "base/io/socket.h"
+
+#include <doctest/doctest.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace dt {
+namespace {
+
+int option(const Fd& fd, int level, int name) {
+  int value = -1;
+  socklen_t length = sizeof value;
+  REQUIRE(getsockopt(fd.get(), level, name, &value, &length) == 0);
+  return value;
+}
+
+void wait_for(const Fd& fd, short events) {
+  pollfd waiting = {.fd = fd.get(), .events = events, .revents = 0};
+  REQUIRE(poll(&waiting, 1, 10'000) == 1);
+}
+
+struct Connection {
+  Fd ours;
+  Fd theirs;
+};
+
+Connection connect_to(const Fd& listener, const Address& address) {
+  Connection connection;
+  connection.ours = start_connect(address).value();
+  wait_for(listener, POLLIN);
+  connection.theirs = accept_one(listener.get()).value();
+  REQUIRE(connection.theirs);
+  wait_for(connection.ours, POLLOUT);
+  REQUIRE(connect_result(connection.ours.get(), address));
+  return connection;
+}
+
+TEST_CASE("an address is written with brackets around IPv6, and read back") {
+  const Address v4 = {"10.0.0.1", 80};
+  const Address v6 = {"fd00::1", 65535};
+  CHECK(v4.text() == "10.0.0.1:80");
+  CHECK(v6.text() == "[fd00::1]:65535");
+  CHECK(Address::parse(v4.text()).value() == v4);
+  CHECK(Address::parse(v6.text()).value() == v6);
+  CHECK(host_port("node07", 1) == "node07:1");
+  CHECK(host_port("::1", 1) == "[::1]:1");
+}
+
+TEST_CASE("what is no numeric address with a port is refused") {
+  for (const char* bad :
+       {"", "10.0.0.1", "10.0.0.1:", ":80", "node07:80", "10.0.0.1:65536", "10.0.0.1:-1",
+        "10.0.0.1:80x", "10.0.0:80", "::1:80", "[::1]", "[::1]80", "[10.0.0.1]:80", "[::1:80",
+        "::1]:80", "[fe80::1%lo]:80", "10.0.0.1: 80"}) {
+    CAPTURE(bad);
+    const auto read = Address::parse(bad);
+    REQUIRE(!read);
+    CHECK(read.error().code == Errc::input);
+    CHECK(read.error().message.find(bad) != std::string::npos);
+  }
+}
+
+TEST_CASE("a connection knows both of its addresses, and nothing blocks") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const Address address = local_address(listener.get()).value();
+  CHECK(address.ip == "127.0.0.1");
+  CHECK(address.port != 0);
+  CHECK(!accept_one(listener.get()).value());
+
+  const Connection c = connect_to(listener, address);
+  CHECK(peer_address(c.ours.get()).value() == address);
+  CHECK(local_address(c.theirs.get()).value() == address);
+  CHECK(peer_address(c.theirs.get()).value() == local_address(c.ours.get()).value());
+  char byte = 0;
+  CHECK(::read(c.ours.get(), &byte, 1) == -1);
+  CHECK(errno == EAGAIN);
+  CHECK(::read(c.theirs.get(), &byte, 1) == -1);
+  CHECK(errno == EAGAIN);
+}
+
+TEST_CASE("a port that is taken cannot be listened on, and the message names it") {
+  const Fd first = listen_on({"127.0.0.1", 0}).value();
+  const Address address = local_address(first.get()).value();
+  const auto second = listen_on(address);
+  REQUIRE(!second);
+  CHECK(second.error().message ==
+        "cannot listen on " + address.text() + ": Address already in use");
+}
+
+TEST_CASE("a connection that is refused says so by connect_result at the latest") {
+  Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const Address address = local_address(listener.get()).value();
+  listener.reset();
+  const auto connecting = start_connect(address);
+  Result<> result;
+  if (connecting) {
+    wait_for(*connecting, POLLOUT);
+    result = connect_result(connecting->get(), address);
+  } else {
+    result = tl::unexpected(connecting.error());
+  }
+  REQUIRE(!result);
+  CHECK(result.error().message == "cannot connect to " + address.text() + ": Connection refused");
+}
+
+TEST_CASE("a socket that reached itself counts as refused") {
+  // TCP allows it: a dialer that is given the very port it dials.
+  const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in self = {};
+  self.sin_family = AF_INET;
+  self.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof self;
+  auto* generic = reinterpret_cast<sockaddr*>(&self);
+  REQUIRE(bind(fd.get(), generic, length) == 0);
+  REQUIRE(getsockname(fd.get(), generic, &length) == 0);
+  REQUIRE(connect(fd.get(), generic, length) == 0);
+  CHECK(!connect_result(fd.get(), {"127.0.0.1", ntohs(self.sin_port)}));
+}
+
+TEST_CASE("tune_tcp bounds how long a silent peer is believed") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const Connection c = connect_to(listener, local_address(listener.get()).value());
+  tune_tcp(c.ours.get(), seconds(8));
+  CHECK(option(c.ours, IPPROTO_TCP, TCP_NODELAY) == 1);
+  CHECK(option(c.ours, SOL_SOCKET, SO_KEEPALIVE) == 1);
+  CHECK(option(c.ours, IPPROTO_TCP, TCP_USER_TIMEOUT) == 8000);
+  const int silence_s =
+      option(c.ours, IPPROTO_TCP, TCP_KEEPIDLE) +
+      option(c.ours, IPPROTO_TCP, TCP_KEEPCNT) * option(c.ours, IPPROTO_TCP, TCP_KEEPINTVL);
+  CHECK(silence_s <= 8);
+}
+
+TEST_CASE("tune_tcp_of_worker lets a peer be that takes no data, while its kernel answers") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const Connection c = connect_to(listener, local_address(listener.get()).value());
+  tune_tcp_of_worker(c.ours.get(), seconds(8));
+  CHECK(option(c.ours, SOL_SOCKET, SO_KEEPALIVE) == 1);
+  CHECK(option(c.ours, IPPROTO_TCP, TCP_USER_TIMEOUT) == 0);
+}
+
+// hold_port: one test for each clause of what it promises.
+
+struct BindOptions {
+  bool reuse_address = false;
+  bool reuse_port = false;
+};
+
+/// A TCP socket that binds ip:port as a worker or a stranger would; errno tells when it is empty.
+Fd bind_tcp(const Address& address, BindOptions options = {}) {
+  const bool v6 = address.ip.find(':') != std::string::npos;
+  Fd fd(socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int one = 1;
+  if (options.reuse_address) {
+    setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  }
+  if (options.reuse_port) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
+  sockaddr_in6 six = {};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(address.port);
+  six.sin6_addr = address.ip == "::1" ? in6addr_loopback : in6addr_any;
+  sockaddr_in four = {};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(address.port);
+  four.sin_addr.s_addr = htonl(address.ip == "127.0.0.1" ? INADDR_LOOPBACK : INADDR_ANY);
+  const int bound = v6 ? bind(fd.get(), reinterpret_cast<sockaddr*>(&six), sizeof six)
+                       : bind(fd.get(), reinterpret_cast<sockaddr*>(&four), sizeof four);
+  return bound == 0 ? std::move(fd) : Fd();
+}
+
+uint16_t port_of(const Fd& fd) {
+  return local_address(fd.get()).value().port;
+}
+
+bool machine_has_ipv6() {
+  return static_cast<bool>(bind_tcp({"::1", 0}));
+}
+
+std::vector<std::string> machine_ips() {
+  if (!machine_has_ipv6()) return {"127.0.0.1", "0.0.0.0"};
+  return {"127.0.0.1", "0.0.0.0", "::1", "::"};
+}
+
+TEST_CASE("a held port is bound on [::] dual-stack, or on 0.0.0.0 without IPv6") {
+  const Fd held = hold_port(0).value();
+  if (machine_has_ipv6()) {
+    CHECK(local_address(held.get()).value().ip == "::");
+    CHECK(option(held, IPPROTO_IPV6, IPV6_V6ONLY) == 0);
+  } else {
+    CHECK(local_address(held.get()).value().ip == "0.0.0.0");
+  }
+}
+
+TEST_CASE("a held port has SO_REUSEADDR and SO_REUSEPORT") {
+  const Fd held = hold_port(0).value();
+  CHECK(option(held, SOL_SOCKET, SO_REUSEADDR) == 1);
+  CHECK(option(held, SOL_SOCKET, SO_REUSEPORT) == 1);
+}
+
+TEST_CASE("a held port does not listen: a connection to it is refused") {
+  const Fd held = hold_port(0).value();
+  CHECK(option(held, SOL_SOCKET, SO_ACCEPTCONN) == 0);
+  const Address address = {"127.0.0.1", port_of(held)};
+  const auto connecting = start_connect(address);
+  if (connecting) {
+    wait_for(*connecting, POLLOUT);
+    CHECK(!connect_result(connecting->get(), address));
+  }
+}
+
+TEST_CASE("a plain bind never gets a held port, on any address") {
+  const Fd held = hold_port(0).value();
+  for (const std::string& ip : machine_ips()) {
+    CAPTURE(ip);
+    CHECK(!bind_tcp({ip, port_of(held)}));
+    CHECK(errno == EADDRINUSE);
+  }
+}
+
+TEST_CASE("bind(0) and outgoing connects never get a held port") {
+  // Many held ports against many tries: were they not spared, about six would meet.
+  std::vector<Fd> held;
+  std::vector<uint16_t> ports;
+  for (int i = 0; i < 300; ++i) {
+    held.push_back(hold_port(0).value());
+    ports.push_back(port_of(held.back()));
+  }
+  std::ranges::sort(ports);
+  CHECK(std::ranges::adjacent_find(ports) == ports.end());
+
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const Address address = local_address(listener.get()).value();
+  constexpr linger reset_on_close = {.l_onoff = 1, .l_linger = 0};
+  for (int i = 0; i < 600; ++i) {
+    const Connection c = connect_to(listener, address);
+    setsockopt(c.ours.get(), SOL_SOCKET, SO_LINGER, &reset_on_close, sizeof reset_on_close);
+    CHECK(!std::ranges::binary_search(ports, port_of(c.ours)));
+    CHECK(!std::ranges::binary_search(ports, port_of(bind_tcp({"0.0.0.0", 0}))));
+  }
+}
+
+TEST_CASE("a worker that sets either flag can bind a held port and serve on it") {
+  constexpr BindOptions either[] = {{.reuse_address = true}, {.reuse_port = true}};
+  for (const BindOptions& options : either) {
+    for (const std::string& ip : machine_ips()) {
+      CAPTURE(options.reuse_port);
+      CAPTURE(ip);
+      const Fd held = hold_port(0).value();
+      const Fd worker = bind_tcp({ip, port_of(held)}, options);
+      REQUIRE(worker);
+      REQUIRE(listen(worker.get(), 8) == 0);
+      const bool v6 = ip.find(':') != std::string::npos;
+      const Connection c = connect_to(worker, {v6 ? "::1" : "127.0.0.1", port_of(held)});
+      CHECK(::write(c.ours.get(), "x", 1) == 1);
+      wait_for(c.theirs, POLLIN);
+      char byte = 0;
+      CHECK(::read(c.theirs.get(), &byte, 1) == 1);
+    }
+  }
+}
+
+TEST_CASE("a given port is held; one that is in use is an error that names it") {
+  Fd held = hold_port(0).value();
+  const uint16_t port = port_of(held);
+  held.reset();
+  held = hold_port(port).value();
+  CHECK(port_of(held) == port);
+
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const auto refused = hold_port(port_of(listener));
+  REQUIRE(!refused);
+  CHECK(refused.error().message ==
+        "cannot hold port " + std::to_string(port_of(listener)) + ": Address already in use");
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,112 @@
+#include "comm/engine/descriptor.h"
+
+#include "comm/engine/attendance.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+Descriptor reduce_of(uint64_t count, ReduceOp op = ReduceOp::sum) {
+  Descriptor d = Descriptor::of({.kind = OperationKind::all_reduce, .reduce = op, .name = "g"});
+  d.count = count;
+  return d;
+}
+
+TEST_CASE("descriptors that agree have no mismatch") {
+  CHECK(!compare(std::vector(5, reduce_of(7)), 1));
+}
+
+TEST_CASE("the ranks that differ from most are named, in groups") {
+  struct Case {
+    std::vector<Descriptor> descriptors;
+    const char* text;
+    int blamed;
+  };
+  const Descriptor a = reduce_of(1);
+  const Descriptor b = reduce_of(2);
+  const Descriptor c = reduce_of(1, ReduceOp::max);
+  const Case cases[] = {
+      {{a, a, b}, "rank 2 sent float32[2], others float32[1]", 2},
+      {{b, a, a}, "rank 0 sent float32[2], others float32[1]", 0},
+      {{a, b}, "rank 1 sent float32[2], rank 0 float32[1]", 1},
+      {{b, a, a, b, a}, "ranks 0, 3 sent float32[2], others float32[1]", 0},
+      {{a, b, a, reduce_of(3)},
+       "rank 1 sent float32[2], rank 3 sent float32[3], others float32[1]",
+       1},
+      {{a, a, a, b, c},
+       "rank 3 sent float32[2], others float32[1]; rank 4 asked for max, others sum",
+       3},
+      {{a, a, a, a, a, a, a, b, b, b, b, b, b},
+       "ranks 7, 8, 9, 10 and 2 more sent float32[2], others float32[1]",
+       7},
+      {{a, a, reduce_of(2), reduce_of(3), reduce_of(4), reduce_of(5), reduce_of(6)},
+       "rank 2 sent float32[2], rank 3 sent float32[3], rank 4 sent float32[4], rank 5 sent "
+       "float32[5], others float32[1]; 1 more differ",
+       2},
+  };
+  for (const Case& k : cases) {
+    const std::optional<Mismatch> mismatch = compare(k.descriptors, 12);
+    REQUIRE(mismatch);
+    CHECK(mismatch->text == std::string("all_reduce #12 \"g\": ") + k.text);
+    CHECK(mismatch->blamed_rank == k.blamed);
+  }
+}
+
+TEST_CASE("long names that differ at their end differ") {
+  const std::string common(200, 'n');
+  const auto named = [&](const std::string& end) {
+    return Descriptor::of({.kind = OperationKind::barrier, .name = common + end});
+  };
+  const std::optional<Mismatch> mismatch =
+      compare(std::vector{named("a"), named("a"), named("b")}, 1);
+  REQUIRE(mismatch);
+  CHECK(mismatch->blamed_rank == 2);
+  CHECK(mismatch->text.ends_with("others another one with the same beginning"));
+}
+
+TEST_CASE("fields that a kind does not use do not count") {
+  const Descriptor one =
+      Descriptor::of({.kind = OperationKind::barrier, .type = ElementType::int8, .peer = 1});
+  const Descriptor two =
+      Descriptor::of({.kind = OperationKind::barrier, .reduce = ReduceOp::max, .count = 9});
+  CHECK(one == two);
+}
+
+TEST_CASE("a descriptor is read as it was written, and nothing else is read") {
+  const Arrival arrival{reduce_of(9, ReduceOp::product), seconds(3), milliseconds(2900)};
+  const Bytes bytes = encode(arrival);
+  const Result<Arrival> read = decode_arrival(bytes);
+  REQUIRE(read);
+  CHECK(read->descriptor == arrival.descriptor);
+  CHECK(read->timeout == arrival.timeout);
+  CHECK(read->remaining == arrival.remaining);
+  for (size_t size = 0; size < bytes.size(); ++size)
+    CHECK(!decode_arrival(ByteSpan(bytes).first(size)));
+  for (const size_t at : {size_t{0}, size_t{1}, size_t{2}}) {  // kind, type, reduction
+    Bytes broken = bytes;
+    broken[at] = std::byte{200};
+    CHECK(!decode_arrival(broken));
+  }
+}
+
+TEST_CASE("attendance knows who is missing and whose time ends first") {
+  Attendance attendance(3);
+  const Time now{seconds(50)};
+  CHECK(attendance.empty());
+  REQUIRE(attendance.add(2, {reduce_of(1), seconds(5), seconds(4)}, now));
+  REQUIRE(attendance.add(0, {reduce_of(1), {}, {}}, now));
+  CHECK(attendance.missing() == std::vector<int>{1});
+  CHECK(attendance.next_deadline().rank == 2);
+  CHECK(attendance.next_deadline().time == now + seconds(4));
+  CHECK(!attendance.add(2, {reduce_of(1), {}, {}}, now));
+  REQUIRE(attendance.add(1, {reduce_of(4), seconds(1), seconds(1)}, now));
+  const std::vector<Descriptor> descriptors = attendance.take();
+  CHECK(descriptors == std::vector{reduce_of(1), reduce_of(4), reduce_of(1)});
+  CHECK(attendance.sequence() == 2);
+  CHECK(attendance.empty());
+  CHECK(attendance.next_deadline().time == Time::max());
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,188 @@
+#include "comm/engine/driver.h"
+
+#include "tests/unit/comm/transport/memory_link.h"
+#include "tests/unit/comm/world_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/resource.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <thread>
+#include <vector>
+
+namespace dt {
+namespace {
+
+using dtrain::Context;
+
+TEST_CASE("asynchronous works go on without being waited for, and end in any order of waiting") {
+  World world({.size = 4, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    constexpr size_t works = 50;
+    std::vector<std::vector<float>> arrays(works, std::vector<float>(5000, 1.0F));
+    std::vector<dtrain::Work> pending;
+    for (auto& array : arrays)
+      pending.push_back(context.all_reduce_async(array));
+    for (size_t i = works; i-- > 0;) {
+      pending[i].wait();
+      CHECK(pending[i].done());
+      CHECK(arrays[i].back() == 4.0F);
+    }
+  }));
+}
+
+TEST_CASE("the background thread moves works that nobody waits for") {
+  World world({.size = 3, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    std::vector<float> values(200'000, 1.0F);
+    const dtrain::Work work = context.all_reduce_async(values);
+    const Time end = Clock::now() + seconds(20);
+    while (!work.done() && Clock::now() < end)
+      std::this_thread::yield();
+    CHECK(work.done());
+    CHECK(values.front() == 3.0F);
+  }));
+}
+
+TEST_CASE("wait_for says that a work is still pending, and the work goes on") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    std::vector<int> values = {1};
+    if (context.rank() == 0) {
+      dtrain::Work work = context.recv_async(values, 1);
+      CHECK(!work.wait_for(std::chrono::milliseconds(0)));
+      CHECK(!work.wait_for(std::chrono::milliseconds(20)));
+      context.barrier();
+      work.wait();
+      CHECK(values[0] == 5);
+    } else {
+      context.barrier();
+      values[0] = 5;
+      context.send(values, 0);
+    }
+  }));
+}
+
+TEST_CASE("several threads of a rank use one context at a time") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    constexpr int messages = 200;
+    const int other = 1 - context.rank();
+    std::thread receiver([&] {
+      for (int i = 0; i < messages; ++i) {
+        std::vector<int> got(1);
+        context.recv(got, other);
+        CHECK(got[0] == i);
+      }
+    });
+    std::thread reducer([&] {
+      for (int i = 0; i < messages; ++i) {
+        std::vector<int> values(10, i);
+        context.all_reduce(values);
+        CHECK(values[0] == 2 * i);
+      }
+    });
+    for (int i = 0; i < messages; ++i) {
+      const std::vector<int> one = {i};
+      context.send(one, other);
+    }
+    receiver.join();
+    reducer.join();
+  }));
+}
+
+/// A link whose first read finds no memory.
+class PoorLink final : public Link {
+ public:
+  explicit PoorLink(std::unique_ptr<Link> link) : link_(std::move(link)) {}
+  Result<size_t> send(ByteSpan bytes) override { return link_->send(bytes); }
+  Result<size_t> receive(std::span<std::byte> into) override {
+    if (!thrown_) {
+      thrown_ = true;
+      throw std::bad_alloc();
+    }
+    return link_->receive(into);
+  }
+  bool exposed() const override { return false; }
+  void close() override { link_->close(); }
+
+ private:
+  std::unique_ptr<Link> link_;
+  bool thrown_ = false;
+};
+
+std::unique_ptr<Engine> one_of_two(int rank, std::unique_ptr<Link> link) {
+  std::vector<Engine::Peer> peers(2);
+  for (int i = 0; i < 2; ++i)
+    peers[static_cast<size_t>(i)].task = {.id = {"worker", i}, .rank = i};
+  peers[static_cast<size_t>(1 - rank)].link = std::move(link);
+  return std::make_unique<Engine>(Engine::Options{.rank = rank}, std::move(peers));
+}
+
+TEST_CASE("memory that runs out ends all operations, and the others are told") {
+  const auto there = std::make_shared<MemoryPipe>();
+  const auto back = std::make_shared<MemoryPipe>();
+  Driver poor({.engine = one_of_two(
+                   0, std::make_unique<PoorLink>(std::make_unique<MemoryLink>(there, back)))});
+  const auto other = one_of_two(1, std::make_unique<MemoryLink>(back, there));
+  const auto theirs = other->submit({.kind = OperationKind::barrier}, Clock::now());
+
+  const Driver::Work work = poor.submit({.kind = OperationKind::barrier});
+  const auto outcome = poor.wait(work, Clock::now() + seconds(20));
+  REQUIRE(outcome);
+  REQUIRE(!outcome->result);
+  CHECK(outcome->result.error().code == Errc::os);
+  // Its last words leave with the next step.
+  const Driver::Work later = poor.submit({.kind = OperationKind::barrier});
+  CHECK(poor.done(later));
+  while (other->step(Clock::now())) {
+  }
+  REQUIRE(theirs->outcome);
+  CHECK(theirs->outcome->error().code == Errc::peer_lost);
+  CHECK(theirs->blamed_rank == 0);
+}
+
+TEST_CASE("a request to the store ends when the driver finishes") {
+  std::vector<Engine::Peer> peers(1);
+  Driver driver({.engine = std::make_unique<Engine>(Engine::Options(), std::move(peers))});
+  std::thread waiter([&] {
+    const auto answer = driver.ask(WaitRequest{"never", timeout_max}, Time::max());
+    CHECK(answer.result.error().code == Errc::closed);
+  });
+  driver.finish();
+  waiter.join();
+  CHECK(driver.ask(GetRequest{"k"}, Time::max()).result.error().code == Errc::closed);
+}
+
+/// How often this thread has gone to sleep.
+long sleeps() {
+  rusage usage = {};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+TEST_CASE("threads that wait for what does not come let each other sleep") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    if (context.rank() == 0) {
+      const auto wait_in_vain = [&](int value) {
+        std::vector<int> got = {value};
+        const long before = sleeps();
+        const dtrain::OpOptions options = {.timeout = std::chrono::milliseconds(500)};
+        CHECK_THROWS_AS(context.recv(got, 1, options), dtrain::Error);
+        CHECK(sleeps() - before < 200);
+      };
+      std::thread one(wait_in_vain, 1);
+      std::thread other(wait_in_vain, 2);
+      one.join();
+      other.join();
+    }
+    context.barrier();
+  }));
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,407 @@
+#include "comm/engine/engine.h"
+#include "comm/engine/messages.h"
+#include "tests/unit/comm/engine/engine_group.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+OperationRequest barrier() {
+  return {.kind = OperationKind::barrier};
+}
+
+OperationRequest message(OperationKind kind, int peer, std::vector<float>& values) {
+  return {.kind = kind,
+          .peer = peer,
+          .count = values.size(),
+          .input = values.data(),
+          .output = values.data()};
+}
+
+TEST_CASE("a death fails all that is pending and all that comes, and says whose and why") {
+  EngineGroup group(4);
+  std::vector<float> values = {1};
+  OperationRequest request = barrier();
+  request.name = "grad";
+  const auto collective = group.submit(0, request);
+  const auto queued = group.submit(0, barrier());
+  const auto receive = group.submit(0, message(OperationKind::receive, 1, values));
+  const auto send = group.submit(0, message(OperationKind::send, 2, values));
+  group.settle();
+  group.end(3);
+  group.tell(0, Notice::Kind::dead, 3, "killed by SIGKILL");
+  const std::string died = "rank 3 (host n3) died: killed by SIGKILL";
+  CHECK(failure(collective) == "barrier #1 \"grad\": " + died);
+  CHECK(failure(queued) == "barrier #2: " + died);
+  CHECK(failure(receive) == "receive from rank 1: " + died);
+  CHECK(failure(send) == "send to rank 2: " + died);
+  CHECK(collective->blamed_rank == 3);
+  CHECK(failure_code(collective) == Errc::peer_lost);
+  CHECK(failure(group.submit(0, barrier())) == "barrier #3: " + died);
+  CHECK(failure(group.submit(0, barrier())) == "barrier #4: " + died);
+  CHECK(failure(group.submit(0, message(OperationKind::send, 2, values))) ==
+        "send to rank 2: " + died);
+  group.settle();
+  CHECK(group[0].next_deadline() == Time::max());
+}
+
+TEST_CASE("the death of a task without rank is nothing to us") {
+  EngineGroup group(2);
+  group[0].notice({Notice::Kind::dead, {"ps", 0}, "exit status 1"}, group.now);
+  const auto operations = group.submit_all(barrier());
+  group.settle();
+  CHECK(succeeded(operations[0]));
+}
+
+TEST_CASE("a rank that left fails only what needs it") {
+  EngineGroup group(3);
+  std::vector<float> sent = {5};
+  std::vector<float> received = {0};
+  std::vector<float> never = {0};
+  const auto needs_it = group.submit(0, message(OperationKind::receive, 2, never));
+  const auto collective = group.submit(0, barrier());
+  const auto other = group.submit(1, barrier());
+  group.settle();
+  group.end(2);
+  group.tell(0, Notice::Kind::left, 2);
+  group.tell(1, Notice::Kind::left, 2);
+  group.settle();
+  CHECK(failure(needs_it) == "receive from rank 2: rank 2 (host n2) has left the job");
+  CHECK(failure(collective) == "barrier #1: rank 2 (host n2) has left the job");
+  CHECK(failure(other) == failure(collective));
+  CHECK(other->blamed_rank == 2);
+  const auto send = group.submit(0, message(OperationKind::send, 1, sent));
+  const auto receive = group.submit(1, message(OperationKind::receive, 0, received));
+  group.settle();
+  CHECK(succeeded(send));
+  CHECK(succeeded(receive));
+  CHECK(received == sent);
+  const auto later = group.submit(1, barrier());
+  group.settle();
+  CHECK(failure(later) == "barrier #2: rank 2 (host n2) has left the job");
+}
+
+TEST_CASE("what a rank sent before it left is still taken") {
+  EngineGroup group(2);
+  const auto there = group.submit(1, barrier());
+  const auto here = group.submit(0, barrier());
+  while (!succeeded(there)) {  // rank 1 is done first, its last bytes under way
+    group[0].step(group.now);
+    if (succeeded(here)) break;
+    group[1].step(group.now);
+  }
+  group.end(1);
+  group.tell(0, Notice::Kind::left, 1);
+  group.settle();
+  CHECK(failure(here) == "ok");
+}
+
+TEST_CASE("a silent link is believed to be drained half a second after its peer left") {
+  EngineGroup group(2);
+  const auto operation = group.submit(0, barrier());
+  group.settle();
+  group.stopped[1] = true;  // as shared memory: nothing closes
+  group.tell(0, Notice::Kind::left, 1);
+  group.settle();
+  CHECK(pending(operation));
+  CHECK(group[0].next_deadline() == group.now + milliseconds(500));
+  group.pass(milliseconds(500));
+  CHECK(failure(operation) == "barrier #1: rank 1 (host n1) has left the job");
+}
+
+TEST_CASE("a broken link waits for the notice, and blames the peer when none comes") {
+  EngineGroup group(3, seconds(2));
+  const auto here = group.submit(0, barrier());
+  const auto other = group.submit(2, barrier());
+  group.settle();
+  group.pipe(0, 1).closed = true;
+  group.pipe(1, 0).closed = true;
+  group.settle();
+  CHECK(pending(here));
+  CHECK(group[0].next_deadline() == group.now + seconds(2));
+  group.pass(seconds(2));
+  CHECK(failure(here) == "barrier #1: connection to rank 1 (host n1) lost");
+  CHECK(failure(other) == failure(here));
+  CHECK(here->blamed_rank == 1);
+}
+
+TEST_CASE("a notice that comes in time says why the link broke") {
+  EngineGroup group(2, seconds(2));
+  const auto operation = group.submit(0, barrier());
+  group.settle();
+  group.end(1);
+  group.settle();
+  group.pass(seconds(1));
+  group.tell(0, Notice::Kind::dead, 1, "exit status 3");
+  CHECK(failure(operation) == "barrier #1: rank 1 (host n1) died: exit status 3");
+}
+
+TEST_CASE("a peer that breaks the protocol loses its link, and the reason is kept") {
+  EngineGroup group(2, seconds(2));
+  const auto operation = group.submit(0, barrier());
+  group.settle();
+  Bytes bytes;
+  append_header(bytes, {.length = 5000, .type = 1, .generation = 3});
+  for (const std::byte byte : bytes)
+    group.pipe(1, 0).bytes.push_back(byte);
+  group.stopped[1] = true;
+  group.settle();
+  group.pass(seconds(2));
+  CHECK(failure(operation) ==
+        "barrier #1: connection to rank 1 (host n1) lost: control message of 5000 bytes > 4096");
+}
+
+TEST_CASE("messages out of turn are protocol errors, not crashes") {
+  struct Case {
+    uint8_t type;
+    uint32_t stream;
+    const char* payload;
+    const char* why;
+  };
+  const Case cases[] = {
+      {1, 1, "short", "descriptor is cut short"},
+      {2, 1, "", "verdict is cut short"},
+      {3, 0, "", "stop is cut short"},
+      {4, 0, "", "withdrawal is cut short"},
+      {5, 1, "x", "offer is cut short"},
+      {99, 1, "", "a message of unknown type 99"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.why);
+    EngineGroup group(2, seconds(2));
+    group.stopped[1] = true;
+    Bytes bytes;
+    append_frame(bytes, {.type = c.type, .generation = 3, .stream = c.stream}, as_bytes(c.payload));
+    for (const std::byte byte : bytes)
+      group.pipe(1, 0).bytes.push_back(byte);
+    group.settle();
+    const auto operation = group.submit(0, barrier());
+    group.pass(seconds(3));
+    CHECK(failure(operation) ==
+          std::string("barrier #1: connection to rank 1 (host n1) lost: ") + c.why);
+  }
+}
+
+TEST_CASE("data that nobody asked for is a protocol error") {
+  for (const uint8_t type : {uint8_t{0x80}, uint8_t{0x81}, uint8_t{0x90}}) {
+    EngineGroup group(2, seconds(1));
+    group.stopped[1] = true;
+    Bytes bytes;
+    append_frame(bytes, {.type = type, .generation = 3, .stream = 5}, as_bytes("data"));
+    for (const std::byte byte : bytes)
+      group.pipe(1, 0).bytes.push_back(byte);
+    group.settle();
+    const auto operation = group.submit(0, barrier());
+    group.pass(seconds(3));
+    CHECK(failure(operation).find("lost: data of ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a stop that lies behind data which is not read yet comes by way of another rank") {
+  EngineGroup group(3);
+  std::vector<std::vector<float>> values(3, std::vector<float>(100));
+  std::vector<std::shared_ptr<Operation>> operations(3);
+  for (size_t rank = 0; rank < 3; ++rank) {
+    operations[rank] = group.submit(
+        static_cast<int>(rank), {.kind = OperationKind::all_reduce,
+                                 .count = 100,
+                                 .input = values[rank].data(),
+                                 .output = values[rank].data(),
+                                 .timeout = rank == 2 ? Duration(seconds(1)) : Duration::zero()});
+  }
+  group[1].step(group.now);
+  group.stopped[1] = true;  // rank 0 takes rank 1's data before rank 2's
+  group.settle();
+  group.pass(seconds(1));
+  const char* text =
+      "all_reduce #1: timed out after 1s on rank 2 (host n2), waiting for rank 0 (host n0)";
+  CHECK(failure(operations[2]) == text);
+  CHECK(pending(operations[0]));
+  group.stopped[1] = false;
+  group.settle();
+  CHECK(failure(operations[0]) == text);
+  CHECK(failure(operations[1]) == text);
+}
+
+TEST_CASE("without its launcher an engine is over, and tells the others") {
+  EngineGroup group(3);
+  const auto operations = group.submit_all(barrier());
+  group[1].launcher_lost(group.now);
+  CHECK(failure(operations[1]) == "barrier #1: launcher lost");
+  CHECK(failure(group.submit(1, barrier())) == "barrier #2: launcher lost");
+  group.settle();
+  CHECK(failure(operations[0]) == "barrier #1: rank 1 (host n1) has lost the launcher");
+  CHECK(failure(operations[2]) == failure(operations[0]));
+  CHECK(operations[0]->blamed_rank == 1);
+}
+
+TEST_CASE("an engine is not idle while its last word waits to be sent") {
+  EngineGroup group(2);
+  std::vector<float> values;
+  group.pipe(0, 1).capacity = 3;
+  const auto send = group.submit(1, message(OperationKind::send, 0, values));
+  const auto receive = group.submit(0, message(OperationKind::receive, 1, values));
+  group.stopped[1] = true;
+  group[1].step(group.now);
+  group.settle();
+  CHECK(succeeded(receive));
+  CHECK(!group[0].idle());
+  group.stopped[1] = false;
+  group.settle();
+  CHECK(group[0].idle());
+  CHECK(succeeded(send));
+}
+
+TEST_CASE("a rank whose bytes make no sense to another hears that its connection is over") {
+  EngineGroup group(2);
+  const auto waiting = group.submit(1, barrier());
+  group.settle();
+  group.pipe(1, 0).bytes.assign(100, std::byte{0x55});
+  group.settle();
+  CHECK(pending(waiting));
+  group.pass(seconds(5));
+  CHECK(failure(waiting) == "barrier #1: connection to rank 0 (host n0) lost");
+}
+
+TEST_CASE("a rank that does not read for too long hears that its connection is over") {
+  EngineGroup group(2);
+  group.pipe(0, 1).capacity = 0;
+  std::vector<float> values = {1};
+  OperationRequest hurried = message(OperationKind::send, 1, values);
+  hurried.timeout = seconds(1);
+  for (size_t i = 0; i <= queued_messages_max; ++i) {
+    group.submit(0, hurried);
+    group[0].step(group.now);
+    group[0].step(group.now += seconds(1));
+  }
+  const auto waiting = group.submit(1, message(OperationKind::receive, 0, values));
+  group.settle();
+  group.pass(seconds(5));
+  group.pass(seconds(5));
+  CHECK(failure(waiting) == "receive from rank 0: connection to rank 0 (host n0) lost");
+}
+
+TEST_CASE("data of a rank that has left counts, however late it is wanted") {
+  EngineGroup group(3);
+  std::vector<float> values[3] = {{0}, {0}, {7}};
+  std::vector<std::shared_ptr<Operation>> operations;
+  group.pipe(0, 1).capacity = 0;
+  for (int rank = 0; rank < 3; ++rank) {
+    OperationRequest broadcast = message(OperationKind::broadcast, 2, values[rank]);
+    operations.push_back(group.submit(rank, broadcast));
+  }
+  group.settle();
+  REQUIRE(succeeded(operations[2]));
+  REQUIRE(pending(operations[1]));
+  group.tell(1, Notice::Kind::left, 2);
+  group.end(2);
+  group.pass(seconds(2));
+  group.pipe(0, 1).capacity = 1 << 20;
+  group.settle();
+  CHECK(failure(operations[1]) == "ok");
+  CHECK(values[1].front() == 7);
+}
+
+/// Puts a control message into the link from rank 1 to rank 0.
+void forge(EngineGroup& group, EngineMessageType type, uint32_t stream, const Writer& payload) {
+  Bytes frame;
+  append_frame(frame, {.type = static_cast<uint8_t>(type), .generation = 3, .stream = stream},
+               payload.view());
+  auto& bytes = group.pipe(1, 0).bytes;
+  bytes.insert(bytes.end(), frame.begin(), frame.end());
+}
+
+TEST_CASE("two offers with one number break the protocol") {
+  EngineGroup group(2);
+  std::vector<float> values = {0};
+  std::vector<float> more = {0};
+  group.submit(0, message(OperationKind::receive, 1, values));
+  const auto second = group.submit(0, message(OperationKind::receive, 1, more));
+  Writer offer;
+  offer.number(ElementType::float32).number(uint64_t{1});
+  forge(group, EngineMessageType::offer, 1, offer);
+  forge(group, EngineMessageType::offer, 1, offer);
+  group.settle();
+  group.pass(seconds(5));
+  CHECK(failure(second) ==
+        "receive from rank 1: connection to rank 1 (host n1) lost: a second offer 1");
+}
+
+TEST_CASE("a stop of a kind that there is not breaks the protocol") {
+  for (const int code : {-1, 1000}) {
+    CAPTURE(code);
+    EngineGroup group(2);
+    const auto waiting = group.submit(0, barrier());
+    Writer stop;
+    stop.number(uint64_t{1}).number(int32_t{code}).number(int32_t{-1}).text("why").text("later");
+    forge(group, EngineMessageType::stop, 0, stop);
+    group.settle();
+    CHECK(pending(waiting));
+    group.pass(seconds(5));
+    CHECK(failure(waiting) ==
+          "barrier #1: connection to rank 1 (host n1) lost: stop of no known kind");
+  }
+}
+
+TEST_CASE("blame for a rank that there is not breaks the protocol") {
+  const auto blame = [](EngineMessageType type, int32_t rank) {
+    Writer payload;
+    if (type == EngineMessageType::stop) payload.number(uint64_t{1}).number(Errc::timeout);
+    payload.number(rank).text("why");
+    if (type == EngineMessageType::stop) payload.text("later");
+    return payload;
+  };
+  for (const auto type : {EngineMessageType::stop, EngineMessageType::withdrawn}) {
+    for (const int32_t rank : {-2, 2, INT32_MAX, INT32_MIN}) {
+      CAPTURE(static_cast<int>(type));
+      CAPTURE(rank);
+      EngineGroup group(2);
+      const auto waiting = group.submit(0, barrier());
+      forge(group, type, 0, blame(type, rank));
+      group.settle();
+      CHECK(pending(waiting));
+      group.pass(seconds(5));
+      CHECK(
+          failure(waiting) ==
+          format("barrier #1: connection to rank 1 (host n1) lost: blame for rank {} of 2", rank));
+    }
+    EngineGroup group(2);
+    const auto waiting = group.submit(0, barrier());
+    forge(group, type, 0, blame(type, -1));
+    group.settle();
+    CHECK(failure(waiting) == "barrier #1: why");
+    CHECK(waiting->blamed_rank == -1);
+  }
+}
+
+TEST_CASE("a closed engine ends what is pending, and its queued messages still leave") {
+  EngineGroup group(2);
+  int32_t input = 1;
+  int32_t output = 0;
+  const auto send = group.submit(0, {.kind = OperationKind::send,
+                                     .type = ElementType::int32,
+                                     .peer = 1,
+                                     .count = 1,
+                                     .input = &input});
+  group.pipe(1, 0).capacity = 0;
+  const auto receive = group.submit(1, {.kind = OperationKind::receive,
+                                        .type = ElementType::uint32,
+                                        .peer = 0,
+                                        .count = 1,
+                                        .output = &output});
+  const auto pending_barrier = group.submit(1, {.kind = OperationKind::barrier});
+  group.settle();
+  CHECK(failure_code(receive) == Errc::mismatch);
+  CHECK(pending(send));
+  group[1].close();
+  CHECK(failure_code(pending_barrier) == Errc::closed);
+  CHECK(!group[1].idle());
+  group.pipe(1, 0).capacity = 1 << 20;
+  group.settle();
+  CHECK(group[1].idle());
+  CHECK(failure_code(send) == Errc::mismatch);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,233 @@
+#include "comm/dtrain.hpp"
+#include "tests/unit/comm/world_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace dt {
+namespace {
+
+using dtrain::Context;
+using dtrain::Transport;
+using std::chrono::milliseconds;
+
+std::vector<World::Options> transports(milliseconds dead_after) {
+  return {{.size = 4, .per_host = 4, .dead_after = dead_after},
+          {.size = 4, .per_host = 4, .transport = Transport::tcp, .dead_after = dead_after},
+          {.size = 4, .per_host = 2, .dead_after = dead_after}};
+}
+
+TEST_CASE("a mismatch names the rank that differs on every rank, and the next operation works") {
+  for (const World::Options& options : transports(std::chrono::seconds(5))) {
+    World world(options);
+    check_all_well(world.run([](Context& context) {
+      std::vector<float> values(context.rank() == 2 ? 101 : 100, 1.0F);
+      const RankOutcome outcome =
+          World::outcome_of([&] { context.all_reduce(values, dtrain::Op::sum, {.name = "g0"}); });
+      CHECK(outcome.code == DTRAIN_ERROR_MISMATCH);
+      CHECK(outcome.rank == 2);
+      CHECK_MESSAGE(contains(outcome.text, "rank 2 sent float32[101], others float32[100]"),
+                    outcome.text);
+      CHECK(contains(outcome.text, "g0"));
+      values.assign(100, 1.0F);
+      context.all_reduce(values);
+      CHECK(values[99] == 4.0F);
+    }));
+  }
+}
+
+TEST_CASE("without an option the job's own dead-after time decides when a connection is lost") {
+  RendezvousFixture server(table_of_workers(2), {.dead_after = milliseconds(50)});
+  const auto options = [&](int rank) {
+    return dtrain::InitOptions{.role = "worker",
+                               .task_index = rank,
+                               .rendezvous = server.address().text(),
+                               .token = server.token().text(),
+                               .job = server.table().job,
+                               .generation = server.table().generation};
+  };
+  std::thread early([&] { dtrain::init(options(1)).finalize(); });
+  Context context = dtrain::init(options(0));
+  early.join();
+  const Time start = Clock::now();
+  const RankOutcome outcome = World::outcome_of([&] { context.barrier(); });
+  CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
+  CHECK(outcome.rank == 1);
+  CHECK(Clock::now() - start < seconds(4));  // 5 s is what an engine without a job would take
+}
+
+TEST_CASE("ranks that call different operations all learn it") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    std::vector<int> values(10, 1);
+    const RankOutcome outcome = World::outcome_of([&] {
+      if (context.rank() == 0) context.barrier();
+      if (context.rank() == 1) context.all_reduce(values);
+    });
+    CHECK(outcome.code == DTRAIN_ERROR_MISMATCH);
+    context.all_reduce(values);
+    CHECK(values[0] == 2);
+  }));
+}
+
+/// Rank 2 joins, and `end` then says what becomes of it while the others wait for it in two
+/// collectives and a receive. All three must fail, within a second of `end`.
+void check_all_told(World& world, const std::function<void(Context&)>& end,
+                    const std::function<void(const RankOutcome&)>& check) {
+  std::latch pending(3);
+  std::latch told(3);
+  Time ended = Time::max();
+  check_all_well(world.run([&](Context& context) {
+    if (context.rank() == 2) {
+      pending.wait();
+      ended = Clock::now();
+      end(context);
+      told.wait();
+      return;
+    }
+    std::vector<float> a(1000, 1.0F);
+    std::vector<float> b(100'000, 1.0F);
+    std::vector<int> c(10);
+    std::vector<dtrain::Work> works;
+    works.push_back(context.all_reduce_async(a));
+    works.push_back(context.all_reduce_async(b));
+    works.push_back(context.recv_async(c, 2));
+    pending.count_down();
+    for (dtrain::Work& work : works)
+      check(World::outcome_of([&] { work.wait(); }));
+    CHECK(Clock::now() - ended < seconds(1));
+    check(World::outcome_of([&] { context.barrier(); }));
+    told.count_down();
+  }));
+}
+
+TEST_CASE("a death is told to every pending operation of every rank within a second") {
+  for (const World::Options& options : transports(std::chrono::seconds(5))) {
+    World world(options);
+    const std::string host = "node" + std::to_string(2 / options.per_host);
+    check_all_told(
+        world,
+        [&](Context&) {
+          world.server().notify({Notice::Kind::dead, {"worker", 2}, "killed by SIGKILL"});
+        },
+        [&](const RankOutcome& outcome) {
+          CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
+          CHECK(outcome.rank == 2);
+          CHECK_MESSAGE(contains(outcome.text, "rank 2"), outcome.text);
+          CHECK_MESSAGE(contains(outcome.text, host), outcome.text);
+          CHECK_MESSAGE(contains(outcome.text, "killed by SIGKILL"), outcome.text);
+        });
+  }
+}
+
+TEST_CASE("a rank that finalizes early is blamed for the connection when nobody says why") {
+  for (const World::Options& options : transports(milliseconds(200))) {
+    World world(options);
+    check_all_told(
+        world, [](Context& context) { context.finalize(); },
+        [](const RankOutcome& outcome) {
+          CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
+          CHECK(outcome.rank == 2);
+          CHECK_MESSAGE(contains(outcome.text, "connection to rank 2"), outcome.text);
+        });
+  }
+}
+
+TEST_CASE("a rank that has left fails the operations that need it") {
+  World world({.size = 4, .per_host = 4});
+  check_all_told(
+      world,
+      [&](Context& context) {
+        context.finalize();
+        world.server().notify({Notice::Kind::left, {"worker", 2}, ""});
+      },
+      [](const RankOutcome& outcome) {
+        CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
+        CHECK(outcome.rank == 2);
+        CHECK_MESSAGE(contains(outcome.text, "left"), outcome.text);
+      });
+}
+
+TEST_CASE("a lost launcher fails all pending operations within a second") {
+  World world({.size = 4, .per_host = 2});
+  check_all_told(
+      world, [&](Context&) { world.server().stop(); },
+      [](const RankOutcome& outcome) {
+        CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
+        CHECK_MESSAGE(contains(outcome.text, "launcher"), outcome.text);
+      });
+}
+
+TEST_CASE("a blocking operation learns of a death that came before it") {
+  World world({.size = 2, .per_host = 2});
+  std::latch joined(2);
+  std::latch done(1);
+  check_all_well(world.run([&](Context& context) {
+    joined.arrive_and_wait();
+    if (context.rank() == 1) return done.wait();
+    world.server().notify({Notice::Kind::dead, {"worker", 1}, "exit status 3"});
+    const RankOutcome outcome = World::outcome_of([&] { context.barrier(); });
+    done.count_down();
+    CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
+    CHECK(outcome.rank == 1);
+    CHECK(contains(outcome.text, "exit status 3"));
+  }));
+}
+
+TEST_CASE("what a rank sent before it finalized still arrives") {
+  for (const World::Options& options : transports(std::chrono::seconds(5))) {
+    World world(options);
+    std::latch left(1);
+    check_all_well(world.run([&](Context& context) {
+      std::vector<int> values(50'000, context.rank());
+      if (context.rank() == 0) {
+        // Unread input must not make the end of the connection a reset.
+        left.wait();
+        context.recv(values, 1);
+        CHECK(values.back() == 1);
+      } else if (context.rank() == 1) {
+        dtrain::Work sending = context.send_async(values, 0);
+        left.count_down();
+        sending.wait();
+        context.finalize();
+      }
+    }));
+  }
+}
+
+TEST_CASE("an operation's time limit ends it with an error that says so") {
+  World world({.size = 2, .per_host = 2});
+  std::latch done(1);
+  check_all_well(world.run([&](Context& context) {
+    if (context.rank() == 1) return done.wait();
+    std::vector<int> values(10);
+    const RankOutcome late =
+        World::outcome_of([&] { context.recv(values, 1, {.timeout = milliseconds(50)}); });
+    CHECK(late.code == DTRAIN_ERROR_TIMEOUT);
+    const RankOutcome barrier =
+        World::outcome_of([&] { context.barrier({.timeout = milliseconds(50)}); });
+    done.count_down();
+    CHECK(barrier.code == DTRAIN_ERROR_TIMEOUT);
+    CHECK_MESSAGE(contains(barrier.text, "rank 1"), barrier.text);
+  }));
+}
+
+TEST_CASE("works outlive their context and then say that it was finalized") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](Context& context) {
+    std::vector<int> values(10);
+    dtrain::Work work = context.recv_async(values, 1 - context.rank());
+    context.finalize();
+    const RankOutcome outcome = World::outcome_of([&] { work.wait(); });
+    CHECK(outcome.code == DTRAIN_ERROR_CLOSED);
+    CHECK(work.done());
+  }));
+}
+
+}  // namespace
+}  // namespace dt

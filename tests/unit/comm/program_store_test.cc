@@ -1,0 +1,34 @@
+#include "comm/program_store.h"
+
+#include "comm/context.h"
+#include "tests/unit/rendezvous/fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace dt {
+namespace {
+
+TEST_CASE("a program's keys never meet those of dtrain") {
+  TaskTable table = table_of_workers(1);
+  table.tasks.push_back({.id = {"ps", 0}, .host = "node0"});
+  const RendezvousFixture server(std::move(table));
+  const auto observer = server.join({"ps", 0});
+  int blamed = -1;
+  const auto context = must(Context::join(
+      {.claim = server.claim({"worker", 0}), .rendezvous = server.address()}, &blamed));
+  ProgramStore program(context->driver(), seconds(30));
+
+  const std::string contact = "listen/worker/0";
+  REQUIRE(observer->get(contact, soon()).value());
+  CHECK(program.get(contact).value() == std::nullopt);
+  CHECK(program.set(contact, as_bytes("not an address")));
+  CHECK(observer->get(contact, soon()).value() != to_bytes("not an address"));
+  CHECK(observer->get("store/" + contact, soon()).value() == to_bytes("not an address"));
+  CHECK(program.erase(contact).value());
+  CHECK(observer->get(contact, soon()).value());
+}
+
+}  // namespace
+}  // namespace dt

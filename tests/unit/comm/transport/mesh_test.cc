@@ -1,0 +1,268 @@
+#include "comm/transport/mesh.h"
+
+#include "base/io/socket.h"
+#include "comm/transport/contact.h"
+#include "comm/transport/doorway.h"
+#include "tests/unit/rendezvous/fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// One task with its mesh.
+struct Member {
+  std::unique_ptr<RendezvousClient> client;
+  std::unique_ptr<Mesh> mesh;
+  std::vector<Mesh::Peer> peers;
+
+  Link& link_to(int rank) {
+    return *std::ranges::find(peers, rank, [](const Mesh::Peer& p) { return p.task.rank; })->link;
+  }
+};
+
+Member join(const RendezvousFixture& server, int rank, Transport transport) {
+  Member member;
+  member.client = server.join_worker(rank);
+  int blamed = -1;
+  auto mesh =
+      Mesh::join(*member.client, {.claim = server.claim({"worker", rank}), .transport = transport},
+                 soon(), &blamed);
+  if (!mesh) FAIL(mesh.error().message);
+  member.mesh = *std::move(mesh);
+  member.peers = member.mesh->take_peers();
+  return member;
+}
+
+std::vector<Member> join_all(const RendezvousFixture& server, Transport transport) {
+  std::vector<Member> members(server.table().tasks.size());
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < members.size(); ++rank) {
+    threads.emplace_back(
+        [&, rank] { members[rank] = join(server, static_cast<int>(rank), transport); });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  return members;
+}
+
+/// Reads until `size` bytes have come, waiting in the mesh as an engine would.
+std::string read_from(Member& member, int rank, size_t size) {
+  std::string got;
+  for (const Time end = soon(); got.size() < size && Clock::now() < end;) {
+    std::array<std::byte, 64> into;
+    const size_t n = member.link_to(rank).receive(into).value();
+    got += as_text(ByteSpan(into).first(n));
+    if (n == 0) REQUIRE(member.mesh->wait(end).has_value());
+  }
+  return got;
+}
+
+constexpr Transport all_transports[] = {Transport::automatic, Transport::shm, Transport::tcp};
+
+TEST_CASE("a mesh has one link to each other task, sealed where strangers could write") {
+  const RendezvousFixture server(table_of_workers(5, 2));
+  std::vector<Member> members = join_all(server, Transport::automatic);
+  for (size_t rank = 0; rank < members.size(); ++rank) {
+    CHECK(members[rank].peers.size() == 4);
+    for (const Mesh::Peer& peer : members[rank].peers) {
+      const bool same_host = static_cast<int>(rank) / 2 == peer.task.rank / 2;
+      CHECK(peer.link->exposed() != same_host);
+      CHECK((peer.session != nullptr) != same_host);
+    }
+  }
+  for (int from = 0; from < 5; ++from) {
+    for (int to = 0; to < 5; ++to) {
+      if (from == to) continue;
+      const std::string text = std::to_string(from) + " to " + std::to_string(to);
+      REQUIRE(members[static_cast<size_t>(from)].link_to(to).send(as_bytes(text)).value() ==
+              text.size());
+      CHECK(read_from(members[static_cast<size_t>(to)], from, text.size()) == text);
+    }
+  }
+}
+
+TEST_CASE("what a peer sends ends a wait") {
+  for (const Transport transport : all_transports) {
+    const RendezvousFixture server(table_of_workers(2, 2));
+    std::vector<Member> members = join_all(server, transport);
+    // Many rounds, so that the peer sends before, while and after this side falls asleep.
+    constexpr int rounds = 2000;
+    std::thread echo([&] {
+      for (int i = 0; i < rounds; ++i) {
+        const std::string got = read_from(members[1], 0, 1);
+        CHECK(members[1].link_to(0).send(as_bytes(got)).value() == 1);
+      }
+    });
+    bool same = true;
+    for (int i = 0; i < rounds; ++i) {
+      const std::string sent(1, static_cast<char>('a' + i % 26));
+      REQUIRE(members[0].link_to(1).send(as_bytes(sent)).value() == 1);
+      same = same && read_from(members[0], 1, 1) == sent;
+    }
+    echo.join();
+    CHECK(same);
+  }
+}
+
+TEST_CASE("a sender that filled its link is woken when its peer reads") {
+  for (const Transport transport : all_transports) {
+    const RendezvousFixture server(table_of_workers(2, 2));
+    std::vector<Member> members = join_all(server, transport);
+    constexpr size_t total = size_t{16} << 20;
+    std::thread reader([&] {
+      Bytes into(size_t{100} << 10);
+      size_t got = 0;
+      for (const Time end = soon(); got < total && Clock::now() < end;) {
+        const size_t n = members[1].link_to(0).receive(into).value();
+        got += n;
+        if (n == 0) CHECK(members[1].mesh->wait(end).has_value());
+      }
+      CHECK(got == total);
+    });
+    const Bytes block(size_t{1} << 20, std::byte{1});
+    size_t sent = 0;
+    for (const Time end = soon(); sent < total && Clock::now() < end;) {
+      const size_t n = members[0]
+                           .link_to(1)
+                           .send(ByteSpan(block).first(std::min(block.size(), total - sent)))
+                           .value();
+      sent += n;
+      if (n == 0) CHECK(members[0].mesh->wait(end).has_value());
+    }
+    CHECK(sent == total);
+    reader.join();
+  }
+}
+
+TEST_CASE("a link that its owner leaves alone does not end one wait after the other") {
+  for (const Transport transport : all_transports) {
+    const RendezvousFixture server(table_of_workers(2, 2));
+    std::vector<Member> members = join_all(server, transport);
+    REQUIRE(members[1].link_to(0).send(as_bytes("unread")).value() == 6);
+    // The arrival, the room that the handshake made, and the like may each end one wait.
+    int ended_early = 0;
+    for (int i = 0; i < 10; ++i) {
+      const Time deadline = Clock::now() + milliseconds(5);
+      REQUIRE(members[0].mesh->wait(deadline).has_value());
+      if (Clock::now() < deadline) ++ended_early;
+    }
+    CHECK(ended_early < 5);
+  }
+}
+
+TEST_CASE("wake ends a wait from another thread, also one that has not begun") {
+  const RendezvousFixture server(table_of_workers(2, 2));
+  std::vector<Member> members = join_all(server, Transport::automatic);
+  const Time end = soon();
+  for (int i = 0; i < 100; ++i) {
+    std::thread waker([&] { members[0].mesh->wake(); });
+    CHECK(members[0].mesh->wait(end).has_value());
+    waker.join();
+  }
+  CHECK(Clock::now() < end);
+}
+
+TEST_CASE("a wait tells that the rendezvous has something, until it is forgotten") {
+  RendezvousFixture server(table_of_workers(2, 2));
+  std::vector<Member> members = join_all(server, Transport::automatic);
+  server.notify({Notice::Kind::dead, {"worker", 1}, "exit status 1"});
+  bool told = false;
+  std::optional<Notice> notice;
+  for (const Time end = soon(); !notice && Clock::now() < end;) {
+    told = members[0].mesh->wait(end).value() || told;
+    REQUIRE(members[0].client->pump().has_value());
+    notice = members[0].client->next_notice();
+  }
+  CHECK(told);
+  CHECK(notice->task == TaskId{"worker", 1});
+  server.stop();
+  members[0].mesh->forget_rendezvous();
+  CHECK(!members[0].mesh->wait(Clock::now() + milliseconds(5)).value());
+}
+
+TEST_CASE("the end of a peer closes its link, after what it had sent") {
+  for (const Transport transport : all_transports) {
+    const RendezvousFixture server(table_of_workers(2, 2));
+    std::vector<Member> members = join_all(server, transport);
+    REQUIRE(members[1].link_to(0).send(as_bytes("last words")).value() == 10);
+    members[1].mesh->drain(soon());
+    members[1] = Member();
+    CHECK(read_from(members[0], 1, 10) == "last words");
+    std::array<std::byte, 8> into;
+    Result<size_t> n = members[0].link_to(1).receive(into);
+    for (const Time end = soon(); n && Clock::now() < end;) {
+      REQUIRE(members[0].mesh->wait(end).has_value());
+      n = members[0].link_to(1).receive(into);
+    }
+    REQUIRE(!n);
+    CHECK(n.error().code == Errc::closed);
+  }
+}
+
+TEST_CASE("strangers at the door do not disturb the joining") {
+  const RendezvousFixture server(table_of_workers(2, 1));
+  Member zero;
+  std::thread first([&] { zero = join(server, 0, Transport::automatic); });
+  auto client = server.join_worker(1);
+  const std::string key = contact_key({"worker", 0});
+  REQUIRE(ask(*client, WaitRequest{key, seconds(30)}) == Reply{});
+  const Contact contact = Contact::decode(*client->get(key, soon()).value()).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 20; ++i) {
+    strangers.push_back(start_connect(contact.tcp.at(0)).value());
+    pollfd fd = {.fd = strangers.back().get(), .events = POLLOUT, .revents = 0};
+    REQUIRE(poll(&fd, 1, 5000) == 1);
+    const std::string noise = i % 2 == 0 ? "GET / HTTP/1.1\r\n\r\n" : "dtrain\n";
+    CHECK(send(strangers.back().get(), noise.data(), noise.size(), MSG_NOSIGNAL) > 0);
+  }
+  int blamed = -1;
+  const auto mesh = Mesh::join(*client, {.claim = server.claim({"worker", 1})}, soon(), &blamed);
+  CHECK(mesh.has_value());
+  first.join();
+  CHECK(zero.peers.size() == 1);
+}
+
+TEST_CASE("of a peer's addresses the one that leads there is found") {
+  const RendezvousFixture server(table_of_workers(2, 1));
+  // Rank 0 by hand: nobody listens at its first address, and nobody answers at its second.
+  auto client = server.join_worker(0);
+  Doorway doorway =
+      Doorway::open({.claim = server.claim({"worker", 0}), .tcp_ips = {"127.0.0.1"}}).value();
+  const Fd silent = listen_on({"127.0.0.1", 0}).value();
+  const Address nobody = [] {
+    const Fd gone = listen_on({"127.0.0.1", 0}).value();
+    return local_address(gone.get()).value();
+  }();
+  Contact contact = doorway.contact();
+  contact.tcp.insert(contact.tcp.begin(), {nobody, local_address(silent.get()).value()});
+  REQUIRE(client->set(contact_key({"worker", 0}), contact.encode(), soon()).has_value());
+  Member one;
+  std::thread second([&] { one = join(server, 1, Transport::automatic); });
+  bool greeted = false;
+  for (const Time end = soon(); !greeted && Clock::now() < end;) {
+    std::vector<pollfd> fds;
+    doorway.collect_fds(fds);
+    poll(fds.data(), fds.size(), 100);
+    const auto done = doorway.advance(Clock::now(), [](Greeting& greeting) {
+      return greeting.proved() ? greeting.accept_peer({}, 0) : Result<>();
+    });
+    greeted = !done.value().empty();
+  }
+  second.join();
+  CHECK(greeted);
+  CHECK(one.peers.size() == 1);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,372 @@
+#include "launcher/agent/agent_session.h"
+
+#include "base/format.h"
+#include "base/io/socket.h"
+#include "launcher/agent/own_host.h"
+#include "tests/sim/job/virtual_loop.h"
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+
+namespace dt {
+namespace {
+
+/// An agent in this process, and the launcher's end of its link in the test's hands.
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  AgentSession session{*loop};
+  Fd link;
+  Bytes received;
+  bool magic_seen = false;
+  std::vector<std::pair<MessageType, Bytes>> messages;
+
+  Fixture() {
+    SocketPair pair = make_socketpair().value();
+    link = std::move(pair.ours);
+    CHECK(set_nonblocking(link.get()).has_value());
+    CHECK(session.open(std::move(pair.theirs), Fd(), AgentPlace::other_host).has_value());
+  }
+
+  void send(MessageType type, ByteSpan payload, uint32_t stream = 0) {
+    Bytes frames;
+    append_message(frames, type, {.generation = 1, .stream = stream}, payload);
+    REQUIRE(write_all(link.get(), frames).has_value());
+  }
+
+  /// Runs the agent until it has sent such a message, or 10 s.
+  Bytes await(MessageType wanted) {
+    const Time deadline = Clock::now() + seconds(10);
+    while (Clock::now() < deadline) {
+      if (auto payload = take(wanted)) return *payload;
+      CHECK(loop->run_once(Clock::now() + milliseconds(5)).has_value());
+      std::byte buffer[65536];
+      const ssize_t n = ::read(link.get(), buffer, sizeof buffer);
+      if (n > 0) received.insert(received.end(), buffer, buffer + n);
+    }
+    FAIL("the agent did not say it: ", static_cast<int>(wanted));
+    return {};
+  }
+
+  /// The first message of that type among what has come.
+  std::optional<Bytes> take(MessageType wanted) {
+    if (!magic_seen) {
+      if (received.size() < agent_magic.size()) return std::nullopt;
+      CHECK(as_text(ByteSpan(received).first(agent_magic.size())) == agent_magic);
+      received.erase(received.begin(), received.begin() + agent_magic.size());
+      magic_seen = true;
+    }
+    while (const auto frame = front_frame(received).value()) {
+      messages.emplace_back(static_cast<MessageType>(frame->header.type),
+                            Bytes(frame->payload.begin(), frame->payload.end()));
+      const size_t used = frame_header_bytes + frame->header.length;
+      received.erase(received.begin(), received.begin() + static_cast<ptrdiff_t>(used));
+    }
+    const auto at = std::ranges::find(messages, wanted, &std::pair<MessageType, Bytes>::first);
+    if (at == messages.end()) return std::nullopt;
+    Bytes payload = std::move(at->second);
+    messages.erase(at);
+    return payload;
+  }
+
+  Prepared prepare(std::vector<std::string> command, std::string cwd = "/", int ports = 0,
+                   bool home_instead = false) {
+    send(MessageType::prepare, encode(Prepare{.job = "j",
+                                              .generation = 1,
+                                              .command = std::move(command),
+                                              .cwd = std::move(cwd),
+                                              .home_instead = home_instead,
+                                              .path = "/usr/bin:/bin",
+                                              .ports = ports,
+                                              .heartbeat = milliseconds(50),
+                                              .dead_after = dead_after}));
+    return decode<Prepared>(await(MessageType::prepared)).value();
+  }
+  pid_t launch(const std::string& script) {
+    CHECK(prepare({"sh", "-c", script}).failure.empty());
+    send(MessageType::launch,
+         encode(Launch{.travelling = {{"PATH", "/usr/bin:/bin"}},
+                       .tasks = {{.id = {"worker", 0}, .environment = {{"MARK", "m"}}}}}));
+    return static_cast<pid_t>(decode<Started>(await(MessageType::started)).value().pid);
+  }
+  void run_to_end() { CHECK(loop->run().has_value()); }
+  Duration dead_after = seconds(60);
+};
+
+bool alive(pid_t pid) {
+  return ::kill(pid, 0) == 0;
+}
+
+TEST_CASE("AgentSession does not wait for ever for a launcher that never says a word") {
+  VirtualTime time;
+  const auto loop = VirtualLoop::create(time, [&time](Time until) {
+                      time.now = until;
+                      return until != Time::max();
+                    }).value();
+  AgentSession session(*loop);
+  SocketPair link = make_socketpair().value();
+  CHECK(session.open(std::move(link.theirs), Fd(), AgentPlace::other_host).has_value());
+  const Time began = time.now;
+  CHECK(loop->run().has_value());
+  CHECK(time.now - began >= seconds(60));
+  CHECK(time.now - began < seconds(70));
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession says who it is, before it is asked") {
+  const auto hello = decode<Hello>(await(MessageType::hello)).value();
+  CHECK_FALSE(hello.hostname.empty());
+  CHECK_FALSE(hello.addresses.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession says what its host has when it is asked") {
+  send(MessageType::survey, encode(Survey()));
+  const auto survey = decode<HostSurvey>(await(MessageType::surveyed)).value();
+  CHECK(survey.topology == own_topology().value());
+  // Whatever this machine has: GPUs, or the reason why they are not known.
+  CHECK((survey.gpu_failure.empty() || survey.gpus.gpus.empty()));
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession holds as many ports as asked, each another one") {
+  const Prepared prepared = prepare({"true"}, "/", 3);
+  CHECK(prepared.failure.empty());
+  REQUIRE(prepared.ports.size() == 3);
+  CHECK(prepared.ports[0] != prepared.ports[1]);
+  CHECK(prepared.ports[1] != prepared.ports[2]);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession holds the ports of given addresses, or names the address") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const uint16_t taken = local_address(listener.get()).value().port;
+  const uint16_t free = hold_ports(1, std::nullopt).value().front().number;
+  const auto prepare_at = [this](uint16_t port) {
+    send(MessageType::prepare, encode(Prepare{.command = {"true"},
+                                              .cwd = "/",
+                                              .path = "/usr/bin:/bin",
+                                              .addresses = {format("a.b:{}", port)}}));
+    return decode<Prepared>(await(MessageType::prepared)).value();
+  };
+  const Prepared refused = prepare_at(taken);
+  CHECK(refused.failure == format("a.b:{0}: cannot hold port {0}: Address already in use", taken));
+  CHECK(refused.status == 4);
+  const Prepared prepared = prepare_at(free);
+  CHECK(prepared.failure.empty());
+  CHECK(prepared.ports.empty());
+  CHECK_FALSE(hold_this_port(free));
+}
+
+/// So many ports in a row that are free now.
+PortRange free_range(int count) {
+  std::random_device random;
+  for (;;) {
+    const auto first = static_cast<uint16_t>(10'000 + random() % 20'000);
+    const PortRange range = {first, static_cast<uint16_t>(first + count - 1)};
+    if (hold_ports(count, range)) return range;
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession listens for probes at a port of --port-range that it holds") {
+  const PortRange range = free_range(2);
+  send(MessageType::prepare, encode(Prepare{.token = std::string(64, 'a'),
+                                            .command = {"true"},
+                                            .cwd = "/",
+                                            .path = "/usr/bin:/bin",
+                                            .ports = 2,
+                                            .port_range = range,
+                                            .probe = true}));
+  const auto prepared = decode<Prepared>(await(MessageType::prepared)).value();
+  CHECK(prepared.failure == "");
+  REQUIRE_FALSE(prepared.probe_places.empty());
+  for (const ProbePlace& place : prepared.probe_places)
+    CHECK(place.address.port == prepared.ports[0]);
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession holds one more for probes where tasks were given others") {
+  const PortRange range = free_range(1);
+  const uint16_t given = hold_ports(1, std::nullopt).value().front().number;
+  send(MessageType::prepare, encode(Prepare{.token = std::string(64, 'a'),
+                                            .command = {"true"},
+                                            .cwd = "/",
+                                            .path = "/usr/bin:/bin",
+                                            .addresses = {format("a.b:{}", given)},
+                                            .port_range = range,
+                                            .probe = true}));
+  const auto prepared = decode<Prepared>(await(MessageType::prepared)).value();
+  CHECK(prepared.failure == "");
+  REQUIRE_FALSE(prepared.probe_places.empty());
+  CHECK(prepared.probe_places[0].address.port == range.first);
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession listens for a check at two ports of --port-range") {
+  const PortRange range = free_range(2);
+  const auto examine_in = [this](const PortRange& in) {
+    send(MessageType::examine,
+         encode(Examine{.token = std::string(64, 'a'), .path = "/nowhere", .port_range = in}));
+    return decode<Examined>(await(MessageType::examined)).value();
+  };
+  const Examined few = examine_in({range.first, range.first});
+  CHECK(few.deaf == format("--port-range {}: 2 ports are needed, it has 1", range.first));
+  CHECK(few.probe_points.empty());
+  const Examined examined = examine_in(range);
+  CHECK(examined.deaf == "");
+  REQUIRE_FALSE(examined.probe_points.empty());
+  REQUIRE(examined.bulk_points.size() == examined.probe_points.size());
+  for (size_t i = 0; i < examined.probe_points.size(); ++i) {
+    CHECK(examined.probe_points[i].port == range.first);
+    CHECK(examined.bulk_points[i] == Address{examined.probe_points[i].ip, range.last});
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession starts no task while another user has a held port") {
+  if (geteuid() != 0) return;  // no other user's socket can be made
+  const Prepared prepared = prepare({"true"}, "/", 2);
+  REQUIRE(prepared.ports.size() == 2);
+  REQUIRE(seteuid(65534) == 0);
+  const auto foreign = listen_on({"127.0.0.1", prepared.ports[1]});
+  REQUIRE(seteuid(0) == 0);
+  REQUIRE(foreign);
+  send(MessageType::launch, encode(Launch{.tasks = {{.id = {"worker", 0}}}}));
+  const auto failed = decode<StartFailed>(await(MessageType::start_failed)).value();
+  CHECK(failed.status == 3);
+  CHECK(failed.why.starts_with("uid 65534, "));
+  CHECK(failed.why.find(format("port {}", prepared.ports[1])) != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession: B30, B31 are known before anything starts") {
+  CHECK(prepare({"no-such-command"}).status == 127);
+  CHECK(prepare({"/etc/passwd"}).status == 126);
+  const Prepared folder = prepare({"true"}, "/no/such folder");
+  CHECK(folder.status == 2);
+  CHECK(folder.failure ==
+        "cannot enter the working directory '/no/such folder': No such file or directory "
+        "(use --chdir)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession takes the home for a folder that it cannot enter") {
+  const std::string home = own_host_part()["HOME"];
+  REQUIRE(access(home.c_str(), X_OK) == 0);
+  for (const char* folder : {"/no/such folder", "/etc/passwd"}) {
+    const Prepared prepared = prepare({"true"}, folder, 0, true);
+    CHECK(prepared.failure.empty());
+    CHECK(prepared.home == home);
+  }
+  CHECK(prepare({"true"}, "/", 0, true).home.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession runs a task, hands out its output and its end, and finishes") {
+  launch("echo $MARK; exit 3");
+  CHECK(as_text(await(MessageType::output)) == "m\n");
+  const auto exited = decode<Exited>(await(MessageType::exited)).value();
+  CHECK(exited.task == TaskId{"worker", 0});
+  CHECK(exited.status == ExitStatus{.code = 3});
+  send(MessageType::finish, encode(Finish{seconds(2)}));
+  CHECK(decode<Finished>(await(MessageType::finished)).value().strays_ended == 0);
+  link.reset();
+  run_to_end();
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession ends what a task left behind before it says finished") {
+  launch("setsid sleep 60 >/dev/null 2>&1 & exit 0");
+  await(MessageType::exited);
+  send(MessageType::finish, encode(Finish{seconds(2)}));
+  CHECK(decode<Finished>(await(MessageType::finished)).value().strays_ended == 1);
+  CHECK_FALSE(has_children());
+  link.reset();
+  run_to_end();
+}
+
+TEST_CASE("AgentSession starts the rest of a launch for what is meant for all") {
+  for (const MessageType behind : {MessageType::heartbeat, MessageType::signal}) {
+    Fixture agent;
+    CHECK(agent.prepare({"sleep", "60"}).failure.empty());
+    Launch wanted = {.travelling = {{"PATH", "/usr/bin:/bin"}}};
+    for (int index = 0; index < 64; ++index)
+      wanted.tasks.push_back({.id = {"worker", index}});
+    Bytes frames;
+    append_message(frames, MessageType::launch, {.generation = 1}, encode(wanted));
+    const bool meant = behind == MessageType::signal;
+    append_message(frames, behind, {.generation = 1}, meant ? encode(SignalAll{SIGUSR1}) : Bytes());
+    REQUIRE(write_all(agent.link.get(), frames).has_value());
+    // The round that reads them; its timers may start some tasks more.
+    while (existing_children().empty())
+      REQUIRE(agent.loop->run_once(Clock::now() + seconds(10)));
+    CHECK((existing_children().size() == 64) == meant);
+    agent.link.reset();
+    agent.run_to_end();
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession: the end of the link ends the tasks") {
+  const pid_t pid = launch("exec sleep 60");
+  link.reset();
+  run_to_end();
+  CHECK_FALSE(alive(pid));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession: a launcher that is silent for the dead-after time is lost") {
+  dead_after = milliseconds(300);
+  const pid_t pid = launch("exec sleep 60");
+  await(MessageType::gave_up);
+  run_to_end();
+  CHECK_FALSE(alive(pid));
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession: bytes that are no message end the tasks too") {
+  const pid_t pid = launch("exec sleep 60");
+  REQUIRE(write_all(link.get(), as_bytes("GET / HTTP/1.1\r\n\r\n")).has_value());
+  run_to_end();
+  CHECK_FALSE(alive(pid));
+}
+
+/// The third field of /proc/PID/stat: R, S, T, …
+char state_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const size_t name_end = text.rfind(')');
+  return name_end == std::string::npos ? '?' : text[name_end + 2];
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession: a pause stops the tasks and the lease, both go on after") {
+  dead_after = milliseconds(300);
+  const pid_t pid = launch("exec sleep 60");
+  send(MessageType::pause, {});
+  await(MessageType::paused);
+  // The kernel stops it a moment after it was told to.
+  while (state_of(pid) == 'R' || state_of(pid) == 'S')
+    CHECK(loop->run_once(Clock::now() + milliseconds(1)).has_value());
+  const Time after_lease = Clock::now() + 3 * dead_after;
+  while (Clock::now() < after_lease)
+    CHECK(loop->run_once(after_lease).has_value());
+  CHECK(state_of(pid) == 'T');
+  send(MessageType::resume, {});
+  // The first beat since then; those of before have been read.
+  messages.clear();
+  received.clear();
+  await(MessageType::heartbeat);
+  CHECK(state_of(pid) != 'T');
+  run_to_end();  // a launcher that is silent from now on is lost
+  CHECK_FALSE(alive(pid));
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession: the end of the link ends paused tasks too") {
+  const pid_t pid = launch("exec sleep 60");
+  send(MessageType::pause, {});
+  await(MessageType::paused);
+  link.reset();
+  run_to_end();
+  CHECK_FALSE(alive(pid));
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,60 @@
+#include "launcher/agent/gather_facts.h"
+
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("every host can say this much of itself") {
+  const ExaminedHost host = gather_facts(777);
+  CHECK_FALSE(host.hostname.empty());
+  CHECK_FALSE(host.glibc.empty());
+  CHECK_FALSE(host.kernel.empty());
+  CHECK(host.executable.starts_with('/'));
+  CHECK_FALSE(host.addresses.empty());
+  CHECK(host.cpus_allowed >= 1);
+  CHECK(host.cpus_online >= host.cpus_allowed);
+  CHECK(host.memory_bytes >= host.memory_free_bytes);
+  CHECK(host.memory_free_bytes > 0);
+  CHECK(host.open_files.soft == 777);
+  CHECK(host.temporary.bytes.value_or(0) > 0);
+  CHECK(host.temporary.free_bytes <= host.temporary.bytes);
+}
+
+TEST_CASE("lines of meminfo are bytes, and 0 where there is none") {
+  constexpr std::string_view meminfo =
+      "MemTotal:       24683668 kB\nMemFree:  1 kB\nMemAvailable:   20000000 kB\nOdd: x\n";
+  CHECK(meminfo_bytes(meminfo, "MemTotal") == int64_t{24683668} << 10);
+  CHECK(meminfo_bytes(meminfo, "MemAvailable") == int64_t{20000000} << 10);
+  CHECK(meminfo_bytes(meminfo, "Mem") == 0);
+  CHECK(meminfo_bytes(meminfo, "Odd") == 0);
+  CHECK(meminfo_bytes("", "MemTotal") == 0);
+}
+
+TEST_CASE("a version of Python is what it prints behind its name") {
+  CHECK(python_version_of("Python 3.11.2\n") == "3.11.2");
+  CHECK(python_version_of("Python 2.7.18 :: Anaconda, Inc.\n") == "2.7.18");
+  CHECK(python_version_of("pyenv: python3: command not found\n") == "");
+  CHECK(python_version_of("Python") == "");
+  CHECK(python_version_of("") == "");
+}
+
+TEST_CASE("the smallest memory limit of a cgroup and those above it counts") {
+  const TemporaryFolder root;
+  root.write("a/b/memory.max", "max\n");
+  CHECK(cgroup_memory_max(root.path(), "/a/b") == 0);
+  root.write("a/memory.max", "2000\n");
+  CHECK(cgroup_memory_max(root.path(), "/a/b") == 2000);
+  root.write("a/b/memory.max", "3000\n");
+  CHECK(cgroup_memory_max(root.path(), "/a/b") == 2000);
+  root.write("memory.max", "1000\n");
+  CHECK(cgroup_memory_max(root.path(), "/a/b") == 1000);
+  CHECK(cgroup_memory_max(root.path(), "") == 0);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,68 @@
+#include "launcher/agent/mpi_look.h"
+
+#include "launcher/process/sweep.h"
+#include "tests/sim/job/virtual_loop.h"
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <optional>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// Time passes only where nobody is being waited for.
+struct Fixture {
+  VirtualTime time;
+  std::unique_ptr<Loop> loop = VirtualLoop::create(time, [this](Time until) {
+                                 if (!has_children()) time.now = until;
+                                 return true;
+                               }).value();
+  Time began = time.now;
+  std::optional<Time> asked;
+  std::optional<uint32_t> alone;
+
+  ~Fixture() {
+    while (has_children())
+      reap_strangers([](pid_t) { return false; });
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "MpiLook looks at the tasks once, a second after its beginning") {
+  const MpiLook look(
+      *loop,
+      [this] {
+        CHECK_FALSE(asked);
+        asked = time.now;
+        return std::vector<pid_t>{getpid()};
+      },
+      [this](uint32_t count) {
+        CHECK_FALSE(alone);
+        alone = count;
+        loop->stop();
+      });
+  CHECK(look.processes().empty());
+  CHECK(loop->run().has_value());
+  REQUIRE(asked);
+  CHECK(*asked - began == seconds(1));
+  CHECK(alone == 0);
+  // Once it has answered, its number may be another's.
+  CHECK(look.processes().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "MpiLook names its process while that looks") {
+  MpiLook look(
+      *loop,
+      [this] {
+        loop->stop();
+        return std::vector<pid_t>{getpid()};
+      },
+      [](uint32_t) {});
+  CHECK(loop->run().has_value());
+  CHECK(look.processes().size() == 1);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,100 @@
+#include "launcher/agent/port_watch.h"
+
+#include "base/format.h"
+#include "base/io/socket.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace dt {
+namespace {
+
+constexpr uid_t nobody = 65534;
+
+/// Listens beside a port that we hold, as this user would.
+Fd listen_as(uid_t user, uint16_t port) {
+  REQUIRE(seteuid(user) == 0);
+  auto listener = listen_on({"127.0.0.1", port});
+  REQUIRE(seteuid(0) == 0);
+  return std::move(listener).value();
+}
+
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  Fd held = hold_port(0).value();
+  uint16_t port = local_address(held.get()).value().port;
+  std::vector<PortTaken> taken;
+  const bool root = geteuid() == 0;
+  PortWatch watching{
+      *loop, {.ports = {port}, .between_looks = milliseconds(1)}, [this](const PortTaken& found) {
+        taken.push_back(found);
+        loop->stop();
+      }};
+};
+
+TEST_CASE_FIXTURE(Fixture,
+                  "PortWatch: nobody's port, our own and others' elsewhere are not taken") {
+  CHECK_FALSE(watching.look());
+  const Fd own = listen_on({"127.0.0.1", port}).value();
+  CHECK_FALSE(watching.look());
+  if (!root) return;  // nobody else's can be made
+  const Fd elsewhere = listen_as(nobody, 0);
+  CHECK_FALSE(watching.look());
+}
+
+TEST_CASE_FIXTURE(Fixture, "PortWatch sees the listener of another user, and its process") {
+  if (!root) return;
+  const Fd foreign = listen_as(nobody, port);
+  const auto found = watching.look();
+  REQUIRE(found);
+  CHECK(found->port == port);
+  CHECK(found->uid == nobody);
+  CHECK(found->process == format("dtrain_unit (pid {})", getpid()));
+}
+
+TEST_CASE_FIXTURE(Fixture, "PortWatch takes a task that has changed its user for ours") {
+  if (!root) return;
+  const Fd foreign = listen_as(nobody, port);
+  Pipe changed = make_pipe().value();
+  const pid_t task = fork();
+  if (task == 0) {
+    const bool done = setuid(nobody) == 0 && ::write(changed.write.get(), "x", 1) == 1;
+    if (done) pause();
+    _exit(1);
+  }
+  char byte = 0;
+  REQUIRE(::read(changed.read.get(), &byte, 1) == 1);
+  CHECK_FALSE(watching.look());
+  ::kill(task, SIGKILL);
+  waitpid(task, nullptr, 0);
+  CHECK(watching.look());
+}
+
+TEST_CASE_FIXTURE(Fixture, "PortWatch looks again and again, and tells once") {
+  if (!root) return;
+  for (int i = 0; i < 3; ++i)
+    REQUIRE(loop->run_once(Clock::now() + seconds(10)));
+  CHECK(taken.empty());
+  const Fd foreign = listen_as(nobody, port);
+  REQUIRE(loop->run());
+  REQUIRE(taken.size() == 1);
+  CHECK(taken[0].uid == nobody);
+}
+
+TEST_CASE("PortTaken is read back as it was written, and names what is known") {
+  const PortTaken seen = {.port = 5000, .uid = 7, .process = "nc (pid 9)"};
+  const Bytes bytes = encode(seen);
+  CHECK(decode<PortTaken>(bytes).value() == seen);
+  for (size_t n = 0; n < bytes.size(); ++n)
+    CHECK_FALSE(decode<PortTaken>(ByteSpan(bytes).first(n)));
+  CHECK(seen.text().starts_with("uid 7, nc (pid 9), listens on port 5000, "));
+  CHECK(PortTaken{.port = 5000, .uid = 7}.text().starts_with("uid 7 listens on port 5000, "));
+  CHECK(PortTaken{.process = "\033[2J"}.text().find('\033') == std::string::npos);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,175 @@
+#include "launcher/agent/task_process.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+
+#include <csignal>
+
+namespace dt {
+namespace {
+
+/// A shell script run as a task, and what came of it.
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  std::unique_ptr<TaskProcess> task;
+  std::string program = "/bin/sh";
+  std::string output;
+  std::string error;
+  int ends = 0;
+  uint32_t input_taken = 0;
+  std::optional<Result<>> executed;
+  std::optional<ExitStatus> status;
+
+  void start(const std::string& script, TaskProcess::Options options = {}) {
+    task = TaskProcess::start(*loop,
+                              {.path = program,
+                               .arguments = {"sh", "-c", script},
+                               .environment = {"PATH=/usr/bin:/bin"}},
+                              options,
+                              {.on_executed = [this](const Result<>& result) { executed = result; },
+                               .on_output =
+                                   [this](TaskStream stream, ByteSpan bytes) {
+                                     (stream == TaskStream::output ? output : error) +=
+                                         as_text(bytes);
+                                   },
+                               .on_output_end = [this](TaskStream) { ++ends; },
+                               .on_input_taken = [this](uint32_t bytes) { input_taken += bytes; },
+                               .on_exit = [this](ExitStatus exit) { status = exit; }})
+               .value();
+  }
+  template <class Condition>
+  void run_until(Condition condition) {
+    const Time deadline = Clock::now() + seconds(20);
+    while (!condition() && Clock::now() < deadline)
+      CHECK(loop->run_once(deadline).has_value());
+    CHECK(condition());
+  }
+  void run_to_end() {
+    run_until([this] { return status && ends == 2; });
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess hands out both streams, their ends and the status") {
+  start("echo out; echo err >&2; exit 3");
+  run_to_end();
+  CHECK(output == "out\n");
+  CHECK(error == "err\n");
+  REQUIRE(executed);
+  CHECK(executed->has_value());
+  CHECK(status == ExitStatus{.code = 3});
+  CHECK(task->exited());
+  CHECK_FALSE(task->output_open());
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess tells why the program does not run, and of no end then") {
+  program = "/no/such/file";
+  start("");
+  run_until([this] { return executed && ends == 2; });
+  REQUIRE_FALSE(executed->has_value());
+  CHECK(executed->error().code == Errc::not_found);
+  CHECK_FALSE(status);
+  CHECK(task->exited());
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess tells that the program runs before what it writes") {
+  start("echo out; cat", {.wants_input = true});
+  run_until([this] { return !output.empty(); });
+  CHECK(executed);
+  task->end_input();
+  run_to_end();
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: one pipe for both streams keeps the order written") {
+  start("for i in 1 2 3; do echo out $i; echo err $i >&2; done", {.merge_stderr = true});
+  run_until([this] { return status && ends == 1; });
+  CHECK(output == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
+  CHECK(error.empty());
+  CHECK_FALSE(task->output_open());
+  CHECK_FALSE(task->output_waits_for_credit());
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess reads no more than its credit, and the task waits") {
+  start("head -c 1000000 /dev/zero; echo done >&2");
+  run_until([this] { return task->output_waits_for_credit(); });
+  CHECK(output.size() == stream_window_bytes);
+  CHECK_FALSE(status);
+  task->add_credit(TaskStream::output, 100);
+  run_until([this] { return task->output_waits_for_credit(); });
+  CHECK(output.size() == stream_window_bytes + 100);
+  task->add_credit(TaskStream::output, 1'000'000);
+  run_to_end();
+  CHECK(output.size() == 1'000'000);
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess tells the end after what was written before it") {
+  program = "/usr/bin/python3";
+  constexpr size_t size = 200'000;
+  start(
+      "import fcntl, os\n"
+      "for fd in 1, 2:\n"
+      "    fcntl.fcntl(fd, 1031, 262144)  # F_SETPIPE_SZ\n"
+      "    os.write(fd, bytes(200000))\n");
+  siginfo_t info = {};
+  CHECK(::waitid(P_PID, static_cast<id_t>(task->pid()), &info, WEXITED | WNOWAIT) == 0);
+  run_until([this] { return status.has_value(); });
+  CHECK(output.size() == size);
+  CHECK(error.size() == size);
+  run_to_end();
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: what nobody reads any more does not hold the task") {
+  start("head -c 5000000 /dev/zero");
+  run_until([this] { return task->output_waits_for_credit(); });
+  task->discard_output();
+  run_to_end();
+  CHECK(output.size() == stream_window_bytes);
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess writes input as it is taken, to its end") {
+  start("sleep 0.05; wc -c", {.wants_input = true});
+  const Bytes zeros(300'000);
+  task->write_input(zeros);
+  task->end_input();
+  CHECK(input_taken < zeros.size());
+  run_to_end();
+  CHECK(output == "300000\n");
+  CHECK(input_taken == zeros.size());
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: input that the task does not want counts as taken") {
+  sigset_t pipe_signal;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
+  start("exec true", {.wants_input = true});
+  task->write_input(Bytes(300'000));
+  run_until([this] { return input_taken == 300'000; });
+  run_to_end();
+  const timespec none = {};
+  sigtimedwait(&pipe_signal, nullptr, &none);
+  pthread_sigmask(SIG_UNBLOCK, &pipe_signal, nullptr);
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: a signal reaches the whole group") {
+  start(
+      "trap 'wait; exit 7' TERM;"
+      "(trap 'echo child; exit' TERM; echo ready; while :; do sleep 0.02; done) & wait");
+  run_until([this] { return output == "ready\n"; });
+  task->signal(SIGTERM);
+  run_to_end();
+  CHECK(output == "ready\nchild\n");
+  REQUIRE(status);
+  CHECK(status->code == 7);
+  CHECK(status->signal == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: helpers that keep a stream keep it open, not the task") {
+  start("sleep 0.2 & exit 0");
+  run_until([this] { return status.has_value(); });
+  CHECK(task->output_open());
+  run_to_end();
+}
+
+}  // namespace
+}  // namespace dt

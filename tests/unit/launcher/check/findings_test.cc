@@ -1,0 +1,249 @@
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/check/host_findings.h"
+#include "launcher/check/resource_findings.h"
+#include "launcher/protocol/examine_messages.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace dt {
+namespace {
+
+constexpr int64_t gibi = int64_t{1} << 30;
+
+ExaminedHost good_host() {
+  return {.dtrain = "1.0",
+          .executable = "/home/me/.cache/dtrain/" + std::string(64, 'a') + "/dtrain",
+          .hostname = "node1",
+          .architecture = "x86_64",
+          .kernel = "6.1",
+          .glibc = "2.36",
+          .addresses = {"10.0.0.1", "127.0.0.1"},
+          .cpus_allowed = 8,
+          .cpus_online = 8,
+          .memory_bytes = 64 * gibi,
+          .memory_free_bytes = 60 * gibi,
+          .open_files = {.soft = 1024, .hard = 524288},
+          .locked_memory = {.soft = 8 << 20, .hard = 8 << 20},
+          .shared_memory = {"/dev/shm", 32 * gibi, 32 * gibi},
+          .home = {"/home/me", 100 * gibi, 50 * gibi},
+          .temporary = {"/tmp", 100 * gibi, 50 * gibi},
+          .python_path = "/usr/bin/python3",
+          .python_version = "3.11.2",
+          .gpus = {.gpus = {{.index = 0, .name = "H100"}, {.index = 1, .name = "H100"}},
+                   .driver_version = "535.1",
+                   .cuda_version = "12.2"},
+          .gpus_on_bus = 2};
+}
+
+HostSeen good_seen() {
+  return {.host = {.name = "node1", .slots = 2},
+          .connection = {.login = "libssh2 1.10.0, key rsa from /k",
+                         .pushed = true,
+                         .took = milliseconds(42)},
+          .examination = Examination{.found = {.facts = good_host()},
+                                     .clock = {microseconds(100), milliseconds(1)}},
+          .launcher_at = {"10.0.0.9"},
+          .reaches_launcher = {{"10.0.0.9"}},
+          .reached_at = {"10.0.0.1"}};
+}
+
+const Usual usual = {.dtrain = "1.0", .python = "3.11", .driver = "535.1", .gpus = 2};
+
+/// "topic grade: text → remedy" of those that are not ok.
+std::string complaints(const std::vector<Finding>& findings) {
+  std::vector<std::string> lines;
+  for (const Finding& finding : findings) {
+    if (finding.grade == Grade::ok) continue;
+    lines.push_back(format("{} {}: {}{}{}", finding.topic, name_of(finding.grade), finding.text,
+                           finding.remedy.empty() ? "" : " → ", finding.remedy));
+  }
+  return join(lines, "\n");
+}
+
+TEST_CASE("a host that has what a job needs is found well, one line a topic") {
+  const std::vector<Finding> findings = host_findings(good_seen(), usual);
+  CHECK(complaints(findings) == "");
+  std::vector<std::string> lines;
+  for (const Finding& finding : findings)
+    lines.push_back(finding.topic + ": " + finding.text);
+  CHECK(lines ==
+        std::vector<std::string>{
+            "ssh: libssh2 1.10.0, key rsa from /k, 42.0 ms",
+            "agent: sent to /home/me/.cache/dtrain",
+            "versions: dtrain 1.0, glibc 2.36, Linux 6.1 x86_64",
+            "clock: as this machine's, within 1.00 ms", "addresses: 10.0.0.1 lead other hosts here",
+            "launcher: reaches this machine at 10.0.0.9", "gpus: 2 H100, driver 535.1, CUDA 12.2",
+            "cores: 8", "memory: 60.0 GiB free of 64.0 GiB", "open_files: 1024, hard limit 524288",
+            "locked_memory: 8.0 MiB", "shared_memory: 32.0 GiB free of 32.0 GiB in /dev/shm",
+            "home: 50.0 GiB free of 100 GiB in /home/me",
+            "temporary: 50.0 GiB free of 100 GiB in /tmp", "python: 3.11.2 at /usr/bin/python3"});
+}
+
+TEST_CASE("what a job would stumble over is told with its remedy") {
+  using Spoil = std::function<void(HostSeen & seen, ExaminedHost & host)>;
+  struct Case {
+    Spoil spoil;
+    std::string complaint;
+  };
+  const Case cases[] = {
+      {[](HostSeen& seen, ExaminedHost&) {
+         seen.examination->clock = {seconds(-90), milliseconds(2)};
+       },
+       "clock warning: 90.0 s behind this machine's, ±2.00 ms → let NTP set it: timedatectl "
+       "set-ntp true, or chronyc makestep"},
+      {[](HostSeen& seen, ExaminedHost&) {
+         seen.examination->clock = {milliseconds(1001), milliseconds(2)};
+       },
+       ""},
+      {[](HostSeen& seen, ExaminedHost&) {
+         seen.examination->clock = {milliseconds(1003), milliseconds(2)};
+       },
+       "clock warning: 1.00 s ahead of this machine's, ±2.00 ms → let NTP set it: timedatectl "
+       "set-ntp true, or chronyc makestep"},
+      {[](HostSeen& seen, ExaminedHost&) { seen.reaches_launcher->clear(); },
+       "launcher warning: cannot reach this machine at 10.0.0.9 → its tasks will reach the "
+       "rendezvous through their agent; to spare them that, let TCP connections from that host in "
+       "here"},
+      {[](HostSeen& seen, ExaminedHost&) { seen.examination->found.deaf = "it has only eth0"; },
+       "addresses failure: it has only eth0"},
+      {[](HostSeen&, ExaminedHost& host) { host.dtrain = "0.9"; },
+       "versions failure: dtrain 0.9, glibc 2.36, Linux 6.1 x86_64 → the other hosts have dtrain "
+       "1.0; remove the one that is found first here"},
+      {[](HostSeen&, ExaminedHost& host) { host.python_path = host.python_version = ""; },
+       "python warning: neither python3 nor python is in the PATH of the job → the PATH of this "
+       "shell travels with a job: activate the environment before, or give Python's whole path"},
+      {[](HostSeen&, ExaminedHost& host) { host.python_version = ""; },
+       "python warning: /usr/bin/python3 does not tell its version → try there: /usr/bin/python3 "
+       "--version"},
+      {[](HostSeen&, ExaminedHost& host) { host.python_version = "3.9.2"; },
+       "python warning: 3.9.2 at /usr/bin/python3 → most hosts have Python 3.11: packages and "
+       "pickles may not fit"},
+      {[](HostSeen&, ExaminedHost& host) { host.python_version = "3.11.9"; }, ""},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.complaint);
+    HostSeen seen = good_seen();
+    one.spoil(seen, seen.examination->found.facts);
+    CHECK(complaints(host_findings(seen, usual)) == one.complaint);
+  }
+}
+
+TEST_CASE("resources that are short are told with the number that is wanted") {
+  struct Case {
+    std::function<void(ExaminedHost& host)> spoil;
+    std::string complaint;  ///< its beginning
+    int slots = 2;
+  };
+  const Case cases[] = {
+      {[](ExaminedHost& h) { h.gpus.gpus.pop_back(); },
+       "gpus warning: 1 H100, driver 535.1, CUDA 12.2 → most hosts have 2; try there: nvidia-smi"},
+      {[](ExaminedHost& h) { h.gpus = {}; },
+       "gpus warning: 2 of NVIDIA's on the PCI bus, and no driver for them → install"},
+      {[](ExaminedHost& h) {
+         h.gpus = {};
+         h.gpu_failure = "the driver and the library differ";
+       },
+       "gpus warning: the driver and the library differ → try there: nvidia-smi"},
+      {[](ExaminedHost& h) { h.gpus.driver_version = "470"; },
+       "gpus warning: 2 H100, driver 470, CUDA 12.2 → most hosts have driver 535.1"},
+      {[](ExaminedHost& h) { h.gpus.warnings = {"GPU 3 is lost"}; },
+       "gpus warning: 2 H100, driver 535.1, CUDA 12.2 → GPU 3 is lost"},
+      {[](ExaminedHost&) {},
+       "gpus warning: 2 H100, driver 535.1, CUDA 12.2 → 3 slots: tasks would share GPUs", 3},
+      {[](ExaminedHost& h) { h.cpus_allowed = 1; },
+       "cores warning: 1 of 8 may be used → 2 slots: tasks would share cores"},
+      {[](ExaminedHost& h) { h.memory_free_bytes = gibi - 1; },
+       "memory warning: 1024 MiB free of 64.0 GiB → 2 tasks of a framework need about 1.0 GiB"},
+      {[](ExaminedHost& h) { h.open_files.soft = 256; },
+       "open_files warning: 256, hard limit 524288 → data loaders and NCCL want 1024, hard limit "
+       "4096: nofile in /etc/security/limits.conf"},
+      {[](ExaminedHost& h) { h.open_files = {.soft = 1024, .hard = 1024}; },
+       "open_files warning: 1024, hard limit 1024 →"},
+      {[](ExaminedHost& h) { h.open_files = {.soft = {}, .hard = {}}; }, ""},
+      {[](ExaminedHost& h) { h.open_files = {.soft = 16, .hard = 16}; },
+       "open_files failure: 16, hard limit 16 → 2 tasks need 22: raise the hard limit of nofile"},
+      {[](ExaminedHost& h) { h.locked_memory.soft = 4096; },
+       "locked_memory warning: 4.0 KiB → programs count on 64.0 KiB: memlock in"},
+      {[](ExaminedHost& h) { h.rdma_devices = 1; },
+       "locked_memory warning: 8.0 MiB → RDMA wants it unlimited: memlock in"},
+      {[](ExaminedHost& h) {
+         h.rdma_devices = 1;
+         h.locked_memory = {};
+       },
+       ""},
+      {[](ExaminedHost& h) { h.shared_memory = {"/dev/shm", 64 << 20, 64 << 20}; },
+       "shared_memory warning: 64.0 MiB free of 64.0 MiB in /dev/shm → NCCL and data loaders want "
+       "1 GiB: docker run --shm-size=1g or --ipc=host"},
+      {[](ExaminedHost& h) { h.shared_memory = {"/dev/shm", {}, {}}; },
+       "shared_memory warning: there is no /dev/shm →"},
+      {[](ExaminedHost& h) { h.home.free_bytes = 100 << 20; },
+       "home warning: 100 MiB free of 100 GiB in /home/me → make room there"},
+      {[](ExaminedHost& h) { h.temporary.free_bytes = 0; },
+       "temporary failure: 0 bytes free of 100 GiB in /tmp → make room there"},
+      {[](ExaminedHost& h) { h.home = {}; }, "home warning: HOME is not set →"},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.complaint);
+    ExaminedHost host = good_host();
+    one.spoil(host);
+    const std::string told = complaints(resource_findings(host, one.slots, usual));
+    CAPTURE(told);
+    CHECK(told.starts_with(one.complaint));
+    CHECK(told.empty() == one.complaint.empty());
+    CHECK(std::ranges::count(told, '\n') == 0);
+  }
+}
+
+TEST_CASE("of a host that cannot be had the failure is all there is") {
+  HostSeen unreachable = good_seen();
+  unreachable.unreachable = "is sshd running there?";
+  CHECK(host_findings(unreachable, usual) ==
+        std::vector<Finding>{{"ssh", Grade::failure, "is sshd running there?"}});
+  HostSeen silent = good_seen();
+  silent.examination.reset();
+  silent.silent = "its process ended";
+  CHECK(complaints(host_findings(silent, usual)) == "agent failure: its process ended");
+}
+
+TEST_CASE("what most hosts have is usual, and of two that are as frequent the first") {
+  std::vector<HostSeen> hosts(3, good_seen());
+  CHECK(usual_of(hosts) == usual);
+  hosts[0].examination->found.facts.python_version = "3.9.1";
+  hosts[0].examination->found.facts.gpus = {};
+  CHECK(usual_of(hosts) == usual);
+  hosts.pop_back();
+  CHECK(usual_of(hosts).python == "3.9");
+  hosts[0].examination.reset();
+  CHECK(usual_of(hosts) == usual);
+  CHECK(usual_of({}) == Usual());
+}
+
+TEST_CASE("a clock is compared by four readings, however long the agent took") {
+  constexpr int64_t s = 1'000'000'000;
+  struct Case {
+    int64_t asked;
+    int64_t received;
+    int64_t sent;
+    int64_t answered;
+    ClockSkew skew;
+  };
+  const Case cases[] = {
+      // 10 s ahead, 2 s under way there and back, 5 s of work between.
+      {100 * s, 111 * s, 116 * s, 107 * s, {seconds(10), seconds(1)}},
+      {100 * s, 91 * s, 91 * s, 102 * s, {seconds(-10), seconds(1)}},
+      {100 * s, 100 * s, 103 * s, 103 * s, {seconds(0), seconds(0)}},
+      // All of the way was the way back: half of it is taken for skew, and told as error.
+      {100 * s, 100 * s, 100 * s, 104 * s, {seconds(-2), seconds(2)}},
+  };
+  for (const Case& one : cases) {
+    const Examined answer = {.received_ns = one.received, .sent_ns = one.sent};
+    CHECK(clock_skew(one.asked, answer, one.answered) == one.skew);
+  }
+}
+
+}  // namespace
+}  // namespace dt

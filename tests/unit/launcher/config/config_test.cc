@@ -1,0 +1,143 @@
+#include "tests/unit/launcher/config/fixture.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+using namespace std::string_literals;
+
+TEST_CASE("defaults stand where no source names an option") {
+  const RunConfig config = decide({flags({{"np", {"2"}}})}).value();
+  RunConfig expected;
+  expected.roles = workers(2);
+  expected.command = {"true"};
+  CHECK(config == expected);
+}
+
+TEST_CASE("every option reaches its place in the configuration") {
+  const RunConfig config = decide({flags({{"np", {"3"}},
+                                          {"hosts", {"a:2", "me@b:1"}},
+                                          {"oversubscribe", {"true"}},
+                                          {"map-by", {"node"}},
+                                          {"rank-by", {"slot"}},
+                                          {"ppn", {"2"}},
+                                          {"bind-to", {"numa"}},
+                                          {"gpu-bind", {"rank"}},
+                                          {"report-bindings", {"true"}},
+                                          {"env", {"A=1=2", "B", "C="}},
+                                          {"chdir", {"/x y"}},
+                                          {"stdin", {"2"}},
+                                          {"timeout", {"2m"}},
+                                          {"start-timeout", {"5s"}},
+                                          {"grace", {"0"}},
+                                          {"heartbeat", {"100ms"}},
+                                          {"dead-after", {"1s"}},
+                                          {"on-failure", {"continue"}},
+                                          {"success", {"role:ps"}},
+                                          {"clean", {"all"}},
+                                          {"output-dir", {"out"}},
+                                          {"no-horovod", {"true"}},
+                                          {"env-set", {"none, torch", "jax"}},
+                                          {"pass-local-rank", {"true"}},
+                                          {"merge-stderr", {"true"}},
+                                          {"no-tag", {"true"}},
+                                          {"timestamp", {"true"}},
+                                          {"color", {"always"}},
+                                          {"report", {"r.json"}},
+                                          {"quiet", {"1"}},
+                                          {"verbose", {"yes"}},
+                                          {"dry-run", {"on"}},
+                                          {"json", {"true"}}})})
+                               .value();
+  RunConfig expected;
+  expected.roles = workers(3);
+  expected.hosts = {{.name = "a", .slots = 2}, {.name = "b", .user = "me", .slots = 1}};
+  expected.placement = {.map_by = DealBy::node,
+                        .rank_by = DealBy::slot,
+                        .per_host = 2,
+                        .bind_to = BindTo::numa,
+                        .report_bindings = true,
+                        .gpu_bind = GpuBind::rank};
+  expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
+  expected.env_sets = {EnvSet::torch, EnvSet::jax, EnvSet::slurm};
+  expected.pass_local_rank = true;
+  expected.chdir = "/x y";
+  expected.timeout = seconds(120);
+  expected.start_timeout = seconds(5);
+  expected.grace = seconds(0);
+  expected.heartbeat = milliseconds(100);
+  expected.dead_after = seconds(1);
+  expected.oversubscribe = true;
+  expected.continue_on_failure = true;
+  expected.success = {.by = SuccessBy::role, .role = "ps", .clean = CleanUp::all};
+  expected.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = 2};
+  expected.output_dir = "out";
+  expected.no_horovod = expected.merge_stderr = expected.timestamp = true;
+  expected.color = ColorChoice::always;
+  expected.report = "r.json";
+  expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;
+  expected.command = {"true"};
+  CHECK(config == expected);
+}
+
+TEST_CASE("the first source that names an option wins whole") {
+  const OptionSource high = flags({{"np", {"2"}}, {"env", {"A=1"}}, {"quiet", {"false"}}});
+  const OptionSource low =
+      flags({{"np", {"8"}}, {"env", {"B=2", "C=3"}}, {"quiet", {"true"}}, {"chdir", {"/d"}}});
+  const RunConfig config = decide({high, low}).value();
+  CHECK(config.roles == workers(2));
+  CHECK(config.environment == std::vector<EnvironmentSetting>{{"A", "1"}});
+  CHECK(!config.quiet);
+  CHECK(config.chdir == "/d");
+}
+
+TEST_CASE("B12 and other values that cannot be are refused, with option and value") {
+  const Refusal cases[] = {
+      {{}, "-np: missing; without hosts give the number of processes, 1..65536"},
+      {{{"np", {"0"}}}, "-np: expected 1..65536, got 0"},
+      {{{"np", {"-1"}}}, "-np: expected 1..65536, got \"-1\""},
+      {{{"np", {"x"}}}, "-np: expected 1..65536, got \"x\""},
+      {{{"np", {""}}}, "-np: expected 1..65536, got \"\""},
+      {{{"np", {"65537"}}}, "-np: expected 1..65536, got 65537"},
+      {{{"np", {"99999999999999999999"}}}, "-np: expected 1..65536, got 99999999999999999999"},
+      {{{"np", {"1"}}, {"chdir", {""}}}, "--chdir: expected a folder, got \"\""},
+      {{{"np", {"1"}}, {"output-dir", {"a\0b"s}}},
+       "--output-dir: expected a folder, got \"a\\x00b\""},
+      {{{"np", {"1"}}, {"on-failure", {"stop"}}},
+       "--on-failure: expected kill or continue, got \"stop\""},
+      {{{"np", {"2"}}, {"stdin", {"2"}}}, "--stdin: expected none, all or a rank of 0..1, got 2"},
+      {{{"hosts", {"a:2,b:1"}}, {"stdin", {"3"}}},
+       "--stdin: expected none, all or a rank of 0..2, got 3"},
+      {{{"hosts", {"a,b:1"}}, {"stdin", {"x"}}},
+       "--stdin: expected none, all or a rank of 0..65535, got \"x\""},
+      {{{"np", {"1"}}, {"timeout", {"0"}}}, "--timeout: expected a time longer than 0, got 0"},
+      {{{"np", {"1"}}, {"start-timeout", {"0s"}}},
+       "--start-timeout: expected a time longer than 0, got \"0s\""},
+      {{{"np", {"1"}}, {"heartbeat", {"0"}}}, "--heartbeat: expected a time longer than 0, got 0"},
+      {{{"np", {"1"}}, {"dead-after", {"0"}}},
+       "--dead-after: expected a time longer than 0, got 0"},
+      {{{"np", {"1"}}, {"grace", {"soon"}}},
+       "--grace: expected a duration such as 10, 10s, 500ms or 2m, got 'soon'"},
+      {{{"np", {"1"}}, {"heartbeat", {"5s"}}},
+       "--heartbeat: the heartbeat (5s) must be shorter than the dead-after time (5s)"},
+      {{{"np", {"1"}}, {"dead-after", {"500ms"}}},
+       "--dead-after: the heartbeat (1s) must be shorter than the dead-after time (500ms)"},
+      {{{"np", {"1"}}, {"quiet", {"maybe"}}}, "--quiet: expected true or false, got \"maybe\""},
+      {{{"np", {"1"}}, {"json", {"true"}}},
+       "--json: only --dry-run prints JSON; give both, or neither"},
+  };
+  expect_refused(cases);
+}
+
+TEST_CASE("B14: without a command the usage and an example are shown") {
+  const std::string usage =
+      "\nusage: dtrain run -np N [options] [--] command [args]"
+      "\nexample: dtrain run -np 4 python train.py";
+  const OptionSources sources = {flags({{"np", {"2"}}})};
+  CHECK(error_of(make_run_config(sources, {}, few_files)) == "no command given" + usage);
+  CHECK(error_of(make_run_config(sources, {""}, few_files)) == "the command is empty" + usage);
+}
+
+}  // namespace
+}  // namespace dt

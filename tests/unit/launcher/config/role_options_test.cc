@@ -1,0 +1,203 @@
+#include "launcher/config/role_options.h"
+
+#include "launcher/config/role.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+OptionSource flags(OptionValues values) {
+  OptionSource source{.values = std::move(values), .origins = {}};
+  for (const auto& [name, given] : source.values)
+    source.origins[name] = name == "np" ? "-np" : "--" + name;
+  return source;
+}
+
+Result<RunConfig> decide(OptionValues values, std::vector<std::string> command = {"train"}) {
+  return make_run_config({flags(std::move(values))}, std::move(command),
+                         [](const std::string& path) -> Result<std::string> {
+                           return std::string(path == "limited" ? "c slots=2 max_slots=3\n"
+                                                                : "c slots=2\nd slots=2\n");
+                         });
+}
+
+std::string error_of(const Result<RunConfig>& config) {
+  return config ? "accepted" : config.error().message;
+}
+
+/// "chief=1* ps=2@a:1,b worker=4*": a star for ranks.
+std::string text_of(const Result<RunConfig>& config) {
+  if (!config) return config.error().message;
+  std::string text;
+  for (const Role& role : config->roles) {
+    text += (text.empty() ? "" : " ") + role.name + "=" + std::to_string(role.count);
+    for (const Host& host : role.hosts)
+      text += (&host == &role.hosts.front() ? "@" : ",") + host.text();
+    if (role.ranked) text += "*";
+  }
+  return text;
+}
+
+TEST_CASE("roles stand in any of these ways") {
+  const std::pair<OptionValues, const char*> cases[] = {
+      {{{"np", {"4"}}}, "worker=4*"},
+      {{{"hosts", {"a:2"}}}, "worker=0*"},
+      {{{"role", {"chief=1", "ps=2", "worker=4"}}}, "chief=1* ps=2 worker=4*"},
+      {{{"role", {"chief=1,ps=2, worker=4"}}}, "chief=1* ps=2 worker=4*"},
+      {{{"role", {"ps=2@a:1,b", "worker=1@b"}}}, "ps=2@a:1,b worker=1@b*"},
+      {{{"role", {"ps=2@@hosts", "worker=1"}}}, "ps=2@c:2,d:2 worker=1*"},
+      {{{"role", {"worker=1@me@n[1-2]:3"}}}, "worker=1@me@n1:3,me@n2:3*"},
+      {{{"role", {"ps=1", "worker=2"}}, {"np", {"2"}}}, "ps=1 worker=2*"},
+      {{{"role", {"ps=1"}}, {"np", {"2"}}}, "ps=1 worker=2*"},
+      {{{"role", {"my_Own-1=2"}}, {"role-ranked", {"my_Own-1"}}}, "my_Own-1=2*"},
+      {{{"role", {"a=1,b=1,c=1"}}, {"role-ranked", {"a,b", "c"}}}, "a=1* b=1* c=1*"},
+      {{{"role", {"master=1,evaluator=1,scheduler=1,server=1,client=1"}}},
+       "master=1* evaluator=1 scheduler=1 server=1 client=1"},
+  };
+  for (const auto& [values, text] : cases) {
+    CAPTURE(text);
+    CHECK(text_of(decide(values)) == text);
+  }
+}
+
+TEST_CASE("roles that make no job are refused with one message") {
+  const std::string long_name(64, 'r');
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"worker=0"}, R"(--role: role worker: expected 1..65536 tasks, got "0")"},
+      {{"worker=-1"}, R"(--role: role worker: expected 1..65536 tasks, got "-1")"},
+      {{"worker="}, R"(--role: role worker: expected 1..65536 tasks, got "")"},
+      {{"worker=65537"}, R"(--role: role worker: expected 1..65536 tasks, got "65537")"},
+      {{"worker"}, R"(--role: expected NAME=COUNT or NAME=COUNT@HOSTS, got "worker")"},
+      {{""}, R"(--role: expected NAME=COUNT or NAME=COUNT@HOSTS, got "")"},
+      {{"=2"}, R"(--role: role "": a name is made of letters, digits, - and _, a letter first)"},
+      {{"a b=2"},
+       R"(--role: role "a b": a name is made of letters, digits, - and _, a letter first)"},
+      {{"../x=2"},
+       R"(--role: role "../x": a name is made of letters, digits, - and _, a letter first)"},
+      {{"launcher=1"},
+       R"(--role: role "launcher": dtrain uses this name itself; give the role another one)"},
+      {{"rank=1"},
+       R"(--role: role "rank": dtrain uses this name itself; give the role another one)"},
+      {{long_name + "=1"},
+       "--role: role \"" + long_name + "\": a name of 64 bytes is too long; at most 63"},
+      {{"worker=1,worker=2"}, "--role: role worker is given twice; write its number of tasks once"},
+      {{"chief=2,worker=1"}, "--role: chief=2: a job has one chief; use chief=1"},
+      {{"master=3,worker=1"}, "--role: master=3: a job has one master; use master=1"},
+      {{"chief=1,master=1"}, "--role: chief and master: each leads the job; use one of them"},
+      {{"ps=2"},
+       "--role: ps=2: parameter servers without worker have nobody to serve; add --role worker=N"},
+      {{"client=1,server=2"},
+       "--role: no task has a rank (client=1, server=2); add --role worker=N, or give ranks by "
+       "--role-ranked client"},
+      {{"worker=40000,a=40000"}, "--role: 80000 tasks; at most 65536"},
+      {{"chief=1,worker=2@a"},
+       "--role: role worker has hosts, whose list has commas too; give each role by a --role of "
+       "its own"},
+      {{"ps=1@a,b,worker=2@c"},
+       "--role: role ps has hosts, whose list has commas too; give each role by a --role of its "
+       "own"},
+      {{"worker=2@"},
+       "--role: empty host list; expected HOST[:SLOTS],… for example "
+       "node1:4,node2:4"},
+  };
+  for (const auto& [roles, message] : cases) {
+    CAPTURE(message);
+    CHECK(error_of(decide({{"role", roles}})) == message);
+  }
+}
+
+TEST_CASE("-np is the number of workers, and must agree with what --role says of them") {
+  CHECK(error_of(decide({{"np", {"3"}}, {"role", {"ps=1,worker=2"}}})) ==
+        "-np: 3 workers, but --role says worker=2; leave one of them out");
+}
+
+TEST_CASE("a role has a command and variables of its own") {
+  const RunConfig config =
+      decide({{"role", {"ps=1,worker=2"}},
+              {"role-command", {"ps=python 'my ps.py' --x=1"}},
+              {"role-env", {"worker=A=1=2", "worker=B=", "ps=A=9", "worker=B=3"}}})
+          .value();
+  CHECK(find_role(config.roles, "ps")->command ==
+        std::vector<std::string>{"python", "my ps.py", "--x=1"});
+  CHECK(find_role(config.roles, "worker")->command.empty());
+  CHECK(find_role(config.roles, "worker")->environment == Environment{{"A", "1=2"}, {"B", "3"}});
+  CHECK(find_role(config.roles, "ps")->environment ==
+        Environment{{"A", "9"}, {"CUDA_VISIBLE_DEVICES", ""}});
+}
+
+TEST_CASE("ps and evaluator see no GPU unless it is said otherwise") {
+  const auto seen = [](OptionValues values) {
+    values["role"] = {"ps=1,evaluator=1,worker=1"};
+    const RunConfig config = decide(std::move(values)).value();
+    std::string all;
+    for (const Role& role : config.roles) {
+      const auto found = role.environment.find("CUDA_VISIBLE_DEVICES");
+      all += "[" + (found == role.environment.end() ? "as it is" : found->second) + "]";
+    }
+    return all;
+  };
+  CHECK(seen({}) == "[][][as it is]");
+  CHECK(seen({{"env", {"CUDA_VISIBLE_DEVICES=1"}}}) == "[as it is][as it is][as it is]");
+  CHECK(seen({{"role-env", {"ps=CUDA_VISIBLE_DEVICES=1"}}}) == "[1][][as it is]");
+}
+
+TEST_CASE("what is said of a role needs that role") {
+  const OptionValues roles = {{"role", {"ps=1,worker=2"}}};
+  const auto error_with = [&roles](const char* option, const char* value) {
+    OptionValues values = roles;
+    values[option] = {value};
+    return error_of(decide(values));
+  };
+  CHECK(error_with("role-command", "wrker=x") ==
+        R"(--role-command: the job has no role "wrker"; did you mean worker?)");
+  CHECK(error_with("role-env", "chief=A=1") ==
+        R"(--role-env: the job has no role "chief"; it has ps, worker)");
+  CHECK(error_with("role-ranked", "p") ==
+        R"(--role-ranked: the job has no role "p"; it has ps, worker)");
+  CHECK(error_with("role-command", "ps") == R"(--role-command: expected NAME=COMMAND, got "ps")");
+  CHECK(error_with("role-command", "ps= ") ==
+        R"(--role-command: role ps: expected a command, got " ")");
+  CHECK(error_with("role-command", "ps=a 'b") == "--role-command: role ps: a ' is never closed");
+  CHECK(error_with("role-env", "ps=A") ==
+        R"(--role-env: expected NAME=VARIABLE=VALUE, got "ps=A")");
+}
+
+TEST_CASE("a command is needed by each role, and each command by a role") {
+  const OptionValues both = {{"role", {"ps=1,worker=2"}}, {"role-command", {"ps=a", "worker=b"}}};
+  CHECK(error_of(decide(both, {})) == "accepted");
+  CHECK(error_of(decide(both)) ==
+        "--role-command: every role has a command of its own, so train would run nowhere; leave "
+        "it out");
+  CHECK(error_of(decide({{"role", {"ps=1,worker=2"}}, {"role-command", {"ps=a"}}}, {})) ==
+        "no command given for role worker; write it at the end, or as --role-command "
+        "worker=COMMAND");
+}
+
+TEST_CASE("without hosts those of the roles are the job's, with the slots of all roles") {
+  const auto hosts_of = [](std::vector<std::string> roles) {
+    std::string text;
+    const Result<RunConfig> config = decide({{"role", std::move(roles)}});
+    if (!config) return config.error().message;
+    for (const Host& host : config->hosts) {
+      text += (text.empty() ? "" : " ") + host.text();
+      if (host.max_slots != 0) text += "/" + std::to_string(host.max_slots);
+      CHECK(host.shared);
+    }
+    return text;
+  };
+  CHECK(hosts_of({"ps=1", "worker=2"}).empty());
+  CHECK(hosts_of({"ps=1@a:1", "worker=4@b:2,A:2"}) == "a:3 b:2");
+  CHECK(hosts_of({"ps=1@a", "worker=4@b:2,a:2"}) == "a b:2");
+  CHECK(hosts_of({"ps=1@a", "worker=4@b:2,a:2", "client=1@a:3"}) == "a b:2");
+  CHECK(hosts_of({"ps=1@@limited", "worker=4@@limited"}) == "c:4/6");
+  CHECK(hosts_of({"ps=1@@limited", "worker=4@c:4"}) ==
+        "--role: role worker: host \"c\" is given twice, but not always with max_slots; write it "
+        "once");
+  CHECK(hosts_of({"ps=1@me@a:1", "worker=2@a:2"}) ==
+        "--role: role worker: host \"a\" is given with user \"me\" and with user \"\"; use one of "
+        "them");
+}
+
+}  // namespace
+}  // namespace dt

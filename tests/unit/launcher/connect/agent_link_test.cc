@@ -1,0 +1,92 @@
+#include "launcher/connect/agent_link.h"
+
+#include "launcher/process/sweep.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace dt {
+namespace {
+
+/// No descriptor can be opened while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none = {.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+/// A link to an agent of this machine.
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  AgentWays ways = {.ssh = {}, .binary = {}, .architecture = "x86_64", .other = {}};
+  int gone = 0;
+  AgentLink link{
+      *loop,
+      {.name = "localhost", .here = true},
+      ways,
+      {.on_message = [](const FrameView&) { return Result<>(); }, .on_gone = [this] { ++gone; }}};
+
+  Result<> start_without_descriptors() {
+    const NoDescriptors limit;
+    return link.start();
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "AgentLink whose agent cannot start says why, and can be let go") {
+  const auto started = start_without_descriptors();
+  REQUIRE_FALSE(started);
+  CHECK(started.error().message.find("Too many open files") != std::string::npos);
+  link.let_go();
+  CHECK(link.gone());
+  CHECK(link.over());
+  CHECK(gone == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentLink whose agent cannot start can be lost, and is told once") {
+  REQUIRE_FALSE(start_without_descriptors());
+  link.lose("no agent");
+  link.lose("again");
+  link.kill();
+  CHECK(link.why() == "no agent");
+  CHECK(gone == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentLink alone collects its agent, whose end it explains") {
+  REQUIRE(link.start());
+  const std::vector<pid_t> children = existing_children();
+  REQUIRE(children.size() == 1);
+  const pid_t agent = children.front();
+  CHECK(link.owns(agent));
+  CHECK_FALSE(link.owns(getpid()));
+  REQUIRE(::kill(agent, SIGKILL) == 0);
+  siginfo_t ended = {};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(agent), &ended, WEXITED | WNOWAIT) == 0);
+  reap_strangers([this](pid_t pid) { return link.owns(pid); });
+  const Time deadline = Clock::now() + seconds(30);
+  while (!link.gone() && Clock::now() < deadline)
+    REQUIRE(loop->run_once(deadline));
+  // The agent may end by itself before the signal comes.
+  const ExitStatus status = ended.si_code == CLD_EXITED ? ExitStatus{.code = ended.si_status}
+                                                        : ExitStatus{.signal = ended.si_status};
+  CAPTURE(link.why());
+  CHECK(link.why().find("its process ended: " + status.text()) != std::string::npos);
+  CHECK(link.over());
+  CHECK_FALSE(link.owns(agent));
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,36 @@
+#include "launcher/connect/program_output.h"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+namespace dt {
+namespace {
+
+/// What the program printed, or the error.
+std::string output_of(const std::vector<std::string>& command) {
+  const std::unique_ptr<Loop> loop = Loop::create().value();
+  std::optional<Result<std::string>> result;
+  const ProgramOutput program(
+      *loop, command, [&result](Result<std::string> output) { result = std::move(output); });
+  const Time deadline = Clock::now() + seconds(30);
+  while (!result && Clock::now() < deadline)
+    REQUIRE(loop->run_once(deadline));
+  REQUIRE(result);
+  return *result ? **result : result->error().message;
+}
+
+TEST_CASE("all that a program prints is told once it has ended") {
+  CHECK(output_of({"sh", "-c", "echo a; exec echo b"}) == "a\nb\n");
+  CHECK(output_of({"true"}).empty());
+  CHECK(output_of({"head", "-c", "3000000", "/dev/zero"}).size() == ProgramOutput::bytes_max);
+}
+
+TEST_CASE("a program that fails is told in its own words") {
+  CHECK(output_of({"sh", "-c", "echo out; echo why >&2; exit 3"}) ==
+        "sh -c echo out; echo why >&2; exit 3: why (exit status 3)");
+  CHECK(output_of({"no-such-program"}).find("no-such-program") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace dt

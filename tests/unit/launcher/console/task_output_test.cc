@@ -1,0 +1,127 @@
+#include "launcher/console/task_output.h"
+
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dt {
+namespace {
+
+struct Fixture {
+  TemporaryFolder folder;
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  Fd out_file = make("out");
+  Fd err_file = make("err");
+  std::unique_ptr<Sink> out = Sink::open(*loop, out_file.get(), [](const Error&) {}).value();
+  std::unique_ptr<Sink> err = Sink::open(*loop, err_file.get(), [](const Error&) {}).value();
+  std::string said;
+  Log log{Log::Level::normal, [this](std::string_view line) { said += line; }};
+  Plan plan;
+  int done = 0;
+
+  Fixture() {
+    for (int rank = 0; rank < 11; ++rank) {
+      plan.tasks.push_back({.id = {"worker", rank}, .rank = rank});
+    }
+    plan.tasks.push_back({.id = {"ps", 0}});
+    plan.world_size = 11;
+  }
+  Fd make(const char* name) const {
+    return Fd(::open((folder.path() + "/" + name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  }
+  void add(TaskOutput& output, size_t task, TaskStream stream, std::string_view text) {
+    output.add(task, stream, as_bytes(text), [this] { ++done; });
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: tagged lines on the console, bytes as they are in files") {
+  const std::string logs = folder.path() + "/logs/deep";
+  const auto output = TaskOutput::open(plan, {.folder = logs}, *out, *err, log).value();
+  add(*output, 3, TaskStream::output, "half");
+  add(*output, 3, TaskStream::output, " line\n");
+  add(*output, 10, TaskStream::error, "no end");
+  add(*output, 11, TaskStream::output, "from ps\n");
+  output->end(10, TaskStream::error);
+  CHECK(done == 4);
+  CHECK(folder.read("out") == "[3]<stdout>:half line\n[ps:0]<stdout>:from ps\n");
+  CHECK(folder.read("err") == "[10]<stderr>:no end\n");
+  CHECK(folder.read("logs/deep/rank.03/stdout") == "half line\n");
+  CHECK(folder.read("logs/deep/rank.10/stderr") == "no end");
+  CHECK(folder.read("logs/deep/ps.0/stdout") == "from ps\n");
+  CHECK(output->last_errors(10) == std::vector<std::string>{"no end"});
+  CHECK(output->ended(10, TaskStream::error));
+  CHECK_FALSE(output->ended(10, TaskStream::output));
+  struct stat about = {};
+  REQUIRE(stat((logs + "/rank.03").c_str(), &about) == 0);
+  CHECK((about.st_mode & 0777) == 0700);
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: quiet shows nothing, without tags no tags") {
+  const auto quiet = TaskOutput::open(plan, {.quiet = true}, *out, *err, log).value();
+  add(*quiet, 0, TaskStream::output, "hidden\n");
+  const auto bare = TaskOutput::open(plan, {.tags = false}, *out, *err, log).value();
+  add(*bare, 0, TaskStream::output, "shown\n");
+  CHECK(folder.read("out") == "shown\n");
+  CHECK(done == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskOutput: merged tasks have one file, and their last words are in it") {
+  const std::string logs = folder.path() + "/logs";
+  const auto output =
+      TaskOutput::open(plan, {.folder = logs, .merged = true}, *out, *err, log).value();
+  add(*output, 0, TaskStream::output, "both\n");
+  output->end(0, TaskStream::output);
+  CHECK(output->ended(0, TaskStream::error));
+  CHECK(output->last_errors(0) == std::vector<std::string>{"both"});
+  CHECK(folder.read("out") == "[0]<stdout>:both\n");
+  CHECK(folder.read("logs/rank.00/stdout") == "both\n");
+  CHECK(access((logs + "/rank.00/stderr").c_str(), F_OK) != 0);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskOutput: colours end with the tag, and each stream has its own say") {
+  const auto output = TaskOutput::open(plan, {.colored_out = true}, *out, *err, log).value();
+  add(*output, 1, TaskStream::output, "a\n");
+  add(*output, 2, TaskStream::output, "b\n");
+  add(*output, 1, TaskStream::error, "c\n");
+  CHECK(folder.read("out") == "\x1b[0;33m[1]<stdout>:\x1b[0ma\n\x1b[0;32m[2]<stdout>:\x1b[0mb\n");
+  CHECK(folder.read("err") == "[1]<stderr>:c\n");
+  CHECK(tag_color(plan.tasks[0]) == tag_color(plan.tasks[10]));
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: without a tag a blank parts the time from the line") {
+  const auto output =
+      TaskOutput::open(plan, {.tags = false, .timestamps = true}, *out, *err, log).value();
+  add(*output, 0, TaskStream::output, "line\n");
+  const std::string shown = folder.read("out");
+  REQUIRE(shown.size() == std::string_view("Sun Jun 20 23:21:05 1993 line\n").size());
+  CHECK(shown.ends_with(" line\n"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: a folder that cannot be had is an input error") {
+  folder.write("file", "");
+  const auto output =
+      TaskOutput::open(plan, {.folder = folder.path() + "/file/logs"}, *out, *err, log);
+  REQUIRE_FALSE(output.has_value());
+  CHECK(output.error().code == Errc::input);
+  CHECK(output.error().message ==
+        "--output-dir: cannot make " + folder.path() + "/file/logs: Not a directory");
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskOutput follows no symbolic link that lies where a file shall be") {
+  folder.write("victim", "keep");
+  folder.write("logs/rank.00/x", "");
+  REQUIRE(symlink((folder.path() + "/victim").c_str(),
+                  (folder.path() + "/logs/rank.00/stdout").c_str()) == 0);
+  const auto output = TaskOutput::open(plan, {.folder = folder.path() + "/logs"}, *out, *err, log);
+  CHECK_FALSE(output.has_value());
+  CHECK(folder.read("victim") == "keep");
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,23 @@
+#include "launcher/job/host_clocks.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("times of hosts are known by our clock, whatever theirs show") {
+  HostClocks clocks(2);
+  CHECK(clocks.by_ours(0, 5'000, 5'300, 800) == 500);
+  CHECK(clocks.by_ours(1, 90, 100, 820) == 810);
+}
+
+TEST_CASE("times of one host keep their order, however long their words travel") {
+  HostClocks clocks(1);
+  const int64_t later = clocks.by_ours(0, 1'050, 1'060, 2'060);
+  const int64_t sooner = clocks.by_ours(0, 1'000, 1'300, 2'900);
+  CHECK(later == 2'050);
+  CHECK(sooner == 2'000);
+}
+
+}  // namespace
+}  // namespace dt

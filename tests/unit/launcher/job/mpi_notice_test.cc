@@ -1,0 +1,43 @@
+#include "launcher/job/mpi_notice.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+std::string first_line(const std::optional<std::string>& warning) {
+  return warning ? warning->substr(0, warning->find('\n')) : "none";
+}
+
+TEST_CASE("MPI that runs alone is told of once, when all agents have looked, with all processes") {
+  MpiNotice notice(3);
+  CHECK_FALSE(notice.looked(1, 4));
+  CHECK_FALSE(notice.looked(0, 0));
+  CHECK(first_line(notice.looked(2, 2)) ==
+        "6 processes, each alone: MPI was not started by mpirun");
+  CHECK_FALSE(notice.looked(2, 2));
+  CHECK_FALSE(notice.gone(1));
+}
+
+TEST_CASE("an agent that has gone without a word is not waited for") {
+  MpiNotice notice(2);
+  CHECK_FALSE(notice.looked(0, 2));
+  const auto warning = notice.gone(1);
+  REQUIRE(warning);
+  CHECK(*warning ==
+        "2 processes, each alone: MPI was not started by mpirun\n"
+        "  dtrain does not start MPI programs itself; within a job, mpirun does:\n"
+        "  dtrain run -np 1 -- mpirun -n 2 COMMAND\n"
+        "  (of no concern where MPI is loaded but not used)");
+}
+
+TEST_CASE("one process of MPI alone is as it should be") {
+  MpiNotice notice(2);
+  CHECK_FALSE(notice.looked(0, 1));
+  CHECK_FALSE(notice.looked(1, 0));
+  MpiNotice none(1);
+  CHECK_FALSE(none.looked(0, 0));
+}
+
+}  // namespace
+}  // namespace dt

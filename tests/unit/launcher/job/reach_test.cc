@@ -1,0 +1,189 @@
+#include "launcher/job/reach.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+Address at(const std::string& ip) {
+  return {ip, 7};
+}
+
+ProbePlace place(const std::string& interface, const std::string& ip) {
+  return {at(ip), interface};
+}
+
+/// Hosts a, b, c: two with a network of containers that nobody else sees, and a common one.
+const std::vector<Probed> three = {
+    {"a", {place("docker0", "172.17.0.1"), place("eth0", "10.0.0.1")}},
+    {"b", {place("docker0", "172.17.0.1"), place("ens5", "10.0.0.2")}},
+    {"c", {place("eth0", "10.0.0.3")}}};
+const Probed launcher = {"launcher", {place("wlan0", "192.168.1.1"), place("eth0", "10.0.0.9")}};
+
+std::vector<ProbeCalls::Reached> all_reach_the_common_network() {
+  std::vector<ProbeCalls::Reached> reached(3);
+  for (uint32_t caller = 0; caller < 3; ++caller) {
+    reached[caller].push_back({launcher_number, {at("10.0.0.9")}});
+    for (uint32_t target = 0; target < 3; ++target) {
+      if (target != caller) {
+        reached[caller].push_back({target, {three[target].places.back().address}});
+      }
+    }
+  }
+  return reached;
+}
+
+TEST_CASE("each machine gets the first address by which everybody reached it") {
+  CHECK(choose_addresses(launcher, three, all_reach_the_common_network()) ==
+        Reach{.launcher = "10.0.0.9",
+              .hosts = {{.ips = {"10.0.0.1"}, .interface = "eth0"},
+                        {.ips = {"10.0.0.2"}, .interface = "ens5"},
+                        {.ips = {"10.0.0.3"}, .interface = "eth0"}},
+              .warnings = {}});
+}
+
+TEST_CASE("a host that some cannot reach is named with them") {
+  auto reached = all_reach_the_common_network();
+  reached[2][2].addresses.clear();  // c did not reach b
+  reached[1][2].addresses.clear();  // nor b c
+  const Reach reach = choose_addresses(launcher, three, reached);
+  CHECK(reach.hosts[1] ==
+        HostReach{.ips = {"10.0.0.2"}, .interface = "ens5", .relay = false, .cut_off = {2}});
+  CHECK(reach.hosts[2].cut_off == std::vector<int32_t>{1});
+  CHECK(reach.warnings ==
+        std::vector<std::string>{
+            "c cannot reach b at 172.17.0.1, 10.0.0.2; their tasks cannot talk directly",
+            "b cannot reach c at 10.0.0.3; their tasks cannot talk directly"});
+}
+
+TEST_CASE("a host that can only dial out is dialled by nobody, and told with who would") {
+  auto reached = all_reach_the_common_network();
+  reached[1][1].addresses.clear();  // b did not reach a
+  const Reach reach = choose_addresses(launcher, three, reached);
+  CHECK(reach.hosts[0].cut_off == std::vector<int32_t>{1});
+  CHECK(reach.warnings ==
+        std::vector<std::string>{
+            "b cannot reach a at 172.17.0.1, 10.0.0.1, only the other way leads there; that is "
+            "enough for dtrain's engine, not for every program"});
+}
+
+TEST_CASE("a host that nobody reaches has no interface that was proved") {
+  auto reached = all_reach_the_common_network();
+  reached[0][2].addresses.clear();
+  reached[1][2].addresses.clear();
+  const Reach reach = choose_addresses(launcher, three, reached);
+  CHECK(reach.hosts[2] ==
+        HostReach{.ips = {"10.0.0.3"}, .interface = "", .relay = false, .cut_off = {0, 1}});
+}
+
+TEST_CASE("a pair that needs another address gets it beside the common one") {
+  // A ring of cables without a switch: each two hosts share a network of their own.
+  const std::vector<Probed> ring = {{"a", {place("p0", "10.1.0.1"), place("p1", "10.3.0.1")}},
+                                    {"b", {place("p0", "10.1.0.2"), place("p1", "10.2.0.2")}},
+                                    {"c", {place("p0", "10.2.0.3"), place("p1", "10.3.0.3")}}};
+  const std::vector<ProbeCalls::Reached> reached = {
+      {{launcher_number, {at("10.0.0.9")}}, {1, {at("10.1.0.2")}}, {2, {at("10.3.0.3")}}},
+      {{launcher_number, {at("10.0.0.9")}}, {2, {at("10.2.0.3")}}, {0, {at("10.1.0.1")}}},
+      {{launcher_number, {at("10.0.0.9")}}, {0, {at("10.3.0.1")}}, {1, {at("10.2.0.2")}}}};
+  const Reach reach = choose_addresses(launcher, ring, reached);
+  CHECK(reach.hosts[0].ips == std::vector<std::string>{"10.1.0.1", "10.3.0.1"});
+  CHECK(reach.hosts[1].ips == std::vector<std::string>{"10.1.0.2", "10.2.0.2"});
+  CHECK(reach.hosts[2].ips == std::vector<std::string>{"10.2.0.3", "10.3.0.3"});
+  REQUIRE(reach.warnings.size() == 3);
+  CHECK(reach.warnings[0] ==
+        "c can reach a only at 10.3.0.1, others at 10.1.0.1; dtrain's engine uses both, but "
+        "programs that are told one address a host (TF_CONFIG, MASTER_ADDR) get 10.1.0.1");
+}
+
+TEST_CASE("hosts that cannot reach the launcher get a relay, the others do without") {
+  auto reached = all_reach_the_common_network();
+  reached[1][0].addresses.clear();
+  const Reach reach = choose_addresses(launcher, three, reached);
+  CHECK(reach.launcher == "10.0.0.9");
+  CHECK_FALSE(reach.hosts[0].relay);
+  CHECK(reach.hosts[1].relay);
+  CHECK(reach.warnings.empty());
+}
+
+TEST_CASE("a launcher that nobody reaches listens on loopback alone") {
+  auto reached = all_reach_the_common_network();
+  for (auto& of_host : reached)
+    of_host[0].addresses.clear();
+  const Reach reach = choose_addresses(launcher, three, reached);
+  CHECK(reach.launcher == "127.0.0.1");
+  for (const HostReach& host : reach.hosts)
+    CHECK(host.relay);
+  // Nor does one that has none of the networks that may be used.
+  CHECK(choose_addresses({"launcher", {}}, three, reached).launcher == "127.0.0.1");
+}
+
+TEST_CASE("a single host keeps its best address, and its interface is nobody's affair") {
+  const Reach reach =
+      choose_addresses(launcher, {three[2]}, {{{launcher_number, {at("10.0.0.9")}}}});
+  CHECK(reach.hosts == std::vector<HostReach>{{.ips = {"10.0.0.3"}, .interface = ""}});
+}
+
+TEST_CASE("few hosts dial all others, many a part, and everybody is dialled") {
+  CHECK(probe_targets(0, 1) == std::vector<uint32_t>{launcher_number});
+  CHECK(probe_targets(1, 3) == std::vector<uint32_t>{launcher_number, 2, 0});
+  CHECK(probe_targets(0, 32).size() == 32);
+  std::vector<int> dialled(1000);
+  for (uint32_t agent = 0; agent < 1000; ++agent) {
+    const std::vector<uint32_t> targets = probe_targets(agent, 1000);
+    CHECK(targets.size() == 17);
+    for (const uint32_t target : targets) {
+      CHECK(target != agent);
+      if (target != launcher_number) ++dialled[target];
+    }
+  }
+  CHECK(dialled == std::vector<int>(1000, 16));
+}
+
+TEST_CASE("tasks dial from the addresses of their hosts, and from loopback on one machine alone") {
+  const Plan local = make_plan({.hosts = {{.name = "here", .slots = 2, .here = true}}}).value();
+  const Reach at_home = {.launcher = "127.0.0.1", .hosts = {}, .warnings = {}};
+  CHECK(task_sources(local, at_home, {Hello{}}) == SourceSet({"127.0.0.1"}));
+
+  const Plan plan = make_plan({.hosts = {{.name = "here", .slots = 1, .here = true},
+                                         {.name = "a", .slots = 1},
+                                         {.name = "b", .slots = 1}}})
+                        .value();
+  std::vector<Hello> hellos(3);
+  hellos[1].addresses = {
+      {"eth0", "10.0.0.2"}, {"eth0", "fd00::2"}, {"lo", "127.0.0.1"}, {"lo", "::1"}};
+  hellos[2].addresses = {{"eth1", "10.0.0.3"}, {"lo", "127.0.0.2"}};
+  const Reach reach = {.launcher = "10.0.0.9", .hosts = {}, .warnings = {}};
+  CHECK(task_sources(plan, reach, hellos) ==
+        SourceSet({"10.0.0.9", "10.0.0.2", "fd00::2", "10.0.0.3"}));
+}
+
+Hello hello_of(const std::string& boot, uint64_t network_namespace) {
+  return {.build = {},
+          .hostname = {},
+          .addresses = {},
+          .machine = {.boot = boot, .network_namespace = network_namespace}};
+}
+
+TEST_CASE("shared_machines: several names of one machine are one warning") {
+  CHECK(shared_machines({"a", "b"}, {hello_of("x", 1), hello_of("y", 1)}).empty());
+  // Containers of one machine, each with a network of its own, and agents that do not know.
+  CHECK(shared_machines({"a", "b"}, {hello_of("x", 1), hello_of("x", 2)}).empty());
+  CHECK(shared_machines({"a", "b"}, {hello_of("", 0), hello_of("", 0)}).empty());
+  CHECK(shared_machines({"a", "b", "c"}, {hello_of("x", 1), hello_of("y", 1), hello_of("x", 1)}) ==
+        std::vector<std::string>{"a, c are one machine under several names (same boot, same "
+                                 "network); each counts as a host of its own"});
+}
+
+TEST_CASE("needs_probe: several hosts, another one, or a network that was named") {
+  Plan plan;
+  plan.hosts = {{.host = {.name = "localhost", .here = true}}};
+  CHECK_FALSE(needs_probe(plan, {}));
+  CHECK(needs_probe(plan, {"eth0"}));
+  plan.hosts[0].host.here = false;
+  CHECK(needs_probe(plan, {}));
+  plan.hosts = {{.host = {.name = "localhost", .here = true}}, {.host = {.name = "a"}}};
+  CHECK(needs_probe(plan, {}));
+}
+
+}  // namespace
+}  // namespace dt

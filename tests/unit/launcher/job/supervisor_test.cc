@@ -1,0 +1,445 @@
+#include "launcher/job/supervisor.h"
+
+#include "launcher/report/outcome.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+namespace dt {
+namespace {
+
+/// `hosts` hosts with two workers each.
+Plan plan_of(int hosts) {
+  Plan plan;
+  for (int h = 0; h < hosts; ++h) {
+    plan.hosts.push_back({.host = {.name = "node" + std::to_string(h), .user = {}, .slots = 2}});
+    for (int local = 0; local < 2; ++local) {
+      const int rank = 2 * h + local;
+      plan.add({.id = {"worker", rank}, .rank = rank, .local_rank = local, .agent = h});
+    }
+  }
+  plan.world_size = 2 * hosts;
+  return plan;
+}
+
+Action signal_all(int number) {
+  return {.kind = Action::Kind::signal, .signal = number, .notice = {}};
+}
+Action dead(int rank, std::string cause) {
+  return {.kind = Action::Kind::notify,
+          .notice = {Notice::Kind::dead, {"worker", rank}, std::move(cause)}};
+}
+Action left(int rank) {
+  return {.kind = Action::Kind::notify, .notice = {Notice::Kind::left, {"worker", rank}, ""}};
+}
+Action plain(Action::Kind kind) {
+  return {.kind = kind, .notice = {}};
+}
+const Action pause = plain(Action::Kind::pause);
+const Action suspend = plain(Action::Kind::suspend);
+const Action resume = plain(Action::Kind::resume);
+const Action finish = {.kind = Action::Kind::finish, .notice = {}};
+
+struct Fixture {
+  Time now = Time() + seconds(1000);
+  Supervisor::Options options = {.grace = seconds(10), .start_deadline = now + seconds(30)};
+
+  Supervisor start(int hosts = 1) {
+    Supervisor supervisor(plan_of(hosts), options, now);
+    for (size_t task = 0; task < static_cast<size_t>(2 * hosts); ++task) {
+      CHECK(supervisor.started(task, 100 + static_cast<int64_t>(task), now).empty());
+    }
+    return supervisor;
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "a job whose tasks all exit 0 ends with status 0 and tells who left") {
+  Supervisor job = start();
+  CHECK(job.exited(0, {}, now) == Actions{left(0)});
+  CHECK_FALSE(job.finishing());
+  CHECK(job.exited(1, {}, now) == Actions{left(1), finish});
+  CHECK(job.finishing());
+  CHECK(job.outcome() == Outcome{});
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a port that another user took ends the job, unless something else did") {
+  Supervisor job = start();
+  CHECK(job.port_taken("node0: uid 7", now) == Actions{signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 3);
+  CHECK(job.outcome().reason == "node0: uid 7");
+  CHECK(job.port_taken("node0: uid 8", now).empty());
+  CHECK(job.outcome().reason == "node0: uid 7");
+
+  Supervisor failed = start();
+  failed.exited(1, {.code = 5}, now);
+  CHECK(failed.port_taken("node0: uid 7", now).empty());
+  CHECK(failed.outcome().exit_status == 5);
+  CHECK(failed.outcome().reason == "");
+
+  Supervisor done = start();
+  done.exited(0, {}, now);
+  done.exited(1, {}, now);
+  CHECK(done.port_taken("node0: uid 7", now).empty());
+  CHECK(done.outcome() == Outcome{});
+}
+
+TEST_CASE_FIXTURE(Fixture, "the first failure is told to the engines before anybody gets TERM") {
+  Supervisor job = start();
+  CHECK(job.exited(1, {.code = 3}, now) == Actions{dead(1, "exit status 3"), signal_all(SIGTERM)});
+  CHECK(job.next_deadline() == now + options.grace);
+  CHECK(job.exited(0, {.signal = SIGTERM}, now) == Actions{dead(0, "killed by SIGTERM"), finish});
+  CHECK(job.outcome().exit_status == 3);
+  CHECK(job.outcome().failed_tasks == 2);
+  REQUIRE(job.outcome().failure);
+  CHECK(
+      *job.outcome().failure ==
+      Failure{
+          .task = {"worker", 1}, .rank = 1, .host = "node0", .pid = 101, .cause = "exit status 3"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "the oldest error that tasks wrote is the cause, until it was told") {
+  const auto error = [](int64_t when_ns) { return TaskError{"E: x", "a.py:3", when_ns}; };
+  Supervisor job = start(2);
+  job.exited(1, {.code = 3}, now, error(20));
+  job.exited(0, {.code = 1}, now, error(30));
+  CHECK(job.outcome().failure->task == TaskId{"worker", 1});
+  job.exited(2, {.code = 1}, now, error(10));
+  CHECK(job.outcome().failure->task == TaskId{"worker", 2});
+  CHECK(job.outcome().failure->error == error(10));
+  CHECK(job.outcome().exit_status == 3);
+  CHECK(job.has_untold_failure());
+  job.failure_told();
+  CHECK_FALSE(job.has_untold_failure());
+  job.exited(3, {.code = 1}, now, error(5));
+  CHECK(job.outcome().failure->task == TaskId{"worker", 2});
+  CHECK(job.outcome().failed_tasks == 4);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "who was told to end while it still ended of the oldest error is the cause") {
+  Supervisor job = start(2);
+  job.exited(1, {.code = 1}, now, TaskError{"Lost: peer", "a.py:3", 20});
+  job.exited(0, {.signal = SIGTERM}, now, TaskError{"E: x", "a.py:3", 10});
+  CHECK(job.outcome().failure->task == TaskId{"worker", 0});
+  CHECK(job.outcome().failure->cause ==
+        "killed by SIGTERM (sent by dtrain: others had ended before, of this one's error)");
+  CHECK(job.outcome().exit_status == 1);
+  // A shell around it says so by its status.
+  Supervisor of_shells = start(2);
+  of_shells.exited(1, {.code = 1}, now, TaskError{"Lost: peer", "a.py:3", 20});
+  of_shells.exited(0, {.code = 128 + SIGTERM}, now, TaskError{"E: x", "a.py:3", 10});
+  CHECK(of_shells.outcome().failure->cause ==
+        "exit status 143 (sent by dtrain: others had ended before, of this one's error)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "what gave no time of its error stays the cause if it was first") {
+  Supervisor job = start(2);
+  job.exited(1, {.signal = SIGSEGV}, now);
+  job.exited(0, {.code = 1}, now, TaskError{"E: x", "", 10});
+  CHECK(job.outcome().failure->task == TaskId{"worker", 1});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a worker killed by a signal gives 128 + n") {
+  Supervisor job = start();
+  job.exited(0, {.signal = SIGSEGV}, now);
+  CHECK(job.outcome().exit_status == 139);
+  CHECK(job.outcome().failure->cause == "killed by SIGSEGV");
+}
+
+TEST_CASE_FIXTURE(Fixture, "an OOM kill is called one") {
+  Supervisor job = start();
+  job.exited(0, {.signal = SIGKILL, .out_of_memory = true}, now);
+  CHECK(job.outcome().exit_status == 137);
+  CHECK(job.outcome().failure->cause ==
+        "killed by SIGKILL (the kernel's OOM killer: out of memory)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "after the grace comes KILL, and then even the unkillable end the job") {
+  Supervisor job = start();
+  job.exited(0, {.code = 1}, now);
+  CHECK(job.tick(now + options.grace - milliseconds(1)).empty());
+  CHECK(job.tick(now + options.grace) == Actions{signal_all(SIGKILL)});
+  const Time give_up = job.next_deadline();
+  CHECK(give_up > now + options.grace);
+  CHECK(job.running() == std::vector<size_t>{1});
+  CHECK(job.tick(give_up) == Actions{finish});
+  CHECK(job.finishing());
+}
+
+TEST_CASE_FIXTURE(Fixture, "--on-failure continue lets the others run and keeps the first status") {
+  options.continue_on_failure = true;
+  Supervisor job = start();
+  CHECK(job.exited(1, {.code = 7}, now) == Actions{dead(1, "exit status 7")});
+  CHECK(job.next_deadline() == Time::max());
+  CHECK(job.exited(0, {}, now) == Actions{left(0), finish});
+  CHECK(job.outcome().exit_status == 7);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the first INT goes to all with the grace, the second kills at once") {
+  Supervisor job = start();
+  CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGINT)});
+  CHECK(job.next_deadline() == now + options.grace);
+  // A closing terminal tells it twice: that is one request.
+  CHECK(job.interrupted(SIGINT, now + milliseconds(20)).empty());
+  CHECK(job.interrupted(SIGINT, now + seconds(1)) == Actions{signal_all(SIGKILL)});
+  job.exited(0, {.signal = SIGKILL}, now);
+  job.exited(1, {.signal = SIGKILL}, now);
+  CHECK(job.outcome().exit_status == 130);
+  CHECK(job.outcome().reason == "interrupted by SIGINT");
+  CHECK_FALSE(job.outcome().failure);
+}
+
+TEST_CASE_FIXTURE(Fixture, "any stop signal right after the first is the same request") {
+  const std::vector<std::pair<int, int>> pairs = {
+      {SIGINT, SIGTERM}, {SIGTERM, SIGHUP}, {SIGHUP, SIGTERM}, {SIGINT, SIGQUIT}, {SIGHUP, SIGHUP}};
+  for (const auto& [first, second] : pairs) {
+    CAPTURE(first);
+    CAPTURE(second);
+    Supervisor job = start();
+    CHECK(job.interrupted(first, now) == Actions{signal_all(first)});
+    CHECK(job.interrupted(second, now + milliseconds(299)).empty());
+    CHECK(job.next_deadline() == now + options.grace);
+    CHECK(job.outcome().exit_status == 128 + first);
+    CHECK(job.interrupted(second, now + milliseconds(300)) == Actions{signal_all(SIGKILL)});
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "TERM gives 143 even when all workers then end well") {
+  Supervisor job = start();
+  job.interrupted(SIGTERM, now);
+  job.exited(0, {}, now);
+  job.exited(1, {}, now);
+  CHECK(job.outcome().exit_status == 143);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a failure before the interrupt keeps its status") {
+  Supervisor job = start();
+  job.exited(0, {.code = 5}, now);
+  CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGKILL)});
+  CHECK(job.outcome().exit_status == 5);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the time limit ends the job with 124") {
+  options.timeout = seconds(60);
+  Supervisor job = start();
+  CHECK(job.next_deadline() == now + seconds(60));
+  CHECK(job.tick(now + seconds(60)) == Actions{signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 124);
+  CHECK(job.outcome().reason == "time limit of 1m reached");
+}
+
+TEST_CASE_FIXTURE(Fixture, "tasks that do not start in time end the job with 4") {
+  Supervisor job(plan_of(1), options, now);
+  job.started(0, 100, now);
+  CHECK(job.next_deadline() == now + seconds(30));
+  CHECK(job.tick(now + seconds(30)) == Actions{signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 4);
+  CHECK(job.outcome().reason == "only 1 of 2 tasks had started after 30s; see --start-timeout");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a task that cannot be started is a failure with the shell's status") {
+  Supervisor job(plan_of(1), options, now);
+  job.started(0, 100, now);
+  CHECK(job.start_failed(1, 126, "cannot run x: Permission denied", now) ==
+        Actions{dead(1, "could not be started: cannot run x: Permission denied"),
+                signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 126);
+  CHECK(job.outcome().failure->pid == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a lost agent's tasks are dead, the others stop, and the status is 3") {
+  Supervisor job = start(2);
+  const std::string cause = "agent on node1 lost: no heartbeat for 5s";
+  CHECK(job.agent_lost(1, "no heartbeat for 5s", now) ==
+        Actions{dead(2, cause), dead(3, cause), signal_all(SIGTERM)});
+  job.exited(0, {.signal = SIGTERM}, now);
+  CHECK(job.exited(1, {.signal = SIGTERM}, now).back() == finish);
+  CHECK(job.outcome().exit_status == 3);
+  CHECK(job.outcome().reason == cause);
+  CHECK_FALSE(job.outcome().failure);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a host lost after a signal is a warning, and the reason stays the signal") {
+  Supervisor job = start(2);
+  job.interrupted(SIGINT, now);
+  const std::string cause = "agent on node1 lost: its connection ended";
+  const Action warned = {.kind = Action::Kind::warn, .notice = {}, .text = cause};
+  CHECK(job.agent_lost(1, "its connection ended", now) ==
+        Actions{dead(2, cause), dead(3, cause), warned});
+  CHECK_FALSE(job.lost_host_decided());
+  CHECK(job.outcome().exit_status == 130);
+  CHECK(job.outcome().reason == "interrupted by SIGINT");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a second lost host and one after a failure are no further reasons") {
+  Supervisor lost = start(2);
+  lost.agent_lost(0, "its connection ended", now);
+  CHECK(lost.lost_host_decided());
+  const std::string cause = "agent on node1 lost: its connection ended";
+  CHECK(lost.agent_lost(1, "its connection ended", now) ==
+        Actions{dead(2, cause), dead(3, cause), finish});
+  Supervisor failed = start(2);
+  failed.exited(0, {.code = 3}, now);
+  CHECK(failed.agent_lost(1, "its connection ended", now) ==
+        Actions{dead(2, cause), dead(3, cause)});
+  CHECK_FALSE(failed.lost_host_decided());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a host lost after its tasks ended well fails a job that still runs") {
+  Supervisor job = start(2);
+  job.exited(0, {}, now);
+  job.exited(1, {}, now);
+  CHECK(job.agent_lost(0, "its connection ended", now) == Actions{signal_all(SIGTERM)});
+  CHECK(job.lost_host_decided());
+  CHECK(job.outcome().exit_status == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an agent lost after its tasks ended changes nothing") {
+  Supervisor job = start(1);
+  job.exited(0, {}, now);
+  job.exited(1, {}, now);
+  CHECK(job.agent_lost(0, "its connection ended", now).empty());
+  CHECK(job.outcome().exit_status == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a job that was told to end does not wait for ever for its agents") {
+  Supervisor job = start();
+  job.interrupted(SIGTERM, now);
+  job.exited(0, {.signal = SIGTERM}, now);
+  job.exited(1, {.signal = SIGTERM}, now);
+  REQUIRE(job.finishing());
+  const Time patience = job.next_deadline();
+  REQUIRE(patience < now + seconds(60));
+  CHECK(job.tick(patience) == Actions{{.kind = Action::Kind::abandon}});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a job that ended by itself waits for a slow reader, until a signal") {
+  Supervisor job = start();
+  job.exited(0, {}, now);
+  job.exited(1, {}, now);
+  CHECK(job.next_deadline() == Time::max());
+  CHECK(job.interrupted(SIGINT, now) == Actions{{.kind = Action::Kind::abandon}});
+  CHECK(job.outcome().exit_status == 130);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is said of a task that has ended changes nothing") {
+  Supervisor job = start();
+  job.exited(0, {}, now);
+  CHECK(job.exited(0, {.code = 1}, now).empty());
+  CHECK(job.start_failed(0, 127, "not found", now).empty());
+  CHECK(job.started(0, 7, now).empty());
+  CHECK_FALSE(job.finishing());
+  CHECK(job.outcome().exit_status == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "repeated signals do not put off the end of the unkillable") {
+  Supervisor job = start();
+  job.interrupted(SIGINT, now);
+  job.interrupted(SIGINT, now + seconds(1));
+  const Time end = job.next_deadline();
+  job.interrupted(SIGINT, now + seconds(2));
+  CHECK(job.next_deadline() == end);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the time limit does not hide an earlier failure") {
+  options.continue_on_failure = true;
+  options.timeout = seconds(60);
+  Supervisor job = start();
+  job.exited(1, {.code = 5}, now);
+  job.tick(now + seconds(60));
+  CHECK(job.outcome().exit_status == 5);
+  CHECK(job.outcome().reason == "time limit of 1m reached");
+}
+
+TEST_CASE_FIXTURE(Fixture, "Ctrl-Z suspends dtrain when all agents have stopped their tasks") {
+  Supervisor job = start(2);
+  CHECK(job.pause_wanted(now) == Actions{pause});
+  CHECK(job.pause_wanted(now).empty());
+  CHECK(job.paused(1, now).empty());
+  CHECK(job.paused(0, now) == Actions{suspend});
+  CHECK(job.resumed(now + seconds(60)) == Actions{resume});
+  CHECK(job.resumed(now + seconds(60)).empty());
+  // And again.
+  CHECK(job.pause_wanted(now + seconds(61)) == Actions{pause});
+  CHECK(job.paused(0, now + seconds(61)).empty());
+  CHECK(job.paused(1, now + seconds(61)) == Actions{suspend});
+}
+
+TEST_CASE_FIXTURE(Fixture, "what an agent says of a pause that nobody wanted changes nothing") {
+  Supervisor job = start(2);
+  CHECK(job.paused(1, now).empty());
+  CHECK(job.resumed(now).empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a pause stops the time limit and the start deadline") {
+  options.timeout = seconds(100);
+  Supervisor job(plan_of(1), options, now);
+  job.pause_wanted(now + seconds(10));
+  CHECK(job.next_deadline() == Time::max());
+  CHECK(job.tick(now + seconds(1000)).empty());
+  job.paused(0, now + seconds(10));
+  job.resumed(now + seconds(1010));
+  CHECK(job.next_deadline() == now + seconds(1030));
+  job.started(0, 100, now + seconds(1011));
+  job.started(1, 101, now + seconds(1011));
+  CHECK(job.next_deadline() == now + seconds(1100));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a pause stops the grace, and without a deadline there is none after") {
+  Supervisor job = start();
+  CHECK(job.next_deadline() == Time::max());
+  job.pause_wanted(now);
+  job.paused(0, now);
+  job.resumed(now + seconds(5));
+  CHECK(job.next_deadline() == Time::max());
+  job.exited(0, {.code = 1}, now + seconds(5));
+  job.pause_wanted(now + seconds(6));
+  job.paused(0, now + seconds(6));
+  job.resumed(now + seconds(106));
+  CHECK(job.next_deadline() == now + seconds(105) + options.grace);
+  CHECK(job.tick(now + seconds(105) + options.grace) == Actions{signal_all(SIGKILL)});
+}
+
+TEST_CASE_FIXTURE(Fixture, "what ends the job calls off a pause that is not complete") {
+  Supervisor failing = start();
+  failing.pause_wanted(now);
+  CHECK(failing.exited(0, {.code = 1}, now) ==
+        Actions{dead(0, "exit status 1"), resume, signal_all(SIGTERM)});
+  CHECK(failing.paused(0, now).empty());
+
+  Supervisor told = start();
+  told.pause_wanted(now);
+  CHECK(told.interrupted(SIGTERM, now) == Actions{resume, signal_all(SIGTERM)});
+
+  Supervisor done = start();
+  done.pause_wanted(now);
+  done.exited(0, {}, now);
+  CHECK(done.exited(1, {}, now) == Actions{left(1), resume, finish});
+}
+
+TEST_CASE_FIXTURE(Fixture, "the answer to a pause that was called off is none to the next") {
+  Supervisor job = start();
+  job.pause_wanted(now);
+  job.interrupted(SIGTERM, now);
+  CHECK(job.pause_wanted(now) == Actions{pause});
+  CHECK(job.paused(0, now).empty());
+  CHECK(job.paused(0, now) == Actions{suspend});
+}
+
+TEST_CASE_FIXTURE(Fixture, "an agent that is lost or has finished is not waited for in a pause") {
+  options.continue_on_failure = true;
+  Supervisor job = start(2);
+  for (size_t task = 0; task < 4; ++task)
+    job.exited(task, {}, now);
+  job.agent_finished(0, now);
+  CHECK(job.pause_wanted(now) == Actions{pause});
+  CHECK(job.agent_lost(1, "its connection ended", now) == Actions{suspend});
+  CHECK(job.resumed(now) == Actions{resume});
+  CHECK(job.pause_wanted(now) == Actions{pause, suspend});
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,157 @@
+#include "launcher/network/probe.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/socket.h>
+
+#include <optional>
+
+namespace dt {
+namespace {
+
+std::vector<InterfaceAddress> at(const std::vector<std::string>& ips) {
+  std::vector<InterfaceAddress> where;
+  for (const std::string& ip : ips)
+    where.push_back({"lo", ip});
+  return where;
+}
+
+std::vector<Address> addresses_of(const ProbePoint& point) {
+  std::vector<Address> addresses;
+  for (const ProbePlace& place : point.places())
+    addresses.push_back(place.address);
+  return addresses;
+}
+
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  Token token = Token::random().value();
+
+  std::unique_ptr<ProbePoint> point(uint32_t number, const std::vector<std::string>& ips) {
+    return ProbePoint::open(*loop, {at(ips)}, token, number).value();
+  }
+  ProbeCalls::Reached call(std::vector<ProbeTarget> targets, Duration patience = seconds(10)) {
+    std::optional<ProbeCalls::Reached> reached;
+    const ProbeCalls calls(*loop, token, std::move(targets), Clock::now() + patience,
+                           [&reached](ProbeCalls::Reached r) { reached = std::move(r); });
+    while (!reached)
+      REQUIRE(loop->run_once(Clock::now() + seconds(10)));
+    return *reached;
+  }
+};
+
+TEST_CASE("a call finds the addresses that lead to the machine") {
+  Fixture f;
+  const auto one = f.point(1, {"127.0.0.1", "127.0.0.2"});
+  const auto two = f.point(2, {"127.0.0.3", "::1"});
+  const std::vector<ProbeTarget> all = {{1, addresses_of(*one)}, {2, addresses_of(*two)}};
+  CHECK(f.call(all) == all);
+}
+
+TEST_CASE("an address where somebody else answers does not count") {
+  Fixture f;
+  const auto one = f.point(1, {"127.0.0.1"});
+  const auto two = f.point(2, {"127.0.0.1", "127.0.0.2"});
+  // As with container bridges: the address of 1 is one of 2's as well.
+  const Address wrong = addresses_of(*one)[0];
+  const Address right = addresses_of(*two)[1];
+  CHECK(f.call({{2, {wrong, right}}}) == ProbeCalls::Reached{{2, {right}}});
+}
+
+TEST_CASE("another job's machine does not count") {
+  Fixture f;
+  const Token other = Token::random().value();
+  const auto theirs = ProbePoint::open(*f.loop, {at({"127.0.0.1"})}, other, 1).value();
+  CHECK(f.call({{1, addresses_of(*theirs)}}) == ProbeCalls::Reached{{1, {}}});
+}
+
+TEST_CASE("nobody and silence do not count, and nothing waits for them for ever") {
+  Fixture f;
+  const Fd silent = listen_on({"127.0.0.1", 0}).value();
+  const Address quiet = local_address(silent.get()).value();
+  const Address nobody = [] {
+    const Fd gone = listen_on({"127.0.0.1", 0}).value();
+    return local_address(gone.get()).value();
+  }();
+  const auto one = f.point(1, {"127.0.0.1"});
+  const Address good = addresses_of(*one)[0];
+  CHECK(f.call({{1, {nobody, quiet, good}}}) == ProbeCalls::Reached{{1, {good}}});
+  CHECK(f.call({{1, {nobody, quiet}}}, milliseconds(50)) == ProbeCalls::Reached{{1, {}}});
+  CHECK(f.call({}) == ProbeCalls::Reached{});
+}
+
+/// A connection that says nothing.
+Fd stranger_at(const ProbePoint& point) {
+  return start_connect(point.places().at(0).address).value();
+}
+
+bool has_ended(const Fd& socket) {
+  char byte = 0;
+  return ::recv(socket.get(), &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+TEST_CASE("beyond the bound the oldest caller is closed, and an honest one is answered") {
+  Fixture f;
+  const auto point =
+      ProbePoint::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.callers_max = 4}).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 4; ++i)
+    strangers.push_back(stranger_at(*point));
+  while (point->callers() < 4)
+    REQUIRE(f.loop->run_once(Clock::now() + seconds(10)));
+  CHECK(f.call({{1, addresses_of(*point)}}).at(0).addresses.size() == 1);
+  CHECK(has_ended(strangers.front()));
+  CHECK(!has_ended(strangers.back()));
+}
+
+TEST_CASE("a round takes in so many callers at once") {
+  Fixture f;
+  const auto point = f.point(1, {"127.0.0.1"});
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 70; ++i)
+    strangers.push_back(stranger_at(*point));
+  REQUIRE(f.loop->run_once(Clock::now()));
+  CHECK(point->callers() == 64);
+  REQUIRE(f.loop->run_once(Clock::now()));
+  CHECK(point->callers() == 70);
+}
+
+TEST_CASE("a caller that says nothing is closed when its time is over") {
+  Fixture f;
+  const auto point =
+      ProbePoint::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.patience = milliseconds(1)})
+          .value();
+  const Fd stranger = stranger_at(*point);
+  for (const Time end = Clock::now() + seconds(10); !has_ended(stranger);) {
+    REQUIRE(Clock::now() < end);
+    REQUIRE(f.loop->run_once(end));
+  }
+  CHECK(point->callers() == 0);
+}
+
+TEST_CASE("a machine listens at the port that is held for it, and leaves it to others") {
+  Fixture f;
+  const Fd held = hold_port(0).value();
+  const uint16_t port = local_address(held.get()).value().port;
+  auto point =
+      ProbePoint::open(*f.loop, {at({"127.0.0.1", "127.0.0.2"}), port}, f.token, 1).value();
+  const std::vector<ProbeTarget> all = {{1, addresses_of(*point)}};
+  CHECK(all[0].addresses == std::vector<Address>{{"127.0.0.1", port}, {"127.0.0.2", port}});
+  CHECK(f.call(all) == all);
+  point.reset();
+  CHECK(check_unheard(port));
+  CHECK(listen_on({"127.0.0.1", port}));
+}
+
+TEST_CASE("addresses that this machine does not have are left out") {
+  Fixture f;
+  const auto point =
+      ProbePoint::open(*f.loop, {{{"eth0", "192.0.2.1"}, {"lo", "127.0.0.1"}}}, f.token, 1).value();
+  REQUIRE(point->places().size() == 1);
+  CHECK(point->places()[0].address.ip == "127.0.0.1");
+  CHECK(point->places()[0].interface == "lo");
+  CHECK_FALSE(ProbePoint::open(*f.loop, {at({"192.0.2.1"})}, f.token, 1));
+}
+
+}  // namespace
+}  // namespace dt

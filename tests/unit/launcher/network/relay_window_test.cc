@@ -1,0 +1,75 @@
+#include "launcher/network/relay_window.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+constexpr uint32_t window = stream_window_bytes;
+
+TEST_CASE("RelayWindow lets a window of bytes go, and more as they are granted again") {
+  RelayWindow end;
+  CHECK(end.room() == window);
+  end.sent(window - 1);
+  CHECK(end.room() == 1);
+  end.sent(1);
+  CHECK(end.room() == 0);
+  CHECK(end.granted(7));
+  CHECK(end.room() == 7);
+}
+
+TEST_CASE("RelayWindow: credit for more than was sent is the other end's fault") {
+  RelayWindow end;
+  CHECK_FALSE(end.granted(1));
+  end.sent(10);
+  CHECK(end.granted(10));
+  const auto again = end.granted(1);
+  REQUIRE_FALSE(again);
+  CHECK(again.error().code == Errc::protocol);
+  end.sent(3);
+  CHECK_FALSE(end.granted(UINT32_MAX));
+}
+
+TEST_CASE("RelayWindow: bytes beyond the credit are the other end's fault") {
+  RelayWindow end;
+  CHECK(end.received(window));
+  CHECK_FALSE(end.received(1));
+  RelayWindow other;
+  CHECK_FALSE(other.received(size_t{window} + 1));
+  CHECK_FALSE(other.received(size_t{1} << 40));
+}
+
+TEST_CASE("RelayWindow grants what was written, a quarter of the window at a time") {
+  RelayWindow end;
+  CHECK(end.to_grant(0) == 0);
+  CHECK(end.received(window / 4 - 1));
+  CHECK(end.to_grant(0) == 0);
+  CHECK(end.received(window / 2));
+  CHECK(end.to_grant(window / 2) == 0);
+  CHECK(end.to_grant(1) == window / 4 * 3 - 2);
+  // What is granted may come again, and the byte that is still here counts against the window.
+  CHECK(end.received(window - 1));
+  CHECK_FALSE(end.received(1));
+  CHECK(end.to_grant(0) == window);
+}
+
+TEST_CASE("two ends of a window never stand still while there is something to do") {
+  RelayWindow sender;
+  RelayWindow receiver;
+  size_t left = size_t{10} << 20;
+  size_t unwritten = 0;
+  for (int round = 0; left > 0; ++round) {
+    REQUIRE(round < 10'000);
+    const size_t size = std::min<size_t>({left, sender.room(), 50'000});
+    sender.sent(size);
+    REQUIRE(receiver.received(size));
+    unwritten += size;
+    left -= size;
+    unwritten -= std::min<size_t>(unwritten, 20'000);  // the socket takes less than comes
+    const uint32_t grant = receiver.to_grant(unwritten);
+    REQUIRE(sender.granted(grant));
+  }
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,56 @@
+#include "launcher/process/executable.h"
+
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+namespace dt {
+namespace {
+
+TEST_CASE("find_executable looks where a shell would, and says where it looked") {
+  const TemporaryFolder folder;
+  folder.write("bin/tool", "#!/bin/sh\n", 0755);
+  folder.write("bin/plain", "text", 0644);
+  folder.write("other/plain", "#!/bin/sh\n", 0755);
+  std::filesystem::create_directory(folder.path() + "/bin/folder");
+  const std::string bin = folder.path() + "/bin";
+  const std::string path = "/nowhere:" + bin;
+
+  CHECK(find_executable("tool", path, "/").value() == bin + "/tool");
+  CHECK(find_executable("./tool", "", bin).value() == bin + "/./tool");
+  CHECK(find_executable("bin/tool", "", folder.path()).value() == bin + "/tool");
+  CHECK(find_executable(bin + "/tool", "", "/").value() == bin + "/tool");
+  // What cannot be executed is passed over as long as there is another.
+  CHECK(find_executable("plain", bin + ":" + folder.path() + "/other", "/").value() ==
+        folder.path() + "/other/plain");
+  // An empty entry of PATH is the current folder.
+  CHECK(find_executable("tool", "", bin).value() == bin + "/./tool");
+
+  struct Case {
+    std::string command;
+    Errc code;
+    std::string message;
+  };
+  const Case cases[] = {
+      {"absent", Errc::not_found, "cannot run absent: not found in PATH=" + path},
+      {"folder", Errc::not_found, "cannot run folder: not found in PATH=" + path},
+      {"./absent", Errc::not_found, "cannot run ./absent: No such file or directory"},
+      {"./folder", Errc::not_runnable, "cannot run ./folder: Is a directory"},
+      {"./plain", Errc::not_runnable,
+       "cannot run ./plain: Permission denied; try: chmod +x ./plain"},
+      {"plain", Errc::not_runnable,
+       "cannot run plain: Permission denied; try: chmod +x " + bin + "/plain"},
+      {"a b\n", Errc::not_found, "cannot run 'a b\\x0A': not found in PATH=" + path},
+  };
+  for (const Case& c : cases) {
+    const auto found = find_executable(c.command, path, bin);
+    REQUIRE_FALSE(found.has_value());
+    CHECK(found.error().code == c.code);
+    CHECK(found.error().message == c.message);
+  }
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,78 @@
+#include "launcher/process/task_cgroup.h"
+
+#include "launcher/process/child.h"
+
+#include <doctest/doctest.h>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace dt {
+namespace {
+
+TEST_CASE("cgroup_folder finds the line of version 2 among those of version 1") {
+  struct Row {
+    const char* text;
+    std::optional<std::string> folder;
+  };
+  const Row rows[] = {
+      {"0::/\n", "/sys/fs/cgroup"},
+      {"0::/user.slice/user-1.slice\n", "/sys/fs/cgroup/user.slice/user-1.slice"},
+      {"4:memory:/a\n1:name=systemd:/b\n0::/c d\n", "/sys/fs/cgroup/c d"},
+      {"0::/../outside\n", std::nullopt},
+      {"4:memory:/a\n", std::nullopt},
+      {"", std::nullopt},
+      {"0::", std::nullopt},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    CHECK(cgroup_folder(row.text, "/sys/fs/cgroup") == row.folder);
+  }
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_CASE("TaskCgroup: who is born in it cannot leave by setsid and fork, and ends at once") {
+  std::string path;
+  {
+    const std::unique_ptr<TaskCgroup> cgroup = TaskCgroup::make();
+    if (!cgroup) {
+      MESSAGE("no cgroup of version 2 is ours to divide here");
+      return;
+    }
+    path = cgroup->path();
+    CHECK_FALSE(cgroup->populated());
+    Pipe pipe = make_pipe().value();
+    Child child =
+        Child::start({.path = "/bin/sh",
+                      .arguments = {"sh", "-c", "setsid sh -c 'sleep 60 & echo up; wait' & wait"},
+                      .environment = {"PATH=/usr/bin:/bin"},
+                      .output = pipe.write.get(),
+                      .cgroup = cgroup->fd()})
+            .value();
+    pipe.write.reset();
+    char up[3];
+    CHECK(::read(pipe.read.get(), up, sizeof up) == 3);
+    CHECK(cgroup->populated());
+    CHECK(text_of("/proc/" + std::to_string(child.pid()) + "/cgroup").find("dtrain-tasks-") !=
+          std::string::npos);
+    cgroup->kill();
+    // All of them held the pipe.
+    CHECK(::read(pipe.read.get(), up, sizeof up) == 0);
+    CHECK(child.reap().value() == ExitStatus{.signal = SIGKILL});
+    while (cgroup->populated())
+      CHECK(poll(nullptr, 0, 1) == 0);
+  }
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,110 @@
+#include "launcher/ssh/openssh.h"
+
+#include "base/format.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace dt {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST_CASE("the client asks nothing, forwards nothing, and gets what the command line says") {
+  CHECK(ssh_words({.host = "node1"}, {}, "run it") ==
+        Words{"ssh", "-v", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--",
+              "node1", "run it"});
+  CHECK(ssh_words({.host = "fd77::1",
+                   .user = "me",
+                   .port = 2222,
+                   .identity_files = {"my key"},
+                   .config_file = "cfg"},
+                  {.connect_timeout = milliseconds(1200)}, "run it") ==
+        Words{"ssh", "-v", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-F",
+              "cfg", "-p", "2222", "-i", "my key", "--", "me@fd77::1", "run it"});
+}
+
+TEST_CASE("the key exchange that costs least comes first where that is wanted") {
+  const Words words = ssh_words({.host = "node1"}, {.curve25519_first = true}, "run it");
+  CHECK(std::ranges::count(words,
+                           "KexAlgorithms=^curve25519-sha256,curve25519-sha256@libssh.org") == 1);
+}
+
+TEST_CASE("a program like rsh gets its own words, a user if one is named, host and shell") {
+  CHECK(rsh_words({"kubexec.sh"}, {.host = "pod-1"}) == Words{"kubexec.sh", "pod-1", "/bin/sh"});
+  CHECK(rsh_words({"qrsh", "-inherit"}, {.host = "n", .user = "me"}) ==
+        Words{"qrsh", "-inherit", "-l", "me", "n", "/bin/sh"});
+}
+
+TEST_CASE("what the client says becomes what it means and what to do") {
+  struct Case {
+    std::string said;
+    std::string text;
+    bool again = false;
+    bool too_old = false;
+  };
+  const std::vector<Case> cases = {
+      {"debug1: Offering public key: /k/id ED25519 SHA256:abc explicit\r\n"
+       "debug1: Offering public key: me@desk RSA SHA256:abc agent\r\n"
+       "me@n: Permission denied (publickey).\r\n",
+       "login refused (tried ed25519 from /k/id, rsa from ssh-agent); try: ssh-copy-id me@n"},
+      {"me@n: Permission denied (publickey).\r\n",
+       "login refused (no key to try); try: ssh-keygen -t ed25519, then ssh-copy-id me@n"},
+      {"No ED25519 host key is known for n and you have requested strict checking.\n"
+       "Host key verification failed.\n",
+       "Host key verification failed. (exit status 255)"},
+      {"ssh: Could not resolve hostname n: Name or service not known\n",
+       "ssh: Could not resolve hostname n: Name or service not known"},
+      {"debug1: Connecting to n\nssh: connect to host n port 22: Connection refused\n",
+       "ssh: connect to host n port 22: Connection refused; is sshd running there?", true},
+      {"kex_exchange_identification: Connection closed by remote host\n",
+       "kex_exchange_identification: Connection closed by remote host; the log of its sshd tells "
+       "why "
+       "(MaxStartups, hosts.deny, …)",
+       true},
+      {"command-line line 0: Bad SSH2 KexAlgorithms '^curve25519-sha256'.\n",
+       "command-line line 0: Bad SSH2 KexAlgorithms '^curve25519-sha256'.", false, true},
+      {"something new\ndebug1: Exit status 1\n", "something new (exit status 255)"},
+      {"OpenSSH_9.2p1\ndebug1: chatter\n", "exit status 255"},
+      {"", "exit status 255"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.said);
+    CHECK(client_failure({.request = {.host = "n", .user = "me"}}, c.said, "exit status 255") ==
+          ClientFailure{.text = c.text, .again = c.again, .too_old = c.too_old});
+  }
+}
+
+TEST_CASE("keys that could not be tried are named with what to do") {
+  CHECK(client_failure({.request = {.host = "n"}, .key_problems = {"/k/id is encrypted"}},
+                       "n: Permission denied (publickey).\n", "")
+            .text == "login refused (no key to try); /k/id is encrypted");
+}
+
+TEST_CASE("a refused host key is told with its name and the line that decided") {
+  const HostKey key =
+      parse_host_key(
+          "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFgJvrI7X9nnx7/F0MbNEOjz/4ZMfJx+4RpICQX/t26")
+          .value();
+  const std::string shown = format("debug1: Server host key: ssh-ed25519 {}\r\n", fingerprint(key));
+  ClientContext context = {.request = {.host = "n"}, .known = {.name = "n"}};
+  const auto text = [&](const std::string& said) {
+    return client_failure(context, shown + said, "exit status 255").text;
+  };
+  const std::string failed = "Host key verification failed.\r\n";
+  CHECK(text(failed).starts_with("its host key ssh-ed25519 " + fingerprint(key) +
+                                 " is not known: no known_hosts file lists n\n"));
+  context.known.keys = {{.key = {"ssh-rsa", {}}, .file = "/kh", .line = 3}};
+  CHECK(text(failed).find(" is not the one of /kh:3 (ssh-rsa)\n") != std::string::npos);
+  context.known.keys = {
+      {.marker = KnownKey::Marker::revoked, .key = key, .file = "/kh", .line = 4}};
+  CHECK(text(failed).find(" is revoked by /kh:4\n") != std::string::npos);
+  // What only the client knows of (RevokedHostKeys, KnownHostsCommand) it tells itself.
+  context.known.keys = {{.key = key, .file = "/kh", .line = 5}};
+  CHECK(text("revoked by file /rk\n" + failed) ==
+        "Host key verification failed. (exit status 255)");
+}
+
+}  // namespace
+}  // namespace dt

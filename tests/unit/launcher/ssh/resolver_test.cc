@@ -1,0 +1,113 @@
+#include "launcher/ssh/resolver.h"
+
+#include "base/format.h"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+namespace dt {
+namespace {
+
+using Addresses = std::vector<Address>;
+using Answer = Result<Addresses>;
+
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  std::unique_ptr<Resolver> resolver = Resolver::create(*loop).value();
+
+  template <class Done>
+  void run_until(Done done) const {
+    const Time deadline = Clock::now() + seconds(60);
+    while (!done()) {
+      REQUIRE(Clock::now() < deadline);
+      REQUIRE(loop->run_once(deadline));
+    }
+  }
+  Answer look_up(const std::string& name, Resolver::Family family = Resolver::Family::any,
+                 Duration patience = seconds(30)) const {
+    std::optional<Answer> answer;
+    resolver->look_up(
+        {.name = name, .port = 22, .family = family, .deadline = Clock::now() + patience},
+        [&](Answer result) {
+          REQUIRE(!answer);
+          answer = std::move(result);
+        });
+    REQUIRE(!answer);  // not within the call
+    run_until([&] { return answer.has_value(); });
+    return *answer;
+  }
+};
+
+TEST_CASE("numeric addresses are answered as they are, of either family") {
+  const Fixture fixture;
+  CHECK(fixture.look_up("127.0.0.1").value() == Addresses{{"127.0.0.1", 22}});
+  CHECK(fixture.look_up("::1").value() == Addresses{{"::1", 22}});
+  CHECK(fixture.look_up("0:0::1").value() == Addresses{{"::1", 22}});
+  // Even when no time is left: there is nothing to wait for.
+  CHECK(fixture.look_up("127.0.0.1", Resolver::Family::any, seconds(0)).has_value());
+}
+
+TEST_CASE("a name of the hosts file is found, in the family that is asked for") {
+  const Fixture fixture;
+  CHECK(fixture.look_up("localhost", Resolver::Family::v4).value() == Addresses{{"127.0.0.1", 22}});
+}
+
+TEST_CASE("a name that nobody knows is named in the failure") {
+  const Fixture fixture;
+  // Longer than any name in the DNS: no server is asked.
+  const std::string name(300, 'a');
+  const Answer answer = fixture.look_up(name);
+  CHECK(answer.error().code == Errc::not_found);
+  CHECK(answer.error().message.starts_with("cannot look up 'aaaa"));
+}
+
+TEST_CASE("more look-ups than threads are all answered") {
+  const Fixture fixture;
+  size_t answers = 0;
+  constexpr size_t count = 3 * Resolver::threads_max;
+  for (size_t i = 0; i < count; ++i) {
+    fixture.resolver->look_up(
+        {.name = "localhost", .port = 1, .deadline = Clock::now() + seconds(30)},
+        [&](const Answer& answer) { answers += answer ? 1 : 0; });
+  }
+  fixture.run_until([&] { return answers == count; });
+}
+
+TEST_CASE("an answer may ask the next question") {
+  const Fixture fixture;
+  int answers = 0;
+  std::function<void(Answer)> again = [&](const Answer&) {
+    if (++answers < 5)
+      fixture.resolver->look_up(
+          {.name = "localhost", .port = 1, .deadline = Clock::now() + seconds(30)}, again);
+  };
+  again(Answer());
+  fixture.run_until([&] { return answers == 5; });
+}
+
+TEST_CASE("look-ups whose time is up are answered once, and their threads harm nobody later") {
+  Fixture fixture;
+  int timeouts = 0;
+  int others = 0;
+  for (int i = 0; i < 20; ++i) {
+    fixture.resolver->look_up(
+        {.name = "localhost", .port = 1, .deadline = Clock::now()}, [&](const Answer& answer) {
+          const bool timeout = !answer && answer.error().code == Errc::timeout;
+          ++(timeout ? timeouts : others);
+        });
+  }
+  fixture.run_until([&] { return timeouts + others == 20; });
+  CHECK(fixture.look_up("localhost", Resolver::Family::v4).has_value());
+  CHECK(timeouts + others == 20);
+  // Abandoned in the middle: the threads end when they like.
+  for (int i = 0; i < 20; ++i) {
+    fixture.resolver->look_up(
+        {.name = "localhost", .port = 1, .deadline = Clock::now() + seconds(9)},
+        [](const Answer&) { REQUIRE(false); });
+  }
+  fixture.resolver.reset();
+}
+
+}  // namespace
+}  // namespace dt

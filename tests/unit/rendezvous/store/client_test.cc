@@ -1,0 +1,189 @@
+#include "rendezvous/store/client.h"
+
+#include "tests/unit/rendezvous/fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+Time client_test_in(int64_t ms) {
+  return Clock::now() + milliseconds(ms);
+}
+
+TEST_CASE("a task that joins finds itself and the table in its welcome") {
+  const RendezvousFixture server(table_of_workers(3, 2));
+  const auto client = server.join_worker(1);
+  CHECK(client->self() == server.table().tasks[1]);
+  CHECK(client->table() == server.table());
+  CHECK(client->local().ip == "127.0.0.1");
+  CHECK(!client->next_notice());
+}
+
+TEST_CASE("what one task sets, another gets") {
+  const RendezvousFixture server(table_of_workers(2));
+  const auto a = server.join_worker(0);
+  const auto b = server.join_worker(1);
+  CHECK(b->get("k", soon()).value() == std::nullopt);
+  CHECK(a->set("k", as_bytes("v"), soon()));
+  CHECK(b->get("k", soon()).value() == to_bytes("v"));
+}
+
+TEST_CASE("posted requests are replied to, whatever their order") {
+  const RendezvousFixture server(table_of_workers(2));
+  const auto a = server.join_worker(0);
+  const auto b = server.join_worker(1);
+  const uint32_t waiting = a->post(WaitRequest{"k", seconds(30)}, Clock::now()).value();
+  CHECK(ask(*a, AddRequest{"n", 5}) == Reply{.number = 5});
+  CHECK(ask(*b, AddRequest{"n", -7}) == Reply{.number = -2});
+  CHECK(!a->take_reply(waiting));
+  CHECK(ask(*b, CompareAndSetRequest{"k", std::nullopt, to_bytes("v")}) == Reply{.number = 1});
+  std::optional<Reply> reply;
+  while (!(reply = a->take_reply(waiting))) {
+    pollfd readable{a->fd(), POLLIN, 0};
+    REQUIRE(::poll(&readable, 1, 10'000) == 1);
+    REQUIRE(a->pump());
+  }
+  CHECK(reply == Reply{});
+  CHECK(!a->take_reply(waiting));
+  CHECK(ask(*a, EraseRequest{"k"}) == Reply{.number = 1});
+}
+
+TEST_CASE("a reply to a request that is forgotten is dropped") {
+  const RendezvousFixture server(table_of_workers(1));
+  const auto client = server.join_worker(0);
+  const uint32_t forgotten = client->post(AddRequest{"n", 1}, Clock::now()).value();
+  client->forget(forgotten);
+  CHECK(ask(*client, AddRequest{"n", 1}) == Reply{.number = 2});
+  CHECK(!client->take_reply(forgotten));
+}
+
+TEST_CASE("a value of the greatest size travels, one byte more is refused by name") {
+  const RendezvousFixture server(table_of_workers(1));
+  const auto client = server.join_worker(0);
+  Bytes value(value_bytes_max);
+  for (size_t i = 0; i < value.size(); ++i)
+    value[i] = static_cast<std::byte>(i * 7);
+  CHECK(client->set("big", value, soon()));
+  CHECK(client->get("big", soon()).value() == value);
+  CHECK(ask(*client, CompareAndSetRequest{"big", value, value}) == Reply{.number = 1});
+  value.emplace_back();
+  const Result<> refused = client->set("big", value, soon());
+  REQUIRE(!refused);
+  CHECK(refused.error() == Error{Errc::input,
+                                 "the value of 'big' has 1048577 bytes, at most "
+                                 "1048576 are allowed"});
+}
+
+TEST_CASE("a wait ends at its deadline with an error that names the key") {
+  const RendezvousFixture server(table_of_workers(1));
+  const auto client = server.join_worker(0);
+  const Time before = Clock::now();
+  const Reply never = ask(*client, WaitRequest{"listen/worker/7", milliseconds(100)});
+  CHECK(never.error == Error{Errc::timeout, "timed out waiting for key 'listen/worker/7'"});
+  CHECK(Clock::now() - before >= milliseconds(100));
+  CHECK(client->set("still", as_bytes("usable"), soon()));
+}
+
+TEST_CASE("a death reaches all who are connected, and later ones with their welcome") {
+  RendezvousFixture server(table_of_workers(3));
+  const auto first = server.join_worker(0);
+  const Notice death{Notice::Kind::dead, {"worker", 2}, "killed by SIGKILL"};
+  server.notify(death);
+  pollfd readable{first->fd(), POLLIN, 0};
+  CHECK(::poll(&readable, 1, 10'000) == 1);
+  CHECK(first->pump());
+  CHECK(first->next_notice() == death);
+  CHECK(!first->next_notice());
+  const auto second = server.join_worker(1);
+  CHECK(second->next_notice() == death);
+}
+
+TEST_CASE("watched keys arrive as changes, others do not") {
+  const RendezvousFixture server(table_of_workers(2));
+  const auto watcher = server.join_worker(0);
+  const auto setter = server.join_worker(1);
+  CHECK(watcher->watch("a/", soon()));
+  CHECK(setter->set("a/1", as_bytes("x"), soon()));
+  CHECK(setter->set("b/1", as_bytes("y"), soon()));
+  CHECK(ask(*setter, EraseRequest{"a/1"}) == Reply{.number = 1});
+  // Its own request: by the reply, all news before it are here.
+  CHECK(watcher->get("a/1", soon()).value() == std::nullopt);
+  CHECK(watcher->next_change() == Change{"a/1", to_bytes("x")});
+  CHECK(watcher->next_change() == Change{"a/1", std::nullopt});
+  CHECK(!watcher->next_change());
+}
+
+TEST_CASE("an ephemeral key ends with its client") {
+  const RendezvousFixture server(table_of_workers(2));
+  const auto watcher = server.join_worker(0);
+  CHECK(watcher->watch("here/", soon()));
+  {
+    const auto passing = server.join_worker(1);
+    CHECK(passing->set("here/1", as_bytes("x"), soon(), Lifetime::connection));
+  }
+  std::vector<Change> changes;
+  while (changes.size() < 2) {
+    pollfd readable{watcher->fd(), POLLIN, 0};
+    REQUIRE(::poll(&readable, 1, 10'000) == 1);
+    REQUIRE(watcher->pump());
+    while (auto change = watcher->next_change())
+      changes.push_back(*std::move(change));
+  }
+  CHECK(changes[1] == Change{"here/1", std::nullopt});
+}
+
+TEST_CASE("a lost launcher ends every request, now and later") {
+  RendezvousFixture server(table_of_workers(1));
+  const auto client = server.join_worker(0);
+  server.stop();
+  const Result<> lost = client->set("k", {}, soon());
+  REQUIRE(!lost);
+  CHECK(lost.error().code == Errc::closed);
+  CHECK(lost.error().message.starts_with("rendezvous lost: "));
+  CHECK(client->pump().error() == lost.error());
+}
+
+TEST_CASE("a client waits for a rendezvous until its deadline and then says what was tried") {
+  RendezvousClient::Options options;
+  {
+    // A port that nobody listens on: this one was free a moment ago.
+    const Fd held = listen_on({"127.0.0.1", 0}).value();
+    options.server = local_address(held.get()).value();
+  }
+  options.claim.self = {"worker", 0};
+  const auto nobody = RendezvousClient::connect(options, client_test_in(50));
+  REQUIRE(!nobody);
+  CHECK(nobody.error().code == Errc::unreachable);
+  CHECK(nobody.error().message == "cannot join the rendezvous at " + options.server.text() +
+                                      " as worker:0: cannot connect to " + options.server.text() +
+                                      ": Connection refused");
+}
+
+TEST_CASE("another token, job or generation is refused, and no error holds a token") {
+  const RendezvousFixture server(table_of_workers(1, 1, 7));
+  const auto right = server.client_options({"worker", 0});
+  auto wrong_token = right;
+  wrong_token.claim.token = Token::random().value();
+  auto wrong_job = right;
+  wrong_job.claim.job = "other-job";
+  auto wrong_generation = right;
+  wrong_generation.claim.generation = 6;
+  for (const auto& options : {wrong_token, wrong_job, wrong_generation}) {
+    const auto refused = RendezvousClient::connect(options, soon());
+    REQUIRE(!refused);
+    CHECK(refused.error().code == Errc::refused);
+    CHECK(refused.error().message.find(server.token().text()) == std::string::npos);
+    CHECK(refused.error().message.find(options.claim.token.text()) == std::string::npos);
+  }
+  CHECK(RendezvousClient::connect(right, soon()));
+}
+
+}  // namespace
+}  // namespace dt

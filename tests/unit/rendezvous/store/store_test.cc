@@ -1,0 +1,297 @@
+#include "rendezvous/store/store.h"
+
+#include "tests/unit/rendezvous/fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dt {
+namespace {
+
+const Time store_start = Time() + seconds(1000);
+
+/// A Store whose clients 1, 2, … are worker:0, worker:1, …
+class StoreBench {
+ public:
+  explicit StoreBench(int tasks, int joined, StoreLimits limits = {})
+      : store(table_of_workers(tasks), limits) {
+    for (int i = 0; i < joined; ++i)
+      REQUIRE(store.join(static_cast<ClientId>(i + 1), {"worker", i}, 100 + i));
+  }
+
+  /// The reply to this request if it came at once.
+  std::optional<Reply> ask(ClientId client, Request request, Time now = store_start) {
+    const uint32_t id = ++last_id;
+    store.handle(client, id, std::move(request), now);
+    collect();
+    return reply_to(client, id);
+  }
+  /// The error of a request that fails at once.
+  Error error_of(ClientId client, Request request) {
+    return ask(client, std::move(request)).value_or(Reply()).error.value_or(Error{});
+  }
+  /// The reply to this client's request, by now.
+  std::optional<Reply> reply_to(ClientId client, uint32_t id) {
+    collect();
+    for (const Delivery& delivery : all) {
+      const Reply* reply = std::get_if<Reply>(&delivery.message);
+      if (reply != nullptr && delivery.request == id && delivery.clients.front() == client) {
+        return *reply;
+      }
+    }
+    return std::nullopt;
+  }
+  template <class News>
+  std::vector<News> news_for(ClientId client) {
+    collect();
+    std::vector<News> news;
+    for (const Delivery& delivery : all) {
+      const News* one = std::get_if<News>(&delivery.message);
+      if (one == nullptr) continue;
+      if (std::ranges::count(delivery.clients, client) > 0) news.push_back(*one);
+    }
+    return news;
+  }
+  void collect() {
+    for (Delivery& delivery : store.take_deliveries())
+      all.push_back(std::move(delivery));
+  }
+
+  Store store;
+  uint32_t last_id = 0;
+  std::vector<Delivery> all;
+};
+
+Request set_of(std::string key, std::string_view value, Lifetime lifetime = Lifetime::job) {
+  return SetRequest{std::move(key), to_bytes(value), lifetime};
+}
+
+Reply failed(Errc code, std::string message) {
+  return {.error = Error{code, std::move(message)}};
+}
+
+TEST_CASE("a key holds what was set last, until it is erased") {
+  StoreBench bench(1, 1);
+  CHECK(bench.ask(1, GetRequest{"k"}) == Reply{});
+  CHECK(bench.ask(1, set_of("k", "a")) == Reply{});
+  CHECK(bench.ask(1, set_of("k", "b")) == Reply{});
+  CHECK(bench.ask(1, GetRequest{"k"}) == Reply{.value = to_bytes("b")});
+  CHECK(bench.ask(1, EraseRequest{"k"}) == Reply{.number = 1});
+  CHECK(bench.ask(1, EraseRequest{"k"}) == Reply{.number = 0});
+  CHECK(bench.ask(1, GetRequest{"k"}) == Reply{});
+}
+
+TEST_CASE("add counts in decimal and refuses what is no number or no longer fits") {
+  StoreBench bench(1, 1);
+  CHECK(bench.ask(1, AddRequest{"n", 5}) == Reply{.number = 5});
+  CHECK(bench.ask(1, AddRequest{"n", -8}) == Reply{.number = -3});
+  CHECK(bench.ask(1, GetRequest{"n"}) == Reply{.value = to_bytes("-3")});
+  CHECK(bench.ask(1, AddRequest{"n", INT64_MIN}) ==
+        failed(Errc::input, "'n' would overflow 64 bits"));
+  bench.ask(1, set_of("text", "four"));
+  CHECK(bench.ask(1, AddRequest{"text", 1}) ==
+        failed(Errc::input, "'text' holds no decimal number to add to: 'four'"));
+}
+
+TEST_CASE("compare-and-set changes only what is as expected, else it tells what is there") {
+  StoreBench bench(1, 1);
+  const auto swap = [&](std::optional<Bytes> expected, std::string_view value) {
+    return bench.ask(1, CompareAndSetRequest{"k", std::move(expected), to_bytes(value)});
+  };
+  CHECK(swap(to_bytes("x"), "a") == Reply{});
+  CHECK(swap(std::nullopt, "a") == Reply{.number = 1});
+  CHECK(swap(std::nullopt, "a") == Reply{.value = to_bytes("a")});
+  CHECK(swap(to_bytes("x"), "b") == Reply{.value = to_bytes("a")});
+  CHECK(swap(to_bytes("a"), "b") == Reply{.number = 1});
+  CHECK(bench.ask(1, GetRequest{"k"}) == Reply{.value = to_bytes("b")});
+}
+
+TEST_CASE("every request that names a key refuses an empty or too long one") {
+  const std::string long_key(key_bytes_max + 1, 'k');
+  const Bytes value = to_bytes("1");
+  for (const std::string& key : {std::string(), long_key}) {
+    const Request requests[] = {SetRequest{key, value, Lifetime::job},
+                                GetRequest{key},
+                                WaitRequest{key, seconds(1)},
+                                AddRequest{key, 1},
+                                CompareAndSetRequest{key, std::nullopt, value},
+                                EraseRequest{key}};
+    for (const Request& request : requests) {
+      CAPTURE(request.index());
+      StoreBench bench(1, 1);
+      CHECK(bench.error_of(1, request) == check_key(key).error());
+    }
+  }
+  StoreBench bench(1, 1);
+  CHECK(bench.error_of(1, WatchRequest{long_key}) == check_key(long_key).error());
+  CHECK(bench.ask(1, WatchRequest{""}) == Reply{});
+}
+
+TEST_CASE("values, keys and the job's bytes have bounds, each named when it is exceeded") {
+  StoreBench bench(1, 1, {.keys = 2, .bytes = 20});
+  const Bytes too_big(value_bytes_max + 1);
+  CHECK(bench.error_of(1, SetRequest{"k", too_big, Lifetime::job}) ==
+        check_value("k", too_big).error());
+  CHECK(bench.ask(1, set_of("a", "123456789")) == Reply{});
+  CHECK(bench.ask(1, set_of("b", "1234567890")) ==
+        failed(Errc::refused,
+               "cannot set 'b': the job's values would take 21 bytes, at most 20 are allowed"));
+  CHECK(bench.ask(1, set_of("b", "123456789")) == Reply{});
+  CHECK(bench.ask(1, set_of("c", "")) ==
+        failed(Errc::refused, "cannot set 'c': the job has 2 keys, the most there may be"));
+  // Only growth counts: a shorter value, and then a key in the place of another.
+  CHECK(bench.ask(1, set_of("a", "1")) == Reply{});
+  bench.ask(1, EraseRequest{"b"});
+  CHECK(bench.ask(1, set_of("c", "12345678901234567")) == Reply{});
+  CHECK(bench.error_of(1, AddRequest{"a", 99}).code == Errc::refused);
+}
+
+TEST_CASE("a wait is answered by the set, or at its deadline with the key's name") {
+  StoreBench bench(2, 2);
+  CHECK(!bench.ask(1, WaitRequest{"k", seconds(2)}));
+  const uint32_t first = bench.last_id;
+  CHECK(!bench.ask(1, WaitRequest{"other", seconds(1)}));
+  const uint32_t second = bench.last_id;
+  CHECK(bench.store.next_deadline() == store_start + seconds(1));
+  bench.store.expire(store_start + seconds(1) - Duration(1));
+  CHECK(!bench.reply_to(1, second));
+  bench.store.expire(store_start + seconds(1));
+  CHECK(bench.reply_to(1, second) == failed(Errc::timeout, "timed out waiting for key 'other'"));
+  CHECK(!bench.reply_to(1, first));
+  bench.ask(2, set_of("k", "v"));
+  CHECK(bench.reply_to(1, first) == Reply{});
+  CHECK(bench.store.next_deadline() == Time::max());
+  CHECK(bench.ask(1, WaitRequest{"k", Duration::zero()}) == Reply{});
+}
+
+TEST_CASE("messages name the keys of programs as these have given them") {
+  StoreBench bench(1, 1, {.keys = 1});
+  bench.ask(1, set_of("store/text", "four"));
+  CHECK(bench.ask(1, AddRequest{"store/text", 1}) ==
+        failed(Errc::input, "'text' holds no decimal number to add to: 'four'"));
+  CHECK(bench.ask(1, set_of("store/more", "")) ==
+        failed(Errc::refused, "cannot set 'more': the job has 1 keys, the most there may be"));
+  CHECK(!bench.ask(1, WaitRequest{"store/more", seconds(1)}));
+  bench.store.expire(store_start + seconds(1));
+  CHECK(bench.reply_to(1, bench.last_id) ==
+        failed(Errc::timeout, "timed out waiting for key 'more'"));
+  CHECK(shown_key("storeroom") == "storeroom");
+}
+
+TEST_CASE("a pause gives every wait as much longer") {
+  StoreBench bench(1, 1);
+  CHECK(!bench.ask(1, WaitRequest{"early", seconds(1)}));
+  CHECK(!bench.ask(1, WaitRequest{"late", seconds(2)}));
+  const uint32_t late = bench.last_id;
+  bench.store.postpone(seconds(60));
+  CHECK(bench.store.next_deadline() == store_start + seconds(61));
+  bench.store.expire(store_start + seconds(61));
+  CHECK(!bench.reply_to(1, late));
+  CHECK(bench.store.next_deadline() == store_start + seconds(62));
+  bench.ask(1, set_of("late", "v"));
+  CHECK(bench.reply_to(1, late) == Reply{});
+  CHECK(bench.store.next_deadline() == Time::max());
+}
+
+TEST_CASE("the waits and watches of one client are bounded") {
+  StoreBench bench(2, 2, {.waits_per_client = 2, .watches_per_client = 1});
+  CHECK(!bench.ask(1, WaitRequest{"a", seconds(1)}));
+  CHECK(!bench.ask(1, WaitRequest{"b", seconds(1)}));
+  CHECK(bench.ask(1, WaitRequest{"c", seconds(1)}) ==
+        failed(Errc::refused, "cannot wait for 'c': 2 waits are the most for one client"));
+  CHECK(!bench.ask(2, WaitRequest{"c", seconds(1)}));
+  CHECK(bench.ask(1, WatchRequest{"a"}) == Reply{});
+  CHECK(bench.ask(1, WatchRequest{"a"}) == Reply{});
+  CHECK(bench.ask(1, WatchRequest{"b"}) ==
+        failed(Errc::refused, "cannot watch 'b': 1 watches are the most for one client"));
+}
+
+TEST_CASE("a watcher hears each change of its prefixes once, and nothing after it is gone") {
+  StoreBench bench(2, 2);
+  bench.ask(1, WatchRequest{"a/"});
+  bench.ask(1, WatchRequest{"a/b"});
+  bench.ask(2, set_of("a/bc", "1"));
+  bench.ask(2, set_of("b", "1"));
+  bench.ask(2, AddRequest{"a/n", 1});
+  bench.ask(2, CompareAndSetRequest{"a/n", to_bytes("1"), to_bytes("2")});
+  bench.ask(2, EraseRequest{"a/n"});
+  bench.ask(2, EraseRequest{"a/n"});
+  const std::vector<Change> heard = {{"a/bc", to_bytes("1")},
+                                     {"a/n", to_bytes("1")},
+                                     {"a/n", to_bytes("2")},
+                                     {"a/n", std::nullopt}};
+  CHECK(bench.news_for<Change>(1) == heard);
+  CHECK(bench.news_for<Change>(2).empty());
+  bench.store.disconnect(1);
+  bench.ask(2, set_of("a/z", "1"));
+  CHECK(bench.news_for<Change>(1) == heard);
+}
+
+TEST_CASE("an ephemeral key ends with the client that set it last") {
+  StoreBench bench(3, 3);
+  bench.ask(1, set_of("mine", "1", Lifetime::connection));
+  bench.ask(1, set_of("taken", "1", Lifetime::connection));
+  bench.ask(1, set_of("kept", "1", Lifetime::connection));
+  bench.ask(2, set_of("taken", "2", Lifetime::connection));
+  bench.ask(2, set_of("kept", "2", Lifetime::job));
+  bench.ask(2, AddRequest{"mine", 1});
+  bench.ask(3, WatchRequest{""});
+  bench.store.disconnect(1);
+  CHECK(bench.news_for<Change>(3) == std::vector<Change>{{"mine", std::nullopt}});
+  CHECK(bench.ask(2, GetRequest{"mine"}) == Reply{});
+  CHECK(bench.ask(2, GetRequest{"taken"}) == Reply{.value = to_bytes("2")});
+  CHECK(bench.ask(2, GetRequest{"kept"}) == Reply{.value = to_bytes("2")});
+}
+
+TEST_CASE("a task is joined once; a second claim and one outside the table are refused by name") {
+  Store store(table_of_workers(4));
+  REQUIRE(store.join(1, {"worker", 3}, 77));
+  struct Case {
+    TaskId task;
+    const char* message;
+  };
+  const Case cases[] = {
+      {{"worker", 3}, "worker:3 already joined (pid 77); second claim from pid 91"},
+      {{"worker", 4}, "worker:4 is not a task of this job, which has 4 workers"},
+      {{"worker", -1}, "worker:-1 is not a task of this job, which has 4 workers"},
+      {{"ps", 0}, "ps:0 is not a task of this job, which has 4 workers"},
+      {{"launcher", 0}, "launcher:0 is not a task of this job, which has 4 workers"},
+      {{"a\x1b[31m", 0}, "a\\x1B[31m:0 is not a task of this job, which has 4 workers"}};
+  for (const Case& c : cases)
+    CHECK(store.join(2, c.task, 91).error() == Error{Errc::refused, c.message});
+  CHECK(store.membership().joined() == 1);
+  // Once its connection has ended, the task may come again.
+  store.disconnect(1);
+  CHECK(store.membership().state({"worker", 3}) == Membership::State::absent);
+  CHECK(store.join(3, {"worker", 3}, 91));
+}
+
+TEST_CASE("the dead and left are told once to all, kept for later ones, and may not join") {
+  StoreBench bench(4, 2);
+  const Notice death{Notice::Kind::dead, {"worker", 2}, "exit status 3"};
+  const Notice leaving{Notice::Kind::left, {"worker", 3}, ""};
+  bench.store.note(death);
+  bench.store.note(leaving);
+  bench.store.note({Notice::Kind::left, {"worker", 2}, ""});
+  bench.store.note({Notice::Kind::dead, {"worker", 9}, "of another job"});
+  const std::vector<Notice> told = {death, leaving};
+  CHECK(bench.news_for<Notice>(1) == told);
+  CHECK(bench.news_for<Notice>(2) == told);
+  CHECK(decode_welcome(bench.store.welcome(1, seconds(5)))->gone == told);
+  CHECK(bench.store.join(9, {"worker", 2}, 5).error().message ==
+        "worker:2 (host node2) died: exit status 3, so pid 5 cannot join as it");
+  CHECK(bench.store.join(9, {"worker", 3}, 5).error().message ==
+        "worker:3 (host node3) has left, so pid 5 cannot join as it");
+  // Its connection ends after its death was told: still dead.
+  bench.store.note({Notice::Kind::dead, {"worker", 0}, "killed by SIGKILL"});
+  bench.store.disconnect(1);
+  CHECK(bench.store.membership().state({"worker", 0}) == Membership::State::dead);
+}
+
+}  // namespace
+}  // namespace dt
