@@ -3,7 +3,7 @@
 #include "base/io/file.h"
 #include "cmd/complete.h"
 #include "cmd/completion_scripts.h"
-#include "launcher/agent/own_host.h"
+#include "launcher/agent/local_host.h"
 #include "launcher/config/files/load_config.h"
 
 #include <glob.h>

@@ -7,11 +7,11 @@
 #include "cmd/options.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/agent_keeper.h"
-#include "launcher/agent/own_host.h"
+#include "launcher/agent/local_host.h"
 #include "launcher/check/check.h"
 #include "launcher/config/files/config_show.h"
 #include "launcher/config/files/load_config.h"
-#include "launcher/config/given.h"
+#include "launcher/config/option_value.h"
 #include "launcher/job/run.h"
 #include "launcher/report/report.h"
 
@@ -95,7 +95,7 @@ int show_config(const Invocation& invocation) {
 int main_of(const std::vector<std::string>& words) {
   // Before the command line is parsed: the agent's start is on the way of every job.
   if (!words.empty() && words.front() == "agent") {
-    return keep_agent([] { return serve_as_agent(AgentPlace::other_host); });
+    return keep_agent([] { return serve_as_agent(AgentLocation::other_host); });
   }
   if (!words.empty() && words.front() == "__complete") {
     return print(answer_completion(std::span(words).subspan(1)));

@@ -3,7 +3,7 @@
 #include "comm/api_support.h"
 #include "comm/context.h"
 #include "comm/dtrain.h"
-#include "comm/join_request.h"
+#include "comm/init_options.h"
 
 #include <cstddef>
 #include <cstdlib>

@@ -4,8 +4,8 @@
 #include "base/result.h"
 #include "comm/engine/driver.h"
 #include "comm/engine/engine.h"
-#include "comm/join_request.h"
-#include "comm/placement.h"
+#include "comm/init_options.h"
+#include "comm/rank_layout.h"
 
 #include <sys/types.h>
 

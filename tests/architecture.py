@@ -379,7 +379,7 @@ BAD = [
     (check_homes, 2, {"examples/a/a.cc": "#include <dtrain/dtrain.hpp>\n#include <dtrain/engine.h>\n",
                       "launcher/a.cc": "#include <dtrain/dtrain.h>\n"}),
     (check_homes, 1, {"launcher/plan/plan.cc": "#include <hwloc.h>\n#include <vector>\n"}),
-    (check_homes, 1, {"launcher/connect/crew.cc": "#include <libssh2.h>\n#include <netdb.h>\n"}),
+    (check_homes, 1, {"launcher/connect/agent_group.cc": "#include <libssh2.h>\n#include <netdb.h>\n"}),
     (check_homes, 1, {"base/a.cc": "#include <boost/any.hpp>\n#include <sys/stat.h>\n"}),
     (check_homes, 2, {"launcher/config/config.cc": "#include <toml++/toml.h>\n",
                       "launcher/config/files/config_file.cc": "#include <toml++/toml.h>\n"}),

@@ -156,7 +156,7 @@ Time Collectives::expires_at(const Operation& operation) const {
 }
 
 void Collectives::expire(Time now) {
-  const Attendance::Deadline next = attendance_.next_deadline();
+  const ArrivalTable::Deadline next = attendance_.next_deadline();
   if (next.time <= now && !stopped(attendance_.sequence())) time_out_missing(next.rank);
   const auto late = std::find_if(queue_.begin(), queue_.end(),
                                  [&](const auto& o) { return expires_at(*o) <= now; });
@@ -280,14 +280,14 @@ Result<> Collectives::stop(ByteSpan payload) {
   return {};
 }
 
-Result<PayloadPlace> Collectives::place(const Message& message) {
+Result<PayloadTarget> Collectives::place(const Message& message) {
   if (!queue_.empty() && message.stream == static_cast<uint32_t>(front().sequence)) {
     if (phase_ == Phase::running) return communicator_.place(message);
     // Others were told to go before we were.
-    if (phase_ == Phase::agreeing) return PayloadPlace{};
+    if (phase_ == Phase::agreeing) return PayloadTarget{};
   }
   // After a stop, data of what has ended is still under way.
-  if (stop_) return PayloadPlace{PayloadPlace::Action::discard};
+  if (stop_) return PayloadTarget{PayloadTarget::Action::discard};
   return fail(Errc::protocol, format("data of collective #{}", message.stream));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/engine/attendance.h"
+#include "comm/engine/arrival_table.h"
 #include "comm/engine/operation.h"
 #include "comm/engine/peers.h"
 #include "comm/engine/scheduled_communicator.h"
@@ -37,7 +37,7 @@ class Collectives {
   Result<> descriptor(const Message& message, ByteSpan payload, Time now);
   Result<> verdict(const Message& message, ByteSpan payload);
   Result<> stop(ByteSpan payload);
-  Result<PayloadPlace> place(const Message& message);
+  Result<PayloadTarget> place(const Message& message);
   Result<> arrived(const Message& message) { return communicator_.arrived(message); }
 
   /// The number of a collective that is submitted too late to be queued.
@@ -72,7 +72,7 @@ class Collectives {
 
   Peers& peers_;
   ScheduledCommunicator communicator_;
-  Attendance attendance_;  ///< rank 0 alone uses it
+  ArrivalTable attendance_;  ///< rank 0 alone uses it
   std::deque<std::shared_ptr<Operation>> queue_;
   Phase phase_ = Phase::queued;
   uint64_t submitted_ = 0;

@@ -64,7 +64,7 @@ Driver::Lock Driver::enter() {
 }
 
 /// A mutex is not fair: without this, a driver that always finds work would keep all others out.
-void Driver::give_way(Lock& lock) {
+void Driver::yield_mutex(Lock& lock) {
   for (int turn = 0; turn < give_way_turns; ++turn) {
     if (called_ == 0 && entering_.load(std::memory_order_relaxed) == 0) return;
     lock.unlock();
@@ -112,11 +112,11 @@ std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
   {
     const Finally leave([this] {
       --waiting_;
-      pass_on();
+      hand_off();
     });
     const Time now = clock_.now();
     const Time lived = deadline == Time::max() ? deadline : now + (deadline - Clock::now());
-    protect([&] { move(lock, [&] { return over(*work); }, lived); });
+    protect([&] { wait_or_drive(lock, [&] { return over(*work); }, lived); });
   }
   if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
   if (!finished_) return std::nullopt;
@@ -130,12 +130,12 @@ Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
   {
     const Finally leave([&] {
       --waiting_;
-      pass_on();
+      hand_off();
     });
     protect([&] { move_call(lock, call, request, deadline); });
     calls_.remove(call);
     // The next request can be posted.
-    protect([this] { call_sleepers(); });
+    protect([this] { wake_waiters(); });
     wake_driver();
   }
   if (call.answer) return {*std::move(call.answer), call.blamed_rank};
@@ -145,17 +145,17 @@ Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
 
 void Driver::move_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
   if (!call.waits_for_key) {
-    move(lock, [this] { return finished_ || !calls_.busy(); }, deadline);
+    wait_or_drive(lock, [this] { return finished_ || !calls_.busy(); }, deadline);
     if (calls_.busy()) return;
   }
   if (finished_) return;
   const Time now = clock_.now();
-  if (const OperationFailure* over = parts_.engine->over()) calls_.end_waits(*over);
+  if (const OperationFailure* failure = parts_.engine->aborted()) calls_.end_waits(*failure);
   calls_.post(call, request, now);
   read_rendezvous(now);  // which also sends
-  call_sleepers();
+  wake_waiters();
   wake_driver();  // it must learn the new time limit
-  move(lock, [&] { return finished_ || call.answer; }, deadline);
+  wait_or_drive(lock, [&] { return finished_ || call.answer; }, deadline);
 }
 
 Time Driver::lived_now() {
@@ -163,7 +163,7 @@ Time Driver::lived_now() {
   return clock_.now();
 }
 
-void Driver::move(Lock& lock, const Enough& enough, Time deadline) {
+void Driver::wait_or_drive(Lock& lock, const Enough& enough, Time deadline) {
   // The background thread gives way to us; any other goes on until it has its own. Once is enough:
   // who wakes a driver each time that he wakes up, and is woken by it, never sleeps.
   wake_driver();
@@ -183,9 +183,9 @@ void Driver::protect(const Body& body) {
   try {
     body();
   } catch (const std::exception& thrown) {
-    parts_.engine->abandon(thrown.what());
-    calls_.end_all({Errc::os, -1, thrown.what()});
-    call_sleepers();
+    parts_.engine->abort(thrown.what());
+    calls_.fail_all({Errc::os, -1, thrown.what()});
+    wake_waiters();
     wake_driver();
   }
 }
@@ -193,7 +193,7 @@ void Driver::protect(const Body& body) {
 void Driver::sleep(Lock& lock, const Enough& enough, Time deadline) {
   Sleeper self{&enough};
   sleepers_.push_back(&self);
-  changed_.wait_until(lock, not_too_late(clock_.look_again_at(deadline)));
+  changed_.wait_until(lock, not_too_late(clock_.wake_up_at(deadline)));
   std::erase(sleepers_, &self);
   if (self.called) --called_;
 }
@@ -202,11 +202,11 @@ void Driver::sleep(Lock& lock, const Enough& enough, Time deadline) {
 void Driver::settle_calls() {
   if (calls_.empty()) return;
   calls_.collect();
-  if (const OperationFailure* over = parts_.engine->over()) calls_.end_waits(*over);
+  if (const OperationFailure* failure = parts_.engine->aborted()) calls_.end_waits(*failure);
 }
 
 /// Wakes the threads that have what they wait for; each once, and nobody when there are none.
-void Driver::call_sleepers() {
+void Driver::wake_waiters() {
   settle_calls();
   bool any = false;
   for (Sleeper* sleeper : sleepers_) {
@@ -233,7 +233,7 @@ bool Driver::done(const Work& work) {
 }
 
 /// Somebody else drives from now on, if there is reason to.
-void Driver::pass_on() {
+void Driver::hand_off() {
   if (driving_) return;
   if (waiting_ > 0 || finished_) {
     changed_.notify_all();
@@ -280,7 +280,7 @@ void Driver::drive(Lock& lock, const Enough& enough, Time deadline) {
   Time spin_until = clock_.now() + parts_.spin;
   while (!enough()) {
     const Time now = clock_.now();
-    look_around(now);
+    poll_once(now);
     const bool moved = step(now);
     if (now >= deadline) break;  // also while data flows
     if (moved) {
@@ -293,21 +293,21 @@ void Driver::drive(Lock& lock, const Enough& enough, Time deadline) {
     } else if (parts_.yield) {
       std::this_thread::yield();
     }
-    give_way(lock);
+    yield_mutex(lock);
   }
 }
 
 bool Driver::step(Time now) {
   if (local_store_) local_store_->expire(now);
   const bool moved = parts_.engine->step(now);
-  call_sleepers();  // also when nothing moved: a time limit may have passed
+  wake_waiters();  // also when nothing moved: a time limit may have passed
   return moved;
 }
 
 void Driver::wait_for_peers(Lock& lock, Time deadline) {
   Time next = std::min(deadline, parts_.engine->next_deadline());
   if (local_store_) next = std::min(next, local_store_->next_deadline());
-  const Time until = not_too_late(clock_.look_again_at(next));
+  const Time until = not_too_late(clock_.wake_up_at(next));
   sleeping_ = true;
   if (!parts_.mesh) {
     // Alone, nothing can happen but the end of a time limit or another thread's call.
@@ -325,7 +325,7 @@ void Driver::wait_for_peers(Lock& lock, Time deadline) {
   if (*waited) read_rendezvous(now);
 }
 
-void Driver::look_around(Time now) {
+void Driver::poll_once(Time now) {
   if (!parts_.mesh || now - looked_around_ < look_around_every) return;
   looked_around_ = now;
   const Result<bool> looked = parts_.mesh->wait(now);
@@ -342,7 +342,7 @@ void Driver::read_rendezvous(Time now) {
     // Contacts that come and go; all have joined already.
   }
   if (!pumped) lose_launcher(now);
-  call_sleepers();
+  wake_waiters();
 }
 
 /// Also when our own epoll descriptor was closed by the application: nothing can be heard any more.
@@ -351,8 +351,8 @@ void Driver::lose_launcher(Time now) {
   launcher_known_ = false;
   parts_.mesh->forget_rendezvous();
   parts_.engine->launcher_lost(now);
-  calls_.end_all({Errc::peer_lost, -1, "launcher lost"});
-  call_sleepers();
+  calls_.fail_all({Errc::peer_lost, -1, "launcher lost"});
+  wake_waiters();
 }
 
 void Driver::finish() {
@@ -382,9 +382,9 @@ void Driver::drain() {
   parts_.engine->close();
   parts_.mesh->forget_rendezvous();
   while (!parts_.engine->idle() && clock_.now() < end) {
-    if (!parts_.engine->step(clock_.now()) && !parts_.mesh->wait(clock_.look_again_at(end))) break;
+    if (!parts_.engine->step(clock_.now()) && !parts_.mesh->wait(clock_.wake_up_at(end))) break;
   }
-  parts_.mesh->drain(clock_.real(end));
+  parts_.mesh->drain(clock_.to_monotonic(end));
 }
 
 }  // namespace dt

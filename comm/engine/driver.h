@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/lived_clock.h"
 #include "base/result.h"
+#include "base/running_time_clock.h"
 #include "comm/engine/engine.h"
 #include "comm/engine/store_calls.h"
 #include "comm/transport/mesh.h"
@@ -88,25 +88,25 @@ class Driver {
     bool called = false;  ///< it has what it waits for, and has been told
   };
   Lock enter();
-  void give_way(Lock& lock);
+  void yield_mutex(Lock& lock);
   Work submit_locked(OperationRequest request);
   bool over(const Operation& operation) const { return finished_ || operation.outcome; }
   void ensure_background();
   void run_background();
-  void move(Lock& lock, const Enough& enough, Time deadline);
+  void wait_or_drive(Lock& lock, const Enough& enough, Time deadline);
   void sleep(Lock& lock, const Enough& enough, Time deadline);
   void move_call(Lock& lock, StoreCall& call, const Request& request, Time deadline);
   void settle_calls();
-  void call_sleepers();
+  void wake_waiters();
   void wake_driver();
 
   void drive(Lock& lock, const Enough& enough, Time deadline);
   bool step(Time now);
   void wait_for_peers(Lock& lock, Time deadline);
-  void look_around(Time now);
+  void poll_once(Time now);
   void read_rendezvous(Time now);
   void lose_launcher(Time now);
-  void pass_on();
+  void hand_off();
   void drain();
   template <class Body>
   void protect(const Body& body);
@@ -126,7 +126,7 @@ class Driver {
   int called_ = 0;  ///< sleepers that were called and have not got the mutex yet
   bool finished_ = false;
   bool launcher_known_ = true;  ///< the rendezvous still answers
-  LivedClock clock_;            ///< all times here and in the engine are its
+  RunningTimeClock clock_;      ///< all times here and in the engine are its
   Time looked_around_ = {};
 };
 

@@ -20,21 +20,21 @@ struct Engine::State final : MessageReceiver {
       : peers(options, std::move(given)), collectives(peers), messages(peers) {}
 
   Result<> control(const Message& message, ByteSpan payload) override;
-  Result<PayloadPlace> place(const Message& message) override;
+  Result<PayloadTarget> place(const Message& message) override;
   Result<> arrived(const Message& message) override;
-  void end_all(OperationFailure why);
-  void withdraw(const OperationFailure& why, const OperationFailure& for_others);
+  void fail_all(OperationFailure why);
+  void abort_and_announce(const OperationFailure& why, const OperationFailure& for_others);
   Result<> withdrawn(ByteSpan payload);
 
   Peers peers;
   Collectives collectives;
   PointToPoint messages;
-  std::optional<OperationFailure> over;  ///< nothing works any more, and why
-  Time now = {};                         ///< of the step under way
+  std::optional<OperationFailure> aborted;  ///< nothing works any more, and why
+  Time now = {};                            ///< of the step under way
 };
 
 Result<> Engine::State::control(const Message& message, ByteSpan payload) {
-  if (over) return {};
+  if (aborted) return {};
   switch (static_cast<EngineMessageType>(message.type)) {
     case EngineMessageType::descriptor:
       return collectives.descriptor(message, payload, now);
@@ -59,8 +59,8 @@ Result<> Engine::State::control(const Message& message, ByteSpan payload) {
   return fail(Errc::protocol, format("a message of unknown type {}", message.type));
 }
 
-Result<PayloadPlace> Engine::State::place(const Message& message) {
-  if (over) return PayloadPlace{PayloadPlace::Action::discard};
+Result<PayloadTarget> Engine::State::place(const Message& message) {
+  if (aborted) return PayloadTarget{PayloadTarget::Action::discard};
   switch (static_cast<EngineMessageType>(message.type)) {
     case EngineMessageType::collective_data:
       return collectives.place(message);
@@ -76,17 +76,18 @@ Result<> Engine::State::arrived(const Message& message) {
   return collective ? collectives.arrived(message) : messages.arrived(message);
 }
 
-void Engine::State::end_all(OperationFailure why) {
-  if (over) return;
+void Engine::State::fail_all(OperationFailure why) {
+  if (aborted) return;
   collectives.fail_all(why);
   messages.fail_all(why);
-  over = std::move(why);
+  aborted = std::move(why);
 }
 
 /// Ends all here and tells the others, who cannot know: this rank's task lives.
-void Engine::State::withdraw(const OperationFailure& why, const OperationFailure& for_others) {
-  if (over) return;
-  end_all(why);
+void Engine::State::abort_and_announce(const OperationFailure& why,
+                                       const OperationFailure& for_others) {
+  if (aborted) return;
+  fail_all(why);
   Writer writer;
   writer.number(int32_t{for_others.blamed_rank}).text(for_others.reason);
   peers.tell_all(EngineMessageType::withdrawn, 0, writer.view());
@@ -98,7 +99,7 @@ Result<> Engine::State::withdrawn(ByteSpan payload) {
                              printable(reader.text(), 1000)};
   TRY(reader.finish("withdrawal"));
   TRY(peers.check_blamed(why.blamed_rank));
-  withdraw(why, why);
+  abort_and_announce(why, why);
   return {};
 }
 
@@ -126,10 +127,10 @@ std::shared_ptr<Operation> Engine::submit(OperationRequest request, Time now) {
     return operation;
   }
   const bool collective = is_collective(operation->request.kind);
-  const std::optional<OperationFailure>& over = state_->over;
-  if (over && collective) operation->sequence = state_->collectives.take_sequence();
-  if (over) {
-    end(*operation, *over);
+  const std::optional<OperationFailure>& aborted = state_->aborted;
+  if (aborted && collective) operation->sequence = state_->collectives.take_sequence();
+  if (aborted) {
+    end(*operation, *aborted);
   } else if (collective) {
     state_->collectives.submit(operation);
   } else {
@@ -143,7 +144,7 @@ bool Engine::step(Time now) {
   s.now = now;
   bool moved = s.peers.receive(s, now);
   s.peers.settle(now);
-  if (!s.over) {
+  if (!s.aborted) {
     moved |= s.collectives.step(now);
     moved |= s.messages.step(now);
   }
@@ -152,7 +153,7 @@ bool Engine::step(Time now) {
 }
 
 Time Engine::next_deadline() const {
-  if (state_->over) return Time::max();
+  if (state_->aborted) return Time::max();
   return std::min({state_->peers.next_deadline(), state_->collectives.next_deadline(),
                    state_->messages.next_deadline()});
 }
@@ -161,9 +162,9 @@ bool Engine::idle() const {
   return state_->collectives.idle() && state_->messages.idle() && state_->peers.all_sent();
 }
 
-const OperationFailure* Engine::over() const {
-  const std::optional<OperationFailure>& over = state_->over;
-  return over ? &*over : nullptr;
+const OperationFailure* Engine::aborted() const {
+  const std::optional<OperationFailure>& aborted = state_->aborted;
+  return aborted ? &*aborted : nullptr;
 }
 
 void Engine::notice(const Notice& notice, Time now) {
@@ -171,25 +172,25 @@ void Engine::notice(const Notice& notice, Time now) {
   if (rank < 0 || rank == this->rank()) return;
   if (notice.kind == Notice::Kind::left) return state_->peers.left(rank, now);
   const std::string died = state_->peers.name(rank) + " died";
-  state_->end_all(
+  state_->fail_all(
       {Errc::peer_lost, rank, notice.cause.empty() ? died : died + ": " + notice.cause});
 }
 
 void Engine::launcher_lost(Time /*now*/) {
   const std::string self = state_->peers.name(rank());
-  state_->withdraw({Errc::peer_lost, -1, "launcher lost"},
-                   {Errc::peer_lost, rank(), self + " has lost the launcher"});
+  state_->abort_and_announce({Errc::peer_lost, -1, "launcher lost"},
+                             {Errc::peer_lost, rank(), self + " has lost the launcher"});
 }
 
 void Engine::close() {
-  state_->end_all({Errc::closed, -1, "the context has been finalized"});
+  state_->fail_all({Errc::closed, -1, "the context has been finalized"});
 }
 
-void Engine::abandon(const std::string& why) {
+void Engine::abort(const std::string& why) {
   const std::string self = state_->peers.name(rank());
   const std::string reason = printable(why, 200);
-  state_->withdraw({Errc::os, -1, reason},
-                   {Errc::peer_lost, rank(), self + " cannot go on: " + reason});
+  state_->abort_and_announce({Errc::os, -1, reason},
+                             {Errc::peer_lost, rank(), self + " cannot go on: " + reason});
 }
 
 }  // namespace dt

@@ -108,7 +108,7 @@ class Engine {
   bool idle() const;
 
   /// Why nothing works any more, a death for example; null as long as something may.
-  const OperationFailure* over() const;
+  const OperationFailure* aborted() const;
 
   /// A task died or left.
   void notice(const Notice& notice, Time now);
@@ -118,7 +118,7 @@ class Engine {
   /// with step(), until idle().
   void close();
   /// This process cannot go on, for want of memory or the like.
-  void abandon(const std::string& why);
+  void abort(const std::string& why);
 
  private:
   struct State;

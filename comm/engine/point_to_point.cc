@@ -238,7 +238,7 @@ Result<> PointToPoint::cancel(const Message& message, ByteSpan payload) {
   return {};
 }
 
-Result<PayloadPlace> PointToPoint::place(const Message& message) {
+Result<PayloadTarget> PointToPoint::place(const Message& message) {
   Channel& from = channel(message.from);
   const auto found = from.receiving.find(message.stream);
   if (found == from.receiving.end())
@@ -249,11 +249,11 @@ Result<PayloadPlace> PointToPoint::place(const Message& message) {
     return dt::fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
   if (receiving.operation) {
     auto* into = static_cast<std::byte*>(receiving.operation->request.output);
-    return PayloadPlace{PayloadPlace::Action::take, {into + receiving.arrived, message.length}};
+    return PayloadTarget{PayloadTarget::Action::take, {into + receiving.arrived, message.length}};
   }
   receiving.arrived += message.length;
   if (receiving.arrived == receiving.bytes) from.receiving.erase(found);
-  return PayloadPlace{PayloadPlace::Action::discard};
+  return PayloadTarget{PayloadTarget::Action::discard};
 }
 
 Result<> PointToPoint::arrived(const Message& message) {

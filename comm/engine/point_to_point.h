@@ -37,7 +37,7 @@ class PointToPoint {
   Result<> accept(const Message& message);
   Result<> refuse(const Message& message, ByteSpan payload);
   Result<> cancel(const Message& message, ByteSpan payload);
-  Result<PayloadPlace> place(const Message& message);
+  Result<PayloadTarget> place(const Message& message);
   Result<> arrived(const Message& message);
 
  private:

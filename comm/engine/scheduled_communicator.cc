@@ -140,20 +140,20 @@ void ScheduledCommunicator::cancel() {
   done_ = true;
 }
 
-Result<PayloadPlace> ScheduledCommunicator::place(const Message& message) {
+Result<PayloadTarget> ScheduledCommunicator::place(const Message& message) {
   // Its sender may be a step or more ahead of us: its data waits in the link.
   if (done_ || next_ == steps_.size() || steps_[next_].receive_from != message.from || received())
-    return PayloadPlace{};
+    return PayloadTarget{};
   const Step& step = steps_[next_];
   const size_t elements = message.length / element_bytes_;
   if (elements * element_bytes_ != message.length ||
       elements > step.receive.count() - received_elements_)
     return fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
   if (!step.reduce)
-    return PayloadPlace{PayloadPlace::Action::take,
-                        {at(step.receive.begin + received_elements_), message.length}};
+    return PayloadTarget{PayloadTarget::Action::take,
+                         {at(step.receive.begin + received_elements_), message.length}};
   scratch_.resize(message.length);
-  return PayloadPlace{PayloadPlace::Action::take, scratch_};
+  return PayloadTarget{PayloadTarget::Action::take, scratch_};
 }
 
 Result<> ScheduledCommunicator::arrived(const Message& message) {

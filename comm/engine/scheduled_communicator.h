@@ -24,7 +24,7 @@ class ScheduledCommunicator final : public Communicator {
   void cancel() override;
 
   /// Data frames of the operation that is running.
-  Result<PayloadPlace> place(const Message& message);
+  Result<PayloadTarget> place(const Message& message);
   Result<> arrived(const Message& message);
 
  private:

@@ -49,7 +49,7 @@ void StoreCalls::end_waits(const OperationFailure& why) {
     if (call->waits_for_key) end(*call, *waits_over_);
 }
 
-void StoreCalls::end_all(const OperationFailure& why) {
+void StoreCalls::fail_all(const OperationFailure& why) {
   if (!over_) over_ = why;
   for (StoreCall* call : calls_)
     end(*call, *over_);

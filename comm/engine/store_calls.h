@@ -38,7 +38,7 @@ class StoreCalls {
   /// Waits fail now and later: the rank that would set the key may be dead.
   void end_waits(const OperationFailure& why);
   /// Everything fails now and later.
-  void end_all(const OperationFailure& why);
+  void fail_all(const OperationFailure& why);
 
  private:
   StorePort& port_;

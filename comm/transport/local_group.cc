@@ -27,18 +27,18 @@ int LocalGroup::slot_of(const TaskId& task) const {
   return at == tasks_.end() ? -1 : static_cast<int>(at - tasks_.begin());
 }
 
-std::vector<int> LocalGroup::gifts() const {
-  std::vector<int> gifts = {doorbell_.get()};
-  if (own_slot_ == 0) gifts.push_back(segment_->fd());
-  return gifts;
+std::vector<int> LocalGroup::passed_fds() const {
+  std::vector<int> passed_fds = {doorbell_.get()};
+  if (own_slot_ == 0) passed_fds.push_back(segment_->fd());
+  return passed_fds;
 }
 
-Result<Fd> LocalGroup::take_gifts(int slot, std::vector<Fd> gifts) {
-  assert(gifts.size() == gifts_expected(slot));
+Result<Fd> LocalGroup::take_gifts(int slot, std::vector<Fd> passed_fds) {
+  assert(passed_fds.size() == passed_fds_expected(slot));
   if (slot == 0) {
-    segment_ = TRY(ShmSegment::open(std::move(gifts[1]), static_cast<int>(tasks_.size())));
+    segment_ = TRY(ShmSegment::open(std::move(passed_fds[1]), static_cast<int>(tasks_.size())));
   }
-  return std::move(gifts[0]);
+  return std::move(passed_fds[0]);
 }
 
 }  // namespace dt

@@ -29,11 +29,11 @@ class LocalGroup {
 
   /// The descriptors that every local peer gets from us: our doorbell and, from its maker, the
   /// memory.
-  std::vector<int> gifts() const;
+  std::vector<int> passed_fds() const;
   /// How many we get from the task with that slot.
-  static size_t gifts_expected(int slot) { return slot == 0 ? 2 : 1; }
+  static size_t passed_fds_expected(int slot) { return slot == 0 ? 2 : 1; }
   /// Takes what the task with that slot gave; returns its doorbell.
-  Result<Fd> take_gifts(int slot, std::vector<Fd> gifts);
+  Result<Fd> take_gifts(int slot, std::vector<Fd> passed_fds);
 
  private:
   std::vector<TaskId> tasks_;  ///< by slot, ourselves among them

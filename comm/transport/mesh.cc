@@ -1,6 +1,6 @@
 #include "comm/transport/mesh.h"
 
-#include "base/lived_clock.h"
+#include "base/running_time_clock.h"
 #include "comm/transport/doorbell.h"
 #include "comm/transport/tcp_link.h"
 
@@ -45,7 +45,7 @@ Input discard_input(int fd) {
 
 Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, Options options, Time deadline,
                                          int* blamed_rank) {
-  Joining joining(client, std::move(options));
+  MeshBuilder joining(client, std::move(options));
   const Result<> joined = joining.run(deadline);
   *blamed_rank = joining.blamed_rank();
   if (!joined) return tl::unexpected(joined.error());
@@ -56,7 +56,7 @@ Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, Options optio
   return mesh;
 }
 
-Result<> Mesh::build(Joining& joining) {
+Result<> Mesh::build(MeshBuilder& joining) {
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return fail_errno("cannot make an epoll descriptor");
   wake_ = TRY(make_doorbell());
@@ -67,8 +67,8 @@ Result<> Mesh::build(Joining& joining) {
     TRY(watch(doorbell_.get(), EPOLLIN, tag_doorbell));
   }
   // The lowest local task's gifts hold the memory that all other local links need.
-  std::ranges::sort(joining.peers(), {}, &Joining::Peer::slot);
-  for (Joining::Peer& peer : joining.peers())
+  std::ranges::sort(joining.peers(), {}, &MeshBuilder::Peer::slot);
+  for (MeshBuilder::Peer& peer : joining.peers())
     TRY(peer.local() ? add_local(peer, locals) : add_tcp(peer));
   segment_ = locals.segment();
   if (segment_) asleep_ = &segment_->asleep(locals.own_slot());
@@ -78,9 +78,9 @@ Result<> Mesh::build(Joining& joining) {
   return {};
 }
 
-Result<> Mesh::add_local(Joining::Peer& peer, LocalGroup& locals) {
+Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
   auto shared = std::make_shared<ShmPeer>();
-  shared->doorbell = TRY(locals.take_gifts(peer.slot, std::move(peer.connection->gifts)));
+  shared->doorbell = TRY(locals.take_gifts(peer.slot, std::move(peer.connection->passed_fds)));
   const ShmSegment::Pair out{locals.own_slot(), peer.slot};
   const ShmSegment::Pair in{peer.slot, locals.own_slot()};
   const auto& segment = locals.segment();
@@ -90,8 +90,8 @@ Result<> Mesh::add_local(Joining::Peer& peer, LocalGroup& locals) {
   return {};
 }
 
-Result<> Mesh::add_tcp(Joining::Peer& peer) {
-  GreetedConnection& connection = *peer.connection;
+Result<> Mesh::add_tcp(MeshBuilder::Peer& peer) {
+  AuthenticatedConnection& connection = *peer.connection;
   auto session = std::make_unique<Session>(connection.handshake.session());
   const auto socket = std::make_shared<const Fd>(std::move(connection.socket));
   TRY(watch(socket->get(), socket_events, tag_tcp));
@@ -172,7 +172,7 @@ void Mesh::drain(Time deadline) {
   // The kernel tells epoll when the peer has acknowledged our end; looking again from time to time
   // is a second string.
   for (Deadline end(deadline); !drained() && !end.passed();) {
-    if (!wait(std::min(end.look_again_at(), Clock::now() + drain_look_again))) return;
+    if (!wait(std::min(end.wake_up_at(), Clock::now() + drain_look_again))) return;
   }
 }
 

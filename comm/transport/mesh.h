@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/io/fd.h"
 #include "base/result.h"
-#include "comm/transport/joining.h"
 #include "comm/transport/link.h"
+#include "comm/transport/mesh_builder.h"
 #include "comm/transport/shm_link.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
@@ -24,7 +24,7 @@ namespace dt {
 /// else is for one thread at a time.
 class Mesh {
  public:
-  using Options = Joining::Options;
+  using Options = MeshBuilder::Options;
   struct Peer {
     TaskEntry task;
     std::unique_ptr<Link> link;
@@ -66,9 +66,9 @@ class Mesh {
   };
 
   Mesh() = default;
-  Result<> build(Joining& joining);
-  Result<> add_local(Joining::Peer& peer, LocalGroup& locals);
-  Result<> add_tcp(Joining::Peer& peer);
+  Result<> build(MeshBuilder& joining);
+  Result<> add_local(MeshBuilder::Peer& peer, LocalGroup& locals);
+  Result<> add_tcp(MeshBuilder::Peer& peer);
   Result<> watch(int fd, uint32_t events, uint64_t tag) const;
   bool fall_asleep();
   bool rings_changed();

@@ -139,9 +139,9 @@ Result<bool> MessageLink::receive(MessageReceiver& receiver) {
 }
 
 size_t MessageLink::cancel_receive(uint8_t type, uint32_t stream) {
-  const bool placed = in_.in_body && in_.place.action == PayloadPlace::Action::take;
+  const bool placed = in_.in_body && in_.place.action == PayloadTarget::Action::take;
   if (!placed || in_.message.type != type || in_.message.stream != stream) return 0;
-  in_.place = {PayloadPlace::Action::discard};
+  in_.place = {PayloadTarget::Action::discard};
   return in_.message.length;
 }
 
@@ -211,13 +211,13 @@ Result<> MessageLink::open_data(ByteSpan head) {
 }
 
 Result<bool> MessageLink::receive_body(MessageReceiver& receiver) {
-  if (in_.place.action == PayloadPlace::Action::wait) {
+  if (in_.place.action == PayloadTarget::Action::wait) {
     in_.place = TRY(receiver.place(in_.message));
-    if (in_.place.action == PayloadPlace::Action::wait) return false;
-    assert(in_.place.action == PayloadPlace::Action::discard ||
+    if (in_.place.action == PayloadTarget::Action::wait) return false;
+    assert(in_.place.action == PayloadTarget::Action::discard ||
            in_.place.into.size() == in_.message.length);
   }
-  const bool discard = in_.place.action == PayloadPlace::Action::discard;
+  const bool discard = in_.place.action == PayloadTarget::Action::discard;
   std::array<std::byte, 8192> nowhere;
   const size_t left = in_.message.length - in_.body_received;
   const std::span<std::byte> into =

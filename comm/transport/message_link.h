@@ -29,7 +29,7 @@ struct Message {
 };
 
 /// Where the payload of a data frame goes.
-struct PayloadPlace {
+struct PayloadTarget {
   enum class Action { wait, take, discard };
   Action action = Action::wait;
   std::span<std::byte> into = {};  ///< take: as long as the frame, valid until it has arrived
@@ -41,7 +41,7 @@ class MessageReceiver {
   virtual ~MessageReceiver() = default;
   virtual Result<> control(const Message& message, ByteSpan payload) = 0;
   /// Asked again at each receive() for as long as it says wait: nothing else is read meanwhile.
-  virtual Result<PayloadPlace> place(const Message& message) = 0;
+  virtual Result<PayloadTarget> place(const Message& message) = 0;
   /// The payload lies where place() said. Not called for what was discarded.
   virtual Result<> arrived(const Message& message) = 0;
 };
@@ -79,7 +79,9 @@ class MessageLink {
   /// Reads what has arrived; true if anything did.
   Result<bool> receive(MessageReceiver& receiver);
   /// A frame is there that its receiver does not want yet.
-  bool has_waiting() const { return in_.in_body && in_.place.action == PayloadPlace::Action::wait; }
+  bool has_waiting() const {
+    return in_.in_body && in_.place.action == PayloadTarget::Action::wait;
+  }
   /// If a frame of that stream is under way, the rest of it is thrown away. Returns the length of
   /// that frame, for which arrived() will not be called; 0 if there is none.
   size_t cancel_receive(uint8_t type, uint32_t stream);
@@ -110,7 +112,7 @@ class MessageLink {
     size_t head_received = 0;
     bool in_body = false;
     Message message;
-    PayloadPlace place;
+    PayloadTarget place;
     size_t body_received = 0;
   };
 

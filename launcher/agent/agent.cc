@@ -8,7 +8,7 @@
 
 namespace dt {
 
-Result<> run_agent(AgentPlace place) {
+Result<> run_agent(AgentLocation place) {
   prctl(PR_SET_NAME, "dtrain-agent");
   const auto loop = TRY(Loop::create());
   AgentSession session(*loop);
@@ -17,7 +17,7 @@ Result<> run_agent(AgentPlace place) {
   return loop->run();
 }
 
-int serve_as_agent(AgentPlace place) {
+int serve_as_agent(AgentLocation place) {
   const auto served = run_agent(place);
   if (!served) Log(Log::Level::normal, write_to_stderr).error("{}", served.error().message);
   return served ? 0 : 1;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "launcher/agent/own_host.h"
+#include "launcher/agent/local_host.h"
 
 namespace dt {
 
@@ -12,10 +12,10 @@ namespace dt {
 ///
 ///   hello ─▶ prepare ◀─ … prepared ─▶ launch ◀─ … started, output, exited ─▶ … finish ◀─ …
 ///   finished ─▶
-Result<> run_agent(AgentPlace place);
+Result<> run_agent(AgentLocation place);
 
 /// The same as all that a process has to do; returns what it should exit with. A failure is told on
 /// stderr.
-int serve_as_agent(AgentPlace place);
+int serve_as_agent(AgentLocation place);
 
 }  // namespace dt

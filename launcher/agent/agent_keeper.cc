@@ -6,7 +6,7 @@
 #include "base/io/fd.h"
 #include "launcher/agent/agent_binary.h"
 #include "launcher/agent/error_folder.h"
-#include "launcher/agent/kept_copies.h"
+#include "launcher/agent/executable_cache.h"
 #include "launcher/process/child.h"
 #include "launcher/process/pidfd.h"
 #include "launcher/process/sweep.h"
@@ -37,7 +37,7 @@ pollfd end_of(int fd) {
 }
 
 /// Here and not in the agent, which has better things to do, and must not wait for a file system.
-void tend_own_copy() {
+void prune_own_cache() {
   std::error_code failed;
   const auto executable = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return;
@@ -54,7 +54,7 @@ void await_end(const Child& agent) {
   Time deadline = Time::max();
   for (;;) {
     // Comes back every hour: a copy that runs for weeks is in use.
-    tend_own_copy();
+    prune_own_cache();
     const int ready = ::poll(ends.data(), ends.size(), poll_ms(Clock::now(), deadline));
     if (ready > 0 && ends[0].revents != 0) return;
     if (ready > 0 && ends[1].revents != 0) {

@@ -3,7 +3,7 @@
 #include "base/format.h"
 #include "base/io/socket.h"
 #include "base/text.h"
-#include "launcher/agent/own_host.h"
+#include "launcher/agent/local_host.h"
 #include "launcher/config/hosts/networks.h"
 #include "launcher/process/argument_space.h"
 #include "launcher/process/executable.h"
@@ -34,14 +34,14 @@ Result<> check_entry(const std::string& folder) {
 Result<std::string> folder_to_enter(const Prepare& wanted) {
   const auto entered = check_entry(wanted.cwd);
   if (entered) return wanted.cwd;
-  std::string home = own_host_part()["HOME"];
+  std::string home = local_host_environment()["HOME"];
   if (wanted.home_instead && !home.empty() && check_entry(home)) return home;
   return tl::unexpected(entered.error());
 }
 
 }  // namespace
 
-Result<> AgentSession::open(Fd in, Fd out, AgentPlace place) {
+Result<> AgentSession::open(Fd in, Fd out, AgentLocation place) {
   become_subreaper();
   TRY(set_nonblocking(in.get()));
   if (out) TRY(set_nonblocking(out.get()));
@@ -85,7 +85,7 @@ void AgentSession::send_outbox() {
 }
 
 bool AgentSession::owns(pid_t pid) const {
-  return tasks_.owns(pid) || examiner_.owns(pid);
+  return tasks_.owns(pid) || diagnostics_.owns(pid);
 }
 
 size_t AgentSession::receive(ByteSpan bytes) {
@@ -118,14 +118,14 @@ Result<> AgentSession::handle(const FrameView& frame) {
     case MessageType::probe:
       probe(TRY(decode<Probe>(frame.payload)));
       return {};
-    case MessageType::examine:
-      examine(TRY(decode<Examine>(frame.payload)));
+    case MessageType::diagnose:
+      diagnose(TRY(decode<DiagnoseRequest>(frame.payload)));
       return {};
     case MessageType::measure:
-      examiner_.measure(TRY(decode<Measure>(frame.payload)));
+      diagnostics_.measure(TRY(decode<Measure>(frame.payload)));
       return {};
-    case MessageType::survey:
-      return survey(TRY(decode<Survey>(frame.payload)));
+    case MessageType::resources_wanted:
+      return resources(TRY(decode<ResourcesWanted>(frame.payload)));
     case MessageType::launch:
       return launch(TRY(decode<Launch>(frame.payload)));
     case MessageType::signal:
@@ -169,7 +169,8 @@ Result<LocalTasks::Program> AgentSession::program_of(const std::vector<std::stri
                                                      const std::string& path) const {
   LocalTasks::Program program = {.executable = {}, .command = command};
   program.executable = TRY(find_executable(command.front(), path, prepared_.cwd));
-  TRY(check_argument_space(command, prepared_.environment_bytes + argument_bytes(own_host_part()),
+  TRY(check_argument_space(command,
+                           prepared_.environment_bytes + argument_bytes(local_host_environment()),
                            own_argument_bytes_max()));
   return program;
 }
@@ -236,8 +237,8 @@ Result<> AgentSession::prepare(Prepare wanted) {
     const Token token = TRY(Token::parse(prepared_.token));
     const auto where = TRY(allowed_addresses(interface_addresses(), prepared_.networks));
     const uint16_t port = TRY(probe_port());
-    probe_point_ = TRY(ProbePoint::open(loop_, {where, port}, token, prepared_.number));
-    answer.probe_places = probe_point_->places();
+    probe_listener_ = TRY(ProbeListener::open(loop_, {where, port}, token, prepared_.number));
+    answer.probe_endpoints = probe_listener_->places();
     return {};
   };
   if (prepared_.command.empty() && prepared_.role_commands.empty())
@@ -258,15 +259,15 @@ Result<> AgentSession::prepare(Prepare wanted) {
 void AgentSession::probe(Probe wanted) {
   const auto token = Token::parse(prepared_.token);
   if (!token) return;  // there has been no prepare
-  const auto answer = [this](ProbeCalls::Reached reached) {
+  const auto answer = [this](ProbeDialer::Reached reached) {
     send(MessageType::reached, 0, encode(Reached{std::move(reached)}));
   };
-  probe_calls_ = std::make_unique<ProbeCalls>(loop_, *token, std::move(wanted.targets),
-                                              loop_.now() + wanted.patience, answer);
+  probe_calls_ = std::make_unique<ProbeDialer>(loop_, *token, std::move(wanted.targets),
+                                               loop_.now() + wanted.patience, answer);
 }
 
-void AgentSession::examine(const Examine& wanted) {
-  Examined answer;
+void AgentSession::diagnose(const DiagnoseRequest& wanted) {
+  DiagnoseReply answer;
   answer.received_ns = wall_clock_ns();
   prepared_ = {.token = wanted.token,
                .number = wanted.number,
@@ -282,8 +283,8 @@ void AgentSession::examine(const Examine& wanted) {
       held_ports_ = TRY(hold_ports(static_cast<int>(ports.size()), wanted.port_range));
       std::ranges::transform(held_ports_, ports.begin(), &HeldPort::number);
     }
-    probe_point_ = TRY(ProbePoint::open(loop_, {where, ports[0]}, token, prepared_.number));
-    for (const ProbePlace& place : probe_point_->places()) {
+    probe_listener_ = TRY(ProbeListener::open(loop_, {where, ports[0]}, token, prepared_.number));
+    for (const ProbeEndpoint& place : probe_listener_->places()) {
       answer.probe_points.push_back(place.address);
       answer.bulk_points.push_back({place.address.ip, ports[1]});
     }
@@ -291,12 +292,12 @@ void AgentSession::examine(const Examine& wanted) {
   };
   if (const auto listening = listen(); !listening) answer.deaf = listening.error().message;
   beat();
-  examiner_.examine(wanted, std::move(answer), open_files_max_);
+  diagnostics_.diagnose(wanted, std::move(answer), open_files_max_);
 }
 
 Result<> AgentSession::launch(Launch wanted) {
-  surveyor_.reset();
-  probe_point_.reset();
+  scanner_.reset();
+  probe_listener_.reset();
   probe_calls_.reset();
   if (const auto watched = watch_ports(); !watched) {
     refuse_tasks(wanted, watched.error().message);
@@ -306,7 +307,7 @@ Result<> AgentSession::launch(Launch wanted) {
     const auto say = [this](MessageType type, uint32_t stream, ByteSpan payload) {
       send(type, stream, payload);
     };
-    auto relay = RelayDoor::open(loop_, say, relayed_max(wanted.tasks.size()));
+    auto relay = RelayListener::open(loop_, say, relayed_max(wanted.tasks.size()));
     if (!relay) {
       refuse_tasks(wanted, "cannot relay the rendezvous: " + relay.error().message);
       return {};
@@ -342,9 +343,9 @@ void AgentSession::look_for_mpi() {
       [this](uint32_t alone) { send(MessageType::mpi_alone, 0, encode(MpiAlone{alone})); });
 }
 
-Result<> AgentSession::survey(const Survey& wanted) {
-  surveyor_ = TRY(Surveyor::start(loop_, wanted, [this](const HostSurvey& survey) {
-    send(MessageType::surveyed, 0, encode(survey));
+Result<> AgentSession::resources(const ResourcesWanted& wanted) {
+  scanner_ = TRY(ResourceScanner::start(loop_, wanted, [this](const HostResources& resources) {
+    send(MessageType::resources, 0, encode(resources));
   }));
   return {};
 }

@@ -3,15 +3,15 @@
 #include "base/io/loop.h"
 #include "base/io/signals.h"
 #include "base/io/stream.h"
-#include "launcher/agent/examiner.h"
+#include "launcher/agent/diagnostics.h"
+#include "launcher/agent/local_host.h"
 #include "launcher/agent/local_tasks.h"
 #include "launcher/agent/mpi_look.h"
-#include "launcher/agent/own_host.h"
 #include "launcher/agent/port_watch.h"
-#include "launcher/agent/surveyor.h"
+#include "launcher/agent/resource_scanner.h"
 #include "launcher/config/hosts/port_range.h"
 #include "launcher/network/probe.h"
-#include "launcher/network/relay_door.h"
+#include "launcher/network/relay_listener.h"
 #include "launcher/process/open_files.h"
 #include "launcher/process/sweep.h"
 #include "launcher/process/task_cgroup.h"
@@ -33,7 +33,7 @@ class AgentSession {
   AgentSession& operator=(const AgentSession&) = delete;
 
   /// Takes over the two descriptors and says hello.
-  Result<> open(Fd in, Fd out, AgentPlace place);
+  Result<> open(Fd in, Fd out, AgentLocation place);
 
  private:
   void signalled(int number);
@@ -58,8 +58,8 @@ class AgentSession {
   void refuse_tasks(const Launch& wanted, const std::string& why);
   void look_for_mpi();
   void probe(Probe wanted);
-  void examine(const Examine& wanted);
-  Result<> survey(const Survey& wanted);
+  void diagnose(const DiagnoseRequest& wanted);
+  Result<> resources(const ResourcesWanted& wanted);
   void pause();
   void resume();
   void beat();
@@ -74,15 +74,16 @@ class AgentSession {
   Timer outbox_timer_;
   MessageAssembler assembler_;
   std::unique_ptr<Signals> signals_;
-  std::unique_ptr<Surveyor> surveyor_;
+  std::unique_ptr<ResourceScanner> scanner_;
   Prepare prepared_;
   LocalTasks::Programs programs_;
   std::vector<HeldPort> held_ports_;
   std::unique_ptr<PortWatch> port_watch_;
-  std::unique_ptr<ProbePoint> probe_point_;
-  std::unique_ptr<ProbeCalls> probe_calls_;
-  Examiner examiner_{loop_, [this](MessageType type, ByteSpan payload) { send(type, 0, payload); }};
-  std::unique_ptr<RelayDoor> relay_;  ///< when our tasks cannot dial the rendezvous
+  std::unique_ptr<ProbeListener> probe_listener_;
+  std::unique_ptr<ProbeDialer> probe_calls_;
+  Diagnostics diagnostics_{loop_,
+                           [this](MessageType type, ByteSpan payload) { send(type, 0, payload); }};
+  std::unique_ptr<RelayListener> relay_;  ///< when our tasks cannot dial the rendezvous
   LocalTasks tasks_{loop_, [this](MessageType type, uint32_t stream, ByteSpan payload) {
                       send(type, stream, payload);
                     }};

@@ -4,7 +4,7 @@
 #include "base/io/network.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "launcher/agent/own_host.h"
+#include "launcher/agent/local_host.h"
 
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -79,7 +79,7 @@ std::string glibc_version() {
   return std::string(words.empty() ? "none" : words.back());
 }
 
-void find_memory(ExaminedHost& facts) {
+void find_memory(HostDiagnostics& facts) {
   const std::string meminfo = text_of("/proc/meminfo");
   facts.memory_bytes = meminfo_bytes(meminfo, "MemTotal");
   facts.memory_free_bytes = meminfo_bytes(meminfo, "MemAvailable");
@@ -121,8 +121,8 @@ int64_t cgroup_memory_max(const std::string& root, const std::string& path) {
   return least;
 }
 
-ExaminedHost gather_facts(uint64_t open_files_soft) {
-  ExaminedHost facts;
+HostDiagnostics gather_facts(uint64_t open_files_soft) {
+  HostDiagnostics facts;
   utsname about = {};
   uname(&about);
   facts.dtrain = build_version;
@@ -140,7 +140,7 @@ ExaminedHost gather_facts(uint64_t open_files_soft) {
   facts.open_files = tasks_file_limit(open_files_soft);
   facts.locked_memory = locked_memory_limit();
   facts.shared_memory = room_of("/dev/shm");
-  const Environment own = own_host_part();
+  const Environment own = local_host_environment();
   const auto home = own.find("HOME");
   facts.home = room_of(home == own.end() ? "" : home->second);
   const auto temporary = own.find("TMPDIR");

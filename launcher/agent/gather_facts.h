@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/protocol/examined_host.h"
+#include "launcher/protocol/host_diagnostics.h"
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@ namespace dt {
 
 /// All facts that take no time: not the GPUs, which NVIDIA's driver tells, nor Python's version.
 /// `open_files_soft` is the limit that tasks get; ours was raised.
-ExaminedHost gather_facts(uint64_t open_files_soft);
+HostDiagnostics gather_facts(uint64_t open_files_soft);
 
 /// What /proc/meminfo says in kB, in bytes; 0 when the line is not there.
 int64_t meminfo_bytes(std::string_view meminfo, std::string_view name);

@@ -1,7 +1,7 @@
 #include "launcher/agent/local_tasks.h"
 
 #include "base/wall_time.h"
-#include "launcher/agent/own_host.h"
+#include "launcher/agent/local_host.h"
 #include "launcher/agent/task_macros.h"
 #include "launcher/process/sweep.h"
 
@@ -41,9 +41,9 @@ TaskProcess* LocalTasks::find(uint32_t number) const {
 Result<> LocalTasks::launch(Launch wanted, Programs programs) {
   programs_ = std::move(programs);
   launch_ = std::move(wanted);
-  launch_.travelling["PWD"] = programs_.cwd;  // the launcher's own would be a lie after --chdir
+  launch_.forwarded["PWD"] = programs_.cwd;  // the launcher's own would be a lie after --chdir
   for (auto& [role, environment] : launch_.role_environments)
-    environment.insert(launch_.travelling.begin(), launch_.travelling.end());
+    environment.insert(launch_.forwarded.begin(), launch_.forwarded.end());
   const bool one_for_all = launch_.tf_config && launch_.cluster_filter == ClusterFilter::none;
   if (one_for_all) tf_cluster_ = tf_cluster(launch_.cluster);
   host_ = own_host_facts(launch_.excluded);

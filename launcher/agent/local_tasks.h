@@ -2,7 +2,7 @@
 
 #include "base/io/loop.h"
 #include "launcher/agent/error_folder.h"
-#include "launcher/agent/own_host.h"
+#include "launcher/agent/local_host.h"
 #include "launcher/agent/python_traceback.h"
 #include "launcher/agent/task_process.h"
 #include "launcher/environment/environment.h"

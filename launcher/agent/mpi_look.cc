@@ -14,7 +14,7 @@ constexpr Duration loading_time = seconds(1);
 /// What has not been seen by then is not told of.
 constexpr Duration look_patience = seconds(5);
 
-uint32_t count_said(const Asker::Answer& answer) {
+uint32_t count_said(const ForkedQuery::Answer& answer) {
   Reader reader(answer.bytes);
   const auto count = reader.number<uint32_t>();
   return reader.finish("look") ? count : 0;
@@ -31,11 +31,11 @@ MpiLook::MpiLook(Loop& loop, Tasks tasks, Done on_done)
 
 void MpiLook::look() {
   const auto count = [tasks = tasks_()] { return Writer().number(count_alone(tasks)).take(); };
-  const auto done = [this](const Asker::Answer& answer) {
+  const auto done = [this](const ForkedQuery::Answer& answer) {
     answered_ = true;
     on_done_(count_said(answer));
   };
-  if (auto asker = Asker::start(loop_, count, look_patience, done)) {
+  if (auto asker = ForkedQuery::start(loop_, count, look_patience, done)) {
     asker_ = *std::move(asker);
   } else {
     on_done_(0);

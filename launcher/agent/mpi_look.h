@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/io/loop.h"
-#include "launcher/process/asker.h"
+#include "launcher/process/forked_query.h"
 
 #include <sys/types.h>
 
@@ -33,8 +33,8 @@ class MpiLook {
   Tasks tasks_;
   Done on_done_;
   Timer timer_;
-  std::unique_ptr<Asker> asker_;  ///< the kernel may keep who looks waiting
-  bool answered_ = false;         ///< then its process is gone, and its number may be another's
+  std::unique_ptr<ForkedQuery> asker_;  ///< the kernel may keep who looks waiting
+  bool answered_ = false;  ///< then its process is gone, and its number may be another's
 };
 
 }  // namespace dt

@@ -38,17 +38,17 @@ std::vector<std::string> command_of_task(std::vector<std::string> command, const
 
 Environment travelling_of_task(const Launch& launch, const TaskLaunch& task) {
   const auto of_role = launch.role_environments.find(task.id.role);
-  Environment travelling =
-      of_role == launch.role_environments.end() ? launch.travelling : of_role->second;
-  if (!launch.macros) return travelling;
+  Environment forwarded =
+      of_role == launch.role_environments.end() ? launch.forwarded : of_role->second;
+  if (!launch.macros) return forwarded;
   const auto names = launch.macros->variables.find(task.id.role);
-  if (names == launch.macros->variables.end()) return travelling;
+  if (names == launch.macros->variables.end()) return forwarded;
   const MacroValues values = macro_values(launch, task);
   for (const std::string& name : names->second) {
-    const auto found = travelling.find(name);
-    if (found != travelling.end()) found->second = expand_macros(found->second, values);
+    const auto found = forwarded.find(name);
+    if (found != forwarded.end()) found->second = expand_macros(found->second, values);
   }
-  return travelling;
+  return forwarded;
 }
 
 }  // namespace dt

@@ -2,11 +2,11 @@
 
 #include "base/io/log.h"
 #include "launcher/check/check_report.h"
-#include "launcher/check/inquiry.h"
-#include "launcher/connect/crew.h"
-#include "launcher/console/stage.h"
+#include "launcher/check/check_runner.h"
+#include "launcher/connect/agent_group.h"
+#include "launcher/console/runtime.h"
 #include "launcher/console/status_line.h"
-#include "launcher/plan/slots.h"
+#include "launcher/plan/job_plan.h"
 #include "launcher/process/exit_status.h"
 #include "launcher/report/outcome.h"
 
@@ -39,7 +39,7 @@ size_t columns_of_stdout() {
 }
 
 Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& environment,
-                                  Stage& stage) {
+                                  Runtime& stage) {
   const auto began_at = WallClock::now();
   const Time began = Clock::now();
   const auto [hosts, warnings] = TRY(job_hosts(config));
@@ -47,25 +47,25 @@ Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& en
     stage.log().warn("{}", warning);
   StatusLine status(stage.loop(), {stage.out(), stage.err()},
                     wants_status_line(stage.err(), config.quiet, environment));
-  Crew crew(stage.loop(),
-            {.heartbeat = config.heartbeat,
-             .dead_after = config.dead_after,
-             .ssh = config.ssh,
-             .log = &stage.log(),
-             .on_connected = [&status](size_t now, size_t all) { status.hosts(now, all); }});
+  AgentGroup crew(stage.loop(),
+                  {.heartbeat = config.heartbeat,
+                   .dead_after = config.dead_after,
+                   .ssh = config.ssh,
+                   .log = &stage.log(),
+                   .on_connected = [&status](size_t now, size_t all) { status.hosts(now, all); }});
   TRY(crew.connect(hosts));
-  Inquiry inquiry(stage, crew, hosts,
-                  {.step_max = config.start_timeout,
-                   .path = path_of(environment),
-                   .networks = config.networks,
-                   .port_range = config.port_range,
-                   .heartbeat = config.heartbeat,
-                   .dead_after = config.dead_after});
+  CheckRunner inquiry(stage, crew, hosts,
+                      {.step_max = config.start_timeout,
+                       .path = path_of(environment),
+                       .networks = config.networks,
+                       .port_range = config.port_range,
+                       .heartbeat = config.heartbeat,
+                       .dead_after = config.dead_after});
   TRY(inquiry.greet());
   status.end();
   for (const std::string& line : inquiry.shared())
     stage.log().warn("{}", line);
-  TRY(inquiry.examine());
+  TRY(inquiry.diagnose());
   TRY(inquiry.probe());
   TRY(inquiry.measure());
   TRY(crew.collect({.deadline = Clock::now() + collect_patience,
@@ -76,13 +76,13 @@ Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& en
   return report;
 }
 
-TableLook look_of(const RunConfig& config, const Stage& stage, size_t hosts) {
+TableLook look_of(const RunConfig& config, const Runtime& stage, size_t hosts) {
   return {.columns = std::clamp(columns_of_stdout(), columns_min, columns_usual),
           .colored = stage.colored_out(),
           .brief = hosts > measured_hosts_max && !config.verbose};
 }
 
-int tell_failure(const Error& error, Stage& stage) {
+int tell_failure(const Error& error, Runtime& stage) {
   if (error.code == Errc::interrupted) {
     const Outcome outcome = interrupted_outcome(stage.interrupted());
     stage.log().error("{}", outcome.reason);
@@ -95,7 +95,7 @@ int tell_failure(const Error& error, Stage& stage) {
 }  // namespace
 
 int check(const RunConfig& config, const Environment& environment) {
-  const auto stage = Stage::open({.verbose = config.verbose, .color = config.color}, environment);
+  const auto stage = Runtime::open({.verbose = config.verbose, .color = config.color}, environment);
   if (!stage) {
     Log(Log::Level::normal, write_to_stderr).error("{}", stage.error().message);
     return status_of_failure;

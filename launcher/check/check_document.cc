@@ -27,7 +27,7 @@ Json::Array findings_json(const std::vector<Finding>& findings) {
 }
 
 Json host_json(const HostReport& host, const HostSeen& seen) {
-  const auto& examined = seen.examination;
+  const auto& examined = seen.diagnosis;
   return Json::Object{
       {"name", host.name},
       {"status", name_of(host.grade())},

@@ -55,7 +55,7 @@ bool is_digest(std::string_view name) {
 
 Finding agent_finding(const HostSeen& seen) {
   if (!seen.silent.empty()) return {"agent", Grade::failure, seen.silent};
-  const std::string& path = seen.examination->found.facts.executable;
+  const std::string& path = seen.diagnosis->found.facts.executable;
   if (seen.host.here) return {"agent", Grade::ok, printable(path, 200)};
   // Behind ~/.cache/dtrain comes a folder that is named by the executable's digest.
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -64,7 +64,7 @@ Finding agent_finding(const HostSeen& seen) {
           format("{} {}", seen.connection.pushed ? "sent to" : "found in", printable(shown, 200))};
 }
 
-Finding versions_finding(const ExaminedHost& host, const Usual& usual) {
+Finding versions_finding(const HostDiagnostics& host, const Usual& usual) {
   Finding finding = {
       "versions", Grade::ok,
       format("dtrain {}, glibc {}, Linux {} {}", printable(host.dtrain), printable(host.glibc),
@@ -77,7 +77,7 @@ Finding versions_finding(const ExaminedHost& host, const Usual& usual) {
 }
 
 Finding clock_finding(const HostSeen& seen) {
-  const ClockSkew& clock = seen.examination->clock;
+  const ClockSkew& clock = seen.diagnosis->clock;
   const Duration off = std::chrono::abs(clock.ahead);
   // On one machine there is one clock, and the difference is our own slowness.
   if (seen.host.here) return {"clock", Grade::ok, "this machine's"};
@@ -108,16 +108,16 @@ Finding launcher_finding(const HostSeen& seen) {
 
 Finding addresses_finding(const HostSeen& seen) {
   const std::vector<std::string>& reached = seen.reached_at;
-  const std::string& deaf = seen.examination->found.deaf;
+  const std::string& deaf = seen.diagnosis->found.deaf;
   if (!deaf.empty()) return {"addresses", Grade::failure, printable(deaf, 400)};
   if (!reached.empty()) {
     return {"addresses", Grade::ok, join(reached, ", ") + " lead other hosts here"};
   }
-  const std::vector<std::string>& all = seen.examination->found.facts.addresses;
+  const std::vector<std::string>& all = seen.diagnosis->found.facts.addresses;
   return {"addresses", Grade::ok, printable(join(all, ", "), 400)};
 }
 
-Finding python_finding(const ExaminedHost& host, const Usual& usual) {
+Finding python_finding(const HostDiagnostics& host, const Usual& usual) {
   if (host.python_path.empty()) {
     return {"python", Grade::warning, "neither python3 nor python is in the PATH of the job",
             "the PATH of this shell travels with a job: activate the environment before, or give "
@@ -144,8 +144,8 @@ Usual usual_of(const std::vector<HostSeen>& hosts) {
   std::vector<std::pair<std::string, int>> driver;
   std::vector<std::pair<size_t, int>> gpus;
   for (const HostSeen& seen : hosts) {
-    if (!seen.examination) continue;
-    const ExaminedHost& host = seen.examination->found.facts;
+    if (!seen.diagnosis) continue;
+    const HostDiagnostics& host = seen.diagnosis->found.facts;
     count(dtrain, host.dtrain);
     count(gpus, host.gpus.gpus.size());
     if (!host.python_version.empty()) count(python, minor_version(host.python_version));
@@ -160,9 +160,9 @@ Usual usual_of(const std::vector<HostSeen>& hosts) {
 std::vector<Finding> host_findings(const HostSeen& seen, const Usual& usual) {
   std::vector<Finding> findings = {ssh_finding(seen)};
   if (!seen.unreachable.empty()) return findings;
-  if (!seen.silent.empty() || seen.examination) findings.push_back(agent_finding(seen));
-  if (!seen.examination) return findings;
-  const ExaminedHost& host = seen.examination->found.facts;
+  if (!seen.silent.empty() || seen.diagnosis) findings.push_back(agent_finding(seen));
+  if (!seen.diagnosis) return findings;
+  const HostDiagnostics& host = seen.diagnosis->found.facts;
   findings.push_back(versions_finding(host, usual));
   findings.push_back(clock_finding(seen));
   findings.push_back(addresses_finding(seen));

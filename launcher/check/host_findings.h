@@ -2,7 +2,7 @@
 
 #include "launcher/check/finding.h"
 #include "launcher/config/hosts/hosts.h"
-#include "launcher/connect/crew.h"
+#include "launcher/connect/agent_group.h"
 
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ struct HostSeen {
   std::string unreachable = {};  ///< why no agent runs there; empty: one does
   Connection connection = {};
   std::string silent = {};  ///< why the agent did not tell of its host
-  std::optional<Examination> examination = {};
+  std::optional<Diagnosis> diagnosis = {};
   std::vector<std::string> launcher_at = {};  ///< this machine's addresses, which it dialled
   /// Of these those that it reaches, best first; none: it was not asked.
   std::optional<std::vector<std::string>> reaches_launcher = {};

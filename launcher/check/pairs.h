@@ -2,7 +2,7 @@
 
 #include "launcher/check/finding.h"
 #include "launcher/network/probe.h"
-#include "launcher/protocol/examine_messages.h"
+#include "launcher/protocol/diagnose_messages.h"
 
 #include <cstddef>
 #include <optional>

@@ -47,7 +47,7 @@ std::string gpu_names(const std::vector<Gpu>& gpus) {
   return join(kinds, ", ");
 }
 
-Finding gpu_finding(const ExaminedHost& host, int slots, const Usual& usual) {
+Finding gpu_finding(const HostDiagnostics& host, int slots, const Usual& usual) {
   const size_t count = host.gpus.gpus.size();
   const auto warning = [](std::string text, std::string remedy) {
     return Finding{"gpus", Grade::warning, std::move(text), std::move(remedy)};
@@ -79,7 +79,7 @@ Finding gpu_finding(const ExaminedHost& host, int slots, const Usual& usual) {
   return {"gpus", Grade::ok, text};
 }
 
-Finding cores_finding(const ExaminedHost& host, int slots) {
+Finding cores_finding(const HostDiagnostics& host, int slots) {
   const bool some = host.cpus_allowed < host.cpus_online;
   Finding finding = {"cores", Grade::ok,
                      some ? format("{} of {} may be used", host.cpus_allowed, host.cpus_online)
@@ -91,7 +91,7 @@ Finding cores_finding(const ExaminedHost& host, int slots) {
   return finding;
 }
 
-Finding memory_finding(const ExaminedHost& host, int slots) {
+Finding memory_finding(const HostDiagnostics& host, int slots) {
   Finding finding = {
       "memory", Grade::ok,
       format("{} free of {}", size_text(host.memory_free_bytes), size_text(host.memory_bytes))};
@@ -109,7 +109,7 @@ bool below(const std::optional<int64_t>& limit, int64_t wanted) {
   return limit && *limit < wanted;
 }
 
-Finding open_files_finding(const ExaminedHost& host, int slots) {
+Finding open_files_finding(const HostDiagnostics& host, int slots) {
   Finding finding = {"open_files", Grade::ok,
                      format("{}, hard limit {}", limit_text(host.open_files.soft),
                             limit_text(host.open_files.hard))};
@@ -133,7 +133,7 @@ Finding open_files_finding(const ExaminedHost& host, int slots) {
   return finding;
 }
 
-Finding locked_memory_finding(const ExaminedHost& host) {
+Finding locked_memory_finding(const HostDiagnostics& host) {
   const std::optional<int64_t>& soft = host.locked_memory.soft;
   Finding finding = {"locked_memory", Grade::ok, soft ? size_text(*soft) : "unlimited"};
   // InfiniBand and RoCE register all their buffers; CUDA's pinned memory does not count here.
@@ -182,7 +182,7 @@ Finding disk_finding(const std::string& topic, const Room& room) {
 
 }  // namespace
 
-std::vector<Finding> resource_findings(const ExaminedHost& host, int slots, const Usual& usual) {
+std::vector<Finding> resource_findings(const HostDiagnostics& host, int slots, const Usual& usual) {
   return {gpu_finding(host, slots, usual), cores_finding(host, slots),
           memory_finding(host, slots),     open_files_finding(host, slots),
           locked_memory_finding(host),     shared_memory_finding(host.shared_memory),

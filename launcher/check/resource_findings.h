@@ -9,6 +9,6 @@ namespace dt {
 
 /// What tasks will have of a host's devices, memory, limits and disks. `slots`: how many tasks are
 /// meant for it; 0: not said.
-std::vector<Finding> resource_findings(const ExaminedHost& host, int slots, const Usual& usual);
+std::vector<Finding> resource_findings(const HostDiagnostics& host, int slots, const Usual& usual);
 
 }  // namespace dt

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/given.h"
+#include "launcher/config/option_value.h"
 #include "launcher/config/options.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace dt {
 namespace {
 
 /// Nobody reads the value here, but a slip in it should not wait for who does.
-Result<> check_value(const Option& option, const Given& given) {
+Result<> check_value(const Option& option, const OptionValue& given) {
   switch (option.kind) {
     case OptionKind::integer:
       TRY(given.integer(0, std::numeric_limits<int32_t>::max()));
@@ -28,13 +28,13 @@ Result<> check_value(const Option& option, const Given& given) {
   }
 }
 
-Result<bool> asked_for(const Option& option, const Given& given) {
+Result<bool> asked_for(const Option& option, const OptionValue& given) {
   if (option.kind == OptionKind::flag) return given.flag();
   TRY(check_value(option, given));
   return true;
 }
 
-Result<std::string> log_level_named(const Given& given) {
+Result<std::string> log_level_named(const OptionValue& given) {
   constexpr std::string_view levels[] = {"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "FATAL"};
   std::string word = given.value();
   std::ranges::transform(word, word.begin(), [](char c) {
@@ -45,7 +45,7 @@ Result<std::string> log_level_named(const Given& given) {
 }
 
 /// The variable's value; none: it is not set.
-Result<std::optional<std::string>> exported_value(const Option& option, const Given& given) {
+Result<std::optional<std::string>> exported_value(const Option& option, const OptionValue& given) {
   const bool yes = TRY(asked_for(option, given));
   switch (option.form) {
     case ExportForm::as_written:
@@ -74,7 +74,7 @@ Result<std::optional<std::string>> exported_value(const Option& option, const Gi
 Result<> answer_options(const OptionSources& by_precedence) {
   for (const Option& option : horovod_options) {
     if (option.effect == Effect::exports) continue;
-    const auto given = find_given(by_precedence, option.name);
+    const auto given = find_option(by_precedence, option.name);
     if (!given || !TRY(asked_for(option, *given))) continue;
     if (option.effect == Effect::refuses) return given->refuse(option.answer);
   }
@@ -85,7 +85,7 @@ Result<std::vector<EnvironmentSetting>> exported_settings(const OptionSources& b
   std::vector<EnvironmentSetting> settings;
   for (const Option& option : horovod_options) {
     if (option.effect != Effect::exports) continue;
-    const auto given = find_given(by_precedence, option.name);
+    const auto given = find_option(by_precedence, option.name);
     if (!given) continue;
     const std::optional<std::string> value = TRY(exported_value(option, *given));
     if (!value) continue;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view name_of_cluster = "cluster-spec";
 constexpr std::string_view names_of_counts[] = {"np", "role", "hosts", "hostfile", "ppn"};
 
-std::optional<Given> find_counts(const OptionSource& source) {
+std::optional<OptionValue> find_counts(const OptionSource& source) {
   for (const std::string_view name : names_of_counts) {
     if (auto given = find_in(source, name)) return given;
   }
@@ -20,7 +20,7 @@ std::optional<Given> find_counts(const OptionSource& source) {
 }
 
 /// The option is the cluster's text, or names its file as @FILE.
-Result<> read_option(const Given& given, const TextReader& read_text, RunConfig& config) {
+Result<> read_option(const OptionValue& given, const TextReader& read_text, RunConfig& config) {
   const std::string& value = given.value();
   const std::string text =
       value.starts_with('@') ? TRY(given.text_of(value.substr(1), read_text)) : value;
@@ -30,7 +30,7 @@ Result<> read_option(const Given& given, const TextReader& read_text, RunConfig&
 
 /// What a scheduler has set counts where nobody says anything else.
 Result<> read_variable(const std::string& text, RunConfig& config) {
-  auto given = given_by_tf_config(text);
+  auto given = cluster_of_tf_config(text);
   if (!given) {
     return fail(Errc::input,
                 given.error().message +
@@ -67,7 +67,7 @@ Result<> read_given_cluster(const OptionSources& by_precedence, const Environmen
   }
   if (cluster) return read_option(*cluster, read_text, config);
   const std::optional<std::string> found = found_tf_config(environment);
-  const auto option = find_given(by_precedence, name_of_cluster);
+  const auto option = find_option(by_precedence, name_of_cluster);
   if (!found || (option && option->value() == "none")) return {};
   if (!counts) return read_variable(*found, config);
   config.warnings.push_back(

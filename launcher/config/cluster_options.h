@@ -3,7 +3,7 @@
 #include "base/environment.h"
 #include "base/result.h"
 #include "launcher/config/config.h"
-#include "launcher/config/given.h"
+#include "launcher/config/option_value.h"
 
 #include <optional>
 #include <string_view>
@@ -14,8 +14,8 @@ namespace dt {
 /// What says what to start: a cluster, or one of the options that count tasks (-np, --role, hosts).
 /// The first source that has either decides; both, if they stand in one.
 struct LayoutChoice {
-  std::optional<Given> cluster;  ///< --cluster-spec
-  std::optional<Given> counts;   ///< the first of the others
+  std::optional<OptionValue> cluster;  ///< --cluster-spec
+  std::optional<OptionValue> counts;   ///< the first of the others
 };
 /// Neither, too, where --cluster-spec none comes first.
 LayoutChoice find_layout(const OptionSources& by_precedence);

@@ -5,8 +5,8 @@
 #include "launcher/config/answers.h"
 #include "launcher/config/cluster_options.h"
 #include "launcher/config/environment_options.h"
-#include "launcher/config/given.h"
 #include "launcher/config/host_options.h"
+#include "launcher/config/option_value.h"
 #include "launcher/config/role_options.h"
 
 #include <algorithm>
@@ -34,11 +34,11 @@ Result<> read_flags(const OptionSources& sources, RunConfig& config) {
                             {"dry-run", &RunConfig::dry_run},
                             {"json", &RunConfig::json}};
   for (const Flag& flag : flags) {
-    if (const auto given = find_given(sources, flag.name)) {
+    if (const auto given = find_option(sources, flag.name)) {
       config.*flag.member = TRY(given->flag());
     }
   }
-  const auto json = find_given(sources, "json");
+  const auto json = find_option(sources, "json");
   if (json && config.json && !config.dry_run) {
     return json->refuse("only --dry-run prints JSON; give both, or neither");
   }
@@ -57,35 +57,35 @@ Result<> read_durations(const OptionSources& sources, RunConfig& config) {
                                   {"heartbeat", &RunConfig::heartbeat},
                                   {"dead-after", &RunConfig::dead_after}};
   for (const Setting& setting : settings) {
-    if (const auto given = find_given(sources, setting.name)) {
+    if (const auto given = find_option(sources, setting.name)) {
       config.*setting.member = TRY(given->positive_duration());
     }
   }
-  if (const auto given = find_given(sources, "heartbeat");
+  if (const auto given = find_option(sources, "heartbeat");
       given && config.heartbeat < heartbeat_min) {
     return given->expected("at least " + duration_text(heartbeat_min));
   }
-  if (const auto given = find_given(sources, "timeout"))
+  if (const auto given = find_option(sources, "timeout"))
     config.timeout = TRY(given->positive_duration());
-  if (const auto given = find_given(sources, "grace")) {
+  if (const auto given = find_option(sources, "grace")) {
     config.grace = TRY(given->duration());  // 0 is SIGKILL at once
   }
   if (config.heartbeat < config.dead_after) return {};
-  auto given = find_given(sources, "heartbeat");
-  if (!given) given = find_given(sources, "dead-after");
+  auto given = find_option(sources, "heartbeat");
+  if (!given) given = find_option(sources, "dead-after");
   assert(given && "the defaults fit");
   return given->refuse(format("the heartbeat ({}) must be shorter than the dead-after time ({})",
                               duration_text(config.heartbeat), duration_text(config.dead_after)));
 }
 
 Result<> read_color(const OptionSources& sources, RunConfig& config) {
-  const auto given = find_given(sources, "color");
+  const auto given = find_option(sources, "color");
   if (given) config.color = parse_color_choice(TRY(given->choice())).value();
   return {};
 }
 
 Result<> read_stdin(const OptionSources& sources, RunConfig& config) {
-  const auto given = find_given(sources, "stdin");
+  const auto given = find_option(sources, "stdin");
   if (!given || given->value() == "none") return {};
   if (given->value() == "all") {
     config.stdin_target.kind = StdinTarget::Kind::all;
@@ -107,24 +107,24 @@ Result<> read_stdin(const OptionSources& sources, RunConfig& config) {
 }
 
 Result<> read_texts(const OptionSources& sources, RunConfig& config) {
-  if (const auto given = find_given(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
-  if (const auto given = find_given(sources, "output-dir")) {
+  if (const auto given = find_option(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
+  if (const auto given = find_option(sources, "output-dir")) {
     config.output_dir = TRY(given->text("a folder"));
   }
-  if (const auto given = find_given(sources, "report")) {
+  if (const auto given = find_option(sources, "report")) {
     config.report = TRY(given->text("a file"));
     if (config.report == "-") {
       return given->refuse("standard output is the workers'; give a file, or /dev/stderr");
     }
   }
-  if (const auto given = find_given(sources, "on-failure")) {
+  if (const auto given = find_option(sources, "on-failure")) {
     config.continue_on_failure = TRY(given->choice()) == "continue";
   }
   return {};
 }
 
 Result<> read_cluster_filter(const OptionSources& sources, RunConfig& config) {
-  const auto given = find_given(sources, "cluster-filter");
+  const auto given = find_option(sources, "cluster-filter");
   if (!given) return {};
   config.cluster_filter = TRY(given->choice()) == "ps" ? ClusterFilter::ps : ClusterFilter::none;
   return {};
@@ -152,7 +152,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   RunConfig config;
   config.command = std::move(command);
   TRY(read_given_cluster(by_precedence, environment, read_text, config));
-  if (!find_given(by_precedence, "role-command")) TRY(check_command(config));
+  if (!find_option(by_precedence, "role-command")) TRY(check_command(config));
   TRY(answer_options(by_precedence));
   TRY(read_placement(by_precedence, config.placement));
   TRY(read_port_range(by_precedence, config));
@@ -182,7 +182,7 @@ Result<RunConfig> make_check_config(const OptionSources& by_precedence,
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));
-  if (const auto given = find_given(by_precedence, "verbose")) config.verbose = TRY(given->flag());
+  if (const auto given = find_option(by_precedence, "verbose")) config.verbose = TRY(given->flag());
   return config;
 }
 

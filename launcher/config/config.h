@@ -5,7 +5,7 @@
 #include "base/environment.h"
 #include "base/result.h"
 #include "launcher/config/env_set.h"
-#include "launcher/config/given_cluster.h"
+#include "launcher/config/external_cluster.h"
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/config/hosts/port_range.h"
 #include "launcher/config/option_source.h"
@@ -40,9 +40,9 @@ struct EnvironmentSetting {
 
 /// `dtrain run` with everything decided: flags over environment over file over defaults.
 struct RunConfig {
-  std::vector<Role> roles = {Role()};         ///< never empty; names differ
-  std::optional<GivenCluster> given_cluster;  ///< somebody else's layout, instead of hosts
-  std::vector<Host> hosts;                    ///< empty: localhost with as many slots as processes
+  std::vector<Role> roles = {Role()};            ///< never empty; names differ
+  std::optional<ExternalCluster> given_cluster;  ///< somebody else's layout, instead of hosts
+  std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
   std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
   std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
   EnvSets env_sets = default_env_sets();

@@ -3,7 +3,7 @@
 #include "base/environment.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/hosts/place.h"
+#include "launcher/config/hosts/source_location.h"
 
 #include <algorithm>
 #include <utility>
@@ -41,7 +41,7 @@ Result<std::vector<EnvironmentSetting>> parse_env_file(std::string_view text,
   std::vector<EnvironmentSetting> settings;
   size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
-    const Place place(path, line, ++number);
+    const SourceLocation place(path, line, ++number);
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::string_view entry =
         line.substr(std::min(line.find_first_not_of(blanks), line.size()));

@@ -5,7 +5,7 @@
 #include "launcher/config/answers.h"
 #include "launcher/config/env_file.h"
 #include "launcher/config/env_set.h"
-#include "launcher/config/given.h"
+#include "launcher/config/option_value.h"
 #include "launcher/config/trust.h"
 
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 
 Result<> read_env_files(const OptionSources& sources, const TextReader& read_text,
                         std::vector<EnvironmentSetting>& settings) {
-  const auto given = find_given(sources, "env-file");
+  const auto given = find_option(sources, "env-file");
   if (!given) return {};
   for (const std::string& path : *given->values) {
     const std::string text = TRY(given->text_of(path, read_text));
@@ -28,7 +28,7 @@ Result<> read_env_files(const OptionSources& sources, const TextReader& read_tex
 }
 
 Result<> read_env(const OptionSources& sources, std::vector<EnvironmentSetting>& settings) {
-  const auto given = find_given(sources, "env");
+  const auto given = find_option(sources, "env");
   if (!given) return {};
   for (const std::string& text : *given->values) {
     EnvironmentSetting setting = TRY(parse_setting(text, given->origin));
@@ -39,7 +39,7 @@ Result<> read_env(const OptionSources& sources, std::vector<EnvironmentSetting>&
 }
 
 /// Whom ps-lite's programs wait for before all else: without one of them the job would hang.
-Result<> check_dmlc_roles(const Given& given, const std::vector<Role>& roles) {
+Result<> check_dmlc_roles(const OptionValue& given, const std::vector<Role>& roles) {
   const Role* scheduler = find_role(roles, "scheduler");
   if (scheduler != nullptr && scheduler->count > 1) {
     return given.refuse(
@@ -64,7 +64,7 @@ Result<> read_environment(const OptionSources& sources, const TextReader& read_t
   config.environment = TRY(exported_settings(sources));
   TRY(read_env_files(sources, read_text, config.environment));
   TRY(read_env(sources, config.environment));
-  if (const auto given = find_given(sources, "env-exclude")) {
+  if (const auto given = find_option(sources, "env-exclude")) {
     for (const std::string& pattern : *given->values) {
       if (pattern.empty()) return given->expected("a pattern of names");
     }
@@ -74,7 +74,7 @@ Result<> read_environment(const OptionSources& sources, const TextReader& read_t
 }
 
 Result<> read_env_sets(const OptionSources& sources, RunConfig& config) {
-  const auto given = find_given(sources, "env-set");
+  const auto given = find_option(sources, "env-set");
   if (!given) return {};
   const std::string all = join(*given->values, ",");
   std::vector<std::string_view> words;

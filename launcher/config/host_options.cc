@@ -2,8 +2,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/given.h"
 #include "launcher/config/hosts/networks.h"
+#include "launcher/config/option_value.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,21 +12,21 @@
 namespace dt {
 namespace {
 
-Result<HostList> read_hostfile(const Given& given, const TextReader& read_text) {
+Result<HostList> read_hostfile(const OptionValue& given, const TextReader& read_text) {
   const std::string& path = given.value();
   return parse_hostfile(TRY(given.text_of(path, read_text)), path);
 }
 
 /// Instead of ssh; what is meant for ssh would go nowhere.
 Result<> read_rsh_agent(const OptionSources& sources, LoginOptions& ssh) {
-  const auto given = find_given(sources, "rsh-agent");
+  const auto given = find_option(sources, "rsh-agent");
   if (!given) return {};
   const std::string text = TRY(given->text("a program"));
   for (const std::string_view word : split_words(text))
     ssh.program.emplace_back(word);
   if (ssh.program.empty()) return given->expected("a program");
   for (const std::string_view name : {"ssh", "ssh-port", "ssh-identity-file", "ssh-config"}) {
-    const auto other = find_given(sources, name);
+    const auto other = find_option(sources, name);
     if (other) return other->refuse(format("conflicts with {}; give one of them", given->origin));
   }
   return {};
@@ -35,33 +35,33 @@ Result<> read_rsh_agent(const OptionSources& sources, LoginOptions& ssh) {
 }  // namespace
 
 Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh) {
-  if (const auto given = find_given(sources, "ssh-port")) {
+  if (const auto given = find_option(sources, "ssh-port")) {
     ssh.port = static_cast<uint16_t>(TRY(given->integer(1, 65535)));
   }
-  if (const auto given = find_given(sources, "ssh-identity-file")) {
+  if (const auto given = find_option(sources, "ssh-identity-file")) {
     ssh.identity = TRY(given->text("a file"));
   }
-  if (const auto given = find_given(sources, "ssh-config")) {
+  if (const auto given = find_option(sources, "ssh-config")) {
     ssh.config = TRY(given->text("a file"));
   }
-  if (const auto given = find_given(sources, "ssh")) {
+  if (const auto given = find_option(sources, "ssh")) {
     const std::string carrier = TRY(given->choice());
     ssh.carrier = carrier == "libssh2"   ? SshCarrier::libssh2
                   : carrier == "openssh" ? SshCarrier::openssh
                                          : SshCarrier::automatic;
   }
-  if (const auto given = find_given(sources, "ssh-parallel")) {
+  if (const auto given = find_option(sources, "ssh-parallel")) {
     ssh.parallel = static_cast<size_t>(TRY(given->integer(1, static_cast<int64_t>(hosts_max))));
   }
   TRY(read_rsh_agent(sources, ssh));
-  if (const auto given = find_given(sources, "connect-timeout")) {
+  if (const auto given = find_option(sources, "connect-timeout")) {
     ssh.connect_timeout = TRY(given->positive_duration());
   }
   return {};
 }
 
 Result<> read_port_range(const OptionSources& sources, RunConfig& config) {
-  const auto given = find_given(sources, "port-range");
+  const auto given = find_option(sources, "port-range");
   if (!given) return {};
   config.port_range = parse_port_range(given->value());
   if (config.port_range) return {};
@@ -69,7 +69,7 @@ Result<> read_port_range(const OptionSources& sources, RunConfig& config) {
 }
 
 Result<> read_networks(const OptionSources& sources, RunConfig& config) {
-  const auto given = find_given(sources, "network-interfaces");
+  const auto given = find_option(sources, "network-interfaces");
   if (!given) return {};
   const std::string all = join(*given->values, ",");
   for (const std::string_view word : split(all, ',')) {

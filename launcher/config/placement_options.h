@@ -12,7 +12,7 @@ namespace dt {
 inline constexpr int processes_max = 65536;
 
 /// In which order processes are dealt to hosts, or ranks to processes.
-enum class DealBy : uint8_t {
+enum class MapBy : uint8_t {
   slot,  ///< one host is served fully before the next
   node,  ///< one to each host in turn, then again
 };
@@ -25,9 +25,9 @@ enum class GpuBind : uint8_t { none, rank };
 
 /// Who is placed where, and on what.
 struct PlacementOptions {
-  DealBy map_by = DealBy::slot;
-  DealBy rank_by = DealBy::slot;  ///< as map_by, unless it was given
-  std::optional<int> per_host;    ///< --ppn: processes a host, whatever slots it has
+  MapBy map_by = MapBy::slot;
+  MapBy rank_by = MapBy::slot;  ///< as map_by, unless it was given
+  std::optional<int> per_host;  ///< --ppn: processes a host, whatever slots it has
   BindTo bind_to = BindTo::none;
   bool report_bindings = false;
   GpuBind gpu_bind = GpuBind::none;

@@ -4,8 +4,8 @@
 #include "base/host_name.h"
 #include "base/text.h"
 #include "launcher/config/env_file.h"
-#include "launcher/config/given.h"
 #include "launcher/config/hosts/host_merger.h"
+#include "launcher/config/option_value.h"
 #include "launcher/config/shell_words.h"
 #include "launcher/config/trust.h"
 #include "rendezvous/cluster/task.h"
@@ -21,7 +21,7 @@ namespace {
 
 /// How many workers -np asks for; 0: it is not given.
 Result<int> read_worker_count(const OptionSources& sources) {
-  const auto given = find_given(sources, "np");
+  const auto given = find_option(sources, "np");
   if (!given) return 0;
   return static_cast<int>(TRY(given->integer(1, processes_max)));
 }
@@ -31,15 +31,16 @@ Result<> add_workers(const OptionSources& sources, int count, std::vector<Role>&
   const Role* given = find_role(roles, "worker");
   if (count == 0 || (given != nullptr && given->count == count)) return {};
   if (given != nullptr) {
-    return find_given(sources, "np")
+    return find_option(sources, "np")
         ->refuse(format("{} workers, but {} says worker={}; leave one of them out", count,
-                        find_given(sources, "role")->origin, given->count));
+                        find_option(sources, "role")->origin, given->count));
   }
   std::ranges::move(workers(count), std::back_inserter(roles));
   return {};
 }
 
-Result<Role*> role_named(std::string_view name, const Given& given, std::vector<Role>& roles) {
+Result<Role*> role_named(std::string_view name, const OptionValue& given,
+                         std::vector<Role>& roles) {
   const auto found = std::ranges::find(roles, name, &Role::name);
   if (found != roles.end()) return &*found;
   std::vector<std::string> names;
@@ -57,7 +58,7 @@ struct Saying {
   std::string_view rest;
 };
 
-Result<Saying> read_saying(std::string_view text, std::string_view shape, const Given& given,
+Result<Saying> read_saying(std::string_view text, std::string_view shape, const OptionValue& given,
                            std::vector<Role>& roles) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
@@ -68,7 +69,7 @@ Result<Saying> read_saying(std::string_view text, std::string_view shape, const 
 }
 
 Result<> read_commands(const OptionSources& sources, std::vector<Role>& roles) {
-  const auto given = find_given(sources, "role-command");
+  const auto given = find_option(sources, "role-command");
   if (!given) return {};
   for (const std::string& text : *given->values) {
     const auto [role, rest] = TRY(read_saying(text, "NAME=COMMAND", *given, roles));
@@ -84,7 +85,7 @@ Result<> read_commands(const OptionSources& sources, std::vector<Role>& roles) {
 }
 
 Result<> read_environments(const OptionSources& sources, std::vector<Role>& roles) {
-  const auto given = find_given(sources, "role-env");
+  const auto given = find_option(sources, "role-env");
   if (!given) return {};
   for (const std::string& text : *given->values) {
     const auto [role, rest] = TRY(read_saying(text, "NAME=VARIABLE=VALUE", *given, roles));
@@ -99,7 +100,7 @@ Result<> read_environments(const OptionSources& sources, std::vector<Role>& role
 }
 
 Result<> read_ranked(const OptionSources& sources, std::vector<Role>& roles) {
-  const auto given = find_given(sources, "role-ranked");
+  const auto given = find_option(sources, "role-ranked");
   if (!given) return {};
   const std::string all = join(*given->values, ",");
   for (const std::string_view name : split(all, ','))
@@ -117,7 +118,7 @@ void hide_gpus(std::vector<Role>& roles, const std::vector<EnvironmentSetting>& 
 }
 
 /// The hosts that roles name, each with the slots of all of them; unknown if one leaves them open.
-Result<std::vector<Host>> hosts_of_roles(const std::vector<Role>& roles, const Given& given) {
+Result<std::vector<Host>> hosts_of_roles(const std::vector<Role>& roles, const OptionValue& given) {
   std::vector<Host> hosts;
   std::map<std::string, size_t> by_name;  // canonical
   for (const Role& role : roles) {
@@ -171,7 +172,7 @@ Result<> read_counts(const OptionSources& sources, const TextReader& read_text, 
   }
   const int worker_count = TRY(read_worker_count(sources));
   config.roles = workers(worker_count);
-  const auto given = find_given(sources, "role");
+  const auto given = find_option(sources, "role");
   if (!given) return {};
   config.roles.clear();
   for (const std::string& text : *given->values) {
@@ -188,7 +189,7 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   TRY(read_commands(sources, config.roles));
   TRY(read_environments(sources, config.roles));
   TRY(read_ranked(sources, config.roles));
-  const auto given = find_given(sources, "role");
+  const auto given = find_option(sources, "role");
   if (given && !config.given_cluster) {
     TRY(check_roles(config.roles, given->origin));
     if (config.hosts.empty()) config.hosts = TRY(hosts_of_roles(config.roles, *given));

@@ -1,6 +1,6 @@
 #include "launcher/config/success_options.h"
 
-#include "launcher/config/given.h"
+#include "launcher/config/option_value.h"
 
 #include <algorithm>
 #include <iterator>
@@ -10,14 +10,14 @@
 namespace dt {
 
 Result<> read_success(const OptionSources& sources, SuccessOptions& success) {
-  if (const auto given = find_given(sources, "clean")) {
+  if (const auto given = find_option(sources, "clean")) {
     const std::string word = TRY(given->choice());
     success.clean = word == "all"    ? CleanUp::all
                     : word == "none" ? CleanUp::none
                                      : CleanUp::running;
   }
   constexpr std::string_view role_prefix = "role:";
-  const auto given = find_given(sources, "success");
+  const auto given = find_option(sources, "success");
   if (!given) return {};
   if (given->value().starts_with(role_prefix)) {
     success.by = SuccessBy::role;

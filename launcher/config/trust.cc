@@ -112,7 +112,7 @@ constexpr const char* code_choosers[] = {
     "OPENSSL_*",
 };
 
-tl::unexpected<Error> refuse_found(const Given& given, std::string_view what) {
+tl::unexpected<Error> refuse_found(const OptionValue& given, std::string_view what) {
   const Option& option = *find_option(given.name);
   return given.refuse(format(
       "{} can make programs run, so it is not taken from a file that lies in the current folder;\n"
@@ -140,7 +140,7 @@ Result<> check_found_options(const OptionSource& source) {
   return {};
 }
 
-Result<> check_found_variable(const Given& given, const EnvironmentSetting& setting) {
+Result<> check_found_variable(const OptionValue& given, const EnvironmentSetting& setting) {
   if (!given.found || !setting.value || !chooses_code(setting.name, *setting.value)) return {};
   const std::string name = printable(setting.name);
   return refuse_found(

@@ -2,8 +2,8 @@
 
 #include "base/result.h"
 #include "launcher/config/config.h"
-#include "launcher/config/given.h"
 #include "launcher/config/option_source.h"
+#include "launcher/config/option_value.h"
 
 #include <string>
 #include <string_view>
@@ -21,6 +21,6 @@ bool chooses_code(std::string_view variable, std::string_view value);
 Result<> check_found_options(const OptionSource& source);
 /// Refuses a variable that chooses what runs, if nobody has named the file of the option by which
 /// it is set. One without a value is the user's own.
-Result<> check_found_variable(const Given& given, const EnvironmentSetting& setting);
+Result<> check_found_variable(const OptionValue& given, const EnvironmentSetting& setting);
 
 }  // namespace dt

@@ -2,9 +2,9 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/connect/carrier.h"
-#include "launcher/connect/process_way.h"
-#include "launcher/connect/remote_way.h"
+#include "launcher/connect/process_connection.h"
+#include "launcher/connect/remote_connection.h"
+#include "launcher/connect/spawned_process.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t push_bytes_ahead = size_t{1} << 20;
 constexpr size_t push_bytes = size_t{128} << 10;
 
-Way::End end_of_local_agent(const ProcessWay::Facts& facts) {
+AgentConnection::End end_of_local_agent(const ProcessConnection::Facts& facts) {
   return {.why = facts.status ? "its process ended: " + facts.status->text()
                               : std::string("its connection ended"),
           .said = facts.said,
@@ -26,40 +26,41 @@ Way::End end_of_local_agent(const ProcessWay::Facts& facts) {
 
 }  // namespace
 
-AgentLink::AgentLink(Loop& loop, Host host, const AgentWays& ways, Handlers handlers)
+AgentLink::AgentLink(Loop& loop, Host host, const ConnectOptions& ways, Handlers handlers)
     : loop_(loop),
       host_(std::move(host)),
-      ways_(ways),
+      connect_options_(ways),
       handlers_(std::move(handlers)),
       starting_(ways.architecture),
       lease_(ways.heartbeat, ways.dead_after, loop_.now()) {
 }
 
-Way::Handlers AgentLink::way_handlers() {
+AgentConnection::Handlers AgentLink::connection_handlers() {
   return {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
-          .on_end = [this](const Way::End& end) { way_ended(end); },
+          .on_end = [this](const AgentConnection::End& end) { connection_ended(end); },
           // Only a host that may be sent the executable needs it.
-          .on_drained =
-              ways_.binary.bytes().empty() ? std::function<void()>() : [this] { push_some(); },
+          .on_drained = connect_options_.binary.bytes().empty() ? std::function<void()>()
+                                                                : [this] { push_some(); },
           .on_said = [this](std::string_view said) { look_for_end(said); }};
 }
 
-Result<std::unique_ptr<Way>> AgentLink::open_way() {
-  if (!host_.here || ways_.other) {
+Result<std::unique_ptr<AgentConnection>> AgentLink::open_connection() {
+  if (!host_.here || connect_options_.other) {
     const RemoteCommand command = {
-        .words = [this] { return agent_command(ways_.binary, kept_executable_); },
-        .script = [this] { return agent_script(ways_.binary, kept_executable_); }};
-    return std::make_unique<RemoteWay>(*ways_.remote, host_, command, way_handlers());
+        .words = [this] { return agent_command(connect_options_.binary, cached_executable_); },
+        .script = [this] { return agent_script(connect_options_.binary, cached_executable_); }};
+    return std::make_unique<RemoteConnection>(*connect_options_.remote, host_, command,
+                                              connection_handlers());
   }
-  Carrier carrier = TRY(start_local_agent(ways_.open_files_max));
-  return TRY(
-      ProcessWay::open(loop_, std::move(carrier), {.explain = end_of_local_agent}, way_handlers()));
+  SpawnedProcess carrier = TRY(start_local_agent(connect_options_.open_files_max));
+  return TRY(ProcessConnection::open(loop_, std::move(carrier), {.explain = end_of_local_agent},
+                                     connection_handlers()));
 }
 
 Result<> AgentLink::start() {
-  auto way = open_way();
+  auto way = open_connection();
   if (!way) return tl::unexpected(std::move(way).error());
-  way_ = *std::move(way);
+  connection_ = *std::move(way);
   return {};
 }
 
@@ -105,14 +106,14 @@ size_t AgentLink::receive_start(ByteSpan bytes) {
         return used;
       case AgentStart::Step::push:
         pushed_ = true;
-        way_->arrived();  // how long the rest takes is up to the network and --start-timeout
-        unpushed_ = ways_.binary.bytes();
+        connection_->arrived();  // how long the rest takes is up to the network and --start-timeout
+        unpushed_ = connect_options_.binary.bytes();
         push_some();
         break;
       case AgentStart::Step::agent:
         starting_.reset();
-        way_->arrived();
-        way_->write(std::exchange(early_, {}));
+        connection_->arrived();
+        connection_->write(std::exchange(early_, {}));
         return used;
       case AgentStart::Step::failed:
         lose(starting_->why());
@@ -123,23 +124,24 @@ size_t AgentLink::receive_start(ByteSpan bytes) {
 }
 
 void AgentLink::push_some() {
-  while (!unpushed_.empty() && way_->unsent() < push_bytes_ahead) {
+  while (!unpushed_.empty() && connection_->unsent() < push_bytes_ahead) {
     const ByteSpan piece = unpushed_.first(std::min(unpushed_.size(), push_bytes));
     unpushed_ = unpushed_.subspan(piece.size());
-    way_->write(piece);
+    connection_->write(piece);
   }
 }
 
-void AgentLink::way_ended(const Way::End& end) {
+void AgentLink::connection_ended(const AgentConnection::End& end) {
   if (!starting_) return lose(end.why);
   const bool was_kept = starting_->ran_kept_copy() && !end.timed_out;
-  if (!was_kept || kept_executable_ == KeptExecutable::distrust) return lose(why_not_started(end));
-  kept_executable_ = KeptExecutable::distrust;
-  starting_.emplace(ways_.architecture);
+  if (!was_kept || cached_executable_ == CachedExecutable::distrust)
+    return lose(why_not_started(end));
+  cached_executable_ = CachedExecutable::distrust;
+  starting_.emplace(connect_options_.architecture);
   if (const auto started = start(); !started) lose(started.error().message);
 }
 
-std::string AgentLink::why_not_started(const Way::End& end) {
+std::string AgentLink::why_not_started(const AgentConnection::End& end) {
   if (!end.logged_in) return end.why;
   if (!end.said.empty()) starting_->take(as_bytes(end.said + "\n"));
   return starting_->silent() ? "no agent started there: " + end.why : starting_->why();
@@ -151,7 +153,7 @@ void AgentLink::write(ByteSpan frames) {
   if (starting_) {
     early_.insert(early_.end(), frames.begin(), frames.end());
   } else {
-    way_->write(frames);
+    connection_->write(frames);
   }
 }
 
@@ -159,18 +161,18 @@ void AgentLink::lose(std::string why) {
   if (gone_) return;
   gone_ = true;
   why_ = std::move(why);
-  if (way_) way_->hang_up();
+  if (connection_) connection_->hang_up();
   if (handlers_.on_gone) handlers_.on_gone();
 }
 
 void AgentLink::let_go() {
   if (gone_) return;
   gone_ = true;
-  if (way_) way_->close_after_sending();
+  if (connection_) connection_->close_after_sending();
 }
 
 void AgentLink::kill() {
-  if (way_) way_->kill();
+  if (connection_) connection_->kill();
 }
 
 }  // namespace dt

@@ -71,19 +71,19 @@ constexpr std::string_view script =
     R"sh(iter(lambda: os.read(0,min(65536,int(a[3])-os.fstat(f).st_size)),bytes())]; )sh"
     R"sh(os.execve(f,a[1:3],os.environ)" dtrain agent $n "dtrain-cannot memory:" "dtrain-push $(uname -m)")sh";
 
-std::string with_values(const AgentBinary& binary, KeptExecutable kept) {
+std::string with_values(const AgentBinary& binary, CachedExecutable kept) {
   // Where sizes are all that can be compared, a copy that did not run must not look right.
   return format("s={} n={} fresh={}; {}", binary.sha256(), binary.bytes().size(),
-                kept == KeptExecutable::distrust ? "-" : "", script);
+                kept == CachedExecutable::distrust ? "-" : "", script);
 }
 
 }  // namespace
 
-std::string agent_command(const AgentBinary& binary, KeptExecutable kept) {
+std::string agent_command(const AgentBinary& binary, CachedExecutable kept) {
   return format("exec /bin/sh -c '{}'", with_values(binary, kept));
 }
 
-std::string agent_script(const AgentBinary& binary, KeptExecutable kept) {
+std::string agent_script(const AgentBinary& binary, CachedExecutable kept) {
   return with_values(binary, kept) + "; exit 126\n";
 }
 

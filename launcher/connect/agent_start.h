@@ -14,16 +14,18 @@ namespace dt {
 
 /// Whether a copy that a host has kept may be run as it is. One that did not become an agent is
 /// looked at more closely, and sent again.
-enum class KeptExecutable : uint8_t { trust, distrust };
+enum class CachedExecutable : uint8_t { trust, distrust };
 
 /// What a login shell of any kind is asked to run: a POSIX shell with a script that starts
 /// ~/.cache/dtrain/SHA256/dtrain agent, and asks for the executable first where it is not there.
 /// Where that folder cannot hold or run it: $XDG_RUNTIME_DIR/dtrain, /tmp/dtrain-UID, and last a
 /// file in memory, which is gone afterwards. Nothing of the job or the user is in it, and no
 /// character that bash, dash, zsh, tcsh or fish read differently between quotes.
-std::string agent_command(const AgentBinary& binary, KeptExecutable kept = KeptExecutable::trust);
+std::string agent_command(const AgentBinary& binary,
+                          CachedExecutable kept = CachedExecutable::trust);
 /// The same as a line for a POSIX shell that reads from its input, and ends there.
-std::string agent_script(const AgentBinary& binary, KeptExecutable kept = KeptExecutable::trust);
+std::string agent_script(const AgentBinary& binary,
+                         CachedExecutable kept = CachedExecutable::trust);
 
 /// What comes from a host before its agent speaks frames, as it came:
 ///

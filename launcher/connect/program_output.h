@@ -2,7 +2,7 @@
 
 #include "base/io/loop.h"
 #include "base/result.h"
-#include "launcher/connect/process_way.h"
+#include "launcher/connect/process_connection.h"
 
 #include <functional>
 #include <memory>
@@ -31,7 +31,7 @@ class ProgramOutput {
   OnDone on_done_;
   std::string output_;
   bool ended_well_ = false;
-  std::unique_ptr<ProcessWay> process_;
+  std::unique_ptr<ProcessConnection> process_;
   Timer failing_;
 };
 

@@ -4,9 +4,9 @@
 #include "base/io/loop.h"
 #include "base/result.h"
 #include "launcher/config/hosts/hosts.h"
-#include "launcher/connect/carrier.h"
-#include "launcher/connect/ssh_way.h"
-#include "launcher/connect/turns.h"
+#include "launcher/connect/connect_limiter.h"
+#include "launcher/connect/spawned_process.h"
+#include "launcher/connect/ssh_connection.h"
 #include "launcher/ssh/config/ssh_config.h"
 #include "launcher/ssh/keys/keyring.h"
 #include "launcher/ssh/login_options.h"
@@ -33,7 +33,7 @@ class RemoteHosts {
     Duration dead_after = seconds(5);
     uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
     /// Instead of everything that leads to a host; may be empty.
-    std::function<Result<Carrier>(const Host&)> other;
+    std::function<Result<SpawnedProcess>(const Host&)> other;
   };
   static Result<std::unique_ptr<RemoteHosts>> create(Loop& loop, Log& log, Options options);
   RemoteHosts(const RemoteHosts&) = delete;
@@ -43,12 +43,12 @@ class RemoteHosts {
   Log& log() { return log_; }
   const Options& options() const { return options_; }
   const LoginOptions& login() const { return options_.login; }
-  Turns& turns() { return turns_; }
+  ConnectLimiter& turns() { return turns_; }
   const SshWorld& world() const { return world_; }
   /// As the command line asks for this host.
   SshRequest request(const Host& host) const;
   SshRouteFacts route_facts(const SshSettings& settings);
-  SshWay::Shared shared() { return {loop_, *resolver_, keyring_, log_}; }
+  SshConnection::Shared shared() { return {loop_, *resolver_, keyring_, log_}; }
 
  private:
   RemoteHosts(Loop& loop, Log& log, Options options, std::unique_ptr<Resolver> resolver);
@@ -60,7 +60,7 @@ class RemoteHosts {
   SshWorld world_ = this_machine_for_ssh();
   SshKeyring keyring_;
   std::unique_ptr<Resolver> resolver_;
-  Turns turns_;
+  ConnectLimiter turns_;
 };
 
 }  // namespace dt

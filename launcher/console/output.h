@@ -7,8 +7,8 @@
 
 namespace dt {
 
-/// Turns one stream of a task into what the console shows: whole lines, each with its tag. The tag
-/// starts anew after \n and after \r (progress bars); \r\n is one line end. A line over
+/// ConnectLimiter one stream of a task into what the console shows: whole lines, each with its tag.
+/// The tag starts anew after \n and after \r (progress bars); \r\n is one line end. A line over
 /// line_bytes_max is cut into pieces that end in " …". Any bytes go; no tag can be forged. A time,
 /// if there is one, stands before the tag. For a terminal each line passes through terminal_line.
 class LineTagger {

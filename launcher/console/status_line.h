@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/io/loop.h"
-#include "launcher/console/console.h"
+#include "launcher/console/sink.h"
 
 #include <cstddef>
 #include <string>

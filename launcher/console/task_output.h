@@ -3,9 +3,9 @@
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/result.h"
-#include "launcher/console/console.h"
 #include "launcher/console/output.h"
 #include "launcher/console/output_folder.h"
+#include "launcher/console/sink.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
 

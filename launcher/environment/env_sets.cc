@@ -23,8 +23,8 @@ struct RankedTask : TaskFacts {
   std::string size = format("{}", plan.world_size);
   std::string local_rank = format("{}", task.local_rank);
   std::string local_size = format("{}", plan.local_size(task));
-  std::string node = format("{}", job.census.nodes[static_cast<size_t>(task.agent)]);
-  std::string nodes = format("{}", job.census.node_count);
+  std::string node = format("{}", job.shape.node_of_host[static_cast<size_t>(task.agent)]);
+  std::string nodes = format("{}", job.shape.node_count);
 };
 
 struct Variable {
@@ -66,7 +66,7 @@ void torch_of_rank(Environment& environment, const RankedTask& of) {
                         {"GROUP_WORLD_SIZE", of.nodes},
                         {"NODE_RANK", of.node},
                         {"ROLE_RANK", format("{}", id.index)},
-                        {"ROLE_WORLD_SIZE", format("{}", of.job.census.role_sizes.at(id.role))}});
+                        {"ROLE_WORLD_SIZE", format("{}", of.job.shape.role_sizes.at(id.role))}});
 }
 
 void tf_of_job(Environment& environment, const JobFacts& /*job*/, const Plan& /*plan*/) {

@@ -107,19 +107,19 @@ std::set<std::string_view> outer_defaults(const Environment& launcher) {
 
 }  // namespace
 
-Result<Environment> travelling_environment(const Environment& launcher,
-                                           const std::vector<EnvironmentSetting>& settings,
-                                           const std::vector<std::string>& excluded) {
-  Environment travelling;
+Result<Environment> forwarded_environment(const Environment& launcher,
+                                          const std::vector<EnvironmentSetting>& settings,
+                                          const std::vector<std::string>& excluded) {
+  Environment forwarded;
   const std::set<std::string_view> defaults = outer_defaults(launcher);
   for (const auto& [name, value] : launcher) {
     if (is_host_part(name) || is_outer_job(name) || fits_any(name, excluded)) continue;
     if (!defaults.empty() && defaults.contains(format("{}={}", name, value))) continue;
-    travelling[name] = value;
+    forwarded[name] = value;
   }
   for (const EnvironmentSetting& setting : settings) {
     if (setting.value) {
-      travelling[setting.name] = *setting.value;
+      forwarded[setting.name] = *setting.value;
       continue;
     }
     const auto found = launcher.find(setting.name);
@@ -127,12 +127,12 @@ Result<Environment> travelling_environment(const Environment& launcher,
       return fail(Errc::input, format("{0}: {1} is not set in the environment; write {1}=VALUE",
                                       setting.origin, printable(setting.name)));
     }
-    travelling[setting.name] = found->second;
+    forwarded[setting.name] = found->second;
   }
-  return travelling;
+  return forwarded;
 }
 
-Environment host_part(Environment agent, const std::vector<std::string>& excluded) {
+Environment host_environment(Environment agent, const std::vector<std::string>& excluded) {
   std::erase_if(agent, [&](const auto& entry) {
     return !is_host_part(entry.first) || fits_any(entry.first, excluded);
   });
@@ -175,9 +175,9 @@ Environment added_environment(const Environment& common, const Environment& task
   return added;
 }
 
-Environment worker_environment(Environment travelling, const HostFacts& host,
+Environment worker_environment(Environment forwarded, const HostFacts& host,
                                const Environment& added, CpuShare share) {
-  Environment environment = std::move(travelling);
+  Environment environment = std::move(forwarded);
   environment.insert(host.own.begin(), host.own.end());
   environment.emplace("HOSTNAME", host.hostname);
   for (const auto& [name, value] : added) {

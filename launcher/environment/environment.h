@@ -2,7 +2,7 @@
 
 #include "base/environment.h"
 #include "launcher/config/config.h"
-#include "launcher/plan/census.h"
+#include "launcher/plan/job_shape.h"
 #include "launcher/plan/plan.h"
 #include "rendezvous/cluster/cluster_spec.h"
 #include "rendezvous/cluster/task.h"
@@ -27,7 +27,7 @@ struct JobFacts {
   bool own_ports = false;  ///< libdtrain listens at the task's port alone (--port-range)
   ClusterSpec cluster;
   EnvSets env_sets = default_env_sets();
-  Census census;
+  JobShape shape;
   bool own_gpu = false;  ///< each task sees one GPU alone, so that all call theirs 0
 };
 
@@ -50,11 +50,11 @@ struct CpuShare {
 /// outer dtrain noted, and what fits a pattern of `excluded`), then the settings of -x and
 /// --env-file, which bring anything past these lists. A setting without value of a variable that is
 /// not set is an error.
-Result<Environment> travelling_environment(const Environment& launcher,
-                                           const std::vector<EnvironmentSetting>& settings,
-                                           const std::vector<std::string>& excluded = {});
+Result<Environment> forwarded_environment(const Environment& launcher,
+                                          const std::vector<EnvironmentSetting>& settings,
+                                          const std::vector<std::string>& excluded = {});
 /// What stays on its host of an agent's environment, but for what fits a pattern of `excluded`.
-Environment host_part(Environment agent, const std::vector<std::string>& excluded);
+Environment host_environment(Environment agent, const std::vector<std::string>& excluded);
 /// What the launcher adds for every task alike: the job and its addresses. `no_proxy` holds the
 /// names to append. Sent once, since N tasks would else be told N addresses each.
 Environment common_environment(const JobFacts& job, const Plan& plan);
@@ -69,7 +69,7 @@ Environment added_environment(const Environment& common, const Environment& task
 /// OMP_NUM_THREADS, the interface for NCCL, gloo and Horovod, Paddle's gloo, and those of the added
 /// that yield), which DTRAIN_DEFAULTS notes for a dtrain that the worker starts.
 /// The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
-Environment worker_environment(Environment travelling, const HostFacts& host,
+Environment worker_environment(Environment forwarded, const HostFacts& host,
                                const Environment& added, CpuShare share);
 
 }  // namespace dt

@@ -46,7 +46,7 @@ void add_paddle_cluster(Environment& common, const JobFacts& job, const Plan& pl
   if (!job.master_address.empty())
     common["PADDLE_MASTER"] = host_port(job.master_address, job.master_port);
   common["PADDLE_TRAINERS_NUM"] = format("{}", plan.world_size);
-  common["PADDLE_NNODES"] = format("{}", job.census.node_count);
+  common["PADDLE_NNODES"] = format("{}", job.shape.node_count);
   add_list(common, "PADDLE_TRAINER_ENDPOINTS", trainers(job.cluster, plan));
   const std::vector<std::string> serving = addresses_of(server_role, job.cluster);
   if (!serving.empty()) add_list(common, "PADDLE_PSERVERS_IP_PORT_LIST", serving);

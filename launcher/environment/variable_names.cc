@@ -10,7 +10,7 @@ namespace {
 // A name, or the beginning of names when it ends in "*".
 using Pattern = std::string_view;
 
-constexpr Pattern host_part[] = {
+constexpr Pattern host_environment[] = {
     "HOME",
     "USER",
     "LOGNAME",
@@ -136,7 +136,7 @@ bool matches(std::string_view name, std::span<const Pattern> patterns) {
 }  // namespace
 
 bool is_host_part(std::string_view name) {
-  return matches(name, host_part);
+  return matches(name, host_environment);
 }
 
 bool is_outer_job(std::string_view name) {

@@ -4,7 +4,7 @@
 #include "base/io/loop.h"
 #include "launcher/agent/port_watch.h"
 #include "launcher/config/config.h"
-#include "launcher/connect/crew.h"
+#include "launcher/connect/agent_group.h"
 #include "launcher/console/status_line.h"
 #include "launcher/console/task_input.h"
 #include "launcher/console/task_output.h"
@@ -13,7 +13,7 @@
 #include "launcher/job/mpi_notice.h"
 #include "launcher/job/reach.h"
 #include "launcher/job/supervisor.h"
-#include "launcher/network/relays.h"
+#include "launcher/network/relay_endpoints.h"
 #include "launcher/plan/plan.h"
 #include "launcher/process/sweep.h"
 #include "launcher/report/job_record.h"
@@ -34,7 +34,7 @@ class Job {
   /// What it works with; all of it outlives the job.
   struct Parts {
     Loop& loop;
-    Crew& crew;
+    AgentGroup& crew;
     RendezvousServer& rendezvous;
     TaskOutput& output;
     Log& log;
@@ -86,7 +86,7 @@ class Job {
   const RunConfig& config_;
   Supervisor supervisor_;
   TaskInput input_;
-  Relays relays_;
+  RelayEndpoints relays_;
   MpiNotice mpi_notice_;
   HostClocks clocks_;
   std::vector<bool> agent_done_;

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "launcher/console/task_input.h"
-#include "launcher/environment/cluster_use.h"
+#include "launcher/environment/cluster_variables.h"
 #include "launcher/protocol/message.h"
 
 #include <map>
@@ -38,7 +38,7 @@ TaskLaunch order_of_task(const RunConfig& config, const Plan& plan, const Launch
 
 Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& plan,
                                          const LaunchFacts& facts) {
-  Launch launch = {.travelling = facts.travelling,
+  Launch launch = {.forwarded = facts.forwarded,
                    .common = common_environment(facts.job, plan),
                    .cluster = {},
                    .tasks = {},

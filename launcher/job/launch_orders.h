@@ -15,7 +15,7 @@ namespace dt {
 
 /// What is known of a job when all is ready for the launch; outlives the call that it is for.
 struct LaunchFacts {
-  const Environment& travelling;
+  const Environment& forwarded;
   const JobFacts& job;
   const Bindings& bindings;
   const Reach& reach;

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/environment/cluster_use.h"
+#include "launcher/environment/cluster_variables.h"
 #include "launcher/process/argument_space.h"
 #include "launcher/process/open_files.h"
 
@@ -78,9 +78,9 @@ uint64_t task_part_bytes(const RunConfig& config, const Plan& plan) {
 /// The addresses that tasks of this plan were given.
 std::vector<std::string> given_addresses(const Plan& plan) {
   std::vector<std::string> addresses;
-  if (!plan.laid_out) return addresses;
+  if (!plan.external_layout) return addresses;
   for (const Task& task : plan.tasks) {
-    const std::string* address = plan.laid_out->cluster.address_of(task.id);
+    const std::string* address = plan.external_layout->cluster.address_of(task.id);
     if (address != nullptr) addresses.push_back(*address);
   }
   return addresses;
@@ -88,11 +88,11 @@ std::vector<std::string> given_addresses(const Plan& plan) {
 
 /// What is told of the job where others start some of it: the cluster, and rank 0's place in it.
 /// Our rendezvous knows our own tasks alone.
-void tell_of_cluster(JobFacts& facts, const LaidOut& laid_out) {
-  facts.cluster = laid_out.cluster;
+void tell_of_cluster(JobFacts& facts, const ExternalLayout& external_layout) {
+  facts.cluster = external_layout.cluster;
   facts.rendezvous.clear();
-  facts.master_address = split_address(laid_out.first_address).host;
-  facts.master_port = port_of(laid_out.first_address);
+  facts.master_address = split_address(external_layout.first_address).host;
+  facts.master_port = port_of(external_layout.first_address);
   facts.jax_port = facts.master_port;
 }
 
@@ -118,15 +118,15 @@ Result<std::optional<HeldPort>> hold_rendezvous_port(const RunConfig& config) {
   return std::optional(std::move(held->front()));
 }
 
-std::optional<SourceSet> horovod_sources(const RunConfig& config, const Plan& plan,
-                                         const Reach& reach, const std::vector<Hello>& hellos) {
+std::optional<AddressSet> horovod_sources(const RunConfig& config, const Plan& plan,
+                                          const Reach& reach, const std::vector<Hello>& hellos) {
   const bool wanted = !config.no_horovod && config.env_sets.contains(EnvSet::horovod);
-  if (!wanted || plan.is_part()) return std::nullopt;
+  if (!wanted || plan.is_partial()) return std::nullopt;
   return task_sources(plan, reach, hellos);
 }
 
-Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
-                              const Token& token, RendezvousPlace place) {
+Result<Rendezvous> listen_for(Runtime& stage, const RunConfig& config, const TaskTable& table,
+                              const Token& token, ListenOptions place) {
   RendezvousServer::Options options = {.ip = place.ip,
                                        .port = place.port ? place.port->number : uint16_t{0},
                                        .token = token,
@@ -152,10 +152,10 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
 
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const std::string& job, const Token& token,
-                                    const Environment& travelling) {
+                                    const Environment& forwarded) {
   const bool probe = needs_probe(plan, config.networks);
-  const std::string path = value_of(travelling, "PATH", default_path);
-  const uint64_t environment_bytes = argument_bytes(travelling) + task_part_bytes(config, plan) +
+  const std::string path = value_of(forwarded, "PATH", default_path);
+  const uint64_t environment_bytes = argument_bytes(forwarded) + task_part_bytes(config, plan) +
                                      role_part_bytes(plan) + macro_growth_max(config, plan);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
@@ -167,7 +167,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .home_instead = !config.chdir && !host.host.here,
                       .path = path,
                       .tasks = host.task_count(),
-                      .ports = plan.laid_out ? 0 : host.task_count(),
+                      .ports = plan.external_layout ? 0 : host.task_count(),
                       .addresses = given_addresses(plan),
                       .port_range = config.port_range,
                       .probe = probe,
@@ -178,7 +178,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .environment_bytes = environment_bytes});
     add_commands(orders.back(), config.command, plan.roles_on(host));
   }
-  if (!plan.is_part()) {
+  if (!plan.is_partial()) {
     orders[static_cast<size_t>(plan.tasks.front().agent)].ports += ports_of_rank_0;
   }
   return orders;
@@ -207,8 +207,8 @@ std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<P
   return Outcome{.exit_status = status, .failure = {}, .reason = join(lines, "\n")};
 }
 
-std::vector<std::string> moved_home(const Plan& plan, const std::vector<Prepare>& orders,
-                                    const std::vector<Prepared>& prepared) {
+std::vector<std::string> cwd_fallback_warnings(const Plan& plan, const std::vector<Prepare>& orders,
+                                               const std::vector<Prepared>& prepared) {
   std::vector<std::string> hosts;
   for (size_t agent = 0; agent < prepared.size(); ++agent) {
     if (!prepared[agent].home.empty()) hosts.push_back(plan.hosts[agent].host.name);
@@ -236,19 +236,19 @@ JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& t
                     .rendezvous = rendezvous.address.text(),
                     .master_address = table.tasks.front().addresses.front(),
                     .horovod = rendezvous.horovod,
-                    .own_ports = config.port_range.has_value() && !plan.is_part(),
+                    .own_ports = config.port_range.has_value() && !plan.is_partial(),
                     .cluster = {},
                     .env_sets = config.env_sets,
-                    .census = take_census(plan),
+                    .shape = job_shape_of(plan),
                     .own_gpu = config.placement.gpu_bind == GpuBind::rank};
-  if (plan.is_part()) {
-    tell_of_cluster(facts, *plan.laid_out);
+  if (plan.is_partial()) {
+    tell_of_cluster(facts, *plan.external_layout);
     return facts;
   }
   facts.master_port = take_port(plan.tasks.front().agent);
   facts.jax_port = take_port(plan.tasks.front().agent);
-  if (plan.laid_out) {
-    facts.cluster = plan.laid_out->cluster;
+  if (plan.external_layout) {
+    facts.cluster = plan.external_layout->cluster;
     return facts;
   }
   for (const TaskEntry& task : table.tasks) {

@@ -4,14 +4,14 @@
 #include "base/io/socket.h"
 #include "launcher/config/config.h"
 #include "launcher/config/hosts/port_range.h"
-#include "launcher/console/stage.h"
+#include "launcher/console/runtime.h"
 #include "launcher/environment/environment.h"
 #include "launcher/job/reach.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
 #include "launcher/report/outcome.h"
 #include "rendezvous/cluster/task.h"
-#include "rendezvous/secure/source_set.h"
+#include "rendezvous/secure/address_set.h"
 #include "rendezvous/store/server.h"
 
 #include <memory>
@@ -26,15 +26,15 @@ TaskTable task_table(const Plan& plan, std::string job, const Reach& reach);
 
 /// Where the rendezvous listens: on this address of ours, at this port; none: any. And from where
 /// Horovod's workers dial it; none: they are not answered.
-struct RendezvousPlace {
+struct ListenOptions {
   std::string ip;
   std::optional<HeldPort> port = {};
-  std::optional<SourceSet> horovod_sources = {};
+  std::optional<AddressSet> horovod_sources = {};
 };
 /// From where Horovod's workers are to be answered, who can prove nothing; none where the user does
 /// not want it, and in a part of a job, whose tasks are told no rendezvous.
-std::optional<SourceSet> horovod_sources(const RunConfig& config, const Plan& plan,
-                                         const Reach& reach, const std::vector<Hello>& hellos);
+std::optional<AddressSet> horovod_sources(const RunConfig& config, const Plan& plan,
+                                          const Reach& reach, const std::vector<Hello>& hellos);
 /// Holds the first free port of --port-range, before agents of this machine take theirs.
 /// Errc::refused when all are busy.
 Result<std::optional<HeldPort>> hold_rendezvous_port(const RunConfig& config);
@@ -48,12 +48,12 @@ struct RendezvousFacts {
 /// The rendezvous of the job, and its place.
 struct Rendezvous {
   std::unique_ptr<RendezvousServer> server;
-  RendezvousPlace place;
+  ListenOptions place;
   RendezvousFacts facts;
 };
 /// Errc::refused when it cannot listen.
-Result<Rendezvous> listen_for(Stage& stage, const RunConfig& config, const TaskTable& table,
-                              const Token& token, RendezvousPlace place);
+Result<Rendezvous> listen_for(Runtime& stage, const RunConfig& config, const TaskTable& table,
+                              const Token& token, ListenOptions place);
 
 /// Errc::input when this process may not open as many files as the job will need here.
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
@@ -63,15 +63,15 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 /// where it was given one, and two more on rank 0's host, unless that is not ours.
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const std::string& job, const Token& token,
-                                    const Environment& travelling);
+                                    const Environment& forwarded);
 
 /// Why nothing can be started, each cause once with its hosts; none when all can.
 std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
                                            const std::vector<Prepared>& prepared);
 
 /// A warning when hosts lack the folder that nobody asked for.
-std::vector<std::string> moved_home(const Plan& plan, const std::vector<Prepare>& orders,
-                                    const std::vector<Prepared>& prepared);
+std::vector<std::string> cwd_fallback_warnings(const Plan& plan, const std::vector<Prepare>& orders,
+                                               const std::vector<Prepared>& prepared);
 
 /// Hands out the held ports: the ClusterSpec, MASTER_PORT and JAX's port. Of a cluster that others
 /// start parts of it tells no rendezvous, and rank 0's own address for MASTER_PORT and JAX.

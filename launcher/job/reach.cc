@@ -18,12 +18,12 @@ constexpr const char* loopback = "127.0.0.1";
 
 /// Of one machine: an address, and who of those that dialled it could not use it.
 struct Choice {
-  ProbePlace place;
+  ProbeEndpoint place;
   std::vector<size_t> cut_off;  ///< numbers of agents
 };
 
 /// The agents that dialled this machine.
-std::vector<size_t> callers_of(uint32_t number, const std::vector<ProbeCalls::Reached>& reached) {
+std::vector<size_t> callers_of(uint32_t number, const std::vector<ProbeDialer::Reached>& reached) {
   std::vector<size_t> callers;
   for (size_t caller = 0; caller < reached.size(); ++caller) {
     if (std::ranges::count(reached[caller], number, &ProbeTarget::number) > 0) {
@@ -33,16 +33,17 @@ std::vector<size_t> callers_of(uint32_t number, const std::vector<ProbeCalls::Re
   return callers;
 }
 
-bool led_there(const ProbeCalls::Reached& reached, uint32_t number, const Address& address) {
+bool led_there(const ProbeDialer::Reached& reached, uint32_t number, const Address& address) {
   const auto target = std::ranges::find(reached, number, &ProbeTarget::number);
   return target != reached.end() && std::ranges::count(target->addresses, address) > 0;
 }
 
 /// The first of the addresses that serves most of these callers.
-Choice choose(uint32_t number, const std::vector<ProbePlace>& places,
-              const std::vector<size_t>& callers, const std::vector<ProbeCalls::Reached>& reached) {
+Choice choose(uint32_t number, const std::vector<ProbeEndpoint>& places,
+              const std::vector<size_t>& callers,
+              const std::vector<ProbeDialer::Reached>& reached) {
   Choice best = {.place = {}, .cut_off = callers};
-  for (const ProbePlace& place : places) {
+  for (const ProbeEndpoint& place : places) {
     Choice choice = {.place = place, .cut_off = {}};
     for (const size_t caller : callers) {
       if (!led_there(reached[caller], number, place.address)) choice.cut_off.push_back(caller);
@@ -59,7 +60,7 @@ bool is_loopback(const std::string& ip) {
 
 std::string addresses_of(const Probed& machine) {
   std::vector<std::string> ips;
-  for (const ProbePlace& place : machine.places)
+  for (const ProbeEndpoint& place : machine.places)
     ips.push_back(place.address.ip);
   return join(ips, ", ");
 }
@@ -83,7 +84,7 @@ std::string names_of(const std::vector<size_t>& numbers, const std::vector<Probe
 /// For hosts that have no way to another one: they may still be dialled from there.
 void warn_of_cut_off(const std::vector<size_t>& left, uint32_t number,
                      const std::vector<Probed>& hosts,
-                     const std::vector<ProbeCalls::Reached>& reached,
+                     const std::vector<ProbeDialer::Reached>& reached,
                      std::vector<std::string>& warnings) {
   std::vector<size_t> one_way;
   std::vector<size_t> no_way;
@@ -107,7 +108,7 @@ void warn_of_cut_off(const std::vector<size_t>& left, uint32_t number,
 
 /// How the others reach host `number`.
 HostReach reach_of(uint32_t number, const std::vector<Probed>& hosts,
-                   const std::vector<ProbeCalls::Reached>& reached,
+                   const std::vector<ProbeDialer::Reached>& reached,
                    std::vector<std::string>& warnings) {
   const Probed& host = hosts[number];
   const std::vector<size_t> callers = callers_of(number, reached);
@@ -153,7 +154,7 @@ std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed
     for (const uint32_t target : probe_targets(number, static_cast<uint32_t>(hosts.size()))) {
       const Probed& machine = target == launcher_number ? launcher : hosts[target];
       ProbeTarget wanted = {.number = target, .addresses = {}};
-      for (const ProbePlace& place : machine.places)
+      for (const ProbeEndpoint& place : machine.places)
         wanted.addresses.push_back(place.address);
       orders[number].targets.push_back(std::move(wanted));
     }
@@ -162,7 +163,7 @@ std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed
 }
 
 Reach choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
-                       const std::vector<ProbeCalls::Reached>& reached) {
+                       const std::vector<ProbeDialer::Reached>& reached) {
   Reach reach;
   for (uint32_t number = 0; number < hosts.size(); ++number)
     reach.hosts.push_back(reach_of(number, hosts, reached, reach.warnings));
@@ -176,7 +177,7 @@ Reach choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
   return reach;
 }
 
-SourceSet task_sources(const Plan& plan, const Reach& reach, const std::vector<Hello>& hellos) {
+AddressSet task_sources(const Plan& plan, const Reach& reach, const std::vector<Hello>& hellos) {
   std::vector<std::string> ips;
   for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
     // Tasks on this machine dial one of its addresses from that address.
@@ -185,7 +186,7 @@ SourceSet task_sources(const Plan& plan, const Reach& reach, const std::vector<H
       if (!is_loopback(address.ip)) ips.push_back(address.ip);
     }
   }
-  return SourceSet(ips);
+  return AddressSet(ips);
 }
 
 std::vector<std::string> shared_machines(const std::vector<std::string>& names,
@@ -210,7 +211,7 @@ bool needs_probe(const Plan& plan, const std::vector<std::string>& networks) {
   return plan.hosts.size() > 1 || !plan.hosts.front().host.here || !networks.empty();
 }
 
-Result<Reach> find_reach(Loop& loop, Crew& crew, const Plan& plan,
+Result<Reach> find_reach(Loop& loop, AgentGroup& crew, const Plan& plan,
                          const std::vector<Prepared>& prepared, const ReachTerms& terms) {
   if (!needs_probe(plan, terms.networks)) {
     return Reach{
@@ -219,18 +220,18 @@ Result<Reach> find_reach(Loop& loop, Crew& crew, const Plan& plan,
   Probed launcher = {.name = "this machine", .places = {}};
   // One that has none of these networks is reached through its agents alone.
   const auto allowed = allowed_addresses(interface_addresses(), terms.networks);
-  std::unique_ptr<ProbePoint> own;
+  std::unique_ptr<ProbeListener> own;
   if (allowed) {
-    own = TRY(ProbePoint::open(loop, {*allowed, terms.held_port}, terms.token, launcher_number));
+    own = TRY(ProbeListener::open(loop, {*allowed, terms.held_port}, terms.token, launcher_number));
     launcher.places = own->places();
   }
   std::vector<Probed> hosts;
   std::vector<std::string> names;
   for (size_t number = 0; number < prepared.size(); ++number) {
     names.push_back(plan.hosts[number].host.name);
-    hosts.push_back({names.back(), prepared[number].probe_places});
+    hosts.push_back({names.back(), prepared[number].probe_endpoints});
   }
-  std::vector<ProbeCalls::Reached> reached;
+  std::vector<ProbeDialer::Reached> reached;
   for (Reached& answer : TRY(crew.probe(probe_orders(launcher, hosts), terms.awaited)))
     reached.push_back(std::move(answer.targets));
   Reach reach = choose_addresses(launcher, hosts, reached);

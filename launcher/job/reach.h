@@ -1,10 +1,10 @@
 #pragma once
 
 #include "base/result.h"
-#include "launcher/connect/crew.h"
+#include "launcher/connect/agent_group.h"
 #include "launcher/network/probe.h"
 #include "launcher/plan/plan.h"
-#include "rendezvous/secure/source_set.h"
+#include "rendezvous/secure/address_set.h"
 
 #include <string>
 #include <vector>
@@ -33,13 +33,13 @@ struct Reach {
 /// One machine that was probed, best address first.
 struct Probed {
   std::string name;
-  std::vector<ProbePlace> places;
+  std::vector<ProbeEndpoint> places;
 };
 
 /// What else a probe needs to know.
 struct ReachTerms {
   Token token;
-  Crew::Awaited awaited;
+  AgentGroup::Awaited awaited;
   std::vector<std::string> networks = {};  ///< as --network-interfaces names them; none: all
   uint16_t held_port = 0;                  ///< where this machine listens for the probe; 0: any
 };
@@ -56,11 +56,11 @@ std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed
 /// names them. Hosts that do not reach the launcher's address get a relay. `reached` by the number
 /// of the agent that dialled.
 Reach choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
-                       const std::vector<ProbeCalls::Reached>& reached);
+                       const std::vector<ProbeDialer::Reached>& reached);
 
 /// From which addresses the tasks may dial the launcher: those that their agents reported. On one
 /// machine that is the loopback alone, and nowhere else is it any.
-SourceSet task_sources(const Plan& plan, const Reach& reach, const std::vector<Hello>& hellos);
+AddressSet task_sources(const Plan& plan, const Reach& reach, const std::vector<Hello>& hellos);
 
 /// A line for each machine that several of the hosts are. They stay hosts of their own: their
 /// processes may live in containers that share nothing but the network.
@@ -72,7 +72,7 @@ std::vector<std::string> shared_machines(const std::vector<std::string>& names,
 bool needs_probe(const Plan& plan, const std::vector<std::string>& networks);
 
 /// Has all agents of the plan dial each other and this machine, where needed, and chooses.
-Result<Reach> find_reach(Loop& loop, Crew& crew, const Plan& plan,
+Result<Reach> find_reach(Loop& loop, AgentGroup& crew, const Plan& plan,
                          const std::vector<Prepared>& prepared, const ReachTerms& terms);
 
 }  // namespace dt

@@ -3,14 +3,14 @@
 #include "base/crypto.h"
 #include "base/format.h"
 #include "base/io/log.h"
-#include "launcher/connect/crew.h"
-#include "launcher/console/stage.h"
+#include "launcher/connect/agent_group.h"
+#include "launcher/console/runtime.h"
 #include "launcher/console/status_line.h"
-#include "launcher/environment/cluster_use.h"
+#include "launcher/environment/cluster_variables.h"
 #include "launcher/job/job.h"
 #include "launcher/job/ports.h"
 #include "launcher/plan/binding.h"
-#include "launcher/plan/slots.h"
+#include "launcher/plan/job_plan.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_document.h"
 #include "launcher/report/report_file.h"
@@ -23,13 +23,13 @@ namespace {
 /// How long the console may hold us up after the job was told to end.
 constexpr Duration drain_patience = seconds(2);
 
-void warn(Stage& stage, const std::vector<std::string>& warnings) {
+void warn(Runtime& stage, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     stage.log().warn("{}", warning);
   }
 }
 
-TaskOutput::Options output_options(const RunConfig& config, const Stage& stage) {
+TaskOutput::Options output_options(const RunConfig& config, const Runtime& stage) {
   return {.folder = config.output_dir,
           .tags = !config.no_tag,
           .quiet = config.quiet,
@@ -45,41 +45,41 @@ uint16_t number_of(const std::optional<HeldPort>& held) {
 }
 
 /// What could not be told before the plan was known.
-Result<> check_with_plan(const RunConfig& config, const Plan& plan, Stage& stage) {
+Result<> check_with_plan(const RunConfig& config, const Plan& plan, Runtime& stage) {
   TRY(check_targets(config, plan));
   warn(stage, TRY(check_cluster_use(config, plan)));
   return {};
 }
 
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
-Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Stage& stage,
+Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Runtime& stage,
                         JobRecord& record) {
   const Time start_deadline = Clock::now() + config.start_timeout;
-  const Crew::Awaited answers = {.deadline = start_deadline,
-                                 .interrupted = [&stage] { return stage.interrupted() != 0; }};
-  const Environment travelling =
-      TRY(travelling_environment(environment, config.environment, config.environment_excluded));
+  const AgentGroup::Awaited answers = {
+      .deadline = start_deadline, .interrupted = [&stage] { return stage.interrupted() != 0; }};
+  const Environment forwarded =
+      TRY(forwarded_environment(environment, config.environment, config.environment_excluded));
   const auto [hosts, warnings] = TRY(job_hosts(config));
   warn(stage, warnings);
 
   const std::vector<pid_t> own_children = existing_children();
   StatusLine status(stage.loop(), {stage.out(), stage.err()},
                     wants_status_line(stage.err(), config.quiet, environment));
-  Crew crew(stage.loop(), {.heartbeat = config.heartbeat,
-                           .dead_after = config.dead_after,
-                           .ssh = config.ssh,
-                           .log = &stage.log(),
-                           .on_connected = [&status](size_t connected, size_t all) {
-                             status.hosts(connected, all);
-                           }});
-  const SurveyNeed need = survey_need(config, hosts);
-  if (!config.dry_run || need != SurveyNeed::nothing) TRY(crew.connect(hosts));
+  AgentGroup crew(stage.loop(), {.heartbeat = config.heartbeat,
+                                 .dead_after = config.dead_after,
+                                 .ssh = config.ssh,
+                                 .log = &stage.log(),
+                                 .on_connected = [&status](size_t connected, size_t all) {
+                                   status.hosts(connected, all);
+                                 }});
+  const ResourceNeed need = resource_need(config, hosts);
+  if (!config.dry_run || need != ResourceNeed::nothing) TRY(crew.connect(hosts));
   // Else the agents start while we get everything else ready.
-  const auto surveys = as_tasks_see(TRY(crew.survey(need, answers)), travelling);
-  Plan plan = TRY(job_plan(config, hosts, surveys));
+  const auto resources = with_forwarded_devices(TRY(crew.resources(need, answers)), forwarded);
+  Plan plan = TRY(job_plan(config, hosts, resources));
   TRY(check_with_plan(config, plan, stage));
-  const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, surveys));
-  warn(stage, survey_warnings(hosts, surveys));
+  const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));
+  warn(stage, resource_warnings(hosts, resources));
   tell(bindings, stage.log());
   if (config.dry_run) {
     stage.out().write(plan_report(plan, config), {});
@@ -95,10 +95,10 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
 
   crew.keep(plan);
   auto held = TRY(hold_rendezvous_port(config));
-  const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, travelling);
+  const std::vector<Prepare> orders = prepare_orders(config, plan, job_name, token, forwarded);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
-  warn(stage, moved_home(plan, orders, prepared));
+  warn(stage, cwd_fallback_warnings(plan, orders, prepared));
   const Reach reach = TRY(find_reach(stage.loop(), crew, plan, prepared,
                                      {token, answers, config.networks, number_of(held)}));
   warn(stage, reach.warnings);
@@ -110,10 +110,10 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   const JobFacts facts = job_facts(config, plan, table, rendezvous.facts, prepared);
 
   Job job({stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status,
-           [] { Stage::suspend(); }, own_children},
+           [] { Runtime::suspend(); }, own_children},
           std::move(plan), config, start_deadline);
-  const Stage::Taker taker(stage, [&job](int number) { job.signalled(number); });
-  TRY(job.launch({travelling, facts, bindings, reach}));
+  const Runtime::SignalHandlerScope taker(stage, [&job](int number) { job.signalled(number); });
+  TRY(job.launch({forwarded, facts, bindings, reach}));
   ignore_openssl_config();  // here, where we would else wait for the agents
   TRY(job.supervise());
   TRY(job.collect());
@@ -144,7 +144,7 @@ void write_report(const RunConfig& config, ReportFile& file, const JobRecord& re
 }  // namespace
 
 int run(const RunConfig& config, const Environment& environment) {
-  const auto stage = Stage::open({.verbose = config.verbose, .color = config.color}, environment);
+  const auto stage = Runtime::open({.verbose = config.verbose, .color = config.color}, environment);
   if (!stage) {
     Log(Log::Level::normal, write_to_stderr).error("{}", stage.error().message);
     return exit_status_of(stage.error().code);

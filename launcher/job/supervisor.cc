@@ -58,8 +58,8 @@ Supervisor::Supervisor(Plan plan, Options options, Time now)
       options_(std::move(options)),
       parts_(success_rule(plan_, options_.success)),
       tasks_(plan_.tasks.size()),
-      deciding_(std::ranges::count(parts_, true, &TaskPart::decides)),
-      lingering_(std::ranges::count(parts_, true, &TaskPart::lingers)),
+      deciding_(std::ranges::count(parts_, true, &TaskRule::decides)),
+      lingering_(std::ranges::count(parts_, true, &TaskRule::lingers)),
       time_limit_(options_.timeout ? now + *options_.timeout : Time::max()),
       pauses_unanswered_(plan_.hosts.size()),
       agents_gone_(plan_.hosts.size()) {

@@ -144,7 +144,7 @@ class Supervisor {
 
   Plan plan_;
   Options options_;
-  std::vector<TaskPart> parts_;
+  std::vector<TaskRule> parts_;
   std::vector<TaskState> tasks_;
   ptrdiff_t deciding_ = 0;   ///< tasks that decide and have not ended
   ptrdiff_t lingering_ = 0;  ///< tasks that get time to end by themselves and have not

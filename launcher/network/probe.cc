@@ -27,11 +27,11 @@ Digest proof_of(const Token& token, uint32_t number, ByteSpan nonce) {
 
 }  // namespace
 
-Result<std::unique_ptr<ProbePoint>> ProbePoint::open(Loop& loop, const Place& where,
-                                                     const Token& token, uint32_t number,
-                                                     Limits limits) {
-  std::unique_ptr<ProbePoint> point(new ProbePoint(loop, token, number, limits));
-  ProbePoint& self = *point;
+Result<std::unique_ptr<ProbeListener>> ProbeListener::open(Loop& loop, const SourceLocation& where,
+                                                           const Token& token, uint32_t number,
+                                                           Limits limits) {
+  std::unique_ptr<ProbeListener> point(new ProbeListener(loop, token, number, limits));
+  ProbeListener& self = *point;
   for (const auto& [interface, ip] : where.addresses) {
     auto listening =
         where.held_port == 0 ? listen_on({ip, 0}) : listen_on_held({ip, where.held_port});
@@ -49,7 +49,7 @@ Result<std::unique_ptr<ProbePoint>> ProbePoint::open(Loop& loop, const Place& wh
   return point;
 }
 
-void ProbePoint::accept(Listener& listener) {
+void ProbeListener::accept(Listener& listener) {
   for (int i = 0; i < accepts_per_round; ++i) {
     Result<Fd> connection = accept_one(listener.fd.get());
     if (!connection) {
@@ -64,7 +64,7 @@ void ProbePoint::accept(Listener& listener) {
   }
 }
 
-void ProbePoint::add(Fd connection) {
+void ProbeListener::add(Fd connection) {
   if (callers_.size() >= limits_.callers_max) drop(callers_.begin()->first);
   const uint64_t caller = next_caller_++;
   auto stream =
@@ -84,12 +84,12 @@ void ProbePoint::add(Fd connection) {
                                   loop_.after(limits_.patience, [this, caller] { drop(caller); })});
 }
 
-void ProbePoint::drop(uint64_t caller) {
+void ProbeListener::drop(uint64_t caller) {
   callers_.erase(caller);
 }
 
 /// connecting ─▶ nonce sent ─▶ proof right: good, or ended.
-struct ProbeCalls::Call {
+struct ProbeDialer::Call {
   size_t target = 0;
   Address address;
   Fd connecting;
@@ -100,8 +100,8 @@ struct ProbeCalls::Call {
   bool over = false;
 };
 
-ProbeCalls::ProbeCalls(Loop& loop, const Token& token, std::vector<ProbeTarget> targets,
-                       Time deadline, std::function<void(Reached)> on_done)
+ProbeDialer::ProbeDialer(Loop& loop, const Token& token, std::vector<ProbeTarget> targets,
+                         Time deadline, std::function<void(Reached)> on_done)
     : loop_(loop), token_(token), targets_(std::move(targets)), on_done_(std::move(on_done)) {
   for (size_t target = 0; target < targets_.size(); ++target) {
     for (const Address& address : targets_[target].addresses) {
@@ -118,9 +118,9 @@ ProbeCalls::ProbeCalls(Loop& loop, const Token& token, std::vector<ProbeTarget> 
   last_moment_ = loop_.after(Duration::zero(), [this] { check_done(); });
 }
 
-ProbeCalls::~ProbeCalls() = default;
+ProbeDialer::~ProbeDialer() = default;
 
-void ProbeCalls::start(Call& call) {
+void ProbeDialer::start(Call& call) {
   auto connecting = start_connect(call.address);
   const bool ready = connecting && random_bytes(call.nonce);
   if (ready) {
@@ -132,7 +132,7 @@ void ProbeCalls::start(Call& call) {
   call.over = !call.watch;
 }
 
-void ProbeCalls::connected(Call& call) {
+void ProbeDialer::connected(Call& call) {
   call.watch = Watch();
   if (!connect_result(call.connecting.get(), call.address)) {
     end(call);
@@ -157,19 +157,19 @@ void ProbeCalls::connected(Call& call) {
   call.stream->write(call.nonce);
 }
 
-void ProbeCalls::end(Call& call) {
+void ProbeDialer::end(Call& call) {
   hang_up(call);
   check_done();
 }
 
-void ProbeCalls::hang_up(Call& call) {
+void ProbeDialer::hang_up(Call& call) {
   call.over = true;
   call.watch = Watch();
   call.connecting.reset();
   call.stream.reset();
 }
 
-void ProbeCalls::check_done() {
+void ProbeDialer::check_done() {
   if (done_) return;
   if (std::ranges::all_of(calls_, [](const auto& call) { return call->over; })) {
     finish();
@@ -187,7 +187,7 @@ void ProbeCalls::check_done() {
   hurrying_ = true;
 }
 
-void ProbeCalls::finish() {
+void ProbeDialer::finish() {
   if (std::exchange(done_, true)) return;
   Reached reached;
   for (const ProbeTarget& target : targets_)

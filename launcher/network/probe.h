@@ -21,10 +21,10 @@ namespace dt {
 /// Listens on some addresses of this machine for a moment, and proves to whoever dials that they
 /// lead here: 16 random bytes in, their HMAC by the job's token and this number out. So an address
 /// that many machines have (a container bridge's, for one) is not taken for the wrong one's.
-class ProbePoint {
+class ProbeListener {
  public:
   /// Where, and at which port, which somebody of ours holds; 0: any.
-  struct Place {
+  struct SourceLocation {
     std::vector<InterfaceAddress> addresses;
     uint16_t held_port = 0;
   };
@@ -33,18 +33,18 @@ class ProbePoint {
     Duration patience = seconds(5);  ///< with a caller that is not done
   };
   /// Addresses that cannot be listened on are left out; an error when none can.
-  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop, const Place& where,
-                                                  const Token& token, uint32_t number,
-                                                  Limits limits);
-  static Result<std::unique_ptr<ProbePoint>> open(Loop& loop, const Place& where,
-                                                  const Token& token, uint32_t number) {
+  static Result<std::unique_ptr<ProbeListener>> open(Loop& loop, const SourceLocation& where,
+                                                     const Token& token, uint32_t number,
+                                                     Limits limits);
+  static Result<std::unique_ptr<ProbeListener>> open(Loop& loop, const SourceLocation& where,
+                                                     const Token& token, uint32_t number) {
     return open(loop, where, token, number, Limits());
   }
-  ProbePoint(const ProbePoint&) = delete;
-  ProbePoint& operator=(const ProbePoint&) = delete;
+  ProbeListener(const ProbeListener&) = delete;
+  ProbeListener& operator=(const ProbeListener&) = delete;
 
   /// Where it listens, in the order that was asked for.
-  const std::vector<ProbePlace>& places() const { return places_; }
+  const std::vector<ProbeEndpoint>& places() const { return places_; }
   size_t callers() const { return callers_.size(); }
 
  private:
@@ -57,7 +57,7 @@ class ProbePoint {
     std::unique_ptr<Stream> stream;
     Timer deadline;
   };
-  ProbePoint(Loop& loop, const Token& token, uint32_t number, Limits limits)
+  ProbeListener(Loop& loop, const Token& token, uint32_t number, Limits limits)
       : loop_(loop), token_(token), number_(number), limits_(limits) {}
   void accept(Listener& listener);
   void add(Fd connection);
@@ -67,25 +67,25 @@ class ProbePoint {
   Token token_;
   uint32_t number_;
   Limits limits_;
-  std::vector<ProbePlace> places_;
+  std::vector<ProbeEndpoint> places_;
   std::list<Listener> listeners_;
   uint64_t next_caller_ = 0;
   std::map<uint64_t, Caller> callers_;  ///< the oldest first
 };
 
 /// Dials all addresses of all targets at once.
-class ProbeCalls {
+class ProbeDialer {
  public:
   /// Of each target those addresses that led there.
   using Reached = std::vector<ProbeTarget>;
   /// `on_done` is called once: when every call has ended, or at the deadline; after the first
   /// success to a target its other addresses have only a moment more. The launcher, which there is
   /// a relay to, is not waited for as long as the others.
-  ProbeCalls(Loop& loop, const Token& token, std::vector<ProbeTarget> targets, Time deadline,
-             std::function<void(Reached)> on_done);
-  ProbeCalls(const ProbeCalls&) = delete;
-  ProbeCalls& operator=(const ProbeCalls&) = delete;
-  ~ProbeCalls();
+  ProbeDialer(Loop& loop, const Token& token, std::vector<ProbeTarget> targets, Time deadline,
+              std::function<void(Reached)> on_done);
+  ProbeDialer(const ProbeDialer&) = delete;
+  ProbeDialer& operator=(const ProbeDialer&) = delete;
+  ~ProbeDialer();
 
  private:
   struct Call;

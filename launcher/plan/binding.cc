@@ -66,32 +66,32 @@ CpuSets nodes_of_gpus(const Topology& topology, const std::vector<Gpu>& gpus, si
   return sets;
 }
 
-CpuSets by_devices(const HostSurvey& survey, const std::vector<Gpu>& gpus, size_t tasks) {
-  const Topology& topology = survey.topology;
+CpuSets by_devices(const HostResources& resources, const std::vector<Gpu>& gpus, size_t tasks) {
+  const Topology& topology = resources.topology;
   if (tasks > topology.cores.size()) return {};
   CpuSets sets = nodes_of_gpus(topology, gpus, tasks);
   return sets.empty() ? equal_shares(topology, tasks) : sets;
 }
 
-Result<CpuSets> cpu_sets(BindTo bind_to, const HostSurvey& survey, const std::vector<Gpu>& gpus,
-                         size_t tasks) {
+Result<CpuSets> cpu_sets(BindTo bind_to, const HostResources& resources,
+                         const std::vector<Gpu>& gpus, size_t tasks) {
   switch (bind_to) {
     case BindTo::none:
       return CpuSets();
     case BindTo::core:
-      return core_each(survey.topology, tasks);
+      return core_each(resources.topology, tasks);
     case BindTo::numa:
-      return node_each(survey.topology, tasks);
+      return node_each(resources.topology, tasks);
     case BindTo::automatic:
-      return by_devices(survey, gpus, tasks);
+      return by_devices(resources, gpus, tasks);
   }
   return CpuSets();
 }
 
-Result<> check_gpus(const HostSurvey& survey, const std::vector<Gpu>& gpus, size_t tasks) {
+Result<> check_gpus(const HostResources& resources, const std::vector<Gpu>& gpus, size_t tasks) {
   if (tasks <= gpus.size()) return {};
-  if (!survey.gpu_failure.empty())
-    return fail(Errc::input, format("--gpu-bind rank: {}", survey.gpu_failure));
+  if (!resources.gpu_failure.empty())
+    return fail(Errc::input, format("--gpu-bind rank: {}", resources.gpu_failure));
   return fail(Errc::input, format("--gpu-bind rank: {} processes on {} GPUs; use --ppn {} or "
                                   "--gpu-bind none",
                                   tasks, gpus.size(), std::max<size_t>(1, gpus.size())));
@@ -106,15 +106,15 @@ Environment environment_for(const Gpu& gpu, const VisibleVariables& visible) {
 
 /// "rank 0 on node1: cpus 0-3, NUMA node 0, GPU 0 (H100)".
 std::string line_of(const Task& task, const std::string& host, const Binding& binding,
-                    const HostSurvey& survey) {
+                    const HostResources& resources) {
   const bool bound = !binding.cpus.empty();
-  const std::vector<int> cpus = bound ? binding.cpus : survey.topology.cpus();
-  Topology part = survey.topology;
+  const std::vector<int> cpus = bound ? binding.cpus : resources.topology.cpus();
+  Topology part = resources.topology;
   std::erase_if(part.cores, [&cpus](const Core& core) {
     return std::ranges::find_first_of(core.cpus, cpus) == core.cpus.end();
   });
   std::vector<std::string> gpus;
-  for (const Gpu& gpu : visible_gpus(survey.gpus.gpus, survey.visible)) {
+  for (const Gpu& gpu : visible_gpus(resources.gpus.gpus, resources.visible)) {
     if (!binding.gpu || *binding.gpu == gpu)
       gpus.push_back(format("{} ({})", gpu.visible_as, gpu.name));
   }
@@ -124,14 +124,14 @@ std::string line_of(const Task& task, const std::string& host, const Binding& bi
 }
 
 /// The surveys of the plan's hosts, which are some of `hosts` in the same order.
-std::vector<const HostSurvey*> surveys_of(const Plan& plan, const std::vector<Host>& hosts,
-                                          const std::vector<HostSurvey>& surveys) {
-  std::vector<const HostSurvey*> found;
+std::vector<const HostResources*> surveys_of(const Plan& plan, const std::vector<Host>& hosts,
+                                             const std::vector<HostResources>& resources) {
+  std::vector<const HostResources*> found;
   size_t at = 0;
   for (const PlannedHost& planned : plan.hosts) {
     while (!hosts[at].same_as(planned.host))
       ++at;
-    found.push_back(&surveys[at]);
+    found.push_back(&resources[at]);
   }
   return found;
 }
@@ -139,32 +139,33 @@ std::vector<const HostSurvey*> surveys_of(const Plan& plan, const std::vector<Ho
 }  // namespace
 
 Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
-                               const HostSurvey& survey) {
+                               const HostResources& resources) {
   assert(tasks > 0);
   const auto count = static_cast<size_t>(tasks);
-  const std::vector<Gpu> gpus = visible_gpus(survey.gpus.gpus, survey.visible);
-  CpuSets sets = TRY(cpu_sets(options.bind_to, survey, gpus, count));
+  const std::vector<Gpu> gpus = visible_gpus(resources.gpus.gpus, resources.visible);
+  CpuSets sets = TRY(cpu_sets(options.bind_to, resources, gpus, count));
   HostBindings bindings = {.tasks = std::vector<Binding>(count), .note = {}};
   for (size_t i = 0; i < sets.size(); ++i)
     bindings.tasks[i].cpus = std::move(sets[i]);
   if (options.bind_to == BindTo::automatic && sets.empty()) {
     bindings.note =
-        format("{} processes on {} cores are not bound", count, survey.topology.cores.size());
+        format("{} processes on {} cores are not bound", count, resources.topology.cores.size());
   }
   if (options.gpu_bind == GpuBind::none) return bindings;
-  TRY(check_gpus(survey, gpus, count));
+  TRY(check_gpus(resources, gpus, count));
   for (size_t i = 0; i < count; ++i) {
     bindings.tasks[i].gpu = gpus[i];
-    bindings.tasks[i].environment = environment_for(gpus[i], survey.visible);
+    bindings.tasks[i].environment = environment_for(gpus[i], resources.visible);
   }
   return bindings;
 }
 
 Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
-                           const std::vector<Host>& hosts, const std::vector<HostSurvey>& surveys) {
+                           const std::vector<Host>& hosts,
+                           const std::vector<HostResources>& resources) {
   Bindings all = {.tasks = std::vector<Binding>(plan.tasks.size()), .notes = {}, .lines = {}};
-  if (surveys.empty()) return all;
-  const std::vector<const HostSurvey*> found = surveys_of(plan, hosts, surveys);
+  if (resources.empty()) return all;
+  const std::vector<const HostResources*> found = surveys_of(plan, hosts, resources);
   std::map<std::string, std::vector<std::string>> hosts_by_failure;
   for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
     const PlannedHost& planned = plan.hosts[agent];

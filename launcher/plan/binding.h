@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/plan/plan.h"
-#include "launcher/protocol/host_survey.h"
+#include "launcher/protocol/host_resources.h"
 
 #include <optional>
 #include <string>
@@ -37,7 +37,7 @@ struct HostBindings {
 /// process's local rank, if that is known for all of them; else an equal share of the cores.
 /// --gpu-bind rank: the GPU of the process's local rank; not to be had with fewer GPUs.
 Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
-                               const HostSurvey& survey);
+                               const HostResources& resources);
 
 /// Of all tasks of a plan; those without rank get nothing for themselves.
 struct Bindings {
@@ -49,7 +49,8 @@ struct Bindings {
 /// `surveys` are those of `hosts`, from which the plan was made; without surveys nobody is bound.
 /// Hosts where it cannot be done as asked are named together.
 Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
-                           const std::vector<Host>& hosts, const std::vector<HostSurvey>& surveys);
+                           const std::vector<Host>& hosts,
+                           const std::vector<HostResources>& resources);
 
 void tell(const Bindings& bindings, Log& log);
 

@@ -77,7 +77,7 @@ std::vector<int> in_proportion(const std::vector<TaskRoom>& rooms, int64_t count
 
 }  // namespace
 
-std::vector<size_t> deal(const std::vector<int>& rooms, int count, DealBy by) {
+std::vector<size_t> deal(const std::vector<int>& rooms, int count, MapBy by) {
   std::vector<size_t> dealt;
   std::vector<size_t> open(rooms.size());
   std::iota(open.begin(), open.end(), size_t{0});
@@ -85,14 +85,14 @@ std::vector<size_t> deal(const std::vector<int>& rooms, int count, DealBy by) {
   for (int round = 0; left() > 0; ++round) {
     std::erase_if(open, [&](size_t place) { return rooms[place] <= round; });
     for (const size_t place : open) {
-      const size_t share = by == DealBy::node ? 1 : static_cast<size_t>(rooms[place]);
+      const size_t share = by == MapBy::node ? 1 : static_cast<size_t>(rooms[place]);
       dealt.insert(dealt.end(), std::min(share, left()), place);
     }
   }
   return dealt;
 }
 
-std::vector<int> share_out(const std::vector<TaskRoom>& rooms, int count, DealBy by) {
+std::vector<int> share_out(const std::vector<TaskRoom>& rooms, int count, MapBy by) {
   std::vector<int> free;
   int64_t all_free = 0;
   for (const TaskRoom& room : rooms) {

@@ -4,7 +4,7 @@
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/config/role.h"
-#include "launcher/plan/census.h"
+#include "launcher/plan/job_shape.h"
 #include "rendezvous/cluster/cluster_spec.h"
 #include "rendezvous/cluster/task.h"
 
@@ -39,12 +39,12 @@ struct PlannedHost {
 
 /// A cluster that somebody else has laid out, of which a plan has the tasks of this machine. Their
 /// ranks and sizes are those in all of it.
-struct LaidOut {
+struct ExternalLayout {
   ClusterSpec cluster;
   size_t elsewhere = 0;            ///< tasks that others start
-  Census census = {};              ///< of all tasks; its one node is this machine
+  JobShape shape = {};             ///< of all tasks; its one node is this machine
   std::string first_address = {};  ///< rank 0's "host:port"; empty without ranks
-  bool operator==(const LaidOut&) const = default;
+  bool operator==(const ExternalLayout&) const = default;
 };
 
 /// Who runs where. A value: made once, compared, printed.
@@ -53,14 +53,14 @@ struct Plan {
   std::vector<Task> tasks;         ///< in rank order; tasks without rank after them
   std::vector<Role> roles;         ///< of the tasks, in their order; all counts known
   int world_size = 0;
-  std::optional<LaidOut> laid_out = {};  ///< none: agents choose the ports
+  std::optional<ExternalLayout> external_layout = {};  ///< none: agents choose the ports
 
   /// Appends a task, also to those of its host, which must be there.
   void add(Task task);
   /// Ranks on its host.
   int local_size(const Task& task) const { return hosts[static_cast<size_t>(task.agent)].ranked; }
   /// Whether others start some of the job's tasks, which nobody here can speak with.
-  bool is_part() const { return laid_out && laid_out->elsewhere > 0; }
+  bool is_partial() const { return external_layout && external_layout->elsewhere > 0; }
   /// Of the job's roles those that have tasks here.
   std::vector<const Role*> roles_here() const;
   /// Those that have tasks on one of its hosts, in the same order.
@@ -79,8 +79,8 @@ struct PlanRequest {
   std::vector<Host> hosts;             ///< slots all known (> 0)
   std::vector<Role> roles = {Role()};  ///< as RunConfig::roles; their hosts are some of `hosts`
   bool oversubscribe = false;          ///< more processes than slots, in equal blocks a host
-  DealBy map_by = DealBy::slot;
-  DealBy rank_by = DealBy::slot;
+  MapBy map_by = MapBy::slot;
+  MapBy rank_by = MapBy::slot;
 };
 
 /// Deals the processes to the hosts by map_by, in the order given, then the ranks to the processes

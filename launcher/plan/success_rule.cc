@@ -45,7 +45,7 @@ std::string_view role_meant(const SuccessOptions& wanted) {
 /// Whether those of whom the wish speaks are tasks that others start. What becomes of them is not
 /// told here.
 bool decided_elsewhere(const Plan& plan, const SuccessOptions& wanted) {
-  if (!plan.is_part()) return false;
+  if (!plan.is_partial()) return false;
   const bool here = std::ranges::any_of(
       plan.tasks, [&wanted](const Task& task) { return decides_by(wanted, task); });
   if (here) return false;
@@ -63,7 +63,7 @@ SuccessOptions settled(const Plan& plan, SuccessOptions wanted) {
   const bool ranked = std::ranges::any_of(plan.tasks, has_rank);
   if (std::ranges::any_of(plan.tasks, is_chief)) {
     wanted.by = SuccessBy::chief;
-  } else if (ranked && !plan.is_part()) {
+  } else if (ranked && !plan.is_partial()) {
     wanted.by = SuccessBy::all_workers;
   } else {
     // Of a part too: workers elsewhere may still need what has no rank here.
@@ -102,7 +102,7 @@ std::string roles_text(const Plan& plan) {
 
 }  // namespace
 
-std::vector<TaskPart> success_rule(const Plan& plan, const SuccessOptions& wanted) {
+std::vector<TaskRule> success_rule(const Plan& plan, const SuccessOptions& wanted) {
   const SuccessOptions rule = settled(plan, wanted);
   const auto decides = [&rule](const Task& task) { return decides_by(rule, task); };
   // Where parameters are served, a worker may be a server that never returns.
@@ -110,9 +110,9 @@ std::vector<TaskPart> success_rule(const Plan& plan, const SuccessOptions& wante
       std::ranges::any_of(plan.tasks, [](const Task& task) { return task.id.role == "ps"; });
   const bool peers_decide = std::ranges::any_of(
       plan.tasks, [&](const Task& task) { return decides(task) && has_rank(task); });
-  std::vector<TaskPart> parts;
+  std::vector<TaskRule> parts;
   for (const Task& task : plan.tasks) {
-    TaskPart part = {.decides = decides(task)};
+    TaskRule part = {.decides = decides(task)};
     part.excused = !part.decides && task.id.role == evaluator_role;
     part.lingers = !part.decides && has_rank(task) && peers_decide && !served;
     parts.push_back(part);

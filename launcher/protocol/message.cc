@@ -55,8 +55,8 @@ void get(Reader& reader, Prepared& message) {
   message.ports.resize(reader.count(sizeof(uint16_t)));
   for (uint16_t& port : message.ports)
     port = reader.number<uint16_t>();
-  message.probe_places.resize(reader.count(2 * sizeof(uint32_t) + sizeof(uint16_t)));
-  for (ProbePlace& place : message.probe_places) {
+  message.probe_endpoints.resize(reader.count(2 * sizeof(uint32_t) + sizeof(uint16_t)));
+  for (ProbeEndpoint& place : message.probe_endpoints) {
     place.address = get_address(reader);
     place.interface = reader.text();
   }
@@ -75,7 +75,7 @@ void get(Reader& reader, Reached& message) {
 }
 
 void get(Reader& reader, Launch& message) {
-  message.travelling = get_environment(reader);
+  message.forwarded = get_environment(reader);
   message.common = get_environment(reader);
   message.cluster = get_cluster(reader);
   message.tf_config = reader.number<bool>();
@@ -218,8 +218,8 @@ Bytes encode(const Prepared& message) {
   writer.number(static_cast<uint32_t>(message.ports.size()));
   for (const uint16_t port : message.ports)
     writer.number(port);
-  writer.number(static_cast<uint32_t>(message.probe_places.size()));
-  for (const ProbePlace& place : message.probe_places) {
+  writer.number(static_cast<uint32_t>(message.probe_endpoints.size()));
+  for (const ProbeEndpoint& place : message.probe_endpoints) {
     put(writer, place.address);
     writer.text(place.interface);
   }
@@ -241,7 +241,7 @@ Bytes encode(const Reached& message) {
 
 Bytes encode(const Launch& message) {
   Writer writer;
-  put(writer, message.travelling);
+  put(writer, message.forwarded);
   put(writer, message.common);
   put(writer, message.cluster);
   writer.number(message.tf_config).number(message.cluster_filter == ClusterFilter::ps);

@@ -35,8 +35,8 @@ enum class MessageType : uint8_t {
   resume = 8,  ///< the reverse
   finish = 9,
   probe = 11,
-  survey = 32,
-  examine = 34,  ///< this and measure, for `dtrain check`: launcher/protocol/examine_messages.h
+  resources_wanted = 32,
+  diagnose = 34,  ///< this and measure, for `dtrain check`: launcher/protocol/diagnose_messages.h
   measure = 36,
   // both ways
   credit = 6,  ///< u32: so many more bytes may be sent on this stream
@@ -60,8 +60,8 @@ enum class MessageType : uint8_t {
   mpi_alone = 26,
   gave_up = 27,  ///< its last word to a launcher that was silent for longer than the lease
   port_taken = 28,
-  surveyed = 33,
-  examined = 35,
+  resources = 33,
+  diagnosed = 35,
   measured = 37,
 };
 
@@ -100,7 +100,7 @@ struct MachineId {
 };
 
 /// Agent: who and where I am. What else there is to know takes longer: see
-/// launcher/protocol/host_survey.h.
+/// launcher/protocol/host_resources.h.
 struct Hello {
   std::string build;  ///< version of the agent's build
   std::string hostname;
@@ -144,8 +144,8 @@ struct Prepare {
 /// what the job should exit with (126, 127 or 2).
 struct Prepared {
   std::vector<uint16_t> ports;
-  std::vector<ProbePlace> probe_places;  ///< where it listens, best first
-  std::string home;                      ///< where tasks will run, if not in Prepare::cwd
+  std::vector<ProbeEndpoint> probe_endpoints;  ///< where it listens, best first
+  std::string home;                            ///< where tasks will run, if not in Prepare::cwd
   std::string failure;
   int status = 0;
   bool operator==(const Prepared&) const = default;
@@ -175,7 +175,7 @@ struct TaskLaunch {
 };
 
 struct Launch {
-  Environment travelling;
+  Environment forwarded;
   Environment common;      ///< what the launcher adds for every task
   ClusterSpec cluster;     ///< empty where neither TF_CONFIG nor a macro needs it
   bool tf_config = false;  ///< tasks get one, made of the cluster

@@ -13,7 +13,7 @@
 
 namespace dt {
 
-// Parts of several messages (launcher/protocol/message.h, launcher/protocol/examine_messages.h):
+// Parts of several messages (launcher/protocol/message.h, launcher/protocol/diagnose_messages.h):
 // what `put` writes, the `get` of its name reads.
 
 void put(Writer& writer, const Environment& environment);

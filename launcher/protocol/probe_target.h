@@ -12,10 +12,10 @@ namespace dt {
 inline constexpr uint32_t launcher_number = UINT32_MAX;
 
 /// Where a machine listens for probes, and its interface there.
-struct ProbePlace {
+struct ProbeEndpoint {
   Address address;
   std::string interface;
-  bool operator==(const ProbePlace&) const = default;
+  bool operator==(const ProbeEndpoint&) const = default;
 };
 
 /// One machine and addresses of it: to be dialled, or those that led there.

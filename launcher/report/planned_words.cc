@@ -8,7 +8,7 @@ namespace dt {
 namespace {
 
 ClusterSpec planned_cluster(const Plan& plan) {
-  if (plan.laid_out) return plan.laid_out->cluster;
+  if (plan.external_layout) return plan.external_layout->cluster;
   ClusterSpec cluster;
   for (const Task& task : plan.tasks) {
     const std::string& host = plan.hosts[static_cast<size_t>(task.agent)].host.name;

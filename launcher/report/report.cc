@@ -58,12 +58,13 @@ Json::Array words_json(const std::vector<std::string>& command) {
 }
 
 size_t cluster_size(const Plan& plan) {
-  return plan.tasks.size() + plan.laid_out->elsewhere;
+  return plan.tasks.size() + plan.external_layout->elsewhere;
 }
 
 /// " at host:port", of an address that was given.
 std::string given_place(const Plan& plan, const TaskId& task) {
-  const std::string* address = plan.laid_out ? plan.laid_out->cluster.address_of(task) : nullptr;
+  const std::string* address =
+      plan.external_layout ? plan.external_layout->cluster.address_of(task) : nullptr;
   return address == nullptr ? "" : " at " + printable(*address);
 }
 
@@ -110,7 +111,7 @@ Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command
 }
 
 Json cluster_json(const Plan& plan) {
-  return plan.laid_out ? plan.laid_out->cluster.json() : Json();
+  return plan.external_layout ? plan.external_layout->cluster.json() : Json();
 }
 
 namespace {
@@ -139,7 +140,7 @@ std::string plan_text(const Plan& plan, const std::vector<std::string>& command)
   std::string text =
       format("{} processes on {} host{}{}{}\n", plan.tasks.size(), plan.hosts.size(),
              plan.hosts.size() == 1 ? "" : "s",
-             plan.is_part() ? format(", of {} in the cluster", cluster_size(plan)) : "",
+             plan.is_partial() ? format(", of {} in the cluster", cluster_size(plan)) : "",
              command.empty() ? "" : ": " + command_text(command));
   for (const Role& role : plan.roles) {
     if (!role.command.empty()) text += format("{}: {}\n", role.name, command_text(role.command));

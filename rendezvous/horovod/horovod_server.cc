@@ -37,8 +37,8 @@ bool HorovodServer::begins_with(std::byte first) {
   return initials.find(static_cast<char>(first)) != std::string_view::npos;
 }
 
-Result<> HorovodServer::take(Fd connection, ByteSpan begun, Way way) {
-  if (way == Way::dialled) {
+Result<> HorovodServer::take(Fd connection, ByteSpan begun, AgentConnection way) {
+  if (way == AgentConnection::dialled) {
     const Address peer = TRY(peer_address(connection.get()));
     if (!options_.sources.contains(peer.ip)) {
       return fail(Errc::refused, format("refused what may be a Horovod worker from {}, an address "
@@ -70,23 +70,23 @@ void HorovodServer::ready(uint64_t id) {
   Connection& connection = connections_.at(id);
   const uint64_t requests = store_.requests();
   held_bytes_ -= connection.held();
-  const Turn turn = work(connection);
+  const Permit turn = work(connection);
   held_bytes_ += connection.held();
-  if (turn == Turn::over || held_bytes_ > options_.limits.bytes) return drop(id);
+  if (turn == Permit::over || held_bytes_ > options_.limits.bytes) return drop(id);
   // Requests of an unfinished turn may be here already, so that nothing more comes to be read.
-  const bool only_reads = turn == Turn::waits && connection.out.empty();
+  const bool only_reads = turn == Permit::waits && connection.out.empty();
   connection.watch.set_events(only_reads ? EPOLLIN : EPOLLOUT);
   if (store_.requests() > requests) deadlines_.start(id);
   tell_if_full();
 }
 
 /// Reads, answers and sends as far as it goes, and no longer than a turn.
-HorovodServer::Turn HorovodServer::work(Connection& connection) {
+HorovodServer::Permit HorovodServer::work(Connection& connection) {
   size_t answered = 0;
   for (int reads = 0; reads < reads_per_turn && answered < options_.turn_bytes;) {
-    if (!send_answers(connection)) return Turn::over;
-    if (!connection.out.empty()) return Turn::waits;  // until the socket takes them
-    if (connection.closing) return Turn::over;
+    if (!send_answers(connection)) return Permit::over;
+    if (!connection.out.empty()) return Permit::waits;  // until the socket takes them
+    if (connection.closing) return Permit::over;
     const HorovodStore::Served served = store_.serve(
         connection.in, connection.out, std::min(answers_bytes_max, options_.turn_bytes - answered));
     answered += connection.out.size();
@@ -96,10 +96,10 @@ HorovodServer::Turn HorovodServer::work(Connection& connection) {
     if (!connection.out.empty()) continue;
     ++reads;
     const Reading reading = read_some(connection);
-    if (reading == Reading::over) return Turn::over;
-    if (reading == Reading::blocked) return Turn::waits;
+    if (reading == Reading::over) return Permit::over;
+    if (reading == Reading::blocked) return Permit::waits;
   }
-  return Turn::unfinished;
+  return Permit::unfinished;
 }
 
 HorovodServer::Reading HorovodServer::read_some(Connection& connection) {

@@ -6,8 +6,8 @@
 #include "base/io/loop.h"
 #include "base/result.h"
 #include "rendezvous/horovod/horovod_store.h"
+#include "rendezvous/secure/address_set.h"
 #include "rendezvous/secure/deadlines.h"
-#include "rendezvous/secure/source_set.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace dt {
 class HorovodServer {
  public:
   struct Options {
-    SourceSet sources;  ///< who is answered
+    AddressSet sources;  ///< who is answered
     /// How long a connection may take for a whole request, for the next one, and to read an answer.
     Duration patience = seconds(5);
     size_t connections_max = 128;  ///< beyond, the oldest is closed: honest ones live for a moment
@@ -36,10 +36,10 @@ class HorovodServer {
   /// Whether a connection that begins so may be Horovod's.
   static bool begins_with(std::byte first);
   /// How a connection came here: to our port, or by an agent of the job, who vouches for its host.
-  enum class Way { dialled, adopted };
+  enum class AgentConnection { dialled, adopted };
   /// Takes over a non-blocking connection and what was read from it. An error when it was dialled
   /// from an address that we do not answer.
-  Result<> take(Fd connection, ByteSpan begun, Way way);
+  Result<> take(Fd connection, ByteSpan begun, AgentConnection way);
 
   /// No connection's time runs out until restart_deadlines(), which gives each the whole again.
   void suspend_deadlines() { deadlines_.suspend(); }
@@ -59,11 +59,11 @@ class HorovodServer {
     size_t held() const { return in.size() + out.size(); }
   };
   enum class Reading { more, blocked, over };
-  enum class Turn { over, waits, unfinished };
+  enum class Permit { over, waits, unfinished };
 
   void drop(uint64_t id);
   void ready(uint64_t id);
-  Turn work(Connection& connection);
+  Permit work(Connection& connection);
   static Reading read_some(Connection& connection);
   static bool send_answers(Connection& connection);
   void tell_if_full();

@@ -24,7 +24,7 @@ namespace dt {
 class Acceptor {
  public:
   /// Peers that speak something else than our handshake; they have proved nothing.
-  struct Guests {
+  struct UnauthenticatedHandler {
     std::function<bool(std::byte first)> begin_with;
     /// An error when this one is not wanted. `from` is empty, or the other side of one that was
     /// adopted.
@@ -35,8 +35,8 @@ class Acceptor {
     Claim claim;
     Duration handshake_timeout = seconds(5);
     Duration dead_after = seconds(5);
-    size_t pending_max = 128;  ///< handshakes at once; beyond, the oldest is closed
-    Guests guests = {};        ///< empty: there are none
+    size_t pending_max = 128;            ///< handshakes at once; beyond, the oldest is closed
+    UnauthenticatedHandler guests = {};  ///< empty: there are none
   };
   /// The peer has proved the token and waits for accept_peer() or refuse_peer().
   using OnProved = std::function<void(Fd connection, Handshake handshake)>;

@@ -79,7 +79,7 @@ Result<bool> await_readiness(int fd, short events, Deadline& deadline) {
   while (true) {
     const bool last = deadline.passed();
     pollfd polled{.fd = fd, .events = events, .revents = 0};
-    const int n = ::poll(&polled, 1, last ? 0 : poll_ms(Clock::now(), deadline.look_again_at()));
+    const int n = ::poll(&polled, 1, last ? 0 : poll_ms(Clock::now(), deadline.wake_up_at()));
     if (n < 0 && errno != EINTR) return fail_errno("cannot wait for a connection");
     if (n > 0) return true;
     if (n == 0 && last) return false;
@@ -96,7 +96,8 @@ Result<Dialed> dial(const Address& address, const Claim& claim, const TaskId& pe
     }
     const Errc code = dialed.error().code;
     const bool may_pass = code == Errc::unreachable || code == Errc::closed;
-    if (!may_pass || deadline.passed() || Clock::now() + pause >= deadline.real()) return dialed;
+    if (!may_pass || deadline.passed() || Clock::now() + pause >= deadline.to_monotonic())
+      return dialed;
     // There is nothing to wait for but time: the other side does not call.
     ::poll(nullptr, 0, poll_ms(Time(), Time() + pause));
   }

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/io/fd.h"
 #include "base/io/socket.h"
-#include "base/lived_clock.h"
 #include "base/result.h"
+#include "base/running_time_clock.h"
 #include "rendezvous/secure/handshake.h"
 
 #include <poll.h>

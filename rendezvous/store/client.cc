@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/fd.h"
-#include "base/lived_clock.h"
+#include "base/running_time_clock.h"
 #include "base/text.h"
 #include "rendezvous/secure/channel.h"
 #include "rendezvous/secure/dial.h"

@@ -53,7 +53,7 @@ class Server final : public RendezvousServer {
   };
 
   void begin_generation();
-  Acceptor::Guests guests();
+  Acceptor::UnauthenticatedHandler guests();
   Claim claim() const;
   void tell_departures();
   size_t pending_max() const { return options_.pending_max + options_.table.tasks.size(); }
@@ -99,10 +99,11 @@ void Server::begin_generation() {
       log_);
 }
 
-Acceptor::Guests Server::guests() {
+Acceptor::UnauthenticatedHandler Server::guests() {
   if (!horovod_) return {};
   const auto take = [this](Fd connection, ByteSpan begun, const std::string& from) {
-    const auto way = from.empty() ? HorovodServer::Way::dialled : HorovodServer::Way::adopted;
+    const auto way = from.empty() ? HorovodServer::AgentConnection::dialled
+                                  : HorovodServer::AgentConnection::adopted;
     return horovod_->take(std::move(connection), begun, way);
   };
   return {.begin_with = HorovodServer::begins_with, .take = take};

@@ -8,7 +8,7 @@
 #include "base/io/socket.h"
 #include "base/result.h"
 #include "rendezvous/cluster/task.h"
-#include "rendezvous/secure/source_set.h"
+#include "rendezvous/secure/address_set.h"
 #include "rendezvous/store/store.h"
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class RendezvousServer {
     StoreLimits limits;
     /// The addresses from which Horovod's workers are answered, who can prove nothing; none: from
     /// nowhere, and a request of theirs is a failed handshake.
-    std::optional<SourceSet> horovod_sources = {};
+    std::optional<AddressSet> horovod_sources = {};
   };
   static Result<std::unique_ptr<RendezvousServer>> listen(Loop& loop, Options options, Log& log);
   virtual ~RendezvousServer() = default;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "rendezvous/store/membership.h"
-#include "rendezvous/store/waits.h"
+#include "rendezvous/store/wait_list.h"
 #include "rendezvous/store/wire.h"
 
 #include <cstddef>

@@ -38,7 +38,7 @@ TaskTable table_of(const Plan& plan) {
 }
 
 /// A login's environment, as it travels.
-Environment travelling() {
+Environment forwarded() {
   Environment all;
   for (int i = 0; i < 60; ++i)
     all[format("VARIABLE_{}", i)] = std::string(60, 'v');
@@ -61,7 +61,7 @@ void prepare_orders_of_all(benchmark::State& state) {
   size_t bytes = 0;
   for (auto _ : state) {
     bytes = 0;
-    for (const Prepare& order : prepare_orders(config, plan, "job", token, travelling())) {
+    for (const Prepare& order : prepare_orders(config, plan, "job", token, forwarded())) {
       const Bytes encoded = encode(order);
       bytes += encoded.size();
       benchmark::DoNotOptimize(must(decode<Prepare>(encoded)));

@@ -1,7 +1,7 @@
 // What launcher and agents, and rendezvous and clients, read from each other: any bytes are
 // messages or an error, and a message that was read can be written and read again.
 
-#include "launcher/protocol/host_survey.h"
+#include "launcher/protocol/host_resources.h"
 #include "launcher/protocol/message.h"
 #include "rendezvous/cluster/cluster_spec.h"
 #include "rendezvous/store/wire.h"
@@ -19,8 +19,8 @@ void check(const Result<Message>& message, Result<Message> (*decode_again)(ByteS
 
 void decode_all(ByteSpan payload) {
   check(decode<Hello>(payload), decode<Hello>);
-  check(decode<Survey>(payload), decode<Survey>);
-  check(decode<HostSurvey>(payload), decode<HostSurvey>);
+  check(decode<ResourcesWanted>(payload), decode<ResourcesWanted>);
+  check(decode<HostResources>(payload), decode<HostResources>);
   check(decode<Prepare>(payload), decode<Prepare>);
   check(decode<Prepared>(payload), decode<Prepared>);
   check(decode<Launch>(payload), decode<Launch>);

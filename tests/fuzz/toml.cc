@@ -1,7 +1,7 @@
 // dtrain.toml: any text is a decided run or an error for people.
 
 #include "launcher/config/config.h"
-#include "launcher/plan/slots.h"
+#include "launcher/plan/job_plan.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace dt {

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "launcher/config/cluster_options.h"
 #include "launcher/config/files/toml_text.h"
-#include "launcher/config/given.h"
+#include "launcher/config/option_value.h"
 #include "launcher/config/options.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ bool is_overruled(const OptionSources& by_precedence, std::string_view name) {
 }
 
 /// A file's origin ends in the option's name, which is said already.
-std::string short_origin(const Given& given) {
+std::string short_origin(const OptionValue& given) {
   const std::string ending = format(": {}", given.name);
   if (!given.origin.ends_with(ending)) return given.origin;
   return given.origin.substr(0, given.origin.size() - ending.size());
@@ -55,7 +55,7 @@ Json json_value(const Option& option, const std::vector<std::string>& values) {
   if (option.kind == OptionKind::list) return Json::Array(values.begin(), values.end());
   if (text == "true" || text == "false") return text == "true";
   if (const std::optional<int64_t> integer = parse_integer(text)) return *integer;
-  const Given given{.name = option.name, .values = &values, .origin = {}};
+  const OptionValue given{.name = option.name, .values = &values, .origin = {}};
   const Result<double> number = given.number();
   if (option.kind == OptionKind::number && number) return *number;
   return values.back();
@@ -69,7 +69,7 @@ std::vector<DecidedOption> decided_options(const OptionSources& by_precedence, b
   for (const Option& option : run_options) {
     if (!option.in_files || is_overruled(by_precedence, option.name)) continue;
     if (is_left_aside(layout, option.name)) continue;
-    if (const auto given = find_given(by_precedence, option.name)) {
+    if (const auto given = find_option(by_precedence, option.name)) {
       decided.push_back({&option, *given->values, short_origin(*given), given->found});
     } else if (auto initial = with_defaults ? default_of(option) : std::nullopt) {
       decided.push_back(*std::move(initial));

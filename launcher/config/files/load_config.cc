@@ -7,7 +7,7 @@
 #include "launcher/config/files/found_destinations.h"
 #include "launcher/config/files/found_file.h"
 #include "launcher/config/files/horovod_yaml.h"
-#include "launcher/config/given.h"
+#include "launcher/config/option_value.h"
 #include "launcher/config/options.h"
 #include "launcher/config/trust.h"
 
@@ -102,7 +102,7 @@ Result<FoundOptions> read_first_existing(const std::vector<std::string>& paths) 
 }
 
 bool is_verbose(const OptionSources& sources) {
-  const auto given = find_given(sources, "verbose");
+  const auto given = find_option(sources, "verbose");
   return given && given->flag().value_or(false);
 }
 

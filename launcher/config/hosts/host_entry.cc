@@ -20,7 +20,7 @@ struct NameAndSlots {
   std::optional<std::string_view> slots;
 };
 
-Result<NameAndSlots> split_bracketed(std::string_view text, const Place& place) {
+Result<NameAndSlots> split_bracketed(std::string_view text, const SourceLocation& place) {
   const size_t end = text.find(']');
   if (end == std::string_view::npos) {
     return place.refuse(
@@ -40,7 +40,7 @@ Result<NameAndSlots> split_bracketed(std::string_view text, const Place& place) 
   return NameAndSlots{name, rest.substr(1)};
 }
 
-Result<NameAndSlots> split_plain(std::string_view text, const Place& place) {
+Result<NameAndSlots> split_plain(std::string_view text, const SourceLocation& place) {
   const size_t last_colon = text.rfind(':');
   if (last_colon == std::string_view::npos) return NameAndSlots{text, std::nullopt};
   const std::string_view before = text.substr(0, last_colon);
@@ -64,7 +64,7 @@ bool begins_with_address(std::string_view text) {
 
 /// The names that are meant, each of them one that no program can misread.
 Result<std::vector<std::string>> host_names(std::string_view name, std::string_view entry,
-                                            const Place& place) {
+                                            const SourceLocation& place) {
   std::vector<std::string> names = TRY(expand_ranges(name, place));
   const bool written = names.size() == 1 && names[0] == name;
   for (const std::string& one : names) {
@@ -80,7 +80,7 @@ Result<std::vector<std::string>> host_names(std::string_view name, std::string_v
 }  // namespace
 
 Result<int> parse_slots(std::string_view text, std::string_view what, std::string_view host,
-                        const Place& place) {
+                        const SourceLocation& place) {
   const bool number = !text.empty() && text.find_first_not_of(digits) == std::string_view::npos;
   const std::optional<int64_t> slots = number ? parse_integer(text) : std::nullopt;
   if (slots && *slots >= 1 && *slots <= slots_max) return static_cast<int>(*slots);
@@ -89,7 +89,7 @@ Result<int> parse_slots(std::string_view text, std::string_view what, std::strin
       text, format("host \"{}\": {} must be 1..{}, got {}", printable(host), what, slots_max, got));
 }
 
-Result<std::vector<Host>> parse_host_entry(std::string_view text, const Place& place) {
+Result<std::vector<Host>> parse_host_entry(std::string_view text, const SourceLocation& place) {
   Host like;
   std::string_view rest = text;
   if (const size_t at = text.rfind('@'); at != std::string_view::npos) {

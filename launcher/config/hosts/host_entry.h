@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "launcher/config/hosts/hosts.h"
-#include "launcher/config/hosts/place.h"
+#include "launcher/config/hosts/source_location.h"
 
 #include <string_view>
 #include <vector>
@@ -11,10 +11,10 @@ namespace dt {
 
 /// One entry of a list of hosts, `[user@]host[:slots]`: a host for each name that ranges in it
 /// stand for.
-Result<std::vector<Host>> parse_host_entry(std::string_view text, const Place& place);
+Result<std::vector<Host>> parse_host_entry(std::string_view text, const SourceLocation& place);
 
 /// A host's number of slots. `what` names it in errors: "slots", "max_slots".
 Result<int> parse_slots(std::string_view text, std::string_view what, std::string_view host,
-                        const Place& place);
+                        const SourceLocation& place);
 
 }  // namespace dt

@@ -59,7 +59,7 @@ Result<> merge_mention(Host& into, Host host) {
   return merge_host(into, host);
 }
 
-Result<> HostMerger::add(HostList named, std::string_view part, const Place& place) {
+Result<> HostMerger::add(HostList named, std::string_view part, const SourceLocation& place) {
   std::ranges::move(named.warnings, std::back_inserter(warnings_));
   mentions_ += named.hosts.size();
   if (mentions_ > mentions_max)

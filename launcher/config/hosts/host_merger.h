@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "launcher/config/hosts/hosts.h"
-#include "launcher/config/hosts/place.h"
+#include "launcher/config/hosts/source_location.h"
 
 #include <cstddef>
 #include <map>
@@ -24,7 +24,7 @@ Result<> merge_mention(Host& into, Host host);
 class HostMerger {
  public:
   /// The error names the place of `part`, in which the hosts stood.
-  Result<> add(HostList named, std::string_view part, const Place& place);
+  Result<> add(HostList named, std::string_view part, const SourceLocation& place);
   /// `source` names the whole in warnings.
   HostList finish(std::string_view source) &&;
 

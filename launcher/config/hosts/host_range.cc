@@ -27,7 +27,7 @@ struct Numbers {
   size_t width = 0;
 };
 
-Result<Numbers> parse_numbers(std::string_view text, const Place& place) {
+Result<Numbers> parse_numbers(std::string_view text, const SourceLocation& place) {
   const size_t dash = text.find('-');
   const std::string_view low = text.substr(0, dash);
   const std::string_view high = dash == std::string_view::npos ? low : text.substr(dash + 1);
@@ -42,7 +42,8 @@ Result<Numbers> parse_numbers(std::string_view text, const Place& place) {
 /// What stands behind `begun` names so far: each gets every ending.
 Result<std::vector<std::string>> append_numbers(const std::vector<std::string>& begun,
                                                 const std::vector<Numbers>& ranges,
-                                                std::string_view name, const Place& place) {
+                                                std::string_view name,
+                                                const SourceLocation& place) {
   int64_t count = 0;
   for (const Numbers& range : ranges)
     count += range.last - range.first + 1;
@@ -62,7 +63,7 @@ Result<std::vector<std::string>> append_numbers(const std::vector<std::string>& 
 
 }  // namespace
 
-Result<std::vector<std::string>> expand_ranges(std::string_view name, const Place& place) {
+Result<std::vector<std::string>> expand_ranges(std::string_view name, const SourceLocation& place) {
   std::vector<std::string> names = {""};
   std::string_view rest = name;
   while (!rest.empty()) {

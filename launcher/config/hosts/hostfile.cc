@@ -4,7 +4,7 @@
 #include "launcher/config/hosts/host_entry.h"
 #include "launcher/config/hosts/host_merger.h"
 #include "launcher/config/hosts/hosts.h"
-#include "launcher/config/hosts/place.h"
+#include "launcher/config/hosts/source_location.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -40,11 +40,12 @@ std::optional<Attribute> split_attribute(std::string_view word) {
   return Attribute{word, word.substr(0, equals), word.substr(equals + 1)};
 }
 
-tl::unexpected<Error> unknown_attribute(std::string_view word, const Place& place) {
+tl::unexpected<Error> unknown_attribute(std::string_view word, const SourceLocation& place) {
   return place.refuse(word, format("expected slots=N or max_slots=N, got \"{}\"", printable(word)));
 }
 
-Result<> set_number(int Host::*member, const Attribute& attribute, Host& host, const Place& place) {
+Result<> set_number(int Host::*member, const Attribute& attribute, Host& host,
+                    const SourceLocation& place) {
   if (host.*member != 0) {
     return place.refuse(attribute.word, format("{} are given twice on this line", attribute.key));
   }
@@ -52,7 +53,7 @@ Result<> set_number(int Host::*member, const Attribute& attribute, Host& host, c
   return {};
 }
 
-Result<> set_user(const Attribute& attribute, Host& host, const Place& place) {
+Result<> set_user(const Attribute& attribute, Host& host, const SourceLocation& place) {
   if (!host.user.empty()) {
     return place.refuse(attribute.word, "the user is given twice on this line");
   }
@@ -68,7 +69,7 @@ bool is_one_of(std::string_view key, std::initializer_list<std::string_view> key
 }
 
 /// Applies one attribute; the text is a warning where it is understood and ignored.
-Result<std::string> apply(const Attribute& attribute, Host& host, const Place& place) {
+Result<std::string> apply(const Attribute& attribute, Host& host, const SourceLocation& place) {
   const std::string_view key = attribute.key;
   if (key == "ifhn") {
     return format("{}: ifhn is ignored; this version chooses no network", place.of(attribute.word));
@@ -86,7 +87,8 @@ Result<std::string> apply(const Attribute& attribute, Host& host, const Place& p
 }
 
 /// The hosts of a line, which has at least one word.
-Result<HostList> parse_line(const std::vector<std::string_view>& words, const Place& place) {
+Result<HostList> parse_line(const std::vector<std::string_view>& words,
+                            const SourceLocation& place) {
   if (words[0].starts_with('@')) {
     return place.refuse(words[0], "a hostfile cannot name another; give both: -H @FILE,@FILE");
   }
@@ -118,7 +120,7 @@ Result<HostList> parse_hostfile(std::string_view text, std::string_view path) {
   HostMerger merger;
   size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
-    const Place place(path, line, ++number);
+    const SourceLocation place(path, line, ++number);
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::vector<std::string_view> words = split_words(line.substr(0, line.find('#')));
     if (words.empty()) continue;

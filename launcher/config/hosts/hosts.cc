@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "launcher/config/hosts/host_entry.h"
 #include "launcher/config/hosts/host_merger.h"
-#include "launcher/config/hosts/place.h"
+#include "launcher/config/hosts/source_location.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace dt {
 namespace {
 
 /// The hosts of "@FILE" in a list.
-Result<HostList> read_named_file(std::string_view entry, const Place& place,
+Result<HostList> read_named_file(std::string_view entry, const SourceLocation& place,
                                  const TextReader& read_text) {
   const std::string path(entry.substr(1));
   if (path.empty()) return place.refuse(entry, "expected a hostfile behind \"@\": @FILE");
@@ -50,7 +50,7 @@ std::string Host::text() const {
 
 Result<HostList> parse_host_list(std::string_view text, std::string_view option,
                                  const TextReader& read_text) {
-  const Place place(option, text);
+  const SourceLocation place(option, text);
   if (trim(text).empty()) {
     return place.refuse(text,
                         "empty host list; expected HOST[:SLOTS],… for example node1:4,node2:4");

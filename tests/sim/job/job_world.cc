@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "launcher/plan/binding.h"
-#include "launcher/plan/slots.h"
+#include "launcher/plan/job_plan.h"
 #include "launcher/report/report.h"
 
 #include <fcntl.h>
@@ -130,24 +130,24 @@ void JobWorld::run() {
 Result<Outcome> JobWorld::run_job() {
   const RunConfig& config = scenario_.config;
   const Time start_deadline = near_->now() + config.start_timeout;
-  const Crew::Awaited answers = {.deadline = start_deadline,
-                                 .interrupted = [this] { return interrupted_ != 0; }};
-  const Environment travelling = typical_environment();
+  const AgentGroup::Awaited answers = {.deadline = start_deadline,
+                                       .interrupted = [this] { return interrupted_ != 0; }};
+  const Environment forwarded = typical_environment();
   StatusLine status(*near_, {console_.out(), console_.err()}, false);
-  Crew crew(*near_, crew_options());
+  AgentGroup crew(*near_, crew_options());
   TRY(crew.connect(config.hosts));
-  const SurveyNeed need = scenario_.surveyed ? SurveyNeed::cpus : SurveyNeed::nothing;
-  const auto surveys = TRY(crew.survey(need, answers));
+  const ResourceNeed need = scenario_.resources ? ResourceNeed::cpus : ResourceNeed::nothing;
+  const auto resources = TRY(crew.resources(need, answers));
   reached(Phase::greeted);
-  plan_ = TRY(job_plan(config, config.hosts, surveys));
-  const Bindings bindings = TRY(bind_plan(config.placement, plan_, config.hosts, surveys));
+  plan_ = TRY(job_plan(config, config.hosts, resources));
+  const Bindings bindings = TRY(bind_plan(config.placement, plan_, config.hosts, resources));
 
   token_ = TRY(Token::random());
   job_name_ = "simulated";
   record_.planned(plan_, job_name_);
   const auto output = TRY(TaskOutput::open(plan_, {}, console_.out(), console_.err(), log_));
   crew.keep(plan_);
-  const std::vector<Prepare> orders = prepare_orders(config, plan_, job_name_, token_, travelling);
+  const std::vector<Prepare> orders = prepare_orders(config, plan_, job_name_, token_, forwarded);
   const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan_, orders, prepared)) return *failed;
   const Reach reach = TRY(probe(crew, prepared, answers));
@@ -161,8 +161,8 @@ Result<Outcome> JobWorld::run_job() {
 
   Job job({*near_, crew, *rendezvous, *output, log_, record_, status, [this] { suspended(); }, {}},
           plan_, config, start_deadline);
-  const Taker taker(*this, job);
-  TRY(job.launch({travelling, facts, bindings, reach}));
+  const SignalHandlerScope taker(*this, job);
+  TRY(job.launch({forwarded, facts, bindings, reach}));
   reached(Phase::launched);
   TRY(job.supervise());
   TRY(job.collect());
@@ -170,41 +170,41 @@ Result<Outcome> JobWorld::run_job() {
   return job.outcome();
 }
 
-JobWorld::Taker::Taker(JobWorld& world, Job& job) : world_(world) {
+JobWorld::SignalHandlerScope::SignalHandlerScope(JobWorld& world, Job& job) : world_(world) {
   world_.job_ = &job;
   if (std::exchange(world_.pause_wanted_, false)) job.signalled(SIGTSTP);
 }
 
-JobWorld::Taker::~Taker() {
+JobWorld::SignalHandlerScope::~SignalHandlerScope() {
   world_.job_ = nullptr;
   world_.rendezvous_ = nullptr;
   world_.console_.forget_writers();
 }
 
-Crew::Options JobWorld::crew_options() {
+AgentGroup::Options JobWorld::crew_options() {
   const RunConfig& config = scenario_.config;
   return {.heartbeat = config.heartbeat,
           .dead_after = config.dead_after,
           .ssh = config.ssh,
-          .ways = AgentWays{.ssh = config.ssh,
-                            .binary = AgentBinary::of(Bytes(pushed_bytes)),
-                            .architecture = "x86_64",
-                            .dead_after = config.dead_after,
-                            .noise = random_.below(1000),
-                            .other =
-                                [this](const Host& host) {
-                                  return host_named(host.name).log_in(host.name);
-                                }},
+          .ways = ConnectOptions{.ssh = config.ssh,
+                                 .binary = AgentBinary::of(Bytes(pushed_bytes)),
+                                 .architecture = "x86_64",
+                                 .dead_after = config.dead_after,
+                                 .noise = random_.below(1000),
+                                 .other =
+                                     [this](const Host& host) {
+                                       return host_named(host.name).log_in(host.name);
+                                     }},
           .on_connected = {}};
 }
 
-Result<Reach> JobWorld::probe(Crew& crew, const std::vector<Prepared>& prepared,
-                              const Crew::Awaited& answers) {
+Result<Reach> JobWorld::probe(AgentGroup& crew, const std::vector<Prepared>& prepared,
+                              const AgentGroup::Awaited& answers) {
   const Probed launcher = {.name = "this machine", .places = {{{"10.1.0.1", 40000}, "eth0"}}};
   std::vector<Probed> hosts;
   for (size_t number = 0; number < prepared.size(); ++number)
-    hosts.push_back({plan_.hosts[number].host.name, prepared[number].probe_places});
-  std::vector<ProbeCalls::Reached> reached;
+    hosts.push_back({plan_.hosts[number].host.name, prepared[number].probe_endpoints});
+  std::vector<ProbeDialer::Reached> reached;
   for (Reached& answer : TRY(crew.probe(probe_orders(launcher, hosts), answers)))
     reached.push_back(std::move(answer.targets));
   return choose_addresses(launcher, hosts, reached);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/io/log.h"
-#include "launcher/connect/crew.h"
+#include "launcher/connect/agent_group.h"
 #include "launcher/job/job.h"
 #include "launcher/job/ports.h"
 #include "tests/sim/job/judge.h"
@@ -18,11 +18,11 @@ namespace dt {
 
 /// A whole job in virtual time.
 ///
-/// Real is the launcher: plan, Crew, AgentLink with its retries, AgentStart, Lease, the orders of
-/// Prepare and Launch, Job, Supervisor, TaskOutput, and the rendezvous with its handshakes, store
-/// and notices. All frames are made, put together and read by the code that does so on a network.
-/// It runs on pairs of sockets, where the kernel is as deterministic as it is quick, but on a loop
-/// whose time is the simulation's.
+/// Real is the launcher: plan, AgentGroup, AgentLink with its retries, AgentStart, Lease, the
+/// orders of Prepare and Launch, Job, Supervisor, TaskOutput, and the rendezvous with its
+/// handshakes, store and notices. All frames are made, put together and read by the code that does
+/// so on a network. It runs on pairs of sockets, where the kernel is as deterministic as it is
+/// quick, but on a loop whose time is the simulation's.
 ///
 /// Modelled are the network (cable.h: latency, bandwidth, outages); hosts with sshd, agent and
 /// processes (simulated_host.h, simulated_task.h, member.h); the terminal and signals. run_job's
@@ -46,9 +46,9 @@ class JobWorld {
 
  private:
   Result<Outcome> run_job();
-  Result<Reach> probe(Crew& crew, const std::vector<Prepared>& prepared,
-                      const Crew::Awaited& answers);
-  Crew::Options crew_options();
+  Result<Reach> probe(AgentGroup& crew, const std::vector<Prepared>& prepared,
+                      const AgentGroup::Awaited& answers);
+  AgentGroup::Options crew_options();
   SimulatedHost& host_named(const std::string& name);
   bool idle(Time until);
   void pass(Duration time);
@@ -72,13 +72,13 @@ class JobWorld {
   void death_known(const TaskId& dead, Time known);
   void note(const std::string& event) { judge_.note(time_.now, event); }
 
-  /// As Stage::Taker: while it lives the job gets the signals.
-  class Taker {
+  /// As Stage::SignalHandlerScope: while it lives the job gets the signals.
+  class SignalHandlerScope {
    public:
-    Taker(JobWorld& world, Job& job);
-    Taker(const Taker&) = delete;
-    Taker& operator=(const Taker&) = delete;
-    ~Taker();
+    SignalHandlerScope(JobWorld& world, Job& job);
+    SignalHandlerScope(const SignalHandlerScope&) = delete;
+    SignalHandlerScope& operator=(const SignalHandlerScope&) = delete;
+    ~SignalHandlerScope();
 
    private:
     JobWorld& world_;

@@ -115,7 +115,7 @@ void Judge::right_status(const End& end) {
   const int status = end.outcome.exit_status;
   if (status == 0 && !allowed_.empty()) {
     // What came too late to matter is no reason: a signal after the last exit, for one.
-    const std::vector<TaskPart> parts = success_rule(end.plan, end.success);
+    const std::vector<TaskRule> parts = success_rule(end.plan, end.success);
     for (size_t task = 0; task < end.record.tasks.size(); ++task) {
       const TaskRecord& record = end.record.tasks[task];
       // Who does not decide may end in any way when the job is done; so may its host.
@@ -133,7 +133,7 @@ void Judge::right_status(const End& end) {
 
 void Judge::done_stays_done(const End& end) {
   if (!end.outcome.failure) return;
-  const std::vector<TaskPart> parts = success_rule(end.plan, end.success);
+  const std::vector<TaskRule> parts = success_rule(end.plan, end.success);
   Time done = Time::min();
   Time failed = Time::min();
   for (size_t task = 0; task < end.record.tasks.size(); ++task) {

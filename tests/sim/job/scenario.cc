@@ -87,8 +87,8 @@ RunConfig random_config(Random& random) {
   config.command = {"train", "--epochs", "3"};
   config.continue_on_failure = random.percent(20);
   config.grace = random.percent(30) ? Duration::zero() : random.up_to(seconds(10));
-  if (random.percent(30)) config.placement.map_by = DealBy::node;
-  if (random.percent(30)) config.placement.rank_by = DealBy::node;
+  if (random.percent(30)) config.placement.map_by = MapBy::node;
+  if (random.percent(30)) config.placement.rank_by = MapBy::node;
   if (random.percent(30)) config.success.by = SuccessBy::worker_0;
   config.success.clean = static_cast<CleanUp>(random.below(3));
   if (random.percent(20)) config.timeout = random.up_to(seconds(8));
@@ -101,7 +101,7 @@ RunConfig random_config(Random& random) {
 Scenario random_scenario(Random& random) {
   Scenario scenario;
   scenario.config = random_config(random);
-  scenario.surveyed = random.percent(40);
+  scenario.resources = random.percent(40);
   const size_t hosts = 1 + random.below(8);
   const bool rendezvous = random.percent(85);
   for (size_t i = 0; i < hosts; ++i) {

@@ -40,7 +40,7 @@ struct Scenario {
   RunConfig config;
   std::vector<HostFate> hosts;
   std::vector<Trouble> troubles;
-  bool surveyed = false;            ///< what hosts have is asked before there is a plan
+  bool resources = false;           ///< what hosts have is asked before there is a plan
   double bytes_per_second = 125e6;  ///< of the launcher's machine
 };
 

@@ -1,7 +1,7 @@
 #include "tests/sim/job/simulated_host.h"
 
 #include "base/format.h"
-#include "launcher/protocol/host_survey.h"
+#include "launcher/protocol/host_resources.h"
 #include "launcher/protocol/message.h"
 
 #include <sys/socket.h>
@@ -53,7 +53,7 @@ Login SimulatedHost::next_login() const {
   return fate_.logins[std::min(static_cast<size_t>(tries_), fate_.logins.size() - 1)];
 }
 
-Result<Carrier> SimulatedHost::log_in(const std::string& name) {
+Result<SpawnedProcess> SimulatedHost::log_in(const std::string& name) {
   const Login login = next_login();
   ++tries_;
   tell(format("login {}", static_cast<int>(login)));
@@ -74,7 +74,8 @@ Result<Carrier> SimulatedHost::log_in(const std::string& name) {
   auto words = std::make_shared<Fd>(std::move(messages.theirs));
   login_timer_ = site_.loop.after(
       fate_.login, [this, login, name, words] { answer_login(login, name, std::move(*words)); });
-  return Carrier{cables_.back()->take_near_end(), Fd(), std::nullopt, std::move(messages.ours)};
+  return SpawnedProcess{cables_.back()->take_near_end(), Fd(), std::nullopt,
+                        std::move(messages.ours)};
 }
 
 void SimulatedHost::answer_login(Login login, const std::string& name, Fd messages) {
@@ -157,7 +158,7 @@ void SimulatedHost::check_order(MessageType type) {
       handlers_.on_broken_promise(format("message {} out of order", static_cast<int>(type)));
   };
   switch (type) {
-    case MessageType::survey:
+    case MessageType::resources_wanted:
     case MessageType::prepare:
       return expect(!prepared_);
     case MessageType::launch:
@@ -181,8 +182,8 @@ void SimulatedHost::handle(const FrameView& message) {
   const auto type = static_cast<MessageType>(message.header.type);
   check_order(type);
   switch (type) {
-    case MessageType::survey:
-      return say(MessageType::surveyed, 0, encode(HostSurvey()));
+    case MessageType::resources_wanted:
+      return say(MessageType::resources, 0, encode(HostResources()));
     case MessageType::prepare:
       return prepare(decode<Prepare>(message.payload).value());
     case MessageType::probe:
@@ -222,7 +223,7 @@ void SimulatedHost::prepare(Prepare wanted) {
   if (answer.failure.empty()) {
     for (int port = 0; port < prepared_->ports; ++port)
       answer.ports.push_back(static_cast<uint16_t>(30000 + port));
-    answer.probe_places = {
+    answer.probe_endpoints = {
         {{format("10.0.{}.{}", prepared_->number / 250, prepared_->number % 250 + 1), 40000},
          "eth0"}};
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/connect/carrier.h"
+#include "launcher/connect/spawned_process.h"
 #include "launcher/protocol/lease.h"
 #include "launcher/protocol/message.h"
 #include "tests/sim/job/simulated_task.h"
@@ -85,7 +85,7 @@ class SimulatedHost {
   SimulatedHost& operator=(const SimulatedHost&) = delete;
 
   /// The next try to log in.
-  Result<Carrier> log_in(const std::string& name);
+  Result<SpawnedProcess> log_in(const std::string& name);
 
   void kill_agent();
   /// Nothing passes between it and the launcher any more.

@@ -1,7 +1,7 @@
 #include "cmd/options.h"
 #include "launcher/config/options.h"
+#include "launcher/plan/job_plan.h"
 #include "launcher/plan/plan.h"
-#include "launcher/plan/slots.h"
 #include "launcher/report/report.h"
 #include "tests/unit/launcher/connect/message_form.h"
 
@@ -132,9 +132,9 @@ Result<std::string> go_through(const std::vector<std::string>& words) {
         return fail(Errc::not_found, "No such file or directory");
       }));
   const HostList chosen = TRY(job_hosts(config));
-  const std::vector<HostSurvey> surveys(chosen.hosts.size(),
-                                        HostSurvey{.topology = {.cores = {{{0}, 0}, {{1}, 0}}}});
-  const Plan plan = TRY(make_plan(plan_request(config, chosen.hosts, surveys)));
+  const std::vector<HostResources> resources(
+      chosen.hosts.size(), HostResources{.topology = {.cores = {{{0}, 0}, {{1}, 0}}}});
+  const Plan plan = TRY(make_plan(plan_request(config, chosen.hosts, resources)));
   TRY(check_targets(config, plan));
   return std::string("run");
 }

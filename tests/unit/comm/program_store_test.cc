@@ -20,14 +20,14 @@ TEST_CASE("a program's keys never meet those of dtrain") {
       {.claim = server.claim({"worker", 0}), .rendezvous = server.address()}, &blamed));
   ProgramStore program(context->driver(), seconds(30));
 
-  const std::string contact = "listen/worker/0";
-  REQUIRE(observer->get(contact, soon()).value());
-  CHECK(program.get(contact).value() == std::nullopt);
-  CHECK(program.set(contact, as_bytes("not an address")));
-  CHECK(observer->get(contact, soon()).value() != to_bytes("not an address"));
-  CHECK(observer->get("store/" + contact, soon()).value() == to_bytes("not an address"));
-  CHECK(program.erase(contact).value());
-  CHECK(observer->get(contact, soon()).value());
+  const std::string endpoint = "listen/worker/0";
+  REQUIRE(observer->get(endpoint, soon()).value());
+  CHECK(program.get(endpoint).value() == std::nullopt);
+  CHECK(program.set(endpoint, as_bytes("not an address")));
+  CHECK(observer->get(endpoint, soon()).value() != to_bytes("not an address"));
+  CHECK(observer->get("store/" + endpoint, soon()).value() == to_bytes("not an address"));
+  CHECK(program.erase(endpoint).value());
+  CHECK(observer->get(endpoint, soon()).value());
 }
 
 }  // namespace

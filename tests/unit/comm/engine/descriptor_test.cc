@@ -1,6 +1,6 @@
 #include "comm/engine/descriptor.h"
 
-#include "comm/engine/attendance.h"
+#include "comm/engine/arrival_table.h"
 
 #include <doctest/doctest.h>
 
@@ -91,7 +91,7 @@ TEST_CASE("a descriptor is read as it was written, and nothing else is read") {
 }
 
 TEST_CASE("attendance knows who is missing and whose time ends first") {
-  Attendance attendance(3);
+  ArrivalTable attendance(3);
   const Time now{seconds(50)};
   CHECK(attendance.empty());
   REQUIRE(attendance.add(2, {reduce_of(1), seconds(5), seconds(4)}, now));

@@ -39,14 +39,14 @@ TEST_CASE("the lowest task gives its memory and its doorbell, the others their d
   const TaskTable table = table_of_workers(2, 2);
   const LocalGroup lowest = LocalGroup::create(table, table.tasks[0]).value();
   LocalGroup other = LocalGroup::create(table, table.tasks[1]).value();
-  REQUIRE(lowest.gifts().size() == LocalGroup::gifts_expected(0));
-  CHECK(other.gifts().size() == LocalGroup::gifts_expected(1));
+  REQUIRE(lowest.passed_fds().size() == LocalGroup::passed_fds_expected(0));
+  CHECK(other.passed_fds().size() == LocalGroup::passed_fds_expected(1));
   CHECK(lowest.segment() != nullptr);
   CHECK(other.segment() == nullptr);
-  std::vector<Fd> gifts;
-  for (const int gift : lowest.gifts())
-    gifts.push_back(duplicate(gift).value());
-  CHECK(other.take_gifts(0, std::move(gifts)).has_value());
+  std::vector<Fd> passed_fds;
+  for (const int gift : lowest.passed_fds())
+    passed_fds.push_back(duplicate(gift).value());
+  CHECK(other.take_gifts(0, std::move(passed_fds)).has_value());
   REQUIRE(other.segment() != nullptr);
   lowest.segment()->data({0, 1})[5] = std::byte{7};
   CHECK(other.segment()->data({0, 1})[5] == std::byte{7});
@@ -55,10 +55,10 @@ TEST_CASE("the lowest task gives its memory and its doorbell, the others their d
 TEST_CASE("memory that is not a segment is refused") {
   const TaskTable table = table_of_workers(2, 2);
   LocalGroup other = LocalGroup::create(table, table.tasks[1]).value();
-  std::vector<Fd> gifts;
-  gifts.emplace_back(open("/dev/null", O_RDWR | O_CLOEXEC));
-  gifts.emplace_back(open("/dev/null", O_RDWR | O_CLOEXEC));
-  CHECK(other.take_gifts(0, std::move(gifts)).error().code == Errc::protocol);
+  std::vector<Fd> passed_fds;
+  passed_fds.emplace_back(open("/dev/null", O_RDWR | O_CLOEXEC));
+  passed_fds.emplace_back(open("/dev/null", O_RDWR | O_CLOEXEC));
+  CHECK(other.take_gifts(0, std::move(passed_fds)).error().code == Errc::protocol);
 }
 
 }  // namespace

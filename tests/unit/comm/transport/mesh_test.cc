@@ -1,8 +1,8 @@
 #include "comm/transport/mesh.h"
 
 #include "base/io/socket.h"
-#include "comm/transport/contact.h"
-#include "comm/transport/doorway.h"
+#include "comm/transport/peer_endpoint.h"
+#include "comm/transport/peer_listener.h"
 #include "tests/unit/rendezvous/fixture.h"
 
 #include <doctest/doctest.h>
@@ -215,12 +215,12 @@ TEST_CASE("strangers at the door do not disturb the joining") {
   Member zero;
   std::thread first([&] { zero = join(server, 0, Transport::automatic); });
   auto client = server.join_worker(1);
-  const std::string key = contact_key({"worker", 0});
+  const std::string key = endpoint_key({"worker", 0});
   REQUIRE(ask(*client, WaitRequest{key, seconds(30)}) == Reply{});
-  const Contact contact = Contact::decode(*client->get(key, soon()).value()).value();
+  const PeerEndpoint endpoint = PeerEndpoint::decode(*client->get(key, soon()).value()).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 20; ++i) {
-    strangers.push_back(start_connect(contact.tcp.at(0)).value());
+    strangers.push_back(start_connect(endpoint.tcp.at(0)).value());
     pollfd fd = {.fd = strangers.back().get(), .events = POLLOUT, .revents = 0};
     REQUIRE(poll(&fd, 1, 5000) == 1);
     const std::string noise = i % 2 == 0 ? "GET / HTTP/1.1\r\n\r\n" : "dtrain\n";
@@ -237,25 +237,25 @@ TEST_CASE("of a peer's addresses the one that leads there is found") {
   const RendezvousFixture server(table_of_workers(2, 1));
   // Rank 0 by hand: nobody listens at its first address, and nobody answers at its second.
   auto client = server.join_worker(0);
-  Doorway doorway =
-      Doorway::open({.claim = server.claim({"worker", 0}), .tcp_ips = {"127.0.0.1"}}).value();
+  PeerListener listener =
+      PeerListener::open({.claim = server.claim({"worker", 0}), .tcp_ips = {"127.0.0.1"}}).value();
   const Fd silent = listen_on({"127.0.0.1", 0}).value();
   const Address nobody = [] {
     const Fd gone = listen_on({"127.0.0.1", 0}).value();
     return local_address(gone.get()).value();
   }();
-  Contact contact = doorway.contact();
-  contact.tcp.insert(contact.tcp.begin(), {nobody, local_address(silent.get()).value()});
-  REQUIRE(client->set(contact_key({"worker", 0}), contact.encode(), soon()).has_value());
+  PeerEndpoint endpoint = listener.endpoint();
+  endpoint.tcp.insert(endpoint.tcp.begin(), {nobody, local_address(silent.get()).value()});
+  REQUIRE(client->set(endpoint_key({"worker", 0}), endpoint.encode(), soon()).has_value());
   Member one;
   std::thread second([&] { one = join(server, 1, Transport::automatic); });
   bool greeted = false;
   for (const Time end = soon(); !greeted && Clock::now() < end;) {
     std::vector<pollfd> fds;
-    doorway.collect_fds(fds);
+    listener.collect_fds(fds);
     poll(fds.data(), fds.size(), 100);
-    const auto done = doorway.advance(Clock::now(), [](Greeting& greeting) {
-      return greeting.proved() ? greeting.accept_peer({}, 0) : Result<>();
+    const auto done = listener.advance(Clock::now(), [](PeerHandshake& peer_handshake) {
+      return peer_handshake.proved() ? peer_handshake.accept_peer({}, 0) : Result<>();
     });
     greeted = !done.value().empty();
   }

@@ -27,12 +27,12 @@ class Keeper final : public MessageReceiver {
     heard.push_back(std::to_string(message.stream) + ":" + std::string(as_text(payload)));
     return {};
   }
-  Result<PayloadPlace> place(const Message& message) override {
-    if (discard) return PayloadPlace{PayloadPlace::Action::discard};
+  Result<PayloadTarget> place(const Message& message) override {
+    if (discard) return PayloadTarget{PayloadTarget::Action::discard};
     const auto found = posted.find(message.stream);
-    if (found == posted.end()) return PayloadPlace{};
+    if (found == posted.end()) return PayloadTarget{};
     std::span<std::byte> rest = std::span(found->second).subspan(filled[message.stream]);
-    return PayloadPlace{PayloadPlace::Action::take, rest.first(message.length)};
+    return PayloadTarget{PayloadTarget::Action::take, rest.first(message.length)};
   }
   Result<> arrived(const Message& message) override {
     filled[message.stream] += message.length;

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/socket.h"
-#include "launcher/agent/own_host.h"
+#include "launcher/agent/local_host.h"
 #include "tests/sim/job/virtual_loop.h"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ struct Fixture {
     SocketPair pair = make_socketpair().value();
     link = std::move(pair.ours);
     CHECK(set_nonblocking(link.get()).has_value());
-    CHECK(session.open(std::move(pair.theirs), Fd(), AgentPlace::other_host).has_value());
+    CHECK(session.open(std::move(pair.theirs), Fd(), AgentLocation::other_host).has_value());
   }
 
   void send(MessageType type, ByteSpan payload, uint32_t stream = 0) {
@@ -92,7 +92,7 @@ struct Fixture {
   pid_t launch(const std::string& script) {
     CHECK(prepare({"sh", "-c", script}).failure.empty());
     send(MessageType::launch,
-         encode(Launch{.travelling = {{"PATH", "/usr/bin:/bin"}},
+         encode(Launch{.forwarded = {{"PATH", "/usr/bin:/bin"}},
                        .tasks = {{.id = {"worker", 0}, .environment = {{"MARK", "m"}}}}}));
     return static_cast<pid_t>(decode<Started>(await(MessageType::started)).value().pid);
   }
@@ -112,7 +112,7 @@ TEST_CASE("AgentSession does not wait for ever for a launcher that never says a 
                     }).value();
   AgentSession session(*loop);
   SocketPair link = make_socketpair().value();
-  CHECK(session.open(std::move(link.theirs), Fd(), AgentPlace::other_host).has_value());
+  CHECK(session.open(std::move(link.theirs), Fd(), AgentLocation::other_host).has_value());
   const Time began = time.now;
   CHECK(loop->run().has_value());
   CHECK(time.now - began >= seconds(60));
@@ -126,11 +126,11 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession says who it is, before it is asked") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession says what its host has when it is asked") {
-  send(MessageType::survey, encode(Survey()));
-  const auto survey = decode<HostSurvey>(await(MessageType::surveyed)).value();
-  CHECK(survey.topology == own_topology().value());
+  send(MessageType::resources_wanted, encode(ResourcesWanted()));
+  const auto resources = decode<HostResources>(await(MessageType::resources)).value();
+  CHECK(resources.topology == own_topology().value());
   // Whatever this machine has: GPUs, or the reason why they are not known.
-  CHECK((survey.gpu_failure.empty() || survey.gpus.gpus.empty()));
+  CHECK((resources.gpu_failure.empty() || resources.gpus.gpus.empty()));
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession holds as many ports as asked, each another one") {
@@ -184,8 +184,8 @@ TEST_CASE_FIXTURE(Fixture,
                                             .probe = true}));
   const auto prepared = decode<Prepared>(await(MessageType::prepared)).value();
   CHECK(prepared.failure == "");
-  REQUIRE_FALSE(prepared.probe_places.empty());
-  for (const ProbePlace& place : prepared.probe_places)
+  REQUIRE_FALSE(prepared.probe_endpoints.empty());
+  for (const ProbeEndpoint& place : prepared.probe_endpoints)
     CHECK(place.address.port == prepared.ports[0]);
 }
 
@@ -201,21 +201,22 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession holds one more for probes where tasks w
                                             .probe = true}));
   const auto prepared = decode<Prepared>(await(MessageType::prepared)).value();
   CHECK(prepared.failure == "");
-  REQUIRE_FALSE(prepared.probe_places.empty());
-  CHECK(prepared.probe_places[0].address.port == range.first);
+  REQUIRE_FALSE(prepared.probe_endpoints.empty());
+  CHECK(prepared.probe_endpoints[0].address.port == range.first);
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession listens for a check at two ports of --port-range") {
   const PortRange range = free_range(2);
   const auto examine_in = [this](const PortRange& in) {
-    send(MessageType::examine,
-         encode(Examine{.token = std::string(64, 'a'), .path = "/nowhere", .port_range = in}));
-    return decode<Examined>(await(MessageType::examined)).value();
+    send(MessageType::diagnose,
+         encode(
+             DiagnoseRequest{.token = std::string(64, 'a'), .path = "/nowhere", .port_range = in}));
+    return decode<DiagnoseReply>(await(MessageType::diagnosed)).value();
   };
-  const Examined few = examine_in({range.first, range.first});
+  const DiagnoseReply few = examine_in({range.first, range.first});
   CHECK(few.deaf == format("--port-range {}: 2 ports are needed, it has 1", range.first));
   CHECK(few.probe_points.empty());
-  const Examined examined = examine_in(range);
+  const DiagnoseReply examined = examine_in(range);
   CHECK(examined.deaf == "");
   REQUIRE_FALSE(examined.probe_points.empty());
   REQUIRE(examined.bulk_points.size() == examined.probe_points.size());
@@ -251,7 +252,7 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession: B30, B31 are known before anything sta
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession takes the home for a folder that it cannot enter") {
-  const std::string home = own_host_part()["HOME"];
+  const std::string home = local_host_environment()["HOME"];
   REQUIRE(access(home.c_str(), X_OK) == 0);
   for (const char* folder : {"/no/such folder", "/etc/passwd"}) {
     const Prepared prepared = prepare({"true"}, folder, 0, true);
@@ -288,7 +289,7 @@ TEST_CASE("AgentSession starts the rest of a launch for what is meant for all") 
   for (const MessageType behind : {MessageType::heartbeat, MessageType::signal}) {
     Fixture agent;
     CHECK(agent.prepare({"sleep", "60"}).failure.empty());
-    Launch wanted = {.travelling = {{"PATH", "/usr/bin:/bin"}}};
+    Launch wanted = {.forwarded = {{"PATH", "/usr/bin:/bin"}}};
     for (int index = 0; index < 64; ++index)
       wanted.tasks.push_back({.id = {"worker", index}});
     Bytes frames;

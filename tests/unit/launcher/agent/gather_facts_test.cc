@@ -10,7 +10,7 @@ namespace dt {
 namespace {
 
 TEST_CASE("every host can say this much of itself") {
-  const ExaminedHost host = gather_facts(777);
+  const HostDiagnostics host = gather_facts(777);
   CHECK_FALSE(host.hostname.empty());
   CHECK_FALSE(host.glibc.empty());
   CHECK_FALSE(host.kernel.empty());

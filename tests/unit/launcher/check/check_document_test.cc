@@ -8,7 +8,7 @@ namespace {
 
 TEST_CASE("the document has the same, with every member always there") {
   CheckReport report = check_sample();
-  report.seen[0].examination = Examination{.found = {.facts = {.hostname = "n"}}, .clock = {}};
+  report.seen[0].diagnosis = Diagnosis{.found = {.facts = {.hostname = "n"}}, .clock = {}};
   report.seen[2].unreachable = "it said this";
   const Json json = check_document(report);
   CHECK(Json::parse(json.text()).value() == json);

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "launcher/check/host_findings.h"
 #include "launcher/check/resource_findings.h"
-#include "launcher/protocol/examine_messages.h"
+#include "launcher/protocol/diagnose_messages.h"
 
 #include <doctest/doctest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t gibi = int64_t{1} << 30;
 
-ExaminedHost good_host() {
+HostDiagnostics good_host() {
   return {.dtrain = "1.0",
           .executable = "/home/me/.cache/dtrain/" + std::string(64, 'a') + "/dtrain",
           .hostname = "node1",
@@ -44,8 +44,8 @@ HostSeen good_seen() {
           .connection = {.login = "libssh2 1.10.0, key rsa from /k",
                          .pushed = true,
                          .took = milliseconds(42)},
-          .examination = Examination{.found = {.facts = good_host()},
-                                     .clock = {microseconds(100), milliseconds(1)}},
+          .diagnosis = Diagnosis{.found = {.facts = good_host()},
+                                 .clock = {microseconds(100), milliseconds(1)}},
           .launcher_at = {"10.0.0.9"},
           .reaches_launcher = {{"10.0.0.9"}},
           .reached_at = {"10.0.0.1"}};
@@ -84,111 +84,111 @@ TEST_CASE("a host that has what a job needs is found well, one line a topic") {
 }
 
 TEST_CASE("what a job would stumble over is told with its remedy") {
-  using Spoil = std::function<void(HostSeen & seen, ExaminedHost & host)>;
+  using Spoil = std::function<void(HostSeen & seen, HostDiagnostics & host)>;
   struct Case {
     Spoil spoil;
     std::string complaint;
   };
   const Case cases[] = {
-      {[](HostSeen& seen, ExaminedHost&) {
-         seen.examination->clock = {seconds(-90), milliseconds(2)};
+      {[](HostSeen& seen, HostDiagnostics&) {
+         seen.diagnosis->clock = {seconds(-90), milliseconds(2)};
        },
        "clock warning: 90.0 s behind this machine's, ±2.00 ms → let NTP set it: timedatectl "
        "set-ntp true, or chronyc makestep"},
-      {[](HostSeen& seen, ExaminedHost&) {
-         seen.examination->clock = {milliseconds(1001), milliseconds(2)};
+      {[](HostSeen& seen, HostDiagnostics&) {
+         seen.diagnosis->clock = {milliseconds(1001), milliseconds(2)};
        },
        ""},
-      {[](HostSeen& seen, ExaminedHost&) {
-         seen.examination->clock = {milliseconds(1003), milliseconds(2)};
+      {[](HostSeen& seen, HostDiagnostics&) {
+         seen.diagnosis->clock = {milliseconds(1003), milliseconds(2)};
        },
        "clock warning: 1.00 s ahead of this machine's, ±2.00 ms → let NTP set it: timedatectl "
        "set-ntp true, or chronyc makestep"},
-      {[](HostSeen& seen, ExaminedHost&) { seen.reaches_launcher->clear(); },
+      {[](HostSeen& seen, HostDiagnostics&) { seen.reaches_launcher->clear(); },
        "launcher warning: cannot reach this machine at 10.0.0.9 → its tasks will reach the "
        "rendezvous through their agent; to spare them that, let TCP connections from that host in "
        "here"},
-      {[](HostSeen& seen, ExaminedHost&) { seen.examination->found.deaf = "it has only eth0"; },
+      {[](HostSeen& seen, HostDiagnostics&) { seen.diagnosis->found.deaf = "it has only eth0"; },
        "addresses failure: it has only eth0"},
-      {[](HostSeen&, ExaminedHost& host) { host.dtrain = "0.9"; },
+      {[](HostSeen&, HostDiagnostics& host) { host.dtrain = "0.9"; },
        "versions failure: dtrain 0.9, glibc 2.36, Linux 6.1 x86_64 → the other hosts have dtrain "
        "1.0; remove the one that is found first here"},
-      {[](HostSeen&, ExaminedHost& host) { host.python_path = host.python_version = ""; },
+      {[](HostSeen&, HostDiagnostics& host) { host.python_path = host.python_version = ""; },
        "python warning: neither python3 nor python is in the PATH of the job → the PATH of this "
        "shell travels with a job: activate the environment before, or give Python's whole path"},
-      {[](HostSeen&, ExaminedHost& host) { host.python_version = ""; },
+      {[](HostSeen&, HostDiagnostics& host) { host.python_version = ""; },
        "python warning: /usr/bin/python3 does not tell its version → try there: /usr/bin/python3 "
        "--version"},
-      {[](HostSeen&, ExaminedHost& host) { host.python_version = "3.9.2"; },
+      {[](HostSeen&, HostDiagnostics& host) { host.python_version = "3.9.2"; },
        "python warning: 3.9.2 at /usr/bin/python3 → most hosts have Python 3.11: packages and "
        "pickles may not fit"},
-      {[](HostSeen&, ExaminedHost& host) { host.python_version = "3.11.9"; }, ""},
+      {[](HostSeen&, HostDiagnostics& host) { host.python_version = "3.11.9"; }, ""},
   };
   for (const Case& one : cases) {
     CAPTURE(one.complaint);
     HostSeen seen = good_seen();
-    one.spoil(seen, seen.examination->found.facts);
+    one.spoil(seen, seen.diagnosis->found.facts);
     CHECK(complaints(host_findings(seen, usual)) == one.complaint);
   }
 }
 
 TEST_CASE("resources that are short are told with the number that is wanted") {
   struct Case {
-    std::function<void(ExaminedHost& host)> spoil;
+    std::function<void(HostDiagnostics& host)> spoil;
     std::string complaint;  ///< its beginning
     int slots = 2;
   };
   const Case cases[] = {
-      {[](ExaminedHost& h) { h.gpus.gpus.pop_back(); },
+      {[](HostDiagnostics& h) { h.gpus.gpus.pop_back(); },
        "gpus warning: 1 H100, driver 535.1, CUDA 12.2 → most hosts have 2; try there: nvidia-smi"},
-      {[](ExaminedHost& h) { h.gpus = {}; },
+      {[](HostDiagnostics& h) { h.gpus = {}; },
        "gpus warning: 2 of NVIDIA's on the PCI bus, and no driver for them → install"},
-      {[](ExaminedHost& h) {
+      {[](HostDiagnostics& h) {
          h.gpus = {};
          h.gpu_failure = "the driver and the library differ";
        },
        "gpus warning: the driver and the library differ → try there: nvidia-smi"},
-      {[](ExaminedHost& h) { h.gpus.driver_version = "470"; },
+      {[](HostDiagnostics& h) { h.gpus.driver_version = "470"; },
        "gpus warning: 2 H100, driver 470, CUDA 12.2 → most hosts have driver 535.1"},
-      {[](ExaminedHost& h) { h.gpus.warnings = {"GPU 3 is lost"}; },
+      {[](HostDiagnostics& h) { h.gpus.warnings = {"GPU 3 is lost"}; },
        "gpus warning: 2 H100, driver 535.1, CUDA 12.2 → GPU 3 is lost"},
-      {[](ExaminedHost&) {},
+      {[](HostDiagnostics&) {},
        "gpus warning: 2 H100, driver 535.1, CUDA 12.2 → 3 slots: tasks would share GPUs", 3},
-      {[](ExaminedHost& h) { h.cpus_allowed = 1; },
+      {[](HostDiagnostics& h) { h.cpus_allowed = 1; },
        "cores warning: 1 of 8 may be used → 2 slots: tasks would share cores"},
-      {[](ExaminedHost& h) { h.memory_free_bytes = gibi - 1; },
+      {[](HostDiagnostics& h) { h.memory_free_bytes = gibi - 1; },
        "memory warning: 1024 MiB free of 64.0 GiB → 2 tasks of a framework need about 1.0 GiB"},
-      {[](ExaminedHost& h) { h.open_files.soft = 256; },
+      {[](HostDiagnostics& h) { h.open_files.soft = 256; },
        "open_files warning: 256, hard limit 524288 → data loaders and NCCL want 1024, hard limit "
        "4096: nofile in /etc/security/limits.conf"},
-      {[](ExaminedHost& h) { h.open_files = {.soft = 1024, .hard = 1024}; },
+      {[](HostDiagnostics& h) { h.open_files = {.soft = 1024, .hard = 1024}; },
        "open_files warning: 1024, hard limit 1024 →"},
-      {[](ExaminedHost& h) { h.open_files = {.soft = {}, .hard = {}}; }, ""},
-      {[](ExaminedHost& h) { h.open_files = {.soft = 16, .hard = 16}; },
+      {[](HostDiagnostics& h) { h.open_files = {.soft = {}, .hard = {}}; }, ""},
+      {[](HostDiagnostics& h) { h.open_files = {.soft = 16, .hard = 16}; },
        "open_files failure: 16, hard limit 16 → 2 tasks need 22: raise the hard limit of nofile"},
-      {[](ExaminedHost& h) { h.locked_memory.soft = 4096; },
+      {[](HostDiagnostics& h) { h.locked_memory.soft = 4096; },
        "locked_memory warning: 4.0 KiB → programs count on 64.0 KiB: memlock in"},
-      {[](ExaminedHost& h) { h.rdma_devices = 1; },
+      {[](HostDiagnostics& h) { h.rdma_devices = 1; },
        "locked_memory warning: 8.0 MiB → RDMA wants it unlimited: memlock in"},
-      {[](ExaminedHost& h) {
+      {[](HostDiagnostics& h) {
          h.rdma_devices = 1;
          h.locked_memory = {};
        },
        ""},
-      {[](ExaminedHost& h) { h.shared_memory = {"/dev/shm", 64 << 20, 64 << 20}; },
+      {[](HostDiagnostics& h) { h.shared_memory = {"/dev/shm", 64 << 20, 64 << 20}; },
        "shared_memory warning: 64.0 MiB free of 64.0 MiB in /dev/shm → NCCL and data loaders want "
        "1 GiB: docker run --shm-size=1g or --ipc=host"},
-      {[](ExaminedHost& h) { h.shared_memory = {"/dev/shm", {}, {}}; },
+      {[](HostDiagnostics& h) { h.shared_memory = {"/dev/shm", {}, {}}; },
        "shared_memory warning: there is no /dev/shm →"},
-      {[](ExaminedHost& h) { h.home.free_bytes = 100 << 20; },
+      {[](HostDiagnostics& h) { h.home.free_bytes = 100 << 20; },
        "home warning: 100 MiB free of 100 GiB in /home/me → make room there"},
-      {[](ExaminedHost& h) { h.temporary.free_bytes = 0; },
+      {[](HostDiagnostics& h) { h.temporary.free_bytes = 0; },
        "temporary failure: 0 bytes free of 100 GiB in /tmp → make room there"},
-      {[](ExaminedHost& h) { h.home = {}; }, "home warning: HOME is not set →"},
+      {[](HostDiagnostics& h) { h.home = {}; }, "home warning: HOME is not set →"},
   };
   for (const Case& one : cases) {
     CAPTURE(one.complaint);
-    ExaminedHost host = good_host();
+    HostDiagnostics host = good_host();
     one.spoil(host);
     const std::string told = complaints(resource_findings(host, one.slots, usual));
     CAPTURE(told);
@@ -204,7 +204,7 @@ TEST_CASE("of a host that cannot be had the failure is all there is") {
   CHECK(host_findings(unreachable, usual) ==
         std::vector<Finding>{{"ssh", Grade::failure, "is sshd running there?"}});
   HostSeen silent = good_seen();
-  silent.examination.reset();
+  silent.diagnosis.reset();
   silent.silent = "its process ended";
   CHECK(complaints(host_findings(silent, usual)) == "agent failure: its process ended");
 }
@@ -212,12 +212,12 @@ TEST_CASE("of a host that cannot be had the failure is all there is") {
 TEST_CASE("what most hosts have is usual, and of two that are as frequent the first") {
   std::vector<HostSeen> hosts(3, good_seen());
   CHECK(usual_of(hosts) == usual);
-  hosts[0].examination->found.facts.python_version = "3.9.1";
-  hosts[0].examination->found.facts.gpus = {};
+  hosts[0].diagnosis->found.facts.python_version = "3.9.1";
+  hosts[0].diagnosis->found.facts.gpus = {};
   CHECK(usual_of(hosts) == usual);
   hosts.pop_back();
   CHECK(usual_of(hosts).python == "3.9");
-  hosts[0].examination.reset();
+  hosts[0].diagnosis.reset();
   CHECK(usual_of(hosts) == usual);
   CHECK(usual_of({}) == Usual());
 }
@@ -240,7 +240,7 @@ TEST_CASE("a clock is compared by four readings, however long the agent took") {
       {100 * s, 100 * s, 100 * s, 104 * s, {seconds(-2), seconds(2)}},
   };
   for (const Case& one : cases) {
-    const Examined answer = {.received_ns = one.received, .sent_ns = one.sent};
+    const DiagnoseReply answer = {.received_ns = one.received, .sent_ns = one.sent};
     CHECK(clock_skew(one.asked, answer, one.answered) == one.skew);
   }
 }

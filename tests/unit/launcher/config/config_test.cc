@@ -53,8 +53,8 @@ TEST_CASE("every option reaches its place in the configuration") {
   RunConfig expected;
   expected.roles = workers(3);
   expected.hosts = {{.name = "a", .slots = 2}, {.name = "b", .user = "me", .slots = 1}};
-  expected.placement = {.map_by = DealBy::node,
-                        .rank_by = DealBy::slot,
+  expected.placement = {.map_by = MapBy::node,
+                        .rank_by = MapBy::slot,
                         .per_host = 2,
                         .bind_to = BindTo::numa,
                         .report_bindings = true,

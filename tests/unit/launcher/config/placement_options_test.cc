@@ -9,15 +9,15 @@ TEST_CASE("ranks are dealt as processes are, unless --rank-by says otherwise") {
   using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
   struct Case {
     Values values;
-    DealBy map_by;
-    DealBy rank_by;
+    MapBy map_by;
+    MapBy rank_by;
   };
   const Case cases[] = {
-      {{}, DealBy::slot, DealBy::slot},
-      {{{"map-by", {"slot"}}}, DealBy::slot, DealBy::slot},
-      {{{"map-by", {"node"}}}, DealBy::node, DealBy::node},
-      {{{"map-by", {"node"}}, {"rank-by", {"slot"}}}, DealBy::node, DealBy::slot},
-      {{{"rank-by", {"node"}}}, DealBy::slot, DealBy::node},
+      {{}, MapBy::slot, MapBy::slot},
+      {{{"map-by", {"slot"}}}, MapBy::slot, MapBy::slot},
+      {{{"map-by", {"node"}}}, MapBy::node, MapBy::node},
+      {{{"map-by", {"node"}}, {"rank-by", {"slot"}}}, MapBy::node, MapBy::slot},
+      {{{"rank-by", {"node"}}}, MapBy::slot, MapBy::node},
   };
   for (const Case& c : cases) {
     OptionSource source = flags(c.values);

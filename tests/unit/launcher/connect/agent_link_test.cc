@@ -32,7 +32,7 @@ class NoDescriptors {
 /// A link to an agent of this machine.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
-  AgentWays ways = {.ssh = {}, .binary = {}, .architecture = "x86_64", .other = {}};
+  ConnectOptions ways = {.ssh = {}, .binary = {}, .architecture = "x86_64", .other = {}};
   int gone = 0;
   AgentLink link{
       *loop,

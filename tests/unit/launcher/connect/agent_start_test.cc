@@ -196,7 +196,7 @@ TEST_CASE("a host that goes away while it gets the executable keeps no half of i
 }
 
 /// Starts the agent over a shell that may have to be sent it; returns how often it was.
-int pushes_until_agent(const std::string& home, const AgentBinary& binary, KeptExecutable kept) {
+int pushes_until_agent(const std::string& home, const AgentBinary& binary, CachedExecutable kept) {
   Login login("/bin/sh", agent_command(binary, kept), home);
   AgentStart start(own_architecture());
   int pushes = 0;
@@ -214,8 +214,8 @@ TEST_CASE("a kept copy that is not the executable is known by its digest and rep
   const TemporaryFolder home;
   const AgentBinary binary = small_binary();
   const std::string put = format("{}/.cache/dtrain/{}/dtrain", home.path(), binary.sha256());
-  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 1);
-  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 0);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 0);
   // Of the right size, so that only its digest tells.
   std::string wrong(binary.bytes().size(), '#');
   wrong.back() = '\n';
@@ -225,8 +225,8 @@ TEST_CASE("a kept copy that is not the executable is known by its digest and rep
   CHECK(login.next(start) == Step::wait);
   CHECK(start.ran_kept_copy());
   CHECK(login.end() == 0);
-  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::distrust) == 1);
-  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 0);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::distrust) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 0);
 }
 
 TEST_CASE("a folder of /tmp that others may write to is not used") {
@@ -259,8 +259,8 @@ void write_program(const std::filesystem::path& path, const std::string& text) {
 TEST_CASE("a folder of the home that others may write to is not used") {
   const TemporaryFolder home;
   const AgentBinary binary = small_binary();
-  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 1);
-  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 0);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 0);
   const std::string folder = home.path() + "/.cache/dtrain";
   using std::filesystem::perms;
   for (const perms others : {perms::group_write, perms::others_write}) {
@@ -274,7 +274,7 @@ TEST_CASE("a folder of the home that others may write to is not used") {
     login.end();
   }
   std::filesystem::permissions(folder, perms::owner_all | perms::group_read | perms::group_exec);
-  CHECK(pushes_until_agent(home.path(), binary, KeptExecutable::trust) == 0);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 0);
   std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256()));
 }
 

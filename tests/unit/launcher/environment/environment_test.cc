@@ -12,9 +12,9 @@ namespace {
 const Environment launcher = {
     {"PATH", "/usr/bin"}, {"LANG", "C"}, {"HOME", "/home/me"}, {"WANDB_MODE", "offline"}};
 
-Environment travelling(const Environment& environment,
-                       const std::vector<EnvironmentSetting>& settings = {}) {
-  return travelling_environment(environment, settings).value();
+Environment forwarded(const Environment& environment,
+                      const std::vector<EnvironmentSetting>& settings = {}) {
+  return forwarded_environment(environment, settings).value();
 }
 
 /// Two hosts, two tasks on the first and one on the second.
@@ -23,7 +23,7 @@ Plan three_tasks() {
 }
 
 Environment added(JobFacts job, const Plan& plan, const Task& task) {
-  job.census = take_census(plan);
+  job.shape = job_shape_of(plan);
   const std::string cluster = job.env_sets.contains(EnvSet::tf) ? tf_cluster(job.cluster) : "";
   return added_environment(common_environment(job, plan), task_environment(job, plan, task),
                            cluster, task.id);
@@ -40,7 +40,7 @@ JobFacts facts(EnvSets sets = default_env_sets()) {
           .horovod = true,
           .cluster = {.jobs = {{"worker", {{0, "10.0.0.1:1"}, {1, "10.0.0.1:2"}, {2, "[::1]:3"}}}}},
           .env_sets = std::move(sets),
-          .census = {}};
+          .shape = {}};
 }
 
 std::string value(const Environment& environment, const std::string& name) {
@@ -49,7 +49,7 @@ std::string value(const Environment& environment, const std::string& name) {
 }
 
 TEST_CASE("the launcher's environment travels, less the host's part and an outer job's") {
-  CHECK(travelling(launcher) ==
+  CHECK(forwarded(launcher) ==
         Environment{{"PATH", "/usr/bin"}, {"LANG", "C"}, {"WANDB_MODE", "offline"}});
   for (const char* name : {"HOME",
                            "USER",
@@ -81,12 +81,12 @@ TEST_CASE("the launcher's environment travels, less the host's part and an outer
                            "HOROVOD_ELASTIC",
                            "TF_CONFIG"}) {
     CAPTURE(name);
-    CHECK(travelling({{name, "x"}}).empty());
+    CHECK(forwarded({{name, "x"}}).empty());
   }
   for (const char* name : {"SLURM_JOB_ID", "SLURM_NTASKS", "HOMEBREW_PREFIX", "PORTS", "NCCL_DEBUG",
                            "HOROVOD_FUSION_THRESHOLD", "http_proxy", "DTRAINING", "PWD"}) {
     CAPTURE(name);
-    CHECK(travelling({{name, "x"}}) == Environment{{name, "x"}});
+    CHECK(forwarded({{name, "x"}}) == Environment{{name, "x"}});
   }
 }
 
@@ -101,20 +101,20 @@ TEST_CASE("a task is told its held port only where it may listen at no other") {
 
 TEST_CASE("-x sets a variable, or brings one past the list of what stays behind") {
   const Environment environment = {{"PORT", "80"}, {"LANG", "C"}, {"DTRAIN_RANK", "3"}};
-  CHECK(travelling(environment, {{"LANG", "de"}, {"NEW", ""}}) ==
+  CHECK(forwarded(environment, {{"LANG", "de"}, {"NEW", ""}}) ==
         Environment{{"LANG", "de"}, {"NEW", ""}});
-  CHECK(travelling(environment, {{"PORT", {}}, {"LANG", {}}}) ==
+  CHECK(forwarded(environment, {{"PORT", {}}, {"LANG", {}}}) ==
         Environment{{"LANG", "C"}, {"PORT", "80"}});
-  CHECK(travelling(environment, {{"A", "1"}, {"A", "2"}}).at("A") == "2");
+  CHECK(forwarded(environment, {{"A", "1"}, {"A", "2"}}).at("A") == "2");
 }
 
 TEST_CASE("-x of a variable that is not set is an error with its remedy") {
-  const Result<Environment> result = travelling_environment(launcher, {{"FOO", {}}});
+  const Result<Environment> result = forwarded_environment(launcher, {{"FOO", {}}});
   REQUIRE(!result);
   CHECK(result.error() ==
         Error{Errc::input, "-x: FOO is not set in the environment; write FOO=VALUE"});
   const Result<Environment> from_file =
-      travelling_environment(launcher, {{"FOO", {}, "job.env:3:1"}});
+      forwarded_environment(launcher, {{"FOO", {}, "job.env:3:1"}});
   CHECK(from_file.error().message ==
         "job.env:3:1: FOO is not set in the environment; write FOO=VALUE");
 }
@@ -123,13 +123,14 @@ TEST_CASE("what fits a pattern of --env-exclude does not travel, unless it is se
   const Environment environment = {{"AWS_KEY", "k"}, {"AWS_ID", "i"}, {"LANG", "C"}, {"A1", ""}};
   const auto left = [&](const std::vector<EnvironmentSetting>& settings,
                         const std::vector<std::string>& excluded) {
-    return travelling_environment(environment, settings, excluded).value();
+    return forwarded_environment(environment, settings, excluded).value();
   };
   CHECK(left({}, {"AWS_*"}) == Environment{{"A1", ""}, {"LANG", "C"}});
   CHECK(left({}, {"AWS_?D", "A[0-9]"}) == Environment{{"AWS_KEY", "k"}, {"LANG", "C"}});
   CHECK(left({}, {"AWS", "lang", "["}) == environment);
   CHECK(left({{"AWS_ID", {}}, {"A1", "2"}}, {"*"}) == Environment{{"A1", "2"}, {"AWS_ID", "i"}});
-  CHECK(host_part({{"SSH_TTY", "t"}, {"HOME", "/h"}}, {"SSH_*"}) == Environment{{"HOME", "/h"}});
+  CHECK(host_environment({{"SSH_TTY", "t"}, {"HOME", "/h"}}, {"SSH_*"}) ==
+        Environment{{"HOME", "/h"}});
 }
 
 TEST_CASE("a task finds its rank and the job's addresses under every framework's names") {
@@ -330,12 +331,12 @@ TEST_CASE("a dtrain that a worker starts takes none of our defaults for its user
   Environment worker =
       worker_environment(chosen, host, added(job, plan, plan.tasks[0]), {.cpus = 8, .tasks = 2});
   CHECK(worker.at("OMP_NUM_THREADS") == "4");
-  CHECK(travelling(worker) == chosen);
+  CHECK(forwarded(worker) == chosen);
   // What the worker itself has changed since is its wish.
   worker["OMP_NUM_THREADS"] = "1";
-  CHECK(travelling(worker).at("OMP_NUM_THREADS") == "1");
+  CHECK(forwarded(worker).at("OMP_NUM_THREADS") == "1");
   // -x without a value says that the variable is meant.
-  CHECK(travelling(worker, {{"NCCL_SOCKET_IFNAME", {}}}).at("NCCL_SOCKET_IFNAME") == "=eth0");
+  CHECK(forwarded(worker, {{"NCCL_SOCKET_IFNAME", {}}}).at("NCCL_SOCKET_IFNAME") == "=eth0");
 }
 
 TEST_CASE("TF_CONFIG is left out where no program could be started with it") {
@@ -358,7 +359,7 @@ TEST_CASE("the host's part comes from the host, unless -x set it; the task's com
                              {"TMPDIR", "/t"},
                              {"DTRAIN_OPT_NP", "2"},
                              {"CUDA_VISIBLE_DEVICES", "1"}};
-  const HostFacts host{.own = host_part(agent, {}), .hostname = "node7"};
+  const HostFacts host{.own = host_environment(agent, {}), .hostname = "node7"};
   const Environment environment =
       worker_environment({{"LANG", "C"}, {"TMPDIR", "/x"}, {"RANK", "9"}}, host, {{"RANK", "1"}},
                          {.cpus = 8, .tasks = 3});
@@ -379,8 +380,8 @@ TEST_CASE("on the launcher's own host a worker sees its home, its functions and 
                            {"BASH_FUNC_module%%", "() { :; }"},
                            {"NVIDIA_VISIBLE_DEVICES", "all"},
                            {"HOSTNAME", "box"}};
-  const HostFacts host{.own = host_part(own, {}), .hostname = "box.example.org"};
-  const Environment environment = worker_environment(travelling(own), host, {}, {});
+  const HostFacts host{.own = host_environment(own, {}), .hostname = "box.example.org"};
+  const Environment environment = worker_environment(forwarded(own), host, {}, {});
   for (const auto& [name, text] : own)
     CHECK(value(environment, name) == text);
 }

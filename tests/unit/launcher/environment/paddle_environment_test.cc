@@ -22,7 +22,7 @@ struct Trainers {
             .value();
     job.master_address = "10.0.0.1";
     job.master_port = 9000;
-    job.census = take_census(plan);
+    job.shape = job_shape_of(plan);
   }
   Environment role_of(size_t task) const {
     Environment environment;

@@ -23,11 +23,11 @@ Plan sample_plan() {
 struct Fixture {
   RunConfig config = {};
   Plan plan = sample_plan();
-  Environment travelling = {{"PATH", "/bin"}};
+  Environment forwarded = {{"PATH", "/bin"}};
   JobFacts job = {.job = "kxnd",
                   .master_address = "10.0.0.1",
                   .cluster = {{{"ps", {{0, "b:3"}}}, {"worker", {{0, "a:1"}, {1, "b:2"}}}}},
-                  .census = take_census(plan)};
+                  .shape = job_shape_of(plan)};
   Bindings bindings = {.tasks = std::vector<Binding>(3), .notes = {}, .lines = {}};
   Reach reach = {.launcher = "10.0.0.9",
                  .hosts = {{.ips = {"10.0.0.1"}, .interface = "eth0"},
@@ -35,7 +35,7 @@ struct Fixture {
                  .warnings = {}};
 
   Result<std::vector<Bytes>> orders() const {
-    return launch_orders(config, plan, {travelling, job, bindings, reach});
+    return launch_orders(config, plan, {forwarded, job, bindings, reach});
   }
   std::vector<Launch> launches() const {
     std::vector<Launch> launches;
@@ -64,7 +64,7 @@ TEST_CASE("each agent is ordered its own tasks, with its interface, its relay an
   CHECK(launches[0].role_environments.empty());
   CHECK(launches[1].role_environments ==
         std::map<std::string, Environment>{{"ps", {{"SECRET", "of ps"}}}});
-  CHECK(launches[0].travelling == f.travelling);
+  CHECK(launches[0].forwarded == f.forwarded);
 }
 
 TEST_CASE("a task's order has its CPUs and what its binding adds, under what dtrain sets") {

@@ -141,9 +141,9 @@ TEST_CASE("moved_home is one warning for all hosts that lack the folder") {
   std::vector<Prepare> orders(3);
   orders.front().cwd = "/data/my job";
   std::vector<Prepared> prepared(3);
-  CHECK(moved_home(plan, orders, prepared).empty());
+  CHECK(cwd_fallback_warnings(plan, orders, prepared).empty());
   prepared[0].home = prepared[2].home = "/home/u";
-  CHECK(moved_home(plan, orders, prepared) ==
+  CHECK(cwd_fallback_warnings(plan, orders, prepared) ==
         std::vector<std::string>{
             "'/data/my job' cannot be entered on a, c; workers start in the home "
             "directory there (see --chdir)"});

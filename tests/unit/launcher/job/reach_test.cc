@@ -9,7 +9,7 @@ Address at(const std::string& ip) {
   return {ip, 7};
 }
 
-ProbePlace place(const std::string& interface, const std::string& ip) {
+ProbeEndpoint place(const std::string& interface, const std::string& ip) {
   return {at(ip), interface};
 }
 
@@ -20,8 +20,8 @@ const std::vector<Probed> three = {
     {"c", {place("eth0", "10.0.0.3")}}};
 const Probed launcher = {"launcher", {place("wlan0", "192.168.1.1"), place("eth0", "10.0.0.9")}};
 
-std::vector<ProbeCalls::Reached> all_reach_the_common_network() {
-  std::vector<ProbeCalls::Reached> reached(3);
+std::vector<ProbeDialer::Reached> all_reach_the_common_network() {
+  std::vector<ProbeDialer::Reached> reached(3);
   for (uint32_t caller = 0; caller < 3; ++caller) {
     reached[caller].push_back({launcher_number, {at("10.0.0.9")}});
     for (uint32_t target = 0; target < 3; ++target) {
@@ -81,7 +81,7 @@ TEST_CASE("a pair that needs another address gets it beside the common one") {
   const std::vector<Probed> ring = {{"a", {place("p0", "10.1.0.1"), place("p1", "10.3.0.1")}},
                                     {"b", {place("p0", "10.1.0.2"), place("p1", "10.2.0.2")}},
                                     {"c", {place("p0", "10.2.0.3"), place("p1", "10.3.0.3")}}};
-  const std::vector<ProbeCalls::Reached> reached = {
+  const std::vector<ProbeDialer::Reached> reached = {
       {{launcher_number, {at("10.0.0.9")}}, {1, {at("10.1.0.2")}}, {2, {at("10.3.0.3")}}},
       {{launcher_number, {at("10.0.0.9")}}, {2, {at("10.2.0.3")}}, {0, {at("10.1.0.1")}}},
       {{launcher_number, {at("10.0.0.9")}}, {0, {at("10.3.0.1")}}, {1, {at("10.2.0.2")}}}};
@@ -142,7 +142,7 @@ TEST_CASE("few hosts dial all others, many a part, and everybody is dialled") {
 TEST_CASE("tasks dial from the addresses of their hosts, and from loopback on one machine alone") {
   const Plan local = make_plan({.hosts = {{.name = "here", .slots = 2, .here = true}}}).value();
   const Reach at_home = {.launcher = "127.0.0.1", .hosts = {}, .warnings = {}};
-  CHECK(task_sources(local, at_home, {Hello{}}) == SourceSet({"127.0.0.1"}));
+  CHECK(task_sources(local, at_home, {Hello{}}) == AddressSet({"127.0.0.1"}));
 
   const Plan plan = make_plan({.hosts = {{.name = "here", .slots = 1, .here = true},
                                          {.name = "a", .slots = 1},
@@ -154,7 +154,7 @@ TEST_CASE("tasks dial from the addresses of their hosts, and from loopback on on
   hellos[2].addresses = {{"eth1", "10.0.0.3"}, {"lo", "127.0.0.2"}};
   const Reach reach = {.launcher = "10.0.0.9", .hosts = {}, .warnings = {}};
   CHECK(task_sources(plan, reach, hellos) ==
-        SourceSet({"10.0.0.9", "10.0.0.2", "fd00::2", "10.0.0.3"}));
+        AddressSet({"10.0.0.9", "10.0.0.2", "fd00::2", "10.0.0.3"}));
 }
 
 Hello hello_of(const std::string& boot, uint64_t network_namespace) {

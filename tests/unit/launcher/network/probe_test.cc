@@ -16,9 +16,9 @@ std::vector<InterfaceAddress> at(const std::vector<std::string>& ips) {
   return where;
 }
 
-std::vector<Address> addresses_of(const ProbePoint& point) {
+std::vector<Address> addresses_of(const ProbeListener& point) {
   std::vector<Address> addresses;
-  for (const ProbePlace& place : point.places())
+  for (const ProbeEndpoint& place : point.places())
     addresses.push_back(place.address);
   return addresses;
 }
@@ -27,13 +27,13 @@ struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   Token token = Token::random().value();
 
-  std::unique_ptr<ProbePoint> point(uint32_t number, const std::vector<std::string>& ips) {
-    return ProbePoint::open(*loop, {at(ips)}, token, number).value();
+  std::unique_ptr<ProbeListener> point(uint32_t number, const std::vector<std::string>& ips) {
+    return ProbeListener::open(*loop, {at(ips)}, token, number).value();
   }
-  ProbeCalls::Reached call(std::vector<ProbeTarget> targets, Duration patience = seconds(10)) {
-    std::optional<ProbeCalls::Reached> reached;
-    const ProbeCalls calls(*loop, token, std::move(targets), Clock::now() + patience,
-                           [&reached](ProbeCalls::Reached r) { reached = std::move(r); });
+  ProbeDialer::Reached call(std::vector<ProbeTarget> targets, Duration patience = seconds(10)) {
+    std::optional<ProbeDialer::Reached> reached;
+    const ProbeDialer calls(*loop, token, std::move(targets), Clock::now() + patience,
+                            [&reached](ProbeDialer::Reached r) { reached = std::move(r); });
     while (!reached)
       REQUIRE(loop->run_once(Clock::now() + seconds(10)));
     return *reached;
@@ -55,14 +55,14 @@ TEST_CASE("an address where somebody else answers does not count") {
   // As with container bridges: the address of 1 is one of 2's as well.
   const Address wrong = addresses_of(*one)[0];
   const Address right = addresses_of(*two)[1];
-  CHECK(f.call({{2, {wrong, right}}}) == ProbeCalls::Reached{{2, {right}}});
+  CHECK(f.call({{2, {wrong, right}}}) == ProbeDialer::Reached{{2, {right}}});
 }
 
 TEST_CASE("another job's machine does not count") {
   Fixture f;
   const Token other = Token::random().value();
-  const auto theirs = ProbePoint::open(*f.loop, {at({"127.0.0.1"})}, other, 1).value();
-  CHECK(f.call({{1, addresses_of(*theirs)}}) == ProbeCalls::Reached{{1, {}}});
+  const auto theirs = ProbeListener::open(*f.loop, {at({"127.0.0.1"})}, other, 1).value();
+  CHECK(f.call({{1, addresses_of(*theirs)}}) == ProbeDialer::Reached{{1, {}}});
 }
 
 TEST_CASE("nobody and silence do not count, and nothing waits for them for ever") {
@@ -75,13 +75,13 @@ TEST_CASE("nobody and silence do not count, and nothing waits for them for ever"
   }();
   const auto one = f.point(1, {"127.0.0.1"});
   const Address good = addresses_of(*one)[0];
-  CHECK(f.call({{1, {nobody, quiet, good}}}) == ProbeCalls::Reached{{1, {good}}});
-  CHECK(f.call({{1, {nobody, quiet}}}, milliseconds(50)) == ProbeCalls::Reached{{1, {}}});
-  CHECK(f.call({}) == ProbeCalls::Reached{});
+  CHECK(f.call({{1, {nobody, quiet, good}}}) == ProbeDialer::Reached{{1, {good}}});
+  CHECK(f.call({{1, {nobody, quiet}}}, milliseconds(50)) == ProbeDialer::Reached{{1, {}}});
+  CHECK(f.call({}) == ProbeDialer::Reached{});
 }
 
 /// A connection that says nothing.
-Fd stranger_at(const ProbePoint& point) {
+Fd stranger_at(const ProbeListener& point) {
   return start_connect(point.places().at(0).address).value();
 }
 
@@ -93,7 +93,7 @@ bool has_ended(const Fd& socket) {
 TEST_CASE("beyond the bound the oldest caller is closed, and an honest one is answered") {
   Fixture f;
   const auto point =
-      ProbePoint::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.callers_max = 4}).value();
+      ProbeListener::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.callers_max = 4}).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 4; ++i)
     strangers.push_back(stranger_at(*point));
@@ -119,7 +119,7 @@ TEST_CASE("a round takes in so many callers at once") {
 TEST_CASE("a caller that says nothing is closed when its time is over") {
   Fixture f;
   const auto point =
-      ProbePoint::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.patience = milliseconds(1)})
+      ProbeListener::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.patience = milliseconds(1)})
           .value();
   const Fd stranger = stranger_at(*point);
   for (const Time end = Clock::now() + seconds(10); !has_ended(stranger);) {
@@ -134,7 +134,7 @@ TEST_CASE("a machine listens at the port that is held for it, and leaves it to o
   const Fd held = hold_port(0).value();
   const uint16_t port = local_address(held.get()).value().port;
   auto point =
-      ProbePoint::open(*f.loop, {at({"127.0.0.1", "127.0.0.2"}), port}, f.token, 1).value();
+      ProbeListener::open(*f.loop, {at({"127.0.0.1", "127.0.0.2"}), port}, f.token, 1).value();
   const std::vector<ProbeTarget> all = {{1, addresses_of(*point)}};
   CHECK(all[0].addresses == std::vector<Address>{{"127.0.0.1", port}, {"127.0.0.2", port}});
   CHECK(f.call(all) == all);
@@ -146,11 +146,12 @@ TEST_CASE("a machine listens at the port that is held for it, and leaves it to o
 TEST_CASE("addresses that this machine does not have are left out") {
   Fixture f;
   const auto point =
-      ProbePoint::open(*f.loop, {{{"eth0", "192.0.2.1"}, {"lo", "127.0.0.1"}}}, f.token, 1).value();
+      ProbeListener::open(*f.loop, {{{"eth0", "192.0.2.1"}, {"lo", "127.0.0.1"}}}, f.token, 1)
+          .value();
   REQUIRE(point->places().size() == 1);
   CHECK(point->places()[0].address.ip == "127.0.0.1");
   CHECK(point->places()[0].interface == "lo");
-  CHECK_FALSE(ProbePoint::open(*f.loop, {at({"192.0.2.1"})}, f.token, 1));
+  CHECK_FALSE(ProbeListener::open(*f.loop, {at({"192.0.2.1"})}, f.token, 1));
 }
 
 }  // namespace

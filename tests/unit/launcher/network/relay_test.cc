@@ -1,7 +1,7 @@
 #include "launcher/network/relay.h"
 
 #include "base/io/socket.h"
-#include "launcher/network/relay_door.h"
+#include "launcher/network/relay_listener.h"
 #include "rendezvous/secure/handshake.h"
 
 #include <doctest/doctest.h>
@@ -29,8 +29,8 @@ struct Fixture {
   std::deque<Message> to_launcher;
   std::deque<Message> to_agent;
   size_t connections_max = 8;
-  std::unique_ptr<RelayDoor> door =
-      RelayDoor::open(*loop, keeper(to_launcher), connections_max).value();
+  std::unique_ptr<RelayListener> door =
+      RelayListener::open(*loop, keeper(to_launcher), connections_max).value();
   Relay launcher{*loop, keeper(to_agent)};
   std::map<uint32_t, Fd> peers;
 
@@ -261,7 +261,7 @@ TEST_CASE("Relay: where all have proved themselves none is closed for another") 
 
 TEST_CASE("Relay: a round takes in so many at once") {
   Fixture f;
-  auto door = RelayDoor::open(*f.loop, Fixture::keeper(f.to_launcher), 1000).value();
+  auto door = RelayListener::open(*f.loop, Fixture::keeper(f.to_launcher), 1000).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 70; ++i)
     strangers.push_back(start_connect(door->address()).value());

@@ -12,18 +12,18 @@ namespace dt {
 namespace {
 
 /// A machine with these GPUs, each given by its NUMA node.
-HostSurvey host(const std::string& cpus, const std::vector<int>& gpu_nodes = {}) {
-  HostSurvey survey;
-  survey.topology = synthetic_topology(cpus).value();
+HostResources host(const std::string& cpus, const std::vector<int>& gpu_nodes = {}) {
+  HostResources resources;
+  resources.topology = synthetic_topology(cpus).value();
   for (const int node : gpu_nodes) {
-    const int index = static_cast<int>(survey.gpus.gpus.size());
-    survey.gpus.gpus.push_back({.index = index,
-                                .uuid = "GPU-" + std::to_string(index),
-                                .name = "H100",
-                                .numa_node = node,
-                                .visible_as = std::to_string(index)});
+    const int index = static_cast<int>(resources.gpus.gpus.size());
+    resources.gpus.gpus.push_back({.index = index,
+                                   .uuid = "GPU-" + std::to_string(index),
+                                   .name = "H100",
+                                   .numa_node = node,
+                                   .visible_as = std::to_string(index)});
   }
-  return survey;
+  return resources;
 }
 
 /// The CPUs of each task, as "0-1 2-3", or why not.
@@ -87,8 +87,8 @@ TEST_CASE("equal shares are whole cores, disjoint, all of them used and equal bu
     const int tasks = 1 + static_cast<int>(random() % cores);
     CAPTURE(cores);
     CAPTURE(tasks);
-    const HostSurvey survey = host("core:" + std::to_string(cores) + " pu:2");
-    const auto bound = bind_host({.bind_to = BindTo::automatic}, tasks, survey).value();
+    const HostResources resources = host("core:" + std::to_string(cores) + " pu:2");
+    const auto bound = bind_host({.bind_to = BindTo::automatic}, tasks, resources).value();
     std::set<int> used;
     size_t least = cores;
     size_t most = 0;
@@ -104,8 +104,8 @@ TEST_CASE("equal shares are whole cores, disjoint, all of them used and equal bu
 }
 
 /// CUDA_VISIBLE_DEVICES of each task and the order that it counts in, or why not.
-std::string gpus_of(const HostSurvey& survey, int tasks) {
-  const auto bindings = bind_host({.gpu_bind = GpuBind::rank}, tasks, survey);
+std::string gpus_of(const HostResources& resources, int tasks) {
+  const auto bindings = bind_host({.gpu_bind = GpuBind::rank}, tasks, resources);
   if (!bindings) return bindings.error().message;
   std::vector<std::string> words;
   for (const Binding& binding : bindings->tasks) {
@@ -120,36 +120,36 @@ std::string gpus_of(const HostSurvey& survey, int tasks) {
 }
 
 TEST_CASE("--gpu-bind rank gives each process the GPU of its local rank, of those inherited") {
-  HostSurvey survey = host("core:2 pu:1", {0, 0, 0});
-  CHECK(gpus_of(survey, 2) == "0@PCI_BUS_ID 1@PCI_BUS_ID");
-  CHECK(gpus_of(survey, 4) ==
+  HostResources resources = host("core:2 pu:1", {0, 0, 0});
+  CHECK(gpus_of(resources, 2) == "0@PCI_BUS_ID 1@PCI_BUS_ID");
+  CHECK(gpus_of(resources, 4) ==
         "--gpu-bind rank: 4 processes on 3 GPUs; use --ppn 3 or --gpu-bind none");
   // Who wrote a list has also said in which order it counts.
-  survey.visible.cuda = "2,0";
-  CHECK(gpus_of(survey, 2) == "2 0");
-  CHECK(gpus_of(survey, 3) ==
+  resources.visible.cuda = "2,0";
+  CHECK(gpus_of(resources, 2) == "2 0");
+  CHECK(gpus_of(resources, 3) ==
         "--gpu-bind rank: 3 processes on 2 GPUs; use --ppn 2 or --gpu-bind none");
-  survey.visible.cuda = "GPU-1,GPU-2";
-  CHECK(gpus_of(survey, 2) == "GPU-1 GPU-2");
-  survey = host("core:2 pu:1");
-  survey.gpu_failure = "cannot list GPUs: why";
-  CHECK(gpus_of(survey, 1) == "--gpu-bind rank: cannot list GPUs: why");
-  CHECK(bind_host({}, 1, survey).value().tasks == std::vector<Binding>(1));
+  resources.visible.cuda = "GPU-1,GPU-2";
+  CHECK(gpus_of(resources, 2) == "GPU-1 GPU-2");
+  resources = host("core:2 pu:1");
+  resources.gpu_failure = "cannot list GPUs: why";
+  CHECK(gpus_of(resources, 1) == "--gpu-bind rank: cannot list GPUs: why");
+  CHECK(bind_host({}, 1, resources).value().tasks == std::vector<Binding>(1));
 }
 
-Plan plan_of(const std::vector<Host>& hosts, DealBy by) {
+Plan plan_of(const std::vector<Host>& hosts, MapBy by) {
   return make_plan({.hosts = hosts, .map_by = by, .rank_by = by}).value();
 }
 
 TEST_CASE("bind_plan binds each host's tasks within that host, whatever their ranks") {
   const std::vector<Host> hosts = {
       {.name = "a", .slots = 2}, {.name = "idle", .slots = 1}, {.name = "b", .slots = 2}};
-  const std::vector<HostSurvey> surveys = {host("core:2 pu:1", {0, 0}), host("core:9 pu:1"),
-                                           host("core:4 pu:2", {0})};
+  const std::vector<HostResources> resources = {host("core:2 pu:1", {0, 0}), host("core:9 pu:1"),
+                                                host("core:4 pu:2", {0})};
   // As when a plan has left a host out.
-  const Plan plan = plan_of({hosts[0], hosts[2]}, DealBy::node);
+  const Plan plan = plan_of({hosts[0], hosts[2]}, MapBy::node);
   const Bindings bindings =
-      bind_plan({.bind_to = BindTo::automatic, .report_bindings = true}, plan, hosts, surveys)
+      bind_plan({.bind_to = BindTo::automatic, .report_bindings = true}, plan, hosts, resources)
           .value();
   CHECK(bindings.lines ==
         std::vector<std::string>{"rank 0 on a: cpus 0-1, NUMA node 0, GPU 0 (H100), 1 (H100)",
@@ -158,14 +158,14 @@ TEST_CASE("bind_plan binds each host's tasks within that host, whatever their ra
                                  "rank 3 on b: cpus 4-7, NUMA node 0, GPU 0 (H100)"});
   REQUIRE(bindings.tasks.size() == 4);
   CHECK(bindings.tasks[3].cpus == std::vector<int>{4, 5, 6, 7});
-  CHECK(bind_plan({}, plan, hosts, surveys).value().lines.empty());
+  CHECK(bind_plan({}, plan, hosts, resources).value().lines.empty());
 }
 
 TEST_CASE("bind_plan reports what is not bound, too, and its own GPU where there is one") {
   const std::vector<Host> hosts = {{.name = "a", .slots = 2}};
-  const Plan plan = plan_of(hosts, DealBy::slot);
-  const auto lines_of = [&](const PlacementOptions& options, const HostSurvey& survey) {
-    return bind_plan(options, plan, hosts, {survey}).value().lines;
+  const Plan plan = plan_of(hosts, MapBy::slot);
+  const auto lines_of = [&](const PlacementOptions& options, const HostResources& resources) {
+    return bind_plan(options, plan, hosts, {resources}).value().lines;
   };
   CHECK(lines_of({.report_bindings = true}, host("numa:2 core:2 pu:1")) ==
         std::vector<std::string>{"rank 0 on a: cpus 0-3 (not bound), NUMA node 0-1, GPU none",
@@ -179,15 +179,15 @@ TEST_CASE("bind_plan reports what is not bound, too, and its own GPU where there
 TEST_CASE("bind_plan names all hosts on which it cannot be done, and those that are not bound") {
   const std::vector<Host> hosts = {
       {.name = "a", .slots = 3}, {.name = "b", .slots = 3}, {.name = "c", .slots = 3}};
-  const Plan plan = plan_of(hosts, DealBy::slot);
-  const std::vector<HostSurvey> surveys = {host("core:2 pu:1"), host("core:4 pu:1"),
-                                           host("core:2 pu:1")};
-  const auto refused = bind_plan({.bind_to = BindTo::core}, plan, hosts, surveys);
+  const Plan plan = plan_of(hosts, MapBy::slot);
+  const std::vector<HostResources> resources = {host("core:2 pu:1"), host("core:4 pu:1"),
+                                                host("core:2 pu:1")};
+  const auto refused = bind_plan({.bind_to = BindTo::core}, plan, hosts, resources);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == Errc::input);
   CHECK(refused.error().message ==
         "a, c: --bind-to core: 3 processes on 2 cores; use --bind-to auto, which then binds none");
-  CHECK(bind_plan({.bind_to = BindTo::automatic}, plan, hosts, surveys).value().notes ==
+  CHECK(bind_plan({.bind_to = BindTo::automatic}, plan, hosts, resources).value().notes ==
         std::vector<std::string>{"a: 3 processes on 2 cores are not bound",
                                  "c: 3 processes on 2 cores are not bound"});
   CHECK(bind_plan({.bind_to = BindTo::core}, plan, hosts, {}).value().tasks ==
@@ -200,10 +200,10 @@ TEST_CASE("a process whose neighbours others start has the share of its local ra
   plan.world_size = 8;
   plan.add({.id = {"worker", 5}, .rank = 5, .local_rank = 1});
   plan.hosts.front().ranked = 4;
-  const HostSurvey survey = host("core:4 pu:1", {0, 0, 0, 0});
+  const HostResources resources = host("core:4 pu:1", {0, 0, 0, 0});
   const Bindings bound =
       bind_plan({.bind_to = BindTo::core, .report_bindings = true, .gpu_bind = GpuBind::rank}, plan,
-                {{.name = "a"}}, {survey})
+                {{.name = "a"}}, {resources})
           .value();
   REQUIRE(bound.tasks.size() == 1);
   CHECK(bound.tasks[0].cpus == std::vector<int>{1});

@@ -15,19 +15,19 @@ TEST_CASE("tasks go to free slots first, then to every host in proportion to its
     const char* what;
     std::vector<TaskRoom> rooms;
     int count;
-    DealBy by;
+    MapBy by;
     Shares shares;
   };
   const Case cases[] = {
-      {"one host after the other", {{2, 9, 0}, {2, 9, 0}}, 3, DealBy::slot, {2, 1}},
-      {"one to each in turn", {{3, 9, 0}, {3, 9, 0}}, 3, DealBy::node, {2, 1}},
-      {"used slots are not free", {{2, 9, 2}, {3, 9, 1}}, 2, DealBy::slot, {0, 2}},
-      {"more than slots", {{1, 9, 0}, {2, 9, 0}}, 6, DealBy::slot, {2, 4}},
-      {"the largest remainder", {{1, 9, 0}, {2, 9, 0}}, 7, DealBy::slot, {2, 5}},
-      {"up to a limit", {{2, 2, 0}, {2, 9, 0}}, 7, DealBy::slot, {2, 5}},
-      {"what a host has counts", {{1, 9, 1}, {1, 9, 0}}, 3, DealBy::slot, {1, 2}},
-      {"who has more gets none", {{1, 9, 5}, {1, 9, 0}, {1, 9, 0}}, 4, DealBy::slot, {0, 2, 2}},
-      {"both bounds at once", {{1, 9, 5}, {1, 2, 0}, {1, 9, 0}}, 6, DealBy::slot, {0, 2, 4}},
+      {"one host after the other", {{2, 9, 0}, {2, 9, 0}}, 3, MapBy::slot, {2, 1}},
+      {"one to each in turn", {{3, 9, 0}, {3, 9, 0}}, 3, MapBy::node, {2, 1}},
+      {"used slots are not free", {{2, 9, 2}, {3, 9, 1}}, 2, MapBy::slot, {0, 2}},
+      {"more than slots", {{1, 9, 0}, {2, 9, 0}}, 6, MapBy::slot, {2, 4}},
+      {"the largest remainder", {{1, 9, 0}, {2, 9, 0}}, 7, MapBy::slot, {2, 5}},
+      {"up to a limit", {{2, 2, 0}, {2, 9, 0}}, 7, MapBy::slot, {2, 5}},
+      {"what a host has counts", {{1, 9, 1}, {1, 9, 0}}, 3, MapBy::slot, {1, 2}},
+      {"who has more gets none", {{1, 9, 5}, {1, 9, 0}, {1, 9, 0}}, 4, MapBy::slot, {0, 2, 2}},
+      {"both bounds at once", {{1, 9, 5}, {1, 2, 0}, {1, 9, 0}}, 6, MapBy::slot, {0, 2, 4}},
   };
   for (const Case& c : cases) {
     CAPTURE(c.what);
@@ -50,7 +50,7 @@ TEST_CASE("any shares are all tasks, none below what a host has nor above its li
       places += limit - used;
     }
     const int count = below(places + 1);
-    const Shares shares = share_out(rooms, count, round % 2 == 0 ? DealBy::slot : DealBy::node);
+    const Shares shares = share_out(rooms, count, round % 2 == 0 ? MapBy::slot : MapBy::node);
     REQUIRE(shares.size() == rooms.size());
     CHECK(std::accumulate(shares.begin(), shares.end(), 0) == count);
     for (size_t i = 0; i < rooms.size(); ++i) {

@@ -81,11 +81,11 @@ std::string places(const Result<Plan>& plan) {
 TEST_CASE("--map-by deals processes to hosts, --rank-by ranks to processes") {
   struct Case {
     int count;
-    DealBy map_by;
-    DealBy rank_by;
+    MapBy map_by;
+    MapBy rank_by;
     const char* expected;
   };
-  using enum DealBy;
+  using enum MapBy;
   const std::vector<Host> hosts = {{.name = "a", .slots = 1},
                                    {.name = "b", .slots = 3},
                                    {.name = "c", .slots = 2, .max_slots = 2}};
@@ -121,7 +121,7 @@ TEST_CASE("ranks dealt to hosts in turn: cross_rank is still the place among the
   const Plan plan = make_plan({.hosts = {{.name = "a", .slots = 1},
                                          {.name = "b", .slots = 3},
                                          {.name = "c", .slots = 2}},
-                               .rank_by = DealBy::node})
+                               .rank_by = MapBy::node})
                         .value();
   REQUIRE(places(plan) == "a0 b0 c0 b1 c1 b2");
   const int cross[6][2] = {{0, 3}, {1, 3}, {2, 3}, {0, 2}, {1, 2}, {0, 1}};
@@ -303,8 +303,8 @@ TEST_CASE("any plan places every rank once, within slots, with dense local and c
   for (int round = 0; round < 300; ++round) {
     CAPTURE(round);
     PlanRequest request{.hosts = {}, .oversubscribe = true};
-    request.map_by = random() % 2 == 0 ? DealBy::slot : DealBy::node;
-    request.rank_by = random() % 2 == 0 ? DealBy::slot : DealBy::node;
+    request.map_by = random() % 2 == 0 ? MapBy::slot : MapBy::node;
+    request.rank_by = random() % 2 == 0 ? MapBy::slot : MapBy::node;
     int slots = 0;
     for (size_t i = 0; i < 1 + random() % 12; ++i) {
       request.hosts.push_back({.name = "n" + std::to_string(i), .slots = 1 + int(random() % 9)});

@@ -27,9 +27,9 @@ Plan plan_of(std::string_view roles) {
 }
 
 /// A letter a task: D decides, e is excused, l lingers, - none.
-std::string letters(const std::vector<TaskPart>& parts) {
+std::string letters(const std::vector<TaskRule>& parts) {
   std::string text;
-  for (const TaskPart& part : parts)
+  for (const TaskRule& part : parts)
     text += part.decides ? 'D' : part.excused ? 'e' : part.lingers ? 'l' : '-';
   return text;
 }
@@ -94,7 +94,7 @@ TEST_CASE("where others start some of the tasks, all those here decide, unless t
   for (const Case& c : cases) {
     CAPTURE(c.roles);
     Plan plan = plan_of(c.roles);
-    plan.laid_out = {.elsewhere = 4};
+    plan.external_layout = {.elsewhere = 4};
     plan.world_size = 2;
     for (const char* role : {"chief", "worker", "ps", "client"})
       plan.roles.push_back({.name = role, .count = 1});

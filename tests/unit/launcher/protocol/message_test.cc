@@ -1,6 +1,6 @@
 #include "launcher/protocol/message.h"
 
-#include "launcher/protocol/host_survey.h"
+#include "launcher/protocol/host_resources.h"
 
 #include <doctest/doctest.h>
 
@@ -24,24 +24,24 @@ void check_round_trip(const Message& message) {
 }
 
 TEST_CASE("a survey is read back as it was written") {
-  HostSurvey survey;
-  survey.topology.cores = {{{0, 4}, 0}, {{1, 5}, 1}};
-  survey.gpus = {.gpus = {{.index = 1,
-                           .uuid = "MIG-1",
-                           .parent = "GPU-0",
-                           .name = "H100",
-                           .bus_id = "0000:a1:00.0",
-                           .numa_node = 1,
-                           .memory_bytes = 3,
-                           .memory_free_bytes = 2,
-                           .visible_as = "MIG-1"}},
-                 .driver_version = "535",
-                 .cuda_version = "12.2",
-                 .warnings = {"GPU 0 is lost"}};
-  survey.visible.cuda = "";
-  survey.gpu_failure = "why";
-  survey.has_driver = false;
-  check_round_trip(survey);
+  HostResources resources;
+  resources.topology.cores = {{{0, 4}, 0}, {{1, 5}, 1}};
+  resources.gpus = {.gpus = {{.index = 1,
+                              .uuid = "MIG-1",
+                              .parent = "GPU-0",
+                              .name = "H100",
+                              .bus_id = "0000:a1:00.0",
+                              .numa_node = 1,
+                              .memory_bytes = 3,
+                              .memory_free_bytes = 2,
+                              .visible_as = "MIG-1"}},
+                    .driver_version = "535",
+                    .cuda_version = "12.2",
+                    .warnings = {"GPU 0 is lost"}};
+  resources.visible.cuda = "";
+  resources.gpu_failure = "why";
+  resources.has_driver = false;
+  check_round_trip(resources);
 }
 
 TEST_CASE("messages are read back as they were written") {
@@ -49,7 +49,7 @@ TEST_CASE("messages are read back as they were written") {
                          .hostname = "node1",
                          .addresses = {{"eth0", "10.0.0.1"}, {"lo", "::1"}},
                          .machine = {"b-o-o-t", 4026531840}});
-  check_round_trip(Survey{.gpus = false, .patience = milliseconds(1500)});
+  check_round_trip(ResourcesWanted{.gpus = false, .patience = milliseconds(1500)});
   check_round_trip(Prepare{.token = "t",
                            .job = "j",
                            .generation = 3,
@@ -72,7 +72,7 @@ TEST_CASE("messages are read back as they were written") {
       {1, 65535}, {{{"10.0.0.1", 9}, "eth0"}, {{"::1", 65535}, "lo"}}, "/root", "cannot", 127});
   check_round_trip(Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7)});
   check_round_trip(Reached{{{3, {{"10.0.0.1", 9}}}}});
-  check_round_trip(Launch{.travelling = {{"A", "1"}, {"B", ""}},
+  check_round_trip(Launch{.forwarded = {{"A", "1"}, {"B", ""}},
                           .common = {{"C", "3"}},
                           .cluster = {{{"ps", {{0, "a:1"}}}, {"worker", {{1, "b:2"}}}}},
                           .tf_config = true,
@@ -123,7 +123,7 @@ TEST_CASE("random bytes never crash a decoder") {
 
 TEST_CASE("a message too long for a frame travels in parts") {
   Launch launch;
-  launch.travelling["BIG"] = std::string(3 * frame_payload_bytes_max + 17, 'x');
+  launch.forwarded["BIG"] = std::string(3 * frame_payload_bytes_max + 17, 'x');
   Bytes wire;
   append_message(wire, MessageType::launch, {.generation = 1}, encode(launch));
   MessageAssembler assembler;

@@ -19,7 +19,7 @@ using Counters = RendezvousServer::Counters;
 
 RendezvousServer::Options answering(const std::vector<std::string>& sources) {
   RendezvousServer::Options options;
-  options.horovod_sources = SourceSet(sources);
+  options.horovod_sources = AddressSet(sources);
   return options;
 }
 
@@ -225,12 +225,13 @@ TEST_CASE("who reads no answers is not read, and holds little") {
 TEST_CASE("answers to one connection have an end for this turn, and all come in the end") {
   const auto loop = must(Loop::create());
   Log log(Log::Level::quiet, [](std::string_view) {});
-  HorovodServer server(*loop, {.sources = SourceSet(), .turn_bytes = 10'000}, log);
+  HorovodServer server(*loop, {.sources = AddressSet(), .turn_bytes = 10'000}, log);
   const auto adopt = [&](const std::string& begun) {
     auto [ours, theirs] = make_socketpair().value();
     for (const Fd* end : {&ours, &theirs})
       REQUIRE(set_nonblocking(end->get()));
-    REQUIRE(server.take(std::move(theirs), as_bytes(begun), HorovodServer::Way::adopted));
+    REQUIRE(
+        server.take(std::move(theirs), as_bytes(begun), HorovodServer::AgentConnection::adopted));
     return std::move(ours);
   };
   const Fd putting = adopt(put("/global/0", std::string(1000, 'v')));

@@ -1,0 +1,118 @@
+#include "comm/init_options.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+constexpr std::string_view hint =
+    "was this process started by dtrain run, with its environment unchanged?";
+constexpr std::array required = {"DTRAIN_ROLE",       "DTRAIN_TASK_INDEX", "DTRAIN_JOB_ID",
+                                 "DTRAIN_GENERATION", "DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN"};
+constexpr std::array of_rendezvous = {"DTRAIN_GENERATION", "DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN"};
+constexpr std::array checked = {"DTRAIN_RANK", "DTRAIN_SIZE"};
+
+/// Empty when it is not set; an empty variable says as little as none.
+std::string value_of(const Environment& environment, const char* name) {
+  const char* value = environment(name);
+  return value == nullptr ? std::string() : value;
+}
+
+Result<int64_t> number_of(const Environment& environment, const char* name, int64_t max) {
+  const std::string text = value_of(environment, name);
+  const auto number = parse_integer(text);
+  if (number && *number >= 0 && *number <= max) return *number;
+  return fail(Errc::input, format("{}: expected a number from 0 to {}, got '{}'; {}", name, max,
+                                  printable(text), hint));
+}
+
+Result<std::optional<int>> optional_number(const Environment& environment, const char* name) {
+  if (value_of(environment, name).empty()) return std::optional<int>();
+  return static_cast<int>(TRY(number_of(environment, name, std::numeric_limits<int>::max())));
+}
+
+Result<> check_complete(const std::vector<std::string>& missing, bool any) {
+  if (missing.empty() || !any) return {};
+  if (std::ranges::equal(missing, of_rendezvous)) {
+    return fail(Errc::input,
+                "this task has no rendezvous, since its dtrain run starts a part of the job alone "
+                "(--cluster-spec, or TF_CONFIG); to use libdtrain, start all tasks by one dtrain "
+                "run (-H)");
+  }
+  return fail(Errc::input, format("not set, although other DTRAIN variables are: {}; {}",
+                                  join(missing, ", "), hint));
+}
+
+Result<Claim> claim_of(const Identity& identity) {
+  if (identity.role.size() > role_bytes_max) {
+    return fail(Errc::input, format("the role's name has {} bytes, more than {}",
+                                    identity.role.size(), role_bytes_max));
+  }
+  const Result<Token> token = Token::parse(identity.token);
+  if (!token) {
+    // Without its value, whatever that is.
+    return fail(Errc::input,
+                format("the token (DTRAIN_TOKEN): expected 64 hex digits, got {} bytes "
+                       "that are not that; {}",
+                       identity.token.size(), hint));
+  }
+  return Claim{.token = *token,
+               .job = identity.job,
+               .generation = identity.generation,
+               .self = {identity.role, identity.task_index}};
+}
+
+}  // namespace
+
+Result<JoinRequest> request_from(const Identity& identity) {
+  if (identity.task_index < 0) {
+    return fail(Errc::input, format("the task index is negative: {}", identity.task_index));
+  }
+  Claim claim = TRY(claim_of(identity));
+  Result<Address> address = Address::parse(identity.rendezvous);
+  if (!address || address->port == 0) {
+    return fail(Errc::input,
+                format("the rendezvous (DTRAIN_RENDEZVOUS): expected IP:PORT, got '{}'; "
+                       "{}",
+                       printable(identity.rendezvous), hint));
+  }
+  return JoinRequest{.claim = std::move(claim), .rendezvous = *std::move(address)};
+}
+
+Result<std::optional<JoinRequest>> request_from(const Environment& environment) {
+  std::vector<std::string> missing;
+  bool any = false;
+  for (const char* name : required) {
+    if (value_of(environment, name).empty()) missing.emplace_back(name);
+  }
+  for (const char* name : checked)
+    any = any || !value_of(environment, name).empty();
+  any = any || missing.size() < required.size();
+  if (!any) return std::optional<JoinRequest>();
+  TRY(check_complete(missing, any));
+
+  Identity identity{.role = value_of(environment, "DTRAIN_ROLE"),
+                    .rendezvous = value_of(environment, "DTRAIN_RENDEZVOUS"),
+                    .token = value_of(environment, "DTRAIN_TOKEN"),
+                    .job = value_of(environment, "DTRAIN_JOB_ID")};
+  identity.task_index = static_cast<int>(
+      TRY(number_of(environment, "DTRAIN_TASK_INDEX", std::numeric_limits<int>::max())));
+  identity.generation = static_cast<uint32_t>(
+      TRY(number_of(environment, "DTRAIN_GENERATION", std::numeric_limits<uint32_t>::max())));
+  JoinRequest request = TRY(request_from(identity));
+  if (!value_of(environment, "DTRAIN_PORT").empty()) {
+    request.port = static_cast<uint16_t>(TRY(number_of(environment, "DTRAIN_PORT", UINT16_MAX)));
+  }
+  request.rank = TRY(optional_number(environment, "DTRAIN_RANK"));
+  request.size = TRY(optional_number(environment, "DTRAIN_SIZE"));
+  return std::optional(std::move(request));
+}
+
+}  // namespace dt

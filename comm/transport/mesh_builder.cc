@@ -1,0 +1,276 @@
+#include "comm/transport/mesh_builder.h"
+
+#include "base/format.h"
+#include "base/io/socket.h"
+#include "base/text.h"
+#include "comm/transport/local_socket.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace dt {
+
+namespace {
+
+constexpr Duration dial_again_after = milliseconds(100);
+constexpr Duration first_dial_patience = milliseconds(500);
+constexpr size_t missing_named_max = 8;
+
+/// "rank 1 (worker:1 on node2)".
+std::string describe(const TaskEntry& task) {
+  return format("rank {} ({} on {})", task.rank, task.id.text(), printable(task.host));
+}
+
+}  // namespace
+
+MeshBuilder::MeshBuilder(RendezvousClient& client, Options options)
+    : client_(client), options_(std::move(options)) {
+}
+
+Result<> MeshBuilder::run(Time deadline) {
+  TRY(find_peers());
+  PeerListener listener = TRY(open_listener());
+  TRY(publish(listener.endpoint(), deadline));
+  TRY(ask_endpoints(deadline));
+  // So far we have asked a launcher that answers at once; from here on we wait for others.
+  clock_ = RunningTimeClock();
+  while (true) {
+    TRY(round(listener, deadline));
+    if (complete()) return {};
+    if (clock_.now() >= deadline) return missing();
+    wait(listener, deadline);
+  }
+}
+
+Result<> MeshBuilder::find_peers() {
+  const TaskEntry& self = client_.self();
+  if (options_.transport != Transport::tcp) {
+    locals_ = TRY(LocalGroup::create(client_.table(), self));
+  }
+  for (const TaskEntry& task : client_.table().tasks) {
+    if (task.rank < 0 || task.id == self.id) continue;
+    peers_.push_back({.task = task, .slot = locals_.slot_of(task.id)});
+    if (options_.transport == Transport::shm && !peers_.back().local()) {
+      return fail(Errc::input,
+                  format("{} is on another host, which shared memory cannot reach; use "
+                         "the transport auto or tcp",
+                         describe(task)));
+    }
+  }
+  return {};
+}
+
+Result<PeerListener> MeshBuilder::open_listener() const {
+  const TaskEntry& self = client_.self();
+  PeerListener::Options options{.claim = options_.claim, .tcp_ips = {}};
+  if (!std::ranges::all_of(peers_, &Peer::local)) {
+    options.tcp_ips = self.addresses;
+    if (options.tcp_ips.empty()) options.tcp_ips = {client_.local().ip};
+  }
+  options.held_port = options_.port;
+  options.local = !locals_.empty();
+  options.pending_max += peers_.size();
+  options.timeout = options_.handshake_timeout;
+  return PeerListener::open(std::move(options));
+}
+
+Result<> MeshBuilder::publish(const PeerEndpoint& endpoint, Time deadline) {
+  return client_.set(endpoint_key(client_.self().id), endpoint.encode(), deadline,
+                     RendezvousClient::Lifetime::connection);
+}
+
+Result<> MeshBuilder::ask_endpoints(Time deadline) {
+  // Watched first, so that what appears between the two is not missed; seen twice does no harm.
+  TRY(client_.watch(endpoint_key_prefix, deadline));
+  for (Peer& peer : peers_) {
+    if (!dials(peer)) continue;
+    const auto value = TRY(client_.get(endpoint_key(peer.task.id), deadline));
+    if (value) TRY(take_endpoint(peer, *value));
+  }
+  return {};
+}
+
+Result<> MeshBuilder::round(PeerListener& listener, Time deadline) {
+  const Time now = clock_.now();
+  auto greeted = TRY(listener.advance(
+      now, [this](PeerHandshake& peer_handshake) { return judge(peer_handshake); }));
+  for (const auto& peer_handshake : greeted) {
+    // Again after a try that the dialler had given up: its newest connection is the one that lives.
+    Peer* peer = find(peer_handshake->peer());
+    peer->connection = std::make_unique<AuthenticatedConnection>(peer_handshake->take());
+  }
+  TRY(advance_dialled(now));
+  // After the connections: a peer that joined and ended at once has been greeted by now.
+  if (!complete() && now < deadline) TRY(read_rendezvous());
+  return {};
+}
+
+void MeshBuilder::wait(const PeerListener& listener, Time deadline) {
+  std::vector<pollfd> fds;
+  listener.collect_fds(fds);
+  fds.push_back({.fd = client_.fd(), .events = POLLIN, .revents = 0});
+  Time until = std::min(deadline, listener.next_deadline());
+  for (const Peer& peer : peers_) {
+    if (peer.dialling) {
+      fds.push_back({.fd = peer.dialling->fd(), .events = peer.dialling->events(), .revents = 0});
+      until = std::min(until, peer.dialling->deadline());
+    } else if (peer.endpoint && !peer.connection) {
+      until = std::min(until, peer.dial_at);
+    }
+  }
+  // Whatever it says, the next round looks at everything.
+  poll(fds.data(), fds.size(), poll_ms(Clock::now(), clock_.wake_up_at(until)));
+}
+
+bool MeshBuilder::complete() const {
+  return std::ranges::all_of(peers_, [](const Peer& peer) { return peer.connection != nullptr; });
+}
+
+Result<> MeshBuilder::read_rendezvous() {
+  if (Result<> pumped = client_.pump(); !pumped) {
+    return fail(Errc::closed, format("the launcher is lost: {}", pumped.error().message));
+  }
+  while (const auto change = client_.next_change())
+    TRY(take_change(*change));
+  while (const auto notice = client_.next_notice())
+    TRY(take_notice(*notice));
+  return {};
+}
+
+Result<> MeshBuilder::take_change(const RendezvousClient::Change& change) {
+  if (!change.value) return {};
+  for (Peer& peer : peers_) {
+    if (dials(peer) && change.key == endpoint_key(peer.task.id)) {
+      return take_endpoint(peer, *change.value);
+    }
+  }
+  return {};
+}
+
+Result<> MeshBuilder::take_notice(const Notice& notice) {
+  notices_.push_back(notice);
+  const Peer* peer = find(notice.task);
+  if (peer == nullptr) return {};
+  // One that has greeted us and ended well may have greeted all, and be done.
+  if (notice.kind == Notice::Kind::left && peer->connection) return {};
+  blamed_rank_ = peer->task.rank;
+  return fail(Errc::peer_lost,
+              format("{} ended before all ranks had joined: {}", describe(peer->task),
+                     notice.kind == Notice::Kind::left ? "it left" : printable(notice.cause)));
+}
+
+Result<> MeshBuilder::take_endpoint(Peer& peer, ByteSpan value) {
+  peer.endpoint = std::make_unique<const PeerEndpoint>(TRY(PeerEndpoint::decode(value)));
+  const bool listens = peer.local() ? !peer.endpoint->local.empty() : !peer.endpoint->tcp.empty();
+  if (listens) return {};
+  return fail(Errc::input, format("{} does not listen for {}; give all ranks the same transport",
+                                  describe(peer.task), peer.local() ? "shared memory" : "TCP"));
+}
+
+Result<> MeshBuilder::advance_dialled(Time now) {
+  for (Peer& peer : peers_) {
+    if (peer.connection || !peer.endpoint) continue;
+    TRY(start_dialling(peer, now));
+    if (!peer.dialling) continue;
+    Result<> advanced = peer.dialling->advance();
+    // A handshake that is done counts, however late: the peer holds it for done as well.
+    if (advanced && !peer.dialling->done() && now >= peer.dialling->deadline()) {
+      advanced = fail(Errc::timeout, "no answer to the handshake");
+    }
+    if (!advanced) {
+      TRY(failed(peer, std::move(advanced).error(), now));
+    } else if (peer.dialling->done()) {
+      peer.connection = std::make_unique<AuthenticatedConnection>(peer.dialling->take());
+      peer.dialling.reset();
+    }
+  }
+  return {};
+}
+
+Result<> MeshBuilder::start_dialling(Peer& peer, Time now) {
+  if (peer.dialling || now < peer.dial_at) return {};
+  Result<std::unique_ptr<PeerHandshake>> dialled = dial(peer, now);
+  if (!dialled) return failed(peer, std::move(dialled).error(), now);
+  peer.dialling = *std::move(dialled);
+  return {};
+}
+
+Result<std::unique_ptr<PeerHandshake>> MeshBuilder::dial(const Peer& peer, Time now) {
+  PeerHandshake::Options options{
+      .claim = options_.claim, .deadline = now + dial_patience(peer), .local = peer.local()};
+  if (const auto& tcp = peer.endpoint->tcp; !peer.local()) {
+    Fd socket = TRY(start_connect(tcp[peer.failures % tcp.size()]));
+    tune_tcp_of_worker(socket.get(), options_.dead_after);
+    return PeerHandshake::dial(std::move(socket), peer.task.id, std::move(options));
+  }
+  Fd socket = TRY(connect_local(peer.endpoint->local));
+  TRY(require_same_user(socket.get()));
+  options.passed_fds = locals_.passed_fds();
+  options.passed_fds_expected = LocalGroup::passed_fds_expected(peer.slot);
+  return PeerHandshake::dial(std::move(socket), peer.task.id, std::move(options));
+}
+
+/// Where a peer has several addresses some may lead nowhere, and a network that drops what it
+/// cannot route is known by its silence alone: each address gets a moment, and a longer one every
+/// round.
+Duration MeshBuilder::dial_patience(const Peer& peer) const {
+  const size_t addresses = peer.endpoint->tcp.size();
+  if (peer.local() || addresses < 2) return options_.handshake_timeout;
+  const size_t round = std::min<size_t>(peer.failures / addresses, 8);
+  return std::min(options_.handshake_timeout, first_dial_patience * (1 << round));
+}
+
+Result<> MeshBuilder::failed(Peer& peer, Error error, Time now) {
+  peer.dialling.reset();
+  peer.failure = error.message;
+  ++peer.failures;
+  peer.dial_at = now + dial_again_after;
+  // A peer that is busy, slow or gone may answer later, or the rendezvous tells us of its end. A
+  // word from it is final.
+  const bool passing = error.code == Errc::closed || error.code == Errc::timeout ||
+                       error.code == Errc::unreachable || error.code == Errc::os;
+  if (passing) return {};
+  blamed_rank_ = peer.task.rank;
+  return tl::unexpected(std::move(error).during("cannot join " + describe(peer.task)));
+}
+
+Result<> MeshBuilder::judge(PeerHandshake& peer_handshake) {
+  Peer* peer = find(peer_handshake.peer());
+  if (peer == nullptr || dials(*peer)) {
+    peer_handshake.refuse_peer(format("{} expects no connection from {}", client_.self().id.text(),
+                                      printable(peer_handshake.peer().text())));
+    return fail(Errc::refused, "unexpected peer");
+  }
+  if (peer->local() != peer_handshake.local()) {
+    peer_handshake.refuse_peer("the transports differ; give all ranks the same transport");
+    return fail(Errc::refused, "unexpected transport");
+  }
+  if (!peer->local()) {
+    tune_tcp_of_worker(peer_handshake.fd(), options_.dead_after);
+    return peer_handshake.accept_peer({}, 0);
+  }
+  return peer_handshake.accept_peer(locals_.passed_fds(),
+                                    LocalGroup::passed_fds_expected(peer->slot));
+}
+
+tl::unexpected<Error> MeshBuilder::missing() {
+  std::vector<std::string> names;
+  size_t count = 0;
+  for (const Peer& peer : peers_) {
+    if (peer.connection) continue;
+    if (count == 0) blamed_rank_ = peer.task.rank;
+    if (++count > missing_named_max) continue;
+    const std::string why = peer.failure.empty() ? "" : ": " + peer.failure;
+    names.push_back(describe(peer.task) + why);
+  }
+  if (count > names.size()) names.push_back(format("{} more", count - names.size()));
+  return fail(Errc::timeout,
+              format("not all ranks have joined in time; missing: {}", join(names, ", ")));
+}
+
+MeshBuilder::Peer* MeshBuilder::find(const TaskId& id) {
+  const auto at = std::ranges::find_if(peers_, [&](const Peer& p) { return p.task.id == id; });
+  return at == peers_.end() ? nullptr : &*at;
+}
+
+}  // namespace dt

@@ -1,0 +1,123 @@
+#include "comm/transport/peer_listener.h"
+
+#include "base/crypto.h"
+#include "base/format.h"
+#include "base/io/socket.h"
+#include "comm/transport/local_socket.h"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+constexpr size_t local_name_bytes = 16;
+/// At all TCP listeners together, so that a flood of strangers does not keep us from those that
+/// have come in, nor takes their places before we have read from them.
+constexpr size_t accepts_per_round = 64;
+constexpr Duration out_of_descriptors_pause = milliseconds(100);
+
+Result<> check_usable(uint16_t held_port) {
+  if (held_port == 0 || check_unheard(held_port)) return {};
+  return fail(Errc::refused,
+              format("cannot listen at port {}, the one of --port-range that is held for this task "
+                     "(DTRAIN_PORT): something else listens there; join the job before any server "
+                     "of this task starts",
+                     held_port));
+}
+}  // namespace
+
+Result<PeerListener> PeerListener::open(Options options) {
+  PeerListener self(std::move(options));
+  const uint16_t port = self.options_.held_port;
+  if (!self.options_.tcp_ips.empty()) TRY(check_usable(port));
+  for (const std::string& ip : self.options_.tcp_ips) {
+    Fd listener = TRY(port == 0 ? listen_on({ip, 0}) : listen_on_held({ip, port}));
+    self.tcp_.push_back(std::move(listener));
+    self.endpoint_.tcp.push_back(TRY(local_address(self.tcp_.back().get())));
+  }
+  if (self.options_.local) {
+    self.endpoint_.local = "dtrain-" + TRY(random_name(local_name_bytes));
+    self.local_ = TRY(listen_local(self.endpoint_.local));
+  }
+  return self;
+}
+
+Time PeerListener::next_deadline() const {
+  Time next = closed_until_.value_or(Time::max());
+  for (const auto& peer_handshake : pending_)
+    next = std::min(next, peer_handshake->deadline());
+  return next;
+}
+
+void PeerListener::collect_fds(std::vector<pollfd>& fds) const {
+  if (!closed_until_) {
+    for (const Fd& listener : tcp_)
+      fds.push_back({.fd = listener.get(), .events = POLLIN, .revents = 0});
+    if (local_) fds.push_back({.fd = local_.get(), .events = POLLIN, .revents = 0});
+  }
+  for (const auto& peer_handshake : pending_)
+    fds.push_back({.fd = peer_handshake->fd(), .events = peer_handshake->events(), .revents = 0});
+}
+
+Result<> PeerListener::accept_waiting(const Fd& listener, bool local, Time now) {
+  if (closed_until_ && now < *closed_until_) return {};
+  closed_until_.reset();
+  const size_t listeners = std::max(tcp_.size(), size_t{1});
+  const size_t accepts = std::max(accepts_per_round / listeners, size_t{1});
+  for (size_t i = 0; listener && i < accepts; ++i) {
+    Result<Fd> accepted = accept_one(listener.get());
+    if (!accepted) {
+      // Out of descriptors or memory: the connection stays in the backlog, and asking again at once
+      // would only spin.
+      closed_until_ = now + out_of_descriptors_pause;
+      return {};
+    }
+    Fd socket = *std::move(accepted);
+    if (!socket) return {};
+    if (local && !require_same_user(socket.get())) continue;
+    if (!make_room(local)) continue;
+    pending_.push_back(TRY(PeerHandshake::accept(
+        std::move(socket),
+        {.claim = options_.claim, .deadline = now + options_.timeout, .local = local})));
+  }
+  return {};
+}
+
+/// Closes the oldest that has not proved itself; false where there is none. Peers at the local
+/// socket are of our user: strangers at the others do not cost them their place.
+bool PeerListener::make_room(bool local) {
+  if (pending_.size() < options_.pending_max) return true;
+  auto oldest = std::ranges::find_if(pending_, [](const auto& peer_handshake) {
+    return !peer_handshake->local() && peer_handshake->unproved();
+  });
+  if (oldest == pending_.end() && local) {
+    oldest = std::ranges::find_if(
+        pending_, [](const auto& peer_handshake) { return peer_handshake->unproved(); });
+  }
+  if (oldest == pending_.end()) return false;
+  pending_.erase(oldest);
+  return true;
+}
+
+Result<std::vector<std::unique_ptr<PeerHandshake>>> PeerListener::advance(Time now,
+                                                                          const Judge& judge) {
+  for (const Fd& listener : tcp_)
+    TRY(accept_waiting(listener, false, now));
+  TRY(accept_waiting(local_, true, now));
+  std::vector<std::unique_ptr<PeerHandshake>> done;
+  std::vector<std::unique_ptr<PeerHandshake>> pending;
+  for (std::unique_ptr<PeerHandshake>& peer_handshake : pending_) {
+    const bool late = now >= peer_handshake->deadline();
+    // Whatever is wrong with one of them is its own affair.
+    if (!peer_handshake->advance()) continue;
+    // Whoever proves itself late has given up waiting for our word; but whoever had it in time and
+    // is done counts on us, however late we look.
+    if (peer_handshake->proved() && (late || !judge(*peer_handshake))) continue;
+    if (late && !peer_handshake->done()) continue;
+    (peer_handshake->done() ? done : pending).push_back(std::move(peer_handshake));
+  }
+  pending_ = std::move(pending);
+  return done;
+}
+
+}  // namespace dt

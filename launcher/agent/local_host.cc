@@ -1,0 +1,73 @@
+#include "launcher/agent/local_host.h"
+
+#include "base/io/network.h"
+#include "base/version.h"
+
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace dt {
+
+namespace {
+
+std::string own_hostname() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+MachineId own_machine() {
+  MachineId machine;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> machine.boot;
+  struct stat about = {};
+  if (stat("/proc/self/ns/net", &about) == 0) machine.network_namespace = about.st_ino;
+  return machine;
+}
+
+/// By the files that drivers make, since to ask them takes up to seconds.
+bool has_accelerator() {
+  constexpr const char* devices[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg",
+                                     "/dev/kfd",       "/dev/xpu0",    "/dev/davinci_manager"};
+  return std::ranges::any_of(devices, [](const char* device) { return access(device, F_OK) == 0; });
+}
+
+}  // namespace
+
+int count_allowed_cpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
+  return std::max(1, CPU_COUNT(&allowed));
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> entries;
+  for (char** at = environ; *at != nullptr; ++at)
+    entries.emplace_back(*at);
+  return entries;
+}
+
+Hello make_hello(AgentLocation place) {
+  return {.build = std::string(build_version),
+          .hostname = own_hostname(),
+          .addresses = place == AgentLocation::other_host ? interface_addresses()
+                                                          : std::vector<InterfaceAddress>(),
+          .machine = own_machine()};
+}
+
+Environment local_host_environment(const std::vector<std::string>& excluded) {
+  return host_environment(parse_environment(own_environment()), excluded);
+}
+
+HostFacts own_host_facts(const std::vector<std::string>& excluded) {
+  return {.own = local_host_environment(excluded),
+          .hostname = own_hostname(),
+          .interface = {},
+          .accelerator = has_accelerator()};
+}
+
+}  // namespace dt

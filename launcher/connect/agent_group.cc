@@ -1,0 +1,348 @@
+#include "launcher/connect/agent_group.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/process/open_files.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+constexpr Duration first_beats = seconds(10);
+
+std::string own_architecture() {
+  utsname about = {};
+  uname(&about);
+  return about.machine;
+}
+
+std::string suspension_text(Duration away, Duration lease) {
+  const Duration rounded = away < seconds(10) ? std::chrono::round<milliseconds>(away / 100) * 100
+                                              : Duration(std::chrono::round<seconds>(away));
+  return format("dtrain was suspended for {}, longer than the lease of {} (--dead-after)",
+                duration_text(rounded), duration_text(lease));
+}
+
+/// What is waited for from an agent, in words for a failure.
+constexpr std::string_view hello_words = "hello";
+constexpr std::string_view probe_words = "probe";
+
+std::string no_answer(std::string_view what, const std::vector<std::string>& hosts = {}) {
+  return format("no {} from the agent{}{} before the start deadline; see --start-timeout", what,
+                hosts.empty() ? "" : " on ", join(hosts, ", "));
+}
+
+}  // namespace
+
+AgentGroup::~AgentGroup() {
+  // The end of its input is an agent's order to end everything and go.
+  for (const auto& agent : agents_)
+    agent->link->let_go();
+}
+
+Result<ConnectOptions> AgentGroup::own_connect_options(const std::vector<Host>& hosts) const {
+  ConnectOptions ways = {.ssh = options_.ssh,
+                         .binary = {},
+                         .architecture = own_architecture(),
+                         .open_files_max = raise_open_files_limit(),
+                         .heartbeat = options_.heartbeat,
+                         .dead_after = options_.dead_after,
+                         .noise = static_cast<uint64_t>(getpid()),
+                         .other = {}};
+  TRY(check_open_files(
+      hosts.size() * open_files_a_carrier + open_files_of_a_start,
+      format("connections to {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s")));
+  if (!std::ranges::all_of(hosts, &Host::here)) ways.binary = TRY(AgentBinary::own());
+  return ways;
+}
+
+Result<> AgentGroup::open_remote_hosts() {
+  remote_ = TRY(RemoteHosts::create(loop_, options_.log == nullptr ? nobody_ : *options_.log,
+                                    {.login = connect_options_.ssh,
+                                     .dead_after = connect_options_.dead_after,
+                                     .noise = connect_options_.noise,
+                                     .other = connect_options_.other}));
+  connect_options_.remote = remote_.get();
+  return {};
+}
+
+Result<> AgentGroup::connect(const std::vector<Host>& hosts) {
+  began_ = Clock::now();
+  connect_options_ = options_.ways ? *options_.ways : TRY(own_connect_options(hosts));
+  if (connect_options_.other || !connect_options_.binary.bytes().empty()) TRY(open_remote_hosts());
+  for (const Host& host : hosts) {
+    agents_.push_back(std::make_unique<Agent>());
+    Agent& agent = *agents_.back();
+    agent.number = agents_.size() - 1;
+    agent.link = std::make_unique<AgentLink>(
+        loop_, host, connect_options_,
+        AgentLink::Handlers{
+            .on_message = [this, &agent](const FrameView& m) { return handle(agent, m); },
+            .on_gone = [this, &agent] { gone(agent); }});
+    TRY(agent.link->start());
+  }
+  tell_connected();
+  beat();
+  return {};
+}
+
+Result<> AgentGroup::handle(Agent& agent, const FrameView& message) {
+  switch (static_cast<MessageType>(message.header.type)) {
+    case MessageType::hello:
+      agent.hello = TRY(decode<Hello>(message.payload));
+      agent.said_hello = Clock::now();
+      tell_connected();
+      return {};
+    case MessageType::resources:
+      agent.resources = TRY(decode<HostResources>(message.payload));
+      return {};
+    case MessageType::prepared:
+      agent.prepared = TRY(decode<Prepared>(message.payload));
+      return {};
+    case MessageType::reached:
+      agent.reached = TRY(decode<Reached>(message.payload));
+      return {};
+    case MessageType::diagnosed: {
+      const int64_t now_ns = wall_clock_ns();
+      DiagnoseReply found = TRY(decode<DiagnoseReply>(message.payload));
+      const ClockSkew clock = clock_skew(agent.asked_ns, found, now_ns);
+      agent.examined = {std::move(found), clock};
+      return {};
+    }
+    case MessageType::measured:
+      agent.measured = TRY(decode<Measured>(message.payload));
+      return {};
+    case MessageType::heartbeat:
+      return {};
+    case MessageType::gave_up:
+      agent.link->lose("nothing from here reached it for too long; see --dead-after");
+      return {};
+    default:
+      if (!handlers_.on_message) return fail(Errc::protocol, "a message before its time");
+      return handlers_.on_message(agent.number, message);
+  }
+}
+
+void AgentGroup::tell_connected() const {
+  if (!options_.on_connected) return;
+  const auto connected = std::ranges::count_if(
+      agents_, [](const std::unique_ptr<Agent>& agent) { return agent->hello.has_value(); });
+  options_.on_connected(static_cast<size_t>(connected), agents_.size());
+}
+
+void AgentGroup::gone(const Agent& agent) {
+  if (!handlers_.on_lost) return;
+  const auto away = agent.link->lease().suspended(loop_.now());
+  handlers_.on_lost(agent.number,
+                    away ? suspension_text(*away, options_.dead_after) : agent.link->why());
+}
+
+void AgentGroup::beat() {
+  const Time now = loop_.now();
+  for (const auto& agent : agents_) {
+    if (!agent->link->speaking()) continue;
+    if (leased_ && agent->link->lease().over(now)) {
+      agent->link->lose(format("no heartbeat for {}", duration_text(options_.dead_after)));
+    } else {
+      send(agent->number, MessageType::heartbeat, 0, {});
+    }
+  }
+  // An agent that does not know the terms yet goes by its own, whatever ours are.
+  const Duration pause = leased_ ? options_.heartbeat : std::min(options_.heartbeat, first_beats);
+  heartbeat_ = loop_.after(pause, [this] { beat(); });
+}
+
+template <class Answer>
+Result<Responses<Answer>> AgentGroup::await_each(const Awaited& awaited,
+                                                 std::optional<Answer> Agent::*answer,
+                                                 std::string_view what) {
+  const auto open = [answer](const auto& agent) {
+    return !agent->link->gone() && !((*agent).*answer).has_value();
+  };
+  // All hosts are heard before any failure is told: one run shows all that is wrong.
+  while (std::ranges::any_of(agents_, open) && loop_.now() < awaited.deadline) {
+    if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
+    TRY(loop_.run_once(awaited.deadline));
+  }
+  if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
+  Responses<Answer> answers;
+  for (const auto& agent : agents_) {
+    if (agent->link->gone()) {
+      answers.push_back(fail(Errc::unreachable, agent->link->why()));
+    } else if (const std::optional<Answer>& said = (*agent).*answer) {
+      answers.push_back(*said);
+    } else {
+      answers.push_back(fail(Errc::timeout, no_answer(what)));
+    }
+  }
+  return answers;
+}
+
+template <class Answer>
+Result<std::vector<Answer>> AgentGroup::all_of(Responses<Answer> answers,
+                                               std::string_view what) const {
+  std::vector<Answer> all;
+  std::vector<std::string> failures;
+  std::vector<std::string> missing;
+  for (size_t number = 0; number < answers.size(); ++number) {
+    const std::string& name = agents_[number]->link->host().name;
+    if (answers[number]) {
+      all.push_back(*std::move(answers[number]));
+    } else if (answers[number].error().code == Errc::timeout) {
+      missing.push_back(name);
+    } else {
+      failures.push_back(format("{}: {}", name, answers[number].error().message));
+    }
+  }
+  if (!missing.empty()) failures.push_back(no_answer(what, missing));
+  if (failures.empty()) return all;
+  return fail(Errc::unreachable, join(failures, "\n"));
+}
+
+Result<Responses<Hello>> AgentGroup::await_each_hello(const Awaited& awaited) {
+  return await_each(awaited, &Agent::hello, hello_words);
+}
+
+Result<std::vector<Hello>> AgentGroup::await_hellos(const Awaited& awaited) {
+  return all_of(TRY(await_each_hello(awaited)), hello_words);
+}
+
+std::vector<Hello> AgentGroup::hellos() const {
+  std::vector<Hello> hellos;
+  for (const auto& agent : agents_)
+    hellos.push_back(agent->hello.value_or(Hello()));
+  return hellos;
+}
+
+Result<std::vector<HostResources>> AgentGroup::resources(ResourceNeed need,
+                                                         const Awaited& awaited) {
+  if (need == ResourceNeed::nothing) return std::vector<HostResources>();
+  TRY(await_hellos(awaited));
+  // So that an agent whose driver hangs can say so before it is given up itself.
+  const ResourcesWanted wanted = {.gpus = need == ResourceNeed::gpus,
+                                  .patience = (awaited.deadline - Clock::now()) / 2};
+  for (size_t number = 0; number < agents_.size(); ++number)
+    send(number, MessageType::resources_wanted, 0, encode(wanted));
+  constexpr std::string_view words = "survey";
+  return all_of(TRY(await_each(awaited, &Agent::resources, words)), words);
+}
+
+void AgentGroup::keep(const Plan& plan) {
+  std::vector<std::unique_ptr<Agent>> kept;
+  for (const PlannedHost& planned : plan.hosts) {
+    const auto at = std::ranges::find_if(agents_, [&planned](const auto& agent) {
+      return agent && agent->link->host().same_as(planned.host);
+    });
+    (*at)->number = kept.size();
+    kept.push_back(std::move(*at));
+  }
+  for (auto& agent : agents_) {
+    if (agent) unneeded_.push_back(std::move(agent));
+  }
+  for (const auto& agent : unneeded_)
+    agent->link->let_go();
+  agents_ = std::move(kept);
+}
+
+Result<std::vector<Prepared>> AgentGroup::prepare(const std::vector<Prepare>& wanted,
+                                                  const Awaited& awaited) {
+  for (size_t number = 0; number < agents_.size(); ++number) {
+    generation_ = wanted[number].generation;
+    send(number, MessageType::prepare, 0, encode(wanted[number]));
+  }
+  restart_leases();
+  leased_ = true;
+  beat();
+  constexpr std::string_view words = "answer";
+  return all_of(TRY(await_each(awaited, &Agent::prepared, words)), words);
+}
+
+Result<Responses<Reached>> AgentGroup::probe_each(const std::vector<Probe>& wanted,
+                                                  const Awaited& awaited) {
+  for (size_t number = 0; number < agents_.size(); ++number)
+    send(number, MessageType::probe, 0, encode(wanted[number]));
+  return await_each(awaited, &Agent::reached, probe_words);
+}
+
+Result<std::vector<Reached>> AgentGroup::probe(const std::vector<Probe>& wanted,
+                                               const Awaited& awaited) {
+  return all_of(TRY(probe_each(wanted, awaited)), probe_words);
+}
+
+Result<Responses<Diagnosis>> AgentGroup::diagnose_each(const std::vector<DiagnoseRequest>& wanted,
+                                                       const Awaited& awaited) {
+  for (const auto& agent : agents_) {
+    agent->asked_ns = wall_clock_ns();
+    send(agent->number, MessageType::diagnose, 0, encode(wanted[agent->number]));
+  }
+  restart_leases();
+  leased_ = true;
+  beat();
+  return await_each(awaited, &Agent::examined, "word about its host");
+}
+
+Result<Responses<Measured>> AgentGroup::measure_each(
+    const std::vector<std::optional<Measure>>& wanted, const Awaited& awaited) {
+  for (const auto& agent : agents_) {
+    const auto& order = wanted[agent->number];
+    agent->measured = order ? std::nullopt : std::optional(Measured{.failure = "not asked"});
+    if (order) send(agent->number, MessageType::measure, 0, encode(*order));
+  }
+  return await_each(awaited, &Agent::measured, "measurement");
+}
+
+Connection AgentGroup::connection(size_t number) const {
+  const Agent& agent = *agents_[number];
+  return {.login = agent.link->login(),
+          .pushed = agent.link->pushed(),
+          .took = agent.hello ? agent.said_hello - began_ : Duration()};
+}
+
+void AgentGroup::send(size_t number, MessageType type, uint32_t stream, ByteSpan payload) {
+  Bytes frames;
+  append_message(frames, type, {.generation = generation_, .stream = stream}, payload);
+  agents_[number]->link->write(frames);
+}
+
+void AgentGroup::send_all(MessageType type, ByteSpan payload) {
+  for (size_t number = 0; number < agents_.size(); ++number)
+    send(number, type, 0, payload);
+}
+
+void AgentGroup::restart_leases() {
+  for (const auto& agent : agents_)
+    agent->link->lease().restart(loop_.now());
+}
+
+void AgentGroup::let_go(size_t number) {
+  agents_[number]->link->let_go();
+}
+
+bool AgentGroup::owns(pid_t pid) const {
+  const auto owned = [pid](const auto& agent) { return agent->link->owns(pid); };
+  return std::ranges::any_of(agents_, owned) || std::ranges::any_of(unneeded_, owned);
+}
+
+bool AgentGroup::any_left() const {
+  const auto left = [](const auto& agent) { return !agent->link->over(); };
+  return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left);
+}
+
+Result<> AgentGroup::collect(const Awaited& awaited) {
+  for (const auto& agent : agents_)
+    agent->link->let_go();
+  while (any_left() && loop_.now() < awaited.deadline && !awaited.interrupted())
+    TRY(loop_.run_once(awaited.deadline));
+  for (const auto* group : {&agents_, &unneeded_}) {
+    for (const auto& agent : *group)
+      agent->link->kill();
+  }
+  return {};
+}
+
+}  // namespace dt

@@ -1,0 +1,146 @@
+#include "launcher/connect/process_connection.h"
+
+#include "launcher/agent/error_folder.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+namespace dt {
+
+namespace {
+
+/// The end of the pipes and that of the process belong together, but do not come together.
+constexpr Duration end_patience = seconds(1);
+constexpr size_t said_bytes_max = size_t{32} << 10;
+
+}  // namespace
+
+ProcessConnection::ProcessConnection(Loop& loop, Options options, Handlers handlers)
+    : loop_(loop), options_(std::move(options)), handlers_(std::move(handlers)) {
+}
+
+Result<std::unique_ptr<ProcessConnection>> ProcessConnection::open(Loop& loop,
+                                                                   SpawnedProcess carrier,
+                                                                   Options options,
+                                                                   Handlers handlers) {
+  std::unique_ptr<ProcessConnection> way(
+      new ProcessConnection(loop, std::move(options), std::move(handlers)));
+  TRY(way->begin(std::move(carrier)));
+  return way;
+}
+
+Result<> ProcessConnection::begin(SpawnedProcess carrier) {
+  process_ = std::move(carrier.process);
+  messages_ = std::move(carrier.messages);
+  if (messages_) {
+    messages_watch_ = TRY(loop_.watch(messages_.get(), EPOLLIN, [this](uint32_t) {
+      read_messages();
+      if (!told_ && handlers_.on_said) handlers_.on_said(facts_.said);
+    }));
+  }
+  stream_ = TRY(Stream::open(loop_, std::move(carrier.from_agent), std::move(carrier.to_agent),
+                             {.on_bytes =
+                                  [this](ByteSpan bytes) {
+                                    facts_.heard = true;
+                                    return handlers_.on_bytes(bytes);
+                                  },
+                              .on_end = [this](const std::optional<Error>&) { stream_ended(); },
+                              .on_drained = handlers_.on_drained}));
+  return {};
+}
+
+ProcessConnection::~ProcessConnection() {
+  if (options_.is_client) kill();
+}
+
+void ProcessConnection::write(ByteSpan bytes) {
+  if (stream_) stream_->write(bytes);
+}
+
+void ProcessConnection::close_after_sending() {
+  if (stream_) stream_->close_after_sending();
+}
+
+void ProcessConnection::hang_up() {
+  told_ = true;
+  patience_ = Timer();
+  stream_.reset();
+  if (options_.is_client) {
+    kill();
+  } else if (process_ && !exit_watch_) {
+    [[maybe_unused]] const auto watched = watch_process();
+  }
+}
+
+void ProcessConnection::kill() {
+  told_ = true;
+  exit_watch_ = Watch();
+  if (!process_) return;
+  [[maybe_unused]] const auto reaped = collect([this] { return process_->kill(); });
+}
+
+bool ProcessConnection::owns(pid_t pid) const {
+  return process_ && process_->pid() == pid;
+}
+
+Result<ExitStatus> ProcessConnection::collect(const std::function<Result<ExitStatus>()>& reap) {
+  // An agent that is killed cannot remove its folder; it can be found until the agent is reaped.
+  const std::string errors =
+      options_.is_client ? std::string() : ErrorFolder::path_of(process_->pid());
+  auto status = reap();
+  process_.reset();
+  if (!status || status->signal != 0) ErrorFolder::remove(errors);
+  return status;
+}
+
+AgentConnection::End ProcessConnection::so_far() {
+  if (messages_) read_messages();
+  return options_.explain(facts_);
+}
+
+void ProcessConnection::read_messages() {
+  std::array<char, 4096> buffer;
+  for (;;) {
+    const ssize_t n = ::read(messages_.get(), buffer.data(), buffer.size());
+    if (n < 0) break;
+    if (n == 0) {
+      messages_watch_ = Watch();
+      messages_.reset();
+      break;
+    }
+    std::string& said = facts_.said;
+    said.append(buffer.data(), static_cast<size_t>(n));
+    if (said.size() > said_bytes_max) said.erase(0, said.size() - said_bytes_max);
+  }
+}
+
+void ProcessConnection::stream_ended() {
+  stream_.reset();
+  facts_.over = true;
+  if (!process_ || !watch_process()) return finish();
+  patience_ = loop_.after(end_patience, [this] { finish(); });
+}
+
+Result<> ProcessConnection::watch_process() {
+  exit_watch_ = TRY(loop_.watch(process_->pidfd(), EPOLLIN, [this](uint32_t) { process_ended(); }));
+  return {};
+}
+
+void ProcessConnection::process_ended() {
+  exit_watch_ = Watch();
+  if (const auto status = collect([this] { return process_->reap(); })) facts_.status = *status;
+  if (!told_) finish();
+}
+
+void ProcessConnection::finish() {
+  patience_ = Timer();
+  if (std::exchange(told_, true)) return;
+  const auto on_end = handlers_.on_end;
+  on_end(so_far());
+}
+
+}  // namespace dt

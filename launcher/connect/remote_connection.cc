@@ -1,0 +1,256 @@
+#include "launcher/connect/remote_connection.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/ssh/failure.h"
+#include "launcher/ssh/keys/client_key.h"
+
+#include <cassert>
+#include <functional>
+
+namespace dt {
+
+namespace {
+
+using By = SshRoute::By;
+
+/// After the time to connect, for whoever tries to say in its own words what it waited for.
+constexpr Duration last_words = milliseconds(500);
+
+std::string route_text(const SshRoute& route, const LoginOptions& login) {
+  switch (route.by) {
+    case By::libssh2:
+      return route.why;
+    case By::openssh:
+    case By::openssh_plain:
+      return format("the OpenSSH client, for {}", route.why);
+    case By::program:
+      return login.program.empty() ? route.why
+                                   : format("{} ({})", login.program.front(), route.why);
+  }
+  return "";
+}
+
+AgentConnection::End end_of_client(const ClientContext& context,
+                                   const ProcessConnection::Facts& facts) {
+  const std::string how = facts.status ? "its process ended: " + facts.status->text()
+                          : facts.over ? std::string("its connection ended")
+                                       : std::string("it is silent");
+  const ClientFailure failure = client_failure(context, facts.said, how);
+  // 255 is the client's own; another status comes from the host.
+  const bool from_host = facts.status && facts.status->code != 255;
+  std::string said;
+  for (const std::string_view line : client_words(facts.said).lines)
+    said += format("{}\n", line);
+  const bool logged_in = facts.heard || from_host || (facts.over && said.empty());
+  return {.why = failure.text,
+          .said = said,
+          .again = failure.again && !logged_in,
+          .elsewhere = failure.too_old,
+          .logged_in = logged_in};
+}
+
+}  // namespace
+
+RemoteConnection::RemoteConnection(RemoteHosts& all, Host host, RemoteCommand command,
+                                   Handlers handlers)
+    : all_(all),
+      host_(std::move(host)),
+      command_(std::move(command)),
+      request_(all.request(host_)),
+      handlers_(std::move(handlers)) {
+  ask_for_turn();
+}
+
+void RemoteConnection::ask_for_turn() {
+  turn_ = all_.turns().ask([this] { begin(); });
+}
+
+Duration RemoteConnection::patience() const {
+  if (all_.login().connect_timeout) return *all_.login().connect_timeout;
+  if (settings_.connect_timeout_s) return seconds(*settings_.connect_timeout_s);
+  return connect_timeout_default;
+}
+
+void RemoteConnection::set_deadline() {
+  deadline_ = *began_ + patience();
+  give_up_ = all_.loop().at(deadline_ + last_words, [this] { no_answer(); });
+}
+
+void RemoteConnection::begin() {
+  if (!began_) {
+    began_ = all_.loop().now();
+    set_deadline();
+  }
+  if (route_) return try_it();
+  if (all_.options().other) return take_route({By::program, "another way"});
+  if (!all_.login().program.empty()) return take_route({By::program, "--rsh-agent"});
+  find_route();
+}
+
+void RemoteConnection::find_route() {
+  const Result<SshSettings> read = read_ssh_config(request_, all_.world());
+  const bool asks_for_itself = all_.login().carrier == SshCarrier::openssh;
+  if (!read || read->beyond.empty() || asks_for_itself) return take_settings(read);
+  asking_ = std::make_unique<ProgramOutput>(
+      all_.loop(), ssh_g_command(request_),
+      [this, guess = *read](const Result<std::string>& output) {
+        const auto asked = std::exchange(asking_, nullptr);
+        take_settings(output ? parse_ssh_g(*output, request_, all_.world(), guess)
+                             : tl::unexpected(output.error()));
+      });
+}
+
+void RemoteConnection::take_settings(const Result<SshSettings>& settings) {
+  if (!settings) return end({.why = settings.error().message});
+  settings_ = *settings;
+  set_deadline();
+  auto route = choose_ssh_route(all_.route_facts(settings_));
+  if (!route) return end({.why = route.error().message});
+  take_route(*std::move(route));
+}
+
+void RemoteConnection::take_route(SshRoute route) {
+  all_.log().info("{}: through {}", request_.host, route_text(route, all_.login()));
+  route_ = std::move(route);
+  try_it();
+}
+
+void RemoteConnection::try_it() {
+  ++attempt_;
+  auto way = route_->by == By::libssh2 ? open_session() : open_client();
+  if (!way) return end({.why = way.error().message});
+  connection_ = *std::move(way);
+}
+
+AgentConnection::Handlers RemoteConnection::handlers_of_try() {
+  return {.on_bytes = handlers_.on_bytes,
+          .on_end = [this](End end) { try_ended(std::move(end)); },
+          .on_drained = handlers_.on_drained,
+          .on_said = handlers_.on_said};
+}
+
+Result<std::unique_ptr<AgentConnection>> RemoteConnection::open_session() {
+  SshConnection::Target target = {.request = request_,
+                                  .settings = settings_,
+                                  .command = command_.words,
+                                  .open_by = deadline_,
+                                  .patience = patience(),
+                                  .dead_after = all_.options().dead_after};
+  return std::make_unique<SshConnection>(all_.shared(), std::move(target), handlers_of_try());
+}
+
+Result<SpawnedProcess> RemoteConnection::start_carrier() const {
+  if (all_.options().other) return all_.options().other(host_);
+  if (route_->by == By::program) return start_client(rsh_words(all_.login().program, request_));
+  const ClientOptions options = {.connect_timeout = patience(),
+                                 .curve25519_first = route_->by == By::openssh};
+  return start_client(ssh_words(request_, options, command_.words()));
+}
+
+ClientContext RemoteConnection::client_context() {
+  ClientContext context = {.request = request_};
+  if (route_->by == By::program) return context;
+  SshKeyring& keyring = all_.shared().keyring;
+  context.known = keyring.known_host(settings_);
+  for (const auto& identity : keyring.identities(settings_)) {
+    if (!identity->problem.empty()) context.key_problems.push_back(identity->problem);
+  }
+  return context;
+}
+
+Result<std::unique_ptr<AgentConnection>> RemoteConnection::open_client() {
+  auto way = TRY(ProcessConnection::open(
+      all_.loop(), TRY(start_carrier()),
+      {.is_client = true,
+       .explain =
+           [context = client_context()](const ProcessConnection::Facts& facts) {
+             return end_of_client(context, facts);
+           },
+       .find_key = key_of_client},
+      handlers_of_try()));
+  const bool reads_script = route_->by == By::program && !all_.options().other;
+  if (reads_script) way->write(as_bytes(command_.script()));
+  return way;
+}
+
+void RemoteConnection::try_ended(End how) {
+  if (arrived_) return end(std::move(how));
+  auto next = next_ssh_try(
+      all_.route_facts(settings_),
+      {.by = route_->by, .again = how.again, .elsewhere = how.elsewhere, .why = how.why});
+  const Time when = all_.loop().now() + pause_before_next();
+  if (!next || when >= deadline_) return end(std::move(how));
+  connection_.reset();
+  if (next->by != route_->by) return take_route(*std::move(next));
+  all_.log().info("{}: {}; trying again", request_.host, how.why);
+  turn_.reset();
+  again_ = all_.loop().at(when, [this] { ask_for_turn(); });
+}
+
+Duration RemoteConnection::pause_before_next() const {
+  return retry_delay(
+      attempt_, std::hash<std::string>()(format("{}/{}", request_.host, all_.options().noise)));
+}
+
+void RemoteConnection::no_answer() {
+  const std::string waited =
+      format("no answer for {} (--connect-timeout)", duration_text(patience()));
+  End how = so_far();
+  how.timed_out = true;
+  how.why = how.said.empty() ? waited : format("{}: {}", waited, how.why);
+  hang_up();
+  end(std::move(how));
+}
+
+AgentConnection::End RemoteConnection::so_far() {
+  return connection_ ? connection_->so_far() : End{.why = "it is silent"};
+}
+
+void RemoteConnection::clear() {
+  over_ = true;
+  give_up_ = Timer();
+  again_ = Timer();
+  asking_.reset();
+  turn_.reset();
+}
+
+void RemoteConnection::end(End how) {
+  clear();
+  const auto on_end = handlers_.on_end;
+  on_end(std::move(how));
+}
+
+std::string RemoteConnection::login() const {
+  if (!route_) return "";
+  const std::string key = connection_ ? connection_->login() : "";
+  return route_text(*route_, all_.login()) + (key.empty() ? "" : ", key ") + key;
+}
+
+void RemoteConnection::write(ByteSpan bytes) {
+  assert(connection_ && "nothing has come from there yet");
+  connection_->write(bytes);
+}
+
+void RemoteConnection::arrived() {
+  arrived_ = true;
+  give_up_ = Timer();
+  turn_.reset();
+}
+
+void RemoteConnection::close_after_sending() {
+  if (!arrived_) return hang_up();
+  connection_->close_after_sending();
+}
+
+void RemoteConnection::hang_up() {
+  clear();
+  if (connection_) connection_->hang_up();
+}
+
+void RemoteConnection::kill() {
+  clear();
+  if (connection_) connection_->kill();
+}
+
+}  // namespace dt

@@ -1,0 +1,78 @@
+#include "launcher/connect/spawned_process.h"
+
+#include "base/format.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/local_host.h"
+#include "launcher/process/executable.h"
+#include "launcher/process/open_files.h"
+#include "launcher/process/pidfd.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+namespace dt {
+
+namespace {
+
+/// In the copy of this process that is to be the agent: takes `link` for its standard input and
+/// output, lets go of all that was the launcher's, and serves. Nothing that the launcher has built
+/// is destroyed here.
+[[noreturn]] void be_agent(int link, pid_t launcher, uint64_t open_files_max) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // It may have ended before the line above; then nobody would ever end us.
+  const bool ours = getppid() == launcher && setsid() > 0 && dup2(link, STDIN_FILENO) >= 0 &&
+                    dup2(link, STDOUT_FILENO) >= 0;
+  if (!ours) _exit(1);
+  close_range(STDERR_FILENO + 1, ~0U, 0);
+  set_open_files_limit(open_files_max);
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  _exit(serve_as_agent(AgentLocation::launchers_host));
+}
+
+}  // namespace
+
+Result<SpawnedProcess> start_local_agent(uint64_t open_files_max) {
+  SocketPair link = TRY(make_socketpair());
+  const pid_t launcher = getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("cannot start the agent of this machine");
+  if (pid == 0) be_agent(link.theirs.get(), launcher, open_files_max);
+  // No race: it keeps its pid until we reap it.
+  Fd pidfd = open_pidfd(pid);
+  if (!pidfd) {
+    return fail(Errc::os, format("cannot watch the agent of this machine: {}; it takes the system "
+                                 "call pidfd_open, which Linux has from 5.3 on and containers may "
+                                 "refuse",
+                                 errno_text(errno)));
+  }
+  TRY(set_nonblocking(link.ours.get()));
+  return SpawnedProcess{std::move(link.ours), Fd(), Child::adopt(pid, std::move(pidfd)), Fd()};
+}
+
+Result<SpawnedProcess> start_client(const std::vector<std::string>& words) {
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): before any thread
+  const std::string program =
+      TRY(find_executable(words.front(), path == nullptr ? "/usr/bin:/bin" : path, "."));
+  SocketPair link = TRY(make_socketpair());
+  Pipe messages = TRY(make_pipe());
+  Child client = TRY(Child::start({.path = program,
+                                   .arguments = words,
+                                   .environment = own_environment(),
+                                   .cwd = {},
+                                   .input = link.theirs.get(),
+                                   .output = link.theirs.get(),
+                                   .error = messages.write.get(),
+                                   .death_signal = SIGTERM,
+                                   .new_session = true}));
+  TRY(set_nonblocking(link.ours.get()));
+  TRY(set_nonblocking(messages.read.get()));
+  return SpawnedProcess{std::move(link.ours), Fd(), std::move(client), std::move(messages.read)};
+}
+
+}  // namespace dt

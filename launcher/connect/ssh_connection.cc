@@ -1,0 +1,184 @@
+#include "launcher/connect/ssh_connection.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+/// By then our own first word is on its way, if the server is not too far.
+constexpr Duration first_word = milliseconds(2);
+/// A resolver that is silent for so long is asked again.
+constexpr Duration look_up_patience = seconds(5);
+
+Resolver::Family family_of(AddressFamily family) {
+  switch (family) {
+    case AddressFamily::inet:
+      return Resolver::Family::v4;
+    case AddressFamily::inet6:
+      return Resolver::Family::v6;
+    case AddressFamily::any:
+      break;
+  }
+  return Resolver::Family::any;
+}
+
+std::string exit_text(const SshExit& exit) {
+  if (!exit.signal.empty()) return format("its process ended: killed by SIG{}", exit.signal);
+  return format("its process ended: exit status {}", exit.status);
+}
+
+/// What a person may look at next, where the failure itself does not say.
+std::string_view remedy_of(const SshFailure& failure) {
+  switch (failure.phase) {
+    case SshPhase::connecting:
+      return "; is the host up, and sshd running there?";
+    case SshPhase::banner:
+      if (failure.error.code == Errc::timeout) return "; does an sshd listen there?";
+      return failure.error.code == Errc::closed
+                 ? "; the log of its sshd tells why (MaxStartups, hosts.deny, …)"
+                 : "";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+SshConnection::SshConnection(Shared shared, Target target, Handlers handlers)
+    : shared_(shared),
+      target_(std::move(target)),
+      handlers_(std::move(handlers)),
+      known_(shared.keyring.known_host(target_.settings)) {
+  const SshSettings& settings = target_.settings;
+  shared_.resolver.look_up(
+      {.name = settings.host_name,
+       .port = static_cast<uint16_t>(settings.port),
+       .family = family_of(settings.address_family),
+       .deadline = std::min<Time>(target_.open_by, shared_.loop.now() + look_up_patience)},
+      [this, alive = std::weak_ptr(alive_)](Result<std::vector<Address>> addresses) {
+        if (!alive.expired() && !over_) dial(std::move(addresses));
+      });
+}
+
+void SshConnection::dial(Result<std::vector<Address>> addresses) {
+  if (!addresses) {
+    return ended({.failure = SshFailure{SshPhase::connecting, addresses.error()}});
+  }
+  const SshSettings& settings = target_.settings;
+  session_ = std::make_unique<SshSession>(
+      shared_.loop,
+      SshSession::Target{
+          .dial = {.addresses = *std::move(addresses), .from_ip = settings.bind_address},
+          .credentials = {.host = target_.request.host,
+                          .user = settings.user,
+                          .identities = shared_.keyring.identities(settings),
+                          .identities_only = settings.identities_only},
+          .command = [this] { return command(); },
+          .host_key_types = known_.key_types()},
+      SshSession::Options{.agent = shared_.keyring.agent(settings),
+                          .open_by = target_.open_by,
+                          .dead_after = target_.dead_after},
+      SshSession::Handlers{.check_host_key = [this](ByteSpan key) { return check_host_key(key); },
+                           .on_open = {},
+                           .on_bytes = handlers_.on_bytes,
+                           .on_end = [this](const SshSession::End& end) { ended(end); },
+                           .on_drained = handlers_.on_drained,
+                           .on_errors = handlers_.on_said});
+  preparing_ = shared_.loop.after(first_word, [this] { command(); });
+}
+
+/// Making it may take some milliseconds, best while the server thinks about its first word.
+const std::string& SshConnection::command() {
+  preparing_ = Timer();
+  if (command_.empty()) command_ = target_.command();
+  return command_;
+}
+
+Result<> SshConnection::check_host_key(ByteSpan blob) const {
+  const std::optional<HostKey> key = host_key_of(blob);
+  if (!key) return fail(Errc::unsupported, "its host key is of a kind that dtrain does not know");
+  const HostKeyVerdict verdict = known_.verdict(*key);
+  switch (decide_host_key(verdict.kind, target_.settings)) {
+    case HostKeyDecision::accept_and_record:
+      record(*key);
+      return {};
+    case HostKeyDecision::refuse:
+      return fail(Errc::refused,
+                  refused_host_key_message(verdict, known_, name_of(*key), target_.request));
+    case HostKeyDecision::accept:
+      break;
+  }
+  if (verdict.kind != HostKeyVerdict::Kind::known) {
+    shared_.log.warn(
+        "{}: its host key {} is not the one of {}, and taken all the same "
+        "(StrictHostKeyChecking no)",
+        target_.request.host, fingerprint(*key), verdict.by->place());
+  }
+  return {};
+}
+
+void SshConnection::record(const HostKey& key) const {
+  const std::string& file = target_.settings.user_known_hosts_files.front();
+  std::optional<Sha1Digest> salt;
+  if (target_.settings.hash_known_hosts) {
+    salt.emplace();
+    if (const auto filled = random_bytes(*salt); !filled) return;
+  }
+  const auto written = append_known_hosts(file, known_hosts_line(known_.name, key, salt));
+  if (written) {
+    shared_.log.warn("{}: its host key {} is new, and from now on known by {}",
+                     target_.request.host, fingerprint(key), file);
+  } else {
+    shared_.log.warn("{}: {}", target_.request.host, written.error().message);
+  }
+}
+
+void SshConnection::ended(const SshSession::End& end) {
+  over_ = true;
+  const auto on_end = handlers_.on_end;
+  on_end(end_of(end));
+}
+
+AgentConnection::End SshConnection::end_of(const SshSession::End& end) const {
+  if (!end.failure) {
+    return {.why = exit_text(end.exit), .said = end.errors, .logged_in = true};
+  }
+  const auto& [phase, error] = *end.failure;
+  const bool open = phase == SshPhase::open;
+  const bool refused = phase == SshPhase::login && error.code == Errc::refused;
+  const std::string why = error.code == Errc::timeout && session_
+                              ? format("no answer for {} (--connect-timeout) while {}",
+                                       duration_text(target_.patience), phase_text(phase))
+                              : error.message;
+  return {.why = session_ ? format("{}{}", why, remedy_of(*end.failure)) : why,
+          .said = end.errors,
+          .again = worth_retrying(*end.failure),
+          .elsewhere = !open && (error.code == Errc::unsupported ||
+                                 (refused && shared_.keyring.has_ticket(target_.settings))),
+          .logged_in = open};
+}
+
+AgentConnection::End SshConnection::so_far() {
+  const bool open = session_ && session_->phase() == SshPhase::open;
+  return {.why = "it is silent", .logged_in = open};
+}
+
+void SshConnection::write(ByteSpan bytes) {
+  if (session_) session_->write(bytes);
+}
+
+void SshConnection::close_after_sending() {
+  if (session_) session_->close_after_sending();
+}
+
+void SshConnection::hang_up() {
+  over_ = true;
+  preparing_ = Timer();
+  session_.reset();
+}
+
+}  // namespace dt

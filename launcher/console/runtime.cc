@@ -1,0 +1,81 @@
+#include "launcher/console/runtime.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+namespace dt {
+
+Runtime::Runtime(bool verbose)
+    : log_(verbose ? Log::Level::verbose : Log::Level::normal,
+           [this](std::string_view line) { console_.err().write(std::string(line), {}); }) {
+}
+
+Result<std::unique_ptr<Runtime>> Runtime::open(Options options, const Environment& environment) {
+  std::unique_ptr<Runtime> stage(new Runtime(options.verbose));
+  Runtime& self = *stage;
+  self.loop_ = TRY(Loop::create());
+  const auto on_out_broken = [&self](const Error& error) {
+    self.log_.warn("standard output cannot be written ({}); the job goes on without it",
+                   error.message);
+  };
+  self.console_ =
+      TRY(Console::open(*self.loop_, {.out = STDOUT_FILENO, .err = STDERR_FILENO}, on_out_broken));
+  self.colored_out_ = wants_color(options.color, environment, self.out().terminal());
+  self.colored_err_ = wants_color(options.color, environment, self.err().terminal());
+  if (self.colored_err_) self.log_.use_color();
+  self.signals_ = TRY(Signals::block(*self.loop_,
+                                     {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
+                                      SIGTSTP, SIGPIPE, SIGXFSZ, SIGTTOU},
+                                     [&self](int number) { self.signalled(number); }));
+  return stage;
+}
+
+void Runtime::signalled(int number) {
+  if (number == SIGPIPE || number == SIGXFSZ) return;  // the failed write says it
+  // Blocked, it stops nobody: a job in the background of a shell may go on writing to its terminal.
+  if (number == SIGTTOU) return;
+  if (take_) {
+    take_(number);
+  } else if (number == SIGTSTP) {
+    pause_wanted_ = true;
+    if (draining_) stop_if_wanted();
+  } else if (number != SIGUSR1 && number != SIGUSR2 && number != SIGWINCH) {
+    interrupted_ = number;
+  }
+}
+
+void Runtime::stop_if_wanted() {
+  if (std::exchange(pause_wanted_, false)) suspend();
+}
+
+/// SIGSTOP and not the default of SIGTSTP: the kernel ignores that in a process group that no shell
+/// looks after.
+void Runtime::suspend() {
+  ::kill(getpid(), SIGSTOP);
+}
+
+Runtime::SignalHandlerScope::SignalHandlerScope(Runtime& stage,
+                                                std::function<void(int number)> take)
+    : stage_(stage) {
+  stage_.take_ = std::move(take);
+  // While agents were starting they could not have been paused.
+  if (std::exchange(stage_.pause_wanted_, false)) stage_.take_(SIGTSTP);
+}
+
+Runtime::SignalHandlerScope::~SignalHandlerScope() {
+  stage_.take_ = {};
+  stage_.console_.forget_writers();
+}
+
+void Runtime::drain(Time deadline) {
+  interrupted_ = 0;
+  draining_ = true;
+  stop_if_wanted();
+  while (!console_.drained() && interrupted_ == 0 && loop_->now() < deadline) {
+    if (!loop_->run_once(deadline)) return;
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,233 @@
+#include "launcher/network/bandwidth.h"
+
+#include "base/bytes.h"
+#include "base/format.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <span>
+
+namespace dt {
+
+namespace {
+
+/// The shortest of so many: one that met a busy moment says nothing of the network.
+constexpr int echo_count = 8;
+constexpr size_t chunk_bytes = size_t{256} << 10;
+/// A caller whose end is not seen is dropped after this.
+constexpr Duration caller_patience = seconds(5);
+constexpr Duration bulk_silence_max = seconds(5);
+constexpr size_t result_bytes = sizeof(uint64_t) + sizeof(int64_t);
+
+/// One write to a connection whose buffer has room for it.
+Result<> send_small(int fd, ByteSpan bytes) {
+  const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (n == static_cast<ssize_t>(bytes.size())) return {};
+  return n < 0 ? fail_errno("the connection broke") : fail(Errc::closed, "the connection is stuck");
+}
+
+/// What is there, 0 when nothing is; an error at the end.
+Result<size_t> read_ready(int fd, std::span<std::byte> buffer) {
+  const ssize_t n = ::read(fd, buffer.data(), buffer.size());
+  if (n > 0) return static_cast<size_t>(n);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return size_t{0};
+  return n < 0 ? fail_errno("the connection broke") : fail(Errc::closed, "it hung up");
+}
+
+}  // namespace
+
+struct BandwidthServer::Caller {
+  Fd fd;
+  Watch watch;
+  Timer timer;  ///< first of our patience, then of the transfer, then of our patience again
+  int echoes_left = echo_count;
+  Time began;
+  uint64_t bytes = 0;
+  bool told = false;
+};
+
+BandwidthServer::BandwidthServer(Loop& loop, BandwidthBounds bounds)
+    : loop_(loop),
+      bounds_(bounds),
+      quiet_(Log::Level::quiet, [](std::string_view) {}),
+      buffer_(chunk_bytes) {
+}
+
+BandwidthServer::~BandwidthServer() = default;
+
+std::unique_ptr<BandwidthServer> BandwidthServer::open(Loop& loop,
+                                                       const std::vector<Address>& where,
+                                                       const Claim& claim, BandwidthBounds bounds) {
+  std::unique_ptr<BandwidthServer> point(new BandwidthServer(loop, bounds));
+  BandwidthServer& self = *point;
+  for (const Address& address : where) {
+    auto acceptor = Acceptor::listen(loop, {.address = address, .claim = claim}, self.quiet_,
+                                     [&self](Fd connection, Handshake handshake) {
+                                       self.take(std::move(connection), std::move(handshake));
+                                     });
+    if (acceptor) self.acceptors_.push_back(*std::move(acceptor));
+  }
+  return point;
+}
+
+std::vector<Address> BandwidthServer::addresses() const {
+  std::vector<Address> all;
+  for (const auto& acceptor : acceptors_)
+    all.push_back(acceptor->address());
+  return all;
+}
+
+void BandwidthServer::take(Fd connection, Handshake handshake) {
+  handshake.accept_peer();
+  if (!send_small(connection.get(), handshake.take_output())) return;
+  Caller& caller = callers_.emplace_back();
+  caller.fd = std::move(connection);
+  caller.timer = loop_.after(caller_patience, [this, &caller] { drop(caller); });
+  auto watch =
+      loop_.watch(caller.fd.get(), EPOLLIN, [this, &caller](uint32_t) { readable(caller); });
+  if (!watch) return drop(caller);
+  caller.watch = *std::move(watch);
+}
+
+void BandwidthServer::readable(Caller& caller) {
+  const auto got = read_ready(caller.fd.get(), buffer_);
+  if (!got) return drop(caller);
+  if (*got == 0 || caller.told) return;
+  if (caller.echoes_left > 0) {
+    --caller.echoes_left;
+    if (!send_small(caller.fd.get(), ByteSpan(buffer_).first(1))) drop(caller);
+    return;
+  }
+  if (caller.bytes == 0) {
+    caller.began = Clock::now();
+    caller.timer = loop_.after(bounds_.time_max, [this, &caller] { tell(caller); });
+  }
+  caller.bytes += *got;
+  if (caller.bytes >= bounds_.bytes_max) tell(caller);
+}
+
+void BandwidthServer::tell(Caller& caller) {
+  const Duration elapsed = Clock::now() - caller.began;
+  const Bytes result =
+      Writer().number(uint64_t{caller.bytes}).number(int64_t{elapsed.count()}).take();
+  caller.told = true;
+  // What still comes stays where it is; the caller ends the connection once it has the result.
+  caller.watch.set_events(0);
+  if (!send_small(caller.fd.get(), result)) return drop(caller);
+  caller.timer = loop_.after(caller_patience, [this, &caller] { drop(caller); });
+}
+
+void BandwidthServer::drop(const Caller& caller) {
+  callers_.remove_if([&caller](const Caller& one) { return &one == &caller; });
+}
+
+BandwidthClient::BandwidthClient(Loop& loop, Target to, const Claim& claim,
+                                 std::function<void(Result<Speed>)> on_done)
+    : loop_(loop), to_(std::move(to)), on_done_(std::move(on_done)) {
+  if (auto started = start(claim); !started) {
+    // Not from here: who calls us has not got us yet.
+    timer_ = loop_.after(Duration::zero(), [this, error = std::move(started).error()] {
+      end(tl::unexpected(error));
+    });
+  }
+}
+
+Result<> BandwidthClient::start(const Claim& claim) {
+  handshake_ = TRY(Handshake::dial(claim, to_.peer));
+  fd_ = TRY(start_connect(to_.address));
+  watch_ = TRY(loop_.watch(fd_.get(), EPOLLOUT, [this](uint32_t events) { ready(events); }));
+  timer_ = loop_.at(to_.deadline, [this] { end(fail(Errc::timeout, "it took too long")); });
+  return {};
+}
+
+void BandwidthClient::ready(uint32_t events) {
+  const bool ending = state_ == State::sending && (events & EPOLLIN) != 0;
+  auto stepped = step(events);
+  if (!stepped) return end(tl::unexpected(std::move(stepped).error()));
+  if (ending) end(speed_);
+}
+
+Result<> BandwidthClient::step(uint32_t events) {
+  switch (state_) {
+    case State::connecting:
+      TRY(connect_result(fd_.get(), to_.address));
+      tune_tcp(fd_.get(), bulk_silence_max);
+      TRY(send_small(fd_.get(), handshake_->take_output()));
+      watch_.set_events(EPOLLIN);
+      state_ = State::shaking;
+      return {};
+    case State::shaking:
+      return shake();
+    case State::echoing:
+      return take_echo();
+    case State::sending:
+      return (events & EPOLLIN) != 0 ? take_result() : send_zeros();
+  }
+  return {};
+}
+
+Result<> BandwidthClient::shake() {
+  std::array<std::byte, handshake_bytes_max> buffer;
+  const size_t wanted = std::min(handshake_->wanted(), buffer.size());
+  const size_t got = TRY(read_ready(fd_.get(), std::span(buffer).first(wanted)));
+  if (got == 0) return {};
+  TRY(handshake_->receive(ByteSpan(buffer).first(got)));
+  if (const Bytes answer = handshake_->take_output(); !answer.empty()) {
+    TRY(send_small(fd_.get(), answer));
+  }
+  if (!handshake_->done()) return {};
+  state_ = State::echoing;
+  return send_echo();
+}
+
+Result<> BandwidthClient::send_echo() {
+  echo_sent_ = Clock::now();
+  return send_small(fd_.get(), std::array{std::byte{0}});
+}
+
+Result<> BandwidthClient::take_echo() {
+  std::array<std::byte, 1> buffer;
+  if (TRY(read_ready(fd_.get(), buffer)) == 0) return {};
+  const Duration round_trip = Clock::now() - echo_sent_;
+  speed_.round_trip = echoes_ == 0 ? round_trip : std::min(speed_.round_trip, round_trip);
+  if (++echoes_ < echo_count) return send_echo();
+  state_ = State::sending;
+  zeros_.resize(chunk_bytes);
+  watch_.set_events(EPOLLIN | EPOLLOUT);
+  return {};
+}
+
+Result<> BandwidthClient::send_zeros() {
+  const ssize_t n = ::send(fd_.get(), zeros_.data(), zeros_.size(), MSG_NOSIGNAL);
+  if (n < 0 && errno != EAGAIN && errno != EINTR) return fail_errno("the connection broke");
+  return {};
+}
+
+Result<> BandwidthClient::take_result() {
+  std::array<std::byte, result_bytes> buffer;
+  if (TRY(read_ready(fd_.get(), buffer)) != buffer.size()) {
+    return fail(Errc::protocol, "its result is cut short");
+  }
+  Reader reader(buffer);
+  speed_.bytes = reader.number<uint64_t>();
+  speed_.elapsed = std::max(Duration(1), Duration(reader.number<int64_t>()));
+  // What was not taken is not sent any more.
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  return {};
+}
+
+void BandwidthClient::end(Result<Speed> result) {
+  watch_ = Watch();
+  timer_ = Timer();
+  fd_.reset();
+  const auto on_done = std::move(on_done_);
+  on_done(std::move(result));
+}
+
+}  // namespace dt

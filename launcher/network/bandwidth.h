@@ -1,0 +1,101 @@
+#pragma once
+
+#include "base/io/log.h"
+#include "base/io/loop.h"
+#include "base/io/socket.h"
+#include "base/result.h"
+#include "launcher/protocol/diagnose_messages.h"
+#include "rendezvous/secure/acceptor.h"
+#include "rendezvous/secure/handshake.h"
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// A transfer ends at the first of these, so that measuring never fills a network for long.
+struct BandwidthBounds {
+  uint64_t bytes_max = uint64_t{64} << 20;
+  Duration time_max = milliseconds(200);
+};
+
+/// The end of a measurement that is dialled. Whoever proves the token gets its first bytes back,
+/// one by one, and for those that follow the time that they took:
+///
+///   BandwidthClient:   handshake ─▶ one byte, and wait for it, some times ─▶ zeros … ─▶ has the
+///   result BandwidthServer:  handshake ─▶ each byte back                        ─▶ count … ─▶
+///   bytes and time
+class BandwidthServer {
+ public:
+  /// Listens on each of these addresses, port 0 meaning any; those that cannot be listened on are
+  /// left out.
+  static std::unique_ptr<BandwidthServer> open(Loop& loop, const std::vector<Address>& where,
+                                               const Claim& claim, BandwidthBounds bounds = {});
+  BandwidthServer(const BandwidthServer&) = delete;
+  BandwidthServer& operator=(const BandwidthServer&) = delete;
+  ~BandwidthServer();
+
+  std::vector<Address> addresses() const;
+
+ private:
+  struct Caller;
+  BandwidthServer(Loop& loop, BandwidthBounds bounds);
+  void take(Fd connection, Handshake handshake);
+  void readable(Caller& caller);
+  void tell(Caller& caller);
+  void drop(const Caller& caller);
+
+  Loop& loop_;
+  BandwidthBounds bounds_;
+  Log quiet_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::list<Caller> callers_;
+  std::vector<std::byte> buffer_;
+};
+
+/// Dials a BandwidthServer and measures.
+class BandwidthClient {
+ public:
+  struct Target {
+    Address address;
+    TaskId peer;
+    Time deadline;
+  };
+  /// `on_done` is called once, from the loop; it may destroy this.
+  BandwidthClient(Loop& loop, Target to, const Claim& claim,
+                  std::function<void(Result<Speed>)> on_done);
+  BandwidthClient(const BandwidthClient&) = delete;
+  BandwidthClient& operator=(const BandwidthClient&) = delete;
+
+ private:
+  enum class State : uint8_t { connecting, shaking, echoing, sending };
+  Result<> start(const Claim& claim);
+  void ready(uint32_t events);
+  Result<> step(uint32_t events);
+  Result<> shake();
+  Result<> send_echo();
+  Result<> take_echo();
+  Result<> send_zeros();
+  Result<> take_result();
+  void end(Result<Speed> result);
+
+  Loop& loop_;
+  Target to_;
+  std::function<void(Result<Speed>)> on_done_;
+  Fd fd_;
+  Watch watch_;
+  Timer timer_;  ///< the deadline, or the start's failure
+  std::optional<Handshake> handshake_;
+  State state_ = State::connecting;
+  int echoes_ = 0;
+  Time echo_sent_;
+  std::vector<std::byte> zeros_;
+  Speed speed_;
+};
+
+}  // namespace dt

@@ -1,0 +1,66 @@
+#include "launcher/network/relay_listener.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+// So that a flood of strangers does not keep the loop from the tasks' output.
+constexpr int accepts_per_round = 64;
+constexpr Duration out_of_descriptors_pause = milliseconds(100);
+
+/// A host without IPv4 may lack its loopback, too.
+Result<Fd> listen_on_loopback() {
+  auto listener = listen_on({"127.0.0.1", 0});
+  return listener ? std::move(listener) : listen_on({"::1", 0});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RelayListener>> RelayListener::open(Loop& loop, const Relay::Say& say,
+                                                           size_t connections_max) {
+  std::unique_ptr<RelayListener> door(new RelayListener(loop, say, connections_max));
+  RelayListener& self = *door;
+  self.listener_ = TRY(listen_on_loopback());
+  self.address_ = TRY(local_address(self.listener_.get()));
+  self.watch_ =
+      TRY(loop.watch(self.listener_.get(), EPOLLIN, [&self](uint32_t) { self.accept_waiting(); }));
+  return door;
+}
+
+void RelayListener::accept_waiting() {
+  if (!make_room()) return;
+  // Beyond the last place only the next round tells whether anybody waits.
+  for (int i = 0; i < accepts_per_round && relay_.size() < connections_max_; ++i) {
+    Result<Fd> connection = accept_one(listener_.get());
+    if (!connection) {
+      // Out of descriptors: asking again at once would only spin.
+      watch_.set_events(0);
+      resume_ = loop_.after(out_of_descriptors_pause, [this] { watch_.set_events(EPOLLIN); });
+      return;
+    }
+    if (!*connection) return;
+    const uint32_t stream = next_stream_++;
+    if (relay_.add(stream, *std::move(connection))) say_(MessageType::relay_open, stream, {});
+  }
+}
+
+/// Ends some at once, since the launcher has to confirm each. The others keep their places for some
+/// round trips, in which a task proves itself, however quickly strangers come.
+bool RelayListener::make_room() {
+  if (relay_.size() < connections_max_) return true;
+  relay_.end_unproved(std::max(connections_max_ / 4, size_t{1}));
+  if (relay_.size() < connections_max_) return true;
+  watch_.set_events(0);
+  return false;
+}
+
+void RelayListener::accept_if_room() {
+  if (relay_.size() < connections_max_ && !resume_) watch_.set_events(EPOLLIN);
+}
+
+}  // namespace dt

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "base/json.h"
+#include "base/result.h"
+#include "gpu/list.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// A resource limit of the tasks; none: unlimited.
+struct Limit {
+  std::optional<int64_t> soft;
+  std::optional<int64_t> hard;
+  bool operator==(const Limit&) const = default;
+};
+
+/// A folder and the file system under it; none of the numbers when it cannot be looked at.
+struct Room {
+  std::string path;
+  std::optional<int64_t> bytes;
+  std::optional<int64_t> free_bytes;  ///< for this user
+  bool operator==(const Room&) const = default;
+};
+
+/// What a host says of itself for `dtrain check`.
+struct HostDiagnostics {
+  std::string dtrain;      ///< version
+  std::string executable;  ///< the agent's own
+  std::string hostname;
+  std::string architecture;
+  std::string kernel;
+  std::string glibc;
+  std::vector<std::string> addresses;  ///< of interfaces that are up
+  int64_t cpus_allowed = 0;            ///< by the affinity mask
+  int64_t cpus_online = 0;
+  int64_t memory_bytes = 0;       ///< of the machine, or less where a cgroup allows less
+  int64_t memory_free_bytes = 0;  ///< that can be had without swapping
+  Limit open_files;
+  Limit locked_memory;
+  Room shared_memory;
+  Room home;
+  Room temporary;
+  std::string python_path;     ///< empty: none in the PATH
+  std::string python_version;  ///< "3.11.2"; empty: it did not say
+  GpuList gpus;
+  std::string gpu_failure;  ///< why the list is empty although there is a driver
+  int64_t gpus_on_bus = 0;  ///< NVIDIA's, whether a driver serves them or not
+  int64_t rdma_devices = 0;
+  bool operator==(const HostDiagnostics&) const = default;
+};
+
+/// As members of an object: the form in which they travel, and in which --json shows them.
+Json facts_json(const HostDiagnostics& facts);
+/// Reads facts_json back. A member that is missing or has another type is an error.
+Result<HostDiagnostics> read_facts(const Json& json);
+
+}  // namespace dt

@@ -1,0 +1,126 @@
+#include "comm/transport/mesh_builder.h"
+
+#include "base/io/socket.h"
+#include "comm/context.h"
+#include "tests/unit/comm/world_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dt {
+namespace {
+
+using dtrain::Transport;
+using std::chrono::milliseconds;
+
+TEST_CASE("a rank or size that disagrees with the job is refused") {
+  const RendezvousFixture server(table_of_workers(1));
+  for (const auto& [rank, size] : {std::pair{1, 1}, std::pair{0, 2}}) {
+    int blamed = -1;
+    const auto joined = Context::join({.claim = server.claim({"worker", 0}),
+                                       .rendezvous = server.address(),
+                                       .rank = rank,
+                                       .size = size},
+                                      &blamed);
+    REQUIRE(!joined);
+    CHECK(joined.error().code == Errc::input);
+    CHECK(contains(joined.error().message, rank == 1 ? "DTRAIN_RANK is 1" : "DTRAIN_SIZE is 2"));
+  }
+}
+
+TEST_CASE("init names the ranks that have not joined in time") {
+  World world({.size = 4, .per_host = 2, .timeout = milliseconds(300)});
+  const auto outcomes = world.on_threads([&](int rank) {
+    if (rank < 2) dtrain::init(world.init_options(rank));
+  });
+  for (size_t rank = 0; rank < 2; ++rank) {
+    const RankOutcome& outcome = outcomes[rank];
+    CHECK(outcome.code == DTRAIN_ERROR_TIMEOUT);
+    CHECK(outcome.rank == 2);
+    CHECK_MESSAGE(contains(outcome.text, "rank 2 (worker:2 on node1)"), outcome.text);
+    CHECK_MESSAGE(contains(outcome.text, "rank 3 (worker:3 on node1)"), outcome.text);
+    CHECK(!contains(outcome.text, "rank 1 ("));
+  }
+}
+
+TEST_CASE("init fails at once when a rank dies before all have joined") {
+  World world({.size = 3, .per_host = 3});
+  world.server().notify({Notice::Kind::dead, {"worker", 2}, "exit status 1"});
+  const auto outcomes = world.on_threads([&](int rank) {
+    if (rank < 2) dtrain::init(world.init_options(rank));
+  });
+  for (size_t rank = 0; rank < 2; ++rank) {
+    CHECK(outcomes[rank].code == DTRAIN_ERROR_PEER_LOST);
+    CHECK(outcomes[rank].rank == 2);
+    CHECK(contains(outcomes[rank].text, "rank 2 (worker:2 on node0)"));
+    CHECK(contains(outcomes[rank].text, "exit status 1"));
+  }
+}
+
+TEST_CASE("a rank with another token, job or generation is refused") {
+  World world({.size = 1, .per_host = 1, .timeout = milliseconds(3000)});
+  dtrain::InitOptions changed[] = {world.init_options(0), world.init_options(0),
+                                   world.init_options(0)};
+  changed[0].token = std::string(64, 'a');
+  changed[1].job = "another";
+  changed[2].generation = 9;
+  for (const dtrain::InitOptions& options : changed) {
+    const RankOutcome outcome = World::outcome_of([&] { dtrain::init(options); });
+    CHECK_MESSAGE(outcome.code == DTRAIN_ERROR_REFUSED, outcome.text);
+    CHECK(contains(outcome.text, world.server().address().text()));
+  }
+}
+
+TEST_CASE("a rendezvous that is not there, or is no rendezvous, is named") {
+  World world({.size = 1, .per_host = 1, .timeout = milliseconds(300)});
+  dtrain::InitOptions options = world.init_options(0);
+  options.rendezvous = "127.0.0.1:1";
+  const RankOutcome closed = World::outcome_of([&] { dtrain::init(options); });
+  CHECK_MESSAGE(closed.code == DTRAIN_ERROR_UNREACHABLE, closed.text);
+  CHECK(contains(closed.text, "127.0.0.1:1"));
+  CHECK(contains(closed.text, "dtrain run"));
+  const Fd silent = listen_on({"127.0.0.1", 0}).value();
+  options.rendezvous = local_address(silent.get()).value().text();
+  const RankOutcome foreign = World::outcome_of([&] { dtrain::init(options); });
+  CHECK_MESSAGE(foreign.code == DTRAIN_ERROR_TIMEOUT, foreign.text);
+  CHECK(contains(foreign.text, options.rendezvous));
+}
+
+TEST_CASE("shared memory alone is refused when ranks are on two hosts") {
+  World world({.size = 2, .per_host = 1, .transport = Transport::shm});
+  for (const RankOutcome& outcome : world.run([](dtrain::Context&) {})) {
+    CHECK(outcome.code == DTRAIN_ERROR_INPUT);
+    CHECK_MESSAGE(contains(outcome.text, "on another host"), outcome.text);
+  }
+}
+
+TEST_CASE("ranks that were given different transports are told") {
+  World world({.size = 2, .per_host = 2, .timeout = milliseconds(500)});
+  const auto outcomes = world.on_threads([&](int rank) {
+    dtrain::InitOptions options = world.init_options(rank);
+    options.transport = rank == 0 ? Transport::tcp : Transport::shm;
+    dtrain::init(options);
+  });
+  CHECK(outcomes[0].code == DTRAIN_ERROR_TIMEOUT);
+  CHECK(outcomes[1].code == DTRAIN_ERROR_INPUT);
+  CHECK_MESSAGE(contains(outcomes[1].text, "give all ranks the same transport"), outcomes[1].text);
+}
+
+TEST_CASE("a task without rank is told that collectives need one") {
+  TaskTable table = table_of_workers(1);
+  table.tasks.push_back(
+      {.id = {"ps", 0}, .rank = -1, .agent = 0, .host = "node0", .addresses = {}});
+  const RendezvousFixture server(std::move(table));
+  int blamed = -1;
+  const auto joined =
+      Context::join({.claim = server.claim({"ps", 0}), .rendezvous = server.address()}, &blamed);
+  REQUIRE(!joined);
+  CHECK(joined.error().code == Errc::input);
+  CHECK(contains(joined.error().message, "ps:0 has no rank"));
+}
+
+}  // namespace
+}  // namespace dt

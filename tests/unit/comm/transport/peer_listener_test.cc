@@ -1,0 +1,264 @@
+#include "comm/transport/peer_listener.h"
+
+#include "base/crypto.h"
+#include "base/io/socket.h"
+#include "comm/transport/local_socket.h"
+
+#include <doctest/doctest.h>
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dt {
+namespace {
+
+Claim claim_of_zero() {
+  return {Token::random().value(), "job", 1, {"worker", 0}};
+}
+
+Result<> take_all(PeerHandshake& peer_handshake) {
+  return peer_handshake.accept_peer({}, 0);
+}
+
+Fd connected_to(const PeerListener& listener) {
+  Fd socket = start_connect(listener.endpoint().tcp.at(0)).value();
+  pollfd fd = {.fd = socket.get(), .events = POLLOUT, .revents = 0};
+  REQUIRE(poll(&fd, 1, 5000) == 1);
+  return socket;
+}
+
+/// Whether the other side has closed this connection; advances the doorway meanwhile.
+bool closed(PeerListener& listener, const Fd& socket, Time now = Clock::now()) {
+  for (const Time end = Clock::now() + seconds(5); Clock::now() < end;) {
+    if (!listener.advance(now, take_all)) return false;
+    pollfd fd = {.fd = socket.get(), .events = POLLIN, .revents = 0};
+    if (poll(&fd, 1, 1) == 1) return true;
+  }
+  return false;
+}
+
+size_t watched(const PeerListener& listener) {
+  std::vector<pollfd> fds;
+  listener.collect_fds(fds);
+  return fds.size();
+}
+
+TEST_CASE("a doorway listens where it was told, and nowhere else") {
+  const PeerListener none = PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {}}).value();
+  CHECK(none.endpoint() == PeerEndpoint());
+  CHECK(watched(none) == 0);
+  const PeerListener both =
+      PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}, .local = true})
+          .value();
+  CHECK(both.endpoint().tcp.at(0).ip == "127.0.0.1");
+  CHECK(both.endpoint().tcp.at(0).port != 0);
+  CHECK(connect_local(both.endpoint().local).has_value());
+  const PeerListener other =
+      PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {}, .local = true}).value();
+  CHECK(other.endpoint().local != both.endpoint().local);
+}
+
+TEST_CASE("a doorway listens at the port that is held for it, unless somebody else does") {
+  const Fd held = hold_port(0).value();
+  const uint16_t port = local_address(held.get()).value().port;
+  const PeerListener::Options options = {
+      .claim = claim_of_zero(), .tcp_ips = {"127.0.0.1", "127.0.0.2"}, .held_port = port};
+  {
+    const PeerListener listener = PeerListener::open(options).value();
+    CHECK(listener.endpoint().tcp ==
+          std::vector<Address>{{"127.0.0.1", port}, {"127.0.0.2", port}});
+    const auto second = PeerListener::open(options);
+    REQUIRE(!second);
+    CHECK(second.error().message.find("port " + std::to_string(port)) != std::string::npos);
+    CHECK(second.error().message.find("--port-range") != std::string::npos);
+  }
+  CHECK(PeerListener::open(options));
+}
+
+TEST_CASE("a doorway of several addresses hears knocks at each") {
+  PeerListener listener =
+      PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1", "127.0.0.2"}}).value();
+  REQUIRE(listener.endpoint().tcp.size() == 2);
+  CHECK(listener.endpoint().tcp[1].ip == "127.0.0.2");
+  CHECK(watched(listener) == 2);
+  std::vector<Fd> knocking;
+  for (const Address& address : listener.endpoint().tcp)
+    knocking.push_back(start_connect(address).value());
+  for (int i = 0; i < 1000 && watched(listener) < 4; ++i) {
+    REQUIRE(listener.advance(Clock::now(), [](PeerHandshake&) { return Result<>(); }).has_value());
+    pollfd none = {};
+    poll(&none, 0, 1);
+  }
+  CHECK(watched(listener) == 4);
+}
+
+TEST_CASE("strangers are dropped at their first wrong byte") {
+  for (const std::string& first :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01"),
+        std::string("SSH-2.0-x\r\n"), std::string(4, '\0')}) {
+    CAPTURE(first);
+    PeerListener listener =
+        PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
+    const Fd stranger = connected_to(listener);
+    REQUIRE(send(stranger.get(), first.data(), first.size(), MSG_NOSIGNAL) > 0);
+    CHECK(closed(listener, stranger));
+    CHECK(watched(listener) == 1);
+  }
+}
+
+TEST_CASE("a silent stranger is dropped when its time is over") {
+  PeerListener listener =
+      PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
+  CHECK(listener.next_deadline() == Time::max());
+  const Fd stranger = connected_to(listener);
+  const Time now = Clock::now();
+  REQUIRE(listener.advance(now, take_all).has_value());
+  CHECK(watched(listener) == 2);
+  CHECK(listener.next_deadline() == now + seconds(5));
+  CHECK(closed(listener, stranger, now + seconds(5)));
+  CHECK(watched(listener) == 1);
+}
+
+TEST_CASE("beyond the bound the oldest stranger is dropped") {
+  PeerListener listener =
+      PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}, .pending_max = 2})
+          .value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 2; ++i)
+    strangers.push_back(connected_to(listener));
+  REQUIRE(listener.advance(Clock::now(), take_all).has_value());
+  const Fd third = connected_to(listener);
+  CHECK(closed(listener, strangers.front()));
+  CHECK(watched(listener) == 3);
+  for (const Fd* kept : {static_cast<const Fd*>(&strangers.back()), &third}) {
+    pollfd fd = {.fd = kept->get(), .events = POLLIN, .revents = 0};
+    CHECK(poll(&fd, 1, 0) == 0);
+  }
+}
+
+/// A peer at a doorway's local socket that it has not yet said a byte to.
+std::unique_ptr<PeerHandshake> local_dialler(const PeerListener& listener, const Claim& claim) {
+  Fd socket = connect_local(listener.endpoint().local).value();
+  const int gift = socket.get();
+  return PeerHandshake::dial(std::move(socket), claim.self,
+                             {.claim = {claim.token, claim.job, claim.generation, {"worker", 1}},
+                              .deadline = Time::max(),
+                              .local = true,
+                              .passed_fds = {gift},
+                              .passed_fds_expected = 1})
+      .value();
+}
+
+Result<> take_with_gift(PeerHandshake& peer_handshake) {
+  return peer_handshake.accept_peer({peer_handshake.fd()}, 1);
+}
+
+TEST_CASE("strangers push out no peer at the local socket, nor one that has proved itself") {
+  const Claim claim = claim_of_zero();
+  PeerListener listener =
+      PeerListener::open(
+          {.claim = claim, .tcp_ips = {"127.0.0.1"}, .local = true, .pending_max = 3})
+          .value();
+  const auto proved = local_dialler(listener, claim);
+  const auto silent = local_dialler(listener, claim);
+  const Time now = Clock::now();
+  REQUIRE(proved->advance().has_value());
+  REQUIRE(listener.advance(now, take_with_gift).has_value());
+  REQUIRE(proved->advance().has_value());
+  REQUIRE(listener.advance(now, take_with_gift).value().empty());
+  const Fd first = connected_to(listener);
+  REQUIRE(listener.advance(now, take_with_gift).value().empty());
+  const Fd second = connected_to(listener);
+  CHECK(closed(listener, first, now));
+  const auto third_peer = local_dialler(listener, claim);
+  CHECK(closed(listener, second, now));
+  const Fd third = connected_to(listener);
+  CHECK(closed(listener, third, now));
+  CHECK(silent->advance().has_value());
+  CHECK(third_peer->advance().has_value());
+  REQUIRE(proved->advance().has_value());
+  REQUIRE(proved->done());
+  CHECK(listener.advance(now, take_with_gift).value().size() == 1);
+}
+
+TEST_CASE("a peer that was accepted in time and is done counts, however late that is seen") {
+  const Claim claim = claim_of_zero();
+  PeerListener listener =
+      PeerListener::open({.claim = claim, .tcp_ips = {}, .local = true}).value();
+  const auto dialler = local_dialler(listener, claim);
+  const Time now = Clock::now();
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(listener.advance(now, take_with_gift).has_value());
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(listener.advance(now, take_with_gift).value().empty());
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(dialler->done());
+  CHECK(listener.advance(now + seconds(60), take_with_gift).value().size() == 1);
+}
+
+TEST_CASE("a proof that is seen too late is not accepted: its peer has given up") {
+  const Claim claim = claim_of_zero();
+  PeerListener listener =
+      PeerListener::open({.claim = claim, .tcp_ips = {}, .local = true}).value();
+  const auto dialler = local_dialler(listener, claim);
+  const Time now = Clock::now();
+  REQUIRE(dialler->advance().has_value());
+  REQUIRE(listener.advance(now, take_with_gift).has_value());
+  REQUIRE(dialler->advance().has_value());
+  CHECK(listener.advance(now + seconds(60), take_with_gift).value().empty());
+  CHECK(watched(listener) == 1);
+  CHECK(!dialler->advance());
+}
+
+TEST_CASE("without descriptors a doorway stays shut for a while, and then takes who waits") {
+  PeerListener listener =
+      PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
+  const Fd waiting = connected_to(listener);
+  rlimit before = {};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+  const Time now = Clock::now();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const bool advanced = listener.advance(now, take_all).has_value();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(advanced);
+  CHECK(watched(listener) == 0);
+  const Time open_again = listener.next_deadline();
+  CHECK(open_again > now);
+  CHECK(open_again <= now + seconds(1));
+  REQUIRE(listener.advance(open_again, take_all).has_value());
+  CHECK(watched(listener) == 2);
+}
+
+TEST_CASE("a doorway takes in so many at once, and the others in the next round") {
+  PeerListener listener =
+      PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 70; ++i)
+    strangers.push_back(connected_to(listener));
+  REQUIRE(listener.advance(Clock::now(), take_all).has_value());
+  CHECK(watched(listener) == 65);
+  REQUIRE(listener.advance(Clock::now(), take_all).has_value());
+  CHECK(watched(listener) == 71);
+}
+
+TEST_CASE("a round's connections are as many for all addresses of a doorway together") {
+  PeerListener listener =
+      PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1", "127.0.0.2"}}).value();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 40; ++i) {
+    for (const Address& address : listener.endpoint().tcp)
+      strangers.push_back(start_connect(address).value());
+  }
+  REQUIRE(listener.advance(Clock::now(), take_all).has_value());
+  CHECK(watched(listener) == 2 + 64);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,86 @@
+#include "launcher/agent/diagnostics.h"
+
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <utility>
+
+namespace dt {
+namespace {
+
+/// An agent's Diagnostics, and what it sends.
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  Token token = Token::random().value();
+  std::vector<std::pair<MessageType, Bytes>> sent;
+  Diagnostics examiner{*loop, [this](MessageType type, ByteSpan payload) {
+                         sent.emplace_back(type, Bytes(payload.begin(), payload.end()));
+                       }};
+  TemporaryFolder folder;
+
+  void await() {
+    const Time deadline = Clock::now() + seconds(20);
+    while (sent.empty() && Clock::now() < deadline)
+      REQUIRE(loop->run_once(deadline));
+    REQUIRE(sent.size() == 1);
+  }
+  HostDiagnostics diagnose() {
+    examiner.diagnose({.token = token.text(), .number = 4, .path = folder.path()},
+                      {.bulk_points = {Address{"127.0.0.1", 0}}}, 100);
+    await();
+    CHECK(sent[0].first == MessageType::diagnosed);
+    const auto examined = decode<DiagnoseReply>(sent[0].second).value();
+    CHECK(examined.sent_ns > 0);
+    CHECK_FALSE(examined.bulk_points.empty());
+    sent.clear();
+    return examined.facts;
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "Examiner asks the first Python in the job's PATH for its version") {
+  CHECK(diagnose().python_path == "");
+  folder.write("python", "#!/bin/sh\necho Python 2.7.1 >&2\n", 0755);
+  CHECK(diagnose().python_path == folder.path() + "/python");
+  CHECK(diagnose().python_version == "2.7.1");
+  // It runs with that PATH, too: a shim that looks for the real one there finds it.
+  folder.write("real", "#!/bin/sh\necho Python 3.9.9 $1\n", 0755);
+  folder.write("python3", "#!/bin/sh\nreal $1\n", 0755);
+  CHECK(diagnose().python_path == folder.path() + "/python3");
+  CHECK(diagnose().python_version == "3.9.9");
+}
+
+TEST_CASE_FIXTURE(Fixture, "Examiner answers also when Python cannot be run or says nothing") {
+  folder.write("python3", "#!/no/such/interpreter\n", 0755);
+  CHECK(diagnose().python_version == "");
+  folder.write("python3", "#!/bin/sh\nexit 3\n", 0755);
+  CHECK(diagnose().python_version == "");
+  // What it leaves behind holds its output open; nobody waits for that.
+  folder.write("python3", "#!/bin/sh\n/bin/sleep 60 &\necho $! >$0.pid\necho Python 3.1\n", 0755);
+  CHECK(diagnose().python_version == "3.1");
+  const pid_t left = std::stoi(folder.read("python3.pid"));
+  ::kill(left, SIGKILL);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Examiner measures the way to another, or says why not") {
+  diagnose();
+  const Claim claim = {.token = token, .job = "check", .generation = 1, .self = {"agent", 9}};
+  const auto other = BandwidthServer::open(*loop, {Address{"127.0.0.1", 0}}, claim,
+                                           {.bytes_max = 1 << 20, .time_max = seconds(9)});
+  const Address address = other->addresses().at(0);
+  examiner.measure({.number = 9, .address = address, .patience = seconds(20)});
+  await();
+  CHECK(sent[0].first == MessageType::measured);
+  const auto measured = decode<Measured>(sent[0].second).value();
+  CHECK(measured.failure == "");
+  CHECK(measured.speed.bytes >= 1 << 20);
+  sent.clear();
+  // Somebody else answers there.
+  examiner.measure({.number = 8, .address = address, .patience = seconds(20)});
+  await();
+  CHECK(decode<Measured>(sent[0].second).value().failure != "");
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,30 @@
+#include "launcher/connect/agent_group.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+namespace dt {
+namespace {
+
+TEST_CASE("an interruption ends the wait for agents that do not go, and they are killed") {
+  const auto loop = Loop::create().value();
+  pid_t pid = 0;
+  const auto stays = [&pid](const Host&) {
+    auto carrier = start_client({"sleep", "600"});
+    if (carrier) pid = carrier->process->pid();
+    return carrier;
+  };
+  AgentGroup crew(
+      *loop, {.ways = ConnectOptions{.ssh = {}, .binary = {}, .architecture = {}, .other = stays},
+              .on_connected = {}});
+  REQUIRE(crew.connect({{.name = "node1", .user = {}}}));
+  const Time far = Clock::now() + seconds(600);
+  while (pid == 0)
+    REQUIRE(loop->run_once(far));
+  CHECK(crew.collect({.deadline = far, .interrupted = [] { return true; }}));
+  CHECK(kill(pid, 0) != 0);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,223 @@
+#include "launcher/connect/remote_connection.h"
+
+#include "tests/unit/launcher/ssh/ssh_client.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+/// The way to "node07" as a configuration file says it, and what it told.
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  TemporaryFolder folder = {};
+  std::string logged = {};
+  Log log{Log::Level::verbose, [this](std::string_view line) { logged += line; }};
+  LoginOptions login = {.connect_timeout = seconds(30)};
+  std::string command = "echo up; cat";
+  std::string received = {};
+  std::optional<AgentConnection::End> end = {};
+  std::unique_ptr<RemoteHosts> hosts = {};
+  std::unique_ptr<RemoteConnection> way = {};
+
+  /// `more` comes first in the configuration, and wins.
+  void configure(uint16_t port, const std::string& more) {
+    folder.write("config", format("{}\nHost *\n  HostName 127.0.0.1\n  Port {}\n"
+                                  "  UserKnownHostsFile {}/known_hosts\n",
+                                  more, port, folder.path()));
+    login.config = folder.path() + "/config";
+  }
+  void know(const SshServer& server) {
+    const std::string key = server.folder().read("host_key.pub");
+    folder.write("known_hosts", format("[127.0.0.1]:{} {}", server.port(), key));
+    login.identity = server.path("user_key");
+  }
+  void start() {
+    hosts = RemoteHosts::create(*loop, log, {.login = login, .noise = 7}).value();
+    way = std::make_unique<RemoteConnection>(
+        *hosts, Host{.name = "node07"},
+        RemoteCommand{.words = [this] { return command; },
+                      .script = [this] { return command + "; exit\n"; }},
+        AgentConnection::Handlers{
+            .on_bytes =
+                [this](ByteSpan bytes) {
+                  received += as_text(bytes);
+                  way->arrived();
+                  return bytes.size();
+                },
+            .on_end = [this](AgentConnection::End how) { end = std::move(how); }});
+  }
+  template <class Done>
+  void run_until(Done done) const {
+    const Time deadline = Clock::now() + seconds(60);
+    while (!done()) {
+      REQUIRE(Clock::now() < deadline);
+      REQUIRE(loop->run_once(deadline));
+    }
+  }
+  /// Its words and ours there and back; then how it ended.
+  std::string talk() {
+    start();
+    run_until([this] { return end || received == "up\n"; });
+    if (end) return end->why;
+    way->write(as_bytes("and back"));
+    way->close_after_sending();
+    run_until([this] { return end.has_value(); });
+    CHECK(received == "up\nand back");
+    return end->why;
+  }
+  std::string fail() {
+    start();
+    run_until([this] { return end.has_value(); });
+    return end->why;
+  }
+  bool logged_that(std::string_view what) const { return logged.find(what) != std::string::npos; }
+};
+
+const std::string ended_well = "its process ended: exit status 0";
+
+TEST_CASE("a host is reached within this process where that can be") {
+  if (no_ssh_here()) return;
+  const SshServer server;
+  Fixture f;
+  f.configure(server.port(), "");
+  f.know(server);
+  CHECK(f.talk() == ended_well);
+  CHECK(f.way->over());
+  CHECK(f.logged == format("dtrain: node07: through {}\n", ssh_library().text));
+}
+
+TEST_CASE("a host is reached by the OpenSSH client where that is asked") {
+  if (no_ssh_here()) return;
+  const SshServer server;
+  Fixture f;
+  f.configure(server.port(), "");
+  f.know(server);
+  f.login.carrier = SshCarrier::openssh;
+  CHECK(f.talk() == ended_well);
+  CHECK(f.logged == "dtrain: node07: through the OpenSSH client, for --ssh openssh\n");
+}
+
+TEST_CASE("what only the OpenSSH client can do is left to it, and named") {
+  if (no_ssh_here()) return;
+  const SshServer server;
+  Fixture f;
+  f.configure(server.port(), "Host node07\n  Ciphers aes256-ctr");
+  f.know(server);
+  CHECK(f.talk() == ended_well);
+  CHECK(f.logged_that(format("OpenSSH client, for {}/config:2: ciphers", f.folder.path())));
+  f.login.carrier = SshCarrier::libssh2;
+  f.end.reset();
+  CHECK(f.fail() ==
+        format("--ssh libssh2 cannot reach it: {}/config:2: ciphers; use --ssh auto or openssh",
+               f.folder.path()));
+}
+
+TEST_CASE("what only ssh itself can tell is asked of it") {
+  if (no_ssh_here()) return;
+  const SshServer server;
+  Fixture f;
+  f.configure(1, format("Match exec true\n  Port {}", server.port()));
+  f.know(server);
+  CHECK(f.talk() == ended_well);
+  CHECK(f.logged_that("through " + ssh_library().text));
+}
+
+TEST_CASE("where libssh2 has nothing in common with the server the OpenSSH client takes over") {
+  if (no_ssh_here()) return;
+  const SshServer server("KexAlgorithms sntrup761x25519-sha512@openssh.com");
+  Fixture f;
+  f.configure(server.port(), "");
+  f.know(server);
+  CHECK(f.talk() == ended_well);
+  CHECK(f.logged_that("through " + ssh_library().text));
+  CHECK(f.logged_that("through the OpenSSH client, for "));
+}
+
+TEST_CASE("a program like rsh is given the script on its input") {
+  Fixture f;
+  f.folder.write("rsh", "#!/bin/sh\n[ \"$1\" = node07 ] && shift && exec \"$@\"\n", 0700);
+  f.login.program = {f.folder.path() + "/rsh"};
+  CHECK(f.talk() == ended_well);
+  CHECK(f.logged == format("dtrain: node07: through {}/rsh (--rsh-agent)\n", f.folder.path()));
+}
+
+TEST_CASE("a program that fails is told in its own words") {
+  Fixture f;
+  f.folder.write("rsh", "#!/bin/sh\necho no such pod >&2; exit 255\n", 0700);
+  f.login.program = {f.folder.path() + "/rsh"};
+  CHECK(f.fail() == "no such pod (its process ended: exit status 255)");
+  CHECK_FALSE(f.end->logged_in);
+}
+
+TEST_CASE("who refuses is tried again until the time is up, by either carrier") {
+  if (no_ssh_here()) return;
+  const Fd held = hold_port(0).value();
+  for (const SshCarrier carrier : {SshCarrier::automatic, SshCarrier::openssh}) {
+    Fixture f;
+    f.configure(local_address(held.get()).value().port, "");
+    f.login.carrier = carrier;
+    f.login.connect_timeout = milliseconds(600);
+    CHECK(f.fail().find("Connection refused") != std::string::npos);
+    CHECK(f.logged_that("Connection refused"));
+    CHECK(f.logged_that("; trying again"));
+  }
+}
+
+TEST_CASE("a server that never answers is given up in time, by either carrier") {
+  if (no_ssh_here()) return;
+  const Fd silent = listen_on({"127.0.0.1", 0}).value();
+  for (const SshCarrier carrier : {SshCarrier::automatic, SshCarrier::openssh}) {
+    Fixture f;
+    f.configure(local_address(silent.get()).value().port, "");
+    f.login.carrier = carrier;
+    f.login.connect_timeout = milliseconds(200);
+    CHECK(f.fail().starts_with("no answer for 200ms (--connect-timeout)"));
+    CHECK(f.way->over());
+  }
+}
+
+TEST_CASE("the time that the ssh configuration gives counts where none is given") {
+  if (no_ssh_here()) return;
+  const Fd silent = listen_on({"127.0.0.1", 0}).value();
+  Fixture f;
+  f.configure(local_address(silent.get()).value().port, "ConnectTimeout 1");
+  f.login.connect_timeout.reset();
+  CHECK(f.fail().starts_with("no answer for 1s"));
+}
+
+TEST_CASE("a login that does not start an agent in time is given up, too") {
+  if (no_ssh_here()) return;
+  const SshServer server;
+  Fixture f;
+  f.configure(server.port(), "");
+  f.know(server);
+  f.command = "sleep 60";
+  f.login.connect_timeout = seconds(2);
+  CHECK(f.fail() == "no answer for 2s (--connect-timeout)");
+  CHECK(f.end->logged_in);
+}
+
+TEST_CASE("a configuration that ssh would refuse is an error with its place") {
+  Fixture f;
+  f.folder.write("config", "AddressFamily many\n");
+  f.login.config = f.folder.path() + "/config";
+  CHECK(f.fail() == format("{}/config:1: addressfamily: bad value \"many\"", f.folder.path()));
+}
+
+TEST_CASE("a request says what the command line says, and who asks") {
+  Fixture f;
+  f.login = {.port = 2222, .identity = "key", .config = "cfg"};
+  const auto hosts = RemoteHosts::create(*f.loop, f.log, {.login = f.login}).value();
+  const SshRequest request = hosts->request({.name = "n", .user = "me"});
+  CHECK(request.host == "n");
+  CHECK(request.user == "me");
+  CHECK(request.port == 2222);
+  CHECK(request.identity_files == std::vector<std::string>{"key"});
+  CHECK(request.config_file == "cfg");
+  CHECK(request.local_uid == getuid());
+  CHECK_FALSE(hosts->request({.name = "n"}).user);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,174 @@
+#include "launcher/console/sink.h"
+
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace dt {
+namespace {
+
+struct Fixture {
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  int broken = 0;
+  int written = 0;
+
+  std::unique_ptr<Sink> open(int fd) {
+    return Sink::open(*loop, fd, [this](const Error&) { ++broken; }).value();
+  }
+  void write(Sink& sink, std::string text) {
+    sink.write(std::move(text), [this] { ++written; });
+  }
+  /// Reads from a non-blocking descriptor, running the loop in between, until `size` bytes came.
+  std::string read(int fd, size_t size) {
+    CHECK(set_nonblocking(fd).has_value());
+    std::string all;
+    const Time deadline = Clock::now() + seconds(10);
+    while (all.size() < size && Clock::now() < deadline) {
+      char buffer[4096];
+      const ssize_t n = ::read(fd, buffer, sizeof buffer);
+      if (n > 0) all.append(buffer, static_cast<size_t>(n));
+      CHECK(loop->run_once(Clock::now() + (n > 0 ? seconds(0) : milliseconds(1))).has_value());
+    }
+    return all;
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "Sink: a full pipe never blocks, and its descriptor stays blocking") {
+  Pipe pipe = make_pipe().value();
+  const auto sink = open(pipe.write.get());
+  const std::string text(size_t{1} << 20, 'x');
+  write(*sink, text);
+  CHECK_FALSE(sink->drained());
+  CHECK(written == 0);
+  // Others share the open file: it must not have become non-blocking under them.
+  CHECK((fcntl(pipe.write.get(), F_GETFL) & O_NONBLOCK) == 0);
+  CHECK(read(pipe.read.get(), text.size()) == text);
+  CHECK(sink->drained());
+  CHECK(written == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Sink: a socket is written without blocking too") {
+  SocketPair pair = make_socketpair().value();
+  const auto sink = open(pair.ours.get());
+  const std::string text(size_t{4} << 20, 'y');
+  write(*sink, text);
+  CHECK_FALSE(sink->drained());
+  CHECK(read(pair.theirs.get(), text.size()) == text);
+  CHECK(written == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Sink: files take everything at once, in order") {
+  const TemporaryFolder folder;
+  const Fd file(::open((folder.path() + "/file").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const auto sink = open(file.get());
+  write(*sink, "one\n");
+  write(*sink, "two\n");
+  CHECK(sink->drained());
+  CHECK(written == 2);
+  CHECK(folder.read("file") == "one\ntwo\n");
+}
+
+TEST_CASE_FIXTURE(Fixture, "Sink: the hook before each text may write itself") {
+  const TemporaryFolder folder;
+  const Fd file(::open((folder.path() + "/file").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const auto sink = open(file.get());
+  bool first = true;
+  sink->before_text([&] {
+    if (std::exchange(first, false)) write(*sink, "before\n");
+  });
+  write(*sink, "one\n");
+  write(*sink, "two\n");
+  sink->before_text({});
+  write(*sink, "three\n");
+  CHECK(folder.read("file") == "before\none\ntwo\nthree\n");
+}
+
+TEST_CASE_FIXTURE(Fixture, "Sink: without a reader text is dropped, and that is told once") {
+  sigset_t pipe_signal;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
+  Pipe pipe = make_pipe().value();
+  const auto sink = open(pipe.write.get());
+  pipe.read.reset();
+  write(*sink, "a");
+  write(*sink, "b");
+  CHECK(broken == 1);
+  CHECK(written == 2);
+  CHECK(sink->drained());
+  const timespec none = {};
+  sigtimedwait(&pipe_signal, nullptr, &none);
+  pthread_sigmask(SIG_UNBLOCK, &pipe_signal, nullptr);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Sink: a reader that leaves later frees whoever waited") {
+  SocketPair pair = make_socketpair().value();
+  const auto sink = open(pair.ours.get());
+  write(*sink, std::string(size_t{4} << 20, 'z'));
+  write(*sink, "more");
+  pair.theirs.reset();
+  const Time deadline = Clock::now() + seconds(10);
+  while (broken == 0 && Clock::now() < deadline)
+    CHECK(loop->run_once(deadline).has_value());
+  CHECK(broken == 1);
+  CHECK(written == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Sink: a stream that was closed for us swallows text") {
+  const auto sink = open(-1);
+  write(*sink, "a");
+  CHECK(written == 1);
+  CHECK(broken == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "Console: two descriptors of one pipe share a Sink, and lines stay whole") {
+  Pipe pipe = make_pipe().value();
+  const Fd second = duplicate(pipe.write.get()).value();
+  Console console =
+      Console::open(*loop, {.out = second.get(), .err = pipe.write.get()}, {}).value();
+  // Far more than the pipe holds, so that each text is written in parts.
+  const std::string out_line = std::string(200'000, 'o') + "\n";
+  const std::string err_line = std::string(200'000, 'e') + "\n";
+  write(console.out(), out_line);
+  write(console.err(), err_line);
+  write(console.out(), out_line);
+  CHECK_FALSE(console.drained());
+  const std::string all = out_line + err_line + out_line;
+  CHECK(read(pipe.read.get(), all.size()) == all);
+  CHECK(console.drained());
+  CHECK(written == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "Console: a full stdout does not hold up a stderr that is another pipe") {
+  Pipe out = make_pipe().value();
+  Pipe err = make_pipe().value();
+  Console console =
+      Console::open(*loop, {.out = out.write.get(), .err = err.write.get()}, {}).value();
+  write(console.out(), std::string(size_t{1} << 20, 'o'));
+  CHECK(written == 0);
+  write(console.err(), "e\n");
+  CHECK(written == 1);
+  CHECK_FALSE(console.drained());
+  console.forget_writers();
+  CHECK(read(out.read.get(), size_t{1} << 20).size() == size_t{1} << 20);
+  CHECK(written == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Console: streams that were both closed for us swallow text") {
+  Console console = Console::open(*loop, {.out = -1, .err = -1}, {}).value();
+  write(console.out(), "a");
+  write(console.err(), "b");
+  CHECK(written == 2);
+  CHECK(console.drained());
+}
+
+}  // namespace
+}  // namespace dt
