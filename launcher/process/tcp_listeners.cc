@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 namespace dt {
@@ -61,17 +62,20 @@ Result<bool> take_answer(ByteSpan bytes, std::vector<TcpListener>& listeners) {
 }
 
 Result<> add_listeners(uint8_t family, std::vector<TcpListener>& listeners) {
-  const Fd kernel(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
+  const Fd kernel(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!kernel) return fail_errno(what);
   Question question;
   question.body.sdiag_family = family;
   question.body.sdiag_protocol = IPPROTO_TCP;
   question.body.idiag_states = 1U << TCP_LISTEN;
-  if (::send(kernel.get(), &question, sizeof question, 0) < 0) return fail_errno(what);
+  while (::send(kernel.get(), &question, sizeof question, 0) < 0) {
+    if (errno != EINTR) return fail_errno(what);
+  }
   std::array<std::byte, 32768> buffer;
   for (bool complete = false; !complete;) {
-    // The kernel makes its answer within this call.
+    // The kernel makes its answer within this call, so that a blocking one does not wait.
     const ssize_t n = ::recv(kernel.get(), buffer.data(), buffer.size(), 0);
+    if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return fail_errno(what);
     complete = TRY(take_answer(ByteSpan(buffer).first(static_cast<size_t>(n)), listeners));
   }
