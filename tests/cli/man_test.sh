@@ -27,7 +27,7 @@ test_the_pages_name_no_option_and_no_variable_that_is_none() {
   for page in run check config version; do "$DTRAIN" help $page; done >known
   while read -r option; do
     expect grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" known
-  done < <(grep -oE -- '(^|[^a-zA-Z0-9_-])--[a-z][a-z-]*' all | grep -o -- '--.*' | sort -u)
+  done < <(grep -oE -- '(^|[^a-zA-Z0-9_-])--[a-z][a-z-]*([^a-z_-]|$)' all | grep -oE -- '--[a-z-]+' | sort -u)
   while read -r variable; do
     option=${variable#DTRAIN_OPT_}
     option=${option//_/-}

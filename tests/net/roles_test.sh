@@ -12,7 +12,7 @@ test_each_role_is_on_its_hosts_and_knows_where_the_others_are() {
   # shellcheck disable=SC2016  # for the tasks' shells
   run_on_launcher "$DTRAIN" run -H node1:2,node2:2,node3:1 --role chief=1@node1 --role worker=2@node1:1,node2:1 \
     --role ps=1@node3 --success all --no-tag sh -c 'echo $(hostname) "$@"' - \
-    '{role}:{index}' 'at {host}' '{hosts:ps}' '{hosts:chief},{hosts:worker}' '{cluster_spec}'
+    '{role}:{index}' at '{host}' '{hosts:ps}' '{hosts:chief},{hosts:worker}' '{cluster_spec}'
   expect_status 0
   expect test "$(wc -l <"$out/stdout")" = 4
   cp "$out/stdout" told
