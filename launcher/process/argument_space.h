@@ -9,17 +9,17 @@
 
 namespace dt {
 
-/// What execve counts for these: each text with its NUL, and its pointer.
+/// Bytes that execve(2) counts against its limit: each text with its NUL, and the pointer to it.
 uint64_t argument_bytes(const std::vector<std::string>& arguments);
 uint64_t argument_bytes(const Environment& environment);
 
-/// How much of both execve takes, by RLIMIT_STACK in bytes: a quarter of it, but 128 KiB at least
-/// and 6 MiB at most.
+/// Limit of execve(2) for arguments and environment together, from RLIMIT_STACK in bytes: a quarter
+/// of it, but at least 128 KiB and at most 6 MiB.
 uint64_t argument_bytes_max(uint64_t stack_bytes);
-/// The same for what this process starts.
+/// The limit for programs that this process starts.
 uint64_t own_argument_bytes_max();
 
-/// Whether a command fits with an environment of so many bytes.
+/// Fails with Errc::input when the command and an environment of this size exceed `bytes_max`.
 Result<> check_argument_space(const std::vector<std::string>& command, uint64_t environment_bytes,
                               uint64_t bytes_max);
 

@@ -34,14 +34,14 @@ rlimit open_files_limit(uint64_t soft) {
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> all;
   all.reserve(texts.size() + 1);
-  // execve(2) takes char* for history's sake and changes nothing.
+  // execve(2) takes char* for historical reasons and does not write.
   for (const std::string& text : texts)
     all.push_back(const_cast<char*>(text.c_str()));
   all.push_back(nullptr);
   return all;
 }
 
-/// As the kernel reads sets of CPUs: a bit each.
+/// The kernel's form of a set of CPUs: one bit for each.
 std::vector<unsigned long> cpu_mask(const std::vector<int>& cpus) {
   constexpr size_t bits = 8 * sizeof(unsigned long);
   std::vector<unsigned long> mask;
@@ -68,33 +68,34 @@ ResourceUse resource_use(const rusage& usage) {
 
 }  // namespace
 
-/// Everything that the child uses of our memory between its clone and its exec.
-struct Child::Flight {
-  explicit Flight(ChildRequest wanted);
-  /// The child's pid, or minus the errno.
+/// The memory that the child uses between its clone and its exec: it must stay unchanged until
+/// then.
+struct Child::PendingExec {
+  explicit PendingExec(ChildRequest wanted);
+  /// Returns the child's pid, or minus the errno.
   long clone(int* pidfd);
 
   ChildRequest request;
-  std::vector<std::string> shell_words;
+  std::vector<std::string> shell_texts;
   std::vector<char*> arguments;
   std::vector<char*> shell_arguments;
   std::vector<char*> environment;
   std::vector<unsigned long> cpus;
   ChildOrder order;
-  /// Set to 0 by the kernel when the child has let go of our memory: by exec or by its end.
+  /// The kernel sets it to 0 when the child has released our memory, by its exec or its end.
   std::atomic<int> tid = 1;
   alignas(16) std::array<std::byte, size_t{16} << 10> stack;  // the child's
 };
 
 // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the stack needs no contents
-Child::Flight::Flight(ChildRequest wanted)
+Child::PendingExec::PendingExec(ChildRequest wanted)
     : request(std::move(wanted)),
-      shell_words({"sh", request.path}),
+      shell_texts({"sh", request.path}),
       arguments(pointers(request.arguments)),
       environment(pointers(request.environment)),
       cpus(cpu_mask(request.cpus)) {
-  shell_words.insert(shell_words.end(), request.arguments.begin() + 1, request.arguments.end());
-  shell_arguments = pointers(shell_words);
+  shell_texts.insert(shell_texts.end(), request.arguments.begin() + 1, request.arguments.end());
+  shell_arguments = pointers(shell_texts);
   order = {.path = request.path.c_str(),
            .arguments = arguments.data(),
            .shell_arguments = shell_arguments.data(),
@@ -109,7 +110,7 @@ Child::Flight::Flight(ChildRequest wanted)
            .parent = getpid()};
 }
 
-long Child::Flight::clone(int* pidfd) {
+long Child::PendingExec::clone(int* pidfd) {
   static_assert(sizeof tid == sizeof(int));
   constexpr unsigned long flags = CLONE_VM | CLONE_PIDFD | CLONE_CHILD_CLEARTID;
   const CloneOrder plain = {.flags = flags | SIGCHLD,
@@ -128,16 +129,18 @@ long Child::Flight::clone(int* pidfd) {
   how.child_tid = reinterpret_cast<uint64_t>(&tid);
   how.cgroup = static_cast<uint64_t>(request.cgroup);
   const long pid = kernel_clone3(how, child_main, &order);
-  // Old kernels and some containers refuse it; then the sweep alone ends what is left.
+  // Old kernels and some containers refuse clone3. Then the child is in our cgroup, and only the
+  // Sweep ends the processes that it leaves behind.
   return pid < 0 ? kernel_clone(plain) : pid;
 }
 
-void Child::EndFlight::operator()(Flight* flight) const {
-  if (flight->tid.load(std::memory_order_acquire) == 0) std::default_delete<Flight>()(flight);
+void Child::ReleasePendingExec::operator()(PendingExec* pending) const {
+  if (pending->tid.load(std::memory_order_acquire) == 0)
+    std::default_delete<PendingExec>()(pending);
 }
 
-Child::Child(pid_t pid, Fd pidfd, std::unique_ptr<Flight, EndFlight> flight)
-    : pid_(pid), pidfd_(std::move(pidfd)), flight_(std::move(flight)) {
+Child::Child(pid_t pid, Fd pidfd, PendingExecPtr pending_exec)
+    : pid_(pid), pidfd_(std::move(pidfd)), pending_exec_(std::move(pending_exec)) {
 }
 
 Result<Child> Child::start(ChildRequest request) {
@@ -149,28 +152,28 @@ Result<Child> Child::start(ChildRequest request) {
   }
   for (const int fd : {request.input, request.output, request.error})
     assert(fd == -1 || fd > STDERR_FILENO);
-  auto flight = std::make_unique<Flight>(std::move(request));
+  auto pending = std::make_unique<PendingExec>(std::move(request));
   int pidfd = -1;
-  // All signals wait until the child has dropped our handlers.
+  // Blocked across the clone: the child inherits this mask, and unblocks signals only after it has
+  // dropped our handlers.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const long pid = flight->clone(&pidfd);
+  const long pid = pending->clone(&pidfd);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return fail_errno("cannot start a process", static_cast<int>(-pid));
-  // Both of us do it: whoever comes first, the group is there when this returns.
-  if (!flight->request.new_session) setpgid(static_cast<pid_t>(pid), static_cast<pid_t>(pid));
-  return Child(static_cast<pid_t>(pid), Fd(pidfd),
-               std::unique_ptr<Flight, EndFlight>(flight.release()));
+  // Parent and child both make the group: so it exists when this returns, and before the exec.
+  if (!pending->request.new_session) setpgid(static_cast<pid_t>(pid), static_cast<pid_t>(pid));
+  return Child(static_cast<pid_t>(pid), Fd(pidfd), PendingExecPtr(pending.release()));
 }
 
 std::optional<Result<>> Child::executed() const {
-  if (!flight_) return Result<>();
-  if (flight_->tid.load(std::memory_order_acquire) != 0) return std::nullopt;
-  const ChildOrder& order = flight_->order;
+  if (!pending_exec_) return Result<>();
+  if (pending_exec_->tid.load(std::memory_order_acquire) != 0) return std::nullopt;
+  const ChildOrder& order = pending_exec_->order;
   if (order.error == 0) return Result<>();
-  const ChildRequest& request = flight_->request;
+  const ChildRequest& request = pending_exec_->request;
   if (order.failed == ChildOrder::Step::folder)
     return fail_errno(format("cannot enter {}", shell_quote(request.cwd)), order.error);
   if (order.failed == ChildOrder::Step::binding)
@@ -200,14 +203,14 @@ Result<ExitStatus> Child::collect(int options) {
 }
 
 void Child::signal_group(int number) const {
-  // One that has ended keeps its number, also as a group, until its status is collected.
+  // A child that has ended keeps its pid and group number until its status is collected.
   if (!signal_pidfd(pidfd_.get(), 0) && errno == ESRCH) return;
   ::kill(-pid_, number);
 }
 
 Result<ExitStatus> Child::kill(Duration patience) {
   signal_group(SIGKILL);
-  // By itself too: it may not have made its group yet.
+  // To the child by its pid, too: it may not have made its group yet.
   if (!signal_pidfd(pidfd_.get(), SIGKILL) && errno != ESRCH) ::kill(pid_, SIGKILL);
   pollfd end = {.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
   const Time deadline = Clock::now() + patience;

@@ -15,66 +15,72 @@
 
 namespace dt {
 
-/// What a new process gets. Descriptors other than the three are closed; all signals are unblocked
-/// and those that are not inherited as ignored have their default action.
+/// Everything that a new process gets. All descriptors other than the three are closed. All signals
+/// are unblocked, and have their default action unless this process ignores them.
 struct ChildRequest {
-  std::string path;                      ///< of the executable; used as it is
+  std::string path;                      ///< of the executable; not looked up in PATH
   std::vector<std::string> arguments;    ///< argv, the first being the name
   std::vector<std::string> environment;  ///< NAME=value
   std::string cwd;                       ///< empty: ours
-  /// Its descriptors 0, 1, 2, each above 2; -1: /dev/null for input, ours for the others.
+  /// Descriptors of this process, each above 2, that become the child's 0, 1 and 2.
+  /// -1: /dev/null for input; output and error are inherited.
   int input = -1;
   int output = -1;
   int error = -1;
-  int death_signal = 9;         ///< the kernel sends it when our thread dies; 0: none
+  int death_signal = 9;         ///< the kernel sends it when the parent's thread dies; 0: none
   uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: ours
   bool new_session = false;     ///< else a process group of its own
-  std::vector<int> cpus = {};   ///< that it may use; empty: as we
-  int cgroup = -1;              ///< the folder of one of version 2 to be born in; -1: ours
+  std::vector<int> cpus = {};   ///< that it may use; empty: the same as this process
+  int cgroup = -1;              ///< folder of its cgroup (version 2); -1: that of this process
 };
 
-/// A child process of ours. No race: its pid stays its own until reap() has been called.
+/// A child process of this process. No race: its pid stays its own until reap() has been called.
 ///
-/// It is started by a clone that shares our memory until it executes its program: the cost does not
-/// grow with our size, and we do not wait for it. Until then it makes only system calls, on a stack
-/// of its own, and reads what was laid out for it.
+/// clone(2) starts it with our memory shared (CLONE_VM) until it executes its program. So the cost
+/// does not grow with our memory, and start() does not wait for the exec. Until the exec, the child
+/// makes only system calls, on its own stack, and reads only the data prepared for it.
 class Child {
  public:
-  /// Whether the program could be executed is known later: see executed(). `input`, `output` and
-  /// `error` of the request may be closed when this returns.
+  /// Starts the child; executed() reports later whether the exec succeeded. The caller may close
+  /// `input`, `output` and `error` of the request when this returns.
   static Result<Child> start(ChildRequest request);
 
-  /// A child that was started otherwise; it has no program to execute.
+  /// Takes over a child that other code has started; for it, executed() is always a success.
   static Child adopt(pid_t pid, Fd pidfd) { return {pid, std::move(pidfd), nullptr}; }
 
   pid_t pid() const { return pid_; }
-  /// Readable once it has ended.
+  /// Becomes readable when the child has ended.
   int pidfd() const { return pidfd_.get(); }
-  /// None while the exec is under way, which it no longer is when pidfd is readable. An error says
-  /// why the program does not run (Errc::not_found, not_runnable): the child then ends by itself.
+  /// None while the exec is pending; never none once pidfd() is readable. Fails with
+  /// Errc::not_found, not_runnable or os when the program cannot run: the child then ends by
+  /// itself.
   std::optional<Result<>> executed() const;
-  /// Collects its status; call when pidfd is readable. OOM kills are not told here.
+  /// Collects the exit status; blocks unless pidfd() is readable. Does not set
+  /// ExitStatus::out_of_memory.
   Result<ExitStatus> reap();
-  /// Known once it has been reaped.
+  /// Valid after reap() or kill() has collected the status.
   const ResourceUse& used() const { return used_; }
-  /// To its whole process group, unless its status has been collected: the number may be another's.
+  /// Sends the signal to the child's process group. Does nothing when the status has been
+  /// collected: the kernel may have given the number to another process.
   void signal_group(int number) const;
-  /// Sends SIGKILL to it and its group and collects its status. Fails with Errc::timeout when it
-  /// has not ended by then, since the kernel holds it; reap_strangers() collects it later.
+  /// Sends SIGKILL to the child and its group, then collects the status. Fails with Errc::timeout
+  /// when the child has not ended after `patience`: it hangs in the kernel, and reap_strangers()
+  /// collects it later.
   Result<ExitStatus> kill(Duration patience = kill_patience);
   static constexpr Duration kill_patience = milliseconds(500);
 
  private:
-  struct Flight;
-  /// A child that still reads its Flight when we lose interest in it keeps it for ever.
-  struct EndFlight {
-    void operator()(Flight* flight) const;
+  struct PendingExec;
+  /// Leaks the PendingExec if the child still reads it: freeing it would corrupt the child.
+  struct ReleasePendingExec {
+    void operator()(PendingExec* pending) const;
   };
-  Child(pid_t pid, Fd pidfd, std::unique_ptr<Flight, EndFlight> flight);
+  using PendingExecPtr = std::unique_ptr<PendingExec, ReleasePendingExec>;
+  Child(pid_t pid, Fd pidfd, PendingExecPtr pending_exec);
   Result<ExitStatus> collect(int options);
   pid_t pid_;
   Fd pidfd_;
-  std::unique_ptr<Flight, EndFlight> flight_;
+  PendingExecPtr pending_exec_;
   ResourceUse used_;
 };
 

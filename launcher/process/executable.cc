@@ -12,7 +12,7 @@ namespace dt {
 
 namespace {
 
-/// 0 when `file` can be executed, else the errno that exec would give.
+/// Returns 0 when `file` can be executed, else the errno that exec would fail with.
 int why_not_runnable(const std::string& file) {
   struct stat about = {};
   if (::stat(file.c_str(), &about) < 0) return errno;

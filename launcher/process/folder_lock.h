@@ -6,9 +6,10 @@
 
 namespace dt {
 
-/// Holds a folder for as long as the descriptor is open: an agent its own, and for a moment whoever
-/// removes what a killed one has left. None while another holds it, or if it is none. A pid would
-/// mean something else in another container that sees the same folder.
+/// Locks a folder until the descriptor is closed. An agent locks its own folder; a process that
+/// removes the leftovers of a killed agent locks them for a moment. Returns an empty Fd when
+/// another process holds the lock, or `path` is not a folder. Why not a file with a pid: another
+/// container that sees the same folder numbers its processes differently.
 Fd lock_folder(const std::string& path);
 
 }  // namespace dt

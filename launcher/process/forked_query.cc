@@ -15,19 +15,19 @@ namespace dt {
 
 namespace {
 
-/// In the process that asks: keeps the pipe alone, writes the answer into it, and is gone. Nothing
-/// that its parent has built is destroyed here.
-[[noreturn]] void be_asker(int pipe, pid_t parent, const ForkedQuery::Question& question) {
+/// Runs in the fork: closes all descriptors but the pipe, writes the answer into it, and exits. It
+/// uses _exit(2), so that no destructor of the parent's objects runs here.
+[[noreturn]] void answer_in_fork(int pipe, pid_t parent, const ForkedQuery::Question& question) {
   constexpr int kept = STDERR_FILENO + 1;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent has blocked those that it takes by descriptor; we end by them.
+  // The parent blocks the signals that it reads from a signalfd; here they must end the process.
   sigset_t none;
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  // It may have ended before the line above; then nobody would ever end us.
+  // If the parent ended before prctl, no death signal would ever come.
   if (getppid() != parent || dup2(pipe, kept) < 0) _exit(1);
   close_range(kept + 1, ~0U, 0);
-  // What a library prints must not get onto an agent's link.
+  // An agent's stdout is its link to the launcher: output of a library must not get into it.
   const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (dup2(null.get(), STDIN_FILENO) < 0 || dup2(null.get(), STDOUT_FILENO) < 0) _exit(1);
   _exit(write_all(kept, question()) ? 0 : 1);
@@ -41,17 +41,18 @@ Result<std::unique_ptr<ForkedQuery>> ForkedQuery::start(Loop& loop, const Questi
   const pid_t parent = getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("cannot start a process");
-  if (pid == 0) be_asker(pipe.write.get(), parent, question);
-  std::unique_ptr<ForkedQuery> asker(new ForkedQuery(loop, std::move(on_done)));
-  asker->pid_ = pid;
-  // No race: it is collected in a later round of the loop. glibc 2.34 has no such function.
-  asker->process_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  asker->pipe_ = std::move(pipe.read);
-  TRY(set_nonblocking(asker->pipe_.get()));
-  const auto readable = [&it = *asker](uint32_t) { it.read_answer(); };
-  asker->watch_ = TRY(loop.watch(asker->pipe_.get(), EPOLLIN, readable));
-  asker->deadline_ = loop.after(patience, [&it = *asker] { it.finish(End::late); });
-  return asker;
+  if (pid == 0) answer_in_fork(pipe.write.get(), parent, question);
+  std::unique_ptr<ForkedQuery> query(new ForkedQuery(loop, std::move(on_done)));
+  query->pid_ = pid;
+  // No race: a later round of the loop collects the status, so the pid is still this fork's. The
+  // system call is made directly since glibc 2.34 has no function for it.
+  query->process_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  query->pipe_ = std::move(pipe.read);
+  TRY(set_nonblocking(query->pipe_.get()));
+  const auto readable = [&it = *query](uint32_t) { it.read_answer(); };
+  query->watch_ = TRY(loop.watch(query->pipe_.get(), EPOLLIN, readable));
+  query->deadline_ = loop.after(patience, [&it = *query] { it.finish(End::late); });
+  return query;
 }
 
 void ForkedQuery::kill() const {
@@ -72,7 +73,7 @@ void ForkedQuery::finish(End end) {
   watch_ = Watch();
   deadline_ = Timer();
   kill();
-  // What is called may destroy us.
+  // The callback may destroy this object.
   const Done on_done = std::exchange(on_done_, nullptr);
   on_done({.end = end, .bytes = std::move(answer_)});
 }

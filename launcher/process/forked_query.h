@@ -11,25 +11,27 @@
 
 namespace dt {
 
-/// A question that is answered in a process of its own, a fork of this one: finding the answer may
-/// take seconds, or hang in the kernel, and what it leaves in memory is none of ours.
+/// Runs a function in a forked process and receives its result. The function may take seconds or
+/// hang in the kernel (drivers do), and its leaks stay out of this process.
 class ForkedQuery {
  public:
   using Question = std::function<Bytes()>;
+  /// silent: the process ended without a byte; late: the patience ran out first.
   enum class End { answered, silent, late };
   struct Answer {
     End end = End::silent;
-    Bytes bytes;  ///< all of the answer if it was answered
+    Bytes bytes;  ///< complete when `end` is answered
   };
   using Done = std::function<void(const Answer&)>;
-  /// `on_done` is called once, after the patience at the latest, unless this is destroyed before.
+  /// `on_done` is called once, at the latest after `patience`, and not after the destruction.
   static Result<std::unique_ptr<ForkedQuery>> start(Loop& loop, const Question& question,
                                                     Duration patience, Done on_done);
   ForkedQuery(const ForkedQuery&) = delete;
   ForkedQuery& operator=(const ForkedQuery&) = delete;
   ~ForkedQuery() { kill(); }
 
-  /// Of the process; whoever reaps strangers reaps it.
+  /// Process id of the fork. Requires that the owner of the loop calls reap_strangers(), which
+  /// collects its status.
   pid_t pid() const { return pid_; }
 
  private:

@@ -21,7 +21,7 @@ long kernel_clone_call(const CloneCall& call) {
   register long tid asm("x4") = call.tid;
   register ChildMain main asm("x19") = call.main;
   register void* argument asm("x20") = call.argument;
-  // The child goes on behind the call with our registers, but on its own, empty stack.
+  // The child continues after the call with our registers, but on its own, empty stack.
   asm volatile(
       "svc #0\n\t"
       "cbnz x0, 1f\n\t"

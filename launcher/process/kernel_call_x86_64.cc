@@ -18,7 +18,7 @@ long kernel_clone_call(const CloneCall& call) {
   register ChildMain main asm("r12") = call.main;
   register void* argument asm("r13") = call.argument;
   long result = call.number;
-  // The child goes on behind the call with our registers, but on its own, empty stack.
+  // The child continues after the call with our registers, but on its own, empty stack.
   asm volatile(
       "syscall\n\t"
       "test %%rax, %%rax\n\t"

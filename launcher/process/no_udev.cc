@@ -1,5 +1,5 @@
-// libhwloc.a asks libudev for the names of devices. There is no static libudev, and we ask hwloc
-// for no device: these say that there is none.
+// libhwloc.a calls libudev for the names of devices. No static libudev exists, and dtrain asks
+// hwloc for no device. These functions replace libudev and report no device.
 
 extern "C" {
 

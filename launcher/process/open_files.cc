@@ -36,7 +36,7 @@ void set_open_files_limit(uint64_t soft) {
 uint64_t count_open_files() {
   const char* const folder = "/proc/self/fd";
   struct stat status = {};
-  // Linux 6.2 and newer count for us; before, that is the size of an empty folder.
+  // Linux 6.2 and newer report the count as the folder's size; older kernels report 0.
   if (::stat(folder, &status) == 0 && status.st_size > 0) {
     return static_cast<uint64_t>(status.st_size);
   }
@@ -46,7 +46,7 @@ uint64_t count_open_files() {
        at.increment(failed)) {
     ++count;
   }
-  return count > 0 ? count - 1 : 0;  // the one that we counted with
+  return count > 0 ? count - 1 : 0;  // without the iterator's own descriptor
 }
 
 Result<> check_open_files(uint64_t more, std::string_view for_what) {

@@ -7,20 +7,20 @@
 
 namespace dt {
 
-/// Raises this process's soft limit of descriptors to the hard one; returns what it was, for
-/// children.
+/// Raises this process's soft limit of descriptors to the hard limit. Returns the old soft limit,
+/// which children get back.
 uint64_t raise_open_files_limit();
 void set_open_files_limit(uint64_t soft);
 
-/// Descriptors that this process has open now.
+/// Returns how many descriptors this process has open.
 uint64_t count_open_files();
 
-/// Errc::input, with the numbers, when this process may not open so many more. `for_what`: "14
-/// tasks".
+/// Fails with Errc::input, with the numbers, when this process may not open `more` descriptors.
+/// `for_what` is the subject of the message: "14 tasks".
 Result<> check_open_files(uint64_t more, std::string_view for_what);
 
-/// What an agent opens for its tasks: three pipes and the process of each, its ports, and some that
-/// are only open for a moment.
+/// Returns how many descriptors an agent needs: three pipes and a pidfd for each task, the held
+/// ports, and a few for a moment.
 uint64_t open_files_of_tasks(int tasks, uint64_t port_files);
 
 }  // namespace dt

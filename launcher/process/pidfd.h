@@ -6,10 +6,13 @@
 
 namespace dt {
 
-/// Stands for this process and never for another one, unlike its number. Empty, with errno: there
-/// is no such process (ESRCH), or the kernel refuses. glibc 2.34 has neither of these two calls.
+// glibc 2.34 has neither of these two calls.
+
+/// Returns a descriptor that refers to this process for good; a pid may be reused. Empty, with
+/// errno, when no such process exists (ESRCH) or the kernel refuses.
 Fd open_pidfd(pid_t pid);
-/// False, with errno: its status has been collected (ESRCH), or the kernel refuses.
+/// Returns false, with errno, when the process's status has been collected (ESRCH) or the kernel
+/// refuses.
 bool signal_pidfd(int pidfd, int number);
 
 }  // namespace dt

@@ -22,7 +22,7 @@ namespace dt {
 
 namespace {
 
-constexpr Duration look_again = milliseconds(20);
+constexpr Duration scan_interval = milliseconds(20);
 constexpr Duration sweep_kill_patience = seconds(3);
 
 struct ProcessEntry {
@@ -31,7 +31,7 @@ struct ProcessEntry {
   bool zombie = false;
 };
 
-/// /proc/PID/stat: "pid (name) state ppid …", where the name may hold anything.
+/// Reads /proc/PID/stat: "pid (name) state ppid …". The name may contain any character.
 std::optional<ProcessEntry> read_process(std::string_view pid) {
   const Fd file(::open(format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;
@@ -63,7 +63,7 @@ std::map<pid_t, ProcessEntry> read_processes() {
   return all;
 }
 
-/// One whose status nobody has collected, and which stays so; 0: there is none.
+/// Returns an ended child without collecting its status; 0: there is none.
 pid_t ended_child() {
   siginfo_t info = {};
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid : 0;
@@ -93,12 +93,12 @@ std::vector<Stray> find_descendants(const std::vector<pid_t>& spared) {
 bool signal_stray(const Stray& stray, std::initializer_list<int> numbers) {
   const Fd process = open_pidfd(stray.pid);
   if (!process && errno == ESRCH) return false;
-  // Looked at only now, so that it is the process of the descriptor, or that one has ended. Orphans
-  // of ours fall to us; one that falls to another process is found there by the next look.
+  // Read after the descriptor was opened, so that both are the same process unless that has ended.
+  // This process inherits orphans. The next scan finds one that another process inherited.
   const auto now = read_process(std::to_string(stray.pid));
   if (!now || (now->parent != stray.parent && now->parent != getpid())) return false;
   const auto send = [&](int number) {
-    // By its number only where the kernel refuses descriptors of processes.
+    // By its pid only where the kernel refuses to open a pidfd.
     return process ? signal_pidfd(process.get(), number) : ::kill(stray.pid, number) == 0;
   };
   return std::ranges::count_if(numbers, send) > 0;
@@ -118,9 +118,10 @@ void become_subreaper() {
 }
 
 void reap_strangers(const std::function<bool(pid_t)>& ours) {
-  // Looked at first, and only then collected: a child of ours keeps its status for its owner.
+  // WNOWAIT first, then waitpid: the status of our own children must stay for their owner.
   pid_t ended = ended_child();
-  // One that cannot be collected (a container may refuse it) would be found again and again.
+  // Ends at a child that cannot be collected (a container may refuse it): waitid would return the
+  // same child each time.
   while (ended != 0 && !ours(ended) && waitpid(ended, nullptr, WNOHANG) == ended)
     ended = ended_child();
 }
@@ -134,28 +135,28 @@ Sweep::Sweep(Loop& loop, Options options, std::function<void(Report)> on_done)
     : loop_(loop),
       options_(std::move(options)),
       kill_at_(loop_.now() + options_.patience),
-      give_up_at_(kill_at_ + sweep_kill_patience),
+      report_at_(kill_at_ + sweep_kill_patience),
       on_done_(std::move(on_done)) {
-  look();
+  scan();
 }
 
 void Sweep::hurry(Duration patience) {
   kill_at_ = std::min(kill_at_, loop_.now() + patience);
-  give_up_at_ = std::min(give_up_at_, kill_at_ + sweep_kill_patience);
+  report_at_ = std::min(report_at_, kill_at_ + sweep_kill_patience);
 }
 
-void Sweep::look() {
+void Sweep::scan() {
   reap_strangers(options_.ours);
-  Report report = {.ended = static_cast<int>(told_.size())};
+  Report report = {.ended = static_cast<int>(signalled_.size())};
   if (!has_children()) {
     end(std::move(report));
     return;
   }
   const Time now = loop_.now();
   const std::vector<Stray> strays = find_descendants(options_.spared);
-  // An ended child of ours is waited for until its owner has its status.
+  // An ended child that is not spared keeps the sweep open until its owner collects the status.
   const bool only_spared = strays.empty() && !options_.spared.empty() && ended_child() == 0;
-  if (now >= give_up_at_ || only_spared) {
+  if (now >= report_at_ || only_spared) {
     for (const Stray& stray : strays) {
       report.unkillable.push_back(format("{} (pid {})", printable(stray.name), stray.pid));
     }
@@ -164,18 +165,18 @@ void Sweep::look() {
   }
   if (now >= kill_at_ && options_.kill_all) options_.kill_all();
   for (const Stray& stray : strays) {
-    const bool told = std::ranges::find(told_, stray.pid) != told_.end();
-    if (told && now < kill_at_) continue;
-    // A stopped process takes its TERM only when it goes on.
+    const bool signalled = std::ranges::find(signalled_, stray.pid) != signalled_.end();
+    if (signalled && now < kill_at_) continue;
+    // A stopped process handles its SIGTERM only after SIGCONT.
     const bool sent =
         now >= kill_at_ ? signal_stray(stray, {SIGKILL}) : signal_stray(stray, {SIGTERM, SIGCONT});
-    if (sent && !told) told_.push_back(stray.pid);
+    if (sent && !signalled) signalled_.push_back(stray.pid);
   }
-  timer_ = loop_.after(look_again, [this] { look(); });
+  timer_ = loop_.after(scan_interval, [this] { scan(); });
 }
 
 void Sweep::end(Report report) {
-  // A copy: the callback may destroy us.
+  // A copy: the callback may destroy this object.
   const auto on_done = on_done_;
   on_done(std::move(report));
 }

@@ -42,7 +42,7 @@ std::string path_of(const std::string& folder, pid_t agent) {
   return format("{}/{}{}", folder, name_prefix, agent);
 }
 
-/// An agent that was killed could not remove its cgroup.
+/// Removes the cgroups of agents that were killed before they could do it.
 void remove_leftovers(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
   if (!entries) return;
@@ -62,7 +62,7 @@ std::optional<std::string> cgroup_folder(std::string_view proc_cgroup, std::stri
     constexpr std::string_view version_2 = "0::/";
     if (!line.starts_with(version_2)) continue;
     const std::string_view path = line.substr(version_2.size() - 1);
-    // Outside of what a container may see.
+    // The cgroup is outside the container's cgroup namespace.
     if (path.starts_with("/..")) return std::nullopt;
     return format("{}{}", mount, path == "/" ? "" : path);
   }
@@ -91,7 +91,7 @@ std::unique_ptr<TaskCgroup> TaskCgroup::adopt(pid_t agent) {
 }
 
 TaskCgroup::~TaskCgroup() {
-  // Empty by now, unless the kernel keeps a process that cannot be ended.
+  // The cgroup is empty by now, unless it holds a process that even SIGKILL does not end.
   ::rmdir(path_.c_str());
 }
 
@@ -101,7 +101,7 @@ bool TaskCgroup::populated() const {
 
 void TaskCgroup::kill() const {
   const Fd order(::openat(folder_.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
-  // Whom this does not reach the sweep names.
+  // A failure is ignored: the Sweep reports the processes that are left.
   if (order) static_cast<void>(write_all(order.get(), as_bytes("1")));
 }
 

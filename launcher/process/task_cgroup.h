@@ -11,14 +11,15 @@
 
 namespace dt {
 
-/// The cgroup (version 2) of one agent's tasks. Whoever is born in it stays in it, whatever it does
-/// to its parent, its session and its environment, so that its end is complete. Gone when this is.
+/// The cgroup (version 2) of one agent's tasks. A process that starts in it stays in it, whatever
+/// it does to its parent, session and environment. So kill() misses none. The destructor removes
+/// the cgroup.
 class TaskCgroup {
  public:
-  /// Below this process's own cgroup; none where that is not ours to divide, or the kernel has no
-  /// cgroup.kill.
+  /// Makes one below this process's own cgroup. Null when this process may not create it there, or
+  /// the kernel has no cgroup.kill.
   static std::unique_ptr<TaskCgroup> make();
-  /// That of an agent below this process that has ended without removing it; none if it had none.
+  /// Takes over the cgroup of a child agent that ended without removing it; null if it had none.
   static std::unique_ptr<TaskCgroup> adopt(pid_t agent);
   TaskCgroup(const TaskCgroup&) = delete;
   TaskCgroup& operator=(const TaskCgroup&) = delete;
@@ -28,7 +29,7 @@ class TaskCgroup {
   int fd() const { return folder_.get(); }
   const std::string& path() const { return path_; }
   bool populated() const;
-  /// SIGKILL to all that are in it, at once.
+  /// Sends SIGKILL to all of its processes at once.
   void kill() const;
 
  private:
@@ -37,8 +38,8 @@ class TaskCgroup {
   Fd folder_;
 };
 
-/// The folder of a process's cgroup of version 2, from the text of its /proc/PID/cgroup and where
-/// that hierarchy is mounted; none when it is in none that can be seen from here.
+/// Returns the folder of a process's cgroup of version 2, from its /proc/PID/cgroup and the mount
+/// point of the hierarchy. None when this process cannot see that cgroup.
 std::optional<std::string> cgroup_folder(std::string_view proc_cgroup, std::string_view mount);
 
 }  // namespace dt

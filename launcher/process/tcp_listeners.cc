@@ -31,7 +31,7 @@ struct Question {
   inet_diag_req_v2 body = {};
 };
 
-/// Requires that the bytes are enough.
+/// Requires bytes.size() >= sizeof(Struct).
 template <class Struct>
 Struct front(ByteSpan bytes) {
   Struct value;
@@ -39,7 +39,7 @@ Struct front(ByteSpan bytes) {
   return value;
 }
 
-/// Appends the listeners of one datagram; true when it ends the answer.
+/// Appends the listeners of one datagram. Returns true for the last datagram of the reply.
 Result<bool> take_answer(ByteSpan bytes, std::vector<TcpListener>& listeners) {
   while (bytes.size() >= sizeof(nlmsghdr)) {
     const auto header = front<nlmsghdr>(bytes);
@@ -73,7 +73,7 @@ Result<> add_listeners(uint8_t family, std::vector<TcpListener>& listeners) {
   }
   std::array<std::byte, 32768> buffer;
   for (bool complete = false; !complete;) {
-    // The kernel makes its answer within this call, so that a blocking one does not wait.
+    // Waits for nothing: the kernel builds each part of its reply within send or recv.
     const ssize_t n = ::recv(kernel.get(), buffer.data(), buffer.size(), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return fail_errno(what);
@@ -87,7 +87,7 @@ Result<> add_listeners(uint8_t family, std::vector<TcpListener>& listeners) {
 Result<std::vector<TcpListener>> tcp_listeners() {
   std::vector<TcpListener> listeners;
   TRY(add_listeners(AF_INET, listeners));
-  // A kernel without IPv6 refuses this question, and has no such sockets.
+  // A kernel without IPv6 refuses this request, and has no such sockets.
   static_cast<void>(add_listeners(AF_INET6, listeners));
   return listeners;
 }

@@ -18,7 +18,7 @@ struct Destroy {
 };
 using Handle = std::unique_ptr<hwloc_topology, Destroy>;
 
-/// hwloc would load plugins of the machine it runs on, made for another hwloc than ours.
+/// Keeps hwloc from loading plugins of the machine: they are built for another version of hwloc.
 class WithoutPlugins {
  public:
   // NOLINTBEGIN(concurrency-mt-unsafe): launcher and agent have one thread
@@ -36,9 +36,10 @@ Result<Handle> make_handle() {
   Handle handle(topology);
   hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
   hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-  // NUMA nodes hang on groups of cores.
+  // hwloc attaches NUMA nodes to groups of cores.
   hwloc_topology_set_type_filter(topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
-  // It asks each CPU in turn, which takes long where there are many; the kernel knows enough.
+  // The x86 component queries each CPU in turn, which is slow on large machines. The kernel's data
+  // is sufficient.
   hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   return handle;
 }
@@ -54,7 +55,7 @@ Result<Topology> load(const Handle& handle) {
   hwloc_topology* const topology = handle.get();
   if (hwloc_topology_load(topology) < 0) return fail_errno("cannot look at the CPUs");
   Topology result;
-  // Some virtual machines tell of no cores; then each CPU is one.
+  // Some virtual machines report no cores; then each CPU counts as one.
   const int depth = hwloc_get_type_or_below_depth(topology, HWLOC_OBJ_CORE);
   const unsigned count = hwloc_get_nbobjs_by_depth(topology, depth);
   for (unsigned i = 0; i < count; ++i) {

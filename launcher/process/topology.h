@@ -8,14 +8,14 @@
 
 namespace dt {
 
-/// The hardware threads of one core that may be used, as the kernel numbers them.
+/// One core: those of its hardware threads that may be used, by the kernel's numbers.
 struct Core {
   std::vector<int> cpus;
   int numa_node = 0;
   bool operator==(const Core&) const = default;
 };
 
-/// The part of a machine that a process may use, neighbours side by side.
+/// The part of a machine that a process may use. Cores that share caches are next to each other.
 struct Topology {
   std::vector<Core> cores;
 
@@ -26,12 +26,12 @@ struct Topology {
   bool operator==(const Topology&) const = default;
 };
 
-/// What this process may use: within its cgroup's cpuset and the affinity that it has inherited.
+/// Returns the cores that this process may use: by its cgroup's cpuset and its inherited affinity.
 Result<Topology> own_topology();
-/// A machine that is not there, as hwloc describes one: "numa:2 core:4 pu:2".
+/// Returns an imaginary machine from hwloc's description of one: "numa:2 core:4 pu:2".
 Result<Topology> synthetic_topology(const std::string& description);
 
-/// "0-3,8": as the kernel and taskset write sets of CPUs.
+/// Formats a set of CPUs like the kernel and taskset: "0-3,8". Requires ascending numbers.
 std::string ranges_text(std::span<const int> numbers);
 
 }  // namespace dt

@@ -17,7 +17,7 @@ TEST_CASE("a quarter of the stack's limit, between 128 KiB and 6 MiB, can be had
   CHECK(argument_bytes_max(~uint64_t{0}) == uint64_t{6} << 20);
 }
 
-TEST_CASE("B29: what does not fit is refused with both numbers") {
+TEST_CASE("B29: a command that does not fit is refused with both numbers") {
   CHECK(check_argument_space({"sh"}, 89, 100).has_value());
   const auto refused = check_argument_space({"sh"}, 90, 100);
   REQUIRE_FALSE(refused.has_value());

@@ -51,12 +51,12 @@ Ended run_shell(const std::string& script, ChildRequest request = {}) {
   return ended;
 }
 
-TEST_CASE("Child tells code and signal of its end") {
+TEST_CASE("Child reports code and signal of its end") {
   CHECK(run_shell("exit 3").status == ExitStatus{.code = 3});
   CHECK(run_shell("kill -SEGV $$").status == ExitStatus{.signal = SIGSEGV});
 }
 
-TEST_CASE("Child may use the CPUs that it is given, and else those that we may") {
+TEST_CASE("Child may use the CPUs that it is given, by default those of its parent") {
   const std::string ask = "grep Cpus_allowed_list /proc/self/status | cut -f 2";
   const std::vector<int> ours = own_affinity();
   CHECK(run_shell(ask).output == ranges_text(ours) + "\n");
@@ -76,8 +76,8 @@ TEST_CASE("Child: CPUs that are not there are named") {
   CHECK(child.reap().has_value());
 }
 
-TEST_CASE("Child tells what it has used, with the children that it waited for") {
-  // tail keeps all that it may have to print.
+TEST_CASE("Child reports the resources that it used, with the children that it waited for") {
+  // tail keeps its whole input in memory.
   const ResourceUse used = run_shell("head -c 50M /dev/zero | tail -c 40M | wc -c").used;
   CHECK(used.max_rss_bytes > (int64_t{40} << 20));
   CHECK(used.max_rss_bytes < (int64_t{4} << 30));
@@ -111,7 +111,7 @@ TEST_CASE("Child leads a process group of its own, in our session unless asked")
 
 TEST_CASE("Child inherits no descriptor but the three, not even one that is not close-on-exec") {
   const Fd leaked(open("/dev/null", O_RDONLY));  // deliberately without O_CLOEXEC
-  // The shell is replaced, since its own plumbing would show; 3 is the folder that ls reads.
+  // exec replaces the shell, whose own descriptors would be listed; 3 is the folder that ls reads.
   const std::string shown =
       run_shell("exec ls /proc/self/fd", {.environment = {"PATH=/usr/bin:/bin"}}).output;
   CHECK(shown == "0\n1\n2\n3\n");
@@ -129,7 +129,7 @@ TEST_CASE("Child starts with no signal blocked, and its stdin is empty by defaul
   CHECK(ended.output == "SigBlk:\t0000000000000000\n");
 }
 
-TEST_CASE("Child: what cannot be run is known at its end, with the reason") {
+TEST_CASE("Child: a program that cannot run is reported at the child's end, with the reason") {
   struct Case {
     const char* path;
     const char* cwd;
@@ -156,7 +156,7 @@ TEST_CASE("Child: what cannot be run is known at its end, with the reason") {
 }
 
 TEST_CASE("Child: a pipe of ours ends for its reader when all children run their programs") {
-  Pipe hold = make_pipe().value();  // on which they wait
+  Pipe hold = make_pipe().value();  // the children wait for its end
   Pipe ours = make_pipe().value();
   std::vector<Child> children;
   for (int i = 0; i < 20; ++i) {
@@ -188,7 +188,7 @@ TEST_CASE("Child: its group can be signalled as soon as it is there") {
   }
 }
 
-TEST_CASE("Child: what has been collected is not signalled any more") {
+TEST_CASE("Child: a collected child is not signalled any more") {
   become_subreaper();
   Child child = Child::start({.path = "/bin/sh",
                               .arguments = {"sh", "-c", "sleep 1000 & exit 0"},
@@ -197,7 +197,7 @@ TEST_CASE("Child: what has been collected is not signalled any more") {
   const pid_t group = child.pid();
   await_end(child);
   CHECK(child.reap().value() == ExitStatus());
-  // What it has started keeps its group, and stands for whatever has that number later.
+  // The background sleep keeps the group's number in use, like a later process that got the number.
   child.signal_group(SIGKILL);
   CHECK(::kill(-group, SIGTERM) == 0);
   int status = 0;

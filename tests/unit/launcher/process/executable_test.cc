@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("find_executable looks where a shell would, and says where it looked") {
+TEST_CASE("find_executable searches like a shell, and names the PATH that it searched") {
   const TemporaryFolder folder;
   folder.write("bin/tool", "#!/bin/sh\n", 0755);
   folder.write("bin/plain", "text", 0644);
@@ -22,7 +22,7 @@ TEST_CASE("find_executable looks where a shell would, and says where it looked")
   CHECK(find_executable("./tool", "", bin).value() == bin + "/./tool");
   CHECK(find_executable("bin/tool", "", folder.path()).value() == bin + "/tool");
   CHECK(find_executable(bin + "/tool", "", "/").value() == bin + "/tool");
-  // What cannot be executed is passed over as long as there is another.
+  // A file that cannot be executed is skipped when a later folder has one that can.
   CHECK(find_executable("plain", bin + ":" + folder.path() + "/other", "/").value() ==
         folder.path() + "/other/plain");
   // An empty entry of PATH is the current folder.

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_CASE("lock_folder gives a folder to one at a time, and nothing else to anybody") {
+TEST_CASE("lock_folder locks a folder for one holder at a time, and locks nothing but folders") {
   std::string place = (fs::temp_directory_path() / "dtrain-lock-XXXXXX").string();
   REQUIRE(::mkdtemp(place.data()) != nullptr);
   {

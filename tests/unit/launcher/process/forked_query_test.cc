@@ -18,7 +18,7 @@ struct Fixture {
   std::vector<ForkedQuery::Answer> answers;
 
   void ask(const ForkedQuery::Question& question) {
-    const auto asker =
+    const auto query =
         ForkedQuery::start(*loop, question, seconds(60), [this](const ForkedQuery::Answer& said) {
           answers.push_back(said);
           loop->stop();
@@ -28,13 +28,13 @@ struct Fixture {
   }
 };
 
-/// Until the kernel has ended what was killed.
+/// Waits until the kernel has ended the killed processes.
 void reap_all() {
   while (has_children())
     reap_strangers([](pid_t) { return false; });
 }
 
-TEST_CASE_FIXTURE(Fixture, "Asker hands over the whole answer, however long") {
+TEST_CASE_FIXTURE(Fixture, "ForkedQuery delivers the whole answer, however long") {
   const Bytes long_answer(300'000, std::byte{7});
   ask([&long_answer] { return long_answer; });
   CHECK(answers[0].end == ForkedQuery::End::answered);
@@ -42,13 +42,13 @@ TEST_CASE_FIXTURE(Fixture, "Asker hands over the whole answer, however long") {
   reap_all();
 }
 
-TEST_CASE_FIXTURE(Fixture, "Asker says when who was to answer has ended without a word") {
+TEST_CASE_FIXTURE(Fixture, "ForkedQuery reports a process that ended without an answer") {
   ask([]() -> Bytes { _exit(3); });
   CHECK(answers[0].end == ForkedQuery::End::silent);
   reap_all();
 }
 
-TEST_CASE("Asker says when the patience is over, and ends who has not answered") {
+TEST_CASE("ForkedQuery reports the end of its patience, and kills the process") {
   VirtualTime time;
   const auto loop = VirtualLoop::create(time, [&time](Time until) {
                       time.now = until;
@@ -60,7 +60,7 @@ TEST_CASE("Asker says when the patience is over, and ends who has not answered")
     for (;;)
       ::pause();
   };
-  const auto asker =
+  const auto query =
       ForkedQuery::start(*loop, never, seconds(5), [&](const ForkedQuery::Answer& answer) {
         end = answer.end;
         loop->stop();
@@ -71,21 +71,21 @@ TEST_CASE("Asker says when the patience is over, and ends who has not answered")
   reap_all();
 }
 
-TEST_CASE("Asker that is destroyed ends who would answer, and says nothing") {
+TEST_CASE("ForkedQuery that is destroyed kills its process, and does not call back") {
   const auto loop = Loop::create().value();
-  bool told = false;
-  auto asker = ForkedQuery::start(
+  bool called = false;
+  auto query = ForkedQuery::start(
                    *loop,
                    []() -> Bytes {
                      for (;;)
                        ::pause();
                    },
-                   seconds(60), [&told](const ForkedQuery::Answer&) { told = true; })
+                   seconds(60), [&called](const ForkedQuery::Answer&) { called = true; })
                    .value();
-  CHECK(asker->pid() > 0);
-  asker.reset();
+  CHECK(query->pid() > 0);
+  query.reset();
   reap_all();
-  CHECK_FALSE(told);
+  CHECK_FALSE(called);
 }
 
 }  // namespace

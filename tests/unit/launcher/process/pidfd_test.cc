@@ -11,7 +11,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("a descriptor of a process signals that one, and none once it has been collected") {
+TEST_CASE("a pidfd signals its process, and no process after that has been collected") {
   const pid_t pid = ::fork();
   if (pid == 0) {
     for (;;)

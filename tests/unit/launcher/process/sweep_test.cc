@@ -14,7 +14,7 @@
 namespace dt {
 namespace {
 
-/// A shell that starts `script`'s helpers and says "ready" when they are there.
+/// Starts a shell with this script; returns when it has printed "ready".
 Child start_family(const std::string& script) {
   Pipe pipe = make_pipe().value();
   Child child = Child::start({.path = "/bin/sh",
@@ -50,7 +50,7 @@ TEST_CASE("Sweep ends daemonised helpers, even those that ignore TERM") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("Sweep is done at once when there is nobody") {
+TEST_CASE("Sweep is done at once when there is no process") {
   CHECK_FALSE(has_children());
   CHECK(sweep(seconds(60)).ended == 0);
 }
@@ -73,12 +73,12 @@ TEST_CASE("reap_strangers leaves a child of ours its status") {
   CHECK(child.reap().value() == ExitStatus{.code = 9});
 }
 
-TEST_CASE("signal_stray leaves a process alone that has the number of one that has ended") {
+TEST_CASE("signal_stray sends nothing to a process that has got the pid of an ended one") {
   Child child = start_family("echo ready; exec sleep 60");
   const std::vector<Stray> strays = find_descendants();
   REQUIRE(strays.size() == 1);
   CHECK(strays.front().parent == getpid());
-  // A parent that it does not have: the number of another process stands for one that came later.
+  // This process's pid with a wrong parent stands for a pid that another process has got.
   const Stray other = {.pid = getpid(), .parent = child.pid(), .name = "stray"};
   CHECK_FALSE(signal_stray(other, {SIGKILL}));
   CHECK(signal_stray(strays.front(), {SIGTERM, SIGCONT}));
@@ -86,7 +86,7 @@ TEST_CASE("signal_stray leaves a process alone that has the number of one that h
   CHECK_FALSE(signal_stray(strays.front(), {SIGKILL}));
 }
 
-TEST_CASE("Sweep spares the children that were there before, and what is below them") {
+TEST_CASE("Sweep spares the children that were there before, and their descendants") {
   become_subreaper();
   Child own = start_family("sleep 60 & echo ready; wait");
   const std::vector<pid_t> spared = existing_children();

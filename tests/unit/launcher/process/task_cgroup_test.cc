@@ -40,7 +40,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST_CASE("TaskCgroup: who is born in it cannot leave by setsid and fork, and ends at once") {
+TEST_CASE("TaskCgroup: a process of it cannot leave by setsid and fork, and is killed at once") {
   std::string path;
   {
     const std::unique_ptr<TaskCgroup> cgroup = TaskCgroup::make();
@@ -65,7 +65,7 @@ TEST_CASE("TaskCgroup: who is born in it cannot leave by setsid and fork, and en
     CHECK(text_of("/proc/" + std::to_string(child.pid()) + "/cgroup").find("dtrain-tasks-") !=
           std::string::npos);
     cgroup->kill();
-    // All of them held the pipe.
+    // The pipe ends only when all of them have ended.
     CHECK(::read(pipe.read.get(), up, sizeof up) == 0);
     CHECK(child.reap().value() == ExitStatus{.signal = SIGKILL});
     while (cgroup->populated())

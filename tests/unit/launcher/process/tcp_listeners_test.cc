@@ -12,7 +12,7 @@
 namespace dt {
 namespace {
 
-/// What the kernel tells of this listener of ours.
+/// The entry that the kernel should return for this listener.
 TcpListener listed_as(const Fd& listener) {
   struct stat status = {};
   REQUIRE(::fstat(listener.get(), &status) == 0);
@@ -32,7 +32,7 @@ TEST_CASE("tcp_listeners shows what listens, with its user, and nothing else") {
 
 TEST_CASE("tcp_listeners shows listeners of IPv6, too") {
   const auto listener = listen_on({"::1", 0});
-  if (!listener) return;  // a machine without it
+  if (!listener) return;  // a machine without IPv6
   CHECK(std::ranges::count(tcp_listeners().value(), listed_as(*listener)) == 1);
 }
 

@@ -18,7 +18,7 @@ TEST_CASE("a topology is cores, their hardware threads and their NUMA nodes") {
   CHECK(machine.cpus_of_node(2).empty());
 }
 
-TEST_CASE("a core's NUMA node is the one that it is near to, however they are told of") {
+TEST_CASE("a core's NUMA node is the nearest one, however hwloc nests them") {
   for (const char* description : {"pack:2 [numa] core:2 pu:1", "pack:2 group:1 [numa] core:2 pu:1",
                                   "pack:2 [numa] l3:2 core:1 pu:1", "numa:2 pack:1 core:2 pu:1"}) {
     CAPTURE(description);
@@ -34,7 +34,7 @@ TEST_CASE("threads of a core may have numbers far from each other") {
   CHECK(machine.cpus() == std::vector<int>{0, 1, 2, 3, 4, 5});
 }
 
-TEST_CASE("what describes no machine is refused") {
+TEST_CASE("a text that describes no machine is refused") {
   CHECK_FALSE(synthetic_topology("").has_value());
   CHECK_FALSE(synthetic_topology("two of them").has_value());
 }
