@@ -61,29 +61,6 @@ std::set<uint32_t> users_below_us() {
 
 }  // namespace
 
-std::string PortTaken::text() const {
-  return format(
-      "uid {}{} listens on port {}, which is held for this job: tasks may have connected to it "
-      "instead of to each other. End that process; if it is one of this job, in a container, it "
-      "must run as the user of dtrain",
-      uid, process.empty() ? "" : ", " + printable(process) + ",", port);
-}
-
-Bytes encode(const PortTaken& message) {
-  return Writer().number(message.port).number(message.uid).text(message.process).take();
-}
-
-template <>
-Result<PortTaken> decode(ByteSpan payload) {
-  Reader reader(payload);
-  PortTaken message;
-  message.port = reader.number<uint16_t>();
-  message.uid = reader.number<uint32_t>();
-  message.process = reader.text();
-  TRY(reader.finish("port_taken"));
-  return message;
-}
-
 PortWatch::PortWatch(Loop& loop, Terms terms, std::function<void(const PortTaken&)> on_taken)
     : loop_(loop),
       terms_(std::move(terms)),

@@ -1,30 +1,14 @@
 #pragma once
 
-#include "base/bytes.h"
 #include "base/io/loop.h"
 #include "launcher/protocol/message.h"
 
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace dt {
-
-/// Agent: another user listens on a port that is held for tasks.
-struct PortTaken {
-  uint16_t port = 0;
-  uint32_t uid = 0;
-  std::string process;  ///< "python3 (pid 77)"; empty: the agent may not see it
-  /// "uid 65534 listens on port 5000, …", without the host.
-  std::string text() const;
-  bool operator==(const PortTaken&) const = default;
-};
-
-Bytes encode(const PortTaken& message);
-template <>
-Result<PortTaken> decode(ByteSpan payload);
 
 /// Looks for listeners of other users on ports that are held for tasks. A held port lets in every
 /// user that sets SO_REUSEADDR (base/io/socket.h), until a task listens there.

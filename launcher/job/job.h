@@ -2,7 +2,6 @@
 
 #include "base/io/log.h"
 #include "base/io/loop.h"
-#include "launcher/agent/port_watch.h"
 #include "launcher/config/config.h"
 #include "launcher/connect/agent_group.h"
 #include "launcher/console/status_line.h"
@@ -16,6 +15,7 @@
 #include "launcher/network/relay_endpoints.h"
 #include "launcher/plan/plan.h"
 #include "launcher/process/sweep.h"
+#include "launcher/protocol/message.h"
 #include "launcher/report/job_record.h"
 #include "rendezvous/store/server.h"
 

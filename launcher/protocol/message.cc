@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/signals.h"
+#include "base/text.h"
 #include "launcher/protocol/message_fields.h"
 
 namespace dt {
@@ -9,6 +10,14 @@ namespace dt {
 std::optional<StreamId> StreamId::parse(uint32_t number) {
   if (number == 0) return std::nullopt;
   return StreamId{(number - 1) / 3, static_cast<TaskStream>((number - 1) % 3)};
+}
+
+std::string PortTaken::text() const {
+  return format(
+      "uid {}{} listens on port {}, which is held for this job: tasks may have connected to it "
+      "instead of to each other. End that process; if it is one of this job, in a container, it "
+      "must run as the user of dtrain",
+      uid, process.empty() ? "" : ", " + printable(process) + ",", port);
 }
 
 namespace {
@@ -375,6 +384,21 @@ Result<MpiAlone> decode(ByteSpan payload) {
   Reader reader(payload);
   const MpiAlone message = {.tasks = reader.number<uint32_t>()};
   TRY(reader.finish("mpi_alone"));
+  return message;
+}
+
+Bytes encode(const PortTaken& message) {
+  return Writer().number(message.port).number(message.uid).text(message.process).take();
+}
+
+template <>
+Result<PortTaken> decode(ByteSpan payload) {
+  Reader reader(payload);
+  PortTaken message;
+  message.port = reader.number<uint16_t>();
+  message.uid = reader.number<uint32_t>();
+  message.process = reader.text();
+  TRY(reader.finish("port_taken"));
   return message;
 }
 

@@ -242,6 +242,16 @@ struct MpiAlone {
   bool operator==(const MpiAlone&) const = default;
 };
 
+/// Agent: another user listens on a port that is held for tasks.
+struct PortTaken {
+  uint16_t port = 0;
+  uint32_t uid = 0;
+  std::string process;  ///< "python3 (pid 77)"; empty: the agent may not see it
+  /// "uid 65534 listens on port 5000, …", without the host.
+  std::string text() const;
+  bool operator==(const PortTaken&) const = default;
+};
+
 Bytes encode(const Hello& message);
 Bytes encode(const Prepare& message);
 Bytes encode(const Prepared& message);
@@ -255,6 +265,7 @@ Bytes encode(const StartFailed& message);
 Bytes encode(const Exited& message);
 Bytes encode(const Finished& message);
 Bytes encode(const MpiAlone& message);
+Bytes encode(const PortTaken& message);
 Bytes encode_credit(uint32_t bytes);
 
 /// Appends a message as one frame, after as many `part` frames as its length needs.

@@ -85,16 +85,5 @@ TEST_CASE_FIXTURE(Fixture, "PortWatch looks again and again, and tells once") {
   CHECK(taken[0].uid == nobody);
 }
 
-TEST_CASE("PortTaken is read back as it was written, and names what is known") {
-  const PortTaken seen = {.port = 5000, .uid = 7, .process = "nc (pid 9)"};
-  const Bytes bytes = encode(seen);
-  CHECK(decode<PortTaken>(bytes).value() == seen);
-  for (size_t n = 0; n < bytes.size(); ++n)
-    CHECK_FALSE(decode<PortTaken>(ByteSpan(bytes).first(n)));
-  CHECK(seen.text().starts_with("uid 7, nc (pid 9), listens on port 5000, "));
-  CHECK(PortTaken{.port = 5000, .uid = 7}.text().starts_with("uid 7 listens on port 5000, "));
-  CHECK(PortTaken{.process = "\033[2J"}.text().find('\033') == std::string::npos);
-}
-
 }  // namespace
 }  // namespace dt

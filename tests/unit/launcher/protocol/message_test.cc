@@ -168,5 +168,13 @@ TEST_CASE("an agent's count of MPI programs is read back as it was written") {
   check_round_trip(MpiAlone{.tasks = 7});
 }
 
+TEST_CASE("PortTaken is read back as it was written, and names the known process") {
+  const PortTaken seen = {.port = 5000, .uid = 7, .process = "nc (pid 9)"};
+  check_round_trip(seen);
+  CHECK(seen.text().starts_with("uid 7, nc (pid 9), listens on port 5000, "));
+  CHECK(PortTaken{.port = 5000, .uid = 7}.text().starts_with("uid 7 listens on port 5000, "));
+  CHECK(PortTaken{.process = "\033[2J"}.text().find('\033') == std::string::npos);
+}
+
 }  // namespace
 }  // namespace dt
