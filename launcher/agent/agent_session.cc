@@ -285,12 +285,13 @@ void AgentSession::diagnose(const DiagnoseRequest& wanted) {
     }
     probe_listener_ = TRY(ProbeListener::open(loop_, {where, ports[0]}, token, prepared_.number));
     for (const ProbeEndpoint& place : probe_listener_->places()) {
-      answer.probe_points.push_back(place.address);
-      answer.bulk_points.push_back({place.address.ip, ports[1]});
+      answer.probe_addresses.push_back(place.address);
+      answer.bandwidth_addresses.push_back({place.address.ip, ports[1]});
     }
     return {};
   };
-  if (const auto listening = listen(); !listening) answer.deaf = listening.error().message;
+  if (const auto listening = listen(); !listening)
+    answer.listen_failure = listening.error().message;
   beat();
   diagnostics_.diagnose(wanted, std::move(answer), open_files_max_);
 }
@@ -365,7 +366,7 @@ void AgentSession::resume() {
 
 void AgentSession::beat() {
   if (lease_.over(loop_.now())) {
-    send(MessageType::gave_up, 0, {});
+    send(MessageType::lease_over, 0, {});
     send_outbox();
     launcher_lost();
     return;

@@ -66,8 +66,8 @@ void Diagnostics::diagnose(const DiagnoseRequest& wanted, DiagnoseReply answer,
             .self = {"agent", static_cast<int>(wanted.number)}};
   if (const auto token = Token::parse(wanted.token)) {
     claim_.token = *token;
-    bandwidth_server_ = BandwidthServer::open(loop_, answer_.bulk_points, claim_);
-    answer_.bulk_points = bandwidth_server_->addresses();
+    bandwidth_server_ = BandwidthServer::open(loop_, answer_.bandwidth_addresses, claim_);
+    answer_.bandwidth_addresses = bandwidth_server_->addresses();
   }
   answer_.facts = gather_facts(open_files_soft);
   ask_driver();

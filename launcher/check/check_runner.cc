@@ -88,7 +88,7 @@ Result<> CheckRunner::probe() {
       if (to == launcher_number) {
         orders[from].targets.push_back({to, own_addresses});
       } else if (to != from && present(to)) {
-        orders[from].targets.push_back({to, found(to).probe_points});
+        orders[from].targets.push_back({to, found(to).probe_addresses});
       }
     }
   }
@@ -138,7 +138,7 @@ std::optional<Pair> CheckRunner::way_between(const Pair& pair) const {
 
 std::optional<Measure> CheckRunner::order_for(const Pair& way) const {
   const std::string& ip = pairs_.at(way).reached.front().ip;
-  const std::vector<Address>& points = found(way.second).bulk_points;
+  const std::vector<Address>& points = found(way.second).bandwidth_addresses;
   const auto point = std::ranges::find(points, ip, &Address::ip);
   if (point == points.end()) return std::nullopt;
   return Measure{.number = static_cast<uint32_t>(way.second), .address = *point};

@@ -108,8 +108,8 @@ Finding launcher_finding(const HostSeen& seen) {
 
 Finding addresses_finding(const HostSeen& seen) {
   const std::vector<std::string>& reached = seen.reached_at;
-  const std::string& deaf = seen.diagnosis->found.deaf;
-  if (!deaf.empty()) return {"addresses", Grade::failure, printable(deaf, 400)};
+  const std::string& failure = seen.diagnosis->found.listen_failure;
+  if (!failure.empty()) return {"addresses", Grade::failure, printable(failure, 400)};
   if (!reached.empty()) {
     return {"addresses", Grade::ok, join(reached, ", ") + " lead other hosts here"};
   }

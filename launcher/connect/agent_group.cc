@@ -119,7 +119,7 @@ Result<> AgentGroup::handle(Agent& agent, const FrameView& message) {
       return {};
     case MessageType::heartbeat:
       return {};
-    case MessageType::gave_up:
+    case MessageType::lease_over:
       agent.link->lose("nothing from here reached it for too long; see --dead-after");
       return {};
     default:

@@ -268,7 +268,7 @@ std::optional<TaskError> Job::error_of(size_t agent, const Exited& exited) {
   auto error = exited.error;
   if (error && error->when_ns > 0) {
     const int64_t now_ns = parts_.loop.now().time_since_epoch().count();
-    const int64_t when_ns = clocks_.by_ours(agent, error->when_ns, exited.told_ns, now_ns);
+    const int64_t when_ns = clocks_.by_ours(agent, error->when_ns, exited.sent_ns, now_ns);
     error->when_ns = std::max<int64_t>(1, when_ns);
   }
   return error;

@@ -26,16 +26,16 @@ Result<DiagnoseRequest> decode(ByteSpan payload) {
   message.port_range = get_port_range(reader);
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
-  TRY(reader.finish("examine"));
+  TRY(reader.finish("diagnose"));
   return message;
 }
 
 Bytes encode(const DiagnoseReply& message) {
   Writer writer;
   writer.text(facts_json(message.facts).text());
-  writer.number(message.received_ns).number(message.sent_ns).text(message.deaf);
-  put(writer, message.probe_points);
-  put(writer, message.bulk_points);
+  writer.number(message.received_ns).number(message.sent_ns).text(message.listen_failure);
+  put(writer, message.probe_addresses);
+  put(writer, message.bandwidth_addresses);
   return writer.take();
 }
 
@@ -46,14 +46,15 @@ Result<DiagnoseReply> decode(ByteSpan payload) {
   const std::string facts = reader.text();
   message.received_ns = reader.number<int64_t>();
   message.sent_ns = reader.number<int64_t>();
-  message.deaf = reader.text();
-  message.probe_points = get_addresses(reader);
-  message.bulk_points = get_addresses(reader);
-  TRY(reader.finish("examined"));
+  message.listen_failure = reader.text();
+  message.probe_addresses = get_addresses(reader);
+  message.bandwidth_addresses = get_addresses(reader);
+  TRY(reader.finish("diagnosed"));
   if (message.received_ns < 0 || message.sent_ns < 0) {
-    return fail(Errc::protocol, "examined: a clock that shows a time before 1970");
+    return fail(Errc::protocol, "diagnosed: a clock that shows a time before 1970");
   }
-  message.facts = TRY(read_facts(TRY(Json::parse(facts))));
+  const Json json = TRY(Json::parse(facts));
+  message.facts = TRY(read_facts(json));
   return message;
 }
 
@@ -100,8 +101,9 @@ int64_t wall_clock_ns() {
 }
 
 ClockSkew clock_skew(int64_t asked_ns, const DiagnoseReply& answer, int64_t answered_ns) {
-  // The agent may take its time between the two readings of its clock. All is halved before it is
-  // added, since a clock may be wrong by any number of years.
+  // The time between the agent's two readings is subtracted: examining a host takes seconds. Each
+  // difference is halved before the addition, which might overflow: a clock may be wrong by any
+  // number of years.
   const int64_t there = (answer.received_ns - asked_ns) / 2;
   const int64_t back = (answer.sent_ns - answered_ns) / 2;
   const int64_t error = (answered_ns - asked_ns) / 2 - (answer.sent_ns - answer.received_ns) / 2;

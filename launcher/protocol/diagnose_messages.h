@@ -10,8 +10,8 @@
 
 namespace dt {
 
-/// How fast one host reaches another: the shortest of some round trips, and what arrived in a short
-/// transfer.
+/// Speed of the network from one host to another: the shortest of some round trips, and the bytes
+/// that arrived in a short transfer.
 struct Speed {
   Duration round_trip{};
   uint64_t bytes = 0;
@@ -19,11 +19,12 @@ struct Speed {
   bool operator==(const Speed&) const = default;
 };
 
-/// Launcher, instead of prepare: look at your host, and listen for probes and measurements.
+/// From the launcher, instead of prepare: examine your host, and listen for probes and
+/// measurements.
 struct DiagnoseRequest {
   std::string token;
-  uint32_t number = 0;                ///< the agent's own
-  std::string path;                   ///< the PATH in which Python is looked for
+  uint32_t number = 0;                ///< of this agent
+  std::string path;                   ///< the PATH in which to search Python
   std::vector<std::string> networks;  ///< to listen on: launcher/config/hosts/networks.h
   std::optional<PortRange> port_range = {};
   Duration heartbeat = seconds(1);
@@ -31,18 +32,18 @@ struct DiagnoseRequest {
   bool operator==(const DiagnoseRequest&) const = default;
 };
 
-/// Agent: what it has found.
+/// From the agent: the properties of its host, and the addresses at which it listens.
 struct DiagnoseReply {
   HostDiagnostics facts;
-  int64_t received_ns = 0;  ///< its wall clock when `examine` came, since 1970
-  int64_t sent_ns = 0;      ///< and when this left
-  std::string deaf;         ///< why it listens nowhere; empty: it listens
-  std::vector<Address> probe_points;
-  std::vector<Address> bulk_points;
+  int64_t received_ns = 0;     ///< agent's wall clock when `diagnose` arrived, since 1970
+  int64_t sent_ns = 0;         ///< agent's wall clock when this was sent
+  std::string listen_failure;  ///< why it listens nowhere; empty: it listens
+  std::vector<Address> probe_addresses;
+  std::vector<Address> bandwidth_addresses;
   bool operator==(const DiagnoseReply&) const = default;
 };
 
-/// Launcher: dial this BandwidthServer.
+/// From the launcher: dial this BandwidthServer and measure.
 struct Measure {
   uint32_t number = 0;  ///< of the agent that listens there
   Address address;
@@ -50,9 +51,10 @@ struct Measure {
   bool operator==(const Measure&) const = default;
 };
 
+/// From the agent: the result of `measure`.
 struct Measured {
   Speed speed;
-  std::string failure;  ///< empty: there is none
+  std::string failure;  ///< empty: `speed` is valid
   bool operator==(const Measured&) const = default;
 };
 
@@ -69,15 +71,17 @@ Result<Measure> decode(ByteSpan payload);
 template <>
 Result<Measured> decode(ByteSpan payload);
 
-/// This machine's wall clock, since 1970.
+/// Returns this machine's wall clock, since 1970.
 int64_t wall_clock_ns();
 
-/// How far the agent's wall clock is ahead of ours, by four readings as NTP takes them.
+/// How far the agent's wall clock is ahead of the launcher's, from four readings as in NTP.
 struct ClockSkew {
   Duration ahead{};
-  Duration error{};  ///< half of the time that the messages were under way
+  Duration error{};  ///< half of the time that the two messages were in transit
   bool operator==(const ClockSkew&) const = default;
 };
+/// `asked_ns` and `answered_ns` are the launcher's readings when it sent the request and received
+/// the reply.
 ClockSkew clock_skew(int64_t asked_ns, const DiagnoseReply& answer, int64_t answered_ns);
 
 }  // namespace dt

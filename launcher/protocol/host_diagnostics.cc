@@ -8,7 +8,7 @@ namespace dt {
 
 namespace {
 
-/// The members and their names, once for both directions.
+/// Lists the members with their names, once for writing and reader.
 template <class Facts, class Visitor>
 void visit(Facts& facts, Visitor& member) {
   member("dtrain", facts.dtrain);
@@ -64,8 +64,8 @@ void visit_gpu(auto& gpu, Visitor& member) {
   member("visible_as", gpu.visible_as);
 }
 
-/// Makes an object.
-class Showing {
+/// Visitor that makes a JSON object of the members.
+class FactsWriter {
  public:
   void operator()(const char* name, const auto& value) { object_.emplace_back(name, show(value)); }
   Json take() { return std::move(object_); }
@@ -77,17 +77,17 @@ class Showing {
   static Json show(uint64_t value) { return static_cast<int64_t>(value); }
   static Json show(const std::optional<int64_t>& value) { return value ? Json(*value) : Json(); }
   static Json show(const Limit& limit) {
-    Showing inner;
+    FactsWriter inner;
     visit_limit(limit, inner);
     return inner.take();
   }
   static Json show(const Room& room) {
-    Showing inner;
+    FactsWriter inner;
     visit_room(room, inner);
     return inner.take();
   }
   static Json show(const Gpu& gpu) {
-    Showing inner;
+    FactsWriter inner;
     visit_gpu(gpu, inner);
     return inner.take();
   }
@@ -102,10 +102,10 @@ class Showing {
   Json::Object object_;
 };
 
-/// Reads one; the first member that is not as it should be is kept.
-class Reading {
+/// Visitor that reads the members from a JSON object, and notes the first that is missing or wrong.
+class FactsReader {
  public:
-  explicit Reading(const Json& json) : json_(json) {}
+  explicit FactsReader(const Json& json) : json_(json) {}
   void operator()(const char* name, auto& value) {
     const Json* const found = json_.find(name);
     if ((found == nullptr || !read(*found, value)) && wrong_.empty()) wrong_ = name;
@@ -140,17 +140,17 @@ class Reading {
     return is_null(json) || value;
   }
   static bool read(const Json& json, Limit& limit) {
-    Reading inner(json);
+    FactsReader inner(json);
     visit_limit(limit, inner);
     return inner.wrong().empty();
   }
   static bool read(const Json& json, Room& room) {
-    Reading inner(json);
+    FactsReader inner(json);
     visit_room(room, inner);
     return inner.wrong().empty();
   }
   static bool read(const Json& json, Gpu& gpu) {
-    Reading inner(json);
+    FactsReader inner(json);
     visit_gpu(gpu, inner);
     return inner.wrong().empty();
   }
@@ -172,17 +172,17 @@ class Reading {
 }  // namespace
 
 Json facts_json(const HostDiagnostics& facts) {
-  Showing showing;
-  visit(facts, showing);
-  return showing.take();
+  FactsWriter writer;
+  visit(facts, writer);
+  return writer.take();
 }
 
 Result<HostDiagnostics> read_facts(const Json& json) {
   HostDiagnostics facts;
-  Reading reading(json);
-  visit(facts, reading);
-  if (reading.wrong().empty()) return facts;
-  return fail(Errc::protocol, format("facts of a host: {} is missing or wrong", reading.wrong()));
+  FactsReader reader(json);
+  visit(facts, reader);
+  if (reader.wrong().empty()) return facts;
+  return fail(Errc::protocol, format("facts of a host: {} is missing or wrong", reader.wrong()));
 }
 
 }  // namespace dt

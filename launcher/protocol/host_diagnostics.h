@@ -18,7 +18,7 @@ struct Limit {
   bool operator==(const Limit&) const = default;
 };
 
-/// A folder and the file system under it; none of the numbers when it cannot be looked at.
+/// A folder and the size of its file system; no numbers when they cannot be read.
 struct Room {
   std::string path;
   std::optional<int64_t> bytes;
@@ -26,10 +26,10 @@ struct Room {
   bool operator==(const Room&) const = default;
 };
 
-/// What a host says of itself for `dtrain check`.
+/// The properties of a host that `dtrain check` judges and shows.
 struct HostDiagnostics {
   std::string dtrain;      ///< version
-  std::string executable;  ///< the agent's own
+  std::string executable;  ///< path of the agent's own
   std::string hostname;
   std::string architecture;
   std::string kernel;
@@ -38,24 +38,24 @@ struct HostDiagnostics {
   int64_t cpus_allowed = 0;            ///< by the affinity mask
   int64_t cpus_online = 0;
   int64_t memory_bytes = 0;       ///< of the machine, or less where a cgroup allows less
-  int64_t memory_free_bytes = 0;  ///< that can be had without swapping
+  int64_t memory_free_bytes = 0;  ///< available without swapping
   Limit open_files;
   Limit locked_memory;
   Room shared_memory;
   Room home;
   Room temporary;
-  std::string python_path;     ///< empty: none in the PATH
-  std::string python_version;  ///< "3.11.2"; empty: it did not say
+  std::string python_path;     ///< empty: no Python in the PATH
+  std::string python_version;  ///< "3.11.2"; empty: Python did not print it
   GpuList gpus;
   std::string gpu_failure;  ///< why the list is empty although there is a driver
-  int64_t gpus_on_bus = 0;  ///< NVIDIA's, whether a driver serves them or not
+  int64_t gpus_on_bus = 0;  ///< of NVIDIA, with or without a driver
   int64_t rdma_devices = 0;
   bool operator==(const HostDiagnostics&) const = default;
 };
 
-/// As members of an object: the form in which they travel, and in which --json shows them.
+/// Returns the facts as a JSON object: the form in the frame, and in the output of --json.
 Json facts_json(const HostDiagnostics& facts);
-/// Reads facts_json back. A member that is missing or has another type is an error.
+/// Reads facts_json back. Fails with Errc::protocol when a member is missing or has another type.
 Result<HostDiagnostics> read_facts(const Json& json);
 
 }  // namespace dt

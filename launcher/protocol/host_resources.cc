@@ -97,7 +97,7 @@ Result<ResourcesWanted> decode(ByteSpan payload) {
   ResourcesWanted message;
   message.gpus = reader.number<bool>();
   message.patience = Duration(reader.number<int64_t>());
-  TRY(reader.finish("survey"));
+  TRY(reader.finish("resources_wanted"));
   return message;
 }
 
@@ -111,7 +111,7 @@ Result<HostResources> decode(ByteSpan payload) {
   message.visible.nvidia = get_variable(reader);
   message.gpu_failure = reader.text();
   message.has_driver = reader.number<bool>();
-  TRY(reader.finish("surveyed"));
+  TRY(reader.finish("resources"));
   return message;
 }
 

@@ -11,21 +11,21 @@
 
 namespace dt {
 
-/// What must be known of the hosts before a plan can be made and bound to them.
+/// Which resources of the hosts the launcher must know before it can make and bind a plan.
 enum class ResourceNeed : uint8_t { nothing, cpus, gpus };
 
-/// Launcher: what have you got? Asked only where the plan or the binding depends on it.
+/// From the launcher: list your resources. Sent only where the plan or the binding depends on them.
 struct ResourcesWanted {
-  bool gpus = true;                 ///< and not only the CPUs
-  Duration patience = seconds(10);  ///< with NVIDIA's driver, which takes its time
+  bool gpus = true;                 ///< false: CPUs only
+  Duration patience = seconds(10);  ///< for NVIDIA's driver, which may be slow
   bool operator==(const ResourcesWanted&) const = default;
 };
 
-/// Agent: this.
+/// From the agent: the CPUs and GPUs of its host.
 struct HostResources {
   Topology topology;
   GpuList gpus;              ///< all that the agent can open
-  VisibleVariables visible;  ///< as it has inherited them
+  VisibleVariables visible;  ///< from the agent's own environment
   std::string gpu_failure;   ///< why GPUs could not be listed; empty when they could
   bool has_driver = true;    ///< false: the failure is only that this host has no NVIDIA driver
   bool operator==(const HostResources&) const = default;

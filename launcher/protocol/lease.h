@@ -6,32 +6,34 @@
 
 namespace dt {
 
-/// How long launcher and agent believe in each other without a word. Pure.
+/// Decides when launcher or agent counts as dead because its peer has received nothing. Pure.
 ///
-/// The silence of the other side counts only while this process itself ran: who was stopped, or
-/// frozen together with the other side, has heard nothing for a reason of its own, and gives the
-/// other side as long again. Who looks late was held up (a busy machine, a disk that did not
-/// answer) and may have words before it that it has not read yet; that time does not count either.
+/// Silence of the peer counts only while this process itself runs. A process that was stopped, or
+/// frozen together with its peer, received nothing for that reason: the lease starts again. A check
+/// that comes late means that this process was blocked (a busy machine, a slow disk). Messages may
+/// then be unread, so that delay does not count either.
 class Lease {
  public:
-  /// `heartbeat`: how often it will look, and so will the other side speak.
+  /// `heartbeat` is the interval in which over() is called, and in which the peer sends.
   Lease(Duration heartbeat, Duration dead_after, Time now)
-      : heartbeat_(heartbeat), dead_after_(dead_after), last_heard_(now), last_look_(now) {}
+      : heartbeat_(heartbeat), dead_after_(dead_after), last_heard_(now), last_check_(now) {}
 
   void heard(Time now) { last_heard_ = now; }
-  /// The time until now did not count: both sides had agreed to be silent.
+  /// Starts the lease again: the peers had agreed to be silent until now (`pause`).
   void restart(Time now);
-  /// True if the other side was silent for too long. To be asked at every heartbeat.
+  /// Returns true if the peer was silent for longer than `dead_after`. Requires a call at every
+  /// heartbeat.
   bool over(Time now);
-  /// For how long this process was suspended, if that was longer than the lease and just now: then
-  /// the other side has given us up, whatever its end looks like.
+  /// Returns how long this process was suspended, if that was recent and longer than the lease.
+  /// Then the peer has closed the connection because of its own lease, whatever error the link
+  /// shows.
   std::optional<Duration> suspended(Time now) const;
 
  private:
   Duration heartbeat_;
   Duration dead_after_;
   Time last_heard_;
-  Time last_look_;
+  Time last_check_;
   std::optional<Duration> suspended_;
   Time woke_;
 };

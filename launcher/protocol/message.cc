@@ -65,9 +65,9 @@ void get(Reader& reader, Prepared& message) {
   for (uint16_t& port : message.ports)
     port = reader.number<uint16_t>();
   message.probe_endpoints.resize(reader.count(2 * sizeof(uint32_t) + sizeof(uint16_t)));
-  for (ProbeEndpoint& place : message.probe_endpoints) {
-    place.address = get_address(reader);
-    place.interface = reader.text();
+  for (ProbeEndpoint& endpoint : message.probe_endpoints) {
+    endpoint.address = get_address(reader);
+    endpoint.interface = reader.text();
   }
   message.home = reader.text();
   message.failure = reader.text();
@@ -147,7 +147,7 @@ void get(Reader& reader, Exited& message) {
   if (reader.number<uint8_t>() == 0) return;
   message.error = TaskError{
       .message = reader.text(), .frame = reader.text(), .when_ns = reader.number<int64_t>()};
-  message.told_ns = reader.number<int64_t>();
+  message.sent_ns = reader.number<int64_t>();
 }
 
 void get(Reader& reader, Finished& message) {
@@ -228,9 +228,9 @@ Bytes encode(const Prepared& message) {
   for (const uint16_t port : message.ports)
     writer.number(port);
   writer.number(static_cast<uint32_t>(message.probe_endpoints.size()));
-  for (const ProbeEndpoint& place : message.probe_endpoints) {
-    put(writer, place.address);
-    writer.text(place.interface);
+  for (const ProbeEndpoint& endpoint : message.probe_endpoints) {
+    put(writer, endpoint.address);
+    writer.text(endpoint.interface);
   }
   writer.text(message.home).text(message.failure).number(int32_t{message.status});
   return writer.take();
@@ -308,7 +308,7 @@ Bytes encode(const Exited& message) {
   writer.number(static_cast<uint8_t>(message.error.has_value()));
   if (!message.error) return writer.take();
   const TaskError& error = *message.error;
-  writer.text(error.message).text(error.frame).number(error.when_ns).number(message.told_ns);
+  writer.text(error.message).text(error.frame).number(error.when_ns).number(message.sent_ns);
   return writer.take();
 }
 

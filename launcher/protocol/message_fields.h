@@ -13,8 +13,8 @@
 
 namespace dt {
 
-// Parts of several messages (launcher/protocol/message.h, launcher/protocol/diagnose_messages.h):
-// what `put` writes, the `get` of its name reads.
+// Codecs of fields that several messages share (launcher/protocol/message.h,
+// launcher/protocol/diagnose_messages.h). Each `get_…` reads the bytes that `put` writes.
 
 void put(Writer& writer, const Environment& environment);
 Environment get_environment(Reader& reader);
@@ -34,7 +34,7 @@ std::vector<Address> get_addresses(Reader& reader);
 void put(Writer& writer, const std::vector<ProbeTarget>& targets);
 std::vector<ProbeTarget> get_targets(Reader& reader);
 
-/// None is 0 to 0.
+/// No range is written as 0 to 0.
 void put(Writer& writer, const std::optional<PortRange>& range);
 std::optional<PortRange> get_port_range(Reader& reader);
 

@@ -8,17 +8,17 @@
 
 namespace dt {
 
-/// Who answers a probe: an agent's number, or the launcher.
+/// Number of the launcher where a probe's target has an agent's number.
 inline constexpr uint32_t launcher_number = UINT32_MAX;
 
-/// Where a machine listens for probes, and its interface there.
+/// An address at which a machine listens for probes, and the network interface that has it.
 struct ProbeEndpoint {
   Address address;
   std::string interface;
   bool operator==(const ProbeEndpoint&) const = default;
 };
 
-/// One machine and addresses of it: to be dialled, or those that led there.
+/// A machine and some of its addresses: those to dial, or those that reached it.
 struct ProbeTarget {
   uint32_t number = 0;
   std::vector<Address> addresses;

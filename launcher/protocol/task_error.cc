@@ -8,11 +8,11 @@ namespace dt {
 
 namespace {
 
-/// What travels of it: the rest is in the task's own output.
+/// A message to the launcher contains at most this much; the task's own output has the rest.
 constexpr size_t message_bytes_max = 4096;
 constexpr size_t frame_bytes_max = 512;
 
-/// Whole seconds, as a number or in a string.
+/// Reads whole seconds from a number or a string; 0: none, or implausible.
 int64_t seconds_of(const Json* value) {
   if (value == nullptr) return 0;
   std::optional<int64_t> found;
@@ -22,11 +22,12 @@ int64_t seconds_of(const Json* value) {
   return found && *found > 0 && *found < year_2200 ? *found : 0;
 }
 
-int64_t more_exact(int64_t told_s, int64_t written_ns) {
+/// Returns the file's time when it is at most two seconds after the stated one.
+int64_t more_exact(int64_t stated_s, int64_t written_ns) {
   constexpr int64_t second = 1'000'000'000;
-  const int64_t told_ns = told_s * second;
-  const bool same = written_ns >= told_ns && written_ns - told_ns < 2 * second;
-  return same ? written_ns : told_ns;
+  const int64_t stated_ns = stated_s * second;
+  const bool same = written_ns >= stated_ns && written_ns - stated_ns < 2 * second;
+  return same ? written_ns : stated_ns;
 }
 
 }  // namespace
@@ -57,17 +58,17 @@ std::optional<TaskError> parse_task_error(std::string_view json, int64_t written
   const auto document = Json::parse(json);
   if (!document) return std::nullopt;
   TaskError error;
-  int64_t told_s = 0;
-  // {"message": "…", "timestamp": 1} or {"message": {"message": "…", "extraInfo": {…}}}, and what
-  // launchers within launchers make of it is nested once more.
+  int64_t stated_s = 0;
+  // {"message": "…", "timestamp": 1} or {"message": {"message": "…", "extraInfo": {…}}}. Each
+  // launcher within a launcher adds one more level.
   const Json* level = &*document;
   const std::string* message = nullptr;
   while (level != nullptr && message == nullptr) {
     const Json* extra = level->find("extraInfo");
-    for (const Json* place : {level, extra}) {
-      if (place == nullptr) continue;
-      if (const int64_t found = seconds_of(place->find("timestamp"))) told_s = found;
-      const Json* stack = place->find("py_callstack");
+    for (const Json* object : {level, extra}) {
+      if (object == nullptr) continue;
+      if (const int64_t found = seconds_of(object->find("timestamp"))) stated_s = found;
+      const Json* stack = object->find("py_callstack");
       const auto* text = stack != nullptr ? stack->as<std::string>() : nullptr;
       if (text != nullptr) error.frame = python_frame(*text);
     }
@@ -76,7 +77,7 @@ std::optional<TaskError> parse_task_error(std::string_view json, int64_t written
   }
   if (message == nullptr || trim(*message).empty()) return std::nullopt;
   error.message = std::string(trim(*message)).substr(0, message_bytes_max);
-  error.when_ns = more_exact(told_s, written_ns);
+  error.when_ns = more_exact(stated_s, written_ns);
   return error;
 }
 

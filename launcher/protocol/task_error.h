@@ -9,24 +9,26 @@
 
 namespace dt {
 
-/// Why a task failed, as it has said itself: in the file that TORCHELASTIC_ERROR_FILE names, which
-/// PyTorch writes for a function with @record, or in a traceback.
+/// The failure that a task itself reports. It comes from a Python traceback, or from the file that
+/// TORCHELASTIC_ERROR_FILE names: PyTorch writes it for a function with @record.
 struct TaskError {
   std::string message;  ///< "ValueError: no such batch"; may have several lines
   std::string frame;    ///< "/home/me/train.py:12", where it was raised; empty: unknown
-  int64_t when_ns = 0;  ///< since 1970 by its host's clock, in the launcher by its own; 0: unknown
+  /// Since 1970; by the host's clock until the launcher converts it to its own. 0: unknown.
+  int64_t when_ns = 0;
   bool operator==(const TaskError&) const = default;
 
-  /// In one short line, for people.
+  /// One short line for the user.
   std::string text() const;
 };
 
-/// "/a/b.py:12" of the last line `  File "/a/b.py", line 12, in f`, as Python shows its frames:
-/// where an error was raised. Empty if there is none.
+/// Returns where a Python error was raised: "/a/b.py:12" from the last line of the traceback like
+/// `  File "/a/b.py", line 12, in f`. Empty if there is no such line.
 std::string python_frame(std::string_view callstack);
 
-/// Of such a file's text; none of anything else. `written_ns` is when it was written: more exact
-/// than the time in it, which has whole seconds, but not true of a copy.
+/// Reads such a file's text; none for any other text. `written_ns` is the file's modification time.
+/// It replaces the time in the text, which has whole seconds, when both agree; a copied file has a
+/// later one.
 std::optional<TaskError> parse_task_error(std::string_view json, int64_t written_ns = 0);
 
 }  // namespace dt

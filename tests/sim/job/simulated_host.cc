@@ -336,7 +336,7 @@ void SimulatedHost::exited(size_t index, ExitStatus status) {
 void SimulatedHost::beat() {
   if (!agent_alive_) return;
   if (lease_.over(site_.loop.now())) {
-    say(MessageType::gave_up, 0, {});
+    say(MessageType::lease_over, 0, {});
     return launcher_lost();
   }
   say(MessageType::heartbeat, 0, {});

@@ -214,15 +214,15 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession listens for a check at two ports of --p
     return decode<DiagnoseReply>(await(MessageType::diagnosed)).value();
   };
   const DiagnoseReply few = examine_in({range.first, range.first});
-  CHECK(few.deaf == format("--port-range {}: 2 ports are needed, it has 1", range.first));
-  CHECK(few.probe_points.empty());
+  CHECK(few.listen_failure == format("--port-range {}: 2 ports are needed, it has 1", range.first));
+  CHECK(few.probe_addresses.empty());
   const DiagnoseReply examined = examine_in(range);
-  CHECK(examined.deaf == "");
-  REQUIRE_FALSE(examined.probe_points.empty());
-  REQUIRE(examined.bulk_points.size() == examined.probe_points.size());
-  for (size_t i = 0; i < examined.probe_points.size(); ++i) {
-    CHECK(examined.probe_points[i].port == range.first);
-    CHECK(examined.bulk_points[i] == Address{examined.probe_points[i].ip, range.last});
+  CHECK(examined.listen_failure == "");
+  REQUIRE_FALSE(examined.probe_addresses.empty());
+  REQUIRE(examined.bandwidth_addresses.size() == examined.probe_addresses.size());
+  for (size_t i = 0; i < examined.probe_addresses.size(); ++i) {
+    CHECK(examined.probe_addresses[i].port == range.first);
+    CHECK(examined.bandwidth_addresses[i] == Address{examined.probe_addresses[i].ip, range.last});
   }
 }
 
@@ -317,7 +317,7 @@ TEST_CASE_FIXTURE(Fixture,
                   "AgentSession: a launcher that is silent for the dead-after time is lost") {
   dead_after = milliseconds(300);
   const pid_t pid = launch("exec sleep 60");
-  await(MessageType::gave_up);
+  await(MessageType::lease_over);
   run_to_end();
   CHECK_FALSE(alive(pid));
 }

@@ -28,12 +28,12 @@ struct Fixture {
   }
   HostDiagnostics diagnose() {
     examiner.diagnose({.token = token.text(), .number = 4, .path = folder.path()},
-                      {.bulk_points = {Address{"127.0.0.1", 0}}}, 100);
+                      {.bandwidth_addresses = {Address{"127.0.0.1", 0}}}, 100);
     await();
     CHECK(sent[0].first == MessageType::diagnosed);
     const auto examined = decode<DiagnoseReply>(sent[0].second).value();
     CHECK(examined.sent_ns > 0);
-    CHECK_FALSE(examined.bulk_points.empty());
+    CHECK_FALSE(examined.bandwidth_addresses.empty());
     sent.clear();
     return examined.facts;
   }

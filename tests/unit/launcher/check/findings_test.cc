@@ -108,7 +108,9 @@ TEST_CASE("what a job would stumble over is told with its remedy") {
        "launcher warning: cannot reach this machine at 10.0.0.9 → its tasks will reach the "
        "rendezvous through their agent; to spare them that, let TCP connections from that host in "
        "here"},
-      {[](HostSeen& seen, HostDiagnostics&) { seen.diagnosis->found.deaf = "it has only eth0"; },
+      {[](HostSeen& seen, HostDiagnostics&) {
+         seen.diagnosis->found.listen_failure = "it has only eth0";
+       },
        "addresses failure: it has only eth0"},
       {[](HostSeen&, HostDiagnostics& host) { host.dtrain = "0.9"; },
        "versions failure: dtrain 0.9, glibc 2.36, Linux 6.1 x86_64 → the other hosts have dtrain "

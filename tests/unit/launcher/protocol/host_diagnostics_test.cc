@@ -88,9 +88,9 @@ TEST_CASE("the messages of a check are read back as they were written") {
   check_round_trip(DiagnoseReply{.facts = full_host(),
                                  .received_ns = 1,
                                  .sent_ns = INT64_MAX,
-                                 .deaf = "why",
-                                 .probe_points = {{"10.0.0.1", 1}},
-                                 .bulk_points = {{"::1", 65535}}});
+                                 .listen_failure = "why",
+                                 .probe_addresses = {{"10.0.0.1", 1}},
+                                 .bandwidth_addresses = {{"::1", 65535}}});
   check_round_trip(Measure{.number = 7, .address = {"::1", 9}, .patience = seconds(3)});
   check_round_trip(Measured{.speed = {milliseconds(1), UINT64_MAX, seconds(2)}, .failure = "no"});
   CHECK_FALSE(decode<DiagnoseReply>(encode(DiagnoseReply{.received_ns = -1})));

@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("fields are read back as they were written, one behind the other") {
+TEST_CASE("fields are read back as they were written, one after the other") {
   const Environment environment = {{"A", "1"}, {"B", ""}};
   const ClusterSpec cluster = {{{"ps", {{0, "a:1"}}}, {"worker", {{1, "b:2"}, {7, "c:3"}}}}};
   const std::optional<JobMacros> macros = JobMacros{.variables = {{"ps", {"A", "B"}}},

@@ -14,7 +14,7 @@ template <class Message>
 void check_round_trip(const Message& message) {
   const Bytes bytes = encode(message);
   CHECK(decode<Message>(bytes).value() == message);
-  // Cut anywhere, or with a byte too many, it is an error, never a wrong message.
+  // A payload that is cut anywhere, or has a byte too many, is an error, never a wrong message.
   for (size_t n = 0; n < bytes.size(); ++n) {
     CHECK_FALSE(decode<Message>(ByteSpan(bytes).first(n)).has_value());
   }
@@ -23,7 +23,7 @@ void check_round_trip(const Message& message) {
   CHECK_FALSE(decode<Message>(longer).has_value());
 }
 
-TEST_CASE("a survey is read back as it was written") {
+TEST_CASE("a host's resources are read back as they were written") {
   HostResources resources;
   resources.topology.cores = {{{0, 4}, 0}, {{1, 5}, 1}};
   resources.gpus = {.gpus = {{.index = 1,
@@ -104,7 +104,7 @@ TEST_CASE("messages are read back as they were written") {
   check_round_trip(Exited{.task = {"ps", 1},
                           .status = {.code = 1},
                           .error = TaskError{"ValueError: x\ny", "/a/b.py:12", 77},
-                          .told_ns = 78});
+                          .sent_ns = 78});
   check_round_trip(Finish{seconds(7)});
   check_round_trip(Finished{2, "sweep", {"python (pid 7)"}});
 }
@@ -121,7 +121,7 @@ TEST_CASE("random bytes never crash a decoder") {
   }
 }
 
-TEST_CASE("a message too long for a frame travels in parts") {
+TEST_CASE("a message too long for a frame is sent in parts") {
   Launch launch;
   launch.forwarded["BIG"] = std::string(3 * frame_payload_bytes_max + 17, 'x');
   Bytes wire;

@@ -39,7 +39,7 @@ TEST_CASE("parse_task_error reads all shapes in which PyTorch writes an error") 
   }
 }
 
-TEST_CASE("parse_task_error makes nothing of what is something else") {
+TEST_CASE("parse_task_error returns none for any other text") {
   for (const char* text :
        {"", "{", "[]", "7", "{}", R"({"message": ""})", R"({"message": " \n"})",
         R"({"message": 7})", R"({"message": {}})", R"({"message": {"message": null}})", "\xff\xfe"})
@@ -69,14 +69,14 @@ TEST_CASE("the frame of an error is the last one of its callstack that is whole"
   }
 }
 
-TEST_CASE("when the file was written tells the time of an error, unless it is a copy") {
+TEST_CASE("an error's time is the file's modification time, unless the file is a copy") {
   const char* const json = R"({"message": "E", "timestamp": 100})";
   CHECK(parse_task_error(json, 100 * second + 5)->when_ns == 100 * second + 5);
   CHECK(parse_task_error(json, 99 * second)->when_ns == 100 * second);
   CHECK(parse_task_error(json, 160 * second)->when_ns == 100 * second);
 }
 
-TEST_CASE("a task's error is told in one printable line") {
+TEST_CASE("a task's error is shown in one printable line") {
   CHECK(TaskError{"E: x\ny", "a.py:3"}.text() == "E: x (a.py:3)");
   CHECK(TaskError{"E: \x1b[31m", ""}.text() == "E: \\x1B[31m");
   CHECK(TaskError{std::string(5000, 'x'), "a.py:3"}.text().size() < 400);
