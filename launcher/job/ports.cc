@@ -91,8 +91,8 @@ std::vector<std::string> given_addresses(const Plan& plan) {
 void tell_of_cluster(JobFacts& facts, const ExternalLayout& external_layout) {
   facts.cluster = external_layout.cluster;
   facts.rendezvous.clear();
-  facts.master_address = split_address(external_layout.first_address).host;
-  facts.master_port = port_of(external_layout.first_address);
+  facts.master_address = split_address(external_layout.rank_0_address).host;
+  facts.master_port = port_of(external_layout.rank_0_address);
   facts.jax_port = facts.master_port;
 }
 

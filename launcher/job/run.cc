@@ -80,7 +80,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   TRY(check_with_plan(config, plan, stage));
   const Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));
   warn(stage, resource_warnings(hosts, resources));
-  tell(bindings, stage.log());
+  log_bindings(bindings, stage.log());
   if (config.dry_run) {
     stage.out().write(plan_report(plan, config), {});
     return Outcome();

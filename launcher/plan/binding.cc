@@ -11,10 +11,10 @@ namespace dt {
 
 namespace {
 
-/// Of each task the CPUs that it is bound to; empty: no task is bound.
+/// For each task the CPUs to which it is bound; empty: no task is bound.
 using CpuSets = std::vector<std::vector<int>>;
 
-/// The cores from `first` up to `last`.
+/// Returns the CPUs of the cores from `first` up to, without, `last`.
 std::vector<int> cpus_between(const Topology& topology, size_t first, size_t last) {
   Topology part;
   part.cores.assign(topology.cores.begin() + static_cast<ptrdiff_t>(first),
@@ -37,8 +37,8 @@ Result<CpuSets> core_each(const Topology& topology, size_t tasks) {
 CpuSets node_each(const Topology& topology, size_t tasks) {
   CpuSets sets;
   for (size_t i = 0; i < tasks; ++i) {
-    const Core& its_first = topology.cores[i * topology.cores.size() / tasks];
-    sets.push_back(topology.cpus_of_node(its_first.numa_node));
+    const Core& first_core = topology.cores[i * topology.cores.size() / tasks];
+    sets.push_back(topology.cpus_of_node(first_core.numa_node));
   }
   return sets;
 }
@@ -51,13 +51,14 @@ CpuSets equal_shares(const Topology& topology, size_t tasks) {
   return sets;
 }
 
-/// Empty when it is not known for all of them, or lies outside of what we may use.
+/// Returns the NUMA nodes near the GPUs. Empty when one is unknown, or has no CPU that the agent
+/// may use.
 CpuSets nodes_of_gpus(const Topology& topology, const std::vector<Gpu>& gpus, size_t tasks) {
   if (tasks > gpus.size()) return {};
   const std::vector<int> nodes = topology.numa_nodes();
   CpuSets sets;
   for (size_t i = 0; i < tasks; ++i) {
-    // Where there is one node only the kernel often does not say that a device is near to it.
+    // On machines with one node, the kernel often reports no node for a device.
     const int node = nodes.size() == 1 ? nodes.front() : gpus[i].numa_node;
     std::vector<int> cpus = topology.cpus_of_node(node);
     if (cpus.empty()) return {};
@@ -99,12 +100,12 @@ Result<> check_gpus(const HostResources& resources, const std::vector<Gpu>& gpus
 
 Environment environment_for(const Gpu& gpu, const VisibleVariables& visible) {
   Environment environment = {{"CUDA_VISIBLE_DEVICES", gpu.visible_as}};
-  // Our numbers are those of NVML, which CUDA otherwise may count by speed.
+  // dtrain uses NVML's numbers, in the order of the bus. CUDA's default order is by speed.
   if (!visible.cuda) environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   return environment;
 }
 
-/// "rank 0 on node1: cpus 0-3, NUMA node 0, GPU 0 (H100)".
+/// A line of --report-bindings: "rank 0 on node1: cpus 0-3, NUMA node 0, GPU 0 (H100)".
 std::string line_of(const Task& task, const std::string& host, const Binding& binding,
                     const HostResources& resources) {
   const bool bound = !binding.cpus.empty();
@@ -123,9 +124,10 @@ std::string line_of(const Task& task, const std::string& host, const Binding& bi
                 gpus.empty() ? "none" : join(gpus, ", "));
 }
 
-/// The surveys of the plan's hosts, which are some of `hosts` in the same order.
-std::vector<const HostResources*> surveys_of(const Plan& plan, const std::vector<Host>& hosts,
-                                             const std::vector<HostResources>& resources) {
+/// Returns the resources of the plan's hosts. Requires that these are some of `hosts`, in the same
+/// order.
+std::vector<const HostResources*> resources_of(const Plan& plan, const std::vector<Host>& hosts,
+                                               const std::vector<HostResources>& resources) {
   std::vector<const HostResources*> found;
   size_t at = 0;
   for (const PlannedHost& planned : plan.hosts) {
@@ -165,7 +167,7 @@ Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
                            const std::vector<HostResources>& resources) {
   Bindings all = {.tasks = std::vector<Binding>(plan.tasks.size()), .notes = {}, .lines = {}};
   if (resources.empty()) return all;
-  const std::vector<const HostResources*> found = surveys_of(plan, hosts, resources);
+  const std::vector<const HostResources*> found = resources_of(plan, hosts, resources);
   std::map<std::string, std::vector<std::string>> hosts_by_failure;
   for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
     const PlannedHost& planned = plan.hosts[agent];
@@ -194,7 +196,7 @@ Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
   return all;
 }
 
-void tell(const Bindings& bindings, Log& log) {
+void log_bindings(const Bindings& bindings, Log& log) {
   for (const std::string& note : bindings.notes)
     log.info("{}", note);
   for (const std::string& line : bindings.lines)

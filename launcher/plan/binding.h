@@ -13,45 +13,46 @@
 
 namespace dt {
 
-/// What a task gets of its host for itself.
+/// The CPUs and the GPU that a task gets for itself.
 struct Binding {
   std::vector<int> cpus = {};    ///< empty: all that its agent may use
   std::optional<Gpu> gpu = {};   ///< none: all that its agent sees
-  Environment environment = {};  ///< by which it sees that GPU alone
+  Environment environment = {};  ///< hides all GPUs but this from the task
   bool operator==(const Binding&) const = default;
 };
 
-/// Those of one host, by local index, and what there is to say of them.
+/// Bindings of one host's tasks, by local rank, and a note for --verbose (may be empty).
 struct HostBindings {
   std::vector<Binding> tasks;
   std::string note;
   bool operator==(const HostBindings&) const = default;
 };
 
-/// Gives `tasks` processes CPUs and GPUs of one host: within what its agent may use, the first of
-/// them to the first local rank.
+/// Binds `tasks` processes to CPUs and GPUs of one host, in the order of their local ranks. Uses
+/// only resources that the host's agent may use.
 ///
-/// --bind-to core: a core each, with all its hardware threads; not to be had with fewer cores.
-/// --bind-to numa: a NUMA node each, neighbours in rank on the same one.
-/// --bind-to auto: nothing with more processes than cores; else the NUMA node of the GPU with the
-/// process's local rank, if that is known for all of them; else an equal share of the cores.
-/// --gpu-bind rank: the GPU of the process's local rank; not to be had with fewer GPUs.
+/// --bind-to core: each gets one core with all its hardware threads. Fails with fewer cores.
+/// --bind-to numa: each gets one NUMA node; consecutive ranks share a node.
+/// --bind-to auto: binds nothing with more processes than cores. Else each gets the NUMA node of
+/// the GPU with its local rank. If not all of these are known, each gets an equal share of cores.
+/// --gpu-bind rank: each gets the GPU with its local rank. Fails with fewer GPUs.
 Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
                                const HostResources& resources);
 
-/// Of all tasks of a plan; those without rank get nothing for themselves.
+/// Bindings of all tasks of a plan; tasks without rank are not bound.
 struct Bindings {
-  std::vector<Binding> tasks;      ///< by their place in Plan::tasks
+  std::vector<Binding> tasks;      ///< same indices as Plan::tasks
   std::vector<std::string> notes;  ///< for --verbose
   std::vector<std::string> lines;  ///< for --report-bindings
 };
 
-/// `surveys` are those of `hosts`, from which the plan was made; without surveys nobody is bound.
-/// Hosts where it cannot be done as asked are named together.
+/// `resources` belong to `hosts`, index by index; the plan was made from `hosts`. Empty `resources`
+/// bind no task. Fails with Errc::input, which names all hosts that lack resources.
 Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
                            const std::vector<Host>& hosts,
                            const std::vector<HostResources>& resources);
 
-void tell(const Bindings& bindings, Log& log);
+/// Logs the notes, and the lines of --report-bindings.
+void log_bindings(const Bindings& bindings, Log& log);
 
 }  // namespace dt

@@ -17,17 +17,19 @@ bool is_this_machine(const std::string& name, const std::vector<std::string>& ow
   return canonical_host(name).starts_with("127.") || is_local({.name = name}, own);
 }
 
-/// The places of a role's tasks. An evaluator beside the cluster has none that others know.
+/// Returns the addresses of a role's tasks by index. An evaluator that the cluster does not list
+/// counts as on this machine.
 std::map<int, std::string> addresses_of(const Role& role, const ExternalCluster& given) {
   const auto job = given.cluster.jobs.find(role.name);
   if (job != given.cluster.jobs.end() && !job->second.empty()) return job->second;
   return {{given.task->index, "localhost"}};
 }
 
-/// The hosts of the whole cluster, by the names in its addresses: all of this machine's are one.
-class Neighbours {
+/// Adds the hosts of the whole cluster to a plan, by the names in its addresses. All names of this
+/// machine are one host.
+class ClusterHosts {
  public:
-  Neighbours(Plan& plan, const std::vector<std::string>& own) : plan_(plan), own_(own) {}
+  ClusterHosts(Plan& plan, const std::vector<std::string>& own) : plan_(plan), own_(own) {}
 
   int agent_at(const std::string& address) {
     const std::string name = split_address(address).host;
@@ -48,18 +50,18 @@ class Neighbours {
   Plan& plan_;
   const std::vector<std::string>& own_;
   std::map<std::string, int> by_name_;  ///< as written
-  std::map<std::string, int> by_host_;  ///< in one spelling; "" is this machine
+  std::map<std::string, int> by_host_;  ///< by canonical name; "" is this machine
 };
 
-/// All of the cluster, as if it were ours.
+/// Makes a plan of all of the cluster, as if this launcher started all tasks.
 Plan whole_plan(const ExternalCluster& given, const std::vector<Role>& roles,
                 const std::vector<std::string>& own) {
   Plan plan;
   plan.roles = in_rank_order(roles);
-  Neighbours neighbours(plan, own);
+  ClusterHosts hosts(plan, own);
   for (const Role& role : plan.roles) {
     for (const auto& [index, address] : addresses_of(role, given)) {
-      const int agent = neighbours.agent_at(address);
+      const int agent = hosts.agent_at(address);
       plan.add({.id = {.role = role.name, .index = index},
                 .rank = role.ranked ? plan.world_size++ : -1,
                 .local_rank = role.ranked ? plan.hosts[static_cast<size_t>(agent)].ranked : -1,
@@ -70,7 +72,7 @@ Plan whole_plan(const ExternalCluster& given, const std::vector<Role>& roles,
   return plan;
 }
 
-/// "a, b", each once, cut after a few.
+/// "a, b, …": each name once, at most eight.
 std::string first_of(const std::vector<std::string>& all) {
   constexpr size_t shown_max = 8;
   std::vector<std::string> names;
@@ -84,7 +86,7 @@ std::string first_of(const std::vector<std::string>& all) {
   return join(names, ", ");
 }
 
-tl::unexpected<Error> nothing_here(const ExternalCluster& given, const Plan& whole,
+tl::unexpected<Error> no_task_here(const ExternalCluster& given, const Plan& whole,
                                    const std::vector<std::string>& own) {
   std::vector<std::string> hosts;
   for (const PlannedHost& host : whole.hosts)
@@ -94,7 +96,8 @@ tl::unexpected<Error> nothing_here(const ExternalCluster& given, const Plan& who
                                   given.origin, first_of(own), first_of(hosts)));
 }
 
-/// A port belongs to the machine, whatever name of it stands in front.
+/// Fails when two tasks here have the same port, even if their addresses name the machine
+/// differently.
 Result<> check_ports(const ExternalCluster& given, const Plan& plan) {
   std::map<uint16_t, TaskId> users;
   for (const Task& task : plan.tasks) {
@@ -111,7 +114,8 @@ Result<> check_ports(const ExternalCluster& given, const Plan& plan) {
   return {};
 }
 
-/// The tasks for which `starts` is true, which are all on one host.
+/// Returns the part of the plan with the tasks for which `starts` is true. Requires that these are
+/// all on one host.
 template <class Starts>
 Plan part_of(const Plan& whole, const Starts& starts) {
   Plan part;
@@ -128,7 +132,7 @@ Plan part_of(const Plan& whole, const Starts& starts) {
     part.add(std::move(task));
     part.hosts.front().ranked = whole.hosts[agent].ranked;
   }
-  part.external_layout = {.elsewhere = whole.tasks.size() - part.tasks.size(),
+  part.external_layout = {.tasks_elsewhere = whole.tasks.size() - part.tasks.size(),
                           .shape = std::move(shape)};
   return part;
 }
@@ -143,14 +147,14 @@ Result<Plan> make_external_plan(const ExternalCluster& given, const std::vector<
                       : whole.hosts[static_cast<size_t>(task.agent)].host.here;
   };
   Plan plan = part_of(whole, starts);
-  if (plan.tasks.empty()) return nothing_here(given, whole, own);
+  if (plan.tasks.empty()) return no_task_here(given, whole, own);
   TRY(check_ports(given, plan));
   Host& host = plan.hosts.front().host;
   host.here = true;
   host.slots = plan.hosts.front().task_count();
   plan.external_layout->cluster = given.cluster;
   const std::string* first = given.cluster.address_of(whole.tasks.front().id);
-  if (plan.world_size > 0 && first != nullptr) plan.external_layout->first_address = *first;
+  if (plan.world_size > 0 && first != nullptr) plan.external_layout->rank_0_address = *first;
   return plan;
 }
 

@@ -22,7 +22,7 @@ namespace dt {
 
 namespace {
 
-/// Every name and address by which a person may mean this machine.
+/// Returns every name and address by which a user may name this machine.
 std::vector<std::string> own_names() {
   std::vector<std::string> names;
   for (const InterfaceAddress& address : interface_addresses())
@@ -35,7 +35,7 @@ std::vector<std::string> own_names() {
   return names;
 }
 
-/// "a, b, c", cut after a few.
+/// "a, b, c and 5 more": at most eight names.
 std::string some_of(const std::vector<std::string>& names) {
   constexpr size_t shown_max = 8;
   if (names.size() <= shown_max) return join(names, ", ");
@@ -61,7 +61,7 @@ Result<HostList> this_host(const RunConfig& config) {
                   .warnings = {}};
 }
 
-/// Finds the hosts of the job that roles mean.
+/// Finds the hosts of the job that roles name.
 class JobHosts {
  public:
   explicit JobHosts(const std::vector<Host>& hosts) : hosts_(hosts) {
@@ -70,7 +70,8 @@ class JobHosts {
       if (hosts[i].here) here_ = i;
     }
   }
-  /// By any name of this machine, else by its own; none when it is not among them.
+  /// Returns the index of a host, none if it is not in the job. This machine matches by any of its
+  /// names.
   std::optional<size_t> find(const Host& meant) const {
     if (here_ && is_local(meant, own_)) return here_;
     const auto found = by_name_.find(canonical_host(meant.name));
@@ -78,8 +79,8 @@ class JobHosts {
     const bool same_user = meant.user.empty() || meant.user == hosts_[found->second].user;
     return same_user ? std::optional(found->second) : std::nullopt;
   }
-  /// A role's hosts as the job calls them, each once. One that has been left out of the job has got
-  /// none of the role's tasks.
+  /// Returns a role's hosts under the job's names, each once. Skips hosts that are not in the job:
+  /// they have no task of this role.
   Result<std::vector<Host>> of_role(const Role& role) const;
 
  private:
@@ -91,7 +92,7 @@ class JobHosts {
 
 Result<std::vector<Host>> JobHosts::of_role(const Role& role) const {
   std::vector<Host> its;
-  std::map<size_t, size_t> places;
+  std::map<size_t, size_t> indices;  // from hosts_ to `its`
   for (const Host& meant : role.hosts) {
     const std::optional<size_t> at = find(meant);
     if (!at) continue;
@@ -99,7 +100,7 @@ Result<std::vector<Host>> JobHosts::of_role(const Role& role) const {
     host.slots = meant.slots;
     host.max_slots = meant.max_slots;
     host.counted = meant.counted;
-    const auto [known, fresh] = places.try_emplace(*at, its.size());
+    const auto [known, fresh] = indices.try_emplace(*at, its.size());
     if (fresh) {
       its.push_back(std::move(host));
       continue;
@@ -136,14 +137,14 @@ std::vector<Role> with_hosts_of_job(std::vector<Role> roles, const std::vector<H
   const JobHosts job(hosts);
   for (Role& role : roles) {
     Result<std::vector<Host>> its = job.of_role(role);
-    assert(its);  // check_hosts_of_roles
+    assert(its);  // check_hosts_of_roles has passed
     role.hosts = *std::move(its);
   }
   return roles;
 }
 
-/// All names of this machine count as one host. Each name without slots is one slot, unless it
-/// is shared by roles.
+/// Merges all names of this machine into one host. Each name without slots counts as one slot,
+/// unless roles share the host.
 Result<HostList> distinct_hosts(const std::vector<Host>& hosts) {
   const std::vector<std::string> own = own_names();
   HostList list;
@@ -164,7 +165,7 @@ Result<HostList> distinct_hosts(const std::vector<Host>& hosts) {
   return list;
 }
 
-/// --ppn takes the place of slots; who has fewer is overloaded only by --oversubscribe.
+/// Replaces slots by --ppn. Fails for a host with fewer slots, unless --oversubscribe is given.
 Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
   const int per_host = *config.placement.per_host;
   for (Host& host : hosts) {
@@ -187,8 +188,8 @@ Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
                      count, per_host, hosts.size(), hosts.size() == 1 ? "" : "s", all, all));
 }
 
-/// What this machine starts of the cluster that was given.
-Result<Plan> given_plan(const RunConfig& config) {
+/// Makes the plan of the tasks that this machine starts in the cluster that the user gave.
+Result<Plan> external_plan(const RunConfig& config) {
   Plan plan = TRY(make_external_plan(*config.given_cluster, config.roles, own_names()));
   for (const Role* role : plan.roles_here()) {
     if (!role->command.empty() || !config.command.empty()) continue;
@@ -203,7 +204,7 @@ Result<Plan> given_plan(const RunConfig& config) {
 
 Result<HostList> job_hosts(const RunConfig& config) {
   if (config.given_cluster) {
-    const Plan plan = TRY(given_plan(config));
+    const Plan plan = TRY(external_plan(config));
     return HostList{.hosts = {plan.hosts.front().host}, .warnings = {}};
   }
   HostList list = TRY(config.hosts.empty() ? this_host(config) : distinct_hosts(config.hosts));
@@ -219,7 +220,7 @@ Result<HostList> job_hosts(const RunConfig& config) {
 
 Result<Plan> job_plan(const RunConfig& config, std::vector<Host> hosts,
                       const std::vector<HostResources>& resources) {
-  if (config.given_cluster) return given_plan(config);
+  if (config.given_cluster) return external_plan(config);
   return make_plan(plan_request(config, std::move(hosts), resources));
 }
 
@@ -252,7 +253,7 @@ ResourceNeed resource_need(const RunConfig& config, const std::vector<Host>& hos
 std::vector<HostResources> with_forwarded_devices(std::vector<HostResources> resources,
                                                   const Environment& forwarded) {
   const auto given = forwarded.find("CUDA_VISIBLE_DEVICES");
-  // A macro gives each task its own, which nobody can count yet.
+  // A macro gives each task its own list, which cannot be counted yet.
   if (given == forwarded.end() || macro_need(given->second).any) return resources;
   for (HostResources& host : resources)
     host.visible.cuda = given->second;
@@ -278,17 +279,17 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
 
 std::vector<std::string> resource_warnings(const std::vector<Host>& hosts,
                                            const std::vector<HostResources>& resources) {
-  std::map<std::string, std::vector<std::string>> hosts_by_words;
+  std::map<std::string, std::vector<std::string>> hosts_by_warning;
   for (size_t i = 0; i < resources.size(); ++i) {
-    for (const std::string& words : resources[i].gpus.warnings)
-      hosts_by_words[words].push_back(hosts[i].name);
-    // A host without a driver is one without GPUs.
+    for (const std::string& warning : resources[i].gpus.warnings)
+      hosts_by_warning[warning].push_back(hosts[i].name);
+    // Without a driver the host just has no GPUs: no warning.
     if (resources[i].gpu_failure.empty() || !resources[i].has_driver) continue;
-    hosts_by_words[resources[i].gpu_failure].push_back(hosts[i].name);
+    hosts_by_warning[resources[i].gpu_failure].push_back(hosts[i].name);
   }
   std::vector<std::string> warnings;
-  for (const auto& [words, names] : hosts_by_words)
-    warnings.push_back(format("{}: {}", some_of(names), words));
+  for (const auto& [warning, names] : hosts_by_warning)
+    warnings.push_back(format("{}: {}", some_of(names), warning));
   return warnings;
 }
 

@@ -10,34 +10,37 @@
 
 namespace dt {
 
-/// The hosts of the job. All names of this machine count as one host, with a warning where there
-/// are several; hosts that get no task are left out, and too few slots refused, as far as
-/// that is known before any host is asked: wrong input is told before unreachable hosts.
+/// Returns the hosts of the job. All names of this machine are one host, with a warning if there
+/// are several. If all slots are known, hosts without a task are left out, and too few slots fail
+/// with Errc::input. This precedes all connections, so that wrong input is reported before
+/// unreachable hosts.
 Result<HostList> job_hosts(const RunConfig& config);
 
-/// Who runs where on these hosts, of which the surveys tell what they offer.
+/// Makes the plan for these hosts. `resources`, index by index, decide the slots of hosts without
+/// any.
 Result<Plan> job_plan(const RunConfig& config, std::vector<Host> hosts,
                       const std::vector<HostResources>& resources);
 
-/// --stdin RANK must name a rank of the plan, and --success tasks of it.
+/// Fails with Errc::input when --stdin RANK or --success names no task of the plan.
 Result<> check_targets(const RunConfig& config, const Plan& plan);
 
 bool all_slots_known(const std::vector<Host>& hosts);
 
-/// A dry run binds nobody, unless it is to report that.
+/// Returns which resources the plan and the bindings need. A dry run needs none for bindings,
+/// except with --report-bindings.
 ResourceNeed resource_need(const RunConfig& config, const std::vector<Host>& hosts);
 
-/// With the variables that tasks will have: -x CUDA_VISIBLE_DEVICES=… counts like a host's own.
+/// Applies a forwarded CUDA_VISIBLE_DEVICES (-x) to all hosts: it replaces the hosts' own values.
 std::vector<HostResources> with_forwarded_devices(std::vector<HostResources> resources,
                                                   const Environment& forwarded);
 
-/// What make_plan is asked for: a host without slots offers its GPUs, else the CPUs that it may
-/// use.
+/// Returns the request for make_plan. A host without slots gets one for each GPU, or else for each
+/// CPU that its agent may use.
 PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
                          const std::vector<HostResources>& resources);
 
-/// What people should know of hosts whose slots their GPUs decide: GPUs that could not be listed,
-/// or not be used; hosts of which the same is to be said are named together.
+/// Returns warnings about GPUs that could not be listed or cannot be used. Hosts with the same
+/// warning are named in one line.
 std::vector<std::string> resource_warnings(const std::vector<Host>& hosts,
                                            const std::vector<HostResources>& resources);
 

@@ -6,10 +6,10 @@
 
 namespace dt {
 
-/// What is counted over all tasks of the job once, since each of them is told of it.
+/// Counts over all tasks of the job, made once: each task's environment contains them.
 struct JobShape {
   std::map<std::string, int, std::less<>> role_sizes;  ///< tasks of each role
-  /// Of each host, its place among those that have tasks with a rank; -1 without one.
+  /// For each host its index among the hosts that have tasks with a rank; -1 without such tasks.
   std::vector<int> node_of_host;
   int node_count = 0;
   bool operator==(const JobShape&) const = default;

@@ -14,32 +14,33 @@
 namespace dt {
 namespace {
 
-/// The most tasks that a host takes.
+/// Maximum number of tasks on a host.
 int64_t limit_of(const Host& host) {
   return host.max_slots != 0 ? host.max_slots : processes_max;
 }
 
-int64_t total(const std::vector<TaskRoom>& rooms, int64_t (*what)(const TaskRoom&)) {
-  return std::accumulate(rooms.begin(), rooms.end(), int64_t{0},
-                         [what](int64_t sum, const TaskRoom& room) { return sum + what(room); });
+int64_t total(const std::vector<HostCapacity>& capacities, int64_t (*what)(const HostCapacity&)) {
+  return std::accumulate(
+      capacities.begin(), capacities.end(), int64_t{0},
+      [what](int64_t sum, const HostCapacity& capacity) { return sum + what(capacity); });
 }
 
-int64_t free_slots(const TaskRoom& room) {
-  return room.free();
+int64_t free_slots(const HostCapacity& capacity) {
+  return capacity.free();
 }
 
-int64_t free_places(const TaskRoom& room) {
-  return std::max(room.limit - room.used, int64_t{0});
+int64_t free_limit(const HostCapacity& capacity) {
+  return std::max(capacity.limit - capacity.used, int64_t{0});
 }
 
-std::vector<TaskRoom> rooms_of(const std::vector<Host>& hosts) {
-  std::vector<TaskRoom> rooms;
+std::vector<HostCapacity> capacities_of(const std::vector<Host>& hosts) {
+  std::vector<HostCapacity> capacities;
   for (const Host& host : hosts)
-    rooms.push_back({.slots = host.slots, .limit = limit_of(host)});
-  return rooms;
+    capacities.push_back({.slots = host.slots, .limit = limit_of(host)});
+  return capacities;
 }
 
-/// "a:4 b:4", cut after a few.
+/// "a:4 b:4 and 3 more": at most eight hosts.
 std::string hosts_text(const std::vector<Host>& hosts) {
   constexpr size_t shown_max = 8;
   std::vector<std::string> shown;
@@ -53,16 +54,16 @@ std::string hosts_text(const std::vector<Host>& hosts) {
   return join(shown, " ");
 }
 
-/// "7 processes (chief=1, ps=2, worker=4)"; of workers alone the number says it.
+/// "7 processes (chief=1, ps=2, worker=4)", or just "7 processes" if all are workers.
 std::string asked_text(const std::vector<Role>& roles, int64_t count) {
   if (roles.size() == 1 && roles.front().name == "worker") return format("{} processes", count);
   return format("{} processes ({})", count, roles_text(roles));
 }
 
 Result<int> count_processes(const PlanRequest& request) {
-  const std::vector<TaskRoom> rooms = rooms_of(request.hosts);
-  const int64_t slots = total(rooms, free_slots);
-  const int64_t places = total(rooms, free_places);
+  const std::vector<HostCapacity> capacities = capacities_of(request.hosts);
+  const int64_t slots = total(capacities, free_slots);
+  const int64_t allowed = total(capacities, free_limit);
   const int given = task_count(request.roles);
   const int64_t wanted = given != 0 ? int64_t{given} : slots;
   if (wanted < 1 || wanted > processes_max) {
@@ -78,74 +79,75 @@ Result<int> count_processes(const PlanRequest& request) {
                 format("asked for {} but hosts offer {} ({}); use {} or --oversubscribe", asked,
                        slots, hosts_text(request.hosts), fewer(slots)));
   }
-  if (wanted > places) {
+  if (wanted > allowed) {
     return fail(Errc::input,
                 format("asked for {} but max_slots of the hosts ({}) allows {}; use {}", asked,
-                       hosts_text(request.hosts), places, fewer(places)));
+                       hosts_text(request.hosts), allowed, fewer(allowed)));
   }
   return static_cast<int>(wanted);
 }
 
-/// Finds a host for every task.
-class Seating {
+/// Chooses a host for every task.
+class TaskPlacer {
  public:
-  explicit Seating(const PlanRequest& request)
-      : request_(request), rooms_(rooms_of(request.hosts)) {
-    for (size_t place = 0; place < request.hosts.size(); ++place)
-      by_name_.emplace(request.hosts[place].name, place);
+  explicit TaskPlacer(const PlanRequest& request)
+      : request_(request), capacities_(capacities_of(request.hosts)) {
+    for (size_t index = 0; index < request.hosts.size(); ++index)
+      by_name_.emplace(request.hosts[index].name, index);
   }
 
-  /// Of each role the hosts of its tasks, in their order. Roles that may run on some hosts only
-  /// come first, those with the fewest before; the others are dealt together what is left.
-  Result<std::vector<std::vector<size_t>>> seat(const std::vector<Role>& roles);
+  /// Returns for each role the hosts of its tasks, in their order. Roles with their own hosts are
+  /// placed first, beginning with the fewest hosts. The other roles share the rest together.
+  Result<std::vector<std::vector<size_t>>> place(const std::vector<Role>& roles);
 
  private:
-  std::vector<size_t> take(const std::vector<size_t>& places, const std::vector<TaskRoom>& rooms,
-                           int count);
-  Result<std::vector<size_t>> seat_on_its_hosts(const Role& role);
+  std::vector<size_t> take(const std::vector<size_t>& indices,
+                           const std::vector<HostCapacity>& capacities, int count);
+  Result<std::vector<size_t>> place_on_role_hosts(const Role& role);
 
   const PlanRequest& request_;
-  std::vector<TaskRoom> rooms_;
-  std::map<std::string_view, size_t> by_name_;  ///< the places of the hosts
+  std::vector<HostCapacity> capacities_;
+  std::map<std::string_view, size_t> by_name_;  ///< indices of the hosts
 };
 
-/// Hosts for `count` tasks out of these places, which offer these rooms.
-std::vector<size_t> Seating::take(const std::vector<size_t>& places,
-                                  const std::vector<TaskRoom>& rooms, int count) {
-  const std::vector<int> shares = share_out(rooms, count, request_.map_by);
-  std::vector<size_t> seats;
-  for (const size_t place : deal(shares, count, request_.rank_by)) {
-    seats.push_back(places[place]);
-    ++rooms_[places[place]].used;
+/// Takes hosts for `count` tasks from `indices`, which have these capacities; counts them as used.
+std::vector<size_t> TaskPlacer::take(const std::vector<size_t>& indices,
+                                     const std::vector<HostCapacity>& capacities, int count) {
+  const std::vector<int> shares = host_shares(capacities, count, request_.map_by);
+  std::vector<size_t> placed;
+  for (const size_t index : assign_in_order(shares, count, request_.rank_by)) {
+    placed.push_back(indices[index]);
+    ++capacities_[indices[index]].used;
   }
-  return seats;
+  return placed;
 }
 
-Result<std::vector<size_t>> Seating::seat_on_its_hosts(const Role& role) {
-  std::vector<size_t> places;
-  std::vector<TaskRoom> rooms;
+Result<std::vector<size_t>> TaskPlacer::place_on_role_hosts(const Role& role) {
+  std::vector<size_t> indices;
+  std::vector<HostCapacity> capacities;
   for (const Host& wanted : role.hosts) {
     const auto found = by_name_.find(wanted.name);
     assert(found != by_name_.end() && request_.hosts[found->second].same_as(wanted));
-    places.push_back(found->second);
-    TaskRoom room = rooms_[places.back()];
-    if (wanted.slots != 0) room.slots = std::min(room.slots, room.used + wanted.slots);
-    if (wanted.max_slots != 0) room.limit = std::min(room.limit, room.used + wanted.max_slots);
-    rooms.push_back(room);
+    indices.push_back(found->second);
+    HostCapacity capacity = capacities_[indices.back()];
+    if (wanted.slots != 0) capacity.slots = std::min(capacity.slots, capacity.used + wanted.slots);
+    if (wanted.max_slots != 0)
+      capacity.limit = std::min(capacity.limit, capacity.used + wanted.max_slots);
+    capacities.push_back(capacity);
   }
-  const int64_t slots = total(rooms, free_slots);
-  const int64_t offered = request_.oversubscribe ? total(rooms, free_places) : slots;
+  const int64_t slots = total(capacities, free_slots);
+  const int64_t offered = request_.oversubscribe ? total(capacities, free_limit) : slots;
   if (role.count > std::max(offered, slots)) {
     return fail(Errc::input, format("role {}: asked for {} processes but its hosts ({}) have room "
                                     "for {}; use fewer, or more hosts{}",
                                     role.name, role.count, hosts_text(role.hosts), offered,
                                     request_.oversubscribe ? "" : ", or --oversubscribe"));
   }
-  return take(places, rooms, role.count);
+  return take(indices, capacities, role.count);
 }
 
-Result<std::vector<std::vector<size_t>>> Seating::seat(const std::vector<Role>& roles) {
-  std::vector<std::vector<size_t>> seats(roles.size());
+Result<std::vector<std::vector<size_t>>> TaskPlacer::place(const std::vector<Role>& roles) {
+  std::vector<std::vector<size_t>> placed(roles.size());
   std::vector<size_t> order(roles.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t role) { return roles[role].hosts.size(); });
@@ -154,27 +156,27 @@ Result<std::vector<std::vector<size_t>>> Seating::seat(const std::vector<Role>& 
     if (roles[role].hosts.empty()) {
       free_count += roles[role].count;
     } else {
-      seats[role] = TRY(seat_on_its_hosts(roles[role]));
+      placed[role] = TRY(place_on_role_hosts(roles[role]));
     }
   }
-  if (free_count == 0) return seats;
-  std::vector<size_t> places(rooms_.size());
-  std::iota(places.begin(), places.end(), size_t{0});
-  const std::vector<size_t> dealt = take(places, rooms_, free_count);
-  auto next = dealt.begin();
+  if (free_count == 0) return placed;
+  std::vector<size_t> indices(capacities_.size());
+  std::iota(indices.begin(), indices.end(), size_t{0});
+  const std::vector<size_t> assigned = take(indices, capacities_, free_count);
+  auto next = assigned.begin();
   for (size_t role = 0; role < roles.size(); ++role) {
     if (!roles[role].hosts.empty()) continue;
-    seats[role].assign(next, next + roles[role].count);
+    placed[role].assign(next, next + roles[role].count);
     next += roles[role].count;
   }
-  return seats;
+  return placed;
 }
 
-/// The hosts that have tasks, in the order given; of each of the others no agent.
+/// Adds the hosts that have tasks, in the given order. Returns each host's agent; -1: it has none.
 std::vector<int> add_hosts(Plan& plan, const std::vector<Host>& hosts,
-                           const std::vector<std::vector<size_t>>& seats) {
+                           const std::vector<std::vector<size_t>>& placed) {
   std::vector<int> agents(hosts.size(), -1);
-  for (const std::vector<size_t>& of_role : seats) {
+  for (const std::vector<size_t>& of_role : placed) {
     for (const size_t host : of_role)
       agents[host] = 0;
   }
@@ -252,12 +254,12 @@ Result<Plan> make_plan(const PlanRequest& request) {
   Plan plan;
   plan.roles = in_rank_order(request.roles);
   if (plan.roles.front().count == 0) plan.roles.front().count = count;
-  const std::vector<std::vector<size_t>> seats = TRY(Seating(request).seat(plan.roles));
-  const std::vector<int> agents = add_hosts(plan, request.hosts, seats);
+  const std::vector<std::vector<size_t>> placed = TRY(TaskPlacer(request).place(plan.roles));
+  const std::vector<int> agents = add_hosts(plan, request.hosts, placed);
   for (size_t role = 0; role < plan.roles.size(); ++role) {
     const bool ranked = plan.roles[role].ranked;
     for (int index = 0; index < plan.roles[role].count; ++index) {
-      const int agent = agents[seats[role][static_cast<size_t>(index)]];
+      const int agent = agents[placed[role][static_cast<size_t>(index)]];
       plan.add({.id = {.role = plan.roles[role].name, .index = index},
                 .rank = ranked ? plan.world_size++ : -1,
                 .local_rank = ranked ? plan.hosts[static_cast<size_t>(agent)].ranked : -1,

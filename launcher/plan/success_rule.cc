@@ -36,14 +36,14 @@ bool decides_by(const SuccessOptions& wanted, const Task& task) {
   return true;
 }
 
-/// The role that has whom the wish speaks of; empty where it is no single one.
-std::string_view role_meant(const SuccessOptions& wanted) {
+/// Returns the role of the tasks that `wanted` names; empty if these have several roles.
+std::string_view role_of(const SuccessOptions& wanted) {
   if (wanted.by == SuccessBy::worker_0) return "worker";
   return wanted.by == SuccessBy::role ? std::string_view(wanted.role) : std::string_view();
 }
 
-/// Whether those of whom the wish speaks are tasks that others start. What becomes of them is not
-/// told here.
+/// True when other launchers start all tasks that `wanted` names. This launcher does not learn how
+/// those end.
 bool decided_elsewhere(const Plan& plan, const SuccessOptions& wanted) {
   if (!plan.is_partial()) return false;
   const bool here = std::ranges::any_of(
@@ -52,12 +52,12 @@ bool decided_elsewhere(const Plan& plan, const SuccessOptions& wanted) {
   if (wanted.by == SuccessBy::all_workers) return plan.world_size > 0;
   return std::ranges::any_of(plan.roles, [&wanted](const Role& role) {
     const bool chief = role.name == "chief" || role.name == "master";
-    return wanted.by == SuccessBy::chief ? chief : role.name == role_meant(wanted);
+    return wanted.by == SuccessBy::chief ? chief : role.name == role_of(wanted);
   });
 }
 
-/// What the wish means for this plan.
-SuccessOptions settled(const Plan& plan, SuccessOptions wanted) {
+/// Resolves `wanted` for this plan: the result is never SuccessBy::automatic.
+SuccessOptions resolved(const Plan& plan, SuccessOptions wanted) {
   if (decided_elsewhere(plan, wanted)) wanted.by = SuccessBy::all;
   if (wanted.by != SuccessBy::automatic) return wanted;
   const bool ranked = std::ranges::any_of(plan.tasks, has_rank);
@@ -66,13 +66,13 @@ SuccessOptions settled(const Plan& plan, SuccessOptions wanted) {
   } else if (ranked && !plan.is_partial()) {
     wanted.by = SuccessBy::all_workers;
   } else {
-    // Of a part too: workers elsewhere may still need what has no rank here.
+    // For a partial plan, too: workers elsewhere may still need the tasks without rank here.
     wanted.by = SuccessBy::all;
   }
   return wanted;
 }
 
-std::string_view word_of(SuccessBy by) {
+std::string_view option_value(SuccessBy by) {
   switch (by) {
     case SuccessBy::chief:
       return "chief";
@@ -103,30 +103,30 @@ std::string roles_text(const Plan& plan) {
 }  // namespace
 
 std::vector<TaskRule> success_rule(const Plan& plan, const SuccessOptions& wanted) {
-  const SuccessOptions rule = settled(plan, wanted);
+  const SuccessOptions rule = resolved(plan, wanted);
   const auto decides = [&rule](const Task& task) { return decides_by(rule, task); };
-  // Where parameters are served, a worker may be a server that never returns.
+  // With parameter servers, a worker may itself be a server that never returns.
   const bool served =
       std::ranges::any_of(plan.tasks, [](const Task& task) { return task.id.role == "ps"; });
   const bool peers_decide = std::ranges::any_of(
       plan.tasks, [&](const Task& task) { return decides(task) && has_rank(task); });
-  std::vector<TaskRule> parts;
+  std::vector<TaskRule> rules;
   for (const Task& task : plan.tasks) {
-    TaskRule part = {.decides = decides(task)};
-    part.excused = !part.decides && task.id.role == evaluator_role;
-    part.lingers = !part.decides && has_rank(task) && peers_decide && !served;
-    parts.push_back(part);
+    TaskRule of_task = {.decides = decides(task)};
+    of_task.excused = !of_task.decides && task.id.role == evaluator_role;
+    of_task.lingers = !of_task.decides && has_rank(task) && peers_decide && !served;
+    rules.push_back(of_task);
   }
-  return parts;
+  return rules;
 }
 
 Result<> check_success(const SuccessOptions& wanted, const Plan& plan) {
-  const SuccessOptions rule = settled(plan, wanted);
+  const SuccessOptions rule = resolved(plan, wanted);
   if (std::ranges::any_of(plan.tasks, [&rule](const Task& task) { return decides_by(rule, task); }))
     return {};
-  const std::string word =
-      rule.by == SuccessBy::role ? "role:" + printable(rule.role) : std::string(word_of(rule.by));
-  return fail(Errc::input, format("--success {}: this job has no such task; its roles: {}", word,
+  const std::string value = rule.by == SuccessBy::role ? "role:" + printable(rule.role)
+                                                       : std::string(option_value(rule.by));
+  return fail(Errc::input, format("--success {}: this job has no such task; its roles: {}", value,
                                   roles_text(plan)));
 }
 

@@ -8,23 +8,24 @@
 
 namespace dt {
 
-/// What the end of one task means for the job.
+/// The effect of one task's end on the job.
 struct TaskRule {
-  bool decides = false;  ///< the job is done when all of these have ended
-  bool excused = false;  ///< without it the training goes on: its failure is not the job's
-  bool lingers = false;  ///< about to end by itself when the job is done: it gets time for that
+  bool decides = false;  ///< the job is done when all such tasks have ended
+  bool excused = false;  ///< training continues without it: its failure does not fail the job
+  bool lingers = false;  ///< ends by itself soon after the job is done: it gets time for that
   bool operator==(const TaskRule&) const = default;
 };
 
-/// The part of each task, as in the plan. By default a chief (or master) decides, as in Kubernetes'
-/// TFJob; without one all tasks with a rank, since a parameter server never returns. There TFJob
-/// takes worker 0 alone, but the workers of MultiWorkerMirroredStrategy and of
-/// DistributedDataParallel are equals: 0 may be the first to return, while others still save. An
-/// evaluator decides only if it is asked to; any other task that fails ends the job. Where others
-/// start some of the job's tasks, and those who decide are not here, all tasks here do.
+/// Returns the rule of each task, in the order of the plan. By default a chief (or master) decides,
+/// as in Kubernetes' TFJob. Without a chief, all tasks with a rank decide, since a parameter server
+/// never returns. TFJob lets worker 0 alone decide then. But workers of MultiWorkerMirroredStrategy
+/// and DistributedDataParallel are equals: worker 0 may return while others still save.
+///
+/// An evaluator decides only if `wanted` asks for it; any other task that fails ends the job. If
+/// other launchers start the tasks that decide, all tasks here decide.
 std::vector<TaskRule> success_rule(const Plan& plan, const SuccessOptions& wanted);
 
-/// Refuses a wish by which nobody decides, and names the roles that there are.
+/// Fails with Errc::input, and the job's roles, when by `wanted` no task would decide.
 Result<> check_success(const SuccessOptions& wanted, const Plan& plan);
 
 }  // namespace dt

@@ -58,7 +58,7 @@ Json::Array words_json(const std::vector<std::string>& command) {
 }
 
 size_t cluster_size(const Plan& plan) {
-  return plan.tasks.size() + plan.external_layout->elsewhere;
+  return plan.tasks.size() + plan.external_layout->tasks_elsewhere;
 }
 
 /// " at host:port", of an address that was given.

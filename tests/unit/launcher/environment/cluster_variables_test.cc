@@ -201,7 +201,7 @@ Plan part_of_sample() {
   plan.tasks.clear();
   plan.hosts.front().tasks.clear();
   plan.add({.id = {"worker", 1}, .rank = 1, .local_rank = 0});
-  plan.external_layout = {.cluster = sample_facts.cluster, .elsewhere = 2};
+  plan.external_layout = {.cluster = sample_facts.cluster, .tasks_elsewhere = 2};
   return plan;
 }
 

@@ -26,7 +26,7 @@ HostResources host(const std::string& cpus, const std::vector<int>& gpu_nodes = 
   return resources;
 }
 
-/// The CPUs of each task, as "0-1 2-3", or why not.
+/// The CPUs of each task, as "0-1 2-3", or the error.
 std::string cpus_of(const Result<HostBindings>& bindings) {
   if (!bindings) return bindings.error().message;
   std::vector<std::string> sets;
@@ -103,7 +103,7 @@ TEST_CASE("equal shares are whole cores, disjoint, all of them used and equal bu
   }
 }
 
-/// CUDA_VISIBLE_DEVICES of each task and the order that it counts in, or why not.
+/// CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER of each task, or the error.
 std::string gpus_of(const HostResources& resources, int tasks) {
   const auto bindings = bind_host({.gpu_bind = GpuBind::rank}, tasks, resources);
   if (!bindings) return bindings.error().message;
@@ -124,7 +124,7 @@ TEST_CASE("--gpu-bind rank gives each process the GPU of its local rank, of thos
   CHECK(gpus_of(resources, 2) == "0@PCI_BUS_ID 1@PCI_BUS_ID");
   CHECK(gpus_of(resources, 4) ==
         "--gpu-bind rank: 4 processes on 3 GPUs; use --ppn 3 or --gpu-bind none");
-  // Who wrote a list has also said in which order it counts.
+  // With a list of the user, the order of its numbers is also the user's choice.
   resources.visible.cuda = "2,0";
   CHECK(gpus_of(resources, 2) == "2 0");
   CHECK(gpus_of(resources, 3) ==
@@ -146,7 +146,7 @@ TEST_CASE("bind_plan binds each host's tasks within that host, whatever their ra
       {.name = "a", .slots = 2}, {.name = "idle", .slots = 1}, {.name = "b", .slots = 2}};
   const std::vector<HostResources> resources = {host("core:2 pu:1", {0, 0}), host("core:9 pu:1"),
                                                 host("core:4 pu:2", {0})};
-  // As when a plan has left a host out.
+  // Like a plan that has left a host out.
   const Plan plan = plan_of({hosts[0], hosts[2]}, MapBy::node);
   const Bindings bindings =
       bind_plan({.bind_to = BindTo::automatic, .report_bindings = true}, plan, hosts, resources)
@@ -161,7 +161,7 @@ TEST_CASE("bind_plan binds each host's tasks within that host, whatever their ra
   CHECK(bind_plan({}, plan, hosts, resources).value().lines.empty());
 }
 
-TEST_CASE("bind_plan reports what is not bound, too, and its own GPU where there is one") {
+TEST_CASE("bind_plan also reports tasks that are not bound, and a task's own GPU") {
   const std::vector<Host> hosts = {{.name = "a", .slots = 2}};
   const Plan plan = plan_of(hosts, MapBy::slot);
   const auto lines_of = [&](const PlacementOptions& options, const HostResources& resources) {
@@ -176,7 +176,7 @@ TEST_CASE("bind_plan reports what is not bound, too, and its own GPU where there
                                  "rank 1 on a: cpus 1, NUMA node 0, GPU 1 (H100)"});
 }
 
-TEST_CASE("bind_plan names all hosts on which it cannot be done, and those that are not bound") {
+TEST_CASE("bind_plan names all hosts that lack resources, and those that are not bound") {
   const std::vector<Host> hosts = {
       {.name = "a", .slots = 3}, {.name = "b", .slots = 3}, {.name = "c", .slots = 3}};
   const Plan plan = plan_of(hosts, MapBy::slot);
@@ -194,7 +194,7 @@ TEST_CASE("bind_plan names all hosts on which it cannot be done, and those that 
         std::vector<Binding>(9));
 }
 
-TEST_CASE("a process whose neighbours others start has the share of its local rank") {
+TEST_CASE("a process of a partial plan has the share of its local rank") {
   Plan plan;
   plan.hosts = {{.host = {.name = "a"}}};
   plan.world_size = 8;

@@ -77,15 +77,15 @@ TEST_CASE("TF_CONFIG names the one task to start, wherever its address leads") {
   const Plan plan = plan_of(tf_config_of(cluster, "worker", 1)).value();
   CHECK(plan.hosts.front().host == Host{.name = "w", .slots = 1, .here = true});
   CHECK(plan.is_partial());
-  CHECK(plan.external_layout->elsewhere == 4);
-  CHECK(plan.external_layout->first_address == "c:1");
+  CHECK(plan.external_layout->tasks_elsewhere == 4);
+  CHECK(plan.external_layout->rank_0_address == "c:1");
   CHECK(plan.external_layout->shape ==
         JobShape{.role_sizes = {{"chief", 1}, {"ps", 1}, {"worker", 3}},
                  .node_of_host = {1},
                  .node_count = 3});
 }
 
-TEST_CASE("a cluster that is here as a whole is a job as any other") {
+TEST_CASE("a cluster with all tasks here is a job like any other") {
   CHECK_FALSE(plan_of(cluster_of("worker|node1:1;localhost:2")).value().is_partial());
   CHECK_FALSE(plan_of(tf_config_of(R"({"worker": ["w:1"]})", "worker", 0)).value().is_partial());
 }
@@ -110,7 +110,7 @@ JobFacts facts_of(const Plan& plan, std::vector<uint16_t> held) {
                    {{.ports = std::move(held)}});
 }
 
-TEST_CASE("the agent holds the ports of the given addresses, and no others of a part") {
+TEST_CASE("the agent holds the ports of the given addresses, and no others") {
   RunConfig config;
   config.command = {"true"};
   config.given_cluster = cluster_of("worker|node1:11;h2:12;node1:13");
@@ -123,7 +123,7 @@ TEST_CASE("the agent holds the ports of the given addresses, and no others of a 
   CHECK(prepare_orders(config, whole, "job", Token(), {}).front().ports == 2);
 }
 
-TEST_CASE("Horovod's workers are answered where they are told of it: by whole jobs alone") {
+TEST_CASE("the rendezvous answers Horovod's workers only in complete jobs that run Horovod") {
   const auto answered = [](const RunConfig& config, const char* spec) {
     return horovod_sources(config, plan_of(cluster_of(spec)).value(), at_home, {Hello{}});
   };
@@ -137,7 +137,7 @@ TEST_CASE("Horovod's workers are answered where they are told of it: by whole jo
   CHECK_FALSE(answered(config, "worker|localhost:11;localhost:12"));
 }
 
-TEST_CASE("the tasks of a part are told the cluster and rank 0's place, and no rendezvous") {
+TEST_CASE("tasks of a partial plan get the cluster and rank 0's address, and no rendezvous") {
   const ExternalCluster given = cluster_of("worker|h2:11;node1:12");
   const JobFacts part = facts_of(plan_of(given).value(), {});
   CHECK(part.cluster == given.cluster);

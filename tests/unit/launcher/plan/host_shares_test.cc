@@ -13,7 +13,7 @@ using Shares = std::vector<int>;
 TEST_CASE("tasks go to free slots first, then to every host in proportion to its slots") {
   struct Case {
     const char* what;
-    std::vector<TaskRoom> rooms;
+    std::vector<HostCapacity> capacities;
     int count;
     MapBy by;
     Shares shares;
@@ -25,37 +25,42 @@ TEST_CASE("tasks go to free slots first, then to every host in proportion to its
       {"more than slots", {{1, 9, 0}, {2, 9, 0}}, 6, MapBy::slot, {2, 4}},
       {"the largest remainder", {{1, 9, 0}, {2, 9, 0}}, 7, MapBy::slot, {2, 5}},
       {"up to a limit", {{2, 2, 0}, {2, 9, 0}}, 7, MapBy::slot, {2, 5}},
-      {"what a host has counts", {{1, 9, 1}, {1, 9, 0}}, 3, MapBy::slot, {1, 2}},
-      {"who has more gets none", {{1, 9, 5}, {1, 9, 0}, {1, 9, 0}}, 4, MapBy::slot, {0, 2, 2}},
+      {"the tasks that a host has count", {{1, 9, 1}, {1, 9, 0}}, 3, MapBy::slot, {1, 2}},
+      {"a host that has more gets none",
+       {{1, 9, 5}, {1, 9, 0}, {1, 9, 0}},
+       4,
+       MapBy::slot,
+       {0, 2, 2}},
       {"both bounds at once", {{1, 9, 5}, {1, 2, 0}, {1, 9, 0}}, 6, MapBy::slot, {0, 2, 4}},
   };
   for (const Case& c : cases) {
     CAPTURE(c.what);
-    CHECK(share_out(c.rooms, c.count, c.by) == c.shares);
+    CHECK(host_shares(c.capacities, c.count, c.by) == c.shares);
   }
 }
 
-TEST_CASE("any shares are all tasks, none below what a host has nor above its limit") {
+TEST_CASE("shares add up to all tasks, within the limit of each host") {
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp,bugprone-random-generator-seed): reproducible
   const auto below = [&random](int bound) { return static_cast<int>(random() % unsigned(bound)); };
   for (int round = 0; round < 2000; ++round) {
     CAPTURE(round);
-    std::vector<TaskRoom> rooms;
-    int places = 0;
+    std::vector<HostCapacity> capacities;
+    int allowed = 0;
     for (int i = 1 + below(6); i > 0; --i) {
       const int slots = 1 + below(5);
       const int limit = slots + below(9);
       const int used = below(limit + 1);
-      rooms.push_back({.slots = slots, .limit = limit, .used = used});
-      places += limit - used;
+      capacities.push_back({.slots = slots, .limit = limit, .used = used});
+      allowed += limit - used;
     }
-    const int count = below(places + 1);
-    const Shares shares = share_out(rooms, count, round % 2 == 0 ? MapBy::slot : MapBy::node);
-    REQUIRE(shares.size() == rooms.size());
+    const int count = below(allowed + 1);
+    const Shares shares =
+        host_shares(capacities, count, round % 2 == 0 ? MapBy::slot : MapBy::node);
+    REQUIRE(shares.size() == capacities.size());
     CHECK(std::accumulate(shares.begin(), shares.end(), 0) == count);
-    for (size_t i = 0; i < rooms.size(); ++i) {
+    for (size_t i = 0; i < capacities.size(); ++i) {
       CHECK(shares[i] >= 0);
-      CHECK(shares[i] + rooms[i].used <= rooms[i].limit);
+      CHECK(shares[i] + capacities[i].used <= capacities[i].limit);
     }
   }
 }

@@ -56,7 +56,7 @@ TEST_CASE("job_hosts: names of this machine without slots are one slot a mention
   CHECK(answer("localhost slots=2\n127.0.0.1\n[::1]\n") == mixed);
 }
 
-TEST_CASE("job_hosts: roles that name this machine without slots share all that it has") {
+TEST_CASE("job_hosts: roles that name this machine without slots share all its slots") {
   RunConfig config;
   config.hosts = {{.name = "localhost", .shared = true}, {.name = "::1", .shared = true}};
   CHECK(job_hosts(config).value() == HostList{{{.name = "localhost", .here = true, .shared = true}},
@@ -113,7 +113,7 @@ TEST_CASE("job_hosts: a role's host must be one of the job's, by any name of thi
         "role ps: host c.invalid is none of the job's hosts (localhost, b.invalid)");
 }
 
-TEST_CASE("check_targets: who is to read dtrain's input is a rank that there is") {
+TEST_CASE("check_targets: the reader of dtrain's input must be an existing rank") {
   const auto answer = [](const char* cluster, int rank) {
     RunConfig config;
     config.given_cluster = parse_cluster_option(cluster, "x").value();
@@ -128,7 +128,7 @@ TEST_CASE("check_targets: who is to read dtrain's input is a rank that there is"
   CHECK(answer("ps|localhost:5", 0) == "--stdin 0: no task of this job has a rank");
 }
 
-TEST_CASE("a role that means one host by several names has the room of all of them there") {
+TEST_CASE("a role that names one host several times has the slots of all these mentions") {
   RunConfig config;
   config.hosts = {{.name = "localhost", .slots = 9}, {.name = "b", .user = "me", .slots = 2}};
   config.roles = workers(1);
@@ -200,7 +200,7 @@ TEST_CASE("plan_request: a host without slots offers its GPUs, else the CPUs it 
   CHECK(plan_request(config, hosts, resources).hosts[1].slots == 6);
 }
 
-TEST_CASE("survey_need: hosts are asked only for what a plan or a binding needs") {
+TEST_CASE("resource_need: only the resources that a plan or a binding needs are requested") {
   struct Case {
     std::vector<Host> hosts;
     PlacementOptions placement;
@@ -228,7 +228,7 @@ TEST_CASE("survey_need: hosts are asked only for what a plan or a binding needs"
   }
 }
 
-TEST_CASE("with_forwarded_devices: a list that travels takes the place of the hosts' own") {
+TEST_CASE("with_forwarded_devices: a forwarded list replaces the hosts' own") {
   std::vector<HostResources> resources(2);
   resources[1].visible.cuda = "1";
   CHECK(with_forwarded_devices(resources, {{"PATH", "/bin"}}) == resources);
@@ -237,7 +237,7 @@ TEST_CASE("with_forwarded_devices: a list that travels takes the place of the ho
     CHECK(host.visible.cuda == "0,2");
 }
 
-TEST_CASE("resource_warnings: what is wrong with GPUs is told once, with all hosts") {
+TEST_CASE("resource_warnings: a problem with GPUs is reported once, with all hosts") {
   const std::vector<Host> hosts = {{.name = "a"}, {.name = "b"}, {.name = "c"}, {.name = "d"}};
   std::vector<HostResources> resources(4);
   resources[0].gpu_failure = resources[2].gpu_failure = "cannot list GPUs: why";

@@ -7,7 +7,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("hosts are counted that have tasks with a rank, and the tasks of each role") {
+TEST_CASE("JobShape counts the hosts that have tasks with a rank, and the tasks of each role") {
   Plan plan = make_plan({.hosts = {{.name = "a", .slots = 1},
                                    {.name = "b", .slots = 2},
                                    {.name = "c", .slots = 1}}})

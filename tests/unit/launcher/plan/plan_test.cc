@@ -78,7 +78,7 @@ std::string places(const Result<Plan>& plan) {
   return all;
 }
 
-TEST_CASE("--map-by deals processes to hosts, --rank-by ranks to processes") {
+TEST_CASE("--map-by assigns processes to hosts, --rank-by ranks to processes") {
   struct Case {
     int count;
     MapBy map_by;
@@ -101,7 +101,7 @@ TEST_CASE("--map-by deals processes to hosts, --rank-by ranks to processes") {
       {2, slot, slot, "a0 b0"},
       {2, node, node, "a0 b0"},
       {1, node, node, "a0"},
-      // More than slots: the shares are by slots, whatever the order.
+      // More processes than slots: the shares are by slots in any order.
       {12, slot, slot, "a0 a1 a2 b0 b1 b2 b3 b4 b5 b6 c0 c1"},
       {12, node, slot, "a0 a1 a2 b0 b1 b2 b3 b4 b5 b6 c0 c1"},
       {12, node, node, "a0 b0 c0 a1 b1 c1 a2 b2 b3 b4 b5 b6"},
@@ -117,7 +117,7 @@ TEST_CASE("--map-by deals processes to hosts, --rank-by ranks to processes") {
   }
 }
 
-TEST_CASE("ranks dealt to hosts in turn: cross_rank is still the place among the hosts") {
+TEST_CASE("ranks assigned to hosts in turn: cross_rank is still the index among the hosts") {
   const Plan plan = make_plan({.hosts = {{.name = "a", .slots = 1},
                                          {.name = "b", .slots = 3},
                                          {.name = "c", .slots = 2}},
@@ -132,7 +132,7 @@ TEST_CASE("ranks dealt to hosts in turn: cross_rank is still the place among the
   }
 }
 
-TEST_CASE("a host takes max_slots at most, and the others what it would have had above them") {
+TEST_CASE("a host gets max_slots at most, and the others get the rest of its share") {
   const std::vector<Host> hosts = {{.name = "a", .slots = 2, .max_slots = 3},
                                    {.name = "b", .slots = 2},
                                    {.name = "c", .slots = 2, .max_slots = 2}};
@@ -150,7 +150,7 @@ TEST_CASE("a host takes max_slots at most, and the others what it would have had
         "asked for 6 processes but max_slots of the hosts (a:2 c:2) allows 5; use -np 5");
 }
 
-TEST_CASE("B12, B13: a process count that cannot be is refused with what would do") {
+TEST_CASE("B12, B13: an impossible process count is refused with a possible one") {
   CHECK(blocks(make_plan({.hosts = two_hosts, .roles = workers(16)})) ==
         "asked for 16 processes but hosts offer 8 (a:4 b:4); use -np 8 or --oversubscribe");
   CHECK(blocks(make_plan({.hosts = two_hosts, .roles = workers(65537), .oversubscribe = true})) ==
@@ -222,7 +222,7 @@ void check_cross(const Plan& plan) {
   for (const Task& task : plan.tasks)
     CHECK(ranks[task.local_rank].insert(task.cross_rank).second);
   for (const Task& task : plan.tasks) {
-    // As comm finds it out by itself: the hosts with this local rank, in their order.
+    // libdtrain computes it in the same way: it counts the earlier hosts with this local rank.
     const auto before = std::ranges::count_if(
         plan.hosts.begin(), plan.hosts.begin() + task.agent,
         [&](const PlannedHost& host) { return host.task_count() > task.local_rank; });
@@ -234,8 +234,8 @@ void check_cross(const Plan& plan) {
   }
 }
 
-/// "chief:0@a worker:0@a ps:0@b": in the plan's order, with a rank before those that have one.
-std::string seats(const Result<Plan>& plan) {
+/// "0=chief:0@a 1=worker:0@a ps:0@b": the tasks in the plan's order, with ranks and hosts.
+std::string placement_text(const Result<Plan>& plan) {
   if (!plan) return plan.error().message;
   std::string all;
   for (const Task& task : plan->tasks) {
@@ -256,7 +256,7 @@ TEST_CASE("ranks go to the chief, the workers and other ranked roles, in this or
   const Plan plan = make_plan({.hosts = {{.name = "a", .slots = 3}, {.name = "b", .slots = 3}},
                                .roles = {unranked("ps", 2), client, worker, chief}})
                         .value();
-  CHECK(seats(plan) == "0=chief:0@a 1=worker:0@a 2=worker:1@a 3=client:0@b ps:0@b ps:1@b");
+  CHECK(placement_text(plan) == "0=chief:0@a 1=worker:0@a 2=worker:1@a 3=client:0@b ps:0@b ps:1@b");
   CHECK(plan.world_size == 4);
   CHECK(plan.local_size(plan.tasks[0]) == 3);
   CHECK(plan.local_size(plan.tasks[3]) == 1);
@@ -275,7 +275,7 @@ TEST_CASE("a role with hosts runs on those alone, and the others share what is l
   const Host a{.name = "a"};
   const Host b{.name = "b"};
   const auto seated = [&hosts](std::vector<Role> roles, bool oversubscribe = false) {
-    return seats(
+    return placement_text(
         make_plan({.hosts = hosts, .roles = std::move(roles), .oversubscribe = oversubscribe}));
   };
   const Role worker{.name = "worker", .count = 3};

@@ -14,7 +14,7 @@ bool is_ranked(const std::string& role) {
   return role == "chief" || role == "master" || role == "worker";
 }
 
-/// "chief worker worker ps": a task each on one host, in rank order.
+/// Makes a plan from "chief worker worker ps": one task for each, on one host, in rank order.
 Plan plan_of(std::string_view roles) {
   Plan plan;
   plan.hosts.push_back({.host = {.name = "node", .user = {}, .slots = 8}});
@@ -26,7 +26,7 @@ Plan plan_of(std::string_view roles) {
   return plan;
 }
 
-/// A letter a task: D decides, e is excused, l lingers, - none.
+/// One letter for each task: D decides, e is excused, l lingers, - none.
 std::string letters(const std::vector<TaskRule>& parts) {
   std::string text;
   for (const TaskRule& part : parts)
@@ -34,7 +34,7 @@ std::string letters(const std::vector<TaskRule>& parts) {
   return text;
 }
 
-TEST_CASE("who decides, who is excused and who gets time to end by itself") {
+TEST_CASE("some tasks decide, some are excused, and some get time to end by themselves") {
   struct Case {
     const char* roles;
     SuccessOptions wanted;
@@ -69,7 +69,7 @@ TEST_CASE("who decides, who is excused and who gets time to end by itself") {
   }
 }
 
-TEST_CASE("where others start some of the tasks, all those here decide, unless the chief is here") {
+TEST_CASE("in a partial plan all tasks here decide, unless the chief is here") {
   struct Case {
     const char* roles;
     SuccessOptions wanted;
@@ -94,7 +94,7 @@ TEST_CASE("where others start some of the tasks, all those here decide, unless t
   for (const Case& c : cases) {
     CAPTURE(c.roles);
     Plan plan = plan_of(c.roles);
-    plan.external_layout = {.elsewhere = 4};
+    plan.external_layout = {.tasks_elsewhere = 4};
     plan.world_size = 2;
     for (const char* role : {"chief", "worker", "ps", "client"})
       plan.roles.push_back({.name = role, .count = 1});
@@ -104,7 +104,7 @@ TEST_CASE("where others start some of the tasks, all those here decide, unless t
   }
 }
 
-TEST_CASE("a wish by which nobody decides is refused with the roles that there are") {
+TEST_CASE("an option by which no task decides is refused with the roles of the job") {
   struct Case {
     SuccessOptions wanted;
     const char* error;
@@ -136,7 +136,7 @@ struct Fixture {
   }
 };
 
-/// What is done beside telling the others, a word each.
+/// The actions except notifications, one word each.
 std::string words(const Actions& actions) {
   std::string text;
   for (const Action& action : actions) {
@@ -172,7 +172,7 @@ TEST_CASE_FIXTURE(Fixture, "when the chief is done, servers are ended and have c
 TEST_CASE_FIXTURE(Fixture, "the chief's workers get the grace to end by themselves before TERM") {
   Supervisor job = start("chief worker worker evaluator");
   CHECK(words(job.exited(0, good, now)).empty());
-  CHECK(words(job.exited(1, bad, now)).empty());  // its peer is gone: no wonder
+  CHECK(words(job.exited(1, bad, now)).empty());  // fails since its peer has ended
   CHECK(words(job.tick(now + options.grace - milliseconds(1))).empty());
   SUBCASE("TERM when they do not") {
     CHECK(words(job.tick(now + options.grace)) == "TERM");
@@ -194,7 +194,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(job.outcome() == Outcome{});
 }
 
-TEST_CASE_FIXTURE(Fixture, "who fails before the end fails the job, whether it decides or not") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a task that fails before the end fails the job, whether it decides or not") {
   for (const size_t task : {0, 1, 2}) {
     Supervisor job = start("chief worker ps");
     CHECK(words(job.exited(task, bad, now)) == "TERM");
@@ -204,7 +205,8 @@ TEST_CASE_FIXTURE(Fixture, "who fails before the end fails the job, whether it d
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "without its evaluator the training goes on, unless all must end well") {
+TEST_CASE_FIXTURE(Fixture,
+                  "training continues without its evaluator, unless all tasks must succeed") {
   Supervisor job = start("chief worker evaluator");
   const Actions actions = job.exited(2, bad, now);
   REQUIRE(words(actions) == "warn");
@@ -221,7 +223,7 @@ TEST_CASE_FIXTURE(Fixture, "without its evaluator the training goes on, unless a
   CHECK(strict.outcome().exit_status == 3);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an evaluator that ends with a job that failed is not told of") {
+TEST_CASE_FIXTURE(Fixture, "an evaluator that ends with a failed job is not reported") {
   Supervisor job = start("chief worker evaluator");
   job.exited(0, bad, now);
   CHECK(words(job.exited(2, termed, now)).empty());
@@ -271,7 +273,7 @@ TEST_CASE_FIXTURE(Fixture, "--clean all leaves tasks and what they left behind t
   CHECK(job.outcome() == Outcome{});
 }
 
-TEST_CASE_FIXTURE(Fixture, "who could not be started in time is not needed after the end") {
+TEST_CASE_FIXTURE(Fixture, "a task that did not start in time is not needed after the end") {
   Supervisor job(plan_of("chief ps"), options, now);
   job.started(0, 100, now);
   CHECK(words(job.exited(0, good, now)) == "TERM");
@@ -279,7 +281,7 @@ TEST_CASE_FIXTURE(Fixture, "who could not be started in time is not needed after
   CHECK(job.outcome() == Outcome{});
 }
 
-/// A ps, a worker and a chief on a host each, in this order.
+/// A ps, a worker and a chief, each on its own host, in this order.
 Plan plan_on_hosts() {
   Plan plan;
   for (const char* name : {"a", "b", "c"})

@@ -33,7 +33,7 @@ TEST_CASE("each task's words are known before the start, but for addresses and p
 TEST_CASE("the addresses of a given cluster are known") {
   Plan plan = sample_plan();
   plan.external_layout = {.cluster = {{{"ps", {{0, "h:7"}}}, {"worker", {{0, "h:8"}, {1, "h:9"}}}}},
-                          .elsewhere = 0};
+                          .tasks_elsewhere = 0};
   RunConfig config;
   config.command = {"train", "{hosts:ps}", "{port}"};
   CHECK(PlannedWords(plan, config).changed(plan.tasks[1]) == Words{"train", "h:7", "9"});

@@ -95,7 +95,7 @@ TEST_CASE("plan_text and plan_json show the part of a cluster that is started, a
   plan.hosts = {{.host = {.name = "node1", .slots = 1}}};
   plan.world_size = 3;
   plan.add({.id = {"worker", 2}, .rank = 2, .local_rank = 0, .cross_rank = 1});
-  plan.external_layout = {.cluster = {{{"worker", {{2, "node1:2222"}}}}}, .elsewhere = 2};
+  plan.external_layout = {.cluster = {{{"worker", {{2, "node1:2222"}}}}}, .tasks_elsewhere = 2};
   const std::string text = plan_text(plan, {"true"});
   CHECK(text.starts_with("1 processes on 1 host, of 3 in the cluster: true\n"));
   CHECK(text.ends_with("  worker:2 at node1:2222\n"));
