@@ -238,7 +238,7 @@ Result<> AgentSession::prepare(Prepare wanted) {
     const auto where = TRY(allowed_addresses(interface_addresses(), prepared_.networks));
     const uint16_t port = TRY(probe_port());
     probe_listener_ = TRY(ProbeListener::open(loop_, {where, port}, token, prepared_.number));
-    answer.probe_endpoints = probe_listener_->places();
+    answer.probe_endpoints = probe_listener_->endpoints();
     return {};
   };
   if (prepared_.command.empty() && prepared_.role_commands.empty())
@@ -284,7 +284,7 @@ void AgentSession::diagnose(const DiagnoseRequest& wanted) {
       std::ranges::transform(held_ports_, ports.begin(), &HeldPort::number);
     }
     probe_listener_ = TRY(ProbeListener::open(loop_, {where, ports[0]}, token, prepared_.number));
-    for (const ProbeEndpoint& place : probe_listener_->places()) {
+    for (const ProbeEndpoint& place : probe_listener_->endpoints()) {
       answer.probe_addresses.push_back(place.address);
       answer.bandwidth_addresses.push_back({place.address.ip, ports[1]});
     }

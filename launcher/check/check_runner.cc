@@ -78,7 +78,7 @@ Result<> CheckRunner::probe() {
   }
   std::vector<Address> own_addresses;
   if (own) {
-    for (const ProbeEndpoint& place : own->places())
+    for (const ProbeEndpoint& place : own->endpoints())
       own_addresses.push_back(place.address);
   }
   const auto count = static_cast<uint32_t>(seen_.size());

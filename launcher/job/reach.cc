@@ -223,7 +223,7 @@ Result<Reach> find_reach(Loop& loop, AgentGroup& crew, const Plan& plan,
   std::unique_ptr<ProbeListener> own;
   if (allowed) {
     own = TRY(ProbeListener::open(loop, {*allowed, terms.held_port}, terms.token, launcher_number));
-    launcher.places = own->places();
+    launcher.places = own->endpoints();
   }
   std::vector<Probed> hosts;
   std::vector<std::string> names;

@@ -16,22 +16,22 @@ namespace dt {
 
 namespace {
 
-/// The shortest of so many: one that met a busy moment says nothing of the network.
+/// The shortest of these round trips counts: others may have waited for a busy CPU.
 constexpr int echo_count = 8;
 constexpr size_t chunk_bytes = size_t{256} << 10;
-/// A caller whose end is not seen is dropped after this.
+/// A client is dropped if its echoes together take longer, or its close after the result.
 constexpr Duration caller_patience = seconds(5);
-constexpr Duration bulk_silence_max = seconds(5);
+constexpr Duration silence_max = seconds(5);
 constexpr size_t result_bytes = sizeof(uint64_t) + sizeof(int64_t);
 
-/// One write to a connection whose buffer has room for it.
+/// Sends bytes to a non-blocking connection, whose empty buffer has room for all of them.
 Result<> send_small(int fd, ByteSpan bytes) {
   const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (n == static_cast<ssize_t>(bytes.size())) return {};
   return n < 0 ? fail_errno("the connection broke") : fail(Errc::closed, "the connection is stuck");
 }
 
-/// What is there, 0 when nothing is; an error at the end.
+/// Returns the number of bytes read, 0 when none has arrived. Fails with Errc::closed at the end.
 Result<size_t> read_ready(int fd, std::span<std::byte> buffer) {
   const ssize_t n = ::read(fd, buffer.data(), buffer.size());
   if (n > 0) return static_cast<size_t>(n);
@@ -44,11 +44,11 @@ Result<size_t> read_ready(int fd, std::span<std::byte> buffer) {
 struct BandwidthServer::Caller {
   Fd fd;
   Watch watch;
-  Timer timer;  ///< first of our patience, then of the transfer, then of our patience again
+  Timer timer;  ///< drops a slow client; during the transfer, ends that
   int echoes_left = echo_count;
   Time began;
   uint64_t bytes = 0;
-  bool told = false;
+  bool result_sent = false;
 };
 
 BandwidthServer::BandwidthServer(Loop& loop, BandwidthBounds bounds)
@@ -63,16 +63,16 @@ BandwidthServer::~BandwidthServer() = default;
 std::unique_ptr<BandwidthServer> BandwidthServer::open(Loop& loop,
                                                        const std::vector<Address>& where,
                                                        const Claim& claim, BandwidthBounds bounds) {
-  std::unique_ptr<BandwidthServer> point(new BandwidthServer(loop, bounds));
-  BandwidthServer& self = *point;
+  std::unique_ptr<BandwidthServer> server(new BandwidthServer(loop, bounds));
+  BandwidthServer& self = *server;
   for (const Address& address : where) {
     auto acceptor = Acceptor::listen(loop, {.address = address, .claim = claim}, self.quiet_,
                                      [&self](Fd connection, Handshake handshake) {
-                                       self.take(std::move(connection), std::move(handshake));
+                                       self.add(std::move(connection), std::move(handshake));
                                      });
     if (acceptor) self.acceptors_.push_back(*std::move(acceptor));
   }
-  return point;
+  return server;
 }
 
 std::vector<Address> BandwidthServer::addresses() const {
@@ -82,7 +82,7 @@ std::vector<Address> BandwidthServer::addresses() const {
   return all;
 }
 
-void BandwidthServer::take(Fd connection, Handshake handshake) {
+void BandwidthServer::add(Fd connection, Handshake handshake) {
   handshake.accept_peer();
   if (!send_small(connection.get(), handshake.take_output())) return;
   Caller& caller = callers_.emplace_back();
@@ -97,7 +97,7 @@ void BandwidthServer::take(Fd connection, Handshake handshake) {
 void BandwidthServer::readable(Caller& caller) {
   const auto got = read_ready(caller.fd.get(), buffer_);
   if (!got) return drop(caller);
-  if (*got == 0 || caller.told) return;
+  if (*got == 0 || caller.result_sent) return;
   if (caller.echoes_left > 0) {
     --caller.echoes_left;
     if (!send_small(caller.fd.get(), ByteSpan(buffer_).first(1))) drop(caller);
@@ -105,18 +105,18 @@ void BandwidthServer::readable(Caller& caller) {
   }
   if (caller.bytes == 0) {
     caller.began = Clock::now();
-    caller.timer = loop_.after(bounds_.time_max, [this, &caller] { tell(caller); });
+    caller.timer = loop_.after(bounds_.time_max, [this, &caller] { send_result(caller); });
   }
   caller.bytes += *got;
-  if (caller.bytes >= bounds_.bytes_max) tell(caller);
+  if (caller.bytes >= bounds_.bytes_max) send_result(caller);
 }
 
-void BandwidthServer::tell(Caller& caller) {
+void BandwidthServer::send_result(Caller& caller) {
   const Duration elapsed = Clock::now() - caller.began;
   const Bytes result =
       Writer().number(uint64_t{caller.bytes}).number(int64_t{elapsed.count()}).take();
-  caller.told = true;
-  // What still comes stays where it is; the caller ends the connection once it has the result.
+  caller.result_sent = true;
+  // Bytes that still arrive are not read; the client closes the connection after the result.
   caller.watch.set_events(0);
   if (!send_small(caller.fd.get(), result)) return drop(caller);
   caller.timer = loop_.after(caller_patience, [this, &caller] { drop(caller); });
@@ -130,7 +130,7 @@ BandwidthClient::BandwidthClient(Loop& loop, Target to, const Claim& claim,
                                  std::function<void(Result<Speed>)> on_done)
     : loop_(loop), to_(std::move(to)), on_done_(std::move(on_done)) {
   if (auto started = start(claim); !started) {
-    // Not from here: who calls us has not got us yet.
+    // Not from the constructor: the owner has no pointer to this object yet.
     timer_ = loop_.after(Duration::zero(), [this, error = std::move(started).error()] {
       end(tl::unexpected(error));
     });
@@ -156,22 +156,22 @@ Result<> BandwidthClient::step(uint32_t events) {
   switch (state_) {
     case State::connecting:
       TRY(connect_result(fd_.get(), to_.address));
-      tune_tcp(fd_.get(), bulk_silence_max);
+      tune_tcp(fd_.get(), silence_max);
       TRY(send_small(fd_.get(), handshake_->take_output()));
       watch_.set_events(EPOLLIN);
-      state_ = State::shaking;
+      state_ = State::handshake;
       return {};
-    case State::shaking:
-      return shake();
+    case State::handshake:
+      return receive_handshake();
     case State::echoing:
-      return take_echo();
+      return receive_echo();
     case State::sending:
-      return (events & EPOLLIN) != 0 ? take_result() : send_zeros();
+      return (events & EPOLLIN) != 0 ? receive_result() : send_zeros();
   }
   return {};
 }
 
-Result<> BandwidthClient::shake() {
+Result<> BandwidthClient::receive_handshake() {
   std::array<std::byte, handshake_bytes_max> buffer;
   const size_t wanted = std::min(handshake_->wanted(), buffer.size());
   const size_t got = TRY(read_ready(fd_.get(), std::span(buffer).first(wanted)));
@@ -190,9 +190,10 @@ Result<> BandwidthClient::send_echo() {
   return send_small(fd_.get(), std::array{std::byte{0}});
 }
 
-Result<> BandwidthClient::take_echo() {
+Result<> BandwidthClient::receive_echo() {
   std::array<std::byte, 1> buffer;
-  if (TRY(read_ready(fd_.get(), buffer)) == 0) return {};
+  const size_t got = TRY(read_ready(fd_.get(), buffer));
+  if (got == 0) return {};
   const Duration round_trip = Clock::now() - echo_sent_;
   speed_.round_trip = echoes_ == 0 ? round_trip : std::min(speed_.round_trip, round_trip);
   if (++echoes_ < echo_count) return send_echo();
@@ -208,15 +209,14 @@ Result<> BandwidthClient::send_zeros() {
   return {};
 }
 
-Result<> BandwidthClient::take_result() {
+Result<> BandwidthClient::receive_result() {
   std::array<std::byte, result_bytes> buffer;
-  if (TRY(read_ready(fd_.get(), buffer)) != buffer.size()) {
-    return fail(Errc::protocol, "its result is cut short");
-  }
+  const size_t got = TRY(read_ready(fd_.get(), buffer));
+  if (got != buffer.size()) return fail(Errc::protocol, "its result is cut short");
   Reader reader(buffer);
   speed_.bytes = reader.number<uint64_t>();
   speed_.elapsed = std::max(Duration(1), Duration(reader.number<int64_t>()));
-  // What was not taken is not sent any more.
+  // Discards the unsent zeros when the socket is closed.
   const linger at_once = {.l_onoff = 1, .l_linger = 0};
   setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   return {};

@@ -18,22 +18,20 @@
 
 namespace dt {
 
-/// A transfer ends at the first of these, so that measuring never fills a network for long.
+/// A transfer ends at the first of these bounds, so that it never fills the network for long.
 struct BandwidthBounds {
   uint64_t bytes_max = uint64_t{64} << 20;
   Duration time_max = milliseconds(200);
 };
 
-/// The end of a measurement that is dialled. Whoever proves the token gets its first bytes back,
-/// one by one, and for those that follow the time that they took:
+/// The listening side of a measurement. A client must prove the token (Handshake). The server
+/// returns the client's first bytes one by one, then counts the bytes that follow and their time.
 ///
-///   BandwidthClient:   handshake ─▶ one byte, and wait for it, some times ─▶ zeros … ─▶ has the
-///   result BandwidthServer:  handshake ─▶ each byte back                        ─▶ count … ─▶
-///   bytes and time
+///   Client: handshake ── one byte ─▶ (repeated)      ── zeros … ─▶              close
+///   Server: handshake              ◀─ the same byte  ── counts  ◀─ bytes and time
 class BandwidthServer {
  public:
-  /// Listens on each of these addresses, port 0 meaning any; those that cannot be listened on are
-  /// left out.
+  /// Listens on these addresses; port 0 means any port. Skips an address when listening fails.
   static std::unique_ptr<BandwidthServer> open(Loop& loop, const std::vector<Address>& where,
                                                const Claim& claim, BandwidthBounds bounds = {});
   BandwidthServer(const BandwidthServer&) = delete;
@@ -45,20 +43,22 @@ class BandwidthServer {
  private:
   struct Caller;
   BandwidthServer(Loop& loop, BandwidthBounds bounds);
-  void take(Fd connection, Handshake handshake);
+  void add(Fd connection, Handshake handshake);
   void readable(Caller& caller);
-  void tell(Caller& caller);
+  void send_result(Caller& caller);
   void drop(const Caller& caller);
 
   Loop& loop_;
   BandwidthBounds bounds_;
-  Log quiet_;
+  Log quiet_;  ///< discards the Acceptors' warnings
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::list<Caller> callers_;
   std::vector<std::byte> buffer_;
 };
 
 /// Dials a BandwidthServer and measures.
+///
+///   connecting ─▶ handshake ─▶ echoing ─▶ sending ─▶ result
 class BandwidthClient {
  public:
   struct Target {
@@ -66,22 +66,23 @@ class BandwidthClient {
     TaskId peer;
     Time deadline;
   };
-  /// `on_done` is called once, from the loop; it may destroy this.
+  /// `on_done` is called once, from the loop; it may destroy this object. Fails with Errc::timeout
+  /// at the deadline.
   BandwidthClient(Loop& loop, Target to, const Claim& claim,
                   std::function<void(Result<Speed>)> on_done);
   BandwidthClient(const BandwidthClient&) = delete;
   BandwidthClient& operator=(const BandwidthClient&) = delete;
 
  private:
-  enum class State : uint8_t { connecting, shaking, echoing, sending };
+  enum class State : uint8_t { connecting, handshake, echoing, sending };
   Result<> start(const Claim& claim);
   void ready(uint32_t events);
   Result<> step(uint32_t events);
-  Result<> shake();
+  Result<> receive_handshake();
   Result<> send_echo();
-  Result<> take_echo();
+  Result<> receive_echo();
   Result<> send_zeros();
-  Result<> take_result();
+  Result<> receive_result();
   void end(Result<Speed> result);
 
   Loop& loop_;
@@ -89,7 +90,7 @@ class BandwidthClient {
   std::function<void(Result<Speed>)> on_done_;
   Fd fd_;
   Watch watch_;
-  Timer timer_;  ///< the deadline, or the start's failure
+  Timer timer_;  ///< the deadline, or reports a failure of the start
   std::optional<Handshake> handshake_;
   State state_ = State::connecting;
   int echoes_ = 0;

@@ -12,29 +12,30 @@ namespace dt {
 namespace {
 
 constexpr size_t nonce_bytes = 16;
-/// So that a flood of strangers does not keep the loop from the rest.
+/// Bounds one round, so that a flood of foreign connections does not block the loop.
 constexpr int accepts_per_round = 64;
 constexpr Duration out_of_descriptors_pause = milliseconds(100);
-/// How much longer a target's other addresses have once one of them has led there.
+/// The other addresses of the targets have this much time after each target is reached.
 constexpr Duration moment = milliseconds(100);
-/// Every job of a launcher behind a firewall that drops takes this longer.
+/// The time for the launcher's addresses. Short: each job of a launcher behind a firewall that
+/// drops packets waits for all of it.
 constexpr Duration launcher_patience = milliseconds(500);
 
 Digest proof_of(const Token& token, uint32_t number, ByteSpan nonce) {
-  const Bytes who = Writer().number(number).take();
-  return hmac_sha256(token.secret, {as_bytes("dtrain probe"), who, nonce});
+  const Bytes machine = Writer().number(number).take();
+  return hmac_sha256(token.secret, {as_bytes("dtrain probe"), machine, nonce});
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ProbeListener>> ProbeListener::open(Loop& loop, const SourceLocation& where,
+Result<std::unique_ptr<ProbeListener>> ProbeListener::open(Loop& loop, const ListenOptions& options,
                                                            const Token& token, uint32_t number,
                                                            Limits limits) {
-  std::unique_ptr<ProbeListener> point(new ProbeListener(loop, token, number, limits));
-  ProbeListener& self = *point;
-  for (const auto& [interface, ip] : where.addresses) {
+  std::unique_ptr<ProbeListener> opened(new ProbeListener(loop, token, number, limits));
+  ProbeListener& self = *opened;
+  for (const auto& [interface, ip] : options.addresses) {
     auto listening =
-        where.held_port == 0 ? listen_on({ip, 0}) : listen_on_held({ip, where.held_port});
+        options.held_port == 0 ? listen_on({ip, 0}) : listen_on_held({ip, options.held_port});
     if (!listening) continue;
     const int fd = listening->get();
     const auto address = local_address(fd);
@@ -43,17 +44,17 @@ Result<std::unique_ptr<ProbeListener>> ProbeListener::open(Loop& loop, const Sou
     listener.fd = *std::move(listening);
     listener.watch =
         TRY(loop.watch(fd, EPOLLIN, [&self, &listener](uint32_t) { self.accept(listener); }));
-    self.places_.push_back({*address, interface});
+    self.endpoints_.push_back({*address, interface});
   }
-  if (self.places_.empty()) return fail(Errc::os, "no address of it can be listened on");
-  return point;
+  if (self.endpoints_.empty()) return fail(Errc::os, "no address of it can be listened on");
+  return opened;
 }
 
 void ProbeListener::accept(Listener& listener) {
   for (int i = 0; i < accepts_per_round; ++i) {
     Result<Fd> connection = accept_one(listener.fd.get());
     if (!connection) {
-      // Out of descriptors: asking again at once would only spin.
+      // Out of descriptors: a retry at once would only spin.
       listener.watch.set_events(0);
       listener.resume = loop_.after(out_of_descriptors_pause,
                                     [&listener] { listener.watch.set_events(EPOLLIN); });
@@ -88,7 +89,7 @@ void ProbeListener::drop(uint64_t caller) {
   callers_.erase(caller);
 }
 
-/// connecting ─▶ nonce sent ─▶ proof right: good, or ended.
+/// connecting ─▶ nonce sent ─▶ over, and good if the proof is right
 struct ProbeDialer::Call {
   size_t target = 0;
   Address address;
@@ -114,7 +115,7 @@ ProbeDialer::ProbeDialer(Loop& loop, const Token& token, std::vector<ProbeTarget
   }
   deadline_ = loop_.at(deadline, [this] { finish(); });
   launcher_patience_ = loop_.after(launcher_patience, [this] { check_done(); });
-  // Not from here: who calls us has not got us yet.
+  // Not from the constructor: the owner has no pointer to this object yet.
   last_moment_ = loop_.after(Duration::zero(), [this] { check_done(); });
 }
 
@@ -158,11 +159,11 @@ void ProbeDialer::connected(Call& call) {
 }
 
 void ProbeDialer::end(Call& call) {
-  hang_up(call);
+  close(call);
   check_done();
 }
 
-void ProbeDialer::hang_up(Call& call) {
+void ProbeDialer::close(Call& call) {
   call.over = true;
   call.watch = Watch();
   call.connecting.reset();
@@ -180,8 +181,8 @@ void ProbeDialer::check_done() {
         calls_, [target](const auto& call) { return call->target == target && call->good; });
   };
   for (size_t target = 0; target < targets_.size(); ++target) {
-    const bool given_up = targets_[target].number == launcher_number && !launcher_patience_;
-    if (!reached(target) && !given_up) return;
+    const bool timed_out = targets_[target].number == launcher_number && !launcher_patience_;
+    if (!reached(target) && !timed_out) return;
   }
   if (!hurrying_) last_moment_ = loop_.after(moment, [this] { finish(); });
   hurrying_ = true;
@@ -193,8 +194,8 @@ void ProbeDialer::finish() {
   for (const ProbeTarget& target : targets_)
     reached.push_back({.number = target.number, .addresses = {}});
   for (const auto& call : calls_) {
-    // The port may be another listener's next.
-    if (!call->over) hang_up(*call);
+    // Closed now: another listener may use the port next.
+    if (!call->over) close(*call);
     if (call->good) reached[call->target].addresses.push_back(call->address);
   }
   const auto on_done = std::move(on_done_);

@@ -18,40 +18,40 @@
 
 namespace dt {
 
-/// Listens on some addresses of this machine for a moment, and proves to whoever dials that they
-/// lead here: 16 random bytes in, their HMAC by the job's token and this number out. So an address
-/// that many machines have (a container bridge's, for one) is not taken for the wrong one's.
+/// Listens on some addresses of this machine for a short time. It proves to a dialer that an
+/// address leads to this machine. The dialer sends 16 random bytes; the reply is their HMAC, keyed
+/// with the job's token and made over this machine's number, too. So a dialer does not confuse
+/// machines that have the same address, such as that of a container bridge.
 class ProbeListener {
  public:
-  /// Where, and at which port, which somebody of ours holds; 0: any.
-  struct SourceLocation {
+  struct ListenOptions {
     std::vector<InterfaceAddress> addresses;
-    uint16_t held_port = 0;
+    uint16_t held_port = 0;  ///< that this process holds (hold_port); 0: any port
   };
   struct Limits {
-    size_t callers_max = 1024;       ///< beyond, the oldest is closed: an honest one is quick
-    Duration patience = seconds(5);  ///< with a caller that is not done
+    size_t callers_max = 1024;       ///< above it the oldest is closed: a true dialer is quick
+    Duration patience = seconds(5);  ///< after which a connection is closed
   };
-  /// Addresses that cannot be listened on are left out; an error when none can.
-  static Result<std::unique_ptr<ProbeListener>> open(Loop& loop, const SourceLocation& where,
+  /// Skips an address when listening fails. Fails with Errc::os when no address is left.
+  static Result<std::unique_ptr<ProbeListener>> open(Loop& loop, const ListenOptions& options,
                                                      const Token& token, uint32_t number,
                                                      Limits limits);
-  static Result<std::unique_ptr<ProbeListener>> open(Loop& loop, const SourceLocation& where,
+  static Result<std::unique_ptr<ProbeListener>> open(Loop& loop, const ListenOptions& options,
                                                      const Token& token, uint32_t number) {
-    return open(loop, where, token, number, Limits());
+    return open(loop, options, token, number, Limits());
   }
   ProbeListener(const ProbeListener&) = delete;
   ProbeListener& operator=(const ProbeListener&) = delete;
 
-  /// Where it listens, in the order that was asked for.
-  const std::vector<ProbeEndpoint>& places() const { return places_; }
+  /// The endpoints at which it listens, in the order of ListenOptions::addresses.
+  const std::vector<ProbeEndpoint>& endpoints() const { return endpoints_; }
   size_t callers() const { return callers_.size(); }
 
  private:
   struct Listener {
     Fd fd;
     Watch watch;
-    Timer resume;  ///< runs while the system has no descriptor for us
+    Timer resume;  ///< runs while this process is out of descriptors
   };
   struct Caller {
     std::unique_ptr<Stream> stream;
@@ -67,7 +67,7 @@ class ProbeListener {
   Token token_;
   uint32_t number_;
   Limits limits_;
-  std::vector<ProbeEndpoint> places_;
+  std::vector<ProbeEndpoint> endpoints_;
   std::list<Listener> listeners_;
   uint64_t next_caller_ = 0;
   std::map<uint64_t, Caller> callers_;  ///< the oldest first
@@ -76,11 +76,11 @@ class ProbeListener {
 /// Dials all addresses of all targets at once.
 class ProbeDialer {
  public:
-  /// Of each target those addresses that led there.
+  /// For each target the addresses that reached it.
   using Reached = std::vector<ProbeTarget>;
-  /// `on_done` is called once: when every call has ended, or at the deadline; after the first
-  /// success to a target its other addresses have only a moment more. The launcher, which there is
-  /// a relay to, is not waited for as long as the others.
+  /// `on_done` is called once, from the loop: when all connections have ended, or at the deadline.
+  /// It is also called a moment after each target has one good address. The target launcher_number
+  /// gets less time than the others: a relay can replace its connection.
   ProbeDialer(Loop& loop, const Token& token, std::vector<ProbeTarget> targets, Time deadline,
               std::function<void(Reached)> on_done);
   ProbeDialer(const ProbeDialer&) = delete;
@@ -92,7 +92,7 @@ class ProbeDialer {
   void start(Call& call);
   void connected(Call& call);
   void end(Call& call);
-  static void hang_up(Call& call);
+  static void close(Call& call);
   void check_done();
   void finish();
 

@@ -9,19 +9,19 @@ namespace dt {
 
 namespace {
 
-/// How long a connection whose other end is gone may keep us from forgetting it.
+/// A connection is removed this long after relay_end, even if its peer does not read the rest.
 constexpr Duration close_patience = seconds(5);
 
 }  // namespace
 
 Result<> Relay::add(uint32_t stream, Fd connection) {
-  Connection carried;
-  carried.stream =
+  Connection added;
+  added.stream =
       TRY(Stream::open(loop_, std::move(connection), Fd(),
                        {.on_bytes = [this, stream](ByteSpan bytes) { return read(stream, bytes); },
                         .on_end = [this, stream](const std::optional<Error>&) { ended(stream); },
                         .on_drained = [this, stream] { grant(stream, connections_.at(stream)); }}));
-  const bool fresh = connections_.emplace(stream, std::move(carried)).second;
+  const bool fresh = connections_.emplace(stream, std::move(added)).second;
   if (!fresh) return fail(Errc::protocol, format("relayed stream {} is open already", stream));
   return {};
 }
@@ -41,11 +41,13 @@ Result<> Relay::receive(MessageType type, uint32_t stream, ByteSpan payload) {
       connection.stream->write(payload);
       grant(stream, connection);
       return {};
-    case MessageType::relay_credit:
-      TRY(connection.window.granted(TRY(decode_credit(payload))));
+    case MessageType::relay_credit: {
+      const uint32_t credit = TRY(decode_credit(payload));
+      TRY(connection.window.granted(credit));
       send_waiting(stream, connection);
       if (connection.waiting.empty()) connection.stream->resume();
       return {};
+    }
     case MessageType::relay_end:
       close(stream, connection);
       return {};
@@ -56,7 +58,7 @@ Result<> Relay::receive(MessageType type, uint32_t stream, ByteSpan payload) {
 
 size_t Relay::read(uint32_t stream, ByteSpan bytes) {
   Connection& connection = connections_.at(stream);
-  if (connection.closing) return bytes.size();  // there is nobody to hear it
+  if (connection.closing) return bytes.size();  // discarded: the other end has closed
   if (!connection.first && !bytes.empty()) connection.first = bytes.front();
   connection.waiting.insert(connection.waiting.end(), bytes.begin(), bytes.end());
   send_waiting(stream, connection);
@@ -70,7 +72,7 @@ void Relay::send_waiting(uint32_t stream, Connection& connection) {
     const size_t size =
         std::min({left.size(), connection.window.room(), size_t{stream_chunk_bytes}});
     connection.window.sent(size);
-    say_(MessageType::relay_bytes, stream, left.first(size));
+    send_(MessageType::relay_bytes, stream, left.first(size));
     left = left.subspan(size);
   }
   connection.waiting.erase(connection.waiting.begin(),
@@ -80,7 +82,7 @@ void Relay::send_waiting(uint32_t stream, Connection& connection) {
 void Relay::grant(uint32_t stream, Connection& connection) {
   const uint32_t bytes = connection.window.to_grant(connection.stream->unsent());
   if (bytes > 0 && !connection.closing) {
-    say_(MessageType::relay_credit, stream, encode_credit(bytes));
+    send_(MessageType::relay_credit, stream, encode_credit(bytes));
   }
 }
 
@@ -88,8 +90,8 @@ void Relay::close(uint32_t stream, Connection& connection) {
   connection.closing = true;
   connection.waiting.clear();
   connection.stream->close_after_sending();
-  // Read on, and thrown away: closing a connection that has unread bytes would reset it, and what
-  // we have just written might never be seen.
+  // Bytes are still read, and discarded. To close a connection with unread bytes would reset it,
+  // and the peer might lose the bytes that we have just written.
   connection.stream->resume();
   connection.patience = loop_.after(close_patience, [this, stream] { ended(stream); });
 }
@@ -102,11 +104,11 @@ void Relay::ended(uint32_t stream) {
     connection.stream.reset();
     connection.waiting.clear();
   }
-  say_(MessageType::relay_end, stream, {});
+  send_(MessageType::relay_end, stream, {});
 }
 
-/// The rendezvous answers a task's handshake with more than the challenge only when the token was
-/// proved. A request of Horovod's proves nothing, whatever is answered.
+/// True when the rendezvous has answered a task's handshake with more than the challenge: it does
+/// so only after the token is proved. A request of Horovod proves nothing, whatever the answer.
 bool Relay::Connection::proved() const {
   return first && begins_handshake(*first) && received > challenge_bytes;
 }

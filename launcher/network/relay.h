@@ -16,52 +16,52 @@
 
 namespace dt {
 
-/// How many connections an agent with so many tasks may carry at once: two each, since a worker of
-/// Horovod's opens one for each request while the last is closing, and some that have not proved
-/// anything yet, as the rendezvous allows them.
+/// Returns how many connections an agent with so many tasks may relay at once. Each task gets two:
+/// a worker of Horovod opens one for each request while the last is closing. Another 128 have not
+/// proved the token yet; the rendezvous allows as many.
 constexpr size_t relayed_max(size_t tasks) {
   return 2 * tasks + 128;
 }
 
-/// One end of the connections that an agent carries over its link, for tasks that cannot dial the
-/// rendezvous. Both ends work alike: what a connection says goes to the other end as far as there
-/// is credit, and what comes from there is written into it. What is said is between the task and
-/// the rendezvous.
+/// One end of a relay: an agent forwards connections over its link, for tasks that cannot dial the
+/// rendezvous. Both ends work in the same way. Bytes of a connection go to the other end within its
+/// credit; bytes from there are written into the connection. A relay does not interpret them.
 ///
-///   carried ── our connection ended: relay_end is sent ──── relay_end comes ─────▶ forgotten
-///      └─ relay_end comes ─▶ the rest is written, then closed ─▶ relay_end is sent ─▶ forgotten
+///   Open ── connection ends, relay_end sent ──▶ ended ── relay_end arrives ──▶ removed
+///    └─ relay_end arrives ─▶ closing ── rest written, relay_end sent ─────────▶ removed.
 ///
-/// So a stream counts until both ends know that it is over: strangers that come and go while the
-/// launcher reads nothing do not fill the link.
+/// So a stream counts until both ends know that it is over. Foreign connections that open and close
+/// while the launcher reads nothing cannot fill the link.
 class Relay {
  public:
   /// Sends a relay_… message for a stream to the other end.
-  using Say = std::function<void(MessageType type, uint32_t stream, ByteSpan payload)>;
-  Relay(Loop& loop, Say say) : loop_(loop), say_(std::move(say)) {}
+  using Send = std::function<void(MessageType type, uint32_t stream, ByteSpan payload)>;
+  Relay(Loop& loop, Send send) : loop_(loop), send_(std::move(send)) {}
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  /// A non-blocking connection is carried as this stream from now on.
+  /// Relays this connection as this stream. Requires that it is non-blocking. Fails with
+  /// Errc::protocol when the stream exists already.
   Result<> add(uint32_t stream, Fd connection);
-  /// There is no connection for this stream.
-  void refuse(uint32_t stream) { say_(MessageType::relay_end, stream, {}); }
-  /// What the other end says of a stream; of one that has ended here it may still say much. An
-  /// error is its fault.
+  /// Refuses a stream that the other end has opened.
+  void refuse(uint32_t stream) { send_(MessageType::relay_end, stream, {}); }
+  /// Handles a relay_… message of the other end; messages for a removed stream are ignored. Fails
+  /// with Errc::protocol when the other end breaks the protocol.
   Result<> receive(MessageType type, uint32_t stream, ByteSpan payload);
-  /// At the tasks' end: ends connections that have not proved themselves, the oldest first, until
-  /// so many wait for the other end to forget them.
+  /// For the agent's end: closes connections that have not proved the token, the oldest first.
+  /// Stops when `count` streams wait for relay_end from the other end.
   void end_unproved(size_t count);
   size_t size() const { return connections_.size(); }
 
  private:
   struct Connection {
-    std::unique_ptr<Stream> stream;  ///< null: it is over, and the other end has not confirmed it
+    std::unique_ptr<Stream> stream;  ///< null: it ended, and waits for the other end's relay_end
     RelayWindow window;
-    Bytes waiting;         ///< for credit; while there is any, nothing more is read
-    bool closing = false;  ///< the other end's is over
+    Bytes waiting;         ///< for credit; while not empty, the connection is not read
+    bool closing = false;  ///< the other end has sent relay_end
     Timer patience = {};
-    std::optional<std::byte> first = {};  ///< that our connection sent
-    size_t received = 0;                  ///< bytes of the other end
+    std::optional<std::byte> first = {};  ///< first byte from our connection
+    size_t received = 0;                  ///< bytes from the other end
 
     bool proved() const;
   };
@@ -72,7 +72,7 @@ class Relay {
   void ended(uint32_t stream);
 
   Loop& loop_;
-  Say say_;
+  Send send_;
   std::map<uint32_t, Connection> connections_;
 };
 

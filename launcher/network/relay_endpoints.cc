@@ -5,16 +5,16 @@
 namespace dt {
 
 RelayEndpoints::RelayEndpoints(Loop& loop, RendezvousServer& rendezvous, const Plan& plan,
-                               const Say& say)
+                               const Send& send)
     : rendezvous_(rendezvous) {
   for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
-    const auto say_to_agent = [say, agent](MessageType type, uint32_t stream, ByteSpan payload) {
-      say(agent, type, stream, payload);
+    const auto send_to_agent = [send, agent](MessageType type, uint32_t stream, ByteSpan payload) {
+      send(agent, type, stream, payload);
     };
     ends_.push_back(
         {.host = plan.hosts[agent].host.name,
          .connections_max = relayed_max(static_cast<size_t>(plan.hosts[agent].task_count())),
-         .relay = std::make_unique<Relay>(loop, say_to_agent)});
+         .relay = std::make_unique<Relay>(loop, send_to_agent)});
   }
 }
 
@@ -27,7 +27,7 @@ Result<> RelayEndpoints::receive(size_t agent, const FrameView& message) {
 }
 
 Result<> RelayEndpoints::open(End& end, uint32_t stream) {
-  // No protocol error: strangers of the agent's host must not be able to end the job.
+  // Not a protocol error: other users of the agent's host must not be able to end the job.
   if (end.relay->size() >= end.connections_max) {
     end.relay->refuse(stream);
     return {};

@@ -16,21 +16,22 @@
 
 namespace dt {
 
-/// The launcher's ends of the relays, one an agent: what an agent's tasks say goes into the
+/// The launcher's ends of the relays, one for each agent: they connect the agents' tasks to the
 /// rendezvous.
 class RelayEndpoints {
  public:
   /// Sends a relay_… message to an agent.
-  using Say =
+  using Send =
       std::function<void(size_t agent, MessageType type, uint32_t stream, ByteSpan payload)>;
   /// `rendezvous` outlives this.
-  RelayEndpoints(Loop& loop, RendezvousServer& rendezvous, const Plan& plan, const Say& say);
+  RelayEndpoints(Loop& loop, RendezvousServer& rendezvous, const Plan& plan, const Send& send);
   RelayEndpoints(const RelayEndpoints&) = delete;
   RelayEndpoints& operator=(const RelayEndpoints&) = delete;
 
-  /// A relay_… message of this agent. An error is its fault.
+  /// Handles a relay_… message of this agent. Fails with Errc::protocol when the agent breaks the
+  /// protocol.
   Result<> receive(size_t agent, const FrameView& message);
-  /// The agent is lost, and with it all that it carried.
+  /// Closes all connections of an agent that is lost.
   void drop(size_t agent);
 
  private:

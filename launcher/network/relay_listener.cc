@@ -9,11 +9,11 @@ namespace dt {
 
 namespace {
 
-// So that a flood of strangers does not keep the loop from the tasks' output.
+// Bounds one round, so that a flood of foreign connections does not delay the tasks' output.
 constexpr int accepts_per_round = 64;
 constexpr Duration out_of_descriptors_pause = milliseconds(100);
 
-/// A host without IPv4 may lack its loopback, too.
+/// Tries IPv4 first; a host without it may lack 127.0.0.1, too.
 Result<Fd> listen_on_loopback() {
   auto listener = listen_on({"127.0.0.1", 0});
   return listener ? std::move(listener) : listen_on({"::1", 0});
@@ -21,36 +21,37 @@ Result<Fd> listen_on_loopback() {
 
 }  // namespace
 
-Result<std::unique_ptr<RelayListener>> RelayListener::open(Loop& loop, const Relay::Say& say,
+Result<std::unique_ptr<RelayListener>> RelayListener::open(Loop& loop, const Relay::Send& send,
                                                            size_t connections_max) {
-  std::unique_ptr<RelayListener> door(new RelayListener(loop, say, connections_max));
-  RelayListener& self = *door;
+  std::unique_ptr<RelayListener> opened(new RelayListener(loop, send, connections_max));
+  RelayListener& self = *opened;
   self.listener_ = TRY(listen_on_loopback());
   self.address_ = TRY(local_address(self.listener_.get()));
   self.watch_ =
       TRY(loop.watch(self.listener_.get(), EPOLLIN, [&self](uint32_t) { self.accept_waiting(); }));
-  return door;
+  return opened;
 }
 
 void RelayListener::accept_waiting() {
   if (!make_room()) return;
-  // Beyond the last place only the next round tells whether anybody waits.
+  // At the limit the loop ends; the next round finds whether further connections wait.
   for (int i = 0; i < accepts_per_round && relay_.size() < connections_max_; ++i) {
     Result<Fd> connection = accept_one(listener_.get());
     if (!connection) {
-      // Out of descriptors: asking again at once would only spin.
+      // Out of descriptors: a retry at once would only spin.
       watch_.set_events(0);
       resume_ = loop_.after(out_of_descriptors_pause, [this] { watch_.set_events(EPOLLIN); });
       return;
     }
     if (!*connection) return;
     const uint32_t stream = next_stream_++;
-    if (relay_.add(stream, *std::move(connection))) say_(MessageType::relay_open, stream, {});
+    if (relay_.add(stream, *std::move(connection))) send_(MessageType::relay_open, stream, {});
   }
 }
 
-/// Ends some at once, since the launcher has to confirm each. The others keep their places for some
-/// round trips, in which a task proves itself, however quickly strangers come.
+/// Closes a quarter of the connections together, since the launcher must confirm each. So the
+/// others stay for some round trips, in which a task proves the token, however quickly foreign
+/// connections arrive. Returns false when no connection can be accepted yet.
 bool RelayListener::make_room() {
   if (relay_.size() < connections_max_) return true;
   relay_.end_unproved(std::max(connections_max_ / 4, size_t{1}));

@@ -12,19 +12,19 @@
 
 namespace dt {
 
-/// The agent's end of a relay: listens on the loopback of its host, where its tasks find what they
-/// take for the rendezvous, and numbers their connections.
+/// The agent's end of a relay. It listens on the loopback of its host; the agent's tasks get this
+/// address as that of the rendezvous. It numbers their connections.
 class RelayListener {
  public:
-  /// `connections_max` at once. Where there are as many, the oldest that have not proved themselves
-  /// are closed, and others are accepted when the launcher has forgotten those.
-  static Result<std::unique_ptr<RelayListener>> open(Loop& loop, const Relay::Say& say,
+  /// At the limit it closes the oldest connections that have not proved the token. It accepts
+  /// others after the launcher's relay_end for those.
+  static Result<std::unique_ptr<RelayListener>> open(Loop& loop, const Relay::Send& send,
                                                      size_t connections_max);
   RelayListener(const RelayListener&) = delete;
   RelayListener& operator=(const RelayListener&) = delete;
 
   const Address& address() const { return address_; }
-  /// A relay_… message of the launcher.
+  /// Handles a relay_… message of the launcher. Fails with Errc::protocol.
   Result<> receive(MessageType type, uint32_t stream, ByteSpan payload) {
     TRY(relay_.receive(type, stream, payload));
     accept_if_room();
@@ -32,12 +32,12 @@ class RelayListener {
   }
 
  private:
-  RelayListener(Loop& loop, const Relay::Say& say, size_t connections_max)
+  RelayListener(Loop& loop, const Relay::Send& send, size_t connections_max)
       : loop_(loop),
-        say_(say),
+        send_(send),
         connections_max_(connections_max),
         relay_(loop, [this](MessageType type, uint32_t stream, ByteSpan payload) {
-          say_(type, stream, payload);
+          send_(type, stream, payload);
           if (type == MessageType::relay_end) accept_if_room();
         }) {}
   void accept_waiting();
@@ -45,12 +45,12 @@ class RelayListener {
   void accept_if_room();
 
   Loop& loop_;
-  Relay::Say say_;
+  Relay::Send send_;
   size_t connections_max_;
   Relay relay_;
   Fd listener_;
   Watch watch_;
-  Timer resume_;  ///< runs while the system has no descriptor for us
+  Timer resume_;  ///< runs while this process is out of descriptors
   Address address_;
   uint32_t next_stream_ = 1;
 };

@@ -8,26 +8,26 @@
 
 namespace dt {
 
-/// The credit of one relayed connection at one end of the link: neither end ever holds more than a
-/// window of what the other has sent. Pure.
+/// The credit of one relayed connection at one end of the link. Neither end ever holds more than
+/// one window of the other's bytes. Pure.
 class RelayWindow {
  public:
-  /// So many bytes may go to the other end now.
+  /// Returns how many bytes may be sent to the other end now.
   size_t room() const { return room_; }
-  /// They went; never more than there was room for.
+  /// Called when bytes were sent. Requires bytes <= room().
   void sent(size_t bytes);
-  /// The other end has dealt with so many. An error when it never had them.
+  /// Called when credit arrives. Fails with Errc::protocol when it exceeds the bytes sent.
   Result<> granted(uint32_t bytes);
 
-  /// So many came from the other end. An error when it had no credit for them.
+  /// Called when bytes arrive. Fails with Errc::protocol when the other end had no credit for them.
   Result<> received(size_t bytes);
-  /// Of those, `unwritten` are still here. Returns what to grant the other end; 0 for nothing yet,
-  /// since a grant for every few bytes would cost more than they do.
+  /// Returns the credit to grant to the other end, when `unwritten` received bytes are still here.
+  /// Returns 0 below a quarter of the window: credit messages for a few bytes cost too much.
   uint32_t to_grant(size_t unwritten);
 
  private:
   uint32_t room_ = stream_window_bytes;
-  uint32_t held_ = 0;  ///< received, and not granted again
+  uint32_t held_ = 0;  ///< bytes received, but not granted again
 };
 
 }  // namespace dt

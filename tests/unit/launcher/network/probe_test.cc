@@ -16,10 +16,10 @@ std::vector<InterfaceAddress> at(const std::vector<std::string>& ips) {
   return where;
 }
 
-std::vector<Address> addresses_of(const ProbeListener& point) {
+std::vector<Address> addresses_of(const ProbeListener& listener) {
   std::vector<Address> addresses;
-  for (const ProbeEndpoint& place : point.places())
-    addresses.push_back(place.address);
+  for (const ProbeEndpoint& endpoint : listener.endpoints())
+    addresses.push_back(endpoint.address);
   return addresses;
 }
 
@@ -27,7 +27,7 @@ struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   Token token = Token::random().value();
 
-  std::unique_ptr<ProbeListener> point(uint32_t number, const std::vector<std::string>& ips) {
+  std::unique_ptr<ProbeListener> listener(uint32_t number, const std::vector<std::string>& ips) {
     return ProbeListener::open(*loop, {at(ips)}, token, number).value();
   }
   ProbeDialer::Reached call(std::vector<ProbeTarget> targets, Duration patience = seconds(10)) {
@@ -42,17 +42,17 @@ struct Fixture {
 
 TEST_CASE("a call finds the addresses that lead to the machine") {
   Fixture f;
-  const auto one = f.point(1, {"127.0.0.1", "127.0.0.2"});
-  const auto two = f.point(2, {"127.0.0.3", "::1"});
+  const auto one = f.listener(1, {"127.0.0.1", "127.0.0.2"});
+  const auto two = f.listener(2, {"127.0.0.3", "::1"});
   const std::vector<ProbeTarget> all = {{1, addresses_of(*one)}, {2, addresses_of(*two)}};
   CHECK(f.call(all) == all);
 }
 
-TEST_CASE("an address where somebody else answers does not count") {
+TEST_CASE("an address at which another machine answers does not count") {
   Fixture f;
-  const auto one = f.point(1, {"127.0.0.1"});
-  const auto two = f.point(2, {"127.0.0.1", "127.0.0.2"});
-  // As with container bridges: the address of 1 is one of 2's as well.
+  const auto one = f.listener(1, {"127.0.0.1"});
+  const auto two = f.listener(2, {"127.0.0.1", "127.0.0.2"});
+  // Like with container bridges: both machines have the address of machine 1.
   const Address wrong = addresses_of(*one)[0];
   const Address right = addresses_of(*two)[1];
   CHECK(f.call({{2, {wrong, right}}}) == ProbeDialer::Reached{{2, {right}}});
@@ -65,7 +65,7 @@ TEST_CASE("another job's machine does not count") {
   CHECK(f.call({{1, addresses_of(*theirs)}}) == ProbeDialer::Reached{{1, {}}});
 }
 
-TEST_CASE("nobody and silence do not count, and nothing waits for them for ever") {
+TEST_CASE("a refused or silent address does not count, and the dialer does not wait for it") {
   Fixture f;
   const Fd silent = listen_on({"127.0.0.1", 0}).value();
   const Address quiet = local_address(silent.get()).value();
@@ -73,16 +73,16 @@ TEST_CASE("nobody and silence do not count, and nothing waits for them for ever"
     const Fd gone = listen_on({"127.0.0.1", 0}).value();
     return local_address(gone.get()).value();
   }();
-  const auto one = f.point(1, {"127.0.0.1"});
+  const auto one = f.listener(1, {"127.0.0.1"});
   const Address good = addresses_of(*one)[0];
   CHECK(f.call({{1, {nobody, quiet, good}}}) == ProbeDialer::Reached{{1, {good}}});
   CHECK(f.call({{1, {nobody, quiet}}}, milliseconds(50)) == ProbeDialer::Reached{{1, {}}});
   CHECK(f.call({}) == ProbeDialer::Reached{});
 }
 
-/// A connection that says nothing.
-Fd stranger_at(const ProbeListener& point) {
-  return start_connect(point.places().at(0).address).value();
+/// A connection that sends nothing.
+Fd stranger_at(const ProbeListener& listener) {
+  return start_connect(listener.endpoints().at(0).address).value();
 }
 
 bool has_ended(const Fd& socket) {
@@ -90,67 +90,67 @@ bool has_ended(const Fd& socket) {
   return ::recv(socket.get(), &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-TEST_CASE("beyond the bound the oldest caller is closed, and an honest one is answered") {
+TEST_CASE("beyond the bound the oldest caller is closed, and a true dialer is answered") {
   Fixture f;
-  const auto point =
+  const auto listener =
       ProbeListener::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.callers_max = 4}).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 4; ++i)
-    strangers.push_back(stranger_at(*point));
-  while (point->callers() < 4)
+    strangers.push_back(stranger_at(*listener));
+  while (listener->callers() < 4)
     REQUIRE(f.loop->run_once(Clock::now() + seconds(10)));
-  CHECK(f.call({{1, addresses_of(*point)}}).at(0).addresses.size() == 1);
+  CHECK(f.call({{1, addresses_of(*listener)}}).at(0).addresses.size() == 1);
   CHECK(has_ended(strangers.front()));
   CHECK(!has_ended(strangers.back()));
 }
 
-TEST_CASE("a round takes in so many callers at once") {
+TEST_CASE("one round accepts a bounded number of callers") {
   Fixture f;
-  const auto point = f.point(1, {"127.0.0.1"});
+  const auto listener = f.listener(1, {"127.0.0.1"});
   std::vector<Fd> strangers;
   for (int i = 0; i < 70; ++i)
-    strangers.push_back(stranger_at(*point));
+    strangers.push_back(stranger_at(*listener));
   REQUIRE(f.loop->run_once(Clock::now()));
-  CHECK(point->callers() == 64);
+  CHECK(listener->callers() == 64);
   REQUIRE(f.loop->run_once(Clock::now()));
-  CHECK(point->callers() == 70);
+  CHECK(listener->callers() == 70);
 }
 
-TEST_CASE("a caller that says nothing is closed when its time is over") {
+TEST_CASE("a caller that sends nothing is closed when its time is over") {
   Fixture f;
-  const auto point =
+  const auto listener =
       ProbeListener::open(*f.loop, {at({"127.0.0.1"})}, f.token, 1, {.patience = milliseconds(1)})
           .value();
-  const Fd stranger = stranger_at(*point);
+  const Fd stranger = stranger_at(*listener);
   for (const Time end = Clock::now() + seconds(10); !has_ended(stranger);) {
     REQUIRE(Clock::now() < end);
     REQUIRE(f.loop->run_once(end));
   }
-  CHECK(point->callers() == 0);
+  CHECK(listener->callers() == 0);
 }
 
-TEST_CASE("a machine listens at the port that is held for it, and leaves it to others") {
+TEST_CASE("ProbeListener listens at a held port, and frees it for others") {
   Fixture f;
   const Fd held = hold_port(0).value();
   const uint16_t port = local_address(held.get()).value().port;
-  auto point =
+  auto listener =
       ProbeListener::open(*f.loop, {at({"127.0.0.1", "127.0.0.2"}), port}, f.token, 1).value();
-  const std::vector<ProbeTarget> all = {{1, addresses_of(*point)}};
+  const std::vector<ProbeTarget> all = {{1, addresses_of(*listener)}};
   CHECK(all[0].addresses == std::vector<Address>{{"127.0.0.1", port}, {"127.0.0.2", port}});
   CHECK(f.call(all) == all);
-  point.reset();
+  listener.reset();
   CHECK(check_unheard(port));
   CHECK(listen_on({"127.0.0.1", port}));
 }
 
 TEST_CASE("addresses that this machine does not have are left out") {
   Fixture f;
-  const auto point =
+  const auto listener =
       ProbeListener::open(*f.loop, {{{"eth0", "192.0.2.1"}, {"lo", "127.0.0.1"}}}, f.token, 1)
           .value();
-  REQUIRE(point->places().size() == 1);
-  CHECK(point->places()[0].address.ip == "127.0.0.1");
-  CHECK(point->places()[0].interface == "lo");
+  REQUIRE(listener->endpoints().size() == 1);
+  CHECK(listener->endpoints()[0].address.ip == "127.0.0.1");
+  CHECK(listener->endpoints()[0].interface == "lo");
   CHECK_FALSE(ProbeListener::open(*f.loop, {at({"192.0.2.1"})}, f.token, 1));
 }
 

@@ -13,7 +13,7 @@
 namespace dt {
 namespace {
 
-/// A rendezvous of two hosts, and what its ends of the relays say to their agents.
+/// A rendezvous of two hosts, and the messages that its ends of the relays send to the agents.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::string warned;
@@ -24,20 +24,20 @@ struct Fixture {
       RendezvousServer::listen(*loop, {.token = token, .table = table}, log).value();
   Plan plan =
       make_plan({.hosts = {{.name = "node0", .slots = 1}, {.name = "node1", .slots = 1}}}).value();
-  struct Said {
+  struct Sent {
     size_t agent;
     MessageType type;
     uint32_t stream;
     Bytes payload;
   };
-  std::vector<Said> said;
+  std::vector<Sent> sent;
   RelayEndpoints relays{
       *loop, *server, plan,
       [this](size_t agent, MessageType type, uint32_t stream, ByteSpan payload) {
-        said.push_back({agent, type, stream, Bytes(payload.begin(), payload.end())});
+        sent.push_back({agent, type, stream, Bytes(payload.begin(), payload.end())});
       }};
 
-  Result<> tell(size_t agent, MessageType type, uint32_t stream, ByteSpan payload = {}) {
+  Result<> receive(size_t agent, MessageType type, uint32_t stream, ByteSpan payload = {}) {
     return relays.receive(agent, {.header = {.type = static_cast<uint8_t>(type), .stream = stream},
                                   .payload = payload});
   }
@@ -47,9 +47,9 @@ struct Fixture {
       REQUIRE(loop->run_once(Clock::now() + milliseconds(5)));
     REQUIRE(done());
   }
-  /// The task joins over this stream of its agent.
+  /// Joins the rendezvous as this task, over a stream of its agent.
   void join(size_t agent, int task, uint32_t stream) {
-    REQUIRE(tell(agent, MessageType::relay_open, stream));
+    REQUIRE(receive(agent, MessageType::relay_open, stream));
     Handshake handshake = Handshake::dial({.token = token,
                                            .job = table.job,
                                            .generation = table.generation,
@@ -58,14 +58,14 @@ struct Fixture {
                               .value();
     while (!handshake.done()) {
       if (const Bytes out = handshake.take_output(); !out.empty()) {
-        REQUIRE(tell(agent, MessageType::relay_bytes, stream, out));
+        REQUIRE(receive(agent, MessageType::relay_bytes, stream, out));
       }
-      run_until([this] { return !said.empty(); });
-      CHECK(said.front().agent == agent);
-      CHECK(said.front().stream == stream);
-      REQUIRE(said.front().type == MessageType::relay_bytes);
-      Bytes bytes = std::move(said.front().payload);
-      said.erase(said.begin());
+      run_until([this] { return !sent.empty(); });
+      CHECK(sent.front().agent == agent);
+      CHECK(sent.front().stream == stream);
+      REQUIRE(sent.front().type == MessageType::relay_bytes);
+      Bytes bytes = std::move(sent.front().payload);
+      sent.erase(sent.begin());
       for (ByteSpan left = bytes; !left.empty() && !handshake.done();)
         left = left.subspan(handshake.receive(left).value());
     }
@@ -73,64 +73,67 @@ struct Fixture {
 };
 
 TEST_CASE_FIXTURE(Fixture,
-                  "Relays: tasks of several agents join, whatever their streams' numbers") {
+                  "RelayEndpoints: tasks of several agents join, whatever their streams' numbers") {
   join(0, 0, 1);
   join(1, 1, 1);
   CHECK(server->counters().joined == 2);
   CHECK(server->counters().accepted == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Relays: with an agent all that it carried is gone, and no more") {
+TEST_CASE_FIXTURE(Fixture, "RelayEndpoints: a lost agent's connections are closed, and no others") {
   join(0, 0, 1);
   join(1, 1, 1);
   relays.drop(0);
   run_until([this] { return server->counters().joined == 1; });
-  CHECK(tell(0, MessageType::relay_bytes, 1, as_bytes("late")));
-  CHECK(tell(0, MessageType::relay_open, 2));
+  CHECK(receive(0, MessageType::relay_bytes, 1, as_bytes("late")));
+  CHECK(receive(0, MessageType::relay_open, 2));
   CHECK(server->counters().accepted == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Relays: who proves nothing is closed, and told with the host's name") {
-  REQUIRE(tell(1, MessageType::relay_open, 5));
-  REQUIRE(tell(1, MessageType::relay_bytes, 5, Bytes(200, std::byte{'G'})));
-  run_until([this] { return !said.empty(); });
-  CHECK(said.front().agent == 1);
-  CHECK(said.front().stream == 5);
-  CHECK(said.front().type == MessageType::relay_end);
+TEST_CASE_FIXTURE(
+    Fixture, "RelayEndpoints: a connection without proof is closed, and logged with the host") {
+  REQUIRE(receive(1, MessageType::relay_open, 5));
+  REQUIRE(receive(1, MessageType::relay_bytes, 5, Bytes(200, std::byte{'G'})));
+  run_until([this] { return !sent.empty(); });
+  CHECK(sent.front().agent == 1);
+  CHECK(sent.front().stream == 5);
+  CHECK(sent.front().type == MessageType::relay_end);
   CHECK(warned.find("authentication failed from node1 (relayed by its agent): ") !=
         std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Relays: an agent that breaks the rules is told so") {
-  REQUIRE(tell(0, MessageType::relay_open, 1));
-  const auto again = tell(0, MessageType::relay_open, 1);
+TEST_CASE_FIXTURE(Fixture,
+                  "RelayEndpoints: an agent that opens a stream twice is a protocol error") {
+  REQUIRE(receive(0, MessageType::relay_open, 1));
+  const auto again = receive(0, MessageType::relay_open, 1);
   REQUIRE_FALSE(again);
   CHECK(again.error().code == Errc::protocol);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Relays: streams beyond the bound are refused one by one") {
+TEST_CASE_FIXTURE(Fixture, "RelayEndpoints: streams beyond the bound are refused one by one") {
   for (uint32_t stream = 1; stream <= relayed_max(1); ++stream)
-    REQUIRE(tell(0, MessageType::relay_open, stream));
-  said.clear();
+    REQUIRE(receive(0, MessageType::relay_open, stream));
+  sent.clear();
   for (const uint32_t stream : {1000U, 1001U}) {
-    REQUIRE(tell(0, MessageType::relay_open, stream));
-    CHECK(said.back().agent == 0);
-    CHECK(said.back().stream == stream);
-    CHECK(said.back().type == MessageType::relay_end);
-    REQUIRE(tell(0, MessageType::relay_end, stream));
+    REQUIRE(receive(0, MessageType::relay_open, stream));
+    CHECK(sent.back().agent == 0);
+    CHECK(sent.back().stream == stream);
+    CHECK(sent.back().type == MessageType::relay_end);
+    REQUIRE(receive(0, MessageType::relay_end, stream));
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "Relays: strangers that come and go within a round end no job") {
+TEST_CASE_FIXTURE(Fixture,
+                  "RelayEndpoints: foreign connections that open and close at once end no job") {
   join(0, 0, 1);
   for (uint32_t stream = 2; stream < 2000; ++stream) {
-    REQUIRE(tell(0, MessageType::relay_open, stream));
-    REQUIRE(tell(0, MessageType::relay_end, stream));
+    REQUIRE(receive(0, MessageType::relay_open, stream));
+    REQUIRE(receive(0, MessageType::relay_end, stream));
   }
   CHECK(server->counters().joined == 1);
   run_until(
-      [this] { return std::ranges::count(said, MessageType::relay_end, &Said::type) == 1998; });
-  said.clear();
+      [this] { return std::ranges::count(sent, MessageType::relay_end, &Sent::type) == 1998; });
+  sent.clear();
   join(1, 1, 1);
   CHECK(server->counters().joined == 2);
 }

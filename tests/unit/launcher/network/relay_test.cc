@@ -22,25 +22,25 @@ struct Message {
   Bytes payload;
 };
 
-/// The agent's end and the launcher's, with the link between them in the test's hands: a task's
-/// socket is dialled to the door, and the launcher's side of each stream ends in `peers`.
+/// The agent's end, the launcher's end, and two queues as the link between them. A task's socket
+/// dials the listener; `peers` has the launcher's side of each stream.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::deque<Message> to_launcher;
   std::deque<Message> to_agent;
   size_t connections_max = 8;
-  std::unique_ptr<RelayListener> door =
-      RelayListener::open(*loop, keeper(to_launcher), connections_max).value();
-  Relay launcher{*loop, keeper(to_agent)};
+  std::unique_ptr<RelayListener> listener =
+      RelayListener::open(*loop, queue_into(to_launcher), connections_max).value();
+  Relay launcher{*loop, queue_into(to_agent)};
   std::map<uint32_t, Fd> peers;
 
-  static Relay::Say keeper(std::deque<Message>& queue) {
+  static Relay::Send queue_into(std::deque<Message>& queue) {
     return [&queue](MessageType type, uint32_t stream, ByteSpan payload) {
       queue.push_back({type, stream, Bytes(payload.begin(), payload.end())});
     };
   }
 
-  /// Carries all messages over until nobody has any more to say.
+  /// Delivers messages to both ends until both queues stay empty.
   void carry() {
     for (int quiet = 0; quiet < 3;) {
       REQUIRE(loop->run_once(Clock::now() + milliseconds(1)));
@@ -57,7 +57,7 @@ struct Fixture {
       while (!to_agent.empty()) {
         const Message message = std::move(to_agent.front());
         to_agent.pop_front();
-        REQUIRE(door->receive(message.type, message.stream, message.payload));
+        REQUIRE(listener->receive(message.type, message.stream, message.payload));
       }
     }
   }
@@ -68,9 +68,9 @@ struct Fixture {
     REQUIRE(launcher.add(stream, std::move(pair.ours)));
     peers[stream] = std::move(pair.theirs);
   }
-  /// A task that has connected, and its stream.
+  /// Connects a task; returns its socket and stream.
   std::pair<Fd, uint32_t> task() {
-    Fd socket = start_connect(door->address()).value();
+    Fd socket = start_connect(listener->address()).value();
     const size_t before = peers.size();
     for (int i = 0; peers.size() == before && i < 1000; ++i)
       carry();
@@ -84,7 +84,7 @@ size_t send_all_that_goes(const Fd& socket, ByteSpan bytes) {
   return n < 0 ? 0 : static_cast<size_t>(n);
 }
 
-/// What is there to be read; `ended` when the other side has closed.
+/// Reads all that has arrived; sets `ended` when the other side has closed.
 std::string read_all(const Fd& socket, bool* ended = nullptr) {
   std::string text;
   char buffer[65536];
@@ -95,7 +95,7 @@ std::string read_all(const Fd& socket, bool* ended = nullptr) {
   return text;
 }
 
-TEST_CASE("Relay carries what a task and the rendezvous say to each other") {
+TEST_CASE("Relay forwards bytes between a task and the rendezvous") {
   Fixture f;
   const auto [one, first] = f.task();
   const auto [two, second] = f.task();
@@ -109,7 +109,7 @@ TEST_CASE("Relay carries what a task and the rendezvous say to each other") {
   CHECK(read_all(one).empty());
 }
 
-TEST_CASE("Relay: the end of a task's connection ends it at the rendezvous, its last words first") {
+TEST_CASE("Relay: the end of a task's connection reaches the rendezvous after its last bytes") {
   Fixture f;
   auto [task, stream] = f.task();
   send_all_that_goes(task, as_bytes("last words"));
@@ -123,8 +123,7 @@ TEST_CASE("Relay: the end of a task's connection ends it at the rendezvous, its 
   CHECK(f.launcher.size() == 0);
 }
 
-TEST_CASE(
-    "Relay: what the rendezvous says before it closes arrives, whatever the task still says") {
+TEST_CASE("Relay: the last bytes of the rendezvous arrive, even if the task still sends some") {
   Fixture f;
   auto [task, stream] = f.task();
   send_all_that_goes(f.peers[stream], as_bytes("refused"));
@@ -146,7 +145,7 @@ TEST_CASE("Relay takes no more from a task than the rendezvous reads, and all of
   const auto [task, stream] = f.task();
   const Bytes chunk(size_t{64} << 10, std::byte{'x'});
   size_t sent = 0;
-  // The sockets' own buffers, and a window.
+  // Fills the buffers of the sockets, and a window.
   for (size_t before = 1; before != sent;) {
     before = sent;
     for (int i = 0; i < 50; ++i) {
@@ -167,14 +166,14 @@ TEST_CASE("Relay takes no more from a task than the rendezvous reads, and all of
   CHECK(read == sent);
 }
 
-/// Whether the other side has closed this connection; what it sent before is dropped.
+/// True when the other side has closed this connection; discards the bytes before.
 bool has_ended(const Fd& socket) {
   bool ended = false;
   read_all(socket, &ended);
   return ended;
 }
 
-/// Carries messages until `done`; the rendezvous hangs up where a task has.
+/// Delivers messages until `done`; closes a rendezvous' connection when its task has closed it.
 void carry_until(Fixture& f, const std::function<bool()>& done) {
   for (int i = 0; i < 1000 && !done(); ++i) {
     f.carry();
@@ -185,7 +184,7 @@ void carry_until(Fixture& f, const std::function<bool()>& done) {
   REQUIRE(done());
 }
 
-/// A task sends this, and the rendezvous answers with so many bytes.
+/// Sends a task's request, and `answer` bytes from the rendezvous.
 void exchange(Fixture& f, const std::pair<Fd, uint32_t>& task, std::string_view request,
               size_t answer) {
   send_all_that_goes(task.first, as_bytes(request));
@@ -206,18 +205,18 @@ std::pair<Fd, uint32_t> proved_task(Fixture& f) {
   return task;
 }
 
-TEST_CASE("Relay: beyond the limit the oldest of those that have proved nothing are closed") {
+TEST_CASE("Relay: beyond the limit the oldest connections without proof are closed") {
   Fixture f;
   std::vector<std::pair<Fd, uint32_t>> tasks;
   tasks.push_back(proved_task(f));
-  // An answer to a request of Horovod's proves nothing, nor does the challenge.
+  // An answer to Horovod's request proves nothing, nor does the challenge.
   tasks.push_back(f.task());
   exchange(f, tasks.back(), "GET /", answer_to_proof);
   tasks.push_back(f.task());
   exchange(f, tasks.back(), handshake_begin, challenge_bytes);
   while (tasks.size() < f.connections_max)
     tasks.push_back(f.task());
-  const Fd beyond = start_connect(f.door->address()).value();
+  const Fd beyond = start_connect(f.listener->address()).value();
   carry_until(f, [&] { return f.peers.size() == f.connections_max + 1; });
   CHECK(!has_ended(tasks[0].first));
   CHECK(has_ended(tasks[1].first));
@@ -228,28 +227,28 @@ TEST_CASE("Relay: beyond the limit the oldest of those that have proved nothing 
 }
 
 TEST_CASE(
-    "Relay: a launcher that reads nothing makes strangers wait, and what they cost is bounded") {
+    "Relay: while the launcher reads nothing, foreign connections wait, and cost is bounded") {
   Fixture f;
   const auto task = proved_task(f);
   for (int i = 0; i < 1000; ++i) {
-    const Fd stranger = start_connect(f.door->address()).value();
+    const Fd stranger = start_connect(f.listener->address()).value();
     REQUIRE(f.loop->run_once(Clock::now()));
   }
   CHECK(f.to_launcher.size() <= 2 * f.connections_max);
   CHECK(!has_ended(task.first));
-  // When it reads again, all that have knocked have their turn.
-  const Fd last = start_connect(f.door->address()).value();
+  // When the launcher reads again, all waiting connections are relayed in turn.
+  const Fd last = start_connect(f.listener->address()).value();
   carry_until(f, [&] { return f.peers.size() == 1002; });
   CHECK(!has_ended(last));
   CHECK(!has_ended(task.first));
 }
 
-TEST_CASE("Relay: where all have proved themselves none is closed for another") {
+TEST_CASE("Relay: a connection that has proved the token is not closed for another") {
   Fixture f;
   std::vector<std::pair<Fd, uint32_t>> tasks;
   while (tasks.size() < f.connections_max)
     tasks.push_back(proved_task(f));
-  const Fd waiting = start_connect(f.door->address()).value();
+  const Fd waiting = start_connect(f.listener->address()).value();
   f.carry();
   CHECK(f.peers.size() == f.connections_max);
   for (const auto& [task, stream] : tasks)
@@ -259,26 +258,26 @@ TEST_CASE("Relay: where all have proved themselves none is closed for another") 
   CHECK(!has_ended(waiting));
 }
 
-TEST_CASE("Relay: a round takes in so many at once") {
+TEST_CASE("Relay: one round accepts a bounded number of connections") {
   Fixture f;
-  auto door = RelayListener::open(*f.loop, Fixture::keeper(f.to_launcher), 1000).value();
+  auto listener = RelayListener::open(*f.loop, Fixture::queue_into(f.to_launcher), 1000).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 70; ++i)
-    strangers.push_back(start_connect(door->address()).value());
+    strangers.push_back(start_connect(listener->address()).value());
   REQUIRE(f.loop->run_once(Clock::now()));
   CHECK(f.to_launcher.size() == 64);
   REQUIRE(f.loop->run_once(Clock::now()));
   CHECK(f.to_launcher.size() == 70);
 }
 
-TEST_CASE("Relay: what comes late for a stream that has ended here does no harm") {
+TEST_CASE("Relay: a late message for a stream that has ended here is ignored") {
   Fixture f;
   CHECK(f.launcher.receive(MessageType::relay_bytes, 77, as_bytes("late")));
   CHECK(f.launcher.receive(MessageType::relay_credit, 77, encode_credit(1)));
   CHECK(f.launcher.receive(MessageType::relay_end, 77, {}));
 }
 
-TEST_CASE("Relay: what breaks the rules is an error") {
+TEST_CASE("Relay: a message that breaks the protocol is an error") {
   Fixture f;
   const auto [task, stream] = f.task();
   CHECK_FALSE(f.launcher.receive(MessageType::relay_credit, stream, encode_credit(1)));

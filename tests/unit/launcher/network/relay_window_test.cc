@@ -47,13 +47,13 @@ TEST_CASE("RelayWindow grants what was written, a quarter of the window at a tim
   CHECK(end.received(window / 2));
   CHECK(end.to_grant(window / 2) == 0);
   CHECK(end.to_grant(1) == window / 4 * 3 - 2);
-  // What is granted may come again, and the byte that is still here counts against the window.
+  // The granted bytes may arrive again; the byte that is still here counts against the window.
   CHECK(end.received(window - 1));
   CHECK_FALSE(end.received(1));
   CHECK(end.to_grant(0) == window);
 }
 
-TEST_CASE("two ends of a window never stand still while there is something to do") {
+TEST_CASE("two ends of a window never block each other while bytes are left") {
   RelayWindow sender;
   RelayWindow receiver;
   size_t left = size_t{10} << 20;
@@ -65,7 +65,8 @@ TEST_CASE("two ends of a window never stand still while there is something to do
     REQUIRE(receiver.received(size));
     unwritten += size;
     left -= size;
-    unwritten -= std::min<size_t>(unwritten, 20'000);  // the socket takes less than comes
+    unwritten -=
+        std::min<size_t>(unwritten, 20'000);  // the socket writes more slowly than bytes arrive
     const uint32_t grant = receiver.to_grant(unwritten);
     REQUIRE(sender.granted(grant));
   }
