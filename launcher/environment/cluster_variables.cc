@@ -15,16 +15,17 @@ namespace dt {
 
 namespace {
 
-/// A text in which macros count, for the tasks of one role, and where the user wrote it.
+/// A text with possible macros, for the tasks of one role, and where the user wrote it.
 struct MacroText {
   const Role* role = nullptr;
   std::string text;
   std::string origin;
 };
 
-/// What the user set for the tasks of a role, by name; the last setting counts. What -x takes over
-/// from the environment was not written for us.
-std::map<std::string, MacroText> given_values(const RunConfig& config, const Role& role) {
+/// Returns the variables that the user set for the tasks of a role, by name; the last setting
+/// counts. Macros are not expanded in values that -x copies from the environment: these were not
+/// written for dtrain.
+std::map<std::string, MacroText> user_values(const RunConfig& config, const Role& role) {
   std::map<std::string, MacroText> values;
   for (const EnvironmentSetting& setting : config.environment) {
     if (setting.value) {
@@ -54,12 +55,12 @@ std::vector<MacroText> macro_texts(const RunConfig& config, const Role& role) {
   for (size_t i = 1; i < command.size(); ++i) {
     if (takes_macros(command, i)) texts.push_back({&role, command[i], word_origin(command[i])});
   }
-  for (auto& [name, value] : given_values(config, role))
+  for (auto& [name, value] : user_values(config, role))
     texts.push_back(std::move(value));
   return texts;
 }
 
-/// Of all roles that have tasks here.
+/// Returns the texts of all roles that have tasks here.
 std::vector<MacroText> macro_texts(const RunConfig& config, const Plan& plan) {
   std::vector<MacroText> all;
   for (const Role* role : plan.roles_here())
@@ -74,7 +75,7 @@ std::map<std::string, int> tasks_by_role(const Plan& plan) {
   return tasks;
 }
 
-/// Those that are found are numbers; those that are given may be long names.
+/// Addresses that dtrain finds are numeric; those in the user's cluster may be long names.
 uint64_t address_bytes_max(const Plan& plan) {
   uint64_t most = sizeof "[0000:0000:0000:0000:0000:ffff:255.255.255.255]:65535";
   if (!plan.external_layout) return most;
@@ -85,7 +86,7 @@ uint64_t address_bytes_max(const Plan& plan) {
   return most;
 }
 
-/// Its file is looked up on every host before any task is known there.
+/// Refuses macros in a command's first word: each host looks up its file before it knows any task.
 Result<> check_first_word(const RunConfig& config, const Role& role) {
   const std::vector<std::string>& command = command_of(config, role);
   if (config.no_macros || command.empty() || !macro_need(command.front()).any) return {};
@@ -101,7 +102,7 @@ Result<> check_filter(const RunConfig& config, const std::map<std::string, int>&
               "--cluster-filter ps: the job has no ps, and its workers would not see each other");
 }
 
-/// A list of addresses has no word for an index that is left out.
+/// Refuses lists of addresses when an index is missing in the cluster: a list cannot express that.
 Result<> check_lists(const MacroText& text, const Plan& plan) {
   if (!plan.external_layout || !macro_need(text.text).lists) return {};
   for (const auto& [role, tasks] : plan.external_layout->cluster.jobs) {
@@ -114,7 +115,7 @@ Result<> check_lists(const MacroText& text, const Plan& plan) {
   return {};
 }
 
-/// A word or value that has become longer than execve takes it.
+/// Refuses a text that the macros would lengthen beyond the limit of execve(2).
 Result<> check_length(const MacroText& text, const JobMacros& job, const ClusterSpec& cluster) {
   if (!macro_need(text.text).cluster) return {};
   // Ranks of other tasks may be some digits longer.
@@ -130,7 +131,8 @@ Result<> check_length(const MacroText& text, const JobMacros& job, const Cluster
 
 }  // namespace
 
-Result<std::vector<std::string>> check_cluster_use(const RunConfig& config, const Plan& plan) {
+Result<std::vector<std::string>> check_cluster_variables(const RunConfig& config,
+                                                         const Plan& plan) {
   const std::map<std::string, int> tasks = tasks_by_role(plan);
   TRY(check_filter(config, tasks));
   std::set<std::string> roles;
@@ -168,8 +170,8 @@ uint64_t macro_growth_max(const RunConfig& config, const Plan& plan) {
   return most;
 }
 
-Result<> add_cluster_use(Launch& launch, const RunConfig& config, const Plan& plan,
-                         const JobFacts& facts) {
+Result<> add_cluster_variables(Launch& launch, const RunConfig& config, const Plan& plan,
+                               const JobFacts& facts) {
   const std::vector<MacroText> texts = macro_texts(config, plan);
   const auto has_macro = [](const MacroText& text) { return macro_need(text.text).any; };
   if (std::ranges::any_of(texts, has_macro)) {
@@ -178,7 +180,7 @@ Result<> add_cluster_use(Launch& launch, const RunConfig& config, const Plan& pl
                      .master_port = facts.master_port,
                      .job_id = facts.job};
     for (const Role& role : plan.roles) {
-      for (const auto& [name, value] : given_values(config, role)) {
+      for (const auto& [name, value] : user_values(config, role)) {
         if (has_macro(value)) launch.macros->variables[role.name].push_back(name);
       }
     }
@@ -186,12 +188,12 @@ Result<> add_cluster_use(Launch& launch, const RunConfig& config, const Plan& pl
       TRY(check_length(text, *launch.macros, facts.cluster));
   }
   launch.cluster_filter = config.cluster_filter;
-  // Of many tasks TF_CONFIG is longer than a variable may be, and would be left out everywhere.
+  // With many tasks TF_CONFIG exceeds the limit of a variable, and every agent would leave it out.
   launch.tf_config = facts.env_sets.contains(EnvSet::tf) &&
                      (config.cluster_filter != ClusterFilter::none ||
                       tf_cluster(facts.cluster).size() <= variable_bytes_max);
   if (launch.tf_config && config.given_cluster && !config.given_cluster->tf_config.empty()) {
-    // Of the one task that there is; with members of which we know nothing.
+    // The user's own TF_CONFIG has one task here. It may have members that dtrain does not know.
     launch.tf_config = false;
     launch.common["TF_CONFIG"] =
         TRY(tf_config_seen(config.given_cluster->tf_config, config.cluster_filter));

@@ -12,20 +12,20 @@
 
 namespace dt {
 
-// What tasks are told of the job's cluster: in TF_CONFIG, and by macros in the command's words and
-// the values of -x and --env-file.
+// Tasks get the job's cluster in TF_CONFIG, and by macros in the command and in the values of -x
+// and --env-file.
 
-/// Whether the plan has what the filter and the macros speak of; Errc::input when not. Returns
-/// warnings: of words that are nearly macros.
-Result<std::vector<std::string>> check_cluster_use(const RunConfig& config, const Plan& plan);
+/// Returns warnings about texts that are nearly macros. Fails with Errc::input when the plan lacks
+/// roles or tasks that --cluster-filter or the macros name.
+Result<std::vector<std::string>> check_cluster_variables(const RunConfig& config, const Plan& plan);
 
-/// How much longer macros can make a task's command and environment.
+/// Returns by how many bytes macros can lengthen a task's command and environment, at most.
 uint64_t macro_growth_max(const RunConfig& config, const Plan& plan);
 
-/// Adds to what agents are told the cluster, in so far as somebody there needs it, and what they
-/// put in the place of macros: one of each for N tasks, who would else be told N clusters.
-/// Errc::input when a word or value would become longer than the kernel takes.
-Result<> add_cluster_use(Launch& launch, const RunConfig& config, const Plan& plan,
-                         const JobFacts& facts);
+/// Adds to the message for an agent the cluster, if its tasks need it, and the values for macros.
+/// The agent expands both for each task: N tasks would otherwise need N clusters in the message.
+/// Fails with Errc::input when a text would become longer than the kernel accepts.
+Result<> add_cluster_variables(Launch& launch, const RunConfig& config, const Plan& plan,
+                               const JobFacts& facts);
 
 }  // namespace dt

@@ -22,12 +22,12 @@ void add_dmlc_scheduler(Environment& common, const ClusterSpec& cluster) {
   common["DMLC_NUM_WORKER"] = format("{}", tasks_of(cluster, "worker"));
 }
 
-void add_dmlc_place(Environment& environment, const ClusterSpec& cluster, const TaskId& task) {
+void add_dmlc_task(Environment& environment, const ClusterSpec& cluster, const TaskId& task) {
   if (task.role != "scheduler" && task.role != "server" && task.role != "worker") return;
   environment["DMLC_ROLE"] = task.role;
   if (task.role == "server") environment["DMLC_SERVER_ID"] = format("{}", task.index);
   if (task.role == "worker") environment["DMLC_WORKER_ID"] = format("{}", task.index);
-  // Else each would tell the others the address of whichever interface it finds first.
+  // Without it, ps-lite would announce the address of the first interface that it finds.
   const std::string* address = cluster.address_of(task);
   if (address != nullptr) environment["DMLC_NODE_HOST"] = split_address(*address).host;
 }

@@ -6,14 +6,13 @@
 
 namespace dt {
 
-// What programs of ps-lite read, which are MXNet's and BytePS's: one of role scheduler, at which
-// the servers and the workers meet. It knows addresses of IPv4 alone.
+// Variables for programs that use ps-lite (MXNet, BytePS). Servers and workers meet at the task of
+// role scheduler. ps-lite supports only IPv4.
 
-/// Where the scheduler is, at the port that is held for it, and how many servers and workers wait
-/// for each other.
+/// Adds the scheduler's address with its held port, and the numbers of servers and workers.
 void add_dmlc_scheduler(Environment& common, const ClusterSpec& cluster);
-/// Which of the three a task is, and by which address of its host the others reach it. Tasks of
-/// other roles are none of them.
-void add_dmlc_place(Environment& environment, const ClusterSpec& cluster, const TaskId& task);
+/// Adds a task's role, and the address by which the others reach its host. Adds nothing for other
+/// roles than scheduler, server and worker.
+void add_dmlc_task(Environment& environment, const ClusterSpec& cluster, const TaskId& task);
 
 }  // namespace dt

@@ -17,7 +17,7 @@ struct TaskFacts {
   const Task& task;
 };
 
-/// A task with rank, as its variables tell it.
+/// A task with rank, with the values of its variables as text.
 struct RankedTask : TaskFacts {
   std::string rank = format("{}", task.rank);
   std::string size = format("{}", plan.world_size);
@@ -43,30 +43,30 @@ void torch_of_job(Environment& environment, const JobFacts& job, const Plan& /*p
             {{"MASTER_ADDR", job.master_address}, {"MASTER_PORT", format("{}", job.master_port)}});
   }
   add_all(environment,
-          {// Lightning asks Slurm and MPI for its rank unless torchrun seems to have started it.
+          {// Lightning reads its rank from Slurm or MPI unless torchrun seems to have started it.
            {"TORCHELASTIC_RUN_ID", job.job},
            {"TORCHELASTIC_RESTART_COUNT", "0"},
            {"TORCHELASTIC_MAX_RESTARTS", "0"},
-           // Else rank 0 would wait for a store that it should open itself.
+           // Otherwise rank 0 would wait for torchrun's store instead of opening its own.
            {"TORCHELASTIC_USE_AGENT_STORE", "False"},
            {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"}});
 }
 
-void torch_of_task(Environment& environment, const TaskFacts& of) {
-  environment["ROLE_NAME"] = of.task.id.role;
+void torch_of_task(Environment& environment, const TaskFacts& facts) {
+  environment["ROLE_NAME"] = facts.task.id.role;
 }
 
-void torch_of_rank(Environment& environment, const RankedTask& of) {
-  const TaskId& id = of.task.id;
-  add_all(environment, {{"RANK", of.rank},
-                        {"WORLD_SIZE", of.size},
-                        {"LOCAL_RANK", of.local_rank},
-                        {"LOCAL_WORLD_SIZE", of.local_size},
-                        {"GROUP_RANK", of.node},
-                        {"GROUP_WORLD_SIZE", of.nodes},
-                        {"NODE_RANK", of.node},
+void torch_of_rank(Environment& environment, const RankedTask& facts) {
+  const TaskId& id = facts.task.id;
+  add_all(environment, {{"RANK", facts.rank},
+                        {"WORLD_SIZE", facts.size},
+                        {"LOCAL_RANK", facts.local_rank},
+                        {"LOCAL_WORLD_SIZE", facts.local_size},
+                        {"GROUP_RANK", facts.node},
+                        {"GROUP_WORLD_SIZE", facts.nodes},
+                        {"NODE_RANK", facts.node},
                         {"ROLE_RANK", format("{}", id.index)},
-                        {"ROLE_WORLD_SIZE", format("{}", of.job.shape.role_sizes.at(id.role))}});
+                        {"ROLE_WORLD_SIZE", format("{}", facts.job.shape.role_sizes.at(id.role))}});
 }
 
 void tf_of_job(Environment& environment, const JobFacts& /*job*/, const Plan& /*plan*/) {
@@ -77,13 +77,14 @@ void horovod_of_job(Environment& environment, const JobFacts& job, const Plan& /
   if (job.horovod) add_horovod_controller(environment, job.master_address);
 }
 
-void horovod_of_task(Environment& environment, const TaskFacts& of) {
-  // By which Horovod names the group of a host's ranks.
-  environment["HOROVOD_HOSTNAME"] = of.plan.hosts[static_cast<size_t>(of.task.agent)].host.name;
+void horovod_of_task(Environment& environment, const TaskFacts& facts) {
+  // Horovod groups the ranks of a host by this name.
+  environment["HOROVOD_HOSTNAME"] =
+      facts.plan.hosts[static_cast<size_t>(facts.task.agent)].host.name;
 }
 
-void horovod_of_rank(Environment& environment, const RankedTask& of) {
-  add_horovod_ranks(environment, of.plan, of.task);
+void horovod_of_rank(Environment& environment, const RankedTask& facts) {
+  add_horovod_ranks(environment, facts.plan, facts.task);
 }
 
 void jax_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
@@ -91,49 +92,50 @@ void jax_of_job(Environment& environment, const JobFacts& job, const Plan& /*pla
   environment["JAX_COORDINATOR_ADDRESS"] = host_port(job.master_address, job.jax_port);
 }
 
-void jax_of_rank(Environment& environment, const RankedTask& of) {
-  add_all(environment, {{"JAX_PROCESS_ID", of.rank}, {"JAX_NUM_PROCESSES", of.size}});
+void jax_of_rank(Environment& environment, const RankedTask& facts) {
+  add_all(environment, {{"JAX_PROCESS_ID", facts.rank}, {"JAX_NUM_PROCESSES", facts.size}});
 }
 
-void ompi_of_rank(Environment& environment, const RankedTask& of) {
-  add_all(environment, {{"OMPI_COMM_WORLD_RANK", of.rank},
-                        {"OMPI_COMM_WORLD_SIZE", of.size},
-                        {"OMPI_COMM_WORLD_LOCAL_RANK", of.local_rank},
-                        {"OMPI_COMM_WORLD_LOCAL_SIZE", of.local_size}});
+void ompi_of_rank(Environment& environment, const RankedTask& facts) {
+  add_all(environment, {{"OMPI_COMM_WORLD_RANK", facts.rank},
+                        {"OMPI_COMM_WORLD_SIZE", facts.size},
+                        {"OMPI_COMM_WORLD_LOCAL_RANK", facts.local_rank},
+                        {"OMPI_COMM_WORLD_LOCAL_SIZE", facts.local_size}});
 }
 
-/// JAX looks whether all five names are there. It would make the coordinator's address of the first
-/// node and the job's number, but has JAX_COORDINATOR_ADDRESS; so one node and any number will do.
+/// JAX requires all five SLURM_* names. It would derive the coordinator's address from the first
+/// node and the job's id. But JAX_COORDINATOR_ADDRESS is set, so one node and any id are enough.
 void slurm_of_job(Environment& environment, const JobFacts& job, const Plan& plan) {
   const int first = plan.tasks.front().agent;
   add_all(environment, {{"SLURM_JOB_ID", format("{}", job.jax_port)},
                         {"SLURM_STEP_NODELIST", plan.hosts[static_cast<size_t>(first)].host.name}});
-  // By its local rank it would choose a GPU that it does not see.
+  // Otherwise JAX would choose the GPU with its local rank, but the task sees only number 0.
   if (job.own_gpu) environment["JAX_LOCAL_DEVICE_IDS"] = "0";
 }
 
-void slurm_of_rank(Environment& environment, const RankedTask& of) {
-  add_all(environment,
-          {{"SLURM_NTASKS", of.size}, {"SLURM_PROCID", of.rank}, {"SLURM_LOCALID", of.local_rank}});
+void slurm_of_rank(Environment& environment, const RankedTask& facts) {
+  add_all(environment, {{"SLURM_NTASKS", facts.size},
+                        {"SLURM_PROCID", facts.rank},
+                        {"SLURM_LOCALID", facts.local_rank}});
 }
 
 void dmlc_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
   add_dmlc_scheduler(environment, job.cluster);
 }
 
-void dmlc_of_task(Environment& environment, const TaskFacts& of) {
-  add_dmlc_place(environment, of.job.cluster, of.task.id);
+void dmlc_of_task(Environment& environment, const TaskFacts& facts) {
+  add_dmlc_task(environment, facts.job.cluster, facts.task.id);
 }
 
-void paddle_of_task(Environment& environment, const TaskFacts& of) {
-  add_paddle_role(environment, of.job, of.task);
+void paddle_of_task(Environment& environment, const TaskFacts& facts) {
+  add_paddle_role(environment, facts.job, facts.task);
 }
 
-void paddle_of_rank(Environment& environment, const RankedTask& of) {
-  add_paddle_rank(environment, of.job, of.plan, of.task);
+void paddle_of_rank(Environment& environment, const RankedTask& facts) {
+  add_paddle_rank(environment, facts.job, facts.plan, facts.task);
 }
 
-/// What a set gives; nullptr: nothing.
+/// The functions that add a set's variables; nullptr: it has none.
 struct SetRow {
   EnvSet set;
   void (*of_job)(Environment&, const JobFacts&, const Plan&);
@@ -143,7 +145,7 @@ struct SetRow {
 
 constexpr SetRow set_rows[] = {
     {EnvSet::torch, torch_of_job, torch_of_task, torch_of_rank},
-    {EnvSet::tf, tf_of_job, nullptr, nullptr},  // and TF_CONFIG, which each agent puts together
+    {EnvSet::tf, tf_of_job, nullptr, nullptr},  // and TF_CONFIG, which each agent makes
     {EnvSet::horovod, horovod_of_job, horovod_of_task, horovod_of_rank},
     {EnvSet::jax, jax_of_job, nullptr, jax_of_rank},
     {EnvSet::ompi, nullptr, nullptr, ompi_of_rank},
@@ -189,7 +191,7 @@ bool yields_to_user(std::string_view name) {
   return std::ranges::find(names, name) != std::end(names);
 }
 
-bool is_of_allocations(std::string_view name) {
+bool describes_allocation(std::string_view name) {
   return name == "SLURM_NTASKS";
 }
 

@@ -5,19 +5,18 @@
 
 namespace dt {
 
-// A set (EnvSet) is a row of the table in env_sets.cc: what it gives to all tasks alike, to each,
-// and to each that has a rank. All is made of values alone, on the launcher.
+// A set (EnvSet) is a row of the table in env_sets.cc. It has variables for all tasks alike, for
+// each task, and for each task with a rank. The launcher makes them; these functions are pure.
 
-/// Adds what the job's sets give to all tasks alike.
+/// Adds the variables that the job's sets have for all tasks alike.
 void add_job_variables(Environment& environment, const JobFacts& job, const Plan& plan);
-/// Adds what they tell this task of itself, and if it has a rank, of its place.
+/// Adds the variables that the job's sets have for this task, and for its rank if it has one.
 void add_task_variables(Environment& environment, const JobFacts& job, const Plan& plan,
                         const Task& task);
-/// Whether a variable of a set stands only where the user set none of the same name.
+/// True for a set's variables that are only defaults: a value of the user overrides them.
 bool yields_to_user(std::string_view name);
 
-/// Whether it has the name of one that a job within the job would take over: Slurm says the same of
-/// its allocations.
-bool is_of_allocations(std::string_view name);
+/// True for names (SLURM_NTASKS) that a nested launcher would read as its own allocation.
+bool describes_allocation(std::string_view name);
 
 }  // namespace dt

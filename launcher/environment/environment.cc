@@ -14,8 +14,9 @@
 namespace dt {
 namespace {
 
-/// Everything that tasks dial, for no_proxy; the most important first, cut before it is too long.
-std::string dialled_names(const JobFacts& job, const Plan& plan) {
+/// Returns all hosts to which tasks connect, for no_proxy: the most important first, and no more
+/// than fit.
+std::string peer_names(const JobFacts& job, const Plan& plan) {
   constexpr size_t bytes_max = variable_bytes_max / 2;
   std::set<std::string> known;
   std::string names;
@@ -43,8 +44,8 @@ bool has_proxy(const Environment& environment) {
   });
 }
 
-/// Some programs read the one spelling and some the other, and the lower-case one hides the other:
-/// both get what either had.
+/// Appends names to both spellings: some programs read only one, and no_proxy hides NO_PROXY in
+/// others. An unset spelling starts with the value of the other one.
 void append_no_proxy(Environment& environment, const std::string& names) {
   constexpr std::array<const char*, 2> spellings = {"no_proxy", "NO_PROXY"};
   std::array<std::string, 2> before;
@@ -61,7 +62,7 @@ void append_no_proxy(Environment& environment, const std::string& names) {
   }
 }
 
-/// What stands only where the user set nothing.
+/// Returns the variables that apply only where the user set nothing.
 Environment default_variables(const Environment& environment, const HostFacts& host,
                               const Environment& added, CpuShare share) {
   const int threads = std::max(1, share.cpus / std::max(1, share.tasks));
@@ -71,7 +72,7 @@ Environment default_variables(const Environment& environment, const HostFacts& h
     defaults["PADDLE_DISTRI_BACKEND"] = "gloo";
   }
   if (!host.interface.empty()) {
-    // Without "=" NCCL would take every interface whose name begins so.
+    // Without "=" NCCL would match every interface with this prefix.
     defaults["NCCL_SOCKET_IFNAME"] = "=" + host.interface;
     defaults["GLOO_SOCKET_IFNAME"] = host.interface;
   }
@@ -83,26 +84,27 @@ Environment default_variables(const Environment& environment, const HostFacts& h
 
 constexpr const char* noted_defaults = "DTRAIN_DEFAULTS";
 
-/// Adds the defaults, and notes them as "NAME=VALUE NAME=VALUE" for a dtrain that the worker may
-/// start: it would take them for its user's wishes, and an interface or a share of CPUs is none of
-/// its own job.
+/// Adds the defaults, and lists them as "NAME=VALUE NAME=VALUE" in DTRAIN_DEFAULTS. A dtrain that
+/// the worker starts would otherwise forward them like settings of its user. But this job's
+/// interface and share of CPUs do not apply to that job.
 void add_defaults(Environment& environment, const Environment& defaults, const Environment& added) {
   std::vector<std::string> noted;
   for (const auto& [name, value] : defaults) {
     if (environment.emplace(name, value).second) noted.push_back(format("{}={}", name, value));
   }
   for (const auto& [name, value] : added) {
-    if (is_of_allocations(name)) noted.push_back(format("{}={}", name, value));
+    if (describes_allocation(name)) noted.push_back(format("{}={}", name, value));
   }
   if (!noted.empty()) environment[noted_defaults] = join(noted, " ");
 }
 
-/// Those that an outer dtrain noted, and nobody has changed since.
+/// Returns the "NAME=VALUE" texts that an outer dtrain listed. A variable that has another value by
+/// now does not match its text.
 std::set<std::string_view> outer_defaults(const Environment& launcher) {
   const auto noted = launcher.find(noted_defaults);
   if (noted == launcher.end()) return {};
-  const std::vector<std::string_view> words = split_words(noted->second);
-  return {words.begin(), words.end()};
+  const std::vector<std::string_view> texts = split_words(noted->second);
+  return {texts.begin(), texts.end()};
 }
 
 }  // namespace
@@ -140,7 +142,7 @@ Environment host_environment(Environment agent, const std::vector<std::string>& 
 }
 
 Environment common_environment(const JobFacts& job, const Plan& plan) {
-  Environment common = {{"DTRAIN_JOB_ID", job.job}, {"no_proxy", dialled_names(job, plan)}};
+  Environment common = {{"DTRAIN_JOB_ID", job.job}, {"no_proxy", peer_names(job, plan)}};
   if (!job.rendezvous.empty()) {
     common.insert({{"DTRAIN_RENDEZVOUS", job.rendezvous},
                    {"DTRAIN_TOKEN", job.token},

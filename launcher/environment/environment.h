@@ -14,61 +14,67 @@
 
 namespace dt {
 
-/// What is the same for all tasks of a job.
+/// Values that are the same for all tasks of a job.
 struct JobFacts {
   std::string job;
   uint32_t generation = 0;
   std::string token;           ///< 64 hex digits
   std::string rendezvous;      ///< host:port; empty: none that all tasks could use
-  std::string master_address;  ///< of rank 0's host, as its peers reach it; empty: no ranks
+  std::string master_address;  ///< by which peers reach rank 0's host; empty: no ranks
   uint16_t master_port = 0;
-  uint16_t jax_port = 0;   ///< of rank 0's host
-  bool horovod = false;    ///< the rendezvous answers Horovod's workers, too
-  bool own_ports = false;  ///< libdtrain listens at the task's port alone (--port-range)
+  uint16_t jax_port = 0;   ///< on rank 0's host
+  bool horovod = false;    ///< the rendezvous also serves Horovod's workers
+  bool own_ports = false;  ///< libdtrain listens only at the task's port (--port-range)
   ClusterSpec cluster;
   EnvSets env_sets = default_env_sets();
   JobShape shape;
-  bool own_gpu = false;  ///< each task sees one GPU alone, so that all call theirs 0
+  bool own_gpu = false;  ///< each task sees only one GPU, as number 0
 };
 
 /// The part of a task's environment that only its host knows.
 struct HostFacts {
-  Environment own;  ///< its part of the agent's environment: HOME, USER, …, from host_part()
+  Environment own;  ///< HOME, USER, …: host_environment() of the agent's environment
   std::string hostname;
   std::string interface;     ///< by which other hosts reach this one; empty: unknown
-  bool accelerator = false;  ///< it has a device of some maker that can train
+  bool accelerator = false;  ///< it has a device for training, of any vendor
 };
 
-/// The CPUs that a task may use, and how many tasks they are for.
+/// The number of CPUs that a task may use, and of tasks that share them.
 struct CpuShare {
   int cpus = 1;
   int tasks = 1;
 };
 
-/// What travels from the launcher: its environment without what stays behind (a host's own part and
-/// what names a place in an outer job, launcher/environment/variable_names.h, the defaults that an
-/// outer dtrain noted, and what fits a pattern of `excluded`), then the settings of -x and
-/// --env-file, which bring anything past these lists. A setting without value of a variable that is
-/// not set is an error.
+/// Returns the variables that the launcher forwards to tasks: its environment, then the settings of
+/// -x and --env-file, which are always forwarded.
+///
+/// A host's own variables and those of an outer job are not forwarded from the environment
+/// (launcher/environment/variable_names.h). Nor are defaults of an outer dtrain, and names that
+/// match `excluded`. Fails with Errc::input when a setting has no value and its variable is not
+/// set.
 Result<Environment> forwarded_environment(const Environment& launcher,
                                           const std::vector<EnvironmentSetting>& settings,
                                           const std::vector<std::string>& excluded = {});
-/// What stays on its host of an agent's environment, but for what fits a pattern of `excluded`.
+/// Returns the host's own variables of an agent's environment, except names that match `excluded`.
 Environment host_environment(Environment agent, const std::vector<std::string>& excluded);
-/// What the launcher adds for every task alike: the job and its addresses. `no_proxy` holds the
-/// names to append. Sent once, since N tasks would else be told N addresses each.
+/// Returns the variables that the launcher adds for every task alike: the job and its addresses.
+/// `no_proxy` has only the names to append. An agent gets them once: they list the addresses of all
+/// N tasks, and N copies would be too long.
 Environment common_environment(const JobFacts& job, const Plan& plan);
-/// What it adds for one task: its name, ranks and sizes; a task without rank gets neither of those.
+/// Returns the variables that the launcher adds for one task: its name and, if it has a rank, its
+/// ranks and sizes.
 Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task);
-/// Both, and TF_CONFIG, made of what tf_cluster() gave; it is left out where it would be longer
-/// than a variable can be.
+/// Returns both, and TF_CONFIG from the text of tf_cluster(). TF_CONFIG is left out when it exceeds
+/// the limit of a variable.
 Environment added_environment(const Environment& common, const Environment& task,
                               std::string_view tf_cluster, const TaskId& id);
-/// What the worker gets: travelling, the host's own part where -x did not set it, over them the
-/// added, then the defaults that stand only where the user set nothing (PYTHONUNBUFFERED,
-/// OMP_NUM_THREADS, the interface for NCCL, gloo and Horovod, Paddle's gloo, and those of the added
-/// that yield), which DTRAIN_DEFAULTS notes for a dtrain that the worker starts.
-/// The job's addresses are appended to no_proxy and NO_PROXY if there is a proxy.
+/// Returns the complete environment of a worker. The added variables override the forwarded ones,
+/// except those that yield to the user. Forwarded variables override the host's own. Last come the
+/// defaults, where no value is set: PYTHONUNBUFFERED, OMP_NUM_THREADS, the interface for NCCL, gloo
+/// and Horovod, Paddle's gloo, and the added variables that yield.
+///
+/// DTRAIN_DEFAULTS lists the defaults that were set, for a dtrain that the worker starts. If there
+/// is a proxy, the job's names are appended to no_proxy and NO_PROXY.
 Environment worker_environment(Environment forwarded, const HostFacts& host,
                                const Environment& added, CpuShare share);
 

@@ -37,7 +37,7 @@ void add_horovod_rendezvous(Environment& added) {
     return;
   const Result<Address> address = Address::parse(rendezvous->second);
   if (!address) return;
-  // Its client looks for IPv4 alone; another address makes it say that it cannot connect.
+  // Horovod's client supports only IPv4; with another address it reports that it cannot connect.
   added["HOROVOD_GLOO_RENDEZVOUS_ADDR"] = address->ip;
   added["HOROVOD_GLOO_RENDEZVOUS_PORT"] = format("{}", address->port);
 }

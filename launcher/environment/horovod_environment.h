@@ -5,19 +5,19 @@
 
 namespace dt {
 
-// What Horovod's workers read when their controller is gloo.
+// Variables for Horovod's workers when their controller is gloo.
 
-/// The place of a task that has a rank.
+/// Adds the ranks and sizes of a task. Requires that it has a rank.
 void add_horovod_ranks(Environment& environment, const Plan& plan, const Task& task);
-/// For all tasks of a job whose rendezvous answers them. They speak by the loopback where rank 0 is
-/// reached by it: then all are on this machine.
+/// Adds the controller, for all tasks of a job whose rendezvous serves Horovod. If the address of
+/// rank 0 is a loopback address, all tasks are on this machine and use the loopback interface.
 void add_horovod_controller(Environment& common, const std::string& master_address);
-/// Where they meet: where this task's DTRAIN_RENDEZVOUS says, which its agent may have changed.
-/// Only with add_horovod_controller, and for a task that has a rank: another one would claim to be
-/// rank 0 there. Without an address Horovod runs alone.
+/// Adds the rendezvous' address from this task's DTRAIN_RENDEZVOUS, which its agent may have
+/// changed (relay). Adds nothing without add_horovod_controller. Nor for a task without rank: it
+/// would claim to be rank 0 there. Without an address Horovod runs as a single process.
 void add_horovod_rendezvous(Environment& added);
-/// By which interface their peers reach them; nothing when it is unknown (empty). Without any,
-/// Horovod asks what the host's name resolves to.
+/// Adds the interface by which peers reach the task, unless it is unknown (empty). Without it
+/// Horovod uses the address to which the host's name resolves.
 void add_horovod_interface(Environment& defaults, const Environment& added,
                            const std::string& interface);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* server_role = "ps";
 
-/// A list that is longer than a variable may be is left out.
+/// Adds a list, unless it exceeds the limit of a variable.
 void add_list(Environment& environment, const std::string& name,
               const std::vector<std::string>& addresses) {
   std::string list = join(addresses, ",");
@@ -30,7 +30,7 @@ std::vector<std::string> addresses_of(const std::string& role, const ClusterSpec
   return addresses;
 }
 
-/// In the order of their ranks, also those whom others start.
+/// Returns the addresses in the order of the ranks, with tasks that other launchers start.
 std::vector<std::string> trainers(const ClusterSpec& cluster, const Plan& plan) {
   std::vector<std::string> addresses;
   for (const Role& role : plan.roles) {

@@ -7,7 +7,7 @@
 namespace dt {
 namespace {
 
-// A name, or the beginning of names when it ends in "*".
+// A name, or a prefix of names when it ends in "*".
 using Pattern = std::string_view;
 
 constexpr Pattern host_environment[] = {
@@ -24,7 +24,7 @@ constexpr Pattern host_environment[] = {
     "ROCR_VISIBLE_DEVICES",
     "GPU_DEVICE_ORDINAL",
     "ZE_AFFINITY_MASK",
-    // What Slurm gave on this node, or says of it.
+    // Slurm's resources on this node.
     "SLURM_JOB_GPUS",
     "SLURM_GPUS_ON_NODE",
     "SLURM_CPUS_ON_NODE",
@@ -40,7 +40,7 @@ constexpr Pattern host_environment[] = {
 
 constexpr Pattern outer_job[] = {
     "DTRAIN_*",
-    // An MPI library that sees these would talk to a launcher that is not its own.
+    // With these an MPI library would connect to a launcher that has not started it.
     "PMI*",
     "OMPI_*",
     "PRTE_*",
@@ -60,7 +60,7 @@ constexpr Pattern outer_job[] = {
     "HOROVOD_GLOO_RENDEZVOUS_*",
     "HOROVOD_ELASTIC",
     "_HOROVOD_SECRET_KEY",
-    // A task without rank gets none of these anew.
+    // A task without rank gets none of these from dtrain, so the outer job's would remain.
     "RANK",
     "WORLD_SIZE",
     "LOCAL_RANK",
@@ -106,7 +106,7 @@ constexpr Pattern outer_job[] = {
     "PADDLE_PORT",
     "TRAINING_ROLE",
     "FLAGS_selected_gpus",
-    // A SLURM step's own; those of its allocation travel.
+    // A SLURM step sets these; the variables of its allocation are forwarded.
     "SLURM_PROCID",
     "SLURM_LOCALID",
     "SLURM_NODEID",
@@ -121,7 +121,7 @@ constexpr Pattern outer_job[] = {
     "SLURM_TOPOLOGY_*",
     "SLURM_PMI*",
     "SLURMD_NODENAME",
-    // ps-lite binds the one, and the other is the shell's memory.
+    // ps-lite listens at PORT; the shell keeps its last folder in OLDPWD.
     "PORT",
     "OLDPWD",
 };

@@ -47,7 +47,7 @@ Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& pl
                    .pass_local_rank = config.pass_local_rank,
                    .merge_stderr = config.merge_stderr,
                    .excluded = config.environment_excluded};
-  TRY(add_cluster_use(launch, config, plan, facts.job));
+  TRY(add_cluster_variables(launch, config, plan, facts.job));
   std::vector<Bytes> orders;
   for (const PlannedHost& host : plan.hosts) {
     const HostReach& reach = facts.reach.hosts[orders.size()];

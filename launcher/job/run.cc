@@ -47,7 +47,7 @@ uint16_t number_of(const std::optional<HeldPort>& held) {
 /// What could not be told before the plan was known.
 Result<> check_with_plan(const RunConfig& config, const Plan& plan, Runtime& stage) {
   TRY(check_targets(config, plan));
-  warn(stage, TRY(check_cluster_use(config, plan)));
+  warn(stage, TRY(check_cluster_variables(config, plan)));
   return {};
 }
 

@@ -36,11 +36,11 @@ Launch launch_of(const RunConfig& config) {
   Launch launch;
   for (const EnvironmentSetting& setting : config.environment)
     launch.forwarded[setting.name] = setting.value.value_or("{role} of the environment");
-  REQUIRE(add_cluster_use(launch, config, sample_plan(), sample_facts));
+  REQUIRE(add_cluster_variables(launch, config, sample_plan(), sample_facts));
   return launch;
 }
 
-TEST_CASE("each task finds its own in its words and in the values that the user gave") {
+TEST_CASE("macros in the command and in the user's values are expanded for each task") {
   RunConfig config = running({"{role}", "--id={rank}", "{hosts:worker}", "{\"rank\": 1}"});
   config.environment = {{"A", "{role}-{index}"}, {"B", "{host}:{port}"}, {"C", std::nullopt}};
   const Launch launch = launch_of(config);
@@ -51,10 +51,10 @@ TEST_CASE("each task finds its own in its words and in the values that the user 
         Environment{{"A", "worker-1"}, {"B", "a:2"}, {"C", "{role} of the environment"}});
 }
 
-TEST_CASE("code among the words keeps its braces, and nothing in it is refused or told") {
+TEST_CASE("code in the command keeps its braces, without errors and warnings") {
   const RunConfig config =
       running({"bash", "-c", "{rank}", "echo {hosts:none} {wrank}", "${host}", "{index}"});
-  CHECK(check_cluster_use(config, sample_plan()).value().empty());
+  CHECK(check_cluster_variables(config, sample_plan()).value().empty());
   const Launch launch = launch_of(config);
   CHECK(command_of_task(config.command, launch, {.id = {"worker", 1}, .rank = 1}) ==
         std::vector<std::string>{"bash", "-c", "{rank}", "echo {hosts:none} {wrank}", "${host}",
@@ -62,7 +62,7 @@ TEST_CASE("code among the words keeps its braces, and nothing in it is refused o
   CHECK(macro_growth_max(running({"bash", "-c", "{cluster_spec}"}), sample_plan()) == 0);
 }
 
-TEST_CASE("a role has its own words and values") {
+TEST_CASE("a role has its own command and values") {
   Plan plan = sample_plan();
   plan.roles[1].command = {"serve", "--at={host}:{port}"};
   plan.roles[1].environment = {{"A", "{role}"}, {"B", "plain"}};
@@ -70,8 +70,8 @@ TEST_CASE("a role has its own words and values") {
   config.environment = {{"B", "{rank}"}};
   Launch launch = {.forwarded = {{"A", "{role}"}, {"B", "{rank}"}},
                    .role_environments = {{"ps", plan.roles[1].environment}}};
-  REQUIRE(check_cluster_use(config, plan).value().empty());
-  REQUIRE(add_cluster_use(launch, config, plan, sample_facts));
+  REQUIRE(check_cluster_variables(config, plan).value().empty());
+  REQUIRE(add_cluster_variables(launch, config, plan, sample_facts));
   const TaskLaunch ps = {.id = {"ps", 0}};
   const TaskLaunch worker = {.id = {"worker", 1}, .rank = 1, .local_rank = 1};
   CHECK(command_of_task(plan.roles[1].command, launch, ps) ==
@@ -85,10 +85,10 @@ TEST_CASE("a job whose roles all have commands has none of its own") {
   for (Role& role : plan.roles)
     role.command = {"x", "{index}"};
   const RunConfig config;
-  CHECK(check_cluster_use(config, plan));
+  CHECK(check_cluster_variables(config, plan));
   CHECK(macro_growth_max(config, plan) > 0);
   plan.roles[1].environment = {{"A", "{hosts:chief}"}};
-  CHECK(check_cluster_use(config, plan)
+  CHECK(check_cluster_variables(config, plan)
             .error()
             .message.starts_with("--role-env: ps: A: {hosts:chief}: the job has no role chief"));
 }
@@ -99,7 +99,7 @@ TEST_CASE("the last setting of a name counts") {
   CHECK_FALSE(launch_of(config).macros.has_value());
 }
 
-TEST_CASE("without macros agents are told nothing of them") {
+TEST_CASE("without macros the message to agents has no values for them") {
   RunConfig config = running({"x", "{lr}"});
   CHECK_FALSE(launch_of(config).macros.has_value());
   config = running({"x", "{role}"});
@@ -112,7 +112,7 @@ TEST_CASE("without macros agents are told nothing of them") {
   CHECK(macro_growth_max(config, sample_plan()) == 0);
 }
 
-TEST_CASE("a cluster too long for TF_CONFIG travels only to those who need a part of it") {
+TEST_CASE("a cluster too long for TF_CONFIG is sent only if a task needs a part of it") {
   Plan plan;
   plan.hosts = {{.host = {.name = "a", .slots = 8000}}};
   plan.roles = workers(8000);
@@ -122,27 +122,28 @@ TEST_CASE("a cluster too long for TF_CONFIG travels only to those who need a par
     facts.cluster.jobs["worker"][i] = "10.100.100.100:" + std::to_string(20000 + i);
   }
   Launch launch;
-  REQUIRE(add_cluster_use(launch, running({"x"}), plan, facts));
+  REQUIRE(add_cluster_variables(launch, running({"x"}), plan, facts));
   CHECK_FALSE(launch.tf_config);
   CHECK(launch.cluster == ClusterSpec());
 
   RunConfig filtered = running({"x"});
   filtered.cluster_filter = ClusterFilter::ps;
-  REQUIRE(add_cluster_use(launch, filtered, plan, facts));
+  REQUIRE(add_cluster_variables(launch, filtered, plan, facts));
   CHECK(launch.tf_config);
   CHECK(launch.cluster == facts.cluster);
 
-  REQUIRE(add_cluster_use(launch, running({"x", "{port}"}), plan, facts));
+  REQUIRE(add_cluster_variables(launch, running({"x", "{port}"}), plan, facts));
   CHECK_FALSE(launch.tf_config);
   CHECK(launch.cluster == facts.cluster);
 
-  const auto too_long = add_cluster_use(launch, running({"x", "{hosts:worker}"}), plan, facts);
+  const auto too_long =
+      add_cluster_variables(launch, running({"x", "{hosts:worker}"}), plan, facts);
   REQUIRE_FALSE(too_long);
   CHECK(too_long.error().code == Errc::input);
   CHECK(too_long.error().message.starts_with("the command's word '{hosts:worker}' becomes "));
 }
 
-TEST_CASE("what macros can make longer is reckoned with before ports are known") {
+TEST_CASE("the growth by macros is bounded before ports are known") {
   const Plan plan = sample_plan();
   CHECK(macro_growth_max(running({"x", "y"}), plan) == 0);
   CHECK(macro_growth_max(running({}), plan) == 0);
@@ -151,7 +152,7 @@ TEST_CASE("what macros can make longer is reckoned with before ports are known")
   CHECK(growth < 1024);
 }
 
-TEST_CASE("what the job does not have is refused where it was written") {
+TEST_CASE("macros for roles that the job lacks are refused, with the place of the text") {
   struct Case {
     RunConfig config;
     const char* message;
@@ -174,28 +175,29 @@ TEST_CASE("what the job does not have is refused where it was written") {
        "the command './{role}.sh' has a macro in its first word, which names the file that all "
        "hosts look for; use --role-command, or --no-macros if it is meant so"}};
   for (const Case& c : cases) {
-    const auto checked = check_cluster_use(c.config, sample_plan());
+    const auto checked = check_cluster_variables(c.config, sample_plan());
     REQUIRE_FALSE(checked);
     CHECK(checked.error() == Error{Errc::input, c.message});
     RunConfig off = c.config;
     off.no_macros = true;
-    CHECK(check_cluster_use(off, sample_plan()));
+    CHECK(check_cluster_variables(off, sample_plan()));
   }
-  CHECK(check_cluster_use(filtered, sample_plan()));
+  CHECK(check_cluster_variables(filtered, sample_plan()));
   Plan workers = sample_plan();
   workers.roles.pop_back();
-  CHECK(check_cluster_use(filtered, workers).error().message ==
+  CHECK(check_cluster_variables(filtered, workers).error().message ==
         "--cluster-filter ps: the job has no ps, and its workers would not see each other");
 }
 
-TEST_CASE("words that are nearly macros are told in one line") {
-  CHECK(check_cluster_use(running({"x", "{roles}", "{lr}", "{indx}"}), sample_plan()).value() ==
-        std::vector<std::string>{"{roles} is not a macro; {role} is, {indx} is not a macro; "
-                                 "{index} is; it stays as it is (--no-macros turns this off)"});
-  CHECK(check_cluster_use(running({"x", "{role}"}), sample_plan()).value().empty());
+TEST_CASE("texts that are nearly macros are reported in one line") {
+  CHECK(
+      check_cluster_variables(running({"x", "{roles}", "{lr}", "{indx}"}), sample_plan()).value() ==
+      std::vector<std::string>{"{roles} is not a macro; {role} is, {indx} is not a macro; "
+                               "{index} is; it stays as it is (--no-macros turns this off)"});
+  CHECK(check_cluster_variables(running({"x", "{role}"}), sample_plan()).value().empty());
 }
 
-/// That of worker 1, in a cluster whose other tasks others start.
+/// The plan of worker 1, in a cluster whose other tasks other launchers start.
 Plan part_of_sample() {
   Plan plan = sample_plan();
   plan.tasks.clear();
@@ -205,40 +207,40 @@ Plan part_of_sample() {
   return plan;
 }
 
-TEST_CASE("TF_CONFIG that was found is handed on as it is, unless the tf set is left out") {
+TEST_CASE("the user's TF_CONFIG is forwarded unchanged, unless the tf set is left out") {
   RunConfig config = running({"train"});
   config.given_cluster = {
       .cluster = {}, .tf_config = R"({"x": 1, "cluster": {"worker": ["a:1", "a:2"], "ps": ["a:3"]},
                                       "task": {"type": "worker", "index": 1}})"};
   JobFacts facts = sample_facts;
   Launch launch;
-  REQUIRE(add_cluster_use(launch, config, part_of_sample(), facts));
+  REQUIRE(add_cluster_variables(launch, config, part_of_sample(), facts));
   CHECK_FALSE(launch.tf_config);
   CHECK(launch.common == Environment{{"TF_CONFIG", config.given_cluster->tf_config}});
   facts.env_sets = {};
   launch = {};
-  REQUIRE(add_cluster_use(launch, config, part_of_sample(), facts));
+  REQUIRE(add_cluster_variables(launch, config, part_of_sample(), facts));
   CHECK(launch.common.empty());
 }
 
 TEST_CASE(
     "macros speak of the whole cluster, and only roles that are here need what they ask for") {
   const Plan part = part_of_sample();
-  CHECK(check_cluster_use(running({"train", "{rank}", "{hosts:ps}"}), part));
-  CHECK_FALSE(check_cluster_use(running({"train", "{rank}"}), sample_plan()));
-  CHECK_FALSE(check_cluster_use(running({"train", "{hosts:chief}"}), part));
+  CHECK(check_cluster_variables(running({"train", "{rank}", "{hosts:ps}"}), part));
+  CHECK_FALSE(check_cluster_variables(running({"train", "{rank}"}), sample_plan()));
+  CHECK_FALSE(check_cluster_variables(running({"train", "{hosts:chief}"}), part));
 }
 
 TEST_CASE("a list of addresses that would hide a hole in the cluster is refused") {
   Plan part = part_of_sample();
   part.external_layout->cluster.jobs["ps"] = {{2, "a:3"}};
-  CHECK(check_cluster_use(running({"train", "{host}:{port}"}), part));
-  CHECK(check_cluster_use(running({"train", "{hosts:worker}"}), part).error().message ==
+  CHECK(check_cluster_variables(running({"train", "{host}:{port}"}), part));
+  CHECK(check_cluster_variables(running({"train", "{hosts:worker}"}), part).error().message ==
         "the command's word '{hosts:worker}': the cluster has not every ps up to ps:2, which its "
         "list of addresses would hide; TF_CONFIG tells it");
 }
 
-TEST_CASE("long names of given addresses are reckoned with") {
+TEST_CASE("the bound of macro growth includes long names in the user's addresses") {
   Plan part = part_of_sample();
   const uint64_t before = macro_growth_max(running({"train", "{hosts:ps}"}), part);
   part.external_layout->cluster.jobs["ps"][0] = std::string(200, 'a') + ":1";

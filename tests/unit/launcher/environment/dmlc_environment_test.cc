@@ -12,11 +12,11 @@ const ClusterSpec cluster = {.jobs = {{"scheduler", {{0, "10.0.0.1:9000"}}},
 
 Environment place_of(const TaskId& task) {
   Environment environment;
-  add_dmlc_place(environment, cluster, task);
+  add_dmlc_task(environment, cluster, task);
   return environment;
 }
 
-TEST_CASE("all are told where the scheduler is, and how many of the others to wait for") {
+TEST_CASE("all tasks get the scheduler's address, and the numbers of servers and workers") {
   Environment common;
   add_dmlc_scheduler(common, cluster);
   CHECK(common == Environment{{"DMLC_PS_ROOT_URI", "10.0.0.1"},
@@ -28,7 +28,7 @@ TEST_CASE("all are told where the scheduler is, and how many of the others to wa
   CHECK(none.empty());
 }
 
-TEST_CASE("a task is told which of the three it is, and its address; others are none of them") {
+TEST_CASE("scheduler, servers and workers get their role and address; other roles get none") {
   CHECK(place_of({"scheduler", 0}) ==
         Environment{{"DMLC_ROLE", "scheduler"}, {"DMLC_NODE_HOST", "10.0.0.1"}});
   CHECK(place_of({"server", 1}) == Environment{{"DMLC_ROLE", "server"},

@@ -48,7 +48,7 @@ std::string value(const Environment& environment, const std::string& name) {
   return found == environment.end() ? "(unset)" : found->second;
 }
 
-TEST_CASE("the launcher's environment travels, less the host's part and an outer job's") {
+TEST_CASE("the launcher's environment is forwarded, but not the host's or an outer job's part") {
   CHECK(forwarded(launcher) ==
         Environment{{"PATH", "/usr/bin"}, {"LANG", "C"}, {"WANDB_MODE", "offline"}});
   for (const char* name : {"HOME",
@@ -90,7 +90,7 @@ TEST_CASE("the launcher's environment travels, less the host's part and an outer
   }
 }
 
-TEST_CASE("a task is told its held port only where it may listen at no other") {
+TEST_CASE("a task gets its held port only if it may listen at no other") {
   const Plan plan = three_tasks();
   JobFacts job = facts();
   CHECK(value(added(job, plan, plan.tasks[1]), "DTRAIN_PORT") == "(unset)");
@@ -99,7 +99,7 @@ TEST_CASE("a task is told its held port only where it may listen at no other") {
   CHECK(value(added(job, plan, plan.tasks[2]), "DTRAIN_PORT") == "3");
 }
 
-TEST_CASE("-x sets a variable, or brings one past the list of what stays behind") {
+TEST_CASE("-x sets a variable, or forwards one that is not forwarded by default") {
   const Environment environment = {{"PORT", "80"}, {"LANG", "C"}, {"DTRAIN_RANK", "3"}};
   CHECK(forwarded(environment, {{"LANG", "de"}, {"NEW", ""}}) ==
         Environment{{"LANG", "de"}, {"NEW", ""}});
@@ -119,7 +119,7 @@ TEST_CASE("-x of a variable that is not set is an error with its remedy") {
         "job.env:3:1: FOO is not set in the environment; write FOO=VALUE");
 }
 
-TEST_CASE("what fits a pattern of --env-exclude does not travel, unless it is set anew") {
+TEST_CASE("names that match --env-exclude are not forwarded, unless they are set with -x") {
   const Environment environment = {{"AWS_KEY", "k"}, {"AWS_ID", "i"}, {"LANG", "C"}, {"A1", ""}};
   const auto left = [&](const std::vector<EnvironmentSetting>& settings,
                         const std::vector<std::string>& excluded) {
@@ -218,7 +218,7 @@ TEST_CASE("a task without rank gets every variable but ranks and sizes") {
   }
 }
 
-/// The names that these sets give besides what every task gets.
+/// The names that these sets add to the variables of every task.
 std::set<std::string> names_of(const EnvSets& sets, bool ranked) {
   Plan plan = three_tasks();
   plan.tasks.push_back({.id = {"ps", 0}, .agent = 1});
@@ -230,7 +230,7 @@ std::set<std::string> names_of(const EnvSets& sets, bool ranked) {
   return names;
 }
 
-TEST_CASE("a set gives its variables alone, and none of them leaves DTRAIN_*") {
+TEST_CASE("a set adds only its own variables, and without sets only DTRAIN_* remain") {
   CHECK(names_of({}, true).empty());
   CHECK(names_of({EnvSet::tf}, true) == std::set<std::string>{"TF_CONFIG", "TF_GRPC_REUSE_PORT"});
   CHECK(names_of({EnvSet::jax}, true) ==
@@ -284,7 +284,7 @@ TEST_CASE("groups and roles are counted over tasks with a rank, and over those o
   CHECK(value(environment, "ROLE_WORLD_SIZE") == "1");
 }
 
-TEST_CASE("what a set gives wins over the user's, but for what he may know better") {
+TEST_CASE("a set's variables override the user's, except those that yield") {
   const HostFacts host{.own = {}, .hostname = "h"};
   const Environment users = {{"RANK", "9"},
                              {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "0"},
@@ -313,7 +313,7 @@ TEST_CASE("Horovod's workers are not sent to a rendezvous that does not answer t
   CHECK(value(environment, "HOROVOD_GLOO_RENDEZVOUS_ADDR") == "(unset)");
 }
 
-TEST_CASE("a task without rank is sent to no rendezvous of Horovod's, where it would be rank 0") {
+TEST_CASE("a task without rank gets no rendezvous of Horovod, where it would be rank 0") {
   Plan plan = three_tasks();
   plan.tasks.push_back({.id = {"ps", 0}, .agent = 1});
   const Environment environment = added(facts(), plan, plan.tasks[3]);
@@ -321,7 +321,7 @@ TEST_CASE("a task without rank is sent to no rendezvous of Horovod's, where it w
   CHECK(value(environment, "HOROVOD_GLOO_RENDEZVOUS_PORT") == "(unset)");
 }
 
-TEST_CASE("a dtrain that a worker starts takes none of our defaults for its user's wishes") {
+TEST_CASE("a dtrain that a worker starts does not forward the outer dtrain's defaults") {
   const HostFacts host{.own = {}, .hostname = "h", .interface = "eth0"};
   const Environment chosen = {{"LANG", "C"}, {"GLOO_SOCKET_IFNAME", "ib0"}};
   const Plan plan = three_tasks();
@@ -332,10 +332,10 @@ TEST_CASE("a dtrain that a worker starts takes none of our defaults for its user
       worker_environment(chosen, host, added(job, plan, plan.tasks[0]), {.cpus = 8, .tasks = 2});
   CHECK(worker.at("OMP_NUM_THREADS") == "4");
   CHECK(forwarded(worker) == chosen);
-  // What the worker itself has changed since is its wish.
+  // A value that the worker has changed is a setting of its user.
   worker["OMP_NUM_THREADS"] = "1";
   CHECK(forwarded(worker).at("OMP_NUM_THREADS") == "1");
-  // -x without a value says that the variable is meant.
+  // -x without a value requests the variable, even if it is a default.
   CHECK(forwarded(worker, {{"NCCL_SOCKET_IFNAME", {}}}).at("NCCL_SOCKET_IFNAME") == "=eth0");
 }
 
@@ -443,17 +443,17 @@ TEST_CASE("where there is a proxy, the job's names are appended to both spelling
   CHECK(environment.at("no_proxy") == long_list);
 }
 
-TEST_CASE("what all tasks of a job cannot have is not told to those of a part") {
+TEST_CASE("tasks of a partial plan get no variables that need the whole job") {
   JobFacts part = facts();
   part.rendezvous.clear();
   part.horovod = false;
   const Plan plan = three_tasks();
-  const Environment told = added(part, plan, plan.tasks[0]);
+  const Environment partial = added(part, plan, plan.tasks[0]);
   for (const char* name : {"DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN", "DTRAIN_GENERATION",
                            "HOROVOD_CONTROLLER", "HOROVOD_GLOO_RENDEZVOUS_ADDR"})
-    CHECK(value(told, name) == "(unset)");
-  CHECK(value(told, "DTRAIN_JOB_ID") == "job-1");
-  CHECK(value(told, "MASTER_ADDR") == "10.0.0.1");
+    CHECK(value(partial, name) == "(unset)");
+  CHECK(value(partial, "DTRAIN_JOB_ID") == "job-1");
+  CHECK(value(partial, "MASTER_ADDR") == "10.0.0.1");
   part.master_address.clear();
   const Environment unranked = added(part, plan, plan.tasks[0]);
   for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "JAX_COORDINATOR_ADDRESS"})

@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("a rank is told its place among all, on its host, and across hosts") {
+TEST_CASE("a task gets its rank in the job, on its host, and across hosts") {
   const Plan plan =
       make_plan({.hosts = {{.name = "a", .slots = 2}, {.name = "::1", .slots = 1}}}).value();
   Environment second;
@@ -23,7 +23,7 @@ TEST_CASE("a rank is told its place among all, on its host, and across hosts") {
   CHECK(third.at("HOROVOD_CROSS_SIZE") == "2");
 }
 
-TEST_CASE("workers meet where their DTRAIN_RENDEZVOUS is, if it answers them") {
+TEST_CASE("workers use the address of DTRAIN_RENDEZVOUS, if it serves Horovod") {
   const Environment before = {{"DTRAIN_RENDEZVOUS", "10.0.0.1:4000"}, {"HOROVOD_RANK", "0"}};
   Environment added = before;
   add_horovod_rendezvous(added);

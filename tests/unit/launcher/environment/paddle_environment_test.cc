@@ -47,7 +47,7 @@ TEST_CASE("trainers are listed by rank, whatever their role, and parameter serve
   CHECK(common.at("PADDLE_PSERVERS_IP_PORT_LIST") == "10.0.0.2:4,10.0.0.2:5");
 }
 
-TEST_CASE("a trainer finds its rank, its place on the host and its GPU") {
+TEST_CASE("a trainer gets its rank, its local rank and its GPU") {
   Trainers trainers;
   Environment second;
   add_paddle_rank(second, trainers.job, trainers.plan, trainers.plan.tasks[1]);
@@ -65,7 +65,7 @@ TEST_CASE("a trainer finds its rank, its place on the host and its GPU") {
   CHECK(alone.at("FLAGS_selected_gpus") == "0");
 }
 
-TEST_CASE("only in a job with parameter servers is a task told which of both it is") {
+TEST_CASE("a task gets its role only in a job with parameter servers") {
   CHECK(Trainers().role_of(0).empty());
   const Trainers trainers(true);
   CHECK(trainers.role_of(0) == Environment{{"TRAINING_ROLE", "TRAINER"},
@@ -81,7 +81,7 @@ TEST_CASE("only in a job with parameter servers is a task told which of both it 
   CHECK(trainers.role_of(5).empty());
 }
 
-TEST_CASE("a list that no program could be started with is left out") {
+TEST_CASE("a list that exceeds the limit of a variable is left out") {
   Trainers trainers(true);
   for (int i = 0; i < 10'000; ++i)
     trainers.job.cluster.jobs["ps"][i] = "10.200.200.200:40000";
@@ -91,7 +91,7 @@ TEST_CASE("a list that no program could be started with is left out") {
   CHECK(common.contains("PADDLE_TRAINER_ENDPOINTS"));
 }
 
-TEST_CASE("trainers that see no accelerator talk by gloo, unless the user says otherwise") {
+TEST_CASE("trainers that see no accelerator use gloo, unless the user sets another backend") {
   struct Row {
     Environment users;
     Environment added;

@@ -14,7 +14,7 @@ struct Names {
   std::vector<const char*> names;
 };
 
-TEST_CASE("names are told apart by whose they are") {
+TEST_CASE("names are a host's, an outer job's, or forwarded") {
   const Names cases[] = {
       {.host = true,
        .outer = false,
