@@ -40,7 +40,7 @@ AgentConnection::End end_of_client(const ClientContext& context,
   // 255 is the client's own; another status comes from the host.
   const bool from_host = facts.status && facts.status->code != 255;
   std::string said;
-  for (const std::string_view line : client_words(facts.said).lines)
+  for (const std::string_view line : parse_client_output(facts.said).lines)
     said += format("{}\n", line);
   const bool logged_in = facts.heard || from_host || (facts.over && said.empty());
   return {.why = failure.text,
@@ -91,7 +91,7 @@ void RemoteConnection::begin() {
 void RemoteConnection::find_route() {
   const Result<SshSettings> read = read_ssh_config(request_, all_.world());
   const bool asks_for_itself = all_.login().carrier == SshCarrier::openssh;
-  if (!read || read->beyond.empty() || asks_for_itself) return take_settings(read);
+  if (!read || read->needs_ssh_g.empty() || asks_for_itself) return take_settings(read);
   asking_ = std::make_unique<ProgramOutput>(
       all_.loop(), ssh_g_command(request_),
       [this, guess = *read](const Result<std::string>& output) {
@@ -142,10 +142,10 @@ Result<std::unique_ptr<AgentConnection>> RemoteConnection::open_session() {
 
 Result<SpawnedProcess> RemoteConnection::start_carrier() const {
   if (all_.options().other) return all_.options().other(host_);
-  if (route_->by == By::program) return start_client(rsh_words(all_.login().program, request_));
+  if (route_->by == By::program) return start_client(rsh_command(all_.login().program, request_));
   const ClientOptions options = {.connect_timeout = patience(),
                                  .curve25519_first = route_->by == By::openssh};
-  return start_client(ssh_words(request_, options, command_.words()));
+  return start_client(ssh_command(request_, options, command_.words()));
 }
 
 ClientContext RemoteConnection::client_context() {

@@ -13,7 +13,7 @@ namespace {
 
 /// RFC 8305, section 5: the recommended delay between two attempts.
 constexpr Duration head_start = milliseconds(250);
-/// More are counted, not listed: a name can have dozens of addresses.
+/// An error lists this many addresses and counts the rest: a name can have dozens.
 constexpr size_t failures_listed_max = 4;
 
 }  // namespace
@@ -57,7 +57,7 @@ void Dialer::ended(size_t number) {
 void Dialer::attempt_failed(std::string why) {
   if (failures_.size() < failures_listed_max) failures_.push_back(std::move(why));
   if (++failed_ < target_.addresses.size()) {
-    // Nobody waits for an address that has already said no.
+    // No attempt is left to wait for: start the next one at once.
     if (attempts_.empty()) stagger_ = loop_.after(Duration::zero(), [this] { start_next(); });
     return;
   }

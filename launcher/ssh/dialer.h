@@ -10,17 +10,18 @@
 
 namespace dt {
 
-/// Connects to the first of a host's addresses that answers: each is given a short start over the
-/// next (RFC 8305's "happy eyeballs" without its sorting, which the resolver has done), so that an
-/// address that swallows packets costs a quarter of a second and not the whole patience.
+/// Connects to the first of a host's addresses that answers. Each attempt starts 250 ms after the
+/// one before it, so that an address that drops packets costs no more than that. This is RFC 8305's
+/// "happy eyeballs" without its sorting, which the resolver has done.
 class Dialer {
  public:
   struct Target {
     std::vector<Address> addresses;
     std::string from_ip = {};  ///< connect from this address; empty: any
   };
-  /// `on_done` is called once, from the Loop: with a connected non-blocking socket, or with what
-  /// each address said. May destroy the Dialer. There is no deadline: destroying gives up.
+  /// `on_done` is called once, from the Loop: with a connected non-blocking socket, or with the
+  /// error of each address. It may destroy the Dialer. There is no deadline: destroying the Dialer
+  /// cancels the attempts.
   Dialer(Loop& loop, Target target, std::function<void(Result<Fd>)> on_done);
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
@@ -39,8 +40,8 @@ class Dialer {
   Target target_;
   std::function<void(Result<Fd>)> on_done_;
   std::vector<Attempt> attempts_;
-  size_t next_ = 0;    ///< the first address that is not tried yet
-  size_t failed_ = 0;  ///< how many have failed
+  size_t next_ = 0;    ///< index of the first address that is not tried yet
+  size_t failed_ = 0;  ///< number of addresses that have failed
   std::vector<std::string> failures_;
   Timer stagger_;
 };

@@ -6,7 +6,7 @@ namespace dt {
 
 namespace {
 
-/// SplitMix64's mixing of a number: near seeds give far results.
+/// SplitMix64's mixing function: similar seeds give unrelated results.
 uint64_t mixed(uint64_t value) {
   value += 0x9e3779b97f4a7c15U;
   value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -21,7 +21,7 @@ std::string_view phase_text(SshPhase phase) {
     case SshPhase::connecting:
       return "connecting";
     case SshPhase::banner:
-      return "waiting for the server's greeting";
+      return "waiting for the server's banner";
     case SshPhase::key_exchange:
       return "exchanging keys";
     case SshPhase::host_key:

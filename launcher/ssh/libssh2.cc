@@ -19,11 +19,11 @@ namespace {
 
 using Step = SshProtocol::Step;
 
-/// A session's window (2 MiB) in small packets, twice, and room for the rest.
+/// Twice a session's window (2 MiB) in small packets, and room for the rest.
 constexpr size_t heap_bytes_max = size_t{16} << 20;
 
-// What OpenSSH offers today, cheapest first; libssh2 knows weaker ones too. No SHA-1 in key
-// exchange and signatures, no CBC.
+// The algorithms that OpenSSH offers today, cheapest first. libssh2 knows weaker ones too: SHA-1 in
+// key exchange and signatures, and CBC are left out.
 constexpr std::string_view key_exchanges =
     "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
     "ecdh-sha2-nistp521,diffie-hellman-group-exchange-sha256,diffie-hellman-group16-sha512,"
@@ -38,7 +38,7 @@ constexpr std::string_view macs =
     "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512,"
     "hmac-sha1";
 
-/// All host key algorithms, those of the known types in front.
+/// Returns all host key algorithms; those of the known types are in front.
 std::string host_key_order(const std::vector<std::string>& known_types) {
   std::vector<std::string> order;
   const auto is_known = [&](std::string_view algorithm) {
@@ -63,7 +63,7 @@ Errc kind_of(int code) {
     case LIBSSH2_ERROR_SOCKET_DISCONNECT:
     case LIBSSH2_ERROR_SOCKET_RECV:
     case LIBSSH2_ERROR_SOCKET_SEND:
-    case LIBSSH2_ERROR_TIMEOUT:  // its own clock of 60 s, which steps with the wall's
+    case LIBSSH2_ERROR_TIMEOUT:  // libssh2's own 60 s, by the wall clock
       return Errc::closed;
     case LIBSSH2_ERROR_KEX_FAILURE:
     case LIBSSH2_ERROR_FILE:
@@ -76,7 +76,7 @@ Errc kind_of(int code) {
   }
 }
 
-/// The flags of a signature (RFC 8332) that the data to sign asks for: they name the algorithm.
+/// Returns the signature flags (RFC 8332) for the algorithm that the data to sign names.
 uint32_t signature_flags(ByteSpan data) {
   SshReader reader(data);
   reader.string();  // session
@@ -88,7 +88,7 @@ uint32_t signature_flags(ByteSpan data) {
   return algorithm == "rsa-sha2-256" ? 2 : algorithm == "rsa-sha2-512" ? 4 : 0;
 }
 
-/// The machine, with libssh2's session as its state.
+/// SshProtocol by one libssh2 session.
 class Libssh2Protocol final : public SshProtocol {
  public:
   explicit Libssh2Protocol(Options options)
@@ -99,7 +99,7 @@ class Libssh2Protocol final : public SshProtocol {
 
   void receive(ByteSpan bytes) override;
   Result<Step> handshake() override;
-  bool greeted() const override;
+  bool banner_received() const override;
   ByteSpan host_key() const override;
   Result<Step> log_in_with_secret(const std::string& user, const std::string& secret) override;
   Result<Step> log_in_with_signer(const std::string& user, ByteSpan key,
@@ -111,7 +111,7 @@ class Libssh2Protocol final : public SshProtocol {
   Result<Step> end_input() override;
   Result<size_t> read(Output output, std::span<std::byte> into) override;
   Result<std::optional<SshExit>> closed() override;
-  void say_goodbye() override;
+  void disconnect() override;
 
  private:
   static void* on_allocate(size_t size, void** abstract) {
@@ -128,11 +128,11 @@ class Libssh2Protocol final : public SshProtocol {
   static ssize_t on_receive(int, void* into, size_t size, int, void** abstract);
   static void on_disconnect(LIBSSH2_SESSION*, int, const char* message, int size, const char*, int,
                             void** abstract);
-  /// Asks for these methods in this order, and for no other.
+  /// Offers these methods in this order, and no other.
   Result<> prefer(int method, std::string_view order) const;
   tl::unexpected<Error> failure(ssize_t code) const;
   Result<Step> step(int code) const;
-  /// What a null pointer of libssh2 means.
+  /// Called when libssh2 returned a null pointer: returns `waiting`, or its error.
   Result<Step> nothing_yet() const;
   Result<size_t> amount(ssize_t code) const;
 
@@ -141,10 +141,10 @@ class Libssh2Protocol final : public SshProtocol {
   LIBSSH2_SESSION* session_;
   LIBSSH2_CHANNEL* channel_ = nullptr;
   Bytes received_;
-  size_t taken_ = 0;    ///< bytes at the front of received_ that libssh2 has
-  bool shaken_ = true;  ///< no handshake stands in the middle
-  bool severed_ = false;
-  std::optional<std::string> last_words_;  ///< of a server that disconnects
+  size_t taken_ = 0;            ///< bytes at the front of received_ that libssh2 has read
+  bool mid_handshake_ = false;  ///< a handshake has begun and not ended
+  bool severed_ = false;        ///< from now on libssh2 sees an end of file and sends nothing
+  std::optional<std::string> disconnect_message_;  ///< the server's, once it disconnects
 };
 
 ssize_t Libssh2Protocol::on_send(int, const void* bytes, size_t size, int, void** abstract) {
@@ -165,15 +165,16 @@ ssize_t Libssh2Protocol::on_receive(int, void* into, size_t size, int, void** ab
 // NOLINTNEXTLINE(readability-function-size): libssh2 wants these parameters
 void Libssh2Protocol::on_disconnect(LIBSSH2_SESSION*, int, const char* message, int size,
                                     const char*, int, void** abstract) {
-  auto& words = static_cast<Libssh2Protocol*>(*abstract)->last_words_;
-  words = message == nullptr || size <= 0 ? "" : printable({message, static_cast<size_t>(size)});
+  auto& text = static_cast<Libssh2Protocol*>(*abstract)->disconnect_message_;
+  text = message == nullptr || size <= 0 ? "" : printable({message, static_cast<size_t>(size)});
 }
 
 tl::unexpected<Error> Libssh2Protocol::failure(ssize_t code) const {
-  if (last_words_) {
-    return fail(Errc::closed, last_words_->empty()
-                                  ? "the server hung up"
-                                  : format("the server hung up, saying '{}'", *last_words_));
+  if (disconnect_message_) {
+    return fail(Errc::closed, disconnect_message_->empty()
+                                  ? "the server closed the connection"
+                                  : format("the server closed the connection with the message '{}'",
+                                           *disconnect_message_));
   }
   char* text = nullptr;
   libssh2_session_last_error(session_, &text, nullptr, 0);
@@ -189,7 +190,7 @@ Result<Step> Libssh2Protocol::step(int code) const {
 
 Result<Step> Libssh2Protocol::nothing_yet() const {
   const int code = libssh2_session_last_errno(session_);
-  if (code == 0) return fail(Errc::protocol, "libssh2 says neither yes nor no");
+  if (code == 0) return fail(Errc::protocol, "libssh2 reports neither success nor an error");
   return step(code);
 }
 
@@ -225,7 +226,8 @@ Result<> Libssh2Protocol::prefer(int method, std::string_view order) const {
   const int count = libssh2_session_supported_algs(session_, method, &names);
   if (count < 0) return failure(count);
   const std::set<std::string_view> known(names, names + count);
-  // libssh2 1.10 strikes names that it does not know off the list by memcpy over itself.
+  // libssh2 1.10 removes unknown names from its list by a memcpy of overlapping memory, so this
+  // list holds known names only.
   std::vector<std::string> wanted;
   for (const std::string_view name : split(order, ',')) {
     if (known.contains(name)) wanted.emplace_back(name);
@@ -238,12 +240,12 @@ Result<> Libssh2Protocol::prefer(int method, std::string_view order) const {
 
 Libssh2Protocol::~Libssh2Protocol() {
   if (session_ == nullptr) return;
-  // libssh2 would wait for the server to close the channel; with an end of file it does not. And
-  // a handshake that stands in the middle lets go of OpenSSL's objects only when it fails.
+  // libssh2 would wait for the server to close the channel, but not after an end of file. An
+  // unfinished handshake releases OpenSSL's objects only when it fails.
   severed_ = true;
   received_.clear();
   taken_ = 0;
-  if (!shaken_) libssh2_session_handshake(session_, options_.socket);
+  if (mid_handshake_) libssh2_session_handshake(session_, options_.socket);
   [[maybe_unused]] const int code = libssh2_session_free(session_);
   assert(code != LIBSSH2_ERROR_EAGAIN);
 }
@@ -256,11 +258,11 @@ void Libssh2Protocol::receive(ByteSpan bytes) {
 
 Result<Step> Libssh2Protocol::handshake() {
   const int code = libssh2_session_handshake(session_, options_.socket);
-  shaken_ = code != LIBSSH2_ERROR_EAGAIN;
+  mid_handshake_ = code == LIBSSH2_ERROR_EAGAIN;
   return step(code);
 }
 
-bool Libssh2Protocol::greeted() const {
+bool Libssh2Protocol::banner_received() const {
   const char* banner = libssh2_session_banner_get(session_);
   return banner != nullptr && std::string_view(banner).starts_with("SSH-");
 }
@@ -358,7 +360,7 @@ Result<std::optional<SshExit>> Libssh2Protocol::closed() {
   return exit;
 }
 
-void Libssh2Protocol::say_goodbye() {
+void Libssh2Protocol::disconnect() {
   constexpr const char* word = "done";
   libssh2_session_disconnect(session_, word);
 }
@@ -372,7 +374,7 @@ SshLibrary ssh_library() {
 }
 
 Result<std::unique_ptr<SshProtocol>> open_ssh_protocol(SshProtocol::Options options) {
-  // Once, before the first session and not before: a job without remote hosts pays nothing.
+  // Runs once, before the first session: a job without remote hosts does not pay for it.
   static const int ready = libssh2_init(0);
   if (ready != 0) return fail(Errc::unsupported, "libssh2 cannot be initialised");
   auto protocol = std::make_unique<Libssh2Protocol>(std::move(options));

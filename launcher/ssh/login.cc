@@ -11,26 +11,26 @@ namespace dt {
 using Step = SshProtocol::Step;
 
 SshLogin::SshLogin(SshProtocol& protocol, SshCredentials credentials, KeyAgent* agent,
-                   std::function<void()> on_news)
+                   std::function<void()> on_progress)
     : protocol_(protocol),
       credentials_(std::move(credentials)),
       agent_(agent),
-      on_news_(std::move(on_news)) {
+      on_progress_(std::move(on_progress)) {
 }
 
 Result<Step> SshLogin::step() {
   if (listing_ == Listing::not_yet && agent_ != nullptr) {
-    listing_ = Listing::asked;
+    listing_ = Listing::requested;
     agent_->list_keys([this, alive = std::weak_ptr(alive_)](Result<std::vector<Bytes>> keys) {
       if (alive.expired()) return;
       if (!keys) problems_.push_back(keys.error().message);
       choose(keys ? *std::move(keys) : std::vector<Bytes>());
-      on_news_();
+      on_progress_();
     });
   } else if (listing_ == Listing::not_yet) {
     choose({});
   }
-  if (listing_ == Listing::asked) return Step::waiting;
+  if (listing_ == Listing::requested) return Step::waiting;
 
   while (!candidates_.empty()) {
     const Candidate& candidate = candidates_.front();
@@ -42,7 +42,7 @@ Result<Step> SshLogin::step() {
     signing_ = false;
     signature_.reset();
     if (code == Errc::unsupported) {
-      beyond_us_.push_back(label);
+      openssh_only_.push_back(label);
     } else {
       tried_.push_back(label);
     }
@@ -67,7 +67,7 @@ void SshLogin::choose(std::vector<Bytes> agent_keys) {
   for (const auto& identity : credentials_.identities) {
     const bool in_agent = take_from_agent(identity->public_blob);
     if (identity->has_certificate)
-      beyond_us_.push_back(format("the certificate {}-cert.pub", identity->path));
+      openssh_only_.push_back(format("the certificate {}-cert.pub", identity->path));
     if (!in_agent) files.push_back(identity);
   }
   if (!credentials_.identities_only) {
@@ -94,7 +94,7 @@ void SshLogin::add_agent_key(Bytes key) {
 bool SshLogin::usable(std::string_view type, const std::string& label) {
   const bool rsa = type.starts_with("ssh-rsa");
   if (!type.starts_with("sk-") && (!rsa || ssh_library().rsa_sha2)) return true;
-  beyond_us_.push_back(label);
+  openssh_only_.push_back(label);
   return false;
 }
 
@@ -127,7 +127,7 @@ Result<std::optional<Bytes>> SshLogin::sign(const Candidate& candidate, ByteSpan
                  [this, alive = std::weak_ptr(alive_)](Result<Bytes> signature) {
                    if (alive.expired()) return;
                    signature_ = std::move(signature);
-                   on_news_();
+                   on_progress_();
                  });
   }
   return std::optional<Bytes>();
@@ -144,7 +144,7 @@ std::string login_refused_text(const std::string& host, const std::vector<std::s
 
 Error SshLogin::refusal(const Error& last) const {
   const bool refused = last.code == Errc::refused;
-  const bool left_out = !beyond_us_.empty() && refused;
+  const bool left_out = !openssh_only_.empty() && refused;
   std::vector<std::string> problems = problems_;
   if (!refused) {
     problems = {last.message};
@@ -152,7 +152,7 @@ Error SshLogin::refusal(const Error& last) const {
     problems = {format("the server takes no keys, only {}", last.message)};
   }
   if (left_out) {
-    problems = {format("for {} it takes the OpenSSH client", join(beyond_us_, ", "))};
+    problems = {format("{} works with the OpenSSH client only", join(openssh_only_, ", "))};
   }
   return {left_out ? Errc::unsupported : last.code,
           login_refused_text(credentials_.host, tried_, problems)};

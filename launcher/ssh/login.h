@@ -13,42 +13,43 @@
 
 namespace dt {
 
-/// Who logs in where, with what.
+/// The user, the host and the keys of a login.
 struct SshCredentials {
   std::string host;  ///< as the user named it, for messages
   std::string user;
   /// Key files in the order of trial, as load_identity gave them.
   std::vector<std::shared_ptr<const SshIdentity>> identities = {};
-  bool identities_only = false;  ///< of the agent's keys only those that are in `identities`
+  bool identities_only = false;  ///< use only those keys of ssh-agent that are in `identities`
 };
 
-/// Why no key opened the door, and what to do; `tried` as "ed25519 from ssh-agent", `problems` of
-/// keys that could not be tried.
+/// Returns the message for a refused login, with a remedy. `tried` are keys ("ed25519 from
+/// ssh-agent"); `problems` are why further keys could not be.
 std::string login_refused_text(const std::string& host, const std::vector<std::string>& tried,
                                const std::vector<std::string>& problems);
 
-/// Logs in: with the keys of ssh-agent (those that are also files first), then with key files, at
-/// last with nothing, which also tells what the server would take. Never with a password. What was
-/// tried and what could not be goes into the error.
+/// Logs in with the keys of ssh-agent (those that are also files first), then with key files, at
+/// last without a key. This last try also returns the methods that the server accepts. It never
+/// uses a password. The error lists the keys that were tried, and those that could not be.
 class SshLogin {
  public:
-  /// `agent` may be null. `on_news` tells that a step that waited for the agent can go on; from the
-  /// Loop, and not to destroy us.
+  /// `agent` may be null. `on_progress` is called from the Loop when a step that waited for
+  /// ssh-agent can continue; it must not destroy this object.
   SshLogin(SshProtocol& protocol, SshCredentials credentials, KeyAgent* agent,
-           std::function<void()> on_news);
+           std::function<void()> on_progress);
   SshLogin(const SshLogin&) = delete;
   SshLogin& operator=(const SshLogin&) = delete;
 
-  /// Errors: `refused`, or `unsupported` when a key was left out that the OpenSSH client can use.
+  /// Fails with `refused`, or with `unsupported` when only the OpenSSH client can use some key.
   Result<SshProtocol::Step> step();
-  /// After the last step: the key that was taken, "ed25519 from ssh-agent"; empty: none was asked.
+  /// After the last step: the accepted key, "ed25519 from ssh-agent"; empty: the server wanted
+  /// none.
   std::string key() const { return candidates_.empty() ? "" : candidates_.front().label; }
 
  private:
   struct Candidate {
     std::string label;  ///< "ed25519 from ssh-agent"
     Bytes agent_key = {};
-    std::shared_ptr<const SshIdentity> identity = {};  ///< empty: the agent signs
+    std::shared_ptr<const SshIdentity> identity = {};  ///< null: ssh-agent signs
   };
   void choose(std::vector<Bytes> agent_keys);
   void add_agent_key(Bytes key);
@@ -60,15 +61,15 @@ class SshLogin {
   SshProtocol& protocol_;
   SshCredentials credentials_;
   KeyAgent* agent_;
-  std::function<void()> on_news_;
-  enum class Listing { not_yet, asked, known } listing_ = Listing::not_yet;
+  std::function<void()> on_progress_;
+  enum class Listing { not_yet, requested, known } listing_ = Listing::not_yet;
   std::deque<Candidate> candidates_;
   std::vector<std::string> tried_;
-  std::vector<std::string> beyond_us_;  ///< keys that only the OpenSSH client can use
+  std::vector<std::string> openssh_only_;  ///< keys that only the OpenSSH client can use
   std::vector<std::string> problems_;
   bool signing_ = false;
   std::optional<Result<Bytes>> signature_;
-  /// Answers of the agent that come after our end find nobody.
+  /// Expires with this object: replies of ssh-agent that come later are dropped.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 

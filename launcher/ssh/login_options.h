@@ -10,16 +10,16 @@
 
 namespace dt {
 
-/// What the command line says of reaching hosts; it wins over the user's ssh configuration.
+/// The command line's options for reaching hosts; they win over the user's ssh configuration.
 struct LoginOptions {
   SshCarrier carrier = SshCarrier::automatic;  ///< --ssh
   std::optional<uint16_t> port;                ///< -p
   std::optional<std::string> identity;         ///< -i
   std::optional<std::string> config;           ///< ssh -F
-  /// --rsh-agent: a program and its first words, instead of all ssh; empty: none.
+  /// --rsh-agent: a program with its first arguments, used instead of ssh; empty: none.
   std::vector<std::string> program;
-  size_t parallel = 64;  ///< hosts that are being logged in to at once
-  /// For all tries of one host together; none: what ssh's configuration says, else 10 s.
+  size_t parallel = 64;  ///< number of hosts that it logs in to at once
+  /// For all tries of one host together; none: ssh's ConnectTimeout, else 10 s.
   std::optional<Duration> connect_timeout;
   bool operator==(const LoginOptions&) const = default;
 };

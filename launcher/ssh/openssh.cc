@@ -11,15 +11,15 @@ namespace dt {
 
 namespace {
 
-/// As a person would type it.
+/// Returns the login as a person would type it.
 std::string login_of(const SshRequest& request) {
   return request.user ? *request.user + "@" + request.host : request.host;
 }
 
-/// What else the client says, and what to do about it. The first that fits counts.
+/// A text in the client's stderr, and its remedy. The first row that fits counts.
 struct Meaning {
-  std::string_view said;
-  std::string_view remedy = {};  ///< empty: the line says it all
+  std::string_view text;
+  std::string_view remedy = {};  ///< empty: the line needs no remedy
   bool again = false;
   bool too_old = false;
 };
@@ -27,17 +27,17 @@ constexpr Meaning meanings[] = {
     {"Too many authentication failures", "give the right key with --ssh-identity-file"},
     {"Could not resolve hostname"},
     {"Bad configuration option"},
-    {.said = "Bad SSH2 KexAlgorithms", .too_old = true},
+    {.text = "Bad SSH2 KexAlgorithms", .too_old = true},
     {"Connection refused", "is sshd running there?", true},
     {"Connection timed out", "is the host up, and its port open?"},
     {"No route to host", "is the host up?"},
     {"kex_exchange_identification", "the log of its sshd tells why (MaxStartups, hosts.deny, …)",
      true},
-    {.said = "Connection reset", .again = true},
-    {.said = "Connection closed", .again = true},
+    {.text = "Connection reset", .again = true},
+    {.text = "Connection closed", .again = true},
 };
 
-/// What -v adds, and the frames of warnings.
+/// True for the lines that -v adds, and for the frames of warnings.
 bool is_chatter(std::string_view line) {
   constexpr std::string_view fronts[] = {
       "debug1: ", "debug2: ",          "debug3: ",      "OpenSSH_",
@@ -47,41 +47,42 @@ bool is_chatter(std::string_view line) {
 }
 
 /// "Offering public key: PATH TYPE SHA256:… [agent]"
-std::string offered_key(std::string_view words) {
-  const size_t digest = words.find(" SHA256:");
-  if (digest == std::string_view::npos) return printable(words);
-  const bool agent = words.ends_with(" agent");
-  words = words.substr(0, digest);
-  const size_t type = words.rfind(' ');
-  if (type == std::string_view::npos) return printable(words);
-  return format("{} from {}", lower_case(words.substr(type + 1)),
-                agent ? "ssh-agent" : printable(words.substr(0, type)));
+std::string offered_key(std::string_view offer) {
+  const size_t digest = offer.find(" SHA256:");
+  if (digest == std::string_view::npos) return printable(offer);
+  const bool agent = offer.ends_with(" agent");
+  offer = offer.substr(0, digest);
+  const size_t type = offer.rfind(' ');
+  if (type == std::string_view::npos) return printable(offer);
+  return format("{} from {}", lower_case(offer.substr(type + 1)),
+                agent ? "ssh-agent" : printable(offer.substr(0, type)));
 }
 
-bool says(const ClientWords& words, std::string_view what) {
-  return std::ranges::any_of(words.lines, [what](std::string_view line) {
+bool contains(const ClientOutput& output, std::string_view what) {
+  return std::ranges::any_of(output.lines, [what](std::string_view line) {
     return line.find(what) != std::string_view::npos;
   });
 }
 
-/// The client refused the host's key; none when it did not, or for a reason that only it knows.
+/// Returns the message for a host key that the client refused. None when it did not refuse it, or
+/// did so for a reason that only the client knows.
 std::optional<std::string> host_key_failure(const ClientContext& context,
-                                            const ClientWords& words) {
-  if (words.host_key.fingerprint.empty() || !says(words, "Host key verification failed")) {
+                                            const ClientOutput& output) {
+  if (output.host_key.fingerprint.empty() || !contains(output, "Host key verification failed")) {
     return std::nullopt;
   }
-  const HostKeyVerdict verdict = context.known.verdict(words.host_key);
+  const HostKeyVerdict verdict = context.known.verdict(output.host_key);
   if (verdict.kind == HostKeyVerdict::Kind::known) return std::nullopt;
-  return refused_host_key_message(verdict, context.known, words.host_key, context.request);
+  return refused_host_key_message(verdict, context.known, output.host_key, context.request);
 }
 
 }  // namespace
 
-std::vector<std::string> ssh_words(const SshRequest& request, const ClientOptions& options,
-                                   const std::string& command) {
-  std::vector<std::string> words = {"ssh"};
-  const auto add = [&words](std::initializer_list<std::string> more) {
-    words.insert(words.end(), more);
+std::vector<std::string> ssh_command(const SshRequest& request, const ClientOptions& options,
+                                     const std::string& command) {
+  std::vector<std::string> arguments = {"ssh"};
+  const auto add = [&arguments](std::initializer_list<std::string> more) {
+    arguments.insert(arguments.end(), more);
   };
   const auto timeout_s = std::max<int64_t>(
       1, std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count());
@@ -95,19 +96,19 @@ std::vector<std::string> ssh_words(const SshRequest& request, const ClientOption
   for (const std::string& path : request.identity_files)
     add({"-i", path});
   add({"--", login_of(request), command});
-  return words;
+  return arguments;
 }
 
-std::vector<std::string> rsh_words(const std::vector<std::string>& program,
-                                   const SshRequest& request) {
-  std::vector<std::string> words = program;
-  if (request.user) words.insert(words.end(), {"-l", *request.user});
-  words.insert(words.end(), {request.host, "/bin/sh"});
-  return words;
+std::vector<std::string> rsh_command(const std::vector<std::string>& program,
+                                     const SshRequest& request) {
+  std::vector<std::string> arguments = program;
+  if (request.user) arguments.insert(arguments.end(), {"-l", *request.user});
+  arguments.insert(arguments.end(), {request.host, "/bin/sh"});
+  return arguments;
 }
 
-ClientWords client_words(std::string_view messages) {
-  ClientWords words;
+ClientOutput parse_client_output(std::string_view messages) {
+  ClientOutput output;
   const auto after = [](std::string_view line, std::string_view front) {
     return line.starts_with(front) ? std::optional(line.substr(front.size())) : std::nullopt;
   };
@@ -116,37 +117,37 @@ ClientWords client_words(std::string_view messages) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (const auto key = after(line, "debug1: Server host key: ")) {
       const size_t blank = std::min(key->find(' '), key->size() - 1);
-      words.host_key = {std::string(key->substr(0, blank)), printable(key->substr(blank + 1))};
+      output.host_key = {std::string(key->substr(0, blank)), printable(key->substr(blank + 1))};
     } else if (const auto offered = after(line, "debug1: Offering public key: ")) {
-      words.tried.push_back(offered_key(*offered));
+      output.tried.push_back(offered_key(*offered));
     } else if (!line.empty() && !is_chatter(line)) {
-      words.lines.push_back(line);
+      output.lines.push_back(line);
     }
   }
-  return words;
+  return output;
 }
 
 ClientFailure client_failure(const ClientContext& context, std::string_view messages,
                              std::string_view how_it_ended) {
-  const ClientWords words = client_words(messages);
-  if (auto refused = host_key_failure(context, words)) return {.text = *std::move(refused)};
-  if (says(words, "Permission denied (")) {
+  const ClientOutput output = parse_client_output(messages);
+  if (auto refused = host_key_failure(context, output)) return {.text = *std::move(refused)};
+  if (contains(output, "Permission denied (")) {
     return {.text =
-                login_refused_text(login_of(context.request), words.tried, context.key_problems)};
+                login_refused_text(login_of(context.request), output.tried, context.key_problems)};
   }
   for (const Meaning& meaning : meanings) {
-    const auto line = std::ranges::find_if(words.lines, [&meaning](std::string_view text) {
-      return text.find(meaning.said) != std::string_view::npos;
+    const auto line = std::ranges::find_if(output.lines, [&meaning](std::string_view text) {
+      return text.find(meaning.text) != std::string_view::npos;
     });
-    if (line == words.lines.end()) continue;
+    if (line == output.lines.end()) continue;
     return {.text = meaning.remedy.empty()
                         ? printable(*line, 300)
                         : format("{}; {}", printable(*line, 300), meaning.remedy),
             .again = meaning.again,
             .too_old = meaning.too_old};
   }
-  if (words.lines.empty()) return {.text = std::string(how_it_ended)};
-  return {.text = format("{} ({})", printable(words.lines.back(), 300), how_it_ended)};
+  if (output.lines.empty()) return {.text = std::string(how_it_ended)};
+  return {.text = format("{} ({})", printable(output.lines.back(), 300), how_it_ended)};
 }
 
 }  // namespace dt

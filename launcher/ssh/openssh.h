@@ -13,38 +13,38 @@ namespace dt {
 
 struct ClientOptions {
   Duration connect_timeout = seconds(10);
-  /// Puts curve25519 in front of what the client would offer: it costs 9 ms of CPU a host, what
-  /// newer clients begin with costs 58.
+  /// Puts curve25519 in front of the client's own list of key exchanges. It costs 9 ms of CPU a
+  /// host; the first choice of newer clients costs 58 ms.
   bool curve25519_first = false;
 };
-/// The words that run `command` on the host. Nothing is ever asked (BatchMode), neither agent nor
-/// X11 is forwarded, no terminal is made, and the client tells what it does (-v): which key the
-/// host has shown and which of ours were tried can be had in no other way.
-std::vector<std::string> ssh_words(const SshRequest& request, const ClientOptions& options,
-                                   const std::string& command);
-/// The same for a program like rsh, which is given a host and what to run there. Some join the
-/// words for a shell, some execute them: a shell that reads from its input suits both.
-std::vector<std::string> rsh_words(const std::vector<std::string>& program,
-                                   const SshRequest& request);
+/// Returns the command line that runs `command` on the host. The client asks no questions
+/// (BatchMode), forwards neither ssh-agent nor X11, and makes no terminal. It logs its steps (-v):
+/// only this log shows the host's key and the user's keys that were tried.
+std::vector<std::string> ssh_command(const SshRequest& request, const ClientOptions& options,
+                                     const std::string& command);
+/// The same for a program like rsh, which takes a host and a command. Some such programs pass the
+/// command to a shell, others execute it: /bin/sh, which reads its input, suits both.
+std::vector<std::string> rsh_command(const std::vector<std::string>& program,
+                                     const SshRequest& request);
 
-/// What the OpenSSH client has written on its stderr, as far as it tells something.
-struct ClientWords {
+/// The useful parts of the OpenSSH client's stderr.
+struct ClientOutput {
   std::vector<std::string_view> lines;  ///< for people
-  HostKeyName host_key;                 ///< that the host has shown; empty before that
+  HostKeyName host_key;                 ///< the key that the host has shown; empty before that
   std::vector<std::string> tried;       ///< "ed25519 from /home/me/.ssh/id_ed25519"
 };
-ClientWords client_words(std::string_view messages);
+ClientOutput parse_client_output(std::string_view messages);
 
-/// What we know of a host beside what the client says.
+/// The host's facts that the client's stderr does not contain.
 struct ClientContext {
   SshRequest request;
   KnownHost known = {};
   std::vector<std::string> key_problems = {};  ///< SshIdentity::problem of its key files
 };
-/// Why a client ended before an agent spoke, from what it wrote to stderr.
+/// Why a client ended before the agent sent anything, by the client's stderr.
 struct ClientFailure {
-  std::string text;      ///< for people: what, and what to do next
-  bool again = false;    ///< another try may go better: refused, reset, closed before the login
+  std::string text;      ///< for people: the failure and its remedy
+  bool again = false;    ///< another try may succeed: refused, reset, closed before the login
   bool too_old = false;  ///< it does not know curve25519_first
   bool operator==(const ClientFailure&) const = default;
 };

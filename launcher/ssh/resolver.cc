@@ -16,21 +16,21 @@
 namespace dt {
 
 struct Resolver::Mailbox {
-  struct Letter {
+  struct LookUpResult {
     uint64_t number = 0;
     Result<std::vector<Address>> result;
   };
   Fd bell;
   std::mutex mutex;
-  std::vector<Letter> letters;
+  std::vector<LookUpResult> results;
   size_t threads = 0;
 
-  /// The end of a thread; with the mutex held.
-  void deliver(Letter letter) {
+  /// Called by a thread as its last action. Requires the mutex.
+  void deliver(LookUpResult result) {
     --threads;
-    letters.push_back(std::move(letter));
+    results.push_back(std::move(result));
     const uint64_t one = 1;
-    // A full counter rings as well.
+    // The write fails when the counter is full; the eventfd is then readable anyway.
     [[maybe_unused]] const ssize_t n = ::write(bell.get(), &one, sizeof one);
   }
 };
@@ -50,7 +50,7 @@ std::vector<Address> addresses_of(const addrinfo* first, uint16_t port) {
   return addresses;
 }
 
-/// Blocks as long as the system's resolver does, unless `flags` ask for numbers only.
+/// Blocks as long as the system's resolver does, unless `flags` allow numeric addresses only.
 Result<std::vector<Address>> resolve(const Resolver::Question& question, int flags) {
   addrinfo wanted = {};
   wanted.ai_family = question.family == Resolver::Family::v4   ? AF_INET
@@ -112,7 +112,7 @@ void Resolver::start_some() {
     const uint64_t number = waiting_.front();
     waiting_.pop_front();
     const auto at = pending_.find(number);
-    if (at == pending_.end()) continue;  // its time was up before its turn came
+    if (at == pending_.end()) continue;  // timed out before a thread was free
     ++mailbox_->threads;
     try {
       std::thread([mailbox = mailbox_, number, question = at->second.question] {
@@ -130,19 +130,19 @@ void Resolver::start_some() {
 void Resolver::collect() {
   uint64_t rings = 0;
   [[maybe_unused]] const ssize_t n = ::read(mailbox_->bell.get(), &rings, sizeof rings);
-  std::vector<Mailbox::Letter> letters;
+  std::vector<Mailbox::LookUpResult> results;
   {
     const std::lock_guard lock(mailbox_->mutex);
-    letters.swap(mailbox_->letters);
+    results.swap(mailbox_->results);
   }
   start_some();
-  for (Mailbox::Letter& letter : letters)
-    finish(letter.number, std::move(letter.result));
+  for (Mailbox::LookUpResult& done : results)
+    finish(done.number, std::move(done.result));
 }
 
 void Resolver::finish(uint64_t number, Result<std::vector<Address>> result) {
   const auto at = pending_.find(number);
-  if (at == pending_.end()) return;  // given up before
+  if (at == pending_.end()) return;  // timed out before
   const Answer answer = std::move(at->second.answer);
   pending_.erase(at);
   answer(std::move(result));

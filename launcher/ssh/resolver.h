@@ -13,11 +13,11 @@
 
 namespace dt {
 
-/// Names → addresses by the system's resolver (files, DNS, LDAP: whatever nsswitch.conf says),
-/// which knows only blocking calls: each look-up is a thread of its own, at most `threads_max` at
-/// once. It hands its result over through a queue and an eventfd and then ends. A look-up whose
-/// time is up, or that nobody wants any more, is abandoned: its thread ends when the system lets
-/// it, and nobody waits for that, not even the end of the program.
+/// Resolves names to addresses by the system's resolver (files, DNS, LDAP, as nsswitch.conf lists).
+/// Its calls block, so each look-up has its own thread, at most `threads_max` at once. The thread
+/// passes its result through a queue and an eventfd, and ends. A look-up that timed out or was
+/// cancelled is abandoned: its thread ends when the system's call returns. Nothing waits for it,
+/// not even the end of the program.
 class Resolver {
  public:
   enum class Family { any, v4, v6 };
@@ -35,15 +35,15 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
 
   /// Calls `answer` once, from the Loop, never within this call; numeric addresses need no thread.
-  /// Errc::not_found: no such name; Errc::unreachable: the resolver failed, perhaps for now;
-  /// Errc::timeout: no answer by the deadline.
-  /// The message names the name. Destroying the Resolver, which an answer must not do, cancels all.
+  /// Fails with Errc::not_found for a name that does not exist, Errc::unreachable when the resolver
+  /// failed (perhaps for now), and Errc::timeout when the deadline passed. The message contains the
+  /// name. Destroying the Resolver, which `answer` must not do, cancels all look-ups.
   void look_up(Question question, Answer answer);
 
   static constexpr size_t threads_max = 32;
 
  private:
-  /// What look-up threads share with us, and own together: they may outlive us.
+  /// Shared with the look-up threads, which may outlive the Resolver.
   struct Mailbox;
   struct Pending {
     Question question;
@@ -60,7 +60,7 @@ class Resolver {
   std::shared_ptr<Mailbox> mailbox_;
   Watch watch_;
   std::map<uint64_t, Pending> pending_;
-  std::deque<uint64_t> waiting_;  ///< of these no thread has begun
+  std::deque<uint64_t> waiting_;  ///< numbers of look-ups that have no thread yet
   uint64_t next_number_ = 1;
 };
 

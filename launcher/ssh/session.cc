@@ -15,11 +15,11 @@ namespace {
 using Step = SshProtocol::Step;
 
 constexpr size_t read_bytes = size_t{64} << 10;
-/// What may wait in the Stream while more is encrypted: enough to keep the kernel busy.
+/// Limit of encrypted bytes that wait in the Stream: enough to keep the kernel busy.
 constexpr size_t backlog_bytes_max = size_t{256} << 10;
-/// What a server may send before the command runs: greeting, keys, and the notices of its owner.
+/// Limit of bytes from the server before the command runs: banner, keys, its owner's notices.
 constexpr size_t bytes_before_open_max = size_t{256} << 10;
-constexpr size_t greeting_bytes_max = 200;
+constexpr size_t banner_bytes_max = 200;
 
 bool contains(const std::vector<std::string>& texts, std::string_view text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
@@ -49,7 +49,7 @@ void SshSession::connected(Result<Fd> socket) {
 
 Result<> SshSession::begin(Fd socket) {
   const int number = socket.get();
-  // Heartbeats tell sooner that a host is silent, and in words that name it.
+  // Twice dead_after: the heartbeats detect a silent host sooner, and their error names it.
   tune_tcp(number, 2 * options_.dead_after);
   stream_ = TRY(Stream::open(loop_, std::move(socket), Fd(),
                              {.on_bytes = [this](ByteSpan bytes) { return receive(bytes); },
@@ -65,8 +65,8 @@ size_t SshSession::receive(ByteSpan bytes) {
   const size_t size = bytes.size();
   acknowledge_now(stream_->fd());
   if (phase_ == SshPhase::banner) {
-    const size_t wanted = std::min(size, greeting_bytes_max - greeting_.size());
-    greeting_ += as_text(bytes.first(wanted));
+    const size_t wanted = std::min(size, banner_bytes_max - banner_.size());
+    banner_ += as_text(bytes.first(wanted));
   }
   protocol_->receive(bytes);
   received_before_open_ += phase_ == SshPhase::open ? 0 : size;
@@ -75,7 +75,7 @@ size_t SshSession::receive(ByteSpan bytes) {
 }
 
 void SshSession::lost(const std::optional<Error>& why) {
-  gone_ = why ? why->message : "";
+  lost_why_ = why ? why->message : "";
   advance();
 }
 
@@ -84,20 +84,20 @@ void SshSession::wake() {
 }
 
 void SshSession::advance() {
-  while (!over_ && phase_ != SshPhase::open) {
+  while (!ended_ && phase_ != SshPhase::open) {
     if (phase_ == SshPhase::connecting) return;
     const Result<Step> result = step();
     if (!result) {
       const bool no_ssh = phase_ == SshPhase::banner && result.error().code == Errc::protocol;
-      return fail(no_ssh ? greeting_failure() : result.error());
+      return fail(no_ssh ? no_ssh_server() : result.error());
     }
     if (*result == Step::waiting) {
-      if (gone_) return fail(hung_up());
-      if (received_before_open_ > bytes_before_open_max) return fail(greeting_failure());
+      if (lost_why_) return fail(hung_up());
+      if (received_before_open_ > bytes_before_open_max) return fail(no_ssh_server());
       return;
     }
   }
-  if (!over_) exchange();
+  if (!ended_) exchange();
 }
 
 Result<Step> SshSession::step() {
@@ -105,7 +105,7 @@ Result<Step> SshSession::step() {
   switch (phase_) {
     case SshPhase::banner:
     case SshPhase::key_exchange:
-      return shake_hands();
+      return continue_handshake();
     case SshPhase::host_key:
       TRY(check_host_key());
       login_ = std::make_unique<SshLogin>(*protocol_, target_.credentials, options_.agent,
@@ -124,9 +124,9 @@ Result<Step> SshSession::step() {
   }
 }
 
-Result<Step> SshSession::shake_hands() {
+Result<Step> SshSession::continue_handshake() {
   const Result<Step> result = protocol_->handshake();
-  if (protocol_->greeted()) phase_ = SshPhase::key_exchange;
+  if (protocol_->banner_received()) phase_ = SshPhase::key_exchange;
   if (result && *result == Step::done) phase_ = SshPhase::host_key;
   return result;
 }
@@ -134,7 +134,8 @@ Result<Step> SshSession::shake_hands() {
 Result<> SshSession::check_host_key() {
   const ByteSpan key = protocol_->host_key();
   const auto& known = target_.host_key_types;
-  // Another key than the known one says nothing where the library could not have asked for that.
+  // Without rsa-sha2 the library cannot request the known RSA key, so a key of another type does
+  // not mean that the host's key changed.
   if (contains(known, "ssh-rsa") && !contains(known, key_type_of(key)) && !ssh_library().rsa_sha2) {
     return dt::fail(
         Errc::unsupported,
@@ -145,11 +146,13 @@ Result<> SshSession::check_host_key() {
 
 Result<Step> SshSession::start_command() {
   if (!channel_open_) {
-    if (TRY(protocol_->open_channel()) == Step::waiting) return Step::waiting;
+    const Step opening = TRY(protocol_->open_channel());
+    if (opening == Step::waiting) return Step::waiting;
     channel_open_ = true;
     command_ = target_.command();
   }
-  if (TRY(protocol_->execute(command_)) == Step::waiting) return Step::waiting;
+  const Step executing = TRY(protocol_->execute(command_));
+  if (executing == Step::waiting) return Step::waiting;
   login_.reset();
   deadline_ = Timer();
   phase_ = SshPhase::open;
@@ -157,22 +160,23 @@ Result<Step> SshSession::start_command() {
   return Step::done;
 }
 
-Error SshSession::greeting_failure() const {
+Error SshSession::no_ssh_server() const {
   return {Errc::protocol,
-          format("it answered '{}' where an SSH server was expected", printable(greeting_))};
+          format("it answered '{}' where an SSH server was expected", printable(banner_))};
 }
 
 Error SshSession::hung_up() const {
   if (phase_ == SshPhase::open) {
     return {Errc::closed,
-            format("the connection was lost{}{}", gone_->empty() ? "" : ": ", *gone_)};
+            format("the connection was lost{}{}", lost_why_->empty() ? "" : ": ", *lost_why_)};
   }
-  // Some servers say why before they have said who they are: "Exceeded MaxStartups".
-  if (phase_ == SshPhase::banner && !greeting_.empty()) {
-    return {Errc::closed, format("the server hung up, saying '{}'", printable(trim(greeting_)))};
+  // Some servers send their reason instead of a banner: "Exceeded MaxStartups".
+  if (phase_ == SshPhase::banner && !banner_.empty()) {
+    return {Errc::closed, format("the server closed the connection with the message '{}'",
+                                 printable(trim(banner_)))};
   }
-  return {Errc::closed, format("the server hung up while {}{}{}", phase_text(phase_),
-                               gone_->empty() ? "" : ": ", *gone_)};
+  return {Errc::closed, format("the server closed the connection while {}{}{}", phase_text(phase_),
+                               lost_why_->empty() ? "" : ": ", *lost_why_)};
 }
 
 void SshSession::exchange() {
@@ -184,16 +188,16 @@ void SshSession::exchange() {
   if (const Result<> sent = send_some(); !sent) return fail(sent.error());
   if (!read_output()) return;
   if (!read_errors()) return;
-  // What was read may have widened the server's window.
+  // The bytes read may contain a window adjustment, which allows to send more.
   if (const Result<> sent = send_some(); !sent) return fail(sent.error());
   if (!paused_) {
     auto exit = protocol_->closed();
     if (!exit) return fail(std::move(exit).error());
     if (*exit) {
-      protocol_->say_goodbye();
+      protocol_->disconnect();
       return finish({.exit = **std::move(exit)});
     }
-    if (gone_) return fail(hung_up());
+    if (lost_why_) return fail(hung_up());
   }
   const bool reading = !paused_ || sent_ < out_.size();
   reading ? stream_->resume() : stream_->pause();
@@ -211,7 +215,7 @@ bool SshSession::read_output() {
       return false;
     }
     if (*n == 0) return true;
-    // Both are the handler's for the time of the call: it may destroy us.
+    // The handler may destroy this object, so the handlers and the bytes live in locals.
     const auto handlers = handlers_;
     Bytes received = std::move(in_);
     const size_t used = handlers->on_bytes(received);
@@ -243,21 +247,21 @@ bool SshSession::read_errors() {
 }
 
 void SshSession::write(ByteSpan bytes) {
-  if (over_ || closing_) return;
+  if (ended_ || closing_) return;
   drained_owed_ = handlers_->on_drained != nullptr;
   out_.insert(out_.end(), bytes.begin(), bytes.end());
   send_or_wake();
 }
 
 void SshSession::close_after_sending() {
-  if (over_ || closing_) return;
+  if (ended_ || closing_) return;
   closing_ = true;
   send_or_wake();
 }
 
 void SshSession::send_or_wake() {
   if (phase_ != SshPhase::open) return;
-  // No handler runs within a call of ours: a failure shows again in advance().
+  // Handlers must not run within a caller's call; advance() meets the same failure again.
   if (!send_some()) wake();
   if (sent_ < out_.size()) stream_->resume();
 }
@@ -271,7 +275,10 @@ Result<> SshSession::send_some() {
   if (sent_ == out_.size()) {
     out_.clear();
     sent_ = 0;
-    if (closing_ && !input_ended_) input_ended_ = TRY(protocol_->end_input()) == Step::done;
+    if (closing_ && !input_ended_) {
+      const Step ending = TRY(protocol_->end_input());
+      input_ended_ = ending == Step::done;
+    }
   } else if (sent_ > (size_t{1} << 20)) {
     out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(sent_));
     sent_ = 0;
@@ -293,13 +300,13 @@ void SshSession::drained() {
 
 void SshSession::pause() {
   paused_ = true;
-  if (phase_ == SshPhase::open && !over_ && sent_ == out_.size()) stream_->pause();
+  if (phase_ == SshPhase::open && !ended_ && sent_ == out_.size()) stream_->pause();
 }
 
 void SshSession::resume() {
-  if (over_ || !std::exchange(paused_, false)) return;
+  if (ended_ || !std::exchange(paused_, false)) return;
   if (stream_) stream_->resume();
-  // What the library holds brings no event with it.
+  // Bytes that the library has buffered cause no socket event.
   wake();
 }
 
@@ -308,7 +315,7 @@ void SshSession::fail(Error error) {
 }
 
 void SshSession::finish(End end) {
-  over_ = true;
+  ended_ = true;
   end.errors = std::move(errors_);
   deadline_ = Timer();
   waking_ = Timer();

@@ -18,47 +18,47 @@
 
 namespace dt {
 
-/// One SSH connection in this process that runs one command, whose standard input and output are
-/// the two directions; seen from outside much like a Stream.
+/// One SSH connection in this process that runs one command. Its interface is much like a Stream's:
+/// the command's standard input and output are the two directions.
 ///
-///     connecting → banner → key_exchange → host_key → login → channel → open → over
+/// Nothing about the user, not even the name, is sent before the host key is accepted. There is no
+/// terminal, no forwarding, and no keepalive but TCP's: the protocol above has its own heartbeats.
+/// "open" is the phase in which the command runs.
+///
+///     connecting → banner → key_exchange → host_key → login → channel → open → ended
 ///          └──────────┴──────────┴────────────┴─────────┴────────┴───────┴──────↗ failed
-///
-/// Nothing of the user's, not even the user's name, is sent before the host key was found good.
-/// There is no terminal, no forwarding, and no keepalive but TCP's: whoever talks through it has
-/// heartbeats.
 class SshSession {
  public:
   struct Target {
     Dialer::Target dial;
     SshCredentials credentials;
-    std::function<std::string()> command;          ///< asked once it can be sent
-    std::vector<std::string> host_key_types = {};  ///< known ones, to be asked for first
+    std::function<std::string()> command;          ///< called once, when it can be sent
+    std::vector<std::string> host_key_types = {};  ///< of known keys: preferred
   };
   struct Options {
-    KeyAgent* agent = nullptr;  ///< outlives us; null: there is none
-    Time open_by;               ///< the command runs by then, or the session fails
+    KeyAgent* agent = nullptr;  ///< must outlive this object; null: there is none
+    Time open_by;               ///< the session fails unless the command runs by then
     Duration dead_after = seconds(5);
   };
   struct End {
     std::optional<SshFailure> failure;  ///< none: the command has ended
     SshExit exit = {};
-    std::string errors = {};  ///< the end of what the command wrote on stderr, errors_bytes_max
+    std::string errors = {};  ///< the last errors_bytes_max of the command's stderr
   };
-  /// Called from the Loop only, never within a call of ours. Each may destroy the session, but for
-  /// check_host_key.
+  /// Called from the Loop only, never within a call of a member function. Each may destroy the
+  /// session, except check_host_key.
   struct Handlers {
-    /// Judges the server's key, a blob of RFC 4253 6.6. An error ends the session.
+    /// Called with the server's key, a blob of RFC 4253 6.6. An error ends the session.
     std::function<Result<>(ByteSpan key)> check_host_key;
-    /// The command runs. May be empty.
+    /// Called when the command runs. May be empty.
     std::function<void()> on_open = {};
-    /// As Stream's: returns how many bytes at the front of `received` are used up.
+    /// As Stream's: returns how many bytes at the front of `received` it consumed.
     std::function<size_t(ByteSpan received)> on_bytes;
-    /// Called once.
+    /// Called once, at the end of the session.
     std::function<void(End end)> on_end;
-    /// All that was written since the last call has left. May be empty.
+    /// Called when all bytes written since the last call are sent. May be empty.
     std::function<void()> on_drained = {};
-    /// The command wrote on stderr: the end of all that it wrote. May be empty.
+    /// Called when the command wrote to stderr, with the end of all its stderr. May be empty.
     std::function<void(std::string_view errors)> on_errors = {};
   };
   static constexpr size_t errors_bytes_max = size_t{64} << 10;
@@ -67,18 +67,19 @@ class SshSession {
   SshSession(const SshSession&) = delete;
   SshSession& operator=(const SshSession&) = delete;
 
-  /// Queues bytes for the command's standard input, also before it runs.
+  /// Queues bytes for the command's standard input, even before the command runs.
   void write(ByteSpan bytes);
-  /// Bytes queued and not yet taken by the kernel; callers that produce without limit watch it.
+  /// Returns the queued bytes that the kernel has not yet taken; callers use it to limit the queue.
   size_t unsent() const;
-  /// Stops and restarts taking the command's output: the server then holds it back. What it may
-  /// send before it notices, 2 MiB at most, is kept.
+  /// Stops and restarts reading the command's output; the server then stops sending. The session
+  /// keeps the bytes that come before that, 2 MiB at most.
   void pause();
   void resume();
-  /// The command sees the end of its input once all is sent.
+  /// Ends the command's standard input once all queued bytes are sent.
   void close_after_sending();
   SshPhase phase() const { return phase_; }
-  /// That the server has taken, in words; empty before the login, and when it asked for none.
+  /// The key that the server accepted, "ed25519 from ssh-agent"; empty before the login, and when
+  /// the server wanted none.
   const std::string& key() const { return key_; }
 
  private:
@@ -86,17 +87,17 @@ class SshSession {
   Result<> begin(Fd socket);
   size_t receive(ByteSpan bytes);
   void lost(const std::optional<Error>& why);
-  /// advance(), soon: from calls of ours, and for what brings no event of the connection.
+  /// Calls advance() in the next round of the Loop: for progress that causes no socket event.
   void wake();
   void advance();
   Result<SshProtocol::Step> step();
-  Result<SshProtocol::Step> shake_hands();
+  Result<SshProtocol::Step> continue_handshake();
   Result<> check_host_key();
   Result<SshProtocol::Step> start_command();
-  Error greeting_failure() const;
+  Error no_ssh_server() const;
   Error hung_up() const;
   void exchange();
-  /// False when a handler has destroyed us, or the session has ended.
+  /// Returns false when a handler destroyed this object, or the session has ended.
   bool read_output();
   bool read_errors();
   void send_or_wake();
@@ -108,10 +109,11 @@ class SshSession {
   Loop& loop_;
   Target target_;
   Options options_;
-  /// Shared with the one handler that runs: when nobody else owns it then, it has destroyed us.
+  /// A running handler holds a second reference. If it is the only one left after the call, the
+  /// handler destroyed this object.
   std::shared_ptr<Handlers> handlers_;
   SshPhase phase_ = SshPhase::connecting;
-  bool over_ = false;
+  bool ended_ = false;
 
   std::unique_ptr<Dialer> dialer_;
   std::unique_ptr<Stream> stream_;
@@ -121,12 +123,12 @@ class SshSession {
   bool channel_open_ = false;
   std::string command_;
   bool opened_owed_ = false;  ///< on_open is still to be called
-  std::string greeting_;      ///< the first bytes of the server, for messages
+  std::string banner_;        ///< the server's first bytes, for messages
   size_t received_before_open_ = 0;
-  std::optional<std::string> gone_;  ///< the connection has ended, and why; "" where it just did
+  std::optional<std::string> lost_why_;  ///< the connection ended; "": without an error
 
-  Bytes in_;   ///< read and not yet used up by on_bytes
-  Bytes out_;  ///< not yet taken by the protocol, from sent_ on
+  Bytes in_;   ///< read, and not yet consumed by on_bytes
+  Bytes out_;  ///< from sent_ on not yet taken by the protocol
   size_t sent_ = 0;
   std::string errors_;
   bool paused_ = false;

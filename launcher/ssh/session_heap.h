@@ -5,9 +5,8 @@
 
 namespace dt {
 
-/// What a C library allocates for one session: at most `bytes_max` at once, and all gone with this
-/// object, also what the library forgets (libssh2 1.10 leaks when a key exchange is repeated or cut
-/// short).
+/// The memory that a C library allocates for one session: `bytes_max` at most. The destructor frees
+/// all of it, leaks included (libssh2 1.10 leaks when a key exchange is repeated or interrupted).
 class SessionHeap {
  public:
   explicit SessionHeap(size_t bytes_max) : bytes_max_(bytes_max) {}
@@ -15,7 +14,7 @@ class SessionHeap {
   SessionHeap& operator=(const SessionHeap&) = delete;
   ~SessionHeap();
 
-  /// Null when there is no room, as malloc, realloc and free do it.
+  /// Like malloc, realloc and free. Returns null when `bytes_max` would be exceeded.
   void* allocate(size_t size);
   void* resize(void* block, size_t size);
   void release(void* block);

@@ -32,7 +32,7 @@ void check(const Result<SshSettings>& settings) {
   assert(!settings->user.empty());
   assert(settings->connect_timeout_s.value_or(1) > 0);
   assert(settings->proxy_jump.empty() || settings->proxy_command.empty());
-  for (const auto* listed : {&settings->beyond, &settings->needs_openssh}) {
+  for (const auto* listed : {&settings->needs_ssh_g, &settings->needs_openssh}) {
     for (const SshDirective& directive : *listed)
       check_message({Errc::input, directive.text()});
   }

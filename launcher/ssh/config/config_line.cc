@@ -15,8 +15,8 @@ std::string_view without_leading_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(blanks), text.size()));
 }
 
-/// Takes the text up to a blank, an = or a quoted part off the front of `rest`; none when a quote
-/// is not closed. Blanks around one = belong to the separator.
+/// Removes the keyword from the front of `rest`: the text up to a blank, an =, or a quoted part.
+/// Returns none when a quote is not closed. Blanks around one = belong to the separator.
 std::optional<std::string> take_keyword(std::string_view& rest) {
   const size_t end = rest.find_first_of(" \t\r\n\"=");
   std::string word(rest.substr(0, end));
@@ -38,7 +38,7 @@ std::optional<std::string> take_keyword(std::string_view& rest) {
   return word;
 }
 
-/// Takes one word off the front of `text`; none when a quote is not closed.
+/// Removes one word from the front of `text`. Returns none when a quote is not closed.
 std::optional<std::string> take_word(std::string_view& text) {
   std::string word;
   char quote = 0;
@@ -78,8 +78,8 @@ std::optional<std::vector<std::string>> split_ssh_words(std::string_view text) {
 }
 
 Result<std::optional<SshConfigLine>> parse_ssh_config_line(std::string_view text) {
-  // OpenSSH reads lines as C strings, and takes a form feed for a blank only at the end of a line
-  // that has something else.
+  // OpenSSH reads lines as C strings. To it, a form feed is a blank only at the end of a line that
+  // has other text.
   text = text.substr(0, text.find('\0'));
   text = text.substr(0, std::max<size_t>(text.find_last_not_of(" \t\r\n\f") + 1, 1));
   std::optional<std::string> keyword = take_keyword(text);

@@ -17,7 +17,7 @@ SshExpansion bad(std::string what) {
   return {SshExpansion::Kind::bad, std::move(what)};
 }
 
-/// ${NAME} at the front of `rest`, which it takes off.
+/// Removes ${NAME} from the front of `rest`, and returns its value.
 SshExpansion expand_variable(std::string_view& rest, const SshWorld& world) {
   const size_t end = rest.find('}');
   if (end == std::string_view::npos) return bad("\"${\" is not closed");
@@ -29,7 +29,7 @@ SshExpansion expand_variable(std::string_view& rest, const SshWorld& world) {
   return {SshExpansion::Kind::done, *value};
 }
 
-/// %x at the front of `rest`, which it takes off.
+/// Removes %x from the front of `rest`, and returns its value.
 SshExpansion expand_token(std::string_view& rest, const SshTokens& tokens) {
   if (rest.size() == 1) return bad("a % stands at its end");
   const char token = rest[1];
@@ -82,7 +82,7 @@ SshExpansion expand_ssh_path(std::string_view text, const SshTokens& tokens,
 
 std::string dialled_name(std::string_view host) {
   if (is_ipv6(host)) return canonical_host(host);
-  // inet_aton knows all old forms of an IPv4 address ("127.1"), as getaddrinfo(3) does.
+  // inet_aton accepts all old forms of an IPv4 address ("127.1"), as getaddrinfo(3) does.
   in_addr address = {};
   std::array<char, INET_ADDRSTRLEN> text = {};
   const bool blank = host.find_first_of(" \t\n\v\f\r") != std::string_view::npos;

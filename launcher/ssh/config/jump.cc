@@ -21,7 +21,7 @@ bool is_port(std::string_view text) {
   return number && *number >= 1 && *number <= 65535;
 }
 
-/// "host", "host:port", "[::1]:port". Without brackets the first colon ends the name.
+/// Parses "host", "host:port" or "[::1]:port". Without brackets the first colon ends the name.
 std::optional<Hop> parse_host_port(std::string_view text) {
   const bool bracketed = text.starts_with('[');
   const size_t bracket = bracketed ? text.find(']') : 0;
@@ -45,7 +45,7 @@ std::optional<Hop> parse_hop(std::string_view text) {
   if (at == std::string_view::npos) return parse_host_port(text);
   if (at == 0) return std::nullopt;
   std::optional<Hop> hop = parse_host_port(text.substr(at + 1));
-  // A URI may carry parameters after the user; OpenSSH does not look at them.
+  // A URI may carry parameters after the user; OpenSSH ignores them.
   if (hop) hop->user = text.substr(0, uri ? std::min(at, text.find(';')) : at);
   return hop;
 }
@@ -61,7 +61,7 @@ std::string hop_text(const Hop& hop) {
 
 Result<std::string> parse_ssh_jumps(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n="), text.size()));
-  // With a comment behind it, "none" is the name of a host to OpenSSH.
+  // OpenSSH takes "none" with a comment after it as the name of a host.
   if (equals_ignoring_case(text, "none")) return std::string();
   text = trim(text.substr(0, text.find('#')));
   std::string all;
@@ -70,7 +70,7 @@ Result<std::string> parse_ssh_jumps(std::string_view text) {
     if (!hop) return fail(Errc::input, format("proxyjump: bad value \"{}\"", printable(text)));
     all = hop_text(*hop);
   }
-  // Only the last hop is this client's to dial; what comes before it is passed on as it stands.
+  // This client dials only the last hop. The text before it is forwarded unchanged.
   const size_t comma = text.rfind(',');
   return (comma == std::string_view::npos ? "" : std::string(text.substr(0, comma + 1))) + all;
 }

@@ -7,8 +7,8 @@
 
 namespace dt {
 
-/// ProxyJump's "[user@]host[:port],…" or "ssh://…" as `ssh -G` would print it; empty for "none".
-/// An error has no place.
+/// Parses ProxyJump's "[user@]host[:port],…" or "ssh://…". Returns it as `ssh -G` prints it; empty
+/// for "none". An error does not contain the place.
 Result<std::string> parse_ssh_jumps(std::string_view text);
 
 }  // namespace dt

@@ -16,9 +16,9 @@ constexpr std::string_view flag = "yes|no|true|false";
 constexpr std::string_view off = "no|false";
 constexpr std::string_view on = "yes|true";
 
-/// All directives of OpenSSH 9.2 and those that Debian adds. Ignored are those that change nothing
-/// for a connection that runs one command without a terminal, forwards nothing, is not asked for a
-/// password, and is watched by heartbeats of its own.
+/// All directives of OpenSSH 9.2 and those that Debian adds.
+/// It ignores directives that change nothing for dtrain's connection. This connection runs one
+/// command without a terminal, forwards nothing, uses no password, and has its own heartbeats.
 constexpr SshKeyword keywords[] = {
     {"addkeystoagent"},
     {"addressfamily", SshForm::choice, SshUse::read, "inet|inet6|any"},
@@ -28,9 +28,9 @@ constexpr SshKeyword keywords[] = {
     {"bindinterface", SshForm::word, SshUse::openssh},
     {"canonicaldomains"},
     {"canonicalizefallbacklocal", SshForm::choice, SshUse::ignored, flag},
-    {"canonicalizehostname", SshForm::choice, SshUse::beyond, "yes|no|true|false|always", off},
+    {"canonicalizehostname", SshForm::choice, SshUse::ssh_g, "yes|no|true|false|always", off},
     {"canonicalizemaxdots", SshForm::number},
-    {"canonicalizepermittedcnames", SshForm::anything, SshUse::beyond, "", "none"},
+    {"canonicalizepermittedcnames", SshForm::anything, SshUse::ssh_g, "", "none"},
     {"casignaturealgorithms", SshForm::word},
     {"certificatefile", SshForm::word, SshUse::collected},
     {"checkhostip", SshForm::choice, SshUse::openssh, flag, off},
@@ -190,7 +190,7 @@ std::optional<int> multiplier_of(char unit) {
   }
 }
 
-/// "1h30m", "90": whole numbers with a unit each, seconds without.
+/// Parses "1h30m" or "90": whole numbers, each with a unit; a number without one is in seconds.
 std::optional<int> parse_time(std::string_view text) {
   int64_t total = 0;
   if (text.empty()) return std::nullopt;
@@ -212,7 +212,7 @@ bool is_number(std::string_view word) {
   return number && *number >= 0 && *number <= INT_MAX;
 }
 
-/// A number that may be one, or the name of a service: what those are called is for ssh to know.
+/// True for a port number, and for any word that may be the name of a service: ssh resolves those.
 bool may_be_port(std::string_view word) {
   if (word.find_first_not_of("0123456789") != std::string_view::npos) return true;
   const std::optional<int64_t> number = parse_integer(word);
@@ -230,7 +230,7 @@ bool may_be_agent(std::string_view word) {
   return is_variable_name(word.substr(1));
 }
 
-/// Whether the first word has the form; none when the form is not about one word.
+/// Returns true when the first word has the form; none for forms that are not about one word.
 std::optional<bool> word_fits(const SshKeyword& keyword, std::string_view word) {
   switch (keyword.form) {
     case SshForm::word:

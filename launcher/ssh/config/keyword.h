@@ -10,9 +10,9 @@
 
 namespace dt {
 
-/// What may follow a keyword.
+/// The form of a keyword's value.
 enum class SshForm : uint8_t {
-  anything,  ///< not looked at: nothing of it matters here
+  anything,  ///< not checked: dtrain does not use it
   word,      ///< one word
   choice,    ///< one of `choices`, in any case of letters
   number,    ///< 0 or more
@@ -22,19 +22,19 @@ enum class SshForm : uint8_t {
   agent,    ///< a path, or $NAME
   command,  ///< the rest of the line
   jumps,    ///< ProxyJump's [user@]host[:port],… or "none"
-  host,     ///< these four steer the reader
+  host,     ///< this and the next three control the reader
   match,
   include,
   ignore_unknown,
 };
 
-/// What a value is good for.
+/// The effect of a value.
 enum class SshUse : uint8_t {
   ignored,
-  read,       ///< the first value wins
-  collected,  ///< all values count
-  openssh,    ///< only the OpenSSH client can do it, unless the value is `harmless`
-  beyond,     ///< only `ssh -G` can tell what follows from it, unless the value is `harmless`
+  read,       ///< SshSettings contains it; the first value wins
+  collected,  ///< SshSettings contains all values
+  openssh,    ///< only the OpenSSH client implements it, unless the value is `harmless`
+  ssh_g,      ///< only `ssh -G` resolves its effects, unless the value is `harmless`
 };
 
 /// One directive that OpenSSH knows.
@@ -47,15 +47,16 @@ struct SshKeyword {
   bool is_harmless(const std::vector<std::string>& values) const;
 };
 
-/// By its name or one of its old names, in lower case; null when there is none.
+/// Finds a directive by its name or one of its old names, in lower case. Returns null when OpenSSH
+/// has none of that name.
 const SshKeyword* find_ssh_keyword(std::string_view name);
 
-/// Whether the words have the keyword's form, as OpenSSH would say; `rest` is the line after the
-/// keyword. An error has no place.
+/// Fails unless the words have the keyword's form by OpenSSH's rules; `rest` is the line after the
+/// keyword. The message does not contain the place.
 Result<> check_ssh_value(const SshKeyword& keyword, const std::vector<std::string>& words,
                          std::string_view rest);
 
-/// Seconds of a valid time; none for "none".
+/// Returns the seconds of a valid time; none for "none".
 std::optional<int> ssh_time_seconds(std::string_view text);
 
 }  // namespace dt

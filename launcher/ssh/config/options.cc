@@ -17,13 +17,14 @@ constexpr std::array<std::string_view, 7> default_identities = {
     "~/.ssh/id_rsa",        "~/.ssh/id_ecdsa", "~/.ssh/id_ecdsa_sk", "~/.ssh/id_ed25519",
     "~/.ssh/id_ed25519_sk", "~/.ssh/id_xmss",  "~/.ssh/id_dsa"};
 
-/// Puts one SshSettings together.
-class Maker {
+/// Builds one SshSettings.
+class SettingsBuilder {
  public:
-  Maker(SshOptions options, const SshRequest& request, const SshWorld& world, SshResolved resolved)
+  SettingsBuilder(SshOptions options, const SshRequest& request, const SshWorld& world,
+                  SshResolved resolved)
       : options_(std::move(options)), request_(request), world_(world), resolved_(resolved) {}
 
-  Result<SshSettings> make() {
+  Result<SshSettings> build() {
     TRY(set_where());
     TRY(set_identities());
     TRY(set_agent());
@@ -43,27 +44,27 @@ class Maker {
     return equals_ignoring_case(options_.word(name), "yes") ||
            equals_ignoring_case(options_.word(name), "true");
   }
-  void add_beyond(std::string name, const std::string& place) {
-    settings_.beyond.push_back({std::move(name), place});
+  void add_needs_ssh_g(std::string name, const std::string& place) {
+    settings_.needs_ssh_g.push_back({std::move(name), place});
   }
   void add_needs_openssh(std::string_view name, const std::string& place) {
     settings_.needs_openssh.push_back({std::string(name), place});
   }
 
-  /// The text of an expansion. An unknown token is left to ssh.
-  Result<std::string> taken(const SshExpansion& expansion, std::string_view name,
-                            const std::string& place) {
+  /// Returns the text of an expansion. `ssh -G` resolves unknown tokens.
+  Result<std::string> expanded(const SshExpansion& expansion, std::string_view name,
+                               const std::string& place) {
     if (expansion.kind == SshExpansion::Kind::bad) {
       return fail(Errc::input, format("{}: {}: {}", place, name, expansion.text));
     }
     if (expansion.kind == SshExpansion::Kind::unknown_token) {
-      add_beyond(format("{} with {}", name, expansion.text), place);
+      add_needs_ssh_g(format("{} with {}", name, expansion.text), place);
     }
     return expansion.text;
   }
   Result<std::string> path_of(std::string_view name, const std::string& word,
                               const std::string& place) {
-    return taken(expand_ssh_path(word, tokens_, request_, world_), name, place);
+    return expanded(expand_ssh_path(word, tokens_, request_, world_), name, place);
   }
 
   Result<> set_host_name() {
@@ -71,7 +72,7 @@ class Maker {
     std::string name = given != nullptr ? given->words.front() : request_.host;
     if (given != nullptr && resolved_ == SshResolved::no) {
       const SshTokens tokens = {{'h', request_.host}};
-      name = TRY(taken(expand_ssh_tokens(name, tokens, nullptr), "hostname", given->place));
+      name = TRY(expanded(expand_ssh_tokens(name, tokens, nullptr), "hostname", given->place));
     }
     settings_.host_name = dialled_name(name);
     return {};
@@ -84,7 +85,7 @@ class Maker {
     } else if (const auto number = parse_integer(given->words.front())) {
       settings_.port = static_cast<int>(*number);
     } else {
-      add_beyond(format("port {}", printable(given->words.front())), given->place);
+      add_needs_ssh_g(format("port {}", printable(given->words.front())), given->place);
     }
   }
 
@@ -94,7 +95,7 @@ class Maker {
     if (request_.user) settings_.user = *request_.user;
     const bool tokens = settings_.user.find_first_of("%$") != std::string::npos;
     if (given != nullptr && !request_.user && tokens && resolved_ == SshResolved::no) {
-      add_beyond(format("user {}", printable(settings_.user)), given->place);
+      add_needs_ssh_g(format("user {}", printable(settings_.user)), given->place);
     }
   }
 
@@ -117,7 +118,7 @@ class Maker {
     return {};
   }
 
-  /// identityfile as written, the command line's first.
+  /// Returns the values of identityfile as written, those of the command line first.
   std::vector<SshOption> given_identities() const {
     std::vector<SshOption> given;
     if (resolved_ == SshResolved::no) {
@@ -138,7 +139,7 @@ class Maker {
       for (const std::string_view path : default_identities)
         identities.push_back({{std::string(path)}, "the default"});
     } else if (resolved_ == SshResolved::yes && identities.size() >= 5) {
-      // ssh -G prints its own list where none was given; that has been 5 to 7 files long.
+      // Without an identityfile, ssh -G prints its default list, of 5 to 7 files by its version.
       settings_.identities_given = !std::ranges::all_of(identities, [](const SshOption& identity) {
         return std::ranges::find(default_identities, identity.words.front()) !=
                default_identities.end();
@@ -146,14 +147,15 @@ class Maker {
     }
     for (const SshOption& identity : identities) {
       if (equals_ignoring_case(identity.words.front(), "none")) continue;
-      settings_.identity_files.push_back(
-          TRY(path_of("identityfile", identity.words.front(), identity.place)));
+      std::string path = TRY(path_of("identityfile", identity.words.front(), identity.place));
+      settings_.identity_files.push_back(std::move(path));
     }
     const auto certificates = options_.collected.find("certificatefile");
     if (certificates == options_.collected.end()) return {};
     for (const SshOption& certificate : certificates->second) {
-      settings_.certificate_files.push_back(
-          TRY(path_of("certificatefile", certificate.words.front(), certificate.place)));
+      std::string path =
+          TRY(path_of("certificatefile", certificate.words.front(), certificate.place));
+      settings_.certificate_files.push_back(std::move(path));
       add_needs_openssh("certificatefile", certificate.place);
     }
     return {};
@@ -224,17 +226,18 @@ class Maker {
       const SshKeyword* const keyword = find_ssh_keyword(name);
       const bool harmless = keyword == nullptr || keyword->is_harmless(option.words);
       if (!harmless && keyword->use == SshUse::openssh) add_needs_openssh(name, option.place);
-      if (!harmless && keyword->use == SshUse::beyond) add_beyond(name, option.place);
+      if (!harmless && keyword->use == SshUse::ssh_g) add_needs_ssh_g(name, option.place);
     }
     const SshOption* const from = find("bindaddress");
     if (from != nullptr && !Address::parse(host_port(settings_.bind_address, 1))) {
       add_needs_openssh("bindaddress by name", from->place);
     }
-    const SshOption* const ways = find("preferredauthentications");
-    if (ways != nullptr && !std::ranges::count(split(ways->words.front(), ','), "publickey")) {
-      add_needs_openssh("preferredauthentications", ways->place);
+    const SshOption* const methods = find("preferredauthentications");
+    if (methods != nullptr &&
+        !std::ranges::count(split(methods->words.front(), ','), "publickey")) {
+      add_needs_openssh("preferredauthentications", methods->place);
     }
-    std::ranges::copy(options_.beyond, std::back_inserter(settings_.beyond));
+    std::ranges::copy(options_.needs_ssh_g, std::back_inserter(settings_.needs_ssh_g));
     std::ranges::copy(options_.needs_openssh, std::back_inserter(settings_.needs_openssh));
   }
 
@@ -255,7 +258,7 @@ std::string_view SshOptions::word(std::string_view name) const {
 
 Result<SshSettings> make_ssh_settings(SshOptions options, const SshRequest& request,
                                       const SshWorld& world, SshResolved resolved) {
-  return Maker(std::move(options), request, world, resolved).make();
+  return SettingsBuilder(std::move(options), request, world, resolved).build();
 }
 
 }  // namespace dt

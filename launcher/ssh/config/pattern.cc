@@ -11,11 +11,11 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// `fold` is done to the pattern's letters.
+/// Applies `fold` to the pattern's letters.
 template <class Fold>
 bool matches(std::string_view text, std::string_view pattern, Fold fold) {
-  // Only the last star met is ever tried again: what stood before it has matched as early as can
-  // be, which leaves the most for the rest.
+  // Only the last star is tried again: the pattern before it has matched at the earliest place,
+  // which leaves the most text for the rest.
   size_t t = 0;
   size_t p = 0;
   size_t star = std::string_view::npos;

@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-/// ssh -G shows these whether or not anybody asked for them.
+/// ssh -G prints these even when no file sets them.
 constexpr std::array<std::string_view, 6> always_shown = {
     "ciphers", "hostbasedacceptedalgorithms", "hostkeyalgorithms", "kexalgorithms",
     "macs",    "pubkeyacceptedalgorithms"};
@@ -19,9 +19,9 @@ bool is_always_shown(std::string_view name) {
   return std::ranges::find(always_shown, name) != always_shown.end();
 }
 
-/// Takes the paths of a known_hosts option. `ssh -G` joins them with blanks and quotes nothing, so
-/// one of several words may be one path, where a key that has changed would seem to be new. Only
-/// the paths that the reader has found in the files are known; else the ssh program decides.
+/// Stores the paths of a known_hosts option. `ssh -G` joins them with blanks and quotes nothing, so
+/// several words may be one path. A path that is split wrongly would make a changed key look new.
+/// So only the paths that the reader has found in the files are used; else the ssh program decides.
 void take_files(SshOptions& options, const std::string& name, const std::string& value,
                 const std::vector<std::string>& read) {
   SshOption option = {{value}, "ssh -G"};
@@ -78,16 +78,17 @@ Result<SshSettings> parse_ssh_g(std::string_view output, const SshRequest& reque
     take_line(options, line, read);
   const int64_t port = parse_integer(options.word("port")).value_or(0);
   if (options.word("hostname").empty() || port < 1 || port > 65535) {
-    return fail(Errc::protocol, format("ssh -G said nothing about {}: {}", printable(request.host),
-                                       printable(output)));
+    return fail(Errc::protocol, format("ssh -G printed nothing about {}: {}",
+                                       printable(request.host), printable(output)));
   }
-  // Canonicalizing and Match are done by now; what the reader saw of the lists above still holds.
+  // ssh -G has resolved canonicalization and Match. For the lists above it prints its defaults,
+  // too, so the reader's result decides.
   std::ranges::copy_if(
       read.needs_openssh, std::back_inserter(options.needs_openssh),
       [](const SshDirective& directive) { return is_always_shown(directive.name); });
   SshSettings settings =
       TRY(make_ssh_settings(std::move(options), request, world, SshResolved::yes));
-  settings.beyond.clear();
+  settings.needs_ssh_g.clear();
   return settings;
 }
 

@@ -19,13 +19,14 @@ constexpr size_t included_files_max = 4096;
 constexpr size_t collected_max = 100;         // OpenSSH's own
 constexpr size_t known_hosts_files_max = 32;  // OpenSSH's own
 
-/// Whether the lines that follow speak of our host. Maybe: below a Match, which only ssh decides.
+/// Whether the following lines apply to the requested host. `maybe`: below a Match, which only ssh
+/// evaluates.
 enum class Active : uint8_t { no, maybe, yes };
 
 struct Source {
   std::string path;
-  bool of_user = true;           ///< else the system's: other Include folder, no ~
-  Active ceiling = Active::yes;  ///< no line of it is more active than the Include that named it
+  bool of_user = true;           ///< false: the system's, with another Include folder, and no ~
+  Active ceiling = Active::yes;  ///< its lines are at most as active as the Include that named it
   int depth = 0;
 };
 
@@ -51,7 +52,7 @@ class ConfigReader {
   }
 
  private:
-  /// A line and where it stands.
+  /// A line and its place.
   struct Line {
     const Source& source;
     SshConfigLine text;
@@ -62,11 +63,11 @@ class ConfigReader {
     return fail(Errc::input, format("{}: {}", line.place, why));
   }
 
-  /// One of the two files that need not be there.
+  /// Reads one of the two files that may be absent.
   Result<> read_standard(const Source& source) {
     const Result<std::string> text = world_.read(source.path, source.of_user);
     if (text) return read_text(source, *text);
-    // OpenSSH passes over what it cannot open, but not over what others may have written.
+    // OpenSSH skips a file that it cannot open, but refuses one that another user may write.
     if (text.error().code != Errc::refused) return {};
     return fail(Errc::input, format("{}: {}", printable(source.path), text.error().message));
   }
@@ -117,7 +118,7 @@ class ConfigReader {
 
   void take_unknown(const Line& line) {
     if (matches_pattern_list(line.text.keyword, ignored_unknown_) == ListMatch::yes) return;
-    options_.beyond.push_back({printable(line.text.keyword), line.place});
+    options_.needs_ssh_g.push_back({printable(line.text.keyword), line.place});
   }
 
   void take_ignore_unknown(const Line& line) {
@@ -144,7 +145,7 @@ class ConfigReader {
       return;
     }
     active_ = Active::maybe;
-    options_.beyond.push_back({"match", line.place});
+    options_.needs_ssh_g.push_back({"match", line.place});
   }
 
   Result<> take_include(const Line& line) {
@@ -155,8 +156,8 @@ class ConfigReader {
                       format("include: \"{}\" has a ~ in a file of the system", printable(word)));
       }
       if (word.find_first_of("%$") != std::string::npos) {
-        // Newer programs put tokens in here; to this one's model they are plain letters.
-        options_.beyond.push_back({format("include {}", printable(word)), line.place});
+        // Newer OpenSSH expands tokens and variables in Include; the version we follow does not.
+        options_.needs_ssh_g.push_back({format("include {}", printable(word)), line.place});
       }
       TRY(include(word, line));
     }
@@ -188,7 +189,7 @@ class ConfigReader {
     if (keyword.form == SshForm::agent) TRY(check_agent(line));
     if (keyword.use == SshUse::ignored) return {};
     if (active_ == Active::maybe && keyword.use == SshUse::openssh) {
-      // Whether it counts cannot always be told from what ssh -G prints, so it is taken to.
+      // The output of ssh -G does not always show whether the line counts, so assume that it does.
       options_.needs_openssh.push_back({std::string(keyword.name), line.place});
     }
     if (active_ != Active::yes) return {};
@@ -197,9 +198,9 @@ class ConfigReader {
     if (keyword.form == SshForm::command || keyword.form == SshForm::jumps) {
       return take_rest(keyword, std::move(option), line);
     }
-    // Nothing but a comment, where OpenSSH takes any number of words.
+    // The value is only a comment, and OpenSSH accepts any number of words here.
     if (option.words.empty()) return {};
-    // A time of "none" is no value: a later one still counts.
+    // A time of "none" sets nothing: a later value still counts.
     if (keyword.form == SshForm::time && option.words.front() == "none") return {};
     if (keyword.form == SshForm::files && option.words.size() > known_hosts_files_max) {
       return refuse(line, format("{}: more than {} files", keyword.name, known_hosts_files_max));
@@ -209,8 +210,8 @@ class ConfigReader {
   }
 
   Result<> check_agent(const Line& line) {
-    // The variables must be there even where the line does not count; the tokens are checked when
-    // it does.
+    // The variables must exist even when the line does not apply to the host; the tokens are
+    // checked only when it does.
     std::string without_tokens = line.text.words.front();
     std::erase(without_tokens, '%');
     const SshExpansion expansion = expand_ssh_tokens(without_tokens, {}, &world_);
@@ -230,21 +231,24 @@ class ConfigReader {
     return {};
   }
 
-  /// ProxyCommand, ProxyJump, KnownHostsCommand: the line as it stands, with what looks like a
-  /// comment. Of the first two only one can win.
+  /// Stores ProxyCommand, ProxyJump or KnownHostsCommand: the line as written, including any part
+  /// that looks like a comment. Only one of the first two can win.
   Result<> take_rest(const SshKeyword& keyword, SshOption option, const Line& line) {
     const bool proxy = keyword.name == "proxyjump" || keyword.name == "proxycommand";
     if (proxy && options_.first.contains("proxycommand")) return {};
     if (proxy && options_.first.contains("proxyjump")) {
-      // Below "ProxyJump none" a ProxyCommand counts for some versions and not for others.
+      // After "ProxyJump none", only some versions of OpenSSH use a ProxyCommand.
       if (keyword.name == "proxycommand" && options_.word("proxyjump").empty()) {
-        options_.beyond.push_back({"proxycommand after \"proxyjump none\"", line.place});
+        options_.needs_ssh_g.push_back({"proxycommand after \"proxyjump none\"", line.place});
       }
       return {};
     }
     const std::string& rest = line.text.rest;
     option.words = {rest.substr(std::min(rest.find_first_not_of(" \t\r\n="), rest.size()))};
-    if (keyword.form == SshForm::jumps) option.words = {TRY(parse_ssh_jumps(rest))};
+    if (keyword.form == SshForm::jumps) {
+      std::string jumps = TRY(parse_ssh_jumps(rest));
+      option.words = {std::move(jumps)};
+    }
     options_.first.try_emplace(std::string(keyword.name), std::move(option));
     return {};
   }

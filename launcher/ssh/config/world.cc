@@ -14,13 +14,13 @@
 namespace dt {
 namespace {
 
-/// OpenSSH itself has no limit; a device that never ends is no configuration.
+/// OpenSSH has no limit. This one stops at a device that never ends.
 constexpr size_t file_bytes_max = size_t{16} << 20;
 
 using Texts = std::map<std::string, Result<std::string>>;
 
-/// Whether only its owner, who is us or root, may write the file. A group counts when it has the
-/// owner's own number, as a user's private group does on Debian.
+/// True when this process's user or root owns the file, and no other user may write it. A group
+/// with the owner's number counts as the owner: on Debian it is the user's private group.
 bool is_guarded(const struct stat& status) {
   if (status.st_uid != 0 && status.st_uid != getuid()) return false;
   if ((status.st_mode & S_IWOTH) != 0) return false;

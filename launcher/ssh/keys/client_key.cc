@@ -10,11 +10,11 @@ namespace dt {
 
 namespace {
 
-/// What follows `start` on the last line that has it.
-std::string_view last_after(std::string_view said, std::string_view start) {
-  const size_t at = said.rfind(start);
+/// Returns the text after `start` on the last line that has it.
+std::string_view last_after(std::string_view log, std::string_view start) {
+  const size_t at = log.rfind(start);
   if (at == std::string_view::npos) return {};
-  const std::string_view rest = said.substr(at + start.size());
+  const std::string_view rest = log.substr(at + start.size());
   return trim(rest.substr(0, rest.find_first_of("\r\n")));
 }
 
@@ -28,9 +28,9 @@ std::string in_small_letters(std::string_view word) {
 
 }  // namespace
 
-std::string key_of_client(std::string_view said) {
+std::string key_of_client(std::string_view log) {
   // "Server accepts key: /home/me/.ssh/id_ed25519 ED25519 SHA256:… agent"
-  const std::string_view key = last_after(said, "Server accepts key: ");
+  const std::string_view key = last_after(log, "Server accepts key: ");
   const size_t digest = key.find(" SHA256:");
   if (digest != std::string_view::npos) {
     const std::string_view name = key.substr(0, digest);
@@ -39,9 +39,9 @@ std::string key_of_client(std::string_view said) {
     return format("{} from {}{}", printable(in_small_letters(name.substr(type + 1))),
                   printable(name.substr(0, type)), agent ? " in ssh-agent" : "");
   }
-  const std::string_view method = last_after(said, " using \"");
+  const std::string_view method = last_after(log, " using \"");
   if (!method.empty()) return format("none, but {}", printable(method.substr(0, method.find('"'))));
-  return said.find("mux_client") != std::string_view::npos ? "of a connection that is shared" : "";
+  return log.find("mux_client") != std::string_view::npos ? "of a connection that is shared" : "";
 }
 
 }  // namespace dt

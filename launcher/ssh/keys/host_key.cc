@@ -13,7 +13,7 @@ namespace {
 constexpr size_t blob_bytes_max = size_t{64} << 10;
 constexpr unsigned rsa_bits_min = 1024;  // OpenSSH loads no shorter one
 
-/// Reads the strings of RFC 4251 off the front; empty and not ok once something is cut short.
+/// Reads strings of RFC 4251. After a truncated one it returns empty strings, and is not ok.
 class WireReader {
  public:
   explicit WireReader(ByteSpan bytes) : rest_(bytes) {}
@@ -47,7 +47,7 @@ size_t bits_of(std::string_view number) {
 }
 
 bool is_number(std::string_view text) {
-  // OpenSSH refuses negative ones.
+  // OpenSSH refuses negative numbers.
   return !text.empty() && static_cast<unsigned char>(text.front()) < 0x80;
 }
 
@@ -68,7 +68,8 @@ bool has_ed25519(WireReader& reader) {
   return reader.string().size() == 32;
 }
 
-/// The curve's name and an uncompressed point; whether the point lies on the curve is not checked.
+/// True for the curve's name and an uncompressed point. Does not check that the point is on the
+/// curve.
 bool has_ecdsa(WireReader& reader, std::string_view type) {
   const std::string_view curve = reader.string();
   const std::string_view point = reader.string();
@@ -86,7 +87,7 @@ bool has_key(WireReader& reader, std::string_view type) {
       type == "ecdsa-sha2-nistp521") {
     return has_ecdsa(reader, type);
   }
-  // A key on a token ends with the name of its application.
+  // A key on a hardware token ends with the name of its application.
   if (type == "sk-ssh-ed25519@openssh.com") return has_ed25519(reader) && !reader.string().empty();
   if (type == "sk-ecdsa-sha2-nistp256@openssh.com") {
     return has_ecdsa(reader, type) && !reader.string().empty();
@@ -94,7 +95,7 @@ bool has_key(WireReader& reader, std::string_view type) {
   return false;
 }
 
-/// Takes a word off the front of `text`, with the blanks before it.
+/// Removes blanks and the field after them from the front of `text`.
 std::string_view take_field(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   const std::string_view word = text.substr(0, text.find_first_of(" \t"));
@@ -118,7 +119,7 @@ std::optional<HostKey> parse_host_key(std::string_view text) {
   if (encoded.size() > 2 * blob_bytes_max) return std::nullopt;
   const std::optional<Bytes> blob = base64_decode(encoded);
   std::optional<HostKey> key = blob ? host_key_of(*blob) : std::nullopt;
-  // The two names of signatures are names of the key as well.
+  // OpenSSH accepts the names of the two signature algorithms as names of the key type.
   const bool rsa = type == "rsa-sha2-256" || type == "rsa-sha2-512";
   if (key && key->type != (rsa ? "ssh-rsa" : type)) return std::nullopt;
   return key;

@@ -8,24 +8,24 @@
 
 namespace dt {
 
-/// A server's public key as it stands on the wire (RFC 4253 6.6).
+/// A server's public key in its wire format (RFC 4253 6.6).
 struct HostKey {
   std::string type;  ///< "ssh-ed25519"
   Bytes blob;
   bool operator==(const HostKey&) const = default;
 };
 
-/// The key of a blob: its type is the blob's first string. None when the blob is no plain key (a
-/// certificate is none) that OpenSSH would load.
+/// Returns the key of a blob, whose first string is the type. None unless the blob is a plain key
+/// (not a certificate) that OpenSSH would load.
 std::optional<HostKey> host_key_of(ByteSpan blob);
-/// The key of known_hosts' text "ssh-ed25519 AAAA…", with anything behind it.
+/// Parses the key of a known_hosts line, "ssh-ed25519 AAAA…", with any text after it.
 std::optional<HostKey> parse_host_key(std::string_view text);
-/// "ssh-ed25519 AAAA…".
+/// Returns "ssh-ed25519 AAAA…".
 std::string host_key_text(const HostKey& key);
-/// "SHA256:…" as OpenSSH prints it.
+/// Returns "SHA256:…" as OpenSSH prints it.
 std::string fingerprint(const HostKey& key);
 
-/// A key as people are shown it.
+/// A key as messages show it.
 struct HostKeyName {
   std::string type;
   std::string fingerprint;

@@ -19,11 +19,11 @@ namespace {
 constexpr std::string_view openssh_begin = "-----BEGIN OPENSSH PRIVATE KEY-----";
 constexpr std::string_view openssh_end = "-----END OPENSSH PRIVATE KEY-----";
 constexpr std::string_view openssh_magic{"openssh-key-v1\0", 15};
-/// As in OpenSSH: no key is longer.
+/// OpenSSH's own limit for a key file.
 constexpr size_t file_bytes_max = size_t{1} << 20;
 
-/// The private part: two equal numbers, then the key as an agent is given it; its secret has the
-/// seed in front of the public key.
+/// Parses the private part: two equal numbers, then the key in ssh-agent's format. The secret is
+/// the seed, then the public key.
 std::optional<Ed25519Key> ed25519_in(ByteSpan bytes) {
   SshReader reader(bytes);
   const uint32_t check = reader.number();
@@ -35,14 +35,14 @@ std::optional<Ed25519Key> ed25519_in(ByteSpan bytes) {
   return Ed25519Key::of_seed(secret.first(32));
 }
 
-/// OpenSSH's own form, whose head is never encrypted (PROTOCOL.key in its sources).
+/// Parses OpenSSH's own format, whose head is never encrypted (PROTOCOL.key in its sources).
 bool parse_openssh_form(SshIdentity& identity, std::string_view body) {
   const auto bytes = base64_decode(body);
   if (!bytes) return false;
   SshReader reader(*bytes);
   if (as_text(reader.raw(openssh_magic.size())) != openssh_magic) return false;
   const std::string_view cipher = as_text(reader.string());
-  reader.string();  // how the passphrase becomes a key
+  reader.string();  // the key derivation's name
   reader.string();
   const uint32_t keys = reader.number();
   const ByteSpan blob = reader.string();
@@ -65,7 +65,7 @@ Result<std::string> read_all(int fd) {
     if (n < 0) return fail(Errc::os, errno_text(errno));
     if (n == 0) return text;
     text.append(buffer, static_cast<size_t>(n));
-    if (text.size() > file_bytes_max) return fail(Errc::input, "it is too long for a key");
+    if (text.size() > file_bytes_max) return fail(Errc::input, "it is larger than any key file");
   }
 }
 
@@ -81,7 +81,7 @@ SshIdentity parse_identity(std::string path, std::string text) {
     understood = parse_openssh_form(identity, std::string_view(text).substr(body, end - body));
   } else {
     identity.encrypted = text.find("ENCRYPTED") != std::string::npos;
-    // Other forms are the libraries' to read; the older ones name their type.
+    // libssh2 parses the other formats; the older ones name their type.
     if (text.find("BEGIN RSA PRIVATE") != std::string::npos) identity.type = "ssh-rsa";
   }
   if (!understood) {

@@ -29,7 +29,7 @@ Result<Fd> connect_to(const std::string& path) {
   path.copy(address.sun_path, path.size());
   Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno("cannot make a socket");
-  // A Unix socket connects at once or not at all.
+  // connect(2) on a Unix socket does not block: it succeeds or fails at once.
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
     return fail_errno(format("cannot connect to ssh-agent at {}", path));
   }
@@ -45,7 +45,7 @@ Result<std::vector<Bytes>> keys_of(ByteSpan reply) {
     reader.string();  // the comment
     keys.emplace_back(key.begin(), key.end());
   }
-  if (!reader.ok()) return fail(Errc::protocol, "ssh-agent's answer is cut short");
+  if (!reader.ok()) return fail(Errc::protocol, "ssh-agent's reply is cut short");
   return keys;
 }
 
@@ -65,14 +65,14 @@ Result<std::unique_ptr<KeyAgent>> KeyAgent::connect(Loop& loop, const std::strin
   Fd socket = TRY(connect_to(socket_path));
   std::unique_ptr<KeyAgent> agent(new KeyAgent(loop));
   KeyAgent& self = *agent;
-  self.stream_ =
-      TRY(Stream::open(loop, std::move(socket), Fd(),
-                       {.on_bytes = [&self](ByteSpan bytes) { return self.receive(bytes); },
-                        .on_end =
-                            [&self](const std::optional<Error>& why) {
-                              self.end(Error{Errc::closed, why ? why->message : "it hung up"});
-                            },
-                        .on_drained = {}}));
+  self.stream_ = TRY(Stream::open(
+      loop, std::move(socket), Fd(),
+      {.on_bytes = [&self](ByteSpan bytes) { return self.receive(bytes); },
+       .on_end =
+           [&self](const std::optional<Error>& why) {
+             self.end(Error{Errc::closed, why ? why->message : "it closed the connection"});
+           },
+       .on_drained = {}}));
   return agent;
 }
 
@@ -106,7 +106,7 @@ size_t KeyAgent::receive(ByteSpan bytes) {
     SshReader reader(bytes.subspan(used));
     const uint32_t length = reader.number();
     if (length > message_bytes_max || (reader.ok() && waiting_.empty())) {
-      end(Error{Errc::protocol, "ssh-agent sent what is no answer"});
+      end(Error{Errc::protocol, "ssh-agent sent a malformed reply"});
       return bytes.size();
     }
     const ByteSpan reply = reader.raw(length);

@@ -14,12 +14,12 @@
 
 namespace dt {
 
-/// The user's ssh-agent, which holds keys and signs with them, spoken to without blocking
-/// (draft-ietf-sshm-ssh-agent, sections 3 to 5). One connection serves all hosts; answers come in
-/// the order of the requests. (libssh2's own client waits for each answer.)
+/// A non-blocking client of the user's ssh-agent, which holds keys and signs with them
+/// (draft-ietf-sshm-ssh-agent, sections 3 to 5). One connection serves all hosts; replies come in
+/// the order of the requests. (libssh2's own client blocks until each reply.)
 class KeyAgent {
  public:
-  /// What to sign, with which key; `flags` ask for RSA with SHA-2.
+  /// The data to sign, and the key. `flags` request RSA with SHA-2.
   struct SignRequest {
     ByteSpan key;
     ByteSpan data;
@@ -29,17 +29,18 @@ class KeyAgent {
   using OnKeys = std::function<void(Result<std::vector<Bytes>> keys)>;
   using OnSignature = std::function<void(Result<Bytes> signature)>;
 
-  /// An error when nobody listens at `socket_path`.
+  /// Fails when no process listens at `socket_path`.
   static Result<std::unique_ptr<KeyAgent>> connect(Loop& loop, const std::string& socket_path);
   KeyAgent(const KeyAgent&) = delete;
   KeyAgent& operator=(const KeyAgent&) = delete;
 
-  /// The public keys that it holds, as blobs of RFC 4253 6.6.
+  /// Requests the agent's public keys, as blobs of RFC 4253 6.6.
   void list_keys(OnKeys on_keys);
-  /// The signature's own bytes, without its type in front. Errc::refused when it will not.
+  /// Requests a signature: its bytes without the type in front. Fails with Errc::refused when the
+  /// agent refuses.
   void sign(const SignRequest& request, OnSignature on_signature);
 
-  /// How long a message may be, as in OpenSSH.
+  /// OpenSSH's own limit for a message.
   static constexpr size_t message_bytes_max = size_t{256} << 10;
 
  private:

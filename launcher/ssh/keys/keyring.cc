@@ -8,14 +8,15 @@ namespace dt {
 
 namespace {
 
-/// The socket of the user's agent; empty: none is wanted, or none is named.
+/// Returns the socket of the user's agent; empty when none is wanted, or none is named.
 std::string agent_socket(const SshSettings& settings, const SshWorld& world) {
   const std::string named = settings.identity_agent.value_or("SSH_AUTH_SOCK");
   if (named == "none") return {};
   return named == "SSH_AUTH_SOCK" ? world.environment(named).value_or("") : named;
 }
 
-/// Tickets in a file can be looked for; of other kinds (KEYRING:, KCM:) only Kerberos knows.
+/// Checks a cache in a file. Assumes that others (KEYRING:, KCM:) exist: only Kerberos can read
+/// them.
 bool ticket_cache_exists(const SshWorld& world) {
   std::string cache = world.environment("KRB5CCNAME").value_or(format("/tmp/krb5cc_{}", getuid()));
   if (cache.starts_with("FILE:")) cache.erase(0, 5);

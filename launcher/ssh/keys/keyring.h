@@ -13,8 +13,8 @@
 
 namespace dt {
 
-/// What the user can log in with, and what the user's files know of hosts. Each file is read once
-/// and each ssh-agent has one connection, whatever the number of hosts.
+/// The user's keys, ssh-agents and known_hosts files. It reads each file once and opens one
+/// connection to each ssh-agent, whatever the number of hosts.
 class SshKeyring {
  public:
   using Identities = std::vector<std::shared_ptr<const SshIdentity>>;
@@ -23,15 +23,15 @@ class SshKeyring {
   SshKeyring(const SshKeyring&) = delete;
   SshKeyring& operator=(const SshKeyring&) = delete;
 
-  /// Those of the settings' key files that are there.
+  /// Returns the key files of the settings that exist.
   Identities identities(const SshSettings& settings);
-  /// Null: there is none, or nobody listens there.
+  /// Returns the ssh-agent of the settings; null when there is none, or it does not answer.
   KeyAgent* agent(const SshSettings& settings);
   KnownHost known_host(const SshSettings& settings);
-  /// Why only the OpenSSH client could log in: there is neither a key nor an agent, but a Kerberos
-  /// ticket, and GSSAPI is allowed. Empty otherwise.
+  /// Returns a reason if only the OpenSSH client can log in, else an empty string. It can when
+  /// GSSAPI is on and the user has a Kerberos ticket, but neither a key nor an agent.
   std::string needs_openssh(const SshSettings& settings);
-  /// Whether the OpenSSH client could log in with a Kerberos ticket where keys were refused.
+  /// True when the OpenSSH client can try a Kerberos ticket after keys were refused.
   bool has_ticket(const SshSettings& settings) const;
 
  private:

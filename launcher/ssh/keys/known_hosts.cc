@@ -12,7 +12,7 @@
 namespace dt {
 namespace {
 
-/// OpenSSH's order of preference; certificates and DSA left out.
+/// OpenSSH's order of preference, without certificates and DSA.
 constexpr std::array<std::string_view, 7> preferred_types = {"ssh-ed25519",
                                                              "ecdsa-sha2-nistp256",
                                                              "ecdsa-sha2-nistp384",
@@ -25,7 +25,7 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
 }
 
-/// Takes the text up to a blank off the front, and the blanks.
+/// Removes the text up to a blank, and the blanks after it, from the front of `text`.
 std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find_first_of(" \t"));
   text = without_blanks(text.substr(word.size()));
@@ -40,7 +40,7 @@ std::optional<Sha1Digest> decode_digest(std::string_view text) {
   return digest;
 }
 
-/// How a host is listed: on another port than ssh's own with brackets.
+/// Returns the name by which files list a host: with brackets on another port than 22.
 std::string listed_name(std::string_view host, int port) {
   return port == 22 ? lower_case(host) : format("[{}]:{}", lower_case(host), port);
 }
@@ -64,14 +64,14 @@ template <class Same>
 HostKeyVerdict verdict_of_host(const KnownHost& host, const Same& is_same) {
   HostKeyVerdict verdict = verdict_of(host.keys, is_same);
   if (verdict.kind != HostKeyVerdict::Kind::unknown) return verdict;
-  // A key that changed under the plain name says nothing of another port: it may be another server.
+  // A changed key under the plain name does not count on another port: it may be another server.
   HostKeyVerdict plain = verdict_of(host.keys_without_port, is_same);
   if (plain.kind == HostKeyVerdict::Kind::changed) return verdict;
   return plain;
 }
 
-/// What libssh2 is not trusted with, in a word; empty for a plain line.
-std::string_view speciality(const KnownKey& known) {
+/// Returns the feature of the line that only OpenSSH handles; empty for a plain line.
+std::string_view openssh_feature(const KnownKey& known) {
   switch (known.marker) {
     case KnownKey::Marker::cert_authority:
       return "@cert-authority";
@@ -111,7 +111,7 @@ std::vector<std::string> KnownHost::key_types() const {
 std::string KnownHost::needs_openssh() const {
   for (const std::vector<KnownKey>* some : {&keys, &keys_without_port}) {
     for (const KnownKey& known : *some) {
-      const std::string_view why = speciality(known);
+      const std::string_view why = openssh_feature(known);
       if (!why.empty()) return format("{}: {}", known.place(), why);
     }
   }
@@ -209,7 +209,7 @@ HostKeyDecision decide_host_key(HostKeyVerdict::Kind verdict, const SshSettings&
     return settings.host_key_checking == HostKeyChecking::no ? HostKeyDecision::accept
                                                              : HostKeyDecision::refuse;
   }
-  // OpenSSH takes no new key that it could not write down.
+  // OpenSSH accepts no new key that it cannot record.
   const bool recordable = !settings.user_known_hosts_files.empty() &&
                           settings.host_name.find_first_of("@?*#[]|'\"\\") == std::string::npos;
   if (settings.host_key_checking == HostKeyChecking::yes || !recordable) {

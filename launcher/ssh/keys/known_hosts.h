@@ -13,20 +13,20 @@
 
 namespace dt {
 
-/// One line that speaks of a host.
+/// The key of one known_hosts line.
 struct KnownKey {
   enum class Marker : uint8_t { none, cert_authority, revoked };
   Marker marker = Marker::none;
-  bool by_wildcard = false;  ///< its names have a * or ?
+  bool by_wildcard = false;  ///< the line's names have a * or ?
   HostKey key;
   std::string file;
   size_t line = 0;
-  /// "/home/me/.ssh/known_hosts:12"
+  /// Returns "/home/me/.ssh/known_hosts:12".
   std::string place() const;
   bool operator==(const KnownKey&) const = default;
 };
 
-/// What the files say of a host's key.
+/// The result of checking a host's key against the files.
 struct HostKeyVerdict {
   enum class Kind : uint8_t { known, unknown, changed, revoked };
   Kind kind = Kind::unknown;
@@ -34,41 +34,41 @@ struct HostKeyVerdict {
   bool operator==(const HostKeyVerdict&) const = default;
 };
 
-/// All that the files say of one host.
+/// All lines of the files for one host.
 struct KnownHost {
-  std::string name;            ///< as it is looked up: "node1", "[node1]:2222", the alias
+  std::string name;            ///< the name in the files: "node1", "[node1]:2222", or the alias
   std::vector<KnownKey> keys;  ///< in the order of the files
-  /// Of "node1" where name is "[node1]:2222": one of these is good as well.
+  /// The keys of "node1" if `name` is "[node1]:2222": they are accepted, too.
   std::vector<KnownKey> keys_without_port;
 
-  /// OpenSSH's: a key that is listed is known; where only others are, of whatever type, it has
-  /// changed.
+  /// Judges as OpenSSH does: a listed key is known. If only other keys are listed, of whatever
+  /// type, the key has changed.
   HostKeyVerdict verdict(const HostKey& key) const;
-  /// The same where another program has seen the key, and told its name.
+  /// The same for a key whose name another program has printed.
   HostKeyVerdict verdict(const HostKeyName& key) const;
-  /// The types of keys that are known, in OpenSSH's order of preference: to be asked for before all
-  /// others, since any other key would be a changed one.
+  /// Returns the types of known keys, in OpenSSH's order of preference. The client must request
+  /// these first: a key of another type would count as changed.
   std::vector<std::string> key_types() const;
-  /// Why OpenSSH should be the carrier: "PLACE: @cert-authority" (a line that only it can honour),
-  /// @revoked or a wildcard; empty when libssh2 may be.
+  /// Returns the reason why OpenSSH must be the carrier: "PLACE: @cert-authority", @revoked or a
+  /// wildcard. Empty when libssh2 may be the carrier.
   std::string needs_openssh() const;
 };
 
-/// A known_hosts file that was read.
+/// A known_hosts file with its text.
 struct KnownHostsFile {
   std::string path;
   std::string text;
 };
 
-/// Whose key is looked up.
+/// The host whose key is looked up.
 struct HostKeyOwner {
-  std::string host;  ///< as dialled: SshSettings::host_name
+  std::string host;  ///< SshSettings::host_name
   int port = 22;
   std::string alias = {};  ///< SshSettings::host_key_alias
 };
 
-/// The lines of known_hosts files, taken apart once for all hosts. A line that makes no sense is
-/// skipped and spoils no other, as with OpenSSH.
+/// The lines of known_hosts files, parsed once for all hosts. A malformed line is skipped, as in
+/// OpenSSH.
 class KnownHosts {
  public:
   explicit KnownHosts(std::vector<KnownHostsFile> files);
@@ -103,7 +103,7 @@ class KnownHosts {
   std::vector<Line> lines_;
 };
 
-/// The files of the settings, the user's first; what cannot be read is skipped, as OpenSSH does.
+/// Reads the files of the settings, the user's first. Skips unreadable files, as OpenSSH does.
 std::vector<KnownHostsFile> read_known_hosts(const SshSettings& settings, const SshWorld& world);
 
 enum class HostKeyDecision : uint8_t {
@@ -113,16 +113,16 @@ enum class HostKeyDecision : uint8_t {
 };
 HostKeyDecision decide_host_key(HostKeyVerdict::Kind verdict, const SshSettings& settings);
 
-/// Why a key is refused, for people: key type, fingerprint, place, and what repairs it; three
-/// lines, the first of which follows the name of the host.
+/// Returns the message for a refused key: key type, fingerprint, place, and the remedy. It has
+/// three lines; the first one follows the name of the host.
 std::string refused_host_key_message(const HostKeyVerdict& verdict, const KnownHost& host,
                                      const HostKeyName& key, const SshRequest& request);
 
-/// The line, with its newline, that makes the key known under `name` (KnownHost::name). With a salt
-/// the name is hashed, as HashKnownHosts asks; make a new one for each line.
+/// Returns the line, with its newline, that makes the key known under `name` (KnownHost::name).
+/// With a salt the name is hashed, as HashKnownHosts requires. Each line needs a new salt.
 std::string known_hosts_line(std::string_view name, const HostKey& key,
                              const std::optional<Sha1Digest>& salt);
-/// Appends a line to a known_hosts file, which is made if need be (0600, its folder 0700).
+/// Appends a line to a known_hosts file. Creates the file (0600) and its folder (0700) if needed.
 Result<> append_known_hosts(const std::string& path, std::string_view line);
 
 }  // namespace dt

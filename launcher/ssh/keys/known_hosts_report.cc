@@ -14,7 +14,7 @@
 namespace dt {
 namespace {
 
-/// What a person types to log in once, for the same host.
+/// Returns the command by which a person logs in to the same host once.
 std::string login_command(const SshRequest& request, std::string_view option) {
   std::string command = "ssh";
   if (!option.empty()) command += format(" {}", option);
@@ -24,7 +24,7 @@ std::string login_command(const SshRequest& request, std::string_view option) {
   return command + " " + shell_quote(request.host) + " true";
 }
 
-// Further lines are set in, since what many hosts have to say is listed one below the other.
+// Further lines are indented, since the messages of many hosts are listed one below the other.
 
 std::string unknown_message(const std::string& shown, const KnownHost& host,
                             const SshRequest& request) {
@@ -40,7 +40,8 @@ std::string changed_message(const std::string& shown, const KnownHost& host, con
                             const SshRequest& request) {
   return format(
       "{} is not the one of {} ({})\n"
-      "  the host was installed anew, or somebody stands between: compare the fingerprint with one "
+      "  the host was reinstalled, or somebody intercepts the connection: compare the fingerprint "
+      "with one "
       "from its administrator\n"
       "  if it is right: ssh-keygen -f {} -R {} && {}",
       shown, by.place(), by.key.type, shell_quote(by.file), shell_quote(host.name),
@@ -50,13 +51,13 @@ std::string changed_message(const std::string& shown, const KnownHost& host, con
 std::string revoked_message(const std::string& shown, const KnownKey& by) {
   return format(
       "{} is revoked by {}\n"
-      "  its secret may be in other hands: do not log in; the host needs a new key (there: remove "
+      "  its private key may be stolen: do not log in; the host needs a new key (there: remove "
       "the old ones, then ssh-keygen -A)\n"
       "  if the line is wrong, delete it: sed -i {}d {}",
       shown, by.place(), by.line, shell_quote(by.file));
 }
 
-/// Whether something stands in the file that does not end in a newline.
+/// True when the file is not empty and does not end in a newline.
 bool ends_amid_line(int file) {
   struct stat status = {};
   char last = '\n';
@@ -91,7 +92,7 @@ Result<> append_known_hosts(const std::string& path, std::string_view line) {
   }
   const Fd file(open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return fail_errno("cannot write " + printable(path));
-  // One write, so that others who append at the same time do not end up amid our line.
+  // One write, so that no other process that appends at the same time splits the line.
   const std::string all = (ends_amid_line(file.get()) ? "\n" : "") + std::string(line);
   if (write(file.get(), all.data(), all.size()) != static_cast<ssize_t>(all.size())) {
     return fail_errno("cannot write " + printable(path));

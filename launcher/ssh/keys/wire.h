@@ -7,7 +7,7 @@
 
 namespace dt {
 
-/// SSH's own encoding (RFC 4251, section 5), big-endian: keys, signatures and ssh-agent's messages.
+/// Writes SSH's big-endian encoding (RFC 4251, section 5) of keys, signatures and agent messages.
 class SshWriter {
  public:
   SshWriter& byte(uint8_t value) {
@@ -32,7 +32,7 @@ class SshWriter {
   Bytes bytes_;
 };
 
-/// Reads it. A read past the end makes the reader bad: it then yields zeros and empty strings.
+/// Reads the same. After a read past the end it is not ok, and returns zeros and empty strings.
 class SshReader {
  public:
   explicit SshReader(ByteSpan bytes) : rest_(bytes) {}
@@ -64,7 +64,7 @@ class SshReader {
   bool ok_ = true;
 };
 
-/// The type that a public key's blob names in front, "ssh-ed25519"; empty when it is no blob.
+/// Returns the type in front of a public key's blob, "ssh-ed25519"; empty when it is no blob.
 inline std::string_view key_type_of(ByteSpan blob) {
   return as_text(SshReader(blob).string());
 }

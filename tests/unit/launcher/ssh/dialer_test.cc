@@ -28,7 +28,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE("the first address that answers is taken, whatever those before it say") {
+TEST_CASE("the first address that answers is taken, whatever the result of those before it") {
   Fixture fixture;
   const auto& socket = fixture.dial(
       {.addresses = {{"not an address", 1}, fixture.nobody, fixture.here, fixture.nobody}});
@@ -38,7 +38,7 @@ TEST_CASE("the first address that answers is taken, whatever those before it say
 
 TEST_CASE("an address that swallows packets does not keep the next one waiting for good") {
   Fixture fixture;
-  // Nobody accepts here, so connections wait once the queue of one is full.
+  // No process accepts here, so connections wait once the queue of one is full.
   const Fd deaf = listen_on({"127.0.0.1", 0}).value();
   REQUIRE(listen(deaf.get(), 0) == 0);
   const Address silent = local_address(deaf.get()).value();
@@ -49,7 +49,7 @@ TEST_CASE("an address that swallows packets does not keep the next one waiting f
   CHECK(peer_address(socket->get()).value() == fixture.here);
 }
 
-TEST_CASE("when none answers, each says why") {
+TEST_CASE("when no address answers, the error lists each") {
   Fixture fixture;
   const std::string refused =
       format("cannot connect to {}: Connection refused", fixture.nobody.text());
@@ -80,7 +80,7 @@ TEST_CASE("a dialer may be destroyed by what it calls, also for a host without a
     const Time deadline = Clock::now() + seconds(30);
     while (dialer && Clock::now() < deadline)
       REQUIRE(fixture.loop->run_once(deadline));
-    // The test's own, and that of the function that was still running.
+    // One owner is the test, one the function that still runs.
     CHECK(owners == 2);
   }
 }

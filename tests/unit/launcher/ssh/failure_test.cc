@@ -46,7 +46,7 @@ TEST_CASE("delays double from 100 ms to 2 s, less up to a half, the same for the
   CHECK(retry_delay(1'000'000, 1) <= seconds(2));
 }
 
-TEST_CASE("neighbours do not come back together") {
+TEST_CASE("hosts with similar seeds do not retry together") {
   std::set<int64_t> delays_ms;
   for (uint64_t seed = 0; seed < 64; ++seed)
     delays_ms.insert(retry_delay(3, seed) / milliseconds(10));

@@ -14,8 +14,8 @@ extern "C" __attribute__((weak)) void __lsan_enable();
 namespace dt {
 namespace {
 
-/// libssh2 1.10 forgets one of OpenSSL's numbers for each ecdsa key that it reads from a file.
-/// What is allocated while this lives counts as no leak.
+/// Allocations during its lifetime do not count as leaks: libssh2 1.10 leaks one of OpenSSL's
+/// numbers for each ecdsa key that it reads from a file.
 struct LibraryLeaks {
   LibraryLeaks() {
     if (__lsan_disable != nullptr) __lsan_disable();
@@ -40,7 +40,7 @@ class SshAgent {
                              .cwd = {},
                              .output = nowhere.get()})
                    .value();
-    // The socket appears with bind and answers after listen: asked until it does.
+    // The socket exists after bind(2) but answers only after listen(2): repeat until it does.
     for (Result<std::unique_ptr<KeyAgent>> agent = KeyAgent::connect(loop, socket_);;
          agent = KeyAgent::connect(loop, socket_)) {
       if (agent) {
@@ -126,12 +126,12 @@ TEST_CASE("a refusal names what was tried, and the command that repairs it") {
   fixture.offer({});
   CHECK(fixture.run() ==
         "login refused (no key to try); try: ssh-keygen -t ed25519, then ssh-copy-id node07");
-  // After a key that is refused the next one counts.
+  // After a refused key the next one is tried.
   fixture.offer({"stranger", "user_key"});
   CHECK(fixture.run() == "ended");
 }
 
-TEST_CASE("a server that takes no keys says what it takes") {
+TEST_CASE("a login without keys fails with the methods that the server takes") {
   if (no_ssh_here()) return;
   Fixture fixture("PubkeyAuthentication no\nPasswordAuthentication yes");
   CHECK(fixture.run() == format("login refused (tried ed25519 from {}); the server takes no keys, "
@@ -139,7 +139,7 @@ TEST_CASE("a server that takes no keys says what it takes") {
                                 fixture.server.path("user_key")));
 }
 
-TEST_CASE("a server that has enough of our tries is quoted") {
+TEST_CASE("a server that ends the tries is quoted") {
   if (no_ssh_here()) return;
   Fixture fixture("MaxAuthTries 1");
   fixture.server.make_key("stranger");
@@ -225,7 +225,7 @@ TEST_CASE("an rsa key is left to the OpenSSH client where libssh2 could only sig
     return;
   }
   CHECK(message ==
-        format("login refused (no key to try); for rsa from {} it takes the OpenSSH client",
+        format("login refused (no key to try); rsa from {} works with the OpenSSH client only",
                fixture.server.path("rsa")));
   CHECK(fixture.client.code() == Errc::unsupported);
 }
@@ -238,7 +238,7 @@ TEST_CASE("an ssh-agent that dies does not keep key files from being tried") {
   CHECK(fixture.run(agent.client()) == "ended");
 }
 
-TEST_CASE("an ssh-agent that never answers is given up at the deadline, by one session alone") {
+TEST_CASE("an ssh-agent that never answers fails a session at its deadline, and no other") {
   if (no_ssh_here()) return;
   Fixture fixture;
   const std::string path = fixture.server.path("deaf");

@@ -11,35 +11,35 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-TEST_CASE("the client asks nothing, forwards nothing, and gets what the command line says") {
-  CHECK(ssh_words({.host = "node1"}, {}, "run it") ==
+TEST_CASE("the client asks nothing, forwards nothing, and gets the options of the command line") {
+  CHECK(ssh_command({.host = "node1"}, {}, "run it") ==
         Words{"ssh", "-v", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--",
               "node1", "run it"});
-  CHECK(ssh_words({.host = "fd77::1",
-                   .user = "me",
-                   .port = 2222,
-                   .identity_files = {"my key"},
-                   .config_file = "cfg"},
-                  {.connect_timeout = milliseconds(1200)}, "run it") ==
+  CHECK(ssh_command({.host = "fd77::1",
+                     .user = "me",
+                     .port = 2222,
+                     .identity_files = {"my key"},
+                     .config_file = "cfg"},
+                    {.connect_timeout = milliseconds(1200)}, "run it") ==
         Words{"ssh", "-v", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-F",
               "cfg", "-p", "2222", "-i", "my key", "--", "me@fd77::1", "run it"});
 }
 
 TEST_CASE("the key exchange that costs least comes first where that is wanted") {
-  const Words words = ssh_words({.host = "node1"}, {.curve25519_first = true}, "run it");
+  const Words words = ssh_command({.host = "node1"}, {.curve25519_first = true}, "run it");
   CHECK(std::ranges::count(words,
                            "KexAlgorithms=^curve25519-sha256,curve25519-sha256@libssh.org") == 1);
 }
 
 TEST_CASE("a program like rsh gets its own words, a user if one is named, host and shell") {
-  CHECK(rsh_words({"kubexec.sh"}, {.host = "pod-1"}) == Words{"kubexec.sh", "pod-1", "/bin/sh"});
-  CHECK(rsh_words({"qrsh", "-inherit"}, {.host = "n", .user = "me"}) ==
+  CHECK(rsh_command({"kubexec.sh"}, {.host = "pod-1"}) == Words{"kubexec.sh", "pod-1", "/bin/sh"});
+  CHECK(rsh_command({"qrsh", "-inherit"}, {.host = "n", .user = "me"}) ==
         Words{"qrsh", "-inherit", "-l", "me", "n", "/bin/sh"});
 }
 
-TEST_CASE("what the client says becomes what it means and what to do") {
+TEST_CASE("an error of the client is shown with its remedy") {
   struct Case {
-    std::string said;
+    std::string output;
     std::string text;
     bool again = false;
     bool too_old = false;
@@ -70,8 +70,8 @@ TEST_CASE("what the client says becomes what it means and what to do") {
       {"", "exit status 255"},
   };
   for (const Case& c : cases) {
-    CAPTURE(c.said);
-    CHECK(client_failure({.request = {.host = "n", .user = "me"}}, c.said, "exit status 255") ==
+    CAPTURE(c.output);
+    CHECK(client_failure({.request = {.host = "n", .user = "me"}}, c.output, "exit status 255") ==
           ClientFailure{.text = c.text, .again = c.again, .too_old = c.too_old});
   }
 }
@@ -82,15 +82,15 @@ TEST_CASE("keys that could not be tried are named with what to do") {
             .text == "login refused (no key to try); /k/id is encrypted");
 }
 
-TEST_CASE("a refused host key is told with its name and the line that decided") {
+TEST_CASE("a refused host key is reported with its name and the line that decided") {
   const HostKey key =
       parse_host_key(
           "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFgJvrI7X9nnx7/F0MbNEOjz/4ZMfJx+4RpICQX/t26")
           .value();
   const std::string shown = format("debug1: Server host key: ssh-ed25519 {}\r\n", fingerprint(key));
   ClientContext context = {.request = {.host = "n"}, .known = {.name = "n"}};
-  const auto text = [&](const std::string& said) {
-    return client_failure(context, shown + said, "exit status 255").text;
+  const auto text = [&](const std::string& output) {
+    return client_failure(context, shown + output, "exit status 255").text;
   };
   const std::string failed = "Host key verification failed.\r\n";
   CHECK(text(failed).starts_with("its host key ssh-ed25519 " + fingerprint(key) +
@@ -100,7 +100,7 @@ TEST_CASE("a refused host key is told with its name and the line that decided") 
   context.known.keys = {
       {.marker = KnownKey::Marker::revoked, .key = key, .file = "/kh", .line = 4}};
   CHECK(text(failed).find(" is revoked by /kh:4\n") != std::string::npos);
-  // What only the client knows of (RevokedHostKeys, KnownHostsCommand) it tells itself.
+  // Only the client knows of RevokedHostKeys and KnownHostsCommand: its own message is shown.
   context.known.keys = {{.key = key, .file = "/kh", .line = 5}};
   CHECK(text("revoked by file /rk\n" + failed) ==
         "Host key verification failed. (exit status 255)");

@@ -44,18 +44,18 @@ TEST_CASE("numeric addresses are answered as they are, of either family") {
   CHECK(fixture.look_up("127.0.0.1").value() == Addresses{{"127.0.0.1", 22}});
   CHECK(fixture.look_up("::1").value() == Addresses{{"::1", 22}});
   CHECK(fixture.look_up("0:0::1").value() == Addresses{{"::1", 22}});
-  // Even when no time is left: there is nothing to wait for.
+  // A numeric address needs no time, so it succeeds after the deadline.
   CHECK(fixture.look_up("127.0.0.1", Resolver::Family::any, seconds(0)).has_value());
 }
 
-TEST_CASE("a name of the hosts file is found, in the family that is asked for") {
+TEST_CASE("a name of the hosts file is found, in the requested family") {
   const Fixture fixture;
   CHECK(fixture.look_up("localhost", Resolver::Family::v4).value() == Addresses{{"127.0.0.1", 22}});
 }
 
-TEST_CASE("a name that nobody knows is named in the failure") {
+TEST_CASE("an unknown name is in the error") {
   const Fixture fixture;
-  // Longer than any name in the DNS: no server is asked.
+  // Longer than any name in the DNS: the resolver queries no server.
   const std::string name(300, 'a');
   const Answer answer = fixture.look_up(name);
   CHECK(answer.error().code == Errc::not_found);
@@ -86,7 +86,7 @@ TEST_CASE("an answer may ask the next question") {
   fixture.run_until([&] { return answers == 5; });
 }
 
-TEST_CASE("look-ups whose time is up are answered once, and their threads harm nobody later") {
+TEST_CASE("look-ups that time out are answered once, and their threads do no harm later") {
   Fixture fixture;
   int timeouts = 0;
   int others = 0;
@@ -100,7 +100,7 @@ TEST_CASE("look-ups whose time is up are answered once, and their threads harm n
   fixture.run_until([&] { return timeouts + others == 20; });
   CHECK(fixture.look_up("localhost", Resolver::Family::v4).has_value());
   CHECK(timeouts + others == 20);
-  // Abandoned in the middle: the threads end when they like.
+  // Abandoned during the look-ups: the threads end later.
   for (int i = 0; i < 20; ++i) {
     fixture.resolver->look_up(
         {.name = "localhost", .port = 1, .deadline = Clock::now() + seconds(9)},

@@ -20,7 +20,7 @@ TEST_CASE("blocks count until they are released, and no more are given than is a
   CHECK(heap.bytes() == 40);
   heap.release(nullptr);
   CHECK(heap.bytes() == 40);
-  // The sanitizer sees that what is left goes with the heap.
+  // The sanitizer checks that the heap's destructor frees the rest.
 }
 
 TEST_CASE("a block that is resized keeps its bytes, or stays when there is no room") {

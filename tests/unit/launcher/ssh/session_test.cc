@@ -12,10 +12,10 @@
 namespace dt {
 namespace {
 
-/// Answers each connection with the same bytes and keeps or closes it; hears what comes.
+/// Sends the same bytes on each connection, keeps or closes it, and stores the bytes received.
 struct FakeServer {
   Loop& loop;
-  std::string says;
+  std::string sends;
   bool closes = false;
   Fd listener = listen_on({"127.0.0.1", 0}).value();
   Watch watch = loop.watch(listener.get(), EPOLLIN, [this](uint32_t) { accept(); }).value();
@@ -35,7 +35,7 @@ struct FakeServer {
                                     .on_end = [](const std::optional<Error>&) {},
                                     .on_drained = {}})
                           .value());
-    streams.back()->write(as_bytes(says));
+    streams.back()->write(as_bytes(sends));
     if (closes) streams.back()->close_after_sending();
   }
 };
@@ -48,7 +48,7 @@ std::string random_text(size_t size) {
   return text;
 }
 
-/// Writes `text` as fast as the session takes it, a megabyte ahead at most, and then ends the
+/// Writes `text` as fast as the session takes it, with at most a megabyte queued, and then ends the
 /// input.
 void feed(SshClient& client, std::string_view text) {
   auto sent = std::make_shared<size_t>(0);
@@ -76,7 +76,7 @@ TEST_CASE("a command's output, stderr and status come back") {
   CHECK(client.end->errors == "err\n");
   CHECK(client.end->exit.status == 7);
   CHECK(client.end->exit.signal.empty());
-  // The verdict was asked on the key that ssh-keygen made.
+  // check_host_key got the key that ssh-keygen made.
   const std::string key = server.folder().read("host_key.pub");
   CHECK(key.starts_with(client.key_seen.substr(4, 11) + " "));
 
@@ -97,7 +97,7 @@ TEST_CASE("50 MB go through cat and back unchanged, while the reader pauses now 
   int pauses = 0;
   Timer resuming;
   handlers.on_bytes = [&](ByteSpan bytes) {
-    // Half of it now: the rest must come again.
+    // Consume half of it: the rest must come again.
     const size_t used = bytes.size() > 1 ? bytes.size() / 2 : bytes.size();
     client.received += as_text(bytes.first(used));
     if (++pauses % 50 == 0) {
@@ -106,7 +106,7 @@ TEST_CASE("50 MB go through cat and back unchanged, while the reader pauses now 
     }
     return used;
   };
-  // The last half comes without a call of its own: what is left when the command ends is ours.
+  // The last bytes get no further call: at the end of the command the handler consumes all.
   handlers.on_bytes = [&, halved = handlers.on_bytes](ByteSpan bytes) {
     if (client.received.size() + bytes.size() < text.size()) return halved(bytes);
     client.received += as_text(bytes);
@@ -147,7 +147,7 @@ TEST_CASE("a reader that pauses for good holds the sender back") {
   };
   client.start(std::move(handlers));
   client.run_until([&] { return paused; });
-  // Nothing can come any more, however long we look.
+  // No more bytes may come, however long the Loop runs.
   const size_t had = client.received.size();
   for (int round = 0; round < 100; ++round)
     REQUIRE(loop->run_once(Clock::now() + milliseconds(1)));
@@ -179,7 +179,7 @@ TEST_CASE("either side may end its direction first") {
   CHECK(theirs.end->exit.status == 0);
 }
 
-TEST_CASE("of stderr the first 64 KiB are kept") {
+TEST_CASE("the last 64 KiB of stderr are kept") {
   if (no_ssh_here()) return;
   const SshServer server;
   const auto loop = Loop::create().value();
@@ -205,7 +205,7 @@ TEST_CASE("no name is sent to a server whose key is refused") {
   SshClient trusting(*loop, server, "true");
   trusting.start();
   CHECK(trusting.run() == "ended");
-  // Only the second has asked: with its key, and with the signature.
+  // Only the second session sent requests: one with its key, and one with the signature.
   const std::string log = server.log();
   size_t requests = 0;
   for (size_t at = log.find("userauth-request"); at != std::string::npos;
@@ -214,7 +214,7 @@ TEST_CASE("no name is sent to a server whose key is refused") {
   CHECK(requests == 2);
 }
 
-TEST_CASE("a known type of host key is asked for first") {
+TEST_CASE("a known type of host key is requested first") {
   if (no_ssh_here()) return;
   SshServer server;
   server.make_key("other_key", "ecdsa");
@@ -241,7 +241,7 @@ TEST_CASE("a host that is known by its rsa key is left to OpenSSH where libssh2 
   CHECK(client.key_seen.empty());
 }
 
-TEST_CASE("a server without any algorithm of ours is left to OpenSSH") {
+TEST_CASE("a server without any of the algorithms is left to OpenSSH") {
   if (no_ssh_here()) return;
   const SshServer server("KexAlgorithms diffie-hellman-group14-sha1");
   const auto loop = Loop::create().value();
@@ -252,30 +252,32 @@ TEST_CASE("a server without any algorithm of ours is left to OpenSSH") {
   CHECK(client.code() == Errc::unsupported);
 }
 
-TEST_CASE("who answers without being an SSH server is quoted") {
+TEST_CASE("an answer that does not come from an SSH server is quoted") {
   if (!ssh_library().present) return;
   struct Case {
-    std::string says;
+    std::string sends;
     bool closes;
     Errc code;
     std::string message;
   };
   const std::string noise(300'000, 'x');
   const Case cases[] = {
-      {"", true, Errc::closed, "the server hung up while waiting for the server's greeting"},
+      {"", true, Errc::closed,
+       "the server closed the connection while waiting for the server's banner"},
       {"Exceeded MaxStartups\r\n", true, Errc::closed,
-       "the server hung up, saying 'Exceeded MaxStartups'"},
+       "the server closed the connection with the message 'Exceeded MaxStartups'"},
       {"\n\n", true, Errc::protocol, "it answered '\\x0A\\x0A' where an SSH server was expected"},
       {std::string("\0\1\2", 3), false, Errc::protocol,
        "it answered '\\x00\\x01\\x02' where an SSH server was expected"},
       {noise, false, Errc::protocol,
        "it answered '" + std::string(120, 'x') + "…' where an SSH server was expected"},
-      {"SSH-2.0-x\r\n", true, Errc::closed, "the server hung up while exchanging keys"},
+      {"SSH-2.0-x\r\n", true, Errc::closed,
+       "the server closed the connection while exchanging keys"},
       {"SSH-2.0-x\r\n" + noise, false, Errc::protocol, ""},
   };
   const auto loop = Loop::create().value();
   for (const Case& row : cases) {
-    FakeServer server{.loop = *loop, .says = row.says, .closes = row.closes};
+    FakeServer server{.loop = *loop, .sends = row.sends, .closes = row.closes};
     SshClient client(*loop, server.address());
     client.start();
     const std::string message = client.run();
@@ -287,22 +289,22 @@ TEST_CASE("who answers without being an SSH server is quoted") {
   }
 }
 
-TEST_CASE("a server that never answers is given up at the deadline, with the phase named") {
+TEST_CASE("the session fails at the deadline, with the phase, when the server never answers") {
   if (!ssh_library().present) return;
   const auto loop = Loop::create().value();
-  FakeServer silent{.loop = *loop, .says = ""};
+  FakeServer silent{.loop = *loop, .sends = ""};
   SshClient client(*loop, silent.address());
   client.start(nullptr, milliseconds(50));
-  CHECK(client.run() == "no answer in time while waiting for the server's greeting");
+  CHECK(client.run() == "no answer in time while waiting for the server's banner");
   CHECK(client.code() == Errc::timeout);
 
-  FakeServer greeter{.loop = *loop, .says = "SSH-2.0-x\r\n"};
-  SshClient second(*loop, greeter.address());
+  FakeServer banner_only{.loop = *loop, .sends = "SSH-2.0-x\r\n"};
+  SshClient second(*loop, banner_only.address());
   second.start(nullptr, milliseconds(50));
   CHECK(second.run() == "no answer in time while exchanging keys");
 }
 
-TEST_CASE("where nobody listens, the address and the reason are named") {
+TEST_CASE("where no process listens, the address and the reason are named") {
   if (!ssh_library().present) return;
   const auto loop = Loop::create().value();
   const Fd held = hold_port(0).value();
@@ -314,7 +316,7 @@ TEST_CASE("where nobody listens, the address and the reason are named") {
   CHECK(worth_retrying(*client.end->failure));
 }
 
-TEST_CASE("a server that allows no session says so") {
+TEST_CASE("a server that allows no session refuses the channel") {
   if (no_ssh_here()) return;
   const SshServer server("MaxSessions 0");
   const auto loop = Loop::create().value();

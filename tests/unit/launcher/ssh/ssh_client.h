@@ -11,7 +11,7 @@
 
 namespace dt {
 
-/// Whether tests that need a real sshd and libssh2 cannot run; says why.
+/// True when tests that need a real sshd and libssh2 cannot run; it prints the reason.
 inline bool no_ssh_here() {
   const std::string why =
       ssh_library().present ? RealSshd::obstacle().value_or("") : ssh_library().text;
@@ -23,11 +23,11 @@ inline std::shared_ptr<const SshIdentity> identity_of(const std::string& path) {
   return std::make_shared<const SshIdentity>(load_identity(path).value());
 }
 
-/// A session and what it told.
+/// A session and the results of its handlers.
 struct SshClient {
   Loop& loop;
   SshSession::Target target = {};
-  Result<> verdict = {};  ///< what to say of the host key
+  Result<> verdict = {};  ///< the result of check_host_key
   std::string key_seen = {};
   std::string received = {};
   int opened = 0;
@@ -35,7 +35,7 @@ struct SshClient {
   std::optional<SshSession::End> end = {};
   std::unique_ptr<SshSession> session = {};
 
-  /// As the user that the server lets in, with the key that it wants.
+  /// Logs in as the user and with the key that the server accepts.
   SshClient(Loop& the_loop, const SshServer& server, std::string command) : loop(the_loop) {
     target = {.dial = {.addresses = {{"127.0.0.1", server.port()}}},
               .credentials = {.host = "node07",
@@ -90,7 +90,7 @@ struct SshClient {
       REQUIRE(loop.run_once(deadline));
     }
   }
-  /// To its end; the failure's text, or "ended".
+  /// Runs the session to its end. Returns the failure's message, or "ended".
   std::string run() {
     run_until([&] { return end.has_value(); });
     return end->failure ? end->failure->error.message : "ended";

@@ -15,16 +15,16 @@
 
 namespace dt {
 
-/// Everything about a host in one text, so that a difference is seen at once. `beyond` has its
-/// places, needs_openssh only its names: `ssh -G` knows no places.
+/// Returns all settings of a host in one text. It contains the places of needs_ssh_g, but only the
+/// names of needs_openssh: `ssh -G` prints no places.
 inline std::string shown(const SshSettings& settings) {
   std::set<std::string> names;
   for (const SshDirective& directive : settings.needs_openssh)
     names.insert(directive.name);
   const std::vector<std::string> openssh(names.begin(), names.end());
-  std::vector<std::string> beyond;
-  for (const SshDirective& directive : settings.beyond)
-    beyond.push_back(directive.text());
+  std::vector<std::string> needs_ssh_g;
+  for (const SshDirective& directive : settings.needs_ssh_g)
+    needs_ssh_g.push_back(directive.text());
   return format(
       "{}@{}:{}\nidentities [{}]{}{}\ncertificates [{}]\nagent {}\njump [{}] command [{}]\n"
       "known [{}] [{}]\nchecking {} alias [{}] hash {}\ntimeout {} bind [{}] family {} gssapi {}\n"
@@ -36,7 +36,7 @@ inline std::string shown(const SshSettings& settings) {
       join(settings.global_known_hosts_files, " "), static_cast<int>(settings.host_key_checking),
       settings.host_key_alias, settings.hash_known_hosts, settings.connect_timeout_s.value_or(-1),
       settings.bind_address, static_cast<int>(settings.address_family), settings.gssapi,
-      join(openssh, " "), join(beyond, ", "));
+      join(openssh, " "), join(needs_ssh_g, ", "));
 }
 
 inline std::string shown(const Result<SshSettings>& settings) {
@@ -86,7 +86,7 @@ inline SshRequest request_of_me(std::string host) {
           .local_host = "desk.example.org"};
 }
 
-/// Asked by whoever runs the test, as a real ssh would take it.
+/// Returns a request of the user who runs the test, as a real ssh has it.
 inline SshRequest request_of_this_user(std::string host) {
   const passwd* const entry = getpwuid(getuid());
   char name[256] = {};

@@ -21,9 +21,9 @@
 
 namespace dt {
 
-/// A real sshd that listens on loopback: a free port, keys and configuration of its own, its log in
-/// a file; it lets in who has `user_key`. Ends with this object. RealSshd::obstacle() tells whether
-/// it can run.
+/// A real sshd that listens on loopback, at a free port, with its own keys and configuration, and
+/// its log in a file. It accepts logins with `user_key`. The destructor ends it.
+/// RealSshd::obstacle() is the reason why it cannot run.
 class SshServer {
  public:
   /// `more` are lines of sshd_config(5); they win.
@@ -51,7 +51,7 @@ class SshServer {
   std::string log() const { return folder_.read("log"); }
   static std::string user() { return getpwuid(geteuid())->pw_name; }
 
-  /// A key pair NAME and NAME.pub by ssh-keygen.
+  /// Makes a key pair NAME and NAME.pub by ssh-keygen.
   void make_key(const std::string& name, const std::string& type = "ed25519",
                 const std::string& passphrase = "") const {
     run({"ssh-keygen", "-q", "-t", type, "-N", passphrase, "-C", name, "-f", path(name)});

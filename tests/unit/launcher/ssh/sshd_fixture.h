@@ -16,7 +16,7 @@
 
 namespace dt {
 
-/// What a real ssh made of a server's host key.
+/// A real ssh's verdict on a server's host key.
 struct RealVerdict {
   std::string outcome;  ///< "accepted", "recorded", "unknown", "changed", "revoked", or its output
   std::string place;    ///< of the line that it names
@@ -24,11 +24,12 @@ struct RealVerdict {
   std::string fingerprint;
 };
 
-/// A real sshd with host keys of its own, which a real ssh talks to over a pipe: no port, no name
-/// look-up, and nothing that stays behind. Nobody can log in, so that all ends after the host key.
+/// A real sshd with its own host keys. A real ssh connects to it through a pipe: it needs no port
+/// and no name look-up, and leaves nothing behind. No login succeeds, so that each ends after the
+/// host key.
 class RealSshd {
  public:
-  /// Why it cannot run here; none when it can.
+  /// Returns why sshd cannot run here; none when it can.
   static std::optional<std::string> obstacle() {
     if (run_program({"ssh", "-V"}).status != 0) return "there is no ssh";
     if (access("/usr/sbin/sshd", X_OK) != 0) return "there is no /usr/sbin/sshd";
@@ -51,13 +52,13 @@ class RealSshd {
 
   std::string path(std::string_view name) const { return format("{}/{}", folder_.path(), name); }
   const TemporaryFolder& folder() const { return folder_; }
-  /// "ssh-ed25519 AAAA… of ed25519", without a newline.
+  /// Returns "ssh-ed25519 AAAA… of ed25519", without a newline.
   std::string key_text(const std::string& name) const {
     return std::string(trim(folder_.read(name + ".pub")));
   }
   HostKey key(const std::string& name) const { return parse_host_key(key_text(name)).value(); }
 
-  /// The server shows these keys; with "certificate" also ed25519's.
+  /// Makes the server show these keys; with "certificate" also that of ed25519.
   void show_keys(const std::vector<std::string>& names) const {
     std::string config = "PidFile none\nUsePAM no\nAuthorizedKeysFile none\nStrictModes no\n";
     for (const std::string& name : names) {
@@ -86,7 +87,7 @@ class RealSshd {
   }
 
  private:
-  /// The word after `what`; empty when it is not there.
+  /// Returns the word after `what`; empty when `what` is absent.
   static std::string after(const std::string& text, std::string_view what) {
     const size_t begin = text.find(what);
     if (begin == std::string::npos) return {};
@@ -94,18 +95,18 @@ class RealSshd {
     return text.substr(first, text.find_first_of(" \r\n", first) - first);
   }
 
-  static RealVerdict verdict_in(const std::string& said) {
-    const auto has = [&said](std::string_view what) {
-      return said.find(what) != std::string::npos;
+  static RealVerdict verdict_in(const std::string& output) {
+    const auto has = [&output](std::string_view what) {
+      return output.find(what) != std::string::npos;
     };
-    RealVerdict verdict = {said, "", after(said, "Server host key: "), ""};
-    verdict.fingerprint = after(said, "Server host key: " + verdict.key_type + " ");
+    RealVerdict verdict = {output, "", after(output, "Server host key: "), ""};
+    verdict.fingerprint = after(output, "Server host key: " + verdict.key_type + " ");
     if (has("REVOKED HOST KEY")) {
       verdict.outcome = "revoked";
     } else if (has("HOST IDENTIFICATION HAS CHANGED")) {
       verdict.outcome = "changed";
       for (const char* type : {"ED25519", "ECDSA", "RSA"}) {
-        const std::string place = after(said, format("Offending {} key in ", type));
+        const std::string place = after(output, format("Offending {} key in ", type));
         if (!place.empty()) verdict.place = place;
       }
     } else if (has("Permanently added")) {
@@ -114,7 +115,7 @@ class RealSshd {
       verdict.outcome = "unknown";
     } else if (has("Permission denied")) {
       verdict.outcome = "accepted";
-      verdict.place = after(said, has("Found CA key in ") ? "Found CA key in " : "Found key in ");
+      verdict.place = after(output, has("Found CA key in ") ? "Found CA key in " : "Found key in ");
     }
     if (has("Permission denied") && verdict.outcome == "changed") verdict.outcome = "accepted";
     if (has("Permission denied") && verdict.outcome == "revoked") verdict.outcome = "accepted";

@@ -8,7 +8,7 @@
 namespace dt {
 namespace {
 
-/// "keyword|word|word", "-" for a line that says nothing, or the error.
+/// Returns "keyword|word|word", "-" for a line without a keyword, or the error.
 std::string shown(std::string_view text) {
   const Result<std::optional<SshConfigLine>> line = parse_ssh_config_line(text);
   if (!line) return line.error().message;

@@ -7,7 +7,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("tokens, variables and ~ are put in, and a fault says which") {
+TEST_CASE("tokens, variables and ~ are replaced, and a fault names the culprit") {
   using Kind = SshExpansion::Kind;
   struct Case {
     std::string text;

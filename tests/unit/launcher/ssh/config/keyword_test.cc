@@ -15,7 +15,7 @@ TEST_CASE("keywords are found by their names, old ones too") {
   CHECK(find_ssh_keyword("Port") == nullptr);
 }
 
-TEST_CASE("a value that changes nothing is told from one that does") {
+TEST_CASE("a value that changes nothing differs from one that does") {
   const SshKeyword& keyword = *find_ssh_keyword("hostbasedauthentication");
   CHECK(keyword.is_harmless({"no"}));
   CHECK(keyword.is_harmless({"FALSE"}));

@@ -8,24 +8,24 @@
 namespace dt {
 namespace {
 
-TEST_CASE("ssh -G that said nothing of use is an error with what it said") {
+TEST_CASE("an output of ssh -G without values is an error that shows it") {
   const FakeWorld fake;
   const SshRequest request = request_of_me("node1");
   CHECK(parse_ssh_g("usage: ssh\n", request, fake.world(), {}).error().message ==
-        "ssh -G said nothing about node1: usage: ssh\\x0A");
+        "ssh -G printed nothing about node1: usage: ssh\\x0A");
 }
 
-TEST_CASE("ciphers below a Match are taken to count, since ssh -G does not say who asked") {
+TEST_CASE("ciphers below a Match are taken to count, since ssh -G prints its defaults, too") {
   const FakeWorld fake = {{{"/home/me/.ssh/config", "Match all\n Ciphers aes128-ctr\n"}}};
   const SshRequest request = request_of_me("node1");
   const SshSettings read = read_ssh_config(request, fake.world()).value();
-  REQUIRE(read.beyond.size() == 1);
+  REQUIRE(read.needs_ssh_g.size() == 1);
   const SshSettings asked =
       parse_ssh_g("hostname node1\nport 22\nciphers aes128-ctr\n", request, fake.world(), read)
           .value();
   REQUIRE(asked.needs_openssh.size() == 1);
   CHECK(asked.needs_openssh[0].text() == "/home/me/.ssh/config:2: ciphers");
-  CHECK(asked.beyond.empty());
+  CHECK(asked.needs_ssh_g.empty());
 }
 
 TEST_CASE("known_hosts files that ssh -G shows with blanks are those of the reader, or ssh's") {
@@ -77,18 +77,18 @@ TEST_CASE("known_hosts files that ssh -G shows with blanks are those of the read
   }
 }
 
-/// The real thing, asked about a configuration file.
+/// Runs the real ssh -G on a configuration file.
 Result<SshSettings> ask_ssh(const SshRequest& request, const SshSettings& read) {
   const ProgramResult result = run_program(ssh_g_command(request));
   if (result.status != 0) return fail(Errc::input, result.error);
   return parse_ssh_g(result.output, request, this_machine_for_ssh(), read);
 }
 
-/// Our reader and ssh -G agree about a file: on the settings, or on refusing it. False when the
-/// reader leaves the file to ssh.
+/// Checks that the reader and ssh -G agree on a file: on its settings, or on refusing it. Returns
+/// false when the reader needs ssh -G.
 bool check_agreement(const SshRequest& request) {
   const Result<SshSettings> read = read_ssh_config(request, this_machine_for_ssh());
-  if (read && !read->beyond.empty()) return false;
+  if (read && !read->needs_ssh_g.empty()) return false;
   const Result<SshSettings> asked = ask_ssh(request, read ? *read : SshSettings());
   CAPTURE(shown(read));
   CAPTURE(shown(asked));
@@ -238,7 +238,7 @@ TEST_CASE("an included file that others may write is refused by both") {
   }
 }
 
-/// Configurations as people, and people who make mistakes, write them.
+/// Random configurations like those of people, with mistakes.
 class RandomConfig {
  public:
   explicit RandomConfig(uint32_t seed) : random_(seed) {}
@@ -342,7 +342,7 @@ TEST_CASE("random configurations are read as ssh -G reads them") {
     CAPTURE(request.host);
     if (check_agreement(request)) ++read;
   }
-  // Mistakes must not be so many that nothing is compared.
+  // The mistakes must leave enough files to compare.
   CHECK(read > 60);
 }
 

@@ -14,7 +14,7 @@ SshRouteFacts with(SshCarrier asked, SshRouteFacts facts) {
   return facts;
 }
 
-TEST_CASE("libssh2 carries what it can, the OpenSSH client the rest, and the reason is told") {
+TEST_CASE("libssh2 carries what it can, the OpenSSH client the rest, and the reason is reported") {
   struct Case {
     SshRouteFacts facts;
     SshRoute route;
@@ -39,7 +39,7 @@ TEST_CASE("libssh2 carries what it can, the OpenSSH client the rest, and the rea
   }
 }
 
-TEST_CASE("who insists on libssh2 is told why it cannot") {
+TEST_CASE("--ssh libssh2 fails with the reason why it cannot") {
   for (SshRouteFacts facts :
        {SshRouteFacts{.configuration = "c:1: proxyjump"},
         SshRouteFacts{.known_hosts = "k:2: @revoked"}, SshRouteFacts{.credentials = "no key"}}) {
@@ -76,7 +76,7 @@ TEST_CASE("after a try comes another that may go better, or none") {
   }
 }
 
-TEST_CASE("the client that takes over exchanges keys as the configuration says") {
+TEST_CASE("the client that takes over exchanges keys as configured") {
   const SshRouteFacts facts = {.own_key_exchange = true};
   const auto next =
       next_ssh_try(facts, {.by = By::libssh2, .elsewhere = true, .why = "it takes certificates"});

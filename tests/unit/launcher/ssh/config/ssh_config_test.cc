@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-/// What ~/.ssh/config with this text says of a host.
+/// Reads a host's settings from a ~/.ssh/config with this text.
 Result<SshSettings> read_config(const std::string& text, const std::string& host = "node1") {
   const FakeWorld fake = {{{"/home/me/.ssh/config", text}}};
   return read_ssh_config(request_of_me(host), fake.world());
@@ -137,7 +137,7 @@ TEST_CASE("a bad line is refused with its place and its word, also where it does
 TEST_CASE("what only ssh can decide is listed with its place, and nothing after it is believed") {
   struct Case {
     std::string text;
-    std::string beyond;
+    std::string needs_ssh_g;
   };
   const Case cases[] = {
       {"Match host node1\n Port 5\n", "match@1"},
@@ -159,10 +159,10 @@ TEST_CASE("what only ssh can decide is listed with its place, and nothing after 
     CAPTURE(c.text);
     const Result<SshSettings> settings = read_config(c.text);
     REQUIRE(settings);
-    std::string beyond;
-    for (const SshDirective& directive : settings->beyond)
-      beyond += directive.name + "@" + directive.place.substr(directive.place.rfind(':') + 1);
-    CHECK(beyond == c.beyond);
+    std::string needs_ssh_g;
+    for (const SshDirective& directive : settings->needs_ssh_g)
+      needs_ssh_g += directive.name + "@" + directive.place.substr(directive.place.rfind(':') + 1);
+    CHECK(needs_ssh_g == c.needs_ssh_g);
     CHECK(settings->port == 22);
   }
 }

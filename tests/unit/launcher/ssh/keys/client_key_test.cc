@@ -5,9 +5,9 @@
 namespace dt {
 namespace {
 
-TEST_CASE("the key of a login is read from what the client says of it") {
+TEST_CASE("the key of a login is read from the log of the client") {
   struct Case {
-    std::string_view said;
+    std::string_view log;
     std::string_view key;
   };
   constexpr Case cases[] = {
@@ -30,8 +30,8 @@ TEST_CASE("the key of a login is read from what the client says of it") {
       {"debug1: Server accepts key: \x1b[31m X SHA256:\n", "x from \\x1B[31m"},
   };
   for (const Case& one : cases) {
-    CAPTURE(one.said);
-    CHECK(key_of_client(one.said) == one.key);
+    CAPTURE(one.log);
+    CHECK(key_of_client(one.log) == one.key);
   }
 }
 

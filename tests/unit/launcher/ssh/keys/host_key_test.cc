@@ -14,7 +14,7 @@ const std::string nistp256 =
     "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBI0FkbUIcYK96RqQ/5L/"
     "eNacO4cQV3M4TTcdY6xUomuzc5cd3kbBssKYH/iZNJ+lSpZ1tMdH+tOkQoJjLDI+K38=";
 
-/// A string as RFC 4251 writes it.
+/// Encodes a string as in RFC 4251.
 std::string wire(std::string_view text) {
   const size_t size = text.size();
   std::string all = {static_cast<char>(size >> 24), static_cast<char>(size >> 16 & 0xff),
@@ -59,7 +59,7 @@ TEST_CASE("keys of all types that ssh-keygen makes are read, with ssh-keygen's f
   }
 }
 
-TEST_CASE("a text that is no key is told from one") {
+TEST_CASE("a text that is no key yields none") {
   CHECK(parse_host_key(" \t" + ed25519));
   for (const std::string& text :
        {std::string(), std::string("ssh-ed25519"), std::string("ssh-ed25519 "),

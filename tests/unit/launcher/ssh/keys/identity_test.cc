@@ -17,7 +17,7 @@ Bytes ed25519_blob() {
   return SshWriter().string("ssh-ed25519").string(std::string(32, 'k')).take();
 }
 
-/// A key file in OpenSSH's form, with nothing behind its public half.
+/// Returns a key file in OpenSSH's format, which ends after its public half.
 std::string openssh_key(std::string_view cipher, uint32_t keys = 1) {
   SshWriter body;
   for (const char byte : std::string_view("openssh-key-v1\0", 15))
@@ -27,7 +27,7 @@ std::string openssh_key(std::string_view cipher, uint32_t keys = 1) {
                 base64_encode(body.view()));
 }
 
-TEST_CASE("a key file tells its type, its public half and whether it is encrypted") {
+TEST_CASE("a key file contains its type, its public half and whether it is encrypted") {
   struct Case {
     std::string text;
     std::string type;
@@ -85,7 +85,8 @@ TEST_CASE("a file is read as ssh reads it: not when others may, and a missing on
 
   CHECK(load_identity(folder.path())->problem == folder.path() + " is no regular file");
   folder.write("key", std::string(2 << 20, 'x'), 0600);
-  CHECK(load_identity(path)->problem == format("cannot read {}: it is too long for a key", path));
+  CHECK(load_identity(path)->problem ==
+        format("cannot read {}: it is larger than any key file", path));
 }
 
 TEST_CASE("an Ed25519 key that ssh-keygen made is read, unless it is encrypted") {

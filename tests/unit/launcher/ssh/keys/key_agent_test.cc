@@ -12,7 +12,7 @@
 namespace dt {
 namespace {
 
-/// An agent that answers what the test says; a real one is in launcher_ssh_login_test.cc.
+/// An ssh-agent that sends the test's replies; login_test.cc has a real one.
 struct Fixture {
   TemporaryFolder folder;
   std::unique_ptr<Loop> loop = Loop::create().value();
@@ -51,7 +51,9 @@ Bytes message(const SshWriter& body) {
   return SshWriter().string(body.view()).take();
 }
 
-TEST_CASE("requests are written as the protocol has them, and answers go to those who asked") {
+TEST_CASE(
+    "requests are written as the protocol has them, and replies come in the order of the "
+    "requests") {
   Fixture fixture;
   fixture.ask();
   Bytes wanted = message(SshWriter().byte(11));
@@ -67,7 +69,7 @@ TEST_CASE("requests are written as the protocol has them, and answers go to thos
   const Bytes signature =
       message(SshWriter().byte(14).string(SshWriter().string("ssh-rsa").string("signed").view()));
   reply.insert(reply.end(), signature.begin(), signature.end());
-  // In pieces of one byte: an answer is an answer when it is whole.
+  // In pieces of one byte: only a complete reply counts.
   for (const std::byte& byte : reply) {
     fixture.answer({&byte, 1});
     REQUIRE(fixture.loop->run_once(Clock::now() + seconds(30)));
@@ -77,23 +79,24 @@ TEST_CASE("requests are written as the protocol has them, and answers go to thos
   CHECK(fixture.signature->value() == to_bytes("signed"));
 }
 
-TEST_CASE("an agent that refuses, cuts short, babbles or hangs up fails the requests, not us") {
+TEST_CASE(
+    "requests fail when the agent refuses, sends malformed replies or closes the connection") {
   struct Case {
     Bytes reply;
     std::string keys;
     std::string signature;
   };
   const Bytes refusal = message(SshWriter().byte(5));
-  const std::string gone = "ssh-agent: it hung up";
-  const std::string babble = "ssh-agent: ssh-agent sent what is no answer";
+  const std::string closed = "ssh-agent: it closed the connection";
+  const std::string malformed = "ssh-agent: ssh-agent sent a malformed reply";
   const Case cases[] = {
-      {refusal, "ssh-agent lists no keys", gone},
-      {message(SshWriter().byte(12).number(3).string("one")), "ssh-agent's answer is cut short",
-       gone},
-      {message(SshWriter().byte(12).number(0xffffffff)), "ssh-agent's answer is cut short", gone},
-      {message(SshWriter()), "ssh-agent lists no keys", gone},
-      {SshWriter().number(0x7fffffff).take(), babble, babble},
-      {{}, gone, gone},
+      {refusal, "ssh-agent lists no keys", closed},
+      {message(SshWriter().byte(12).number(3).string("one")), "ssh-agent's reply is cut short",
+       closed},
+      {message(SshWriter().byte(12).number(0xffffffff)), "ssh-agent's reply is cut short", closed},
+      {message(SshWriter()), "ssh-agent lists no keys", closed},
+      {SshWriter().number(0x7fffffff).take(), malformed, malformed},
+      {{}, closed, closed},
   };
   for (const Case& row : cases) {
     Fixture fixture;
@@ -103,7 +106,7 @@ TEST_CASE("an agent that refuses, cuts short, babbles or hangs up fails the requ
     fixture.run();
     CHECK(fixture.keys->error().message == row.keys);
     CHECK(fixture.signature->error().message == row.signature);
-    // Later requests fail as well, and not within the call.
+    // Later requests fail as well, but not within the call.
     fixture.keys.reset();
     fixture.signature.reset();
     fixture.ask();
@@ -113,7 +116,7 @@ TEST_CASE("an agent that refuses, cuts short, babbles or hangs up fails the requ
   }
 }
 
-TEST_CASE("where no agent listens, that is said") {
+TEST_CASE("where no agent listens, connect fails") {
   const auto loop = Loop::create().value();
   CHECK(KeyAgent::connect(*loop, "/nowhere/agent").error().message ==
         "cannot connect to ssh-agent at /nowhere/agent: No such file or directory");

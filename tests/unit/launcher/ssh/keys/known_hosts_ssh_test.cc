@@ -57,7 +57,7 @@ KnownHost known_host(const Fixture& fixture, const RealSshd& sshd) {
   return all.find({fixture.host, fixture.port, fixture.alias});
 }
 
-/// The key that our carrier would be shown: of the best type that the server has, the known types
+/// Returns the key that libssh2 would get: of the best type that the server has, the known types
 /// before all others.
 HostKey shown_key(const KnownHost& host, const Fixture& fixture, const RealSshd& sshd) {
   std::vector<std::string> types = host.key_types();
@@ -286,7 +286,7 @@ TEST_CASE("a hashed name is written as ssh writes it") {
   lay_out(fixture, sshd);
   CHECK(ask_ssh(fixture, sshd, {"HashKnownHosts=yes"}).outcome == "recorded");
   CHECK(known_host(fixture, sshd).verdict(sshd.key("ed25519")).kind == HostKeyVerdict::Kind::known);
-  // And the other way round: ssh reads ours.
+  // The reverse: ssh reads dtrain's line.
   sshd.folder().write("user", hashed("[Node1]:2222", sshd, "ed25519"));
   CHECK(ask_ssh(fixture, sshd).outcome == "accepted");
 }

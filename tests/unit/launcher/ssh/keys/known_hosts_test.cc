@@ -11,7 +11,7 @@
 namespace dt {
 namespace {
 
-// What the verdicts must be is in launcher_known_hosts_ssh_test.cc, from a real ssh.
+// known_hosts_ssh_test.cc compares the verdicts with a real ssh's.
 
 const std::string key_text =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFgJvrI7X9nnx7/F0MbNEOjz/4ZMfJx+4RpICQX/t26";
@@ -52,7 +52,7 @@ TEST_CASE("the types that are known come in OpenSSH's order, each once") {
         Types{"ssh-ed25519", "ecdsa-sha2-nistp256"});
 }
 
-TEST_CASE("lines that only OpenSSH is trusted with are named, if they speak of the host") {
+TEST_CASE("lines that only OpenSSH is trusted with are named, if they name the host") {
   struct Case {
     std::string text;
     std::string needs;
@@ -89,7 +89,7 @@ TEST_CASE("a line that is cut or no line at all spoils no other") {
   CHECK(find(std::string("node1\0 ", 7) + key_text).keys.empty());
 }
 
-TEST_CASE("where no new key could be written down it is not accepted either") {
+TEST_CASE("a new key that cannot be recorded is not accepted") {
   using Kind = HostKeyVerdict::Kind;
   SshSettings settings = {.host_name = "node1",
                           .user_known_hosts_files = {"/kh"},
@@ -103,7 +103,7 @@ TEST_CASE("where no new key could be written down it is not accepted either") {
   CHECK(decide_host_key(Kind::known, settings) == HostKeyDecision::accept);
 }
 
-TEST_CASE("a refusal says key, place, and the command that repairs it") {
+TEST_CASE("a refusal names key, place, and the command that repairs it") {
   const std::string shown =
       "its host key ssh-ed25519 SHA256:F4Y0ST+lPaXjf1zCGWaydcsY5l9zRvOcIuNtNgx6y5c ";
   CHECK(message_of("", request_for("node1")) ==
@@ -120,14 +120,15 @@ TEST_CASE("a refusal says key, place, and the command that repairs it") {
   CHECK(message_of("x y\n[node1]:2222 " + other_text, request, {"node1", 2222}) ==
         shown +
             "is not the one of /kh:2 (ecdsa-sha2-nistp256)\n"
-            "  the host was installed anew, or somebody stands between: compare the fingerprint "
+            "  the host was reinstalled, or somebody intercepts the connection: compare the "
+            "fingerprint "
             "with one from its administrator\n"
             "  if it is right: ssh-keygen -f /kh -R '[node1]:2222' && ssh -F '/my config' -p 2222 "
             "-l me Node1 true");
   CHECK(message_of("@revoked * " + key_text, request_for("node1")) ==
         shown +
             "is revoked by /kh:1\n"
-            "  its secret may be in other hands: do not log in; the host needs a new key (there: "
+            "  its private key may be stolen: do not log in; the host needs a new key (there: "
             "remove the old ones, then ssh-keygen -A)\n"
             "  if the line is wrong, delete it: sed -i 1d /kh");
 }
