@@ -82,7 +82,7 @@ Result<std::vector<std::string>> take_values(const Spelled& spelled,
                                              const Dialect& dialect) {
   const Option& option = *spelled.option;
   if (option.kind == OptionKind::flag) {
-    const std::string_view plain = says_no(option, spelled.spelling) ? "false" : "true";
+    const std::string_view plain = turns_off(option, spelled.spelling) ? "false" : "true";
     if (spelled.value && plain == "false") {
       return fail(Errc::input, format("{}: takes no value", spelled.spelling));
     }

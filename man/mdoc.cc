@@ -88,8 +88,9 @@ std::string answered_items(std::span<const Option> options) {
       text += mdoc_text(options[i].help) + format(".Ev {}\n", options[i].variable);
       continue;
     }
-    const bool last = i + 1 == options.size() || options[i + 1].answer != options[i].answer;
-    const std::string_view answer = options[i].answer.empty() ? options[i].help : options[i].answer;
+    const bool last = i + 1 == options.size() || options[i + 1].refusal != options[i].refusal;
+    const std::string_view answer =
+        options[i].refusal.empty() ? options[i].help : options[i].refusal;
     if (last) text += mdoc_text(format("{}{}", answer, answer.ends_with('.') ? "" : "."));
   }
   return text;

@@ -19,24 +19,24 @@ std::optional<OptionValue> find_counts(const OptionSource& source) {
   return std::nullopt;
 }
 
-/// The option is the cluster's text, or names its file as @FILE.
+/// Reads the option: the cluster's text, or @FILE.
 Result<> read_option(const OptionValue& given, const TextReader& read_text, RunConfig& config) {
   const std::string& value = given.value();
-  const std::string text =
-      value.starts_with('@') ? TRY(given.text_of(value.substr(1), read_text)) : value;
-  config.given_cluster = TRY(parse_cluster_option(trim(text), given.origin));
+  std::string text = value;
+  if (value.starts_with('@')) text = TRY(given.text_of(value.substr(1), read_text));
+  config.external_cluster = TRY(parse_cluster_option(trim(text), given.origin));
   return {};
 }
 
-/// What a scheduler has set counts where nobody says anything else.
+/// Reads a scheduler's TF_CONFIG. Called when no option decides which tasks start.
 Result<> read_variable(const std::string& text, RunConfig& config) {
   auto given = cluster_of_tf_config(text);
   if (!given) {
-    return fail(Errc::input,
-                given.error().message +
-                    "\n(-np N starts so many instead, --cluster-spec none leaves it aside)");
+    return fail(
+        Errc::input,
+        given.error().message + "\n(-np N starts so many instead, --cluster-spec none ignores it)");
   }
-  config.given_cluster = *std::move(given);
+  config.external_cluster = *std::move(given);
   return {};
 }
 
@@ -52,18 +52,18 @@ LayoutChoice find_layout(const OptionSources& by_precedence) {
   return {};
 }
 
-bool is_left_aside(const LayoutChoice& choice, std::string_view name) {
+bool is_overridden(const LayoutChoice& choice, std::string_view name) {
   if (name == name_of_cluster) return choice.counts && !choice.cluster;
   const bool counts = std::ranges::count(names_of_counts, name) > 0;
   return counts && choice.cluster && !choice.counts;
 }
 
-Result<> read_given_cluster(const OptionSources& by_precedence, const Environment& environment,
-                            const TextReader& read_text, RunConfig& config) {
+Result<> read_external_cluster(const OptionSources& by_precedence, const Environment& environment,
+                               const TextReader& read_text, RunConfig& config) {
   const auto [cluster, counts] = find_layout(by_precedence);
   if (cluster && counts) {
-    return counts->refuse(
-        format("{} says which tasks there are, and where; leave one of them out", cluster->origin));
+    return counts->refuse(format(
+        "{} already has the tasks and their addresses; leave one of them out", cluster->origin));
   }
   if (cluster) return read_option(*cluster, read_text, config);
   const std::optional<std::string> found = found_tf_config(environment);
@@ -71,7 +71,7 @@ Result<> read_given_cluster(const OptionSources& by_precedence, const Environmen
   if (!found || (option && option->value() == "none")) return {};
   if (!counts) return read_variable(*found, config);
   config.warnings.push_back(
-      format("TF_CONFIG is left aside, since {} says what to start (--cluster-spec none: no "
+      format("TF_CONFIG is ignored, since {} decides what to start (--cluster-spec none: no "
              "warning)",
              counts->origin));
   return {};

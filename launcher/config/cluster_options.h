@@ -11,20 +11,21 @@
 
 namespace dt {
 
-/// What says what to start: a cluster, or one of the options that count tasks (-np, --role, hosts).
-/// The first source that has either decides; both, if they stand in one.
+/// The option that decides which tasks start: a cluster, or one that counts tasks (-np, --role,
+/// hosts). The first source that has either decides; both are set if that source has both.
 struct LayoutChoice {
   std::optional<OptionValue> cluster;  ///< --cluster-spec
   std::optional<OptionValue> counts;   ///< the first of the others
 };
-/// Neither, too, where --cluster-spec none comes first.
+/// Returns neither if the first of them is --cluster-spec none.
 LayoutChoice find_layout(const OptionSources& by_precedence);
-/// Whether this option of a later source does not count.
-bool is_left_aside(const LayoutChoice& choice, std::string_view name);
+/// True when the choice overrides this option of a later source.
+bool is_overridden(const LayoutChoice& choice, std::string_view name);
 
-/// Whether somebody else has laid out the job: config.given_cluster. --cluster-spec says so, or
-/// TF_CONFIG of the environment where nothing else says what to start.
-Result<> read_given_cluster(const OptionSources& by_precedence, const Environment& environment,
-                            const TextReader& read_text, RunConfig& config);
+/// Reads the cluster that a scheduler or a person has laid out into config.external_cluster. It
+/// comes from --cluster-spec, or from the variable TF_CONFIG if no option decides which tasks
+/// start.
+Result<> read_external_cluster(const OptionSources& by_precedence, const Environment& environment,
+                               const TextReader& read_text, RunConfig& config);
 
 }  // namespace dt

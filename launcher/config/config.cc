@@ -2,9 +2,9 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/answers.h"
 #include "launcher/config/cluster_options.h"
 #include "launcher/config/environment_options.h"
+#include "launcher/config/horovod_settings.h"
 #include "launcher/config/host_options.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/role_options.h"
@@ -45,7 +45,7 @@ Result<> read_flags(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
-/// A shorter one would keep both sides busy with it.
+/// A shorter interval would keep both sides busy with heartbeats.
 constexpr Duration heartbeat_min = milliseconds(10);
 
 Result<> read_durations(const OptionSources& sources, RunConfig& config) {
@@ -80,7 +80,9 @@ Result<> read_durations(const OptionSources& sources, RunConfig& config) {
 
 Result<> read_color(const OptionSources& sources, RunConfig& config) {
   const auto given = find_option(sources, "color");
-  if (given) config.color = parse_color_choice(TRY(given->choice())).value();
+  if (!given) return {};
+  const std::string choice = TRY(given->choice());
+  config.color = parse_color_choice(choice).value();
   return {};
 }
 
@@ -91,7 +93,7 @@ Result<> read_stdin(const OptionSources& sources, RunConfig& config) {
     config.stdin_target.kind = StdinTarget::Kind::all;
     return {};
   }
-  // Slots that only the hosts know leave the last rank open.
+  // The last rank is unknown as long as only the hosts know their slots.
   const bool known = !config.placement.per_host &&
                      std::ranges::all_of(config.hosts, [](const Host& h) { return h.slots > 0; });
   const int slots = std::accumulate(config.hosts.begin(), config.hosts.end(), 0,
@@ -118,7 +120,8 @@ Result<> read_texts(const OptionSources& sources, RunConfig& config) {
     }
   }
   if (const auto given = find_option(sources, "on-failure")) {
-    config.continue_on_failure = TRY(given->choice()) == "continue";
+    const std::string choice = TRY(given->choice());
+    config.continue_on_failure = choice == "continue";
   }
   return {};
 }
@@ -126,14 +129,15 @@ Result<> read_texts(const OptionSources& sources, RunConfig& config) {
 Result<> read_cluster_filter(const OptionSources& sources, RunConfig& config) {
   const auto given = find_option(sources, "cluster-filter");
   if (!given) return {};
-  config.cluster_filter = TRY(given->choice()) == "ps" ? ClusterFilter::ps : ClusterFilter::none;
+  const std::string choice = TRY(given->choice());
+  config.cluster_filter = choice == "ps" ? ClusterFilter::ps : ClusterFilter::none;
   return {};
 }
 
 Result<> check_command(const RunConfig& config) {
   if (!config.command.empty() && !config.command[0].empty()) return {};
-  // What a shell has left of --cluster-spec may still be a cluster.
-  const bool cut = config.given_cluster && !config.given_cluster->task;
+  // Without quotes, a shell cuts --cluster-spec at the first | or ;. The rest may be valid.
+  const bool cut = config.external_cluster && !config.external_cluster->task;
   return fail(Errc::input,
               format("{}\n"
                      "usage: dtrain run {} [options] [--] command [args]\n"
@@ -151,13 +155,13 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   const Environment& environment) {
   RunConfig config;
   config.command = std::move(command);
-  TRY(read_given_cluster(by_precedence, environment, read_text, config));
+  TRY(read_external_cluster(by_precedence, environment, read_text, config));
   if (!find_option(by_precedence, "role-command")) TRY(check_command(config));
-  TRY(answer_options(by_precedence));
+  TRY(check_horovod_options(by_precedence));
   TRY(read_placement(by_precedence, config.placement));
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
-  if (!config.given_cluster) TRY(read_hosts(by_precedence, read_text, config));
+  if (!config.external_cluster) TRY(read_hosts(by_precedence, read_text, config));
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_roles(by_precedence, read_text, config));
   TRY(read_env_sets(by_precedence, config));

@@ -22,7 +22,7 @@
 
 namespace dt {
 
-/// Who reads dtrain's standard input.
+/// The ranks that read dtrain's standard input.
 struct StdinTarget {
   enum class Kind : uint8_t { none, all, rank };
   Kind kind = Kind::none;
@@ -30,21 +30,21 @@ struct StdinTarget {
   bool operator==(const StdinTarget&) const = default;
 };
 
-/// A variable for the workers: with a value, or taken from dtrain's own environment.
+/// A variable for the workers. Without a value it is taken from dtrain's own environment.
 struct EnvironmentSetting {
   std::string name;
   std::optional<std::string> value;
-  std::string origin = "-x";  ///< where it was written
+  std::string origin = "-x";  ///< the place where it is set
   bool operator==(const EnvironmentSetting&) const = default;
 };
 
-/// `dtrain run` with everything decided: flags over environment over file over defaults.
+/// The complete configuration of `dtrain run`: flags over environment over file over defaults.
 struct RunConfig {
-  std::vector<Role> roles = {Role()};            ///< never empty; names differ
-  std::optional<ExternalCluster> given_cluster;  ///< somebody else's layout, instead of hosts
+  std::vector<Role> roles = {Role()};               ///< never empty; names differ
+  std::optional<ExternalCluster> external_cluster;  ///< a layout from outside, instead of hosts
   std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
-  std::vector<EnvironmentSetting> environment;    ///< a later one of a name wins
-  std::vector<std::string> environment_excluded;  ///< patterns of names that do not travel
+  std::vector<EnvironmentSetting> environment;    ///< of two with one name the later wins
+  std::vector<std::string> environment_excluded;  ///< patterns of names that are not forwarded
   EnvSets env_sets = default_env_sets();
   bool pass_local_rank = false;
   std::optional<std::string> chdir;
@@ -75,18 +75,18 @@ struct RunConfig {
   bool dry_run = false;
   bool json = false;
   std::vector<std::string> command;
-  std::vector<std::string> warnings;  ///< from reading it, to be shown once
+  std::vector<std::string> warnings;  ///< of the sources, to be shown once
   bool operator==(const RunConfig&) const = default;
 };
 
-/// Flags, then environment, then file, then defaults: the first that names an option wins whole.
-/// hosts and hostfile are one choice. A hostfile's text comes from `read_text`, TF_CONFIG from
-/// `environment`.
+/// Decides the configuration by flags, environment, file and defaults, in this order. The first
+/// source that has an option wins; lists are not joined. hosts and hostfile count as one option. A
+/// hostfile's text comes from `read_text`, TF_CONFIG from `environment`.
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,
                                   const Environment& environment = {});
-/// The part of it that `dtrain check` needs: which hosts (this machine when none are given), how to
-/// reach them, how long to wait, and how to look. What only a job needs is not even read.
+/// Decides the part that `dtrain check` needs: the hosts (this machine when none are given), how to
+/// reach them, time limits, and the appearance of the output. It does not read other options.
 Result<RunConfig> make_check_config(const OptionSources& by_precedence,
                                     const TextReader& read_text);
 

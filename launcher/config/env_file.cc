@@ -46,7 +46,7 @@ Result<std::vector<EnvironmentSetting>> parse_env_file(std::string_view text,
     const std::string_view entry =
         line.substr(std::min(line.find_first_not_of(blanks), line.size()));
     if (entry.empty() || entry.starts_with('#')) continue;
-    // `export A=1` and `A = 1` are a shell's or somebody else's, and no variable is named so.
+    // `export A=1` and `A = 1` are of other formats: no variable has such a name.
     const std::string_view name = entry.substr(0, entry.find('='));
     const size_t blank = name.find_first_of(blanks);
     if (blank != std::string_view::npos) {
@@ -54,7 +54,8 @@ Result<std::vector<EnvironmentSetting>> parse_env_file(std::string_view text,
                                                       "name, got \"{}\"",
                                                       printable(name)));
     }
-    settings.push_back(TRY(parse_setting(entry, place.of(entry))));
+    EnvironmentSetting setting = TRY(parse_setting(entry, place.of(entry)));
+    settings.push_back(std::move(setting));
   }
   return settings;
 }

@@ -5,16 +5,16 @@
 namespace dt {
 namespace {
 
-constexpr std::string_view none_word = "none";
+constexpr std::string_view none_name = "none";
 
-struct EnvSetWord {
-  std::string_view word;
+struct EnvSetRow {
+  std::string_view name;
   EnvSets sets;
 };
 
-const std::vector<EnvSetWord>& env_set_table() {
-  static const std::vector<EnvSetWord> table = {
-      {none_word, {}},
+const std::vector<EnvSetRow>& env_set_table() {
+  static const std::vector<EnvSetRow> table = {
+      {none_name, {}},
       {"torch", {EnvSet::torch}},
       {"tf", {EnvSet::tf}},
       {"horovod", {EnvSet::horovod}},
@@ -32,25 +32,25 @@ EnvSets default_env_sets() {
   return {EnvSet::torch, EnvSet::tf, EnvSet::horovod, EnvSet::jax, EnvSet::ompi};
 }
 
-std::optional<EnvSets> env_sets_named(std::string_view word) {
+std::optional<EnvSets> env_sets_named(std::string_view name) {
   const auto& table = env_set_table();
-  const auto found = std::ranges::find(table, word, &EnvSetWord::word);
+  const auto found = std::ranges::find(table, name, &EnvSetRow::name);
   if (found == table.end()) return std::nullopt;
   return found->sets;
 }
 
-std::vector<std::string_view> env_set_words() {
-  std::vector<std::string_view> words;
-  for (const EnvSetWord& row : env_set_table())
-    words.push_back(row.word);
-  return words;
+std::vector<std::string_view> env_set_names() {
+  std::vector<std::string_view> names;
+  for (const EnvSetRow& row : env_set_table())
+    names.push_back(row.name);
+  return names;
 }
 
-EnvSets chosen_env_sets(const std::vector<std::string_view>& words) {
-  const bool alone = std::ranges::find(words, none_word) != words.end();
+EnvSets chosen_env_sets(const std::vector<std::string_view>& names) {
+  const bool alone = std::ranges::find(names, none_name) != names.end();
   EnvSets chosen = alone ? EnvSets{} : default_env_sets();
-  for (const std::string_view word : words) {
-    if (const auto sets = env_sets_named(word)) chosen.insert(sets->begin(), sets->end());
+  for (const std::string_view name : names) {
+    if (const auto sets = env_sets_named(name)) chosen.insert(sets->begin(), sets->end());
   }
   return chosen;
 }

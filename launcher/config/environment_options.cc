@@ -2,9 +2,9 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/answers.h"
 #include "launcher/config/env_file.h"
 #include "launcher/config/env_set.h"
+#include "launcher/config/horovod_settings.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/trust.h"
 
@@ -38,7 +38,8 @@ Result<> read_env(const OptionSources& sources, std::vector<EnvironmentSetting>&
   return {};
 }
 
-/// Whom ps-lite's programs wait for before all else: without one of them the job would hang.
+/// Requires one scheduler, servers and workers: ps-lite's programs wait for all of these at first,
+/// so the job would hang without them.
 Result<> check_dmlc_roles(const OptionValue& given, const std::vector<Role>& roles) {
   const Role* scheduler = find_role(roles, "scheduler");
   if (scheduler != nullptr && scheduler->count > 1) {
@@ -58,10 +59,10 @@ Result<> check_dmlc_roles(const OptionValue& given, const std::vector<Role>& rol
 
 }  // namespace
 
-/// Options for the workers' library first, then files: -x wins over both.
+/// Reads the options for Horovod's library, then files, then -x: a later setting wins.
 Result<> read_environment(const OptionSources& sources, const TextReader& read_text,
                           RunConfig& config) {
-  config.environment = TRY(exported_settings(sources));
+  config.environment = TRY(horovod_settings(sources));
   TRY(read_env_files(sources, read_text, config.environment));
   TRY(read_env(sources, config.environment));
   if (const auto given = find_option(sources, "env-exclude")) {
@@ -81,7 +82,7 @@ Result<> read_env_sets(const OptionSources& sources, RunConfig& config) {
   for (const std::string_view word : split(all, ','))
     words.push_back(trim(word));
   for (const std::string_view word : words) {
-    if (!env_sets_named(word)) return given->unknown_word(word, env_set_words());
+    if (!env_sets_named(word)) return given->unknown_word(word, env_set_names());
   }
   config.env_sets = chosen_env_sets(words);
   if (config.env_sets.contains(EnvSet::dmlc)) return check_dmlc_roles(*given, config.roles);

@@ -4,10 +4,10 @@
 
 namespace dt {
 
-/// -x, --env-file, --env-exclude, and the options that are variables for the workers' library.
+/// Reads -x, --env-file, --env-exclude, and the options that set variables for Horovod's library.
 Result<> read_environment(const OptionSources& sources, const TextReader& read_text,
                           RunConfig& config);
-/// --env-set, of which some need roles that the job must have: these are read before.
+/// Reads --env-set. Requires config.roles, since some sets need certain roles.
 Result<> read_env_sets(const OptionSources& sources, RunConfig& config);
 
 }  // namespace dt

@@ -13,19 +13,19 @@
 
 namespace dt {
 
-/// A cluster that somebody else has laid out, a scheduler or a person: a dtrain on each of its
-/// hosts starts that host's tasks.
+/// A cluster that a scheduler or a person has laid out. A dtrain on each of its hosts starts that
+/// host's tasks.
 struct ExternalCluster {
   ClusterSpec cluster;
-  std::optional<TaskId> task = {};  ///< start this one; none: all of this machine
-  std::string origin;               ///< in messages: "--cluster-spec", "TF_CONFIG"
-  std::string tf_config = {};       ///< as it was found; empty: it was not
+  std::optional<TaskId> task = {};  ///< start this task; none: all of this machine
+  std::string origin;               ///< for messages: "--cluster-spec", "TF_CONFIG"
+  std::string tf_config = {};       ///< the value of the variable; empty: not used
   bool operator==(const ExternalCluster&) const = default;
 };
 
-/// The roles of its tasks, with the evaluator that it may name beside the cluster. In a sparse
-/// cluster, which does not tell how many train, none has ranks.
-std::vector<Role> roles_of(const ExternalCluster& given);
+/// Returns the roles of the cluster, and that of its task (an evaluator may not be in the cluster).
+/// No role of a sparse cluster has ranks, since the number of workers is unknown.
+std::vector<Role> roles_of(const ExternalCluster& external);
 
 /// Reads --cluster-spec: "worker|h1:2222;h2:2222,ps|h3:2222", or {"worker": ["h1:2222", …], …}.
 /// Errors name role, index and field, and begin with `origin`.
@@ -34,8 +34,8 @@ Result<ExternalCluster> parse_cluster_option(std::string_view text, std::string 
 /// Reads TF_CONFIG, which must name a task.
 Result<ExternalCluster> cluster_of_tf_config(std::string_view text);
 
-/// TF_CONFIG of the environment, where it is set to something. One in a job of dtrain's own names a
-/// place in that job, and is no word of a scheduler.
+/// Returns TF_CONFIG of the environment, if it is not empty. None within a task of dtrain, whose
+/// TF_CONFIG does not come from a scheduler.
 std::optional<std::string> found_tf_config(const Environment& environment);
 
 }  // namespace dt

@@ -6,9 +6,9 @@
 
 namespace dt {
 
-/// What dtrain says to the options of horovodrun that it has no use for. Each reads on from the
-/// name of the option and a colon.
-namespace answer {
+/// The reasons why dtrain refuses some options of horovodrun. Messages show them after the name of
+/// the option and a colon.
+namespace refusal {
 inline constexpr std::string_view not_elastic =
     "not in this version, whose jobs have as many processes as they start with; leave it out and "
     "give -np N and, if you like, -H HOST:SLOTS,…";
@@ -21,17 +21,18 @@ inline constexpr std::string_view mpi_arguments =
     "there is no mpirun to hand them to; leave it out, or start the job with mpirun";
 inline constexpr std::string_view binding =
     "these are words for mpirun; dtrain binds processes by --bind-to core, numa or auto";
-}  // namespace answer
+}  // namespace refusal
 
-/// The options of horovodrun that decide nothing here, so that its command lines are understood.
+/// The options of horovodrun that do not change dtrain's own work. With them dtrain accepts command
+/// lines of horovodrun.
 namespace horovod_table {
 using enum OptionKind;
 using enum Effect;
 using enum ExportForm;
 using enum OptionGroup;
 
-/// What tunes Horovod's library goes to the workers as a variable, as horovodrun hands it on. A
-/// flag is 1 or 0 there, if nothing else is said.
+/// An option that tunes Horovod's library becomes a variable of the workers, as in horovodrun. A
+/// flag becomes 1 or 0, unless `form` is given.
 constexpr Option exported(std::string_view variable, Option option, ExportForm form = as_written) {
   option.effect = exports;
   option.variable = variable;
@@ -45,39 +46,39 @@ inline constexpr std::array rows = {
     Option{"disable-cache", "--disable-cache", flag, "", horovod,
            "Check the hosts anew, as dtrain always does.", true, agrees},
     Option{"mpi", "--mpi", flag, "", horovod, "Start the processes by MPI.", true, refuses,
-           answer::mpi},
+           refusal::mpi},
     Option{"jsrun", "--jsrun", flag, "", horovod, "Start the processes by jsrun.", true, refuses,
-           answer::jsrun},
+           refusal::jsrun},
     Option{"mpi-args", "--mpi-args", text, "ARGS", horovod, "Arguments for mpirun.", true, refuses,
-           answer::mpi_arguments},
+           refusal::mpi_arguments},
     Option{"binding-args", "--binding-args", text, "ARGS", horovod, "Bind processes to cores.",
-           true, refuses, answer::binding},
+           true, refuses, refusal::binding},
     Option{"min-np", "--min-np --min-num-proc", integer, "N", horovod,
-           "The fewest processes of an elastic job.", true, refuses, answer::not_elastic},
+           "The fewest processes of an elastic job.", true, refuses, refusal::not_elastic},
     Option{"max-np", "--max-np --max-num-proc", integer, "N", horovod,
-           "The most processes of an elastic job.", true, refuses, answer::not_elastic},
+           "The most processes of an elastic job.", true, refuses, refusal::not_elastic},
     Option{"slots-per-host", "--slots-per-host", integer, "N", horovod,
-           "Slots of each host that a script finds.", true, refuses, answer::not_elastic},
+           "Slots of each host that a script finds.", true, refuses, refusal::not_elastic},
     Option{"host-discovery-script", "--host-discovery-script", text, "FILE", horovod,
-           "A program that prints the hosts.", true, refuses, answer::not_elastic},
+           "A program that prints the hosts.", true, refuses, refusal::not_elastic},
     Option{"elastic-timeout", "--elastic-timeout", integer, "SECONDS", horovod,
-           "How long to wait for hosts after a change.", true, refuses, answer::not_elastic},
+           "How long to wait for hosts after a change.", true, refuses, refusal::not_elastic},
     Option{"reset-limit", "--reset-limit", integer, "N", horovod,
-           "How often an elastic job may start over.", true, refuses, answer::not_elastic},
+           "How often an elastic job may start over.", true, refuses, refusal::not_elastic},
     Option{"blacklist-cooldown-range", "--blacklist-cooldown-range", list, "MIN MAX", horovod,
-           "Seconds until a failed host is tried again.", true, refuses, answer::not_elastic},
+           "Seconds until a failed host is tried again.", true, refuses, refusal::not_elastic},
     exported(
         "NCCL_IB_DISABLE",
         {"tcp", "--tcp", flag, "", horovod, "Use TCP alone between hosts, without InfiniBand."},
         one_or_none),
     exported("HOROVOD_FUSION_THRESHOLD",
              {"fusion-threshold-mb", "--fusion-threshold-mb", integer, "MB", horovod,
-              "How much to sum in one operation."},
+              "Megabytes to sum in one operation."},
              mib_as_bytes),
     exported("HOROVOD_CYCLE_TIME", {"cycle-time-ms", "--cycle-time-ms", number, "MS", horovod,
                                     "Time between two rounds of operations."}),
-    exported("HOROVOD_CACHE_CAPACITY", {"cache-capacity", "--cache-capacity", integer, "N", horovod,
-                                        "How many operations to remember."}),
+    exported("HOROVOD_CACHE_CAPACITY",
+             {"cache-capacity", "--cache-capacity", integer, "N", horovod, "Operations to cache."}),
     exported("HOROVOD_HIERARCHICAL_ALLREDUCE",
              {"hierarchical-allreduce", "--hierarchical-allreduce --no-hierarchical-allreduce",
               flag, "", horovod, "Sum within the hosts first."}),
@@ -88,9 +89,9 @@ inline constexpr std::array rows = {
              {"torus-allreduce", "--torus-allreduce --no-torus-allreduce", flag, "", horovod,
               "Sum along a torus."}),
     exported("HOROVOD_AUTOTUNE", {"autotune", "--autotune --no-autotune", flag, "", horovod,
-                                  "Look for the fastest settings."}),
+                                  "Search for the fastest settings."}),
     exported("HOROVOD_AUTOTUNE_LOG", {"autotune-log-file", "--autotune-log-file", text, "FILE",
-                                      horovod, "Where autotuning writes what it tried."}),
+                                      horovod, "Write the tries of autotuning to FILE."}),
     exported("HOROVOD_AUTOTUNE_WARMUP_SAMPLES",
              {"autotune-warmup-samples", "--autotune-warmup-samples", integer, "N", horovod,
               "Samples to drop at first."}),
@@ -110,7 +111,7 @@ inline constexpr std::array rows = {
                                          horovod, "Cores for the threads of the library."}),
     exported("HOROVOD_GLOO_TIMEOUT_SECONDS",
              {"gloo-timeout-seconds", "--gloo-timeout-seconds", integer, "SECONDS", horovod,
-              "How long the library waits for its peers."}),
+              "Time limit of the library for its peers."}),
     exported("HOROVOD_MPI_THREADS_DISABLE",
              {"mpi-threads-disable", "--mpi-threads-disable --no-mpi-threads-disable", flag, "",
               horovod, "Use no threads in MPI."}),
@@ -129,10 +130,9 @@ inline constexpr std::array rows = {
     exported("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS",
              {"stall-check-shutdown-time-seconds", "--stall-check-shutdown-time-seconds", integer,
               "SECONDS", horovod, "When to end the job for them."}),
-    exported(
-        "HOROVOD_LOG_LEVEL",
-        {"log-level", "--log-level", text, "LEVEL", horovod, "What the library writes to its log."},
-        log_level),
+    exported("HOROVOD_LOG_LEVEL",
+             {"log-level", "--log-level", text, "LEVEL", horovod, "Least severity in the log."},
+             log_level),
     exported("HOROVOD_LOG_HIDE_TIME",
              {"log-with-timestamp", "--log-with-timestamp", flag, "", horovod,
               "Begin the lines of its log with the time."},

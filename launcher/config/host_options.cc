@@ -14,10 +14,11 @@ namespace {
 
 Result<HostList> read_hostfile(const OptionValue& given, const TextReader& read_text) {
   const std::string& path = given.value();
-  return parse_hostfile(TRY(given.text_of(path, read_text)), path);
+  const std::string text = TRY(given.text_of(path, read_text));
+  return parse_hostfile(text, path);
 }
 
-/// Instead of ssh; what is meant for ssh would go nowhere.
+/// Reads --rsh-agent. Fails beside options of ssh, which would have no effect.
 Result<> read_rsh_agent(const OptionSources& sources, LoginOptions& ssh) {
   const auto given = find_option(sources, "rsh-agent");
   if (!given) return {};
@@ -36,7 +37,8 @@ Result<> read_rsh_agent(const OptionSources& sources, LoginOptions& ssh) {
 
 Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh) {
   if (const auto given = find_option(sources, "ssh-port")) {
-    ssh.port = static_cast<uint16_t>(TRY(given->integer(1, 65535)));
+    const int64_t port = TRY(given->integer(1, 65535));
+    ssh.port = static_cast<uint16_t>(port);
   }
   if (const auto given = find_option(sources, "ssh-identity-file")) {
     ssh.identity = TRY(given->text("a file"));
@@ -51,7 +53,8 @@ Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh) {
                                          : SshCarrier::automatic;
   }
   if (const auto given = find_option(sources, "ssh-parallel")) {
-    ssh.parallel = static_cast<size_t>(TRY(given->integer(1, static_cast<int64_t>(hosts_max))));
+    const int64_t count = TRY(given->integer(1, static_cast<int64_t>(hosts_max)));
+    ssh.parallel = static_cast<size_t>(count);
   }
   TRY(read_rsh_agent(sources, ssh));
   if (const auto given = find_option(sources, "connect-timeout")) {

@@ -7,11 +7,11 @@
 
 namespace dt {
 
-/// What {port} and {master_port} stand for as long as only the start of a job can decide them.
+/// The value of {port} and {master_port} before the start of the job decides them.
 inline constexpr std::string_view unknown_port = "<port>";
 
-/// True when macros count in this word of a command: it is not the first, holds no white space, and
-/// does not follow -c or -e. The others name the program, or are code with braces of its own.
+/// True when macros are replaced in this word of a command. False for the first word (the program),
+/// for words with white space, and for words after -c or -e: those are code with its own braces.
 bool takes_macros(std::span<const std::string> command, size_t word);
 
 }  // namespace dt

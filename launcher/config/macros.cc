@@ -17,7 +17,7 @@ constexpr std::string_view hosts_prefix = "hosts:";
 
 using Values = const MacroValues&;
 
-/// The "host:port" of the task itself, in two: what is not in the cluster has neither.
+/// Returns host and port of the task itself; empty for a task that is not in the cluster.
 std::pair<std::string, std::string> own_address(Values values) {
   const std::string* address = values.cluster.address_of(values.task);
   if (address == nullptr) return {};
@@ -31,7 +31,7 @@ std::string spec_text(const ClusterSpec& cluster) {
   return cluster_text(shown);
 }
 
-/// 0 is none: only the start of a job decides it.
+/// Returns the port; unknown_port for 0, before the start of the job decides it.
 std::string port_text(uint16_t port) {
   return port == 0 ? std::string(unknown_port) : format("{}", port);
 }
@@ -63,9 +63,8 @@ const Macro* find_macro(std::string_view name) {
   return found == std::end(known_macros) ? nullptr : found;
 }
 
-/// Calls `literal` for each stretch of text that is no {word}, `braced` for each word between
-/// braces, in their order. Words are what a macro could be: letters, digits and -_:. A shell's
-/// ${word} is literal.
+/// Calls `literal` for each part of the text without a {word}, and `braced` for each such word, in
+/// order. Words consist of letters, digits and -_: as macros do. A shell's ${word} is literal.
 void scan(std::string_view text, const std::function<void(std::string_view)>& literal,
           const std::function<void(std::string_view)>& braced) {
   constexpr std::string_view word_characters =
@@ -92,7 +91,8 @@ std::string hosts_of(std::string_view role, const ClusterSpec& cluster) {
   return join(addresses, ",");
 }
 
-/// By one letter more, less or changed, or two neighbours swapped.
+/// True when the words differ by one inserted, removed or changed letter, or by a swap of
+/// neighbours.
 bool one_edit_apart(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   if (b.size() - a.size() > 1) return false;
@@ -178,8 +178,8 @@ std::vector<std::string> misspelt_macros(std::span<const std::string> texts) {
     if (find_macro(word) != nullptr || word.starts_with(hosts_prefix)) return;
     for (const Macro& macro : known_macros) {
       if (!one_edit_apart(word, macro.name)) continue;
-      std::string told = format("{{{}}} is not a macro; {{{}}} is", word, macro.name);
-      if (std::ranges::find(found, told) == found.end()) found.push_back(std::move(told));
+      std::string message = format("{{{}}} is not a macro; {{{}}} is", word, macro.name);
+      if (std::ranges::find(found, message) == found.end()) found.push_back(std::move(message));
       return;
     }
   };

@@ -13,41 +13,41 @@
 
 namespace dt {
 
-/// An option as the source that wins gave it. Every error of a getter begins with the place where
-/// the value was written.
+/// An option's values from the source that wins. Each error of a getter begins with the place of
+/// the value.
 struct OptionValue {
-  std::string_view name;                             ///< the option's long one
+  std::string_view name;                             ///< the option's long name
   const std::vector<std::string>* values = nullptr;  ///< not empty
   std::string origin;
-  bool found = false;  ///< in a file that nobody has named, OptionSource::found
+  bool found = false;  ///< OptionSource::found
 
-  /// Of an option that has one value: the last one written.
+  /// Returns the last value written: the value of an option that has only one.
   const std::string& value() const { return values->back(); }
-  /// "ORIGIN: expected WHAT, got VALUE".
+  /// Returns the error "ORIGIN: expected WHAT, got VALUE".
   tl::unexpected<Error> expected(std::string_view what) const;
   tl::unexpected<Error> refuse(std::string_view why) const;
 
-  /// Not empty and without NUL bytes; `what` names it in the error: "a file".
+  /// Fails for an empty value and for NUL bytes; `what` names the value in the error: "a file".
   Result<std::string> text(std::string_view what) const;
-  /// true, 1, yes, on or their opposites.
+  /// Parses true, 1, yes, on or their opposites.
   Result<bool> flag() const;
   Result<int64_t> integer(int64_t min, int64_t max) const;
-  /// From 0, a point allowed.
+  /// Parses a number from 0, with an optional fraction.
   Result<double> number() const;
   Result<Duration> duration() const;
   Result<Duration> positive_duration() const;
-  /// "ORIGIN: expected A, B or C, got "D"", with a guess at which was meant.
+  /// Returns the error "ORIGIN: expected A, B or C, got "D"", with the nearest choice as a guess.
   tl::unexpected<Error> unknown_word(std::string_view word,
                                      const std::vector<std::string_view>& choices) const;
-  /// One of the words that the option's row names.
+  /// Returns the value, which must be one of choices_of its option.
   Result<std::string> choice() const;
-  /// The text of this file, which is among the values.
+  /// Reads this file, which is one of the values.
   Result<std::string> text_of(const std::string& path, const TextReader& read_text) const;
 };
 
-/// The option in this source, if it stands there.
+/// Finds the option in this source.
 std::optional<OptionValue> find_in(const OptionSource& source, std::string_view name);
-/// The option in the first source that has it.
+/// Finds the option in the first source that has it.
 std::optional<OptionValue> find_option(const OptionSources& by_precedence, std::string_view name);
 
 }  // namespace dt

@@ -47,7 +47,7 @@ size_t value_count(const Option& option) {
   return split_words(option.placeholder).size();
 }
 
-bool says_no(const Option& option, std::string_view spelling) {
+bool turns_off(const Option& option, std::string_view spelling) {
   return option.kind == OptionKind::flag && spelling.starts_with("--no-") &&
          !option.name.starts_with("no-");
 }

@@ -12,14 +12,15 @@
 
 namespace dt {
 
-/// What dtrain decides by.
+/// The options of `dtrain run` without those of horovodrun.
 inline constexpr std::array own_options = {
     Option{"np", "-np -n --np --num-proc", OptionKind::integer, "N", OptionGroup::hosts,
            "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
     Option{"hosts", "-H --hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
            "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2; "
-           "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. Who gives "
-           "no slots offers GPUs, else CPUs. Without hosts everything runs on this machine."},
+           "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. A host "
+           "without slots offers its GPUs, else its CPUs. Without hosts everything runs on this "
+           "machine."},
     Option{"hostfile", "--hostfile -hostfile", OptionKind::text, "FILE", OptionGroup::hosts,
            "Read the hosts from FILE, a line each, as for Horovod, Open MPI, MPICH or DeepSpeed: "
            "\"host slots=N max_slots=M\" or \"host:N\"."},
@@ -48,7 +49,7 @@ inline constexpr std::array own_options = {
            "its local rank."},
     Option{"report-bindings", "--report-bindings -report-bindings", OptionKind::flag, "",
            OptionGroup::hosts,
-           "Tell the CPUs, NUMA node and GPU of each rank before the start, with --dry-run too."},
+           "Print the CPUs, NUMA node and GPU of each rank before the start, with --dry-run too."},
     Option{"role", "--role", OptionKind::list, "NAME=COUNT[@HOSTS]", OptionGroup::hosts,
            "Start COUNT tasks of the role NAME: chief, master, worker, ps, evaluator, scheduler, "
            "server, client or any other. With @HOSTS, written as for -H, on those hosts alone. May "
@@ -62,7 +63,7 @@ inline constexpr std::array own_options = {
            "Start this machine's tasks of the cluster SPEC, at the addresses that it gives them: "
            "'worker|h1:2222;h2:2222,ps|h3:2222', in quotes, or JSON. A dtrain on each host starts "
            "the others. Without it, and without -np, --role and hosts, TF_CONFIG is read in the "
-           "same way, and its task alone started; none leaves it aside."},
+           "same way, and its task alone started; none ignores it."},
     Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
            "Listen between hosts at these TCP ports only: one for dtrain's rendezvous on this "
            "machine, and on each host one a task, which libdtrain has in DTRAIN_PORT, and two more "
@@ -84,7 +85,7 @@ inline constexpr std::array own_options = {
         "ssh", "--ssh", OptionKind::text, "auto|libssh2|openssh", OptionGroup::hosts,
         "How other hosts are reached: through libssh2 within dtrain, or through the ssh command. "
         "auto, the default, takes for each host the first that can do what the ssh "
-        "configuration asks for; --verbose tells which."},
+        "configuration requires; --verbose prints which."},
     Option{"ssh-parallel", "--ssh-parallel", OptionKind::integer, "N", OptionGroup::hosts,
            "Log in to at most N hosts at once (default 64)."},
     Option{
@@ -99,8 +100,8 @@ inline constexpr std::array own_options = {
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
-        "Set a variable for the workers, or pass one on that would stay behind. What dtrain sets "
-        "for each task it sets over this."},
+        "Set a variable for the workers, or forward one that is not forwarded by itself. Variables "
+        "that dtrain sets for each task win over it."},
     Option{
         "env-file", "--env-file", OptionKind::list, "FILE", OptionGroup::workers,
         "Set the variables of FILE, one NAME=VALUE or NAME a line, as docker does: quotes belong "
@@ -109,64 +110,66 @@ inline constexpr std::array own_options = {
         "env-exclude", "--env-exclude", OptionKind::list, "PATTERN", OptionGroup::workers,
         "Keep variables whose names fit PATTERN, such as 'AWS_*', from the workers. May be given "
         "again; -x and --env-file win over it."},
-    Option{"role-command", "--role-command", OptionKind::list, "NAME=COMMAND", OptionGroup::workers,
-           "What tasks of this role run instead of the job's command. COMMAND is split into words "
-           "as a shell does, quotes and backslashes included; nothing in it is expanded.",
-           true, Effect::decides, "", true},
+    Option{
+        "role-command", "--role-command", OptionKind::list, "NAME=COMMAND", OptionGroup::workers,
+        "The command for tasks of this role, instead of the job's. COMMAND is split into words as "
+        "a shell does, quotes and backslashes included; nothing in it is expanded.",
+        true, Effect::decides, "", true},
     Option{"role-env", "--role-env", OptionKind::list, "NAME=VARIABLE=VALUE", OptionGroup::workers,
            "Set a variable for the tasks of this role alone; wins over -x. May be given again. ps "
            "and evaluator get CUDA_VISIBLE_DEVICES= unless this or -x sets it."},
-    Option{"env-set", "--env-set", OptionKind::list, "none|torch|tf|horovod|jax|ompi|dmlc|paddle",
-           OptionGroup::workers,
-           "Set the variables of these frameworks, separated by commas, besides those that are set "
-           "anyway (torch, tf, horovod, ompi, and JAX's addresses): jax makes it find its place "
-           "without arguments, by what looks like a step of Slurm; dmlc is for MXNet and BytePS "
-           "(roles scheduler, server and worker), paddle for PaddlePaddle (worker, or ps and "
-           "worker). none leaves all out that are not named; DTRAIN_* are always set."},
+    Option{
+        "env-set", "--env-set", OptionKind::list, "none|torch|tf|horovod|jax|ompi|dmlc|paddle",
+        OptionGroup::workers,
+        "Set the variables of these frameworks, separated by commas, besides those that are set "
+        "anyway (torch, tf, horovod, ompi, and JAX's addresses): jax also sets the variables of a "
+        "Slurm step, from which JAX needs no arguments; dmlc is for MXNet and BytePS "
+        "(roles scheduler, server and worker), paddle for PaddlePaddle (worker, or ps and "
+        "worker). none leaves out all that are not named; DTRAIN_* are always set."},
     Option{"pass-local-rank", "--pass-local-rank", OptionKind::flag, "", OptionGroup::workers,
            "Append --local_rank=N to each worker's command, as scripts written for "
            "torch.distributed.launch and DeepSpeed expect it."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,
-           "What TF_CONFIG shows of the cluster, as TensorFlow's device filters: ps leaves the "
-           "other workers out of a worker's, and the other ps out of a ps', so that they need not "
-           "wait for each other. none, the default: each task sees all."},
+           "Which tasks TF_CONFIG lists, as TensorFlow's device filters: with ps, a worker's lists "
+           "no other worker, and a ps' no other ps, so that they need not wait for each other. "
+           "none, the default: each lists all tasks."},
     Option{"no-macros", "--no-macros", OptionKind::flag, "", OptionGroup::workers,
            "Leave {role}, {index}, {rank}, {local_rank}, {world_size}, {host}, {port}, "
            "{hosts:ROLE}, {cluster_spec}, {master_addr}, {master_port} and {job_id} as they are. "
-           "Without it each task gets its own in their place, in the command's words after the "
-           "first and in the values of -x and --env-file. Other braces always stay, and so does "
+           "Without it they become each task's own values, in the command's words after the first "
+           "and in the values of -x and --env-file. Other braces always stay, and so does "
            "code: ${...}, and each word that holds white space or follows -c or -e."},
     Option{"no-horovod", "--no-horovod", OptionKind::flag, "", OptionGroup::workers,
-           "Do not answer Horovod's workers, who ask for each other without authentication."},
+           "Do not serve Horovod's workers, which look each other up without authentication."},
     Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
-           "Who reads dtrain's standard input (default none)."},
+           "The ranks that read dtrain's standard input (default none)."},
 
     Option{"timeout", "--timeout", OptionKind::duration, "TIME", OptionGroup::faults,
            "End the job after this time, with exit status 124."},
     Option{"start-timeout", "--start-timeout", OptionKind::duration, "TIME", OptionGroup::faults,
-           "Give up when not every process has started after this time (default 30s)."},
+           "End the job unless every process has started after this time (default 30s)."},
     Option{"grace", "--grace", OptionKind::duration, "TIME", OptionGroup::faults,
            "Time between SIGTERM and SIGKILL for processes that are ended (default 10s)."},
     Option{"heartbeat", "--heartbeat", OptionKind::duration, "TIME", OptionGroup::faults,
-           "How often dtrain and the hosts tell each other that they live (default 1s)."},
+           "Time between two heartbeats of dtrain and its hosts (default 1s)."},
     Option{"dead-after", "--dead-after", OptionKind::duration, "TIME", OptionGroup::faults,
-           "A host that was silent for this time is taken for dead (default 5s)."},
+           "A host without heartbeats for this time counts as dead (default 5s)."},
     Option{"on-failure", "--on-failure", OptionKind::text, "kill|continue", OptionGroup::faults,
-           "What happens to the other processes when one fails (default kill)."},
+           "Kill the other processes when one fails, or let them continue (default kill)."},
     Option{
         "success", "--success", OptionKind::text, "auto|chief|worker-0|all-workers|all|role:NAME",
         OptionGroup::faults,
-        "Whose end ends the job: the chief's (or master's), worker 0's, that of all tasks with a "
-        "rank, of all tasks, or of one role. auto, the default: the chief's if there is one, "
-        "else that of all tasks with a rank. Others, as a ps, have then completed. A task that "
-        "fails before ends the job, but for an evaluator that decides nothing."},
+        "The tasks whose success ends the job: the chief (or master), worker 0, all tasks with a "
+        "rank, all tasks, or those of one role. auto, the default: the chief if there is one, "
+        "else all tasks with a rank. Others, such as a ps, count as completed then. A task that "
+        "fails before ends the job, except an evaluator that decides nothing."},
     Option{"clean", "--clean", OptionKind::text, "running|all|none", OptionGroup::faults,
-           "What happens to those that still run when the job has succeeded. running, the default: "
-           "workers get --grace to end by themselves (unless there is a ps), then all get SIGTERM "
-           "and, after --grace, SIGKILL; what tasks left behind follows within 2 s. all: they and "
-           "what tasks left behind are ended together. none: they are waited for."},
+           "How tasks end that still run when the job has succeeded. running, the default: workers "
+           "get --grace to end by themselves (unless there is a ps), then all get SIGTERM and, "
+           "after --grace, SIGKILL; processes that tasks left behind follow within 2 s. all: tasks "
+           "and processes that they left behind are ended together. none: dtrain waits for them."},
 
     Option{
         "output-dir", "--output-dir --output-filename", OptionKind::text, "DIR",
@@ -180,7 +183,7 @@ inline constexpr std::array own_options = {
            "Print workers' lines without [rank]<stdout>: before them."},
     Option{"timestamp", "--timestamp -prefix-timestamp --prefix-output-with-timestamp",
            OptionKind::flag, "", OptionGroup::output,
-           "Print before each of the workers' lines the time at which dtrain had all of it."},
+           "Print before each of the workers' lines the time at which dtrain had received it."},
     Option{"color", "--color", OptionKind::text, "auto|always|never", OptionGroup::output,
            "Colour the tags of the workers' lines, one colour a rank, and dtrain's own warnings "
            "and errors. auto, the default, does so on a terminal and obeys NO_COLOR, "
@@ -191,10 +194,10 @@ inline constexpr std::array own_options = {
     Option{"quiet", "--quiet", OptionKind::flag, "", OptionGroup::output,
            "Keep the workers' output off the console."},
     Option{"verbose", "--verbose", OptionKind::flag, "", OptionGroup::output,
-           "Tell what dtrain itself does."},
+           "Log dtrain's own steps."},
 
     Option{"dry-run", "--dry-run", OptionKind::flag, "", OptionGroup::itself,
-           "Show which rank would run where, with the words that macros give, and start nothing."},
+           "Print which rank would run where, with macros replaced, and start nothing."},
     Option{"json", "--json", OptionKind::flag, "", OptionGroup::itself,
            "With --dry-run: print the plan as one JSON document."},
     Option{"config-file", "--config-file", OptionKind::text, "FILE", OptionGroup::itself,
@@ -216,7 +219,7 @@ inline constexpr auto run_options = [] {
   return all;
 }();
 
-/// Those that `dtrain check` takes as well: what it needs to find the hosts of a job as `run` does.
+/// The options that `dtrain check` takes as well: it finds and reaches the hosts as `run` does.
 inline constexpr std::array<std::string_view, 16> check_option_names = {
     "hosts",        "hostfile",  "port-range",        "network-interfaces",
     "ssh",          "ssh-port",  "ssh-identity-file", "ssh-config",
@@ -225,24 +228,25 @@ inline constexpr std::array<std::string_view, 16> check_option_names = {
 bool is_check_option(const Option& option);
 
 const Option* find_option(std::string_view name);
-/// "-np", "--np", … with their dashes.
+/// Returns all spellings with their dashes: "-np", "--np", …
 std::vector<std::string_view> spellings_of(const Option& option);
-/// How many words follow it on the command line; flags have none.
+/// Returns the number of arguments that follow the option on the command line; 0 for flags.
 size_t value_count(const Option& option);
-/// The values that its placeholder spells out: none and all of "none|RANK|all".
+/// Returns the literal values in the placeholder: none and all of "none|RANK|all".
 std::vector<std::string_view> choices_of(const Option& option);
-/// Whether this spelling of a flag turns it off: "--no-autotune" of "autotune".
-bool says_no(const Option& option, std::string_view spelling);
-/// DTRAIN_OPT_START_TIMEOUT for "start-timeout".
+/// True when this spelling of a flag turns it off: "--no-autotune" of "autotune".
+bool turns_off(const Option& option, std::string_view spelling);
+/// Returns DTRAIN_OPT_START_TIMEOUT for "start-timeout".
 std::string variable_of(const Option& option);
 
-/// What somebody who wrote an unknown word may have meant.
+/// The option that the user may have meant by an unknown word.
 struct OptionGuess {
   const Option* option = nullptr;
   std::string_view spelling;
 };
-/// The nearest spelling, or the option that the word begins with or begins (so that --nproc finds
-/// -np). Dashes in front do not count.
+/// Finds the nearest spelling, or a spelling that the word begins with or that begins with the
+/// word:
+/// --nproc finds -np. Dashes in front do not count.
 std::optional<OptionGuess> guess_option(std::string_view word);
 
 }  // namespace dt

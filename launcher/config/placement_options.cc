@@ -22,21 +22,29 @@ Result<> read_placement(const OptionSources& sources, PlacementOptions& placemen
     std::string_view name;
     MapBy PlacementOptions::*member;
   };
-  // Who spreads the processes wants neighbours in rank spread too, if he says nothing else.
+  // --map-by node spreads the processes, so it spreads neighbours in rank too, unless --rank-by
+  // is given.
   constexpr Setting settings[] = {{"map-by", &PlacementOptions::map_by},
                                   {"map-by", &PlacementOptions::rank_by},
                                   {"rank-by", &PlacementOptions::rank_by}};
   for (const Setting& setting : settings) {
     if (const auto given = find_option(sources, setting.name)) {
-      placement.*setting.member = TRY(given->choice()) == "node" ? MapBy::node : MapBy::slot;
+      const std::string choice = TRY(given->choice());
+      placement.*setting.member = choice == "node" ? MapBy::node : MapBy::slot;
     }
   }
-  if (const auto given = find_option(sources, "ppn"))
-    placement.per_host = static_cast<int>(TRY(given->integer(1, slots_max)));
-  if (const auto given = find_option(sources, "bind-to"))
-    placement.bind_to = bind_to_named(TRY(given->choice()));
-  if (const auto given = find_option(sources, "gpu-bind"))
-    placement.gpu_bind = TRY(given->choice()) == "rank" ? GpuBind::rank : GpuBind::none;
+  if (const auto given = find_option(sources, "ppn")) {
+    const int64_t count = TRY(given->integer(1, slots_max));
+    placement.per_host = static_cast<int>(count);
+  }
+  if (const auto given = find_option(sources, "bind-to")) {
+    const std::string choice = TRY(given->choice());
+    placement.bind_to = bind_to_named(choice);
+  }
+  if (const auto given = find_option(sources, "gpu-bind")) {
+    const std::string choice = TRY(given->choice());
+    placement.gpu_bind = choice == "rank" ? GpuBind::rank : GpuBind::none;
+  }
   if (const auto given = find_option(sources, "report-bindings"))
     placement.report_bindings = TRY(given->flag());
   return {};

@@ -43,7 +43,7 @@ int count_of(const std::vector<Role>& roles, std::string_view name) {
   return role == nullptr ? 0 : role->count;
 }
 
-/// "a,worker=1@b": no host has an equals sign, though a file of hosts may.
+/// True for "a,worker=1@b". Names of hosts contain no equals sign, but paths of hostfiles may.
 bool another_role_follows(std::string_view hosts) {
   return std::ranges::any_of(split(hosts, ','), [](std::string_view entry) {
     return !entry.starts_with('@') && entry.find('=') != std::string_view::npos;
@@ -63,7 +63,7 @@ Result<> check_role_name(std::string_view name, std::string_view origin) {
   if (name.empty() || !is_letter(name.front()) || !std::ranges::all_of(name, is_role_letter)) {
     return refuse("a name is made of letters, digits, - and _, a letter first");
   }
-  // rank.0 is the folder of a rank's output.
+  // A role named rank would share the folder rank.0 with the output of rank 0.
   if (name == launcher_role || name == "rank") {
     return refuse("dtrain uses this name itself; give the role another one");
   }
@@ -106,8 +106,10 @@ Result<std::vector<Role>> parse_roles(std::string_view text, std::string_view or
                                       std::vector<std::string>& warnings) {
   std::vector<Role> roles;
   const size_t at = text.find('@');
-  for (const std::string_view one : split(text.substr(0, at), ','))
-    roles.push_back(TRY(parse_role(trim(one), origin)));
+  for (const std::string_view one : split(text.substr(0, at), ',')) {
+    Role role = TRY(parse_role(trim(one), origin));
+    roles.push_back(std::move(role));
+  }
   if (at == std::string_view::npos) return roles;
   const std::string_view hosts = text.substr(at + 1);
   if (roles.size() > 1 || another_role_follows(hosts)) {

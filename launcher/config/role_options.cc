@@ -19,14 +19,15 @@
 namespace dt {
 namespace {
 
-/// How many workers -np asks for; 0: it is not given.
+/// Returns the number of workers by -np; 0: not given.
 Result<int> read_worker_count(const OptionSources& sources) {
   const auto given = find_option(sources, "np");
   if (!given) return 0;
-  return static_cast<int>(TRY(given->integer(1, processes_max)));
+  const int64_t count = TRY(given->integer(1, processes_max));
+  return static_cast<int>(count);
 }
 
-/// -np N beside --role is the role worker, too; if both name it, they must say the same.
+/// Adds the role worker for -np N beside --role. If --role has it, too, the counts must be equal.
 Result<> add_workers(const OptionSources& sources, int count, std::vector<Role>& roles) {
   const Role* given = find_role(roles, "worker");
   if (count == 0 || (given != nullptr && given->count == count)) return {};
@@ -52,32 +53,32 @@ Result<Role*> role_named(std::string_view name, const OptionValue& given,
              guess ? format("did you mean {}?", *guess) : format("it has {}", join(names, ", "))));
 }
 
-/// "NAME=REST" of an option: the role, and what is said of it.
-struct Saying {
+/// "NAME=VALUE" of an option: the role and its value.
+struct RoleValue {
   Role* role = nullptr;
-  std::string_view rest;
+  std::string_view value;
 };
 
-Result<Saying> read_saying(std::string_view text, std::string_view shape, const OptionValue& given,
-                           std::vector<Role>& roles) {
+Result<RoleValue> parse_role_value(std::string_view text, std::string_view shape,
+                                   const OptionValue& given, std::vector<Role>& roles) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
     return given.refuse(format("expected {}, got \"{}\"", shape, printable(text)));
   }
-  return Saying{.role = TRY(role_named(text.substr(0, equals), given, roles)),
-                .rest = text.substr(equals + 1)};
+  Role* const role = TRY(role_named(text.substr(0, equals), given, roles));
+  return RoleValue{.role = role, .value = text.substr(equals + 1)};
 }
 
 Result<> read_commands(const OptionSources& sources, std::vector<Role>& roles) {
   const auto given = find_option(sources, "role-command");
   if (!given) return {};
   for (const std::string& text : *given->values) {
-    const auto [role, rest] = TRY(read_saying(text, "NAME=COMMAND", *given, roles));
-    auto words = split_shell_words(rest);
+    const auto [role, value] = TRY(parse_role_value(text, "NAME=COMMAND", *given, roles));
+    auto words = split_shell_words(value);
     if (!words) return given->refuse(format("role {}: {}", role->name, words.error().message));
-    if (words->empty() || words->front().empty() || rest.find('\0') != std::string_view::npos) {
+    if (words->empty() || words->front().empty() || value.find('\0') != std::string_view::npos) {
       return given->refuse(
-          format("role {}: expected a command, got \"{}\"", role->name, printable(rest)));
+          format("role {}: expected a command, got \"{}\"", role->name, printable(value)));
     }
     role->command = *std::move(words);
   }
@@ -88,8 +89,8 @@ Result<> read_environments(const OptionSources& sources, std::vector<Role>& role
   const auto given = find_option(sources, "role-env");
   if (!given) return {};
   for (const std::string& text : *given->values) {
-    const auto [role, rest] = TRY(read_saying(text, "NAME=VARIABLE=VALUE", *given, roles));
-    EnvironmentSetting setting = TRY(parse_setting(rest, given->origin));
+    const auto [role, value] = TRY(parse_role_value(text, "NAME=VARIABLE=VALUE", *given, roles));
+    EnvironmentSetting setting = TRY(parse_setting(value, given->origin));
     if (!setting.value) {
       return given->refuse(format("expected NAME=VARIABLE=VALUE, got \"{}\"", printable(text)));
     }
@@ -103,12 +104,15 @@ Result<> read_ranked(const OptionSources& sources, std::vector<Role>& roles) {
   const auto given = find_option(sources, "role-ranked");
   if (!given) return {};
   const std::string all = join(*given->values, ",");
-  for (const std::string_view name : split(all, ','))
-    TRY(role_named(trim(name), *given, roles))->ranked = true;
+  for (const std::string_view name : split(all, ',')) {
+    Role* const role = TRY(role_named(trim(name), *given, roles));
+    role->ranked = true;
+  }
   return {};
 }
 
-/// A GPU that these took would be lost for those that train. Whoever wants it otherwise says so.
+/// Hides GPUs from ps and evaluator, which would take them from the tasks that train. The user may
+/// set CUDA_VISIBLE_DEVICES to override it.
 void hide_gpus(std::vector<Role>& roles, const std::vector<EnvironmentSetting>& settings) {
   constexpr const char* variable = "CUDA_VISIBLE_DEVICES";
   if (std::ranges::count(settings, variable, &EnvironmentSetting::name) > 0) return;
@@ -117,7 +121,7 @@ void hide_gpus(std::vector<Role>& roles, const std::vector<EnvironmentSetting>& 
   }
 }
 
-/// The hosts that roles name, each with the slots of all of them; unknown if one leaves them open.
+/// Returns the hosts of the roles, each with the sum of its slots; unknown if a role gives none.
 Result<std::vector<Host>> hosts_of_roles(const std::vector<Role>& roles, const OptionValue& given) {
   std::vector<Host> hosts;
   std::map<std::string, size_t> by_name;  // canonical
@@ -138,7 +142,8 @@ Result<std::vector<Host>> hosts_of_roles(const std::vector<Role>& roles, const O
   return hosts;
 }
 
-/// A cluster that is given has tasks of most roles elsewhere, where others say what they run.
+/// Requires a command for each role, except for an external cluster: the dtrain of another host has
+/// the command of its roles.
 Result<> check_commands(const RunConfig& config) {
   const auto without =
       std::ranges::find_if(config.roles, [](const Role& role) { return role.command.empty(); });
@@ -148,7 +153,7 @@ Result<> check_commands(const RunConfig& config) {
                        "nowhere; leave it out",
                        shell_quote(printable(config.command.front()))));
   }
-  if (without != config.roles.end() && config.command.empty() && !config.given_cluster) {
+  if (without != config.roles.end() && config.command.empty() && !config.external_cluster) {
     return fail(Errc::input, format("no command given for role {}; write it at the end, or as "
                                     "--role-command {}=COMMAND",
                                     without->name, without->name));
@@ -164,10 +169,10 @@ Result<> check_known(const RunConfig& config) {
                                   processes_max));
 }
 
-/// Which roles there are, of how many tasks.
+/// Reads the roles with their numbers of tasks.
 Result<> read_counts(const OptionSources& sources, const TextReader& read_text, RunConfig& config) {
-  if (config.given_cluster) {
-    config.roles = roles_of(*config.given_cluster);
+  if (config.external_cluster) {
+    config.roles = roles_of(*config.external_cluster);
     return {};
   }
   const int worker_count = TRY(read_worker_count(sources));
@@ -176,8 +181,8 @@ Result<> read_counts(const OptionSources& sources, const TextReader& read_text, 
   if (!given) return {};
   config.roles.clear();
   for (const std::string& text : *given->values) {
-    std::ranges::move(TRY(parse_roles(text, given->origin, read_text, config.warnings)),
-                      std::back_inserter(config.roles));
+    std::vector<Role> roles = TRY(parse_roles(text, given->origin, read_text, config.warnings));
+    std::ranges::move(roles, std::back_inserter(config.roles));
   }
   return add_workers(sources, worker_count, config.roles);
 }
@@ -190,7 +195,7 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   TRY(read_environments(sources, config.roles));
   TRY(read_ranked(sources, config.roles));
   const auto given = find_option(sources, "role");
-  if (given && !config.given_cluster) {
+  if (given && !config.external_cluster) {
     TRY(check_roles(config.roles, given->origin));
     if (config.hosts.empty()) config.hosts = TRY(hosts_of_roles(config.roles, *given));
   }

@@ -7,10 +7,10 @@
 
 namespace dt {
 
-/// What -np, --role, --role-command, --role-env and --role-ranked make of a job: config.roles.
-/// -np N is the number of workers, beside the roles that are given. Roles with hosts name the hosts
-/// of a job that has none. A given cluster has the roles instead. It, the hosts, the environment
-/// and the command are read before.
+/// Reads -np, --role, --role-command, --role-env and --role-ranked into config.roles. -np N is the
+/// number of workers, beside the roles of --role. Hosts of roles become the hosts of a job that has
+/// none. An external cluster replaces the roles. Requires that cluster, hosts, environment and
+/// command are already read.
 Result<> read_roles(const OptionSources& sources, const TextReader& read_text, RunConfig& config);
 
 }  // namespace dt

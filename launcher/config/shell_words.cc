@@ -10,7 +10,7 @@ class WordReader {
  public:
   explicit WordReader(std::string_view text) : rest_(text) {}
 
-  /// Whether there is another word.
+  /// True when there is another word.
   bool more() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(blanks), rest_.size()));
     return !rest_.empty();
@@ -43,7 +43,7 @@ class WordReader {
     return c;
   }
 
-  /// A backslash before a newline makes one line of two.
+  /// A backslash before a newline joins two lines.
   static void add_escaped(std::string& word, char c) {
     if (c != '\n') word += c;
   }
@@ -56,7 +56,7 @@ class WordReader {
     return {};
   }
 
-  /// In here a backslash protects only what else would mean something.
+  /// Within double quotes a backslash protects only special characters.
   Result<> double_quoted(std::string& word) {
     constexpr std::string_view special = "$`\"\\\n";
     while (!rest_.empty()) {
@@ -81,8 +81,10 @@ class WordReader {
 Result<std::vector<std::string>> split_shell_words(std::string_view text) {
   std::vector<std::string> words;
   WordReader reader(text);
-  while (reader.more())
-    words.push_back(TRY(reader.word()));
+  while (reader.more()) {
+    std::string word = TRY(reader.word());
+    words.push_back(std::move(word));
+  }
   return words;
 }
 

@@ -8,20 +8,20 @@
 
 namespace dt {
 
-/// Whose good end is the good end of the job.
+/// The tasks whose success is the success of the job.
 enum class SuccessBy : uint8_t { automatic, chief, worker_0, all_workers, all, role };
 
-/// What a job that has succeeded does with the tasks that still run.
+/// How a job that has succeeded ends the tasks that still run.
 enum class CleanUp : uint8_t {
-  running,  ///< ends them; after them what tasks have left behind
+  running,  ///< ends them, and afterwards the processes that tasks left behind
   all,      ///< ends both together, with the same grace
   none,     ///< waits for them
 };
 
-/// How a job ends well.
+/// How a job succeeds.
 struct SuccessOptions {
   SuccessBy by = SuccessBy::automatic;
-  std::string role = {};  ///< of SuccessBy::role
+  std::string role = {};  ///< for SuccessBy::role
   CleanUp clean = CleanUp::running;
   bool operator==(const SuccessOptions&) const = default;
 };

@@ -12,13 +12,13 @@
 namespace dt {
 namespace {
 
-/// Patterns of names; with "=" of names and values.
+/// Patterns of names; those with "=" of names and values.
 constexpr const char* code_choosers[] = {
     "PATH",
     // The loader and the C library.
     "LD_*",
     "GCONV_PATH",
-    // What most programs read from there can name others.
+    // Most programs read files there that can name other programs.
     "HOME",
     "XDG_CONFIG_*",
     "XDG_DATA_*",
@@ -43,7 +43,7 @@ constexpr const char* code_choosers[] = {
     "PYTHONPLATLIBDIR",
     "PYTHONPYCACHEPREFIX",
     "PYTHONBREAKPOINT",
-    "PYTHONWARNINGS",  // imports the modules of its categories
+    "PYTHONWARNINGS",  // imports modules
     "PERL5*",
     "PERLLIB",
     "RUBYLIB",
@@ -62,7 +62,7 @@ constexpr const char* code_choosers[] = {
     "JULIA_LOAD_PATH",
     "JULIA_DEPOT_PATH",
     "JULIA_PROJECT",
-    // What is run to compile while a script runs, and what that made before.
+    // Compilers that run during a script, and caches of their results.
     "CC",
     "CXX",
     "CUDA_HOME",
@@ -87,7 +87,7 @@ constexpr const char* code_choosers[] = {
     "*XLA_FLAGS=*_from=*",
     "*XLA_FLAGS=*_backend_extra_options*",
     "*XLA_FLAGS=[!-]*",
-    // What other programs start, a dtrain in the job too.
+    // Programs that other programs start, also a dtrain in the job.
     "GIT_*",
     "DTRAIN_OPT_*",
     // Libraries that other libraries load.

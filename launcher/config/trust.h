@@ -11,16 +11,16 @@
 
 namespace dt {
 
-/// True when this variable with this value chooses the code that runs: it names programs, libraries
-/// or modules that are loaded before or instead of the user's, or the places where they are found.
-/// The list has the variables of the loader, shells, interpreters, compilers, and of the libraries
-/// that distributed jobs load; a program may have others.
+/// True when this variable with this value chooses the code that runs. Such a variable names
+/// programs, libraries or modules that run before or instead of the user's, or their folders. The
+/// list has variables of the loader, shells, interpreters, compilers, and libraries of distributed
+/// jobs; a program may have others.
 bool chooses_code(std::string_view variable, std::string_view value);
 
-/// Refuses options that can make programs run, if nobody has named their file.
+/// Fails for options that can start programs, if the user did not name their file.
 Result<> check_found_options(const OptionSource& source);
-/// Refuses a variable that chooses what runs, if nobody has named the file of the option by which
-/// it is set. One without a value is the user's own.
+/// Fails for a variable that chooses_code, if the user did not name the file that sets it. Passes a
+/// variable without a value: that comes from the user's own environment.
 Result<> check_found_variable(const OptionValue& given, const EnvironmentSetting& setting);
 
 }  // namespace dt

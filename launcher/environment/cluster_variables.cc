@@ -192,11 +192,11 @@ Result<> add_cluster_variables(Launch& launch, const RunConfig& config, const Pl
   launch.tf_config = facts.env_sets.contains(EnvSet::tf) &&
                      (config.cluster_filter != ClusterFilter::none ||
                       tf_cluster(facts.cluster).size() <= variable_bytes_max);
-  if (launch.tf_config && config.given_cluster && !config.given_cluster->tf_config.empty()) {
-    // The user's own TF_CONFIG has one task here. It may have members that dtrain does not know.
+  if (launch.tf_config && config.external_cluster && !config.external_cluster->tf_config.empty()) {
+    // Of the one task that there is; with members of which we know nothing.
     launch.tf_config = false;
     launch.common["TF_CONFIG"] =
-        TRY(tf_config_seen(config.given_cluster->tf_config, config.cluster_filter));
+        TRY(tf_config_seen(config.external_cluster->tf_config, config.cluster_filter));
   }
   const auto needs_cluster = [](const MacroText& text) { return macro_need(text.text).cluster; };
   if (launch.tf_config || std::ranges::any_of(texts, needs_cluster)) launch.cluster = facts.cluster;

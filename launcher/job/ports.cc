@@ -58,9 +58,9 @@ void add_commands(Prepare& order, const std::vector<std::string>& of_job,
 
 /// TF_CONFIG before the ports in it are known, unless it was found.
 uint64_t tf_config_bytes(const RunConfig& config, const Plan& plan) {
-  if (config.given_cluster) {
-    return std::max(config.given_cluster->tf_config.size(),
-                    tf_cluster(config.given_cluster->cluster).size());
+  if (config.external_cluster) {
+    return std::max(config.external_cluster->tf_config.size(),
+                    tf_cluster(config.external_cluster->cluster).size());
   }
   constexpr uint64_t address_bytes_max = 45;  // IPv6 with an IPv4 tail
   constexpr uint64_t address_extra = sizeof R"("[]:65535", )";

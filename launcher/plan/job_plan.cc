@@ -188,9 +188,9 @@ Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
                      count, per_host, hosts.size(), hosts.size() == 1 ? "" : "s", all, all));
 }
 
-/// Makes the plan of the tasks that this machine starts in the cluster that the user gave.
-Result<Plan> external_plan(const RunConfig& config) {
-  Plan plan = TRY(make_external_plan(*config.given_cluster, config.roles, own_names()));
+/// What this machine starts of the cluster that was given.
+Result<Plan> given_plan(const RunConfig& config) {
+  Plan plan = TRY(make_external_plan(*config.external_cluster, config.roles, own_names()));
   for (const Role* role : plan.roles_here()) {
     if (!role->command.empty() || !config.command.empty()) continue;
     return fail(Errc::input, format("no command given for role {0}, which has tasks here; write it "
@@ -203,8 +203,8 @@ Result<Plan> external_plan(const RunConfig& config) {
 }  // namespace
 
 Result<HostList> job_hosts(const RunConfig& config) {
-  if (config.given_cluster) {
-    const Plan plan = TRY(external_plan(config));
+  if (config.external_cluster) {
+    const Plan plan = TRY(given_plan(config));
     return HostList{.hosts = {plan.hosts.front().host}, .warnings = {}};
   }
   HostList list = TRY(config.hosts.empty() ? this_host(config) : distinct_hosts(config.hosts));
@@ -220,7 +220,7 @@ Result<HostList> job_hosts(const RunConfig& config) {
 
 Result<Plan> job_plan(const RunConfig& config, std::vector<Host> hosts,
                       const std::vector<HostResources>& resources) {
-  if (config.given_cluster) return external_plan(config);
+  if (config.external_cluster) return given_plan(config);
   return make_plan(plan_request(config, std::move(hosts), resources));
 }
 

@@ -218,7 +218,7 @@ test_a_wrong_tf_config_is_refused_with_its_field() {
   while IFS='~' read -r config message; do
     TF_CONFIG=$config run_dtrain run touch started
     expect_refused "TF_CONFIG: $message
-dtrain: (-np N starts so many instead, --cluster-spec none leaves it aside)"
+dtrain: (-np N starts so many instead, --cluster-spec none ignores it)"
   done <<'ROWS'
 {"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}}~task.index: the cluster has no worker:1; it has 1 of that role
 {"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": "x"}}~task.index: expected a number from 0, got "x"
@@ -226,7 +226,7 @@ dtrain: (-np N starts so many instead, --cluster-spec none leaves it aside)"
 {"cluster": {"worker": ["a:1"]}, "task": {"index": 0}}~task.type: expected a role, got nothing
 {"cluster": {"worker": ["a:x"]}, "task": {"type": "worker", "index": 0}}~cluster: worker[0]: 'a:x' needs a port of 1 to 65535
 {"cluster": {"worker": ["a:1"], "ps": ["a:1"]}, "task": {"type": "ps", "index": 0}}~cluster: worker[0]: 'a:1' is also the address of cluster: ps[0]
-{"cluster": {"worker": ["a:1"]}}~task: missing; {"type": …, "index": …} says which task to start here, or -np how many without it
+{"cluster": {"worker": ["a:1"]}}~task: missing; {"type": …, "index": …} names the task to start here; without it, give -np N
 ROWS
 }
 
@@ -245,7 +245,7 @@ test_a_cluster_and_a_count_contradict_each_other() {
   for option in '-np 2' '--role ps=1' '-H localhost:2' '--hostfile hosts' '--ppn 2'; do
     # shellcheck disable=SC2086
     run_dtrain run --cluster-spec 'worker|localhost:1' $option touch started
-    expect_refused "${option% *}: --cluster-spec says which tasks there are, and where; leave one of them out"
+    expect_refused "${option% *}: --cluster-spec already has the tasks and their addresses; leave one of them out"
   done
 }
 
@@ -256,7 +256,7 @@ test_a_count_leaves_tf_config_aside_and_a_job_in_a_job_has_its_own() {
   run_dtrain run -np 1 --no-tag sh -c 'echo "$DTRAIN_ROLE $DTRAIN_SIZE"'
   expect_status 0
   expect_stdout 'worker 1'
-  expect_stderr 'dtrain: warning: TF_CONFIG is left aside, since -np says what to start (--cluster-spec none: no warning)'
+  expect_stderr 'dtrain: warning: TF_CONFIG is ignored, since -np decides what to start (--cluster-spec none: no warning)'
   run_dtrain run -np 1 --cluster-spec none true
   expect_stderr ''
   run_dtrain run --cluster-spec none true

@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-/// What toml++ says when a text brings it where its authors thought that none could.
+/// Thrown when a text makes an assertion of toml++ fail.
 struct ParserConfused {};
 
 [[noreturn]] void confuse_parser() {
@@ -19,7 +19,7 @@ struct ParserConfused {};
 }  // namespace
 }  // namespace dt
 
-// A person's file must not end the program, as assert would ("[[[a" is such a file).
+// A user's file must not end the program, as assert would ("[[[a" is such a file).
 #define TOML_ASSERT(condition) ((condition) ? static_cast<void>(0) : ::dt::confuse_parser())
 #include <toml++/toml.h>
 
@@ -67,7 +67,7 @@ std::optional<std::vector<std::string>> array_values(const toml::array& array) {
   return values;
 }
 
-/// The values as they would be written on a command line, or none when the type is another.
+/// Returns the values as on a command line; none when the type is wrong.
 std::optional<std::vector<std::string>> values_of(const toml::node& node, OptionKind kind) {
   const auto text = node.value_exact<std::string>();
   const auto integer = node.value_exact<int64_t>();
@@ -134,7 +134,7 @@ size_t characters(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(text, starts_character));
 }
 
-/// The first bytes that hold at most `count` characters.
+/// Returns the longest front of at most `count` characters.
 std::string_view first_characters(std::string_view text, size_t count) {
   size_t seen = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -143,7 +143,7 @@ std::string_view first_characters(std::string_view text, size_t count) {
   return text;
 }
 
-/// A line of the file, and under it a caret at the column where it is wrong.
+/// Returns a line of the file, and under it a caret at the column of the error.
 std::string pointed_at(std::string line, size_t column) {
   constexpr size_t shown_max = 76;
   constexpr size_t before_max = 60;
@@ -155,7 +155,7 @@ std::string pointed_at(std::string line, size_t column) {
     before = before_max;
   }
   shown = first_characters(shown, shown_max);
-  // Broken bytes take four characters when they are shown.
+  // An invalid byte is shown by four characters.
   const std::string front = printable(first_characters(shown, before), line.size() * 4);
   return format("  {}\n  {}^", printable(shown, line.size() * 4),
                 std::string(characters(front), ' '));
@@ -170,14 +170,15 @@ std::string_view line_of(std::string_view text, size_t number) {
   return text.substr(0, text.find('\r'));
 }
 
-/// The key of a line such as `"np" = 4` or `[np]`.
+/// Returns the key of a line such as `"np" = 4` or `[np]`.
 std::string_view key_of(std::string_view line) {
   constexpr std::string_view around = " \t[\"'";
   line.remove_prefix(std::min(line.find_first_not_of(around), line.size()));
   return line.substr(0, line.find_first_of(" \t=.]\"'"));
 }
 
-/// What a line that gives a key again says, with the place of the first: toml++ does not keep that.
+/// Returns the error for a line that repeats a key, with the place of the first. toml++ does not
+/// report that place.
 std::optional<std::string> redefinition(std::string_view text, std::string_view line) {
   const auto before = static_cast<size_t>(line.data() - text.data());
   const std::optional<toml::parse_result> parsed = parse(text.substr(0, before), "");
@@ -199,7 +200,8 @@ tl::unexpected<Error> syntax_error(std::string_view text, std::string_view path,
                                   pointed_at(std::string(line), at.column)));
 }
 
-/// The line that confused the parser: it reads forward, so that a text up to that line does too.
+/// Finds the line at which an assertion failed. The parser reads forward, so a text that ends
+/// before that line passes.
 tl::unexpected<Error> confusion_error(std::string_view text, std::string_view path) {
   size_t good = 0;  // lines that it reads
   size_t bad = static_cast<size_t>(std::ranges::count(text, '\n')) + 1;

@@ -15,7 +15,7 @@
 namespace dt {
 namespace {
 
-/// As RunConfig's members begin; what is missing here begins with nothing, and flags with false.
+/// The initial values of RunConfig's members. Flags are false; other options have no default.
 constexpr std::pair<std::string_view, std::string_view> defaults[] = {
     {"map-by", "slot"},         {"bind-to", "none"}, {"gpu-bind", "none"},
     {"cluster-filter", "none"}, {"stdin", "none"},   {"start-timeout", "30s"},
@@ -32,7 +32,7 @@ std::optional<DecidedOption> default_of(const Option& option) {
   return DecidedOption{&option, {std::string(found->second)}, "default"};
 }
 
-/// hosts and hostfile are one choice: the first source that has either decides.
+/// hosts and hostfile count as one option: the first source that has either decides.
 bool is_overruled(const OptionSources& by_precedence, std::string_view name) {
   if (name != "hosts" && name != "hostfile") return false;
   for (const OptionSource& source : by_precedence) {
@@ -43,7 +43,7 @@ bool is_overruled(const OptionSources& by_precedence, std::string_view name) {
   return false;
 }
 
-/// A file's origin ends in the option's name, which is said already.
+/// Removes the option's name from the end of a file's origin: the output already has it.
 std::string short_origin(const OptionValue& given) {
   const std::string ending = format(": {}", given.name);
   if (!given.origin.ends_with(ending)) return given.origin;
@@ -68,7 +68,7 @@ std::vector<DecidedOption> decided_options(const OptionSources& by_precedence, b
   const LayoutChoice layout = find_layout(by_precedence);
   for (const Option& option : run_options) {
     if (!option.in_files || is_overruled(by_precedence, option.name)) continue;
-    if (is_left_aside(layout, option.name)) continue;
+    if (is_overridden(layout, option.name)) continue;
     if (const auto given = find_option(by_precedence, option.name)) {
       decided.push_back({&option, *given->values, short_origin(*given), given->found});
     } else if (auto initial = with_defaults ? default_of(option) : std::nullopt) {

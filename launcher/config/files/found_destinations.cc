@@ -9,8 +9,8 @@ namespace dt {
 
 namespace {
 
-/// Options that choose the machines that get the environment, the folder that relative programs are
-/// found in, and the files that are written.
+/// Options that choose the machines that get the environment, the folder of relative programs, and
+/// the files that dtrain or the job writes.
 constexpr std::string_view destinations[] = {
     "hosts",  "hostfile",          "cluster-spec",     "role", "ssh-port", "chdir", "output-dir",
     "report", "autotune-log-file", "timeline-filename"};

@@ -7,9 +7,9 @@
 
 namespace dt {
 
-/// The options of a file that nobody has named that choose the hosts of the job, or the places that
-/// it reads from and writes to, in the order of the option table. Options that another source
-/// overrides do not count.
+/// Returns the options that choose the job's hosts, or the files and folders that it reads or
+/// writes. Only those count that come from a file that the user did not name, and that no other
+/// source overrides. They are in the order of the option table.
 std::vector<std::string> found_destinations(const OptionSources& by_precedence);
 
 }  // namespace dt

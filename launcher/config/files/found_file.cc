@@ -40,7 +40,7 @@ std::optional<std::string> fault_of(const struct stat& status) {
   return std::nullopt;
 }
 
-/// A path that errno says cannot be opened.
+/// Returns the result for a path that open(2) or lstat(2) refused with this errno.
 Result<FoundFile> not_opened(int error) {
   switch (error) {
     case ENOENT:
@@ -66,7 +66,7 @@ Result<FoundFile> read_found_file(const std::string& path, size_t bytes_max) {
         .state = State::distrusted,
         .why = format("it is a link of the user {}, not of you or root", status.st_uid)};
   }
-  // A file that becomes a link now is not opened.
+  // O_NOFOLLOW: the file may have become a link since lstat(2).
   const int follow = is_link ? 0 : O_NOFOLLOW;
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | follow));
   if (!file) return not_opened(errno);
@@ -74,7 +74,8 @@ Result<FoundFile> read_found_file(const std::string& path, size_t bytes_max) {
   if (std::optional<std::string> fault = fault_of(status)) {
     return FoundFile{.state = State::distrusted, .why = *std::move(fault)};
   }
-  return FoundFile{.state = State::read, .text = TRY(read_text(file.get(), bytes_max))};
+  std::string text = TRY(read_text(file.get(), bytes_max));
+  return FoundFile{.state = State::read, .text = std::move(text)};
 }
 
 }  // namespace dt

@@ -8,23 +8,23 @@
 
 namespace dt {
 
-/// A configuration file that nobody has named: its text, or why it is left out.
+/// A configuration file that the user did not name: its text, or why it is left out.
 struct FoundFile {
   enum class State : uint8_t {
     absent,
-    unreadable,  ///< we may not read it
-    distrusted,  ///< somebody else could have written it
+    unreadable,  ///< this process may not read it
+    distrusted,  ///< another user could have written it
     read,
   };
   State state = State::absent;
-  std::string text = {};  ///< of one that was read
-  std::string why = {};   ///< of one that is unreadable or distrusted
+  std::string text = {};  ///< for State::read
+  std::string why = {};   ///< for State::unreadable and State::distrusted
 };
 
-/// Reads a file at a place where another user may have put one. Trusts a regular file that belongs
-/// to this process's user or to root, and that nobody else may write; a link to it must belong to
-/// one of them, too. Never waits for a FIFO. Fails for every other reason, and where the file is
-/// larger than `bytes_max`.
+/// Reads a file at a place where another user may have put one. It trusts a regular file that only
+/// its owner may write, if the owner is this process's user or root. A link to it must belong to
+/// one of them, too. It never waits for a FIFO. Fails for other obstacles, and for a file of more
+/// than `bytes_max` bytes.
 Result<FoundFile> read_found_file(const std::string& path, size_t bytes_max);
 
 }  // namespace dt

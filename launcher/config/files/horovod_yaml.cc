@@ -12,7 +12,7 @@
 namespace dt {
 namespace {
 
-/// `key: value` of a line; a section's value is empty.
+/// A line `key: value`; a section has an empty value.
 struct Entry {
   std::string_view key;
   std::string_view value;
@@ -52,8 +52,8 @@ const Option* find_by_spelling(const std::string& name) {
   return nullptr;
 }
 
-/// A key of horovodrun's file is an option by itself (num-proc), with its section before it
-/// (timeline: filename), or is the section (autotune: enabled).
+/// Finds the option of a key in horovodrun's file: named by the key (num-proc), by section and key
+/// (timeline: filename), or by the section (autotune: enabled).
 const Option* option_for(const std::string& section, const std::string& key) {
   const std::string prefix = section == "logging" ? "log" : section;
   for (const std::string& name : {key == "enabled" ? section : key, format("{}-{}", prefix, key)}) {
@@ -72,7 +72,7 @@ std::string toml_line(const Option& option, const Entry& entry) {
                 toml_value(option, {flag ? value : std::string(entry.value)}));
 }
 
-/// "params: cycle_time_ms  ->  cycle-time-ms = 3.5", for each key that is known.
+/// Returns "params: cycle_time_ms  ->  cycle-time-ms = 3.5" for each known key.
 std::vector<std::string> translations(std::string_view text) {
   std::vector<std::string> lines;
   std::string_view section;
@@ -82,7 +82,7 @@ std::vector<std::string> translations(std::string_view text) {
     if (!entry->indented) section = entry->value.empty() ? entry->key : "";
     if (entry->value.empty()) continue;
     const Option* option = option_for(with_dashes(section), with_dashes(entry->key));
-    // controller: gloo
+    // controller: gloo is the flag --gloo.
     if (option == nullptr) option = find_by_spelling(std::string(entry->value));
     if (option == nullptr) continue;
     const bool names_flag = option->kind == OptionKind::flag && entry->key == "controller";
@@ -106,9 +106,9 @@ bool is_yaml(std::string_view text, std::string_view path) {
   return false;
 }
 
-std::string yaml_answer(std::string_view text, std::string_view path) {
+std::string yaml_error(std::string_view text, std::string_view path) {
   constexpr size_t shown_max = 2;
-  std::string answer =
+  std::string error =
       format("\"{}\" is YAML, as horovodrun reads it; dtrain reads TOML, with these keys:",
              printable(path));
   const std::vector<std::string> lines = translations(text);
@@ -116,13 +116,13 @@ std::string yaml_answer(std::string_view text, std::string_view path) {
     return format("\"{}\" is YAML; dtrain reads TOML, with lines such as: np = 4", printable(path));
   }
   for (size_t i = 0; i < std::min(lines.size(), shown_max); ++i)
-    answer += "\n" + lines[i];
-  if (lines.size() == shown_max + 1) return answer + "\n" + lines.back();
+    error += "\n" + lines[i];
+  if (lines.size() == shown_max + 1) return error + "\n" + lines.back();
   if (lines.size() > shown_max) {
-    answer += format("\n  and {} more, each under the name of its option (see: dtrain help run)",
-                     lines.size() - shown_max);
+    error += format("\n  and {} more, each under the name of its option (see: dtrain help run)",
+                    lines.size() - shown_max);
   }
-  return answer;
+  return error;
 }
 
 }  // namespace dt

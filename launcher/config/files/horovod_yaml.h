@@ -5,12 +5,12 @@
 
 namespace dt {
 
-/// Whether a configuration file is YAML, as horovodrun reads it: by its name, or because its first
-/// entry is `key:`, which no TOML begins with.
+/// True for a YAML configuration file of horovodrun, by its name, or by a first entry `key:`, which
+/// is not valid TOML.
 bool is_yaml(std::string_view text, std::string_view path);
 
-/// What to say of such a file, in at most four lines: that dtrain reads TOML, and which keys stand
-/// there for what it has.
-std::string yaml_answer(std::string_view text, std::string_view path);
+/// Returns the error for such a file, in at most four lines: dtrain reads TOML, with these keys for
+/// the file's own.
+std::string yaml_error(std::string_view text, std::string_view path);
 
 }  // namespace dt

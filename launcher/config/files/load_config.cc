@@ -34,8 +34,7 @@ std::optional<NamedFile> named_config_file(const OptionSource& flags,
   return std::nullopt;
 }
 
-/// Found without being named: whoever wrote something into the current folder may have put it
-/// there.
+/// dtrain reads this file although the user did not name it: another user may have put it there.
 constexpr const char* found_file = "dtrain.toml";
 
 std::vector<std::string> default_config_files(const Environment& environment) {
@@ -54,19 +53,19 @@ std::vector<std::string> default_config_files(const Environment& environment) {
 Result<OptionSource> read_named(const NamedFile& file) {
   const Result<std::string> text = read_text_file(file.path, config_bytes_max);
   if (text && is_yaml(*text, file.path)) {
-    return fail(Errc::input, format("{}: {}", file.origin, yaml_answer(*text, file.path)));
+    return fail(Errc::input, format("{}: {}", file.origin, yaml_error(*text, file.path)));
   }
   if (text) return read_toml_options(*text, file.path);
   return fail(Errc::input, format("{}: cannot read \"{}\": {}", file.origin, printable(file.path),
                                   text.error().message));
 }
 
-/// The path as a person finds the file: "./dtrain.toml".
+/// Returns the path for messages: "./dtrain.toml".
 std::string shown_path(const std::string& path) {
   return path == found_file ? format("./{}", path) : printable(path);
 }
 
-/// The options of the file that counts, and the files before it that are left out.
+/// The options of the file that wins, and messages about the files before it that are left out.
 struct FoundOptions {
   OptionSource options;
   std::vector<std::string> warnings;

@@ -19,7 +19,7 @@ bool is_decimal(std::string_view text) {
   return digits(text.substr(0, point)) && digits(text.substr(point + 1));
 }
 
-/// The value bare, where its kind and its text allow that.
+/// Returns the value without quotes; none when its kind or its text requires them.
 std::optional<std::string> bare_value(OptionKind kind, const std::string& value) {
   const std::optional<int64_t> integer = parse_integer(value);
   switch (kind) {

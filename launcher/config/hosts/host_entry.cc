@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view digits = "0123456789";
 
-/// The rest of an entry behind its user: names (or an address without its brackets), and ":slots"
-/// as written.
+/// The part of an entry after its user: names (or an address without its brackets), and slots as
+/// written.
 struct NameAndSlots {
   std::string_view name;
   std::optional<std::string_view> slots;
@@ -55,14 +55,14 @@ Result<NameAndSlots> split_plain(std::string_view text, const SourceLocation& pl
   return NameAndSlots{text.substr(0, colon), text.substr(colon + 1)};
 }
 
-/// "[::1]" is an address, "[1-4].example.org" begins with a range.
+/// True for "[::1]", an address; false for "[1-4].example.org", which begins with a range.
 bool begins_with_address(std::string_view text) {
   if (!text.starts_with('[')) return false;
   const std::string_view inside = text.substr(1, text.find(']') - 1);
   return inside.empty() || inside.find_first_not_of("0123456789-,") != std::string_view::npos;
 }
 
-/// The names that are meant, each of them one that no program can misread.
+/// Expands the ranges, and requires that each name is valid.
 Result<std::vector<std::string>> host_names(std::string_view name, std::string_view entry,
                                             const SourceLocation& place) {
   std::vector<std::string> names = TRY(expand_ranges(name, place));
@@ -70,7 +70,7 @@ Result<std::vector<std::string>> host_names(std::string_view name, std::string_v
   for (const std::string& one : names) {
     const auto fault = host_name_fault(one);
     if (!fault) continue;
-    // A range's names stand nowhere in the text.
+    // Names from a range are not in the text, so the error refers to the whole entry.
     return place.refuse(written ? name.substr(fault->offset) : name,
                         format("{} (in \"{}\")", fault->message, printable(entry)));
   }

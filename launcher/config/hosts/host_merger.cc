@@ -11,7 +11,7 @@
 namespace dt {
 namespace {
 
-/// With repeats. Ranges name many hosts in a few letters, and a file has room for many ranges.
+/// Limit with repeats: a small file with ranges could name too many hosts otherwise.
 constexpr size_t mentions_max = size_t{1} << 20;
 
 }  // namespace

@@ -12,20 +12,20 @@
 
 namespace dt {
 
-/// Adds the slots of `host` to those of `into`, a host of the same machine: slots are given for
-/// both or for none. The error says why two descriptions of one machine do not go together.
+/// Adds the slots of `host` to those of `into`, both of which name the same machine. Fails for two
+/// descriptions that conflict, such as one with slots and one without.
 Result<> merge_host(Host& into, const Host& host);
-/// The same for another mention in one list, as in the node files of schedulers: each mention
-/// without slots is one slot, and all or none of them give slots.
+/// The same for two mentions in one list, as in the node files of schedulers. Either all mentions
+/// of a host give slots, or each counts as one slot.
 Result<> merge_mention(Host& into, Host host);
 
-/// Gathers hosts in the order of their first mention; slots of later mentions are added, with a
-/// warning. Mentions without slots are one slot each as soon as there are two.
+/// Collects hosts in the order of their first mention. Later mentions add their slots, with a
+/// warning. Two or more mentions without slots count as one slot each.
 class HostMerger {
  public:
-  /// The error names the place of `part`, in which the hosts stood.
+  /// Errors name the place of `part`, the text of these hosts.
   Result<> add(HostList named, std::string_view part, const SourceLocation& place);
-  /// `source` names the whole in warnings.
+  /// `source` names the list in warnings.
   HostList finish(std::string_view source) &&;
 
  private:
@@ -35,8 +35,8 @@ class HostMerger {
   };
 
   std::vector<Entry> list_;
-  size_t mentions_ = 0;                    ///< of all hosts
-  std::map<std::string, size_t> by_name_;  ///< canonical
+  size_t mentions_ = 0;                    ///< the number of all mentions
+  std::map<std::string, size_t> by_name_;  ///< index by canonical name
   std::vector<std::string> warnings_;
 };
 

@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-/// Longer numbers would name more hosts than there can be, or are no numbers of hosts.
+/// Longer numbers are not numbers of hosts, or their range exceeds hosts_max.
 constexpr size_t digits_max = 9;
 
 std::optional<int64_t> parse_number(std::string_view text) {
@@ -20,7 +20,7 @@ std::optional<int64_t> parse_number(std::string_view text) {
   return parse_integer(text);
 }
 
-/// Numbers from first to last, both of them, written with at least `width` digits.
+/// The numbers from first to last, inclusive, with at least `width` digits.
 struct Numbers {
   int64_t first = 0;
   int64_t last = 0;
@@ -39,7 +39,7 @@ Result<Numbers> parse_numbers(std::string_view text, const SourceLocation& place
                                    printable(text)));
 }
 
-/// What stands behind `begun` names so far: each gets every ending.
+/// Returns each of the names `begun` followed by each number of the ranges.
 Result<std::vector<std::string>> append_numbers(const std::vector<std::string>& begun,
                                                 const std::vector<Numbers>& ranges,
                                                 std::string_view name,
@@ -78,8 +78,10 @@ Result<std::vector<std::string>> expand_ranges(std::string_view name, const Sour
                                           place.column(bracket)));
     }
     std::vector<Numbers> ranges;
-    for (const std::string_view text : split(rest.substr(open + 1, close - open - 1), ','))
-      ranges.push_back(TRY(parse_numbers(text, place)));
+    for (const std::string_view text : split(rest.substr(open + 1, close - open - 1), ',')) {
+      const Numbers numbers = TRY(parse_numbers(text, place));
+      ranges.push_back(numbers);
+    }
     names = TRY(append_numbers(names, ranges, name, place));
     rest.remove_prefix(close + 1);
   }

@@ -9,9 +9,9 @@
 
 namespace dt {
 
-/// The names that "node[01-16]" or "r[1-2]n[1-3,7]" stand for, the last range running fastest;
-/// numbers keep the width of the range's first. A name without brackets stands for itself. At most
-/// hosts_max names.
+/// Expands "node[01-16]" or "r[1-2]n[1-3,7]" to names. The last range runs fastest, and numbers
+/// keep the width of the range's first. Returns a name without brackets as it is. Fails for more
+/// than hosts_max names.
 Result<std::vector<std::string>> expand_ranges(std::string_view name, const SourceLocation& place);
 
 }  // namespace dt

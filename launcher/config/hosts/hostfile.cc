@@ -27,9 +27,9 @@ Result<> check_text(std::string_view text, std::string_view path) {
   return {};
 }
 
-/// A word behind the host's name, "slots=4"; without "=" it has no value.
+/// A part of a line after the host's name: "slots=4".
 struct Attribute {
-  std::string_view word;
+  std::string_view word;  ///< all of it, for the place in errors
   std::string_view key;
   std::string_view value;
 };
@@ -68,7 +68,8 @@ bool is_one_of(std::string_view key, std::initializer_list<std::string_view> key
   return std::ranges::find(keys, key) != keys.end();
 }
 
-/// Applies one attribute; the text is a warning where it is understood and ignored.
+/// Applies one attribute. Returns a warning for a known one that dtrain ignores, else an empty
+/// text.
 Result<std::string> apply(const Attribute& attribute, Host& host, const SourceLocation& place) {
   const std::string_view key = attribute.key;
   if (key == "ifhn") {
@@ -86,13 +87,14 @@ Result<std::string> apply(const Attribute& attribute, Host& host, const SourceLo
   return "";
 }
 
-/// The hosts of a line, which has at least one word.
+/// Parses a line. Requires at least one word.
 Result<HostList> parse_line(const std::vector<std::string_view>& words,
                             const SourceLocation& place) {
   if (words[0].starts_with('@')) {
     return place.refuse(words[0], "a hostfile cannot name another; give both: -H @FILE,@FILE");
   }
-  HostList line{.hosts = TRY(parse_host_entry(words[0], place)), .warnings = {}};
+  std::vector<Host> hosts = TRY(parse_host_entry(words[0], place));
+  HostList line{.hosts = std::move(hosts), .warnings = {}};
   Host like = line.hosts.front();
   for (const std::string_view word : std::span(words).subspan(1)) {
     const auto attribute = split_attribute(word);

@@ -12,7 +12,7 @@
 namespace dt {
 namespace {
 
-/// The hosts of "@FILE" in a list.
+/// Reads the hosts of "@FILE" in a list.
 Result<HostList> read_named_file(std::string_view entry, const SourceLocation& place,
                                  const TextReader& read_text) {
   const std::string path(entry.substr(1));
@@ -24,7 +24,7 @@ Result<HostList> read_named_file(std::string_view entry, const SourceLocation& p
                       format("cannot read \"{}\": {}", printable(path), text.error().message));
 }
 
-/// At commas, but not those in brackets.
+/// Splits at commas outside of brackets.
 std::vector<std::string_view> split_entries(std::string_view text) {
   std::vector<std::string_view> entries;
   bool inside = false;

@@ -16,7 +16,7 @@ bool fits(const InterfaceAddress& address, const std::string& word) {
   return network ? network->contains(address.ip) : address.interface == word;
 }
 
-/// "eth0, lo", and "eth0 (10.0.0.1, fd00::1), lo (127.0.0.1)" where addresses were asked for.
+/// Returns "eth0, lo", or `with_addresses` "eth0 (10.0.0.1, fd00::1), lo (127.0.0.1)".
 std::string interfaces_text(const std::vector<InterfaceAddress>& all, bool with_addresses) {
   std::vector<std::string> names;
   for (const InterfaceAddress& address : all) {

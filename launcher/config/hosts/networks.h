@@ -9,13 +9,13 @@
 
 namespace dt {
 
-/// Whether --network-interfaces can mean something by this: the name of an interface ("eth0") or
-/// addresses, wherever a host has them ("10.0.0.0/8").
+/// True for a valid value of --network-interfaces: the name of an interface ("eth0") or a range of
+/// addresses ("10.0.0.0/8").
 bool is_network_word(std::string_view word);
 
-/// Those addresses that fit any of the words, in the order of the words, so that the user's first
-/// choice is tried first; all when there are none. An error that names the host's interfaces when
-/// nothing fits.
+/// Returns the addresses that fit any of the words, in the order of the words, so that the user's
+/// first choice is tried first. Returns all if there are no words. If none fits, the error names
+/// the host's interfaces.
 Result<std::vector<InterfaceAddress>> allowed_addresses(const std::vector<InterfaceAddress>& all,
                                                         const std::vector<std::string>& words);
 

@@ -14,14 +14,14 @@ namespace dt {
 
 namespace {
 
-/// Those below are the system's own.
+/// Lower ports are reserved for the system.
 constexpr int64_t port_min = 1024;
 constexpr int64_t port_max = 65535;
 
 Result<HeldPort> hold_any() {
   Fd socket = TRY(hold_port(0));
-  const uint16_t number = TRY(local_address(socket.get())).port;
-  return HeldPort{.number = number, .socket = std::move(socket)};
+  const Address address = TRY(local_address(socket.get()));
+  return HeldPort{.number = address.port, .socket = std::move(socket)};
 }
 
 tl::unexpected<Error> too_few(const PortRange& range, int wanted, size_t had) {
@@ -51,7 +51,8 @@ std::optional<PortRange> parse_port_range(std::string_view text) {
 }
 
 std::optional<PortClaim> PortClaim::make(uint16_t port) {
-  // A name without a file: it is in the port's own network namespace, and goes with us.
+  // An abstract name, without a file: it belongs to the same network namespace as the port, and
+  // ends with the socket.
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   const std::string name = format("dtrain-port-{}", port);
@@ -80,8 +81,10 @@ Result<HeldPort> hold_this_port(uint16_t port) {
 Result<std::vector<HeldPort>> hold_ports(int count, const std::optional<PortRange>& range) {
   std::vector<HeldPort> held;
   if (!range) {
-    for (int i = 0; i < count; ++i)
-      held.push_back(TRY(hold_any()));
+    for (int i = 0; i < count; ++i) {
+      HeldPort port = TRY(hold_any());
+      held.push_back(std::move(port));
+    }
     return held;
   }
   const auto wanted = static_cast<size_t>(count);

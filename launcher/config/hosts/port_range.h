@@ -11,26 +11,26 @@
 
 namespace dt {
 
-/// The TCP ports that firewalls let through: of the rendezvous, and those held for tasks.
+/// The TCP ports that firewalls allow, for the rendezvous and for tasks.
 struct PortRange {
   uint16_t first = 0;
   uint16_t last = 0;
 
   int size() const { return last - first + 1; }
   bool contains(uint16_t port) const { return first <= port && port <= last; }
-  /// "5000-5009", or "5000" for one.
+  /// Returns "5000-5009", or "5000" for one port.
   std::string text() const;
   bool operator==(const PortRange&) const = default;
 };
 
-/// Reads FIRST-LAST, or one port, from 1024 up. None: the text is something else.
+/// Parses FIRST-LAST, or one port, from 1024 up. Returns none for any other text.
 std::optional<PortRange> parse_port_range(std::string_view text);
 
-/// A port of the range that is ours among all dtrain of this machine, as long as this lives. Held
-/// ports are shared with whoever sets SO_REUSEADDR, so that binding one shows nothing.
+/// The exclusive use of a port among all dtrain processes of this machine, for the object's
+/// lifetime. A successful bind(2) does not prove it, since held ports have SO_REUSEADDR.
 class PortClaim {
  public:
-  /// None while another dtrain has it.
+  /// Returns none while another dtrain has the port.
   static std::optional<PortClaim> make(uint16_t port);
 
  private:
@@ -38,20 +38,20 @@ class PortClaim {
   Fd name_;
 };
 
-/// A port that is held, see hold_port().
+/// A held port, see hold_port().
 struct HeldPort {
   uint16_t number = 0;
   Fd socket;
-  std::optional<PortClaim> claim = {};  ///< of one from a range
+  std::optional<PortClaim> claim = {};  ///< set for a port from a range
 };
 
-/// Holds so many ports, any free ones or out of the range.
+/// Holds so many ports: of the range, or any free ones without a range.
 Result<std::vector<HeldPort>> hold_ports(int count, const std::optional<PortRange>& range);
 
-/// Holds this very port. Errc::refused says why it cannot be had.
+/// Holds this port. Fails with Errc::refused when another process has it.
 Result<HeldPort> hold_this_port(uint16_t port);
 
-/// What to say when none of the range can be had.
+/// Returns the error for a range without a free port.
 std::string all_busy_text(const PortRange& range);
 
 }  // namespace dt

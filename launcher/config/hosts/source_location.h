@@ -9,16 +9,17 @@
 
 namespace dt {
 
-/// Where a text stands, to name the place of any part of it: "-H" or "hosts:3:9". Refers to both.
+/// The place of a text, and of any part of it: "-H" or "hosts:3:9". Requires that source and text
+/// outlive it.
 class SourceLocation {
  public:
-  /// A text given on its own, by `source`: "-H".
+  /// A text outside of a file, from `source`: "-H".
   SourceLocation(std::string_view source, std::string_view text) : source_(source), text_(text) {}
   /// A line of a file, counted from 1.
   SourceLocation(std::string_view file, std::string_view text, size_t line)
       : source_(file), text_(text), line_(line) {}
 
-  /// Of a part of the text, counted from 1.
+  /// Returns the column of a part of the text, counted from 1.
   size_t column(std::string_view part) const {
     return static_cast<size_t>(part.data() - text_.data()) + 1;
   }

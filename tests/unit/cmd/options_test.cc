@@ -86,7 +86,7 @@ TEST_CASE("every option of the table is known under every spelling") {
       line.insert(line.end(), values.begin(), values.end());
       line.emplace_back("true");
       const Invocation run = parsed(line);
-      const Words expected = !flag ? values : Words{says_no(option, spelling) ? "false" : "true"};
+      const Words expected = !flag ? values : Words{turns_off(option, spelling) ? "false" : "true"};
       CHECK(run.flags.values == OptionValues{{std::string(option.name), expected}});
       CHECK(run.words == Words{"true"});
     }

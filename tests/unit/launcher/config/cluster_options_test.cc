@@ -26,10 +26,10 @@ Result<RunConfig> decide(const std::vector<OptionSource>& sources,
   return make_run_config(sources, std::move(command), read_file, environment);
 }
 
-/// Where the cluster is from, and the job's roles; or why there is no job.
+/// Returns the origin of the cluster and the job's roles, or the error.
 std::string text_of(const Result<RunConfig>& config) {
   if (!config) return config.error().message;
-  const std::string from = config->given_cluster ? config->given_cluster->origin : "none";
+  const std::string from = config->external_cluster ? config->external_cluster->origin : "none";
   return from + " " + roles_text(config->roles);
 }
 
@@ -74,17 +74,17 @@ TEST_CASE("a cluster and a count in one source contradict each other") {
     CAPTURE(name);
     CHECK(text_of(decide({source_of({{"cluster-spec", {"worker|x:1"}}, {name, {value}}})})) ==
           std::string("--") + name +
-              ": --cluster-spec says which tasks there are, and where; leave one of them out");
+              ": --cluster-spec already has the tasks and their addresses; leave one of them out");
   }
 }
 
-TEST_CASE("who counts tasks where a scheduler has set TF_CONFIG is told, but not in a nested job") {
+TEST_CASE("counted tasks beside a scheduler's TF_CONFIG cause a warning, but not in a nested job") {
   const auto warnings = [](const OptionValues& values, Environment environment) {
     environment["TF_CONFIG"] = tf_config;
     return decide({source_of(values)}, environment).value().warnings;
   };
   CHECK(warnings({{"np", {"1"}}}, {}) ==
-        std::vector<std::string>{"TF_CONFIG is left aside, since --np says what to start "
+        std::vector<std::string>{"TF_CONFIG is ignored, since --np decides what to start "
                                  "(--cluster-spec none: no warning)"});
   CHECK(warnings({{"np", {"1"}}, {"cluster-spec", {"none"}}}, {}).empty());
   CHECK(warnings({{"np", {"1"}}}, {{"DTRAIN_ROLE", "worker"}}).empty());
@@ -92,10 +92,10 @@ TEST_CASE("who counts tasks where a scheduler has set TF_CONFIG is told, but not
             .starts_with("-np: missing"));
 }
 
-TEST_CASE("what cannot be read names its place, and what a shell has cut says so") {
+TEST_CASE("an error names its place, and mentions quotes where a shell has cut the cluster") {
   CHECK(text_of(decide({}, {{"TF_CONFIG", R"({"cluster": {"worker": ["a"]}})"}})) ==
         "TF_CONFIG: cluster: worker[0]: 'a' has no port\n"
-        "(-np N starts so many instead, --cluster-spec none leaves it aside)");
+        "(-np N starts so many instead, --cluster-spec none ignores it)");
   CHECK(text_of(decide({source_of({{"cluster-spec", {"@nowhere"}}})})) ==
         "--cluster-spec: cannot read \"nowhere\": No such file or directory");
   CHECK(text_of(decide({source_of({{"cluster-spec", {"@"}}})})) ==
@@ -121,7 +121,7 @@ TEST_CASE("roles of a cluster have commands and environments of their own, as ot
   CHECK(ps.environment == Environment{{"CUDA_VISIBLE_DEVICES", ""}});
   CHECK(find_role(config->roles, "worker")->environment == Environment{{"A", "1"}});
   CHECK(config->hosts.empty());
-  // What the roles elsewhere run is said there.
+  // Another host's dtrain has the command of its roles.
   CHECK(decide({source_of({{"cluster-spec", {"worker|a:1,ps|b:1"}}, {"role-command", {"ps=x"}}})},
                {}, {}));
   CHECK(text_of(decide({source_of({{"cluster-spec", {"worker|a:1"}}, {"role-env", {"ps=A=1"}}})}))

@@ -15,7 +15,7 @@ TEST_CASE("defaults stand where no source names an option") {
   CHECK(config == expected);
 }
 
-TEST_CASE("every option reaches its place in the configuration") {
+TEST_CASE("every option sets its member of the configuration") {
   const RunConfig config = decide({flags({{"np", {"3"}},
                                           {"hosts", {"a:2", "me@b:1"}},
                                           {"oversubscribe", {"true"}},
@@ -92,7 +92,7 @@ TEST_CASE("the first source that names an option wins whole") {
   CHECK(config.chdir == "/d");
 }
 
-TEST_CASE("B12 and other values that cannot be are refused, with option and value") {
+TEST_CASE("B12 and other invalid values are refused, with option and value") {
   const Refusal cases[] = {
       {{}, "-np: missing; without hosts give the number of processes, 1..65536"},
       {{{"np", {"0"}}}, "-np: expected 1..65536, got 0"},

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::string_literals;
 
-/// The variables as "NAME=VALUE|NAME", or the error.
+/// Returns the variables as "NAME=VALUE|NAME", or the error.
 std::string shown(const std::string& text) {
   const auto settings = parse_env_file(text, "job.env");
   if (!settings) return settings.error().message;
@@ -57,7 +57,7 @@ TEST_CASE("B28: a line that sets no variable is named with its place") {
   }
 }
 
-TEST_CASE("a setting remembers where it was written") {
+TEST_CASE("a setting has the place where it is written") {
   const auto settings = parse_env_file("A=1\n  B\n", "job.env").value();
   CHECK(settings[0].origin == "job.env:1:1");
   CHECK(settings[1].origin == "job.env:2:3");

@@ -6,7 +6,7 @@ namespace dt {
 namespace {
 
 TEST_CASE("every word names sets, and \"none\" leaves the defaults out wherever it stands") {
-  for (const std::string_view word : env_set_words())
+  for (const std::string_view word : env_set_names())
     CHECK(env_sets_named(word).has_value());
   CHECK_FALSE(env_sets_named("").has_value());
   CHECK_FALSE(env_sets_named("Torch").has_value());

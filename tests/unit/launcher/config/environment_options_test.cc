@@ -57,7 +57,7 @@ TEST_CASE("dmlc is refused to a job without one scheduler, servers and workers")
         "--env-set: dmlc: scheduler=2: its jobs have one; use scheduler=1");
 }
 
-TEST_CASE("B28: variables that cannot be are refused") {
+TEST_CASE("B28: invalid variables are refused") {
   const std::string huge = "BIG=" + std::string(131068, 'x');
   const Refusal cases[] = {
       {{{"np", {"1"}}, {"env", {"=1"}}}, "-x: expected NAME or NAME=VALUE, got \"=1\""},

@@ -15,7 +15,7 @@ TEST_CASE("--cluster-spec is read in both shapes") {
   }
 }
 
-TEST_CASE("a wrong cluster is told with its place and field") {
+TEST_CASE("a wrong cluster is refused with its place and field") {
   struct Case {
     const char* text;
     const char* message;
@@ -41,7 +41,7 @@ TEST_CASE("a wrong cluster is told with its place and field") {
   CHECK(parse_cluster_option("{", "x").error().message.starts_with("x: "));
 }
 
-TEST_CASE("TF_CONFIG says which task to start") {
+TEST_CASE("TF_CONFIG names the task to start") {
   const std::string text =
       R"({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}})";
   CHECK(cluster_of_tf_config(text).value() ==
@@ -51,8 +51,8 @@ TEST_CASE("TF_CONFIG says which task to start") {
                         .tf_config = text});
   CHECK(cluster_of_tf_config(R"({"cluster": {"worker": ["a:1"]}})").error() ==
         Error{Errc::input,
-              "TF_CONFIG: task: missing; {\"type\": …, \"index\": …} says which task to start "
-              "here, or -np how many without it"});
+              "TF_CONFIG: task: missing; {\"type\": …, \"index\": …} names the task to start "
+              "here; without it, give -np N"});
   CHECK(cluster_of_tf_config("{}").error().message.starts_with("TF_CONFIG: cluster: "));
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("an empty TF_CONFIG is none") {
   CHECK(found_tf_config({{"TF_CONFIG", "{}"}}) == "{}");
 }
 
-TEST_CASE("TF_CONFIG of a job of dtrain's own is no word of a scheduler") {
+TEST_CASE("TF_CONFIG of a job of dtrain's own does not count as a scheduler's") {
   CHECK_FALSE(found_tf_config({{"TF_CONFIG", "{}"}, {"DTRAIN_ROLE", "worker"}}).has_value());
 }
 

@@ -12,7 +12,7 @@
 
 namespace dt {
 
-/// A source as the command line would give it; origins are the usual spellings.
+/// Returns a source like the command line's; origins are the usual spellings.
 inline OptionSource flags(OptionValues values) {
   OptionSource source{std::move(values), {}};
   for (const auto& [name, unused] : source.values) {
@@ -21,7 +21,7 @@ inline OptionSource flags(OptionValues values) {
   return source;
 }
 
-/// The files that these tests name.
+/// Reads the files that these tests name.
 inline Result<std::string> few_files(const std::string& path) {
   if (path == "hosts") return std::string("a slots=2\n# idle\nb slots=2\n");
   if (path == "empty") return std::string();

@@ -35,7 +35,7 @@ TEST_CASE("networks are given with commas, again and again, or as a list in a fi
   }
 }
 
-TEST_CASE("what is said of reaching hosts reaches its place") {
+TEST_CASE("options for reaching hosts set their members") {
   CHECK(decide({flags({{"np", {"1"}},
                        {"ssh", {"openssh"}},
                        {"ssh-port", {"2222"}},
@@ -56,7 +56,7 @@ TEST_CASE("what is said of reaching hosts reaches its place") {
         LoginOptions{.program = {"qrsh", "-inherit"}});
 }
 
-TEST_CASE("B17: hosts and ways to them that cannot be are refused") {
+TEST_CASE("B17: invalid hosts and options for reaching them are refused") {
   const Refusal cases[] = {
       {{{"hosts", {"a:0"}}}, "-H: host \"a\": slots must be 1..4096, got 0"},
       {{{"hosts", {"a:1", "b:x"}}}, "-H: host \"b\": slots must be 1..4096, got \"x\""},

@@ -15,7 +15,7 @@ const JobMacros job = {
 const MacroValues values = {
     .task = {"worker", 1}, .rank = 1, .local_rank = 0, .job = job, .cluster = cluster};
 
-TEST_CASE("macros stand for what a task is told, and every other brace stays") {
+TEST_CASE("macros become the values of a task, and every other brace stays") {
   struct Case {
     const char* text;
     const char* expanded;
@@ -49,14 +49,14 @@ TEST_CASE("a port that is not known yet is shown as such") {
         "<port>");
 }
 
-TEST_CASE("what a macro becomes is not looked at again") {
+TEST_CASE("the value of a macro is not expanded again") {
   JobMacros tricky = job;
   tricky.job_id = "{role}";
   CHECK(expand_macros("{job_id}", {.task = {"worker", 1}, .job = tricky, .cluster = cluster}) ==
         "{role}");
 }
 
-TEST_CASE("a text tells whether it has macros, and whether they need the cluster") {
+TEST_CASE("macro_need finds macros, and those that need the cluster") {
   struct Case {
     const char* text;
     bool any;
@@ -72,7 +72,7 @@ TEST_CASE("a text tells whether it has macros, and whether they need the cluster
   }
 }
 
-TEST_CASE("no text becomes longer than was reckoned with") {
+TEST_CASE("no text becomes longer than expanded_bytes_max") {
   const std::map<std::string, int> tasks_of = {{"evaluator", 1}, {"ps", 1}, {"worker", 2}};
   const ClusterSpec longest = {
       {{"ps", {{0, "[0000:0000:0000:0000:0000:ffff:255.255.255.255]:65535"}}},
@@ -102,7 +102,7 @@ TEST_CASE("macros that mean nothing for a role are refused") {
   CHECK(check_macros("{local_rank}", "ps", false, roles).error().code == Errc::input);
 }
 
-TEST_CASE("a word that is nearly a macro is told once") {
+TEST_CASE("a word that is nearly a macro causes one warning") {
   const std::vector<std::string> texts = {"{wrank}",       "{wrank}{rol}", "{inedx} {index}",
                                           R"({"ran": 1})", "{localrank}",  "{lr}"};
   CHECK(misspelt_macros(texts) ==

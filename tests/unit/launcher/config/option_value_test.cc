@@ -54,7 +54,7 @@ TEST_CASE("a number has digits and a point, and is not below 0") {
   }
 }
 
-TEST_CASE("values that say nothing are refused where something is needed") {
+TEST_CASE("empty values are refused where a value is required") {
   const OptionSource empty = source("chdir", {""}, "--chdir");
   CHECK(find_in(empty, "chdir")->text("a folder").error().message ==
         "--chdir: expected a folder, got \"\"");

@@ -16,7 +16,7 @@ TEST_CASE("the options stand in one table whose names and spellings are all diff
     CHECK(option.help.ends_with("."));
     const bool refuses = option.effect == Effect::refuses;
     const bool exports = option.effect == Effect::exports;
-    CHECK(refuses == !option.answer.empty());
+    CHECK(refuses == !option.refusal.empty());
     CHECK(exports == !option.variable.empty());
     CHECK((option.group == OptionGroup::horovod) ==
           (refuses || exports || option.effect == Effect::agrees));
@@ -30,9 +30,9 @@ TEST_CASE("the options stand in one table whose names and spellings are all diff
 }
 
 TEST_CASE("a flag's --no- spelling turns it off, unless that is its name") {
-  CHECK(says_no(*find_option("autotune"), "--no-autotune"));
-  CHECK(!says_no(*find_option("autotune"), "--autotune"));
-  CHECK(!says_no(*find_option("no-tag"), "--no-tag"));
+  CHECK(turns_off(*find_option("autotune"), "--no-autotune"));
+  CHECK(!turns_off(*find_option("autotune"), "--autotune"));
+  CHECK(!turns_off(*find_option("no-tag"), "--no-tag"));
 }
 
 TEST_CASE("an unknown word finds the option that was meant") {
@@ -55,7 +55,7 @@ TEST_CASE("an unknown word finds the option that was meant") {
   }
 }
 
-TEST_CASE("small words of a placeholder are the values that can be written") {
+TEST_CASE("words in small letters of a placeholder are literal values") {
   using Words = std::vector<std::string_view>;
   const std::vector<std::pair<std::string_view, Words>> cases = {
       {"none|RANK|all", {"none", "all"}},

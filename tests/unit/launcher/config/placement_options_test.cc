@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("ranks are dealt as processes are, unless --rank-by says otherwise") {
+TEST_CASE("ranks are dealt as processes are, unless --rank-by is given") {
   using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
   struct Case {
     Values values;
@@ -29,7 +29,7 @@ TEST_CASE("ranks are dealt as processes are, unless --rank-by says otherwise") {
   }
 }
 
-TEST_CASE("--ppn says how many processes this machine gets, without -np") {
+TEST_CASE("--ppn is the number of processes of this machine, without -np") {
   const RunConfig config = decide({flags({{"ppn", {"3"}}})}).value();
   CHECK(task_count(config.roles) == 0);
   CHECK(config.placement.per_host == 3);

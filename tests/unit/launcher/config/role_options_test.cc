@@ -26,7 +26,7 @@ std::string error_of(const Result<RunConfig>& config) {
   return config ? "accepted" : config.error().message;
 }
 
-/// "chief=1* ps=2@a:1,b worker=4*": a star for ranks.
+/// Returns "chief=1* ps=2@a:1,b worker=4*", with a star for ranks.
 std::string text_of(const Result<RunConfig>& config) {
   if (!config) return config.error().message;
   std::string text;
@@ -107,7 +107,7 @@ TEST_CASE("roles that make no job are refused with one message") {
   }
 }
 
-TEST_CASE("-np is the number of workers, and must agree with what --role says of them") {
+TEST_CASE("-np is the number of workers, and must agree with --role") {
   CHECK(error_of(decide({{"np", {"3"}}, {"role", {"ps=1,worker=2"}}})) ==
         "-np: 3 workers, but --role says worker=2; leave one of them out");
 }
@@ -126,7 +126,7 @@ TEST_CASE("a role has a command and variables of its own") {
         Environment{{"A", "9"}, {"CUDA_VISIBLE_DEVICES", ""}});
 }
 
-TEST_CASE("ps and evaluator see no GPU unless it is said otherwise") {
+TEST_CASE("ps and evaluator see no GPU unless the user sets it") {
   const auto seen = [](OptionValues values) {
     values["role"] = {"ps=1,evaluator=1,worker=1"};
     const RunConfig config = decide(std::move(values)).value();
@@ -142,7 +142,7 @@ TEST_CASE("ps and evaluator see no GPU unless it is said otherwise") {
   CHECK(seen({{"role-env", {"ps=CUDA_VISIBLE_DEVICES=1"}}}) == "[1][][as it is]");
 }
 
-TEST_CASE("what is said of a role needs that role") {
+TEST_CASE("an option for a role needs that role") {
   const OptionValues roles = {{"role", {"ps=1,worker=2"}}};
   const auto error_with = [&roles](const char* option, const char* value) {
     OptionValues values = roles;

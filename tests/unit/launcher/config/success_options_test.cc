@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("whose good end is the job's, and what then becomes of the others, is said by words") {
+TEST_CASE("words choose the tasks whose success ends the job, and the end of the others") {
   struct Row {
     OptionValues values;
     SuccessOptions expected;

@@ -59,7 +59,7 @@ TEST_CASE("variables that choose what runs are known, and those that only tune i
   }
 }
 
-TEST_CASE("of some variables only certain values choose what runs") {
+TEST_CASE("certain values of some variables choose what runs") {
   struct Case {
     const char* name;
     const char* value;
@@ -122,7 +122,7 @@ TEST_CASE("such a variable is refused in a file that was merely found, unless it
   }
 }
 
-TEST_CASE("what a found file says of the environment does not count where it is said otherwise") {
+TEST_CASE("a found file's environment does not count where another source sets it") {
   OptionSource file = {.values = {{"np", {"1"}}, {"env", {"PATH=."}}}, .origins = {}};
   file.found = true;
   CHECK(decide({flags({{"env", {"PATH=/bin"}}}), file}).has_value());

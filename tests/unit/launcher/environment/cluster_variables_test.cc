@@ -209,14 +209,14 @@ Plan part_of_sample() {
 
 TEST_CASE("the user's TF_CONFIG is forwarded unchanged, unless the tf set is left out") {
   RunConfig config = running({"train"});
-  config.given_cluster = {
+  config.external_cluster = {
       .cluster = {}, .tf_config = R"({"x": 1, "cluster": {"worker": ["a:1", "a:2"], "ps": ["a:3"]},
                                       "task": {"type": "worker", "index": 1}})"};
   JobFacts facts = sample_facts;
   Launch launch;
   REQUIRE(add_cluster_variables(launch, config, part_of_sample(), facts));
   CHECK_FALSE(launch.tf_config);
-  CHECK(launch.common == Environment{{"TF_CONFIG", config.given_cluster->tf_config}});
+  CHECK(launch.common == Environment{{"TF_CONFIG", config.external_cluster->tf_config}});
   facts.env_sets = {};
   launch = {};
   REQUIRE(add_cluster_variables(launch, config, part_of_sample(), facts));

@@ -113,13 +113,13 @@ JobFacts facts_of(const Plan& plan, std::vector<uint16_t> held) {
 TEST_CASE("the agent holds the ports of the given addresses, and no others") {
   RunConfig config;
   config.command = {"true"};
-  config.given_cluster = cluster_of("worker|node1:11;h2:12;node1:13");
-  const Plan part = plan_of(*config.given_cluster).value();
+  config.external_cluster = cluster_of("worker|node1:11;h2:12;node1:13");
+  const Plan part = plan_of(*config.external_cluster).value();
   const Prepare order = prepare_orders(config, part, "job", Token(), {}).front();
   CHECK(order.addresses == std::vector<std::string>{"node1:11", "node1:13"});
   CHECK(order.ports == 0);
-  config.given_cluster = cluster_of("worker|node1:11;node1:13");
-  const Plan whole = plan_of(*config.given_cluster).value();
+  config.external_cluster = cluster_of("worker|node1:11;node1:13");
+  const Plan whole = plan_of(*config.external_cluster).value();
   CHECK(prepare_orders(config, whole, "job", Token(), {}).front().ports == 2);
 }
 

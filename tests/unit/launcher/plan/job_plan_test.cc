@@ -116,8 +116,8 @@ TEST_CASE("job_hosts: a role's host must be one of the job's, by any name of thi
 TEST_CASE("check_targets: the reader of dtrain's input must be an existing rank") {
   const auto answer = [](const char* cluster, int rank) {
     RunConfig config;
-    config.given_cluster = parse_cluster_option(cluster, "x").value();
-    config.roles = roles_of(*config.given_cluster);
+    config.external_cluster = parse_cluster_option(cluster, "x").value();
+    config.roles = roles_of(*config.external_cluster);
     config.command = {"train"};
     config.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = rank};
     const Result<> checked = check_targets(config, job_plan(config, {}, {}).value());
@@ -253,8 +253,8 @@ TEST_CASE("resource_warnings: a problem with GPUs is reported once, with all hos
 TEST_CASE(
     "job_plan: of a given cluster this machine is the one host, and its roles need commands") {
   RunConfig config;
-  config.given_cluster = parse_cluster_option("worker|localhost:5;h2:5,ps|h3:5", "x").value();
-  config.roles = roles_of(*config.given_cluster);
+  config.external_cluster = parse_cluster_option("worker|localhost:5;h2:5,ps|h3:5", "x").value();
+  config.roles = roles_of(*config.external_cluster);
   config.command = {"train"};
   const HostList hosts = job_hosts(config).value();
   CHECK(hosts == HostList{{{.name = "localhost", .slots = 1, .here = true}}, {}});

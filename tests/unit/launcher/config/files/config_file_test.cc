@@ -110,12 +110,12 @@ TEST_CASE("a text that is no TOML is refused with its place, the line and a care
        "saw 13\n"
        "  np = 1979-13-27\n"
        "              ^"},
-      // Where toml++ would end the program.
+      // An assertion of toml++ would end the program here.
       {"np = 1\n\n  [[[a\nquiet = true\n",
        "dtrain.toml:3: this is no TOML\n"
        "    [[[a\n"
        "    ^"},
-      // toml++ says of such letters that they cannot come here.
+      // An assertion of toml++ claims that such letters cannot be here.
       {"np = 1\xC3\xA4",
        "dtrain.toml:1:7: Error while parsing decimal integer: expected digit, saw '\xC3\xA4'\n"
        "  np = 1\xC3\xA4\n"
@@ -133,7 +133,7 @@ TEST_CASE("a text that is no TOML is refused with its place, the line and a care
 }
 
 TEST_CASE("a letter that is no ASCII is refused wherever only ASCII may stand") {
-  // Of each part that toml++ divides Unicode into.
+  // One letter of each part into which toml++ divides Unicode.
   for (const std::string letter : {"\xC3\xA4", "\xD0\x96", "\xE1\x9A\x80", "\xE2\x82\xAC",
                                    "\xE3\x81\x82", "\xEF\xBC\xA1", "\xF0\x9F\x90\xA7"}) {
     CAPTURE(letter);

@@ -24,7 +24,7 @@ std::vector<OptionSource> sources() {
                  "dtrain.toml:1:1", "file")};
 }
 
-TEST_CASE("what is shown is a file that decides the same") {
+TEST_CASE("the output is a file that decides the same") {
   const std::string text = decided_toml(decided_options(sources(), false), false);
   CHECK(text ==
         "np = 2\n"
@@ -73,7 +73,7 @@ TEST_CASE("the defaults that are shown are those that hold") {
   CHECK(make_run_config({shown}, {"true"}, {}).value() == expected);
 }
 
-TEST_CASE("of a cluster and of counted tasks the one that comes first is shown") {
+TEST_CASE("a cluster or counted tasks: only the first of them is shown") {
   const OptionSource cluster = source({{"cluster-spec", {"worker|a:1"}}}, "--");
   const OptionSource none = source({{"cluster-spec", {"none"}}}, "--");
   const OptionSource counts = source({{"np", {"2"}}, {"hosts", {"a:2"}}}, "--");

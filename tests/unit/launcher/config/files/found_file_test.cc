@@ -21,7 +21,7 @@ FoundFile found(const TemporaryFolder& folder, const char* name) {
   return read_found_file(folder.path() + "/" + name, bytes_max).value();
 }
 
-TEST_CASE("a found file of ours is read, also by a link of ours") {
+TEST_CASE("a found file of this user is read, also through a link of this user") {
   const TemporaryFolder folder;
   folder.write("plain", "np = 1\n", 0644);
   std::filesystem::create_symlink("plain", folder.path() + "/link");
@@ -84,7 +84,7 @@ TEST_CASE("a found file of another user is distrusted, and so is a link of one")
   CHECK(found(folder, "link").why == "it is a link of the user 65534, not of you or root");
 }
 
-TEST_CASE("what is no regular file is distrusted, and nobody waits for a FIFO") {
+TEST_CASE("a file that is not regular is distrusted, without waiting for a FIFO") {
   const TemporaryFolder folder;
   const std::string fifo = folder.path() + "/fifo";
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);

@@ -7,7 +7,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("YAML is told from TOML by its name or its first entry") {
+TEST_CASE("YAML is recognised by its name or its first entry") {
   for (const char* text : {"params:\n  a: 1\n", "# c\n\n---\nx\n", "verbose: true\n"}) {
     CAPTURE(text);
     CHECK(is_yaml(text, "job"));
@@ -21,7 +21,7 @@ TEST_CASE("YAML is told from TOML by its name or its first entry") {
   CHECK(is_yaml("", "job.yml"));
 }
 
-TEST_CASE("the answer names the TOML key of each entry, in at most four lines") {
+TEST_CASE("the error names the TOML key of each entry, in at most four lines") {
   const std::string first =
       "\"job.yaml\" is YAML, as horovodrun reads it; dtrain reads TOML, with these keys:\n";
   const std::pair<const char*, std::string> cases[] = {
@@ -46,8 +46,8 @@ TEST_CASE("the answer names the TOML key of each entry, in at most four lines") 
   };
   for (const auto& [text, answer] : cases) {
     CAPTURE(text);
-    CHECK(yaml_answer(text, "job.yaml") == answer);
-    CHECK(split(yaml_answer(text, "job.yaml"), '\n').size() <= 4);
+    CHECK(yaml_error(text, "job.yaml") == answer);
+    CHECK(split(yaml_error(text, "job.yaml"), '\n').size() <= 4);
   }
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("every key that horovodrun reads has its TOML key") {
   for (const Row& row : rows) {
     const std::string entry = row.entry;
     const std::string answer =
-        yaml_answer(std::string(row.section) + ":\n  " + entry + "\n", "job.yaml");
+        yaml_error(std::string(row.section) + ":\n  " + entry + "\n", "job.yaml");
     const std::string key = entry.substr(0, entry.find(':'));
     CHECK(split(answer, '\n').back() ==
           std::string("  ") + row.section + ": " + key + "  ->  " + row.line);

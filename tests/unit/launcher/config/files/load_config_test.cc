@@ -13,7 +13,7 @@
 namespace dt {
 namespace {
 
-/// A folder of its own that is gone with the test.
+/// A folder that the destructor removes.
 class Folder {
  public:
   Folder() {

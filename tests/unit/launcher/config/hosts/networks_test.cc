@@ -24,11 +24,11 @@ TEST_CASE("allowed_addresses: those that fit a name or a network, the first word
   CHECK(ips_of({"ib0", "eth0"}) == "10.9.0.1 fd77::1 10.0.0.1");
   CHECK(ips_of({"10.0.0.0/8"}) == "10.0.0.1 10.9.0.1");
   CHECK(ips_of({"fd77::/16", "10.9.0.0/16", "ib0"}) == "fd77::1 10.9.0.1");
-  // Hosts whose interfaces have other names each have one of them.
+  // Interface names may differ between hosts: each host has one of these.
   CHECK(ips_of({"ens5", "eth0"}) == "10.0.0.1");
 }
 
-TEST_CASE("allowed_addresses: who has none says what there is") {
+TEST_CASE("allowed_addresses: the error lists the interfaces when no address fits") {
   CHECK(ips_of({"eth1"}) ==
         "no interface fits --network-interfaces eth1; there are: docker0, eth0, ib0, lo");
   CHECK(ips_of({"eth", "10.1.0.0/16"}) ==

@@ -44,7 +44,7 @@ TEST_CASE("parse_port_range: B43") {
   }
 }
 
-/// So many ports in a row that are free now, outside of those that the kernel gives to others.
+/// Returns so many adjacent free ports, outside of the kernel's range of automatic ports.
 PortRange free_range(int count) {
   std::random_device random;
   for (;;) {
@@ -62,7 +62,7 @@ TEST_CASE("hold_ports takes any free ports, or those of the range") {
     CHECK(held[static_cast<size_t>(i)].number == range.first + i);
 }
 
-TEST_CASE("hold_ports: another job with the same range gets other ports, or says what is free") {
+TEST_CASE("hold_ports: another job with the same range gets other ports, or an error") {
   const PortRange range = free_range(4);
   const auto first = hold_ports(2, range).value();
   {
@@ -82,7 +82,7 @@ TEST_CASE("hold_ports: another job with the same range gets other ports, or says
         format("--port-range {}: 5 ports are needed, it has 4", range.text()));
 }
 
-TEST_CASE("hold_this_port says who has the port") {
+TEST_CASE("the error of hold_this_port is the reason") {
   const PortRange range = free_range(2);
   const auto held = hold_this_port(range.first).value();
   CHECK(held.number == range.first);

@@ -7,8 +7,7 @@
 
 namespace dt {
 
-/// What a person would see of a list: the hosts ("a:2/4" has max_slots 4) and warnings, or the
-/// error.
+/// Returns a list as text: the hosts ("a:2/4" has max_slots 4) and warnings, or the error.
 inline std::string shown(const Result<HostList>& list) {
   if (!list) return list.error().message;
   std::string all;
@@ -20,7 +19,7 @@ inline std::string shown(const Result<HostList>& list) {
   return all;
 }
 
-/// A text, and what is shown of it.
+/// A text, and its list as text.
 struct HostsCase {
   std::string text;
   std::string shown;

@@ -1,4 +1,4 @@
-#include "launcher/config/answers.h"
+#include "launcher/config/horovod_settings.h"
 
 #include "base/format.h"
 #include "base/text.h"
@@ -13,7 +13,7 @@
 namespace dt {
 namespace {
 
-/// Nobody reads the value here, but a slip in it should not wait for who does.
+/// dtrain does not use the value, but reports a malformed one before the job starts.
 Result<> check_value(const Option& option, const OptionValue& given) {
   switch (option.kind) {
     case OptionKind::integer:
@@ -28,7 +28,7 @@ Result<> check_value(const Option& option, const OptionValue& given) {
   }
 }
 
-Result<bool> asked_for(const Option& option, const OptionValue& given) {
+Result<bool> is_on(const Option& option, const OptionValue& given) {
   if (option.kind == OptionKind::flag) return given.flag();
   TRY(check_value(option, given));
   return true;
@@ -44,20 +44,23 @@ Result<std::string> log_level_named(const OptionValue& given) {
   return given.unknown_word(given.value(), {std::begin(levels), std::end(levels)});
 }
 
-/// The variable's value; none: it is not set.
+/// Returns the variable's value; none when the option does not set it.
 Result<std::optional<std::string>> exported_value(const Option& option, const OptionValue& given) {
-  const bool yes = TRY(asked_for(option, given));
+  const bool yes = TRY(is_on(option, given));
   switch (option.form) {
     case ExportForm::as_written:
       return given.value();
-    case ExportForm::fraction:
-      if (TRY(given.number()) > 1) return given.expected("0 to 1");
+    case ExportForm::fraction: {
+      const double fraction = TRY(given.number());
+      if (fraction > 1) return given.expected("0 to 1");
       return given.value();
+    }
     case ExportForm::log_level:
       return TRY(log_level_named(given));
     case ExportForm::mib_as_bytes: {
       constexpr int64_t mib = int64_t{1} << 20;
-      return format("{}", mib * TRY(given.integer(0, std::numeric_limits<int32_t>::max())));
+      const int64_t count = TRY(given.integer(0, std::numeric_limits<int32_t>::max()));
+      return format("{}", mib * count);
     }
     case ExportForm::one_or_zero:
       return yes ? "1" : "0";
@@ -71,17 +74,19 @@ Result<std::optional<std::string>> exported_value(const Option& option, const Op
 
 }  // namespace
 
-Result<> answer_options(const OptionSources& by_precedence) {
+Result<> check_horovod_options(const OptionSources& by_precedence) {
   for (const Option& option : horovod_options) {
     if (option.effect == Effect::exports) continue;
     const auto given = find_option(by_precedence, option.name);
-    if (!given || !TRY(asked_for(option, *given))) continue;
-    if (option.effect == Effect::refuses) return given->refuse(option.answer);
+    if (!given) continue;
+    const bool on = TRY(is_on(option, *given));
+    if (!on) continue;
+    if (option.effect == Effect::refuses) return given->refuse(option.refusal);
   }
   return {};
 }
 
-Result<std::vector<EnvironmentSetting>> exported_settings(const OptionSources& by_precedence) {
+Result<std::vector<EnvironmentSetting>> horovod_settings(const OptionSources& by_precedence) {
   std::vector<EnvironmentSetting> settings;
   for (const Option& option : horovod_options) {
     if (option.effect != Effect::exports) continue;

@@ -1,4 +1,4 @@
-#include "launcher/config/answers.h"
+#include "launcher/config/horovod_settings.h"
 
 #include "base/format.h"
 #include "launcher/config/options.h"
@@ -19,9 +19,9 @@ OptionSource given(const OptionValues& values) {
   return source;
 }
 
-/// NAME=VALUE of each, or the error.
+/// Returns NAME=VALUE of each setting, or the error.
 Lines exports_of(const OptionValues& values) {
-  const auto settings = exported_settings({given(values)});
+  const auto settings = horovod_settings({given(values)});
   if (!settings) return {settings.error().message};
   Lines lines;
   for (const EnvironmentSetting& setting : *settings)
@@ -77,9 +77,9 @@ TEST_CASE("each option for Horovod's library is the variable that horovodrun wou
     CAPTURE(row.option);
     CHECK(exports_of({{row.option, {row.value}}}) ==
           (row.setting != nullptr ? Lines{row.setting} : Lines{}));
-    CHECK(answer_options({given({{row.option, {row.value}}})}).has_value());
+    CHECK(check_horovod_options({given({{row.option, {row.value}}})}).has_value());
   }
-  // Every option that exports has its row.
+  // Each exporting option has its row.
   for (const Option& option : horovod_options) {
     CAPTURE(option.name);
     const bool has_row =
@@ -88,7 +88,7 @@ TEST_CASE("each option for Horovod's library is the variable that horovodrun wou
   }
 }
 
-TEST_CASE("what horovodrun would not take for its library is told before anything starts") {
+TEST_CASE("a value that horovodrun refuses is an error before the start") {
   const std::pair<OptionValues, const char*> cases[] = {
       {{{"cache-capacity", {"-1"}}}, "--cache-capacity: expected 0..2147483647, got \"-1\""},
       {{{"fusion-threshold-mb", {"1.5"}}},
@@ -105,13 +105,13 @@ TEST_CASE("what horovodrun would not take for its library is told before anythin
     CHECK(exports_of(values) == Lines{message});
 }
 
-TEST_CASE("what is so anyway, or is turned off, is agreed to") {
-  CHECK(
-      answer_options({given({{"gloo", {"true"}}, {"disable-cache", {"true"}}, {"mpi", {"false"}}})})
-          .has_value());
+TEST_CASE("an option that changes nothing, or is turned off, is accepted") {
+  CHECK(check_horovod_options(
+            {given({{"gloo", {"true"}}, {"disable-cache", {"true"}}, {"mpi", {"false"}}})})
+            .has_value());
 }
 
-TEST_CASE("what would make another job of it is refused") {
+TEST_CASE("an option that would change the job is refused") {
   const std::pair<OptionValues, const char*> cases[] = {
       {{{"mpi", {"true"}}},
        "--mpi: dtrain starts the processes itself, without MPI; leave it out, or start MPI "
@@ -125,24 +125,24 @@ TEST_CASE("what would make another job of it is refused") {
   };
   for (const auto& [values, message] : cases) {
     CAPTURE(message);
-    const auto answers = answer_options({given(values)});
-    REQUIRE_FALSE(answers.has_value());
-    CHECK(answers.error().code == Errc::input);
-    CHECK(answers.error().message == message);
+    const auto checked = check_horovod_options({given(values)});
+    REQUIRE_FALSE(checked.has_value());
+    CHECK(checked.error().code == Errc::input);
+    CHECK(checked.error().message == message);
   }
 }
 
-TEST_CASE("every option of the table answers, and a slip in its value is told") {
+TEST_CASE("every option of the table checks its value") {
   for (const Option& option : horovod_options) {
     CAPTURE(option.name);
     const bool flag = option.kind == OptionKind::flag;
     const bool level = option.name == "log-level";
-    const auto said = [&](const char* value) {
+    const auto is_accepted = [&](const char* value) {
       const OptionSource source = given({{std::string(option.name), {value}}});
-      return answer_options({source}).has_value() && exported_settings({source}).has_value();
+      return check_horovod_options({source}).has_value() && horovod_settings({source}).has_value();
     };
-    CHECK(said(flag ? "on" : level ? "INFO" : "1") == (option.effect != Effect::refuses));
-    CHECK_FALSE(said(""));
+    CHECK(is_accepted(flag ? "on" : level ? "INFO" : "1") == (option.effect != Effect::refuses));
+    CHECK_FALSE(is_accepted(""));
   }
 }
 

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "base/result.h"
+#include "launcher/config/config.h"
+
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Checks horovodrun's options that set no variable (launcher/config/horovod_options.h). Fails for
+/// an option that dtrain refuses, and for a malformed value of one that has no effect.
+Result<> check_horovod_options(const OptionSources& by_precedence);
+
+/// Returns the variables for the workers by the options that tune Horovod's library. Fails when two
+/// options set one variable to different values.
+Result<std::vector<EnvironmentSetting>> horovod_settings(const OptionSources& by_precedence);
+
+}  // namespace dt
