@@ -26,6 +26,7 @@ Dialer::Dialer(Loop& loop, Target target, std::function<void(Result<Fd>)> on_don
 void Dialer::start_next() {
   if (next_ == target_.addresses.size()) {
     if (!target_.addresses.empty()) return;
+    // The callback may destroy the Dialer, and with it the original.
     const auto on_done = on_done_;
     on_done(fail(Errc::unreachable, "the host has no address"));
     return;

@@ -309,9 +309,9 @@ Result<Step> Libssh2Protocol::log_in_with_signer(const std::string& user, ByteSp
 }
 
 Result<Step> Libssh2Protocol::log_in_with_nothing(const std::string& user) {
-  const char* ways =
+  const char* methods =
       libssh2_userauth_list(session_, user.data(), static_cast<unsigned int>(user.size()));
-  if (ways != nullptr) return fail(Errc::refused, printable(ways));
+  if (methods != nullptr) return fail(Errc::refused, printable(methods));
   if (libssh2_userauth_authenticated(session_) == 1) return Step::done;
   return nothing_yet();
 }

@@ -41,6 +41,8 @@ Result<Step> SshLogin::step() {
     candidates_.pop_front();
     signing_ = false;
     signature_.reset();
+    // Only the OpenSSH client can use an unsupported key. After it, or a refused key, the next key
+    // is tried. Any other error ends the login.
     if (code == Errc::unsupported) {
       openssh_only_.push_back(label);
     } else {
@@ -49,6 +51,7 @@ Result<Step> SshLogin::step() {
     if (code != Errc::unsupported && code != Errc::refused)
       return tl::unexpected(refusal(result.error()));
   }
+  // No key is left. The error of this try contains the methods that the server accepts.
   Result<Step> result = protocol_.log_in_with_nothing(credentials_.user);
   if (!result) return tl::unexpected(refusal(result.error()));
   return result;
@@ -56,6 +59,8 @@ Result<Step> SshLogin::step() {
 
 void SshLogin::choose(std::vector<Bytes> agent_keys) {
   listing_ = Listing::known;
+  // Keys that are files and in ssh-agent come first, in the order of the files. Then follow the
+  // agent's other keys, and at last the keys that are only files.
   const auto take_from_agent = [&](const Bytes& key) {
     const auto at = std::find(agent_keys.begin(), agent_keys.end(), key);
     if (key.empty() || at == agent_keys.end()) return false;
@@ -92,6 +97,7 @@ void SshLogin::add_agent_key(Bytes key) {
 }
 
 bool SshLogin::usable(std::string_view type, const std::string& label) {
+  // Only the OpenSSH client can use keys on hardware tokens (sk-).
   const bool rsa = type.starts_with("ssh-rsa");
   if (!type.starts_with("sk-") && (!rsa || ssh_library().rsa_sha2)) return true;
   openssh_only_.push_back(label);
@@ -121,6 +127,8 @@ Result<std::optional<Bytes>> SshLogin::sign(const Candidate& candidate, ByteSpan
     }
     return std::optional<Bytes>(**signature_);
   }
+  // libssh2 calls this again for each step until the signature is there; ssh-agent gets one
+  // request.
   if (!signing_) {
     signing_ = true;
     agent_->sign({.key = candidate.agent_key, .data = data, .flags = flags},
@@ -144,6 +152,7 @@ std::string login_refused_text(const std::string& host, const std::vector<std::s
 
 Error SshLogin::refusal(const Error& last) const {
   const bool refused = last.code == Errc::refused;
+  // `unsupported` makes the caller try the OpenSSH client, which can use the keys left out here.
   const bool left_out = !openssh_only_.empty() && refused;
   std::vector<std::string> problems = problems_;
   if (!refused) {

@@ -71,6 +71,7 @@ std::optional<std::string> host_key_failure(const ClientContext& context,
   if (output.host_key.fingerprint.empty() || !contains(output, "Host key verification failed")) {
     return std::nullopt;
   }
+  // The files as dtrain reads them may accept the key; then only the client knows why it refused.
   const HostKeyVerdict verdict = context.known.verdict(output.host_key);
   if (verdict.kind == HostKeyVerdict::Kind::known) return std::nullopt;
   return refused_host_key_message(verdict, context.known, output.host_key, context.request);

@@ -115,6 +115,7 @@ void Resolver::start_some() {
     if (at == pending_.end()) continue;  // timed out before a thread was free
     ++mailbox_->threads;
     try {
+      // The thread owns copies of all that it uses, since it may outlive the Resolver.
       std::thread([mailbox = mailbox_, number, question = at->second.question] {
         auto result = resolve(question, 0);
         const std::lock_guard held(mailbox->mutex);
@@ -135,6 +136,7 @@ void Resolver::collect() {
     const std::lock_guard lock(mailbox_->mutex);
     results.swap(mailbox_->results);
   }
+  // Each result has freed a thread. Callbacks may not destroy the Resolver, but may start look-ups.
   start_some();
   for (Mailbox::LookUpResult& done : results)
     finish(done.number, std::move(done.result));

@@ -149,6 +149,7 @@ Result<Step> SshSession::start_command() {
     const Step opening = TRY(protocol_->open_channel());
     if (opening == Step::waiting) return Step::waiting;
     channel_open_ = true;
+    // As late as possible: the caller may still be building the command.
     command_ = target_.command();
   }
   const Step executing = TRY(protocol_->execute(command_));
@@ -190,6 +191,7 @@ void SshSession::exchange() {
   if (!read_errors()) return;
   // The bytes read may contain a window adjustment, which allows to send more.
   if (const Result<> sent = send_some(); !sent) return fail(sent.error());
+  // A paused handler has not read all output yet, so the end of the command must wait.
   if (!paused_) {
     auto exit = protocol_->closed();
     if (!exit) return fail(std::move(exit).error());
@@ -199,6 +201,8 @@ void SshSession::exchange() {
     }
     if (lost_why_) return fail(hung_up());
   }
+  // While bytes wait to be sent, the socket must be read: window adjustments of the server come
+  // there.
   const bool reading = !paused_ || sent_ < out_.size();
   reading ? stream_->resume() : stream_->pause();
 }
@@ -315,6 +319,7 @@ void SshSession::fail(Error error) {
 }
 
 void SshSession::finish(End end) {
+  // on_end may destroy this object, so everything else happens before it.
   ended_ = true;
   end.errors = std::move(errors_);
   deadline_ = Timer();

@@ -105,6 +105,7 @@ class SettingsBuilder {
     set_user();
     settings_.host_key_alias = lower_case(options_.word("hostkeyalias"));
     const std::string& alias = settings_.host_key_alias;
+    // The tokens of ssh_config(5); host name, port and user must be resolved before.
     tokens_ = {{'d', request_.home},
                {'h', settings_.host_name},
                {'i', format("{}", request_.local_uid)},
@@ -166,6 +167,7 @@ class SettingsBuilder {
     if (given == nullptr) return {};
     std::string agent = given->words.front();
     if (resolved_ == SshResolved::no) agent = TRY(path_of("identityagent", agent, given->place));
+    // The value may be a variable's name: $SSH_AGENT_2.
     if (agent.starts_with('$')) agent = world_.environment(agent.substr(1)).value_or("none");
     settings_.identity_agent = agent;
     return {};
@@ -228,10 +230,12 @@ class SettingsBuilder {
       if (!harmless && keyword->use == SshUse::openssh) add_needs_openssh(name, option.place);
       if (!harmless && keyword->use == SshUse::ssh_g) add_needs_ssh_g(name, option.place);
     }
+    // dtrain's own client binds to IP addresses, not to names.
     const SshOption* const from = find("bindaddress");
     if (from != nullptr && !Address::parse(host_port(settings_.bind_address, 1))) {
       add_needs_openssh("bindaddress by name", from->place);
     }
+    // dtrain's own client logs in by keys only.
     const SshOption* const methods = find("preferredauthentications");
     if (methods != nullptr &&
         !std::ranges::count(split(methods->words.front(), ','), "publickey")) {

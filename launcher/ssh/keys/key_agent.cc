@@ -93,6 +93,7 @@ void KeyAgent::sign(const SignRequest& wanted, OnSignature on_signature) {
 
 void KeyAgent::request(ByteSpan message, OnReply on_reply) {
   waiting_.push_back(std::move(on_reply));
+  // No callback runs within the call that requests it.
   if (ended_) {
     failing_ = loop_.after(Duration::zero(), [this] { fail_all(); });
     return;
@@ -112,6 +113,7 @@ size_t KeyAgent::receive(ByteSpan bytes) {
     const ByteSpan reply = reader.raw(length);
     if (!reader.ok()) return used;
     used += length_bytes + length;
+    // ssh-agent replies in the order of the requests, so the first one that waits gets this reply.
     const OnReply on_reply = std::move(waiting_.front());
     waiting_.pop_front();
     on_reply(reply);
@@ -125,6 +127,7 @@ void KeyAgent::end(Error why) {
 }
 
 void KeyAgent::fail_all() {
+  // A callback may send a further request, which must not change the list of this loop.
   auto unanswered = std::exchange(waiting_, {});
   for (const OnReply& on_reply : unanswered)
     on_reply(tl::unexpected(Error(*ended_).during("ssh-agent")));
