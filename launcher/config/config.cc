@@ -153,6 +153,8 @@ Result<> check_command(const RunConfig& config) {
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,
                                   const Environment& environment) {
+  // The order matters: roles need hosts and environment, --env-set and --stdin need roles. With
+  // --role-command, the job's command may be absent: read_roles checks that each role has one.
   RunConfig config;
   config.command = std::move(command);
   TRY(read_external_cluster(by_precedence, environment, read_text, config));

@@ -95,6 +95,7 @@ Result<std::vector<EnvironmentSetting>> horovod_settings(const OptionSources& by
     const std::optional<std::string> value = TRY(exported_value(option, *given));
     if (!value) continue;
     const auto other = std::ranges::find(settings, option.variable, &EnvironmentSetting::name);
+    // Two options may set one variable: --log-with-timestamp and --log-without-timestamp.
     if (other != settings.end() && other->value != value) {
       return given->refuse(format("conflicts with {}; give one of them", other->origin));
     }

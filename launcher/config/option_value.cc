@@ -14,6 +14,7 @@ namespace dt {
 
 tl::unexpected<Error> OptionValue::expected(std::string_view what) const {
   const std::string& text = value();
+  // A number is shown bare, any other text in quotes.
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const std::string got = digits ? printable(text) : format("\"{}\"", printable(text));
   return refuse(format("expected {}, got {}", what, got));

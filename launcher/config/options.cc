@@ -83,6 +83,7 @@ std::optional<OptionGuess> guess_option(std::string_view word) {
       guesses.push_back({&option, spelling});
     }
   }
+  // A typing error comes first, then an abbreviation.
   if (const std::optional<std::string> name = nearest(word, names)) {
     return guesses[static_cast<size_t>(std::ranges::find(names, *name) - names.begin())];
   }

@@ -112,6 +112,7 @@ Result<std::vector<Role>> parse_roles(std::string_view text, std::string_view or
   }
   if (at == std::string_view::npos) return roles;
   const std::string_view hosts = text.substr(at + 1);
+  // "a=1@h1,b=2" is ambiguous: the comma may separate hosts or roles.
   if (roles.size() > 1 || another_role_follows(hosts)) {
     return fail(Errc::input, format("{}: role {} has hosts, whose list has commas too; give each "
                                     "role by a --role of its own",

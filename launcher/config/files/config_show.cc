@@ -32,8 +32,9 @@ std::optional<DecidedOption> default_of(const Option& option) {
   return DecidedOption{&option, {std::string(found->second)}, "default"};
 }
 
-/// hosts and hostfile count as one option: the first source that has either decides.
-bool is_overruled(const OptionSources& by_precedence, std::string_view name) {
+/// True for hosts or hostfile when only the other one is in the first source that has either: they
+/// count as one option.
+bool other_hosts_option_wins(const OptionSources& by_precedence, std::string_view name) {
   if (name != "hosts" && name != "hostfile") return false;
   for (const OptionSource& source : by_precedence) {
     const bool hosts = find_in(source, "hosts").has_value();
@@ -67,7 +68,7 @@ std::vector<DecidedOption> decided_options(const OptionSources& by_precedence, b
   std::vector<DecidedOption> decided;
   const LayoutChoice layout = find_layout(by_precedence);
   for (const Option& option : run_options) {
-    if (!option.in_files || is_overruled(by_precedence, option.name)) continue;
+    if (!option.in_files || other_hosts_option_wins(by_precedence, option.name)) continue;
     if (is_overridden(layout, option.name)) continue;
     if (const auto given = find_option(by_precedence, option.name)) {
       decided.push_back({&option, *given->values, short_origin(*given), given->found});
@@ -84,6 +85,7 @@ std::string decided_toml(const std::vector<DecidedOption>& decided, bool with_or
   size_t longest = 0;
   for (const DecidedOption& one : decided) {
     lines.push_back(format("{} = {}", one.option->name, toml_value(*one.option, one.values)));
+    // One very long line must not move the comments of all others to the right.
     constexpr size_t aligned_max = 48;
     if (lines.back().size() <= aligned_max) longest = std::max(longest, lines.back().size());
   }

@@ -42,6 +42,7 @@ Result<> merge_host(Host& into, const Host& host) {
 }
 
 Result<> merge_mention(Host& into, Host host) {
+  // `counted` slots are a number of mentions, which the user did not give.
   const auto gives_slots = [](const Host& mention) {
     return mention.slots != 0 && !mention.counted;
   };

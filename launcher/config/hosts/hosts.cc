@@ -78,6 +78,7 @@ Result<HostList> parse_host_list(std::string_view text, std::string_view option,
 
 bool is_local(const Host& host, const std::vector<std::string>& own) {
   if (!host.user.empty()) return false;
+  // `own` may have other spellings of the same name or address, so compare canonical forms.
   const std::string name = canonical_host(host.name);
   if (name == "localhost" || name == "127.0.0.1" || name == "::1") return true;
   if (name.starts_with("127.")) return false;
