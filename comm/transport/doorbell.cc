@@ -16,7 +16,7 @@ Result<Fd> make_doorbell() {
 
 void ring(int doorbell) {
   constexpr uint64_t one = 1;
-  // Otherwise it fails only when the counter is full, and then it is ringing already.
+  // Any other failure means that the counter is full: the doorbell rings already.
   while (::write(doorbell, &one, sizeof one) < 0 && errno == EINTR)
     continue;
 }

@@ -5,10 +5,10 @@
 
 namespace dt {
 
-/// A non-blocking eventfd that wakes whoever polls it.
+/// Returns a non-blocking eventfd; each ring makes it readable and wakes the thread that polls it.
 Result<Fd> make_doorbell();
 void ring(int doorbell);
-/// So that the next ring is an event again.
+/// Resets the counter, so that the next ring is a new event.
 void silence(int doorbell);
 
 }  // namespace dt

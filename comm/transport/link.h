@@ -9,21 +9,21 @@
 namespace dt {
 
 /// Bytes between this task and one peer, in order, both ways, never blocking. TCP, shared memory
-/// and the simulation implement it; what the bytes mean is the message layer's affair.
+/// and the simulation implement it. The message layer gives the bytes a meaning.
 class Link {
  public:
   virtual ~Link() = default;
 
-  /// Takes as many bytes as go now (0 when the link is full). Errc::closed when it is broken; that
-  /// is no verdict on the peer.
+  /// Returns how many bytes it took (0 when the link is full). Fails with Errc::closed when the
+  /// link is broken; the peer may be alive.
   virtual Result<size_t> send(ByteSpan bytes) = 0;
-  /// Fills as much of `into` as has arrived (0 when nothing has). Errc::closed at its end.
+  /// Fills as much of `into` as has arrived (0 when nothing has). Fails with Errc::closed at the
+  /// end of the stream.
   virtual Result<size_t> receive(std::span<std::byte> into) = 0;
-  /// Ends it for good, so that the peer finds out as well: what was sent before still arrives
-  /// there, if the peer's process reads on, then the end. No bytes are sent afterwards.
+  /// Ends both directions. A peer that continues to read receives all bytes sent before, then the
+  /// end of the stream. No bytes are sent afterwards.
   virtual void close() = 0;
-  /// Whether anybody but the two ends can write on it, so that headers need a MAC: true for TCP
-  /// only.
+  /// True when others than the two ends could write on the link (TCP), so that headers need a MAC.
   virtual bool exposed() const = 0;
 };
 

@@ -33,7 +33,7 @@ std::vector<int> LocalGroup::passed_fds() const {
   return passed_fds;
 }
 
-Result<Fd> LocalGroup::take_gifts(int slot, std::vector<Fd> passed_fds) {
+Result<Fd> LocalGroup::take_passed_fds(int slot, std::vector<Fd> passed_fds) {
   assert(passed_fds.size() == passed_fds_expected(slot));
   if (slot == 0) {
     segment_ = TRY(ShmSegment::open(std::move(passed_fds[1]), static_cast<int>(tasks_.size())));

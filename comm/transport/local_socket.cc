@@ -25,7 +25,7 @@ struct LocalAddress {
 Result<LocalAddress> abstract_address(std::string_view name) {
   LocalAddress address;
   address.storage.sun_family = AF_UNIX;
-  // The leading NUL is what makes it abstract.
+  // A leading NUL makes the name abstract.
   if (name.empty() || name.size() + 1 > sizeof address.storage.sun_path) {
     return fail(Errc::protocol, "not a local socket name");
   }
@@ -71,7 +71,7 @@ Result<Fd> listen_local(std::string_view name) {
 Result<Fd> connect_local(std::string_view name) {
   const LocalAddress address = TRY(abstract_address(name));
   Fd fd = TRY(local_socket());
-  // A Unix socket connects at once, or its listener's queue is full (EAGAIN).
+  // A Unix socket connects at once, or fails: EAGAIN means that the listener's queue is full.
   if (connect(fd.get(), address.get(), address.length) < 0) {
     return fail(Errc::unreachable,
                 format("cannot connect to a process of this host: {}", errno_text(errno)));
@@ -110,7 +110,7 @@ Result<> send_descriptors(int fd, ByteSpan bytes, std::span<const int> descripto
   do {
     n = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (n < 0 && errno == EINTR);
-  // A few bytes on a fresh socket go whole or not at all.
+  // A new socket has room for a few bytes: the kernel takes all of them or none.
   if (n != static_cast<ssize_t>(bytes.size())) {
     return fail(Errc::closed,
                 format("cannot pass descriptors to a process of this host: {}", errno_text(errno)));

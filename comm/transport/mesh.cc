@@ -17,20 +17,20 @@ namespace dt {
 
 namespace {
 
-// What epoll hands back; a local peer's is its place in locals_.
+// The tags of epoll's events; a local peer's tag is its index in locals_.
 constexpr uint64_t tag_wake = UINT64_MAX;
 constexpr uint64_t tag_doorbell = UINT64_MAX - 1;
 constexpr uint64_t tag_rendezvous = UINT64_MAX - 2;
 constexpr uint64_t tag_tcp = UINT64_MAX - 3;
 
-// Edge-triggered: a socket that nobody wants to read for now, or that has ended, must not keep the
-// thread awake.
+// Edge-triggered: a socket that the engine does not read for now, or that has ended, must not end
+// every wait at once.
 constexpr uint32_t socket_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | uint32_t{EPOLLET};
-constexpr Duration drain_look_again = milliseconds(20);
+constexpr Duration drain_poll_every = milliseconds(20);
 
 enum class Input : uint8_t { open, ended, broken };
 
-/// Throws away what has arrived.
+/// Reads and discards all bytes that have arrived.
 Input discard_input(int fd) {
   std::array<std::byte, 4096> scratch;
   while (true) {
@@ -45,42 +45,42 @@ Input discard_input(int fd) {
 
 Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, Options options, Time deadline,
                                          int* blamed_rank) {
-  MeshBuilder joining(client, std::move(options));
-  const Result<> joined = joining.run(deadline);
-  *blamed_rank = joining.blamed_rank();
+  MeshBuilder builder(client, std::move(options));
+  const Result<> joined = builder.run(deadline);
+  *blamed_rank = builder.blamed_rank();
   if (!joined) return tl::unexpected(joined.error());
   std::unique_ptr<Mesh> mesh(new Mesh);
-  TRY(mesh->build(joining));
+  TRY(mesh->build(builder));
   mesh->rendezvous_fd_ = client.fd();
   TRY(mesh->watch(client.fd(), socket_events, tag_rendezvous));
   return mesh;
 }
 
-Result<> Mesh::build(MeshBuilder& joining) {
+Result<> Mesh::build(MeshBuilder& builder) {
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return fail_errno("cannot make an epoll descriptor");
   wake_ = TRY(make_doorbell());
   TRY(watch(wake_.get(), EPOLLIN, tag_wake));
-  LocalGroup& locals = joining.locals();
+  LocalGroup& locals = builder.locals();
   if (!locals.empty()) {
     doorbell_ = TRY(duplicate(locals.doorbell().get()));
     TRY(watch(doorbell_.get(), EPOLLIN, tag_doorbell));
   }
-  // The lowest local task's gifts hold the memory that all other local links need.
-  std::ranges::sort(joining.peers(), {}, &MeshBuilder::Peer::slot);
-  for (MeshBuilder::Peer& peer : joining.peers())
+  // Slot 0 comes first: its descriptors include the memory that all other local links need.
+  std::ranges::sort(builder.peers(), {}, &MeshBuilder::Peer::slot);
+  for (MeshBuilder::Peer& peer : builder.peers())
     TRY(peer.local() ? add_local(peer, locals) : add_tcp(peer));
   segment_ = locals.segment();
   if (segment_) asleep_ = &segment_->asleep(locals.own_slot());
   for (size_t i = 0; i < locals_.size(); ++i)
     TRY(watch(locals_[i].shared->socket.get(), EPOLLIN | EPOLLRDHUP | uint32_t{EPOLLET}, i));
-  notices_ = joining.notices();
+  notices_ = builder.notices();
   return {};
 }
 
 Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
   auto shared = std::make_shared<ShmPeer>();
-  shared->doorbell = TRY(locals.take_gifts(peer.slot, std::move(peer.connection->passed_fds)));
+  shared->doorbell = TRY(locals.take_passed_fds(peer.slot, std::move(peer.connection->passed_fds)));
   const ShmSegment::Pair out{locals.own_slot(), peer.slot};
   const ShmSegment::Pair in{peer.slot, locals.own_slot()};
   const auto& segment = locals.segment();
@@ -127,8 +127,8 @@ Result<bool> Mesh::wait(Time deadline) {
   return rendezvous;
 }
 
-/// Announces that we sleep, then looks at the rings once more; true if there is no reason to sleep.
-/// The order matters, see shm_ring.h.
+/// Sets this task's sleep flag, then checks the rings once more. Returns true when a ring has
+/// changed and the task must not sleep. The order matters, see shm_ring.h.
 bool Mesh::fall_asleep() {
   if (asleep_ == nullptr) return false;
   asleep_->store(1, std::memory_order_seq_cst);
@@ -150,7 +150,7 @@ bool Mesh::rings_changed() {
 }
 
 void Mesh::local_socket_event(LocalPeer& peer) const {
-  // Nothing is said on it after the descriptors; its end says that the process has ended.
+  // No data follows the descriptors on this socket; its end means that the process has ended.
   if (discard_input(peer.shared->socket.get()) == Input::open) return;
   peer.shared->closed.store(true, std::memory_order_release);
 }
@@ -169,17 +169,17 @@ void Mesh::drain(Time deadline) {
   forget_rendezvous();
   for (const auto& socket : sockets_)
     ::shutdown(socket->get(), SHUT_WR);
-  // The kernel tells epoll when the peer has acknowledged our end; looking again from time to time
-  // is a second string.
+  // epoll reports when the peer has acknowledged our FIN. The check every drain_poll_every covers
+  // an event that does not come.
   for (Deadline end(deadline); !drained() && !end.passed();) {
-    if (!wait(std::min(end.wake_up_at(), Clock::now() + drain_look_again))) return;
+    if (!wait(std::min(end.wake_up_at(), Clock::now() + drain_poll_every))) return;
   }
 }
 
 bool Mesh::drained() {
   return std::ranges::all_of(sockets_, [](const std::shared_ptr<const Fd>& socket) {
     int unacknowledged = 0;
-    // Bytes that were never read would make our close a reset, which throws away what we sent.
+    // Unread bytes would turn our close into a reset, which discards what we sent.
     if (discard_input(socket->get()) == Input::broken) return true;
     return ioctl(socket->get(), SIOCOUTQ, &unacknowledged) < 0 || unacknowledged == 0;
   });

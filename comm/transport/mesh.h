@@ -16,12 +16,11 @@
 
 namespace dt {
 
-/// The links between this task and all other ranked ones, and the one place where a thread waits
-/// for any of them: an epoll descriptor with the sockets, the doorbell that local peers ring, the
-/// rendezvous and a wake-up.
+/// The links between this task and all other ranked tasks. One epoll descriptor waits for all of
+/// them: the TCP sockets, the doorbell that local peers ring, the rendezvous, and wake().
 ///
-/// wake() is for any thread, and forget_rendezvous() may come from another one during a wait; all
-/// else is for one thread at a time.
+/// Any thread may call wake(). Another thread may call forget_rendezvous() during a wait. All other
+/// functions are for one thread at a time.
 class Mesh {
  public:
   using Options = MeshBuilder::Options;
@@ -31,29 +30,29 @@ class Mesh {
     std::unique_ptr<Session> session;  ///< set when link->exposed()
   };
 
-  /// Returns when all ranked tasks have joined. On failure *blamed_rank is the rank to blame, if
-  /// there is one. `client` must outlive the mesh.
+  /// Returns when all ranked tasks have joined. On failure *blamed_rank is the rank to blame, or
+  /// -1. Requires that `client` outlives the mesh.
   static Result<std::unique_ptr<Mesh>> join(RendezvousClient& client, Options options,
                                             Time deadline, int* blamed_rank);
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
 
-  /// The other tasks in no particular order; once. The links may die before or after the mesh.
+  /// Returns the other tasks in no particular order. Called once. The links may be destroyed before
+  /// or after the mesh.
   std::vector<Peer> take_peers() { return std::move(peers_); }
-  /// What the rendezvous had said by the time that all had joined.
+  /// The notices that the rendezvous sent before all tasks had joined.
   const std::vector<Notice>& notices() const { return notices_; }
 
-  /// Waits until something may have changed on a link, the rendezvous has something, wake() was
-  /// called, or the deadline has come. True if the rendezvous has something, or takes more; then
-  /// pump the client, since it is said once. Changes since the last wait count, so a caller that
-  /// moves everything it can between two waits misses nothing; a link that it leaves alone does not
-  /// wake it again and again.
+  /// Waits until a link may have changed, the rendezvous has become readable or writable, wake() is
+  /// called, or the deadline passes. Returns true for the rendezvous, once per event: the caller
+  /// must then pump the client. Changes since the last wait end the next one at once, so a caller
+  /// that moves all it can between two waits misses nothing. An unchanged link ends no wait.
   Result<bool> wait(Time deadline);
   void wake() const;
-  /// The rendezvous has ended; its descriptor would be readable for ever.
+  /// Called when the rendezvous has ended: stops watching its descriptor, which stays readable.
   void forget_rendezvous();
-  /// Ends our direction of every TCP link and waits until the peers' kernels have all that we sent;
-  /// closing earlier could throw it away. Before the links die.
+  /// Ends this task's direction of every TCP link. Waits until the peers' kernels have acknowledged
+  /// all bytes sent: closing earlier could discard them. Called before the links are destroyed.
   void drain(Time deadline);
 
  private:
@@ -66,7 +65,7 @@ class Mesh {
   };
 
   Mesh() = default;
-  Result<> build(MeshBuilder& joining);
+  Result<> build(MeshBuilder& builder);
   Result<> add_local(MeshBuilder::Peer& peer, LocalGroup& locals);
   Result<> add_tcp(MeshBuilder::Peer& peer);
   Result<> watch(int fd, uint32_t events, uint64_t tag) const;
@@ -80,7 +79,7 @@ class Mesh {
   Fd doorbell_;
   int rendezvous_fd_ = -1;
   std::shared_ptr<ShmSegment> segment_;
-  std::atomic<uint32_t>* asleep_ = nullptr;  ///< our flag in the segment; null without local peers
+  std::atomic<uint32_t>* asleep_ = nullptr;  ///< this task's flag; null without local peers
   std::vector<LocalPeer> locals_;
   std::vector<std::shared_ptr<const Fd>> sockets_;  ///< of the TCP links
   std::vector<Peer> peers_;

@@ -13,7 +13,7 @@ namespace dt {
 namespace {
 
 constexpr Duration dial_again_after = milliseconds(100);
-constexpr Duration first_dial_patience = milliseconds(500);
+constexpr Duration first_dial_timeout = milliseconds(500);
 constexpr size_t missing_named_max = 8;
 
 /// "rank 1 (worker:1 on node2)".
@@ -31,8 +31,9 @@ Result<> MeshBuilder::run(Time deadline) {
   TRY(find_peers());
   PeerListener listener = TRY(open_listener());
   TRY(publish(listener.endpoint(), deadline));
-  TRY(ask_endpoints(deadline));
-  // So far we have asked a launcher that answers at once; from here on we wait for others.
+  TRY(fetch_endpoints(deadline));
+  // The launcher has answered at once. From here on this task waits for the others, so the clock
+  // that excludes stops of this process starts now.
   clock_ = RunningTimeClock();
   while (true) {
     TRY(round(listener, deadline));
@@ -79,12 +80,13 @@ Result<> MeshBuilder::publish(const PeerEndpoint& endpoint, Time deadline) {
                      RendezvousClient::Lifetime::connection);
 }
 
-Result<> MeshBuilder::ask_endpoints(Time deadline) {
-  // Watched first, so that what appears between the two is not missed; seen twice does no harm.
+Result<> MeshBuilder::fetch_endpoints(Time deadline) {
+  // The watch comes first: an endpoint published between the two calls is not missed. Reading one
+  // twice does no harm.
   TRY(client_.watch(endpoint_key_prefix, deadline));
   for (Peer& peer : peers_) {
     if (!dials(peer)) continue;
-    const auto value = TRY(client_.get(endpoint_key(peer.task.id), deadline));
+    const std::optional<Bytes> value = TRY(client_.get(endpoint_key(peer.task.id), deadline));
     if (value) TRY(take_endpoint(peer, *value));
   }
   return {};
@@ -92,15 +94,15 @@ Result<> MeshBuilder::ask_endpoints(Time deadline) {
 
 Result<> MeshBuilder::round(PeerListener& listener, Time deadline) {
   const Time now = clock_.now();
-  auto greeted = TRY(listener.advance(
-      now, [this](PeerHandshake& peer_handshake) { return judge(peer_handshake); }));
-  for (const auto& peer_handshake : greeted) {
-    // Again after a try that the dialler had given up: its newest connection is the one that lives.
-    Peer* peer = find(peer_handshake->peer());
-    peer->connection = std::make_unique<AuthenticatedConnection>(peer_handshake->take());
+  const auto authenticated =
+      TRY(listener.advance(now, [this](PeerHandshake& handshake) { return admit(handshake); }));
+  for (const auto& handshake : authenticated) {
+    // A peer that dials again has abandoned its earlier connection: the newest one counts.
+    Peer* peer = find(handshake->peer());
+    peer->connection = std::make_unique<AuthenticatedConnection>(handshake->take());
   }
   TRY(advance_dialled(now));
-  // After the connections: a peer that joined and ended at once has been greeted by now.
+  // Only after the connections: a peer that joined and ended at once is connected by now.
   if (!complete() && now < deadline) TRY(read_rendezvous());
   return {};
 }
@@ -118,7 +120,7 @@ void MeshBuilder::wait(const PeerListener& listener, Time deadline) {
       until = std::min(until, peer.dial_at);
     }
   }
-  // Whatever it says, the next round looks at everything.
+  // poll's result is ignored: the next round checks every descriptor.
   poll(fds.data(), fds.size(), poll_ms(Clock::now(), clock_.wake_up_at(until)));
 }
 
@@ -151,7 +153,7 @@ Result<> MeshBuilder::take_notice(const Notice& notice) {
   notices_.push_back(notice);
   const Peer* peer = find(notice.task);
   if (peer == nullptr) return {};
-  // One that has greeted us and ended well may have greeted all, and be done.
+  // A peer that is connected here and ended well may have connected to all, and be done.
   if (notice.kind == Notice::Kind::left && peer->connection) return {};
   blamed_rank_ = peer->task.rank;
   return fail(Errc::peer_lost,
@@ -160,7 +162,8 @@ Result<> MeshBuilder::take_notice(const Notice& notice) {
 }
 
 Result<> MeshBuilder::take_endpoint(Peer& peer, ByteSpan value) {
-  peer.endpoint = std::make_unique<const PeerEndpoint>(TRY(PeerEndpoint::decode(value)));
+  PeerEndpoint endpoint = TRY(PeerEndpoint::decode(value));
+  peer.endpoint = std::make_unique<const PeerEndpoint>(std::move(endpoint));
   const bool listens = peer.local() ? !peer.endpoint->local.empty() : !peer.endpoint->tcp.empty();
   if (listens) return {};
   return fail(Errc::input, format("{} does not listen for {}; give all ranks the same transport",
@@ -173,12 +176,12 @@ Result<> MeshBuilder::advance_dialled(Time now) {
     TRY(start_dialling(peer, now));
     if (!peer.dialling) continue;
     Result<> advanced = peer.dialling->advance();
-    // A handshake that is done counts, however late: the peer holds it for done as well.
+    // A complete handshake counts however late: the peer regards it as complete, too.
     if (advanced && !peer.dialling->done() && now >= peer.dialling->deadline()) {
       advanced = fail(Errc::timeout, "no answer to the handshake");
     }
     if (!advanced) {
-      TRY(failed(peer, std::move(advanced).error(), now));
+      TRY(dial_failed(peer, std::move(advanced).error(), now));
     } else if (peer.dialling->done()) {
       peer.connection = std::make_unique<AuthenticatedConnection>(peer.dialling->take());
       peer.dialling.reset();
@@ -190,14 +193,14 @@ Result<> MeshBuilder::advance_dialled(Time now) {
 Result<> MeshBuilder::start_dialling(Peer& peer, Time now) {
   if (peer.dialling || now < peer.dial_at) return {};
   Result<std::unique_ptr<PeerHandshake>> dialled = dial(peer, now);
-  if (!dialled) return failed(peer, std::move(dialled).error(), now);
+  if (!dialled) return dial_failed(peer, std::move(dialled).error(), now);
   peer.dialling = *std::move(dialled);
   return {};
 }
 
 Result<std::unique_ptr<PeerHandshake>> MeshBuilder::dial(const Peer& peer, Time now) {
   PeerHandshake::Options options{
-      .claim = options_.claim, .deadline = now + dial_patience(peer), .local = peer.local()};
+      .claim = options_.claim, .deadline = now + dial_timeout(peer), .local = peer.local()};
   if (const auto& tcp = peer.endpoint->tcp; !peer.local()) {
     Fd socket = TRY(start_connect(tcp[peer.failures % tcp.size()]));
     tune_tcp_of_worker(socket.get(), options_.dead_after);
@@ -210,23 +213,23 @@ Result<std::unique_ptr<PeerHandshake>> MeshBuilder::dial(const Peer& peer, Time 
   return PeerHandshake::dial(std::move(socket), peer.task.id, std::move(options));
 }
 
-/// Where a peer has several addresses some may lead nowhere, and a network that drops what it
-/// cannot route is known by its silence alone: each address gets a moment, and a longer one every
-/// round.
-Duration MeshBuilder::dial_patience(const Peer& peer) const {
+/// How long one attempt may take. Some of a peer's several addresses may be unreachable, and a
+/// network that drops packets shows this by silence alone. So each address gets a short time, which
+/// doubles every round.
+Duration MeshBuilder::dial_timeout(const Peer& peer) const {
   const size_t addresses = peer.endpoint->tcp.size();
   if (peer.local() || addresses < 2) return options_.handshake_timeout;
   const size_t round = std::min<size_t>(peer.failures / addresses, 8);
-  return std::min(options_.handshake_timeout, first_dial_patience * (1 << round));
+  return std::min(options_.handshake_timeout, first_dial_timeout * (1 << round));
 }
 
-Result<> MeshBuilder::failed(Peer& peer, Error error, Time now) {
+Result<> MeshBuilder::dial_failed(Peer& peer, Error error, Time now) {
   peer.dialling.reset();
   peer.failure = error.message;
   ++peer.failures;
   peer.dial_at = now + dial_again_after;
-  // A peer that is busy, slow or gone may answer later, or the rendezvous tells us of its end. A
-  // word from it is final.
+  // A peer that is busy, slow or gone may answer later, or the rendezvous reports its end. A
+  // refusal that the peer sends is final.
   const bool passing = error.code == Errc::closed || error.code == Errc::timeout ||
                        error.code == Errc::unreachable || error.code == Errc::os;
   if (passing) return {};
@@ -234,23 +237,22 @@ Result<> MeshBuilder::failed(Peer& peer, Error error, Time now) {
   return tl::unexpected(std::move(error).during("cannot join " + describe(peer.task)));
 }
 
-Result<> MeshBuilder::judge(PeerHandshake& peer_handshake) {
-  Peer* peer = find(peer_handshake.peer());
+Result<> MeshBuilder::admit(PeerHandshake& handshake) {
+  Peer* peer = find(handshake.peer());
   if (peer == nullptr || dials(*peer)) {
-    peer_handshake.refuse_peer(format("{} expects no connection from {}", client_.self().id.text(),
-                                      printable(peer_handshake.peer().text())));
+    handshake.refuse_peer(format("{} expects no connection from {}", client_.self().id.text(),
+                                 printable(handshake.peer().text())));
     return fail(Errc::refused, "unexpected peer");
   }
-  if (peer->local() != peer_handshake.local()) {
-    peer_handshake.refuse_peer("the transports differ; give all ranks the same transport");
+  if (peer->local() != handshake.local()) {
+    handshake.refuse_peer("the transports differ; give all ranks the same transport");
     return fail(Errc::refused, "unexpected transport");
   }
   if (!peer->local()) {
-    tune_tcp_of_worker(peer_handshake.fd(), options_.dead_after);
-    return peer_handshake.accept_peer({}, 0);
+    tune_tcp_of_worker(handshake.fd(), options_.dead_after);
+    return handshake.accept_peer({}, 0);
   }
-  return peer_handshake.accept_peer(locals_.passed_fds(),
-                                    LocalGroup::passed_fds_expected(peer->slot));
+  return handshake.accept_peer(locals_.passed_fds(), LocalGroup::passed_fds_expected(peer->slot));
 }
 
 tl::unexpected<Error> MeshBuilder::missing() {

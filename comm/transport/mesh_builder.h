@@ -19,16 +19,16 @@
 
 namespace dt {
 
-/// What carries the bytes between two tasks.
+/// The kinds of links between two tasks.
 enum class Transport : uint8_t {
   automatic,  ///< shared memory on one host, TCP between hosts
   shm,
   tcp,
 };
 
-/// From the rendezvous to a greeted connection with every other ranked task. All tasks do the same:
-/// listen, publish where, dial the tasks below their own (see dials() in rendezvous/cluster/task.h)
-/// and be dialled by those above. One thread, one poll(2).
+/// Connects this task with every other ranked task. All tasks do the same: they listen, publish
+/// their endpoint at the rendezvous, dial some tasks and are dialled by the others (see dials() in
+/// rendezvous/cluster/task.h). One thread, one poll(2).
 class MeshBuilder {
  public:
   struct Options {
@@ -41,11 +41,11 @@ class MeshBuilder {
   /// One other ranked task.
   struct Peer {
     TaskEntry task;
-    int slot = -1;  ///< its place in the shared memory; -1: reached by TCP
+    int slot = -1;  ///< in the shared memory; -1: reached by TCP
     std::unique_ptr<const PeerEndpoint> endpoint = {};  ///< once it is known
     std::unique_ptr<PeerHandshake> dialling = {};
-    Time dial_at = {};         ///< not before; after a failure
-    std::string failure = {};  ///< why the last try failed
+    Time dial_at = {};         ///< after a failure: not before this time
+    std::string failure = {};  ///< of the last attempt
     size_t failures = 0;
     std::unique_ptr<AuthenticatedConnection> connection = {};
     bool local() const { return slot >= 0; }
@@ -53,22 +53,23 @@ class MeshBuilder {
 
   MeshBuilder(RendezvousClient& client, Options options);
 
-  /// Errc::timeout names the tasks that are missing, Errc::peer_lost the one that died;
-  /// blamed_rank() then is the rank of the only one, or of the first.
+  /// Returns when every peer has a connection. Fails with Errc::timeout, which names the missing
+  /// tasks, or with Errc::peer_lost, which names the dead one. blamed_rank() then is the rank of
+  /// the first of them.
   Result<> run(Time deadline);
   int blamed_rank() const { return blamed_rank_; }
 
-  /// All but ourselves; after run() with their connections.
+  /// All other ranked tasks; after run() with their connections.
   std::vector<Peer>& peers() { return peers_; }
   LocalGroup& locals() { return locals_; }
-  /// What the rendezvous said meanwhile and others still need.
+  /// The notices that arrived during run(); the engine needs them.
   const std::vector<Notice>& notices() const { return notices_; }
 
  private:
   Result<> find_peers();
   Result<PeerListener> open_listener() const;
   Result<> publish(const PeerEndpoint& endpoint, Time deadline);
-  Result<> ask_endpoints(Time deadline);
+  Result<> fetch_endpoints(Time deadline);
 
   Result<> round(PeerListener& listener, Time deadline);
   void wait(const PeerListener& listener, Time deadline);
@@ -82,9 +83,9 @@ class MeshBuilder {
   Result<> advance_dialled(Time now);
   Result<> start_dialling(Peer& peer, Time now);
   Result<std::unique_ptr<PeerHandshake>> dial(const Peer& peer, Time now);
-  Result<> failed(Peer& peer, Error error, Time now);
-  Duration dial_patience(const Peer& peer) const;
-  Result<> judge(PeerHandshake& peer_handshake);
+  Result<> dial_failed(Peer& peer, Error error, Time now);
+  Duration dial_timeout(const Peer& peer) const;
+  Result<> admit(PeerHandshake& handshake);
   tl::unexpected<Error> missing();
   Peer* find(const TaskId& id);
 
@@ -94,7 +95,7 @@ class MeshBuilder {
   std::vector<Peer> peers_;
   std::vector<Notice> notices_;
   int blamed_rank_ = -1;
-  RunningTimeClock clock_;  ///< of all deadlines here but those of client_
+  RunningTimeClock clock_;  ///< for all deadlines but those of client_
 };
 
 }  // namespace dt

@@ -9,12 +9,12 @@ namespace dt {
 
 namespace {
 
-/// receive() returns after so many rounds, so that one busy peer does not keep the others waiting.
+/// receive() returns after so many rounds, so that one busy peer does not delay the others.
 constexpr int rounds_max = 64;
-/// flush() returns after so many frames, for the sake of time limits and notices too.
+/// flush() returns after so many frames, so that time limits and notices are handled in time.
 constexpr int flushed_frames_max = 16;
 
-/// Reads a data frame's head, or a control frame's before the rest of it is there.
+/// Reads the header of a data frame, or of a control frame whose rest has not arrived yet.
 Result<FrameHeader> read_head(ByteSpan bytes) {
   const std::optional<FrameHeader> header = TRY(front_header(bytes));
   if (!header) return fail(Errc::protocol, "frame header is cut short");
@@ -182,8 +182,9 @@ Result<bool> MessageLink::receive_head(MessageReceiver& receiver) {
 
 Result<> MessageLink::open_control(ByteSpan frame, MessageReceiver& receiver) {
   size_t used = 0;
+  const bool sealed = options_.session != nullptr;
   const std::optional<FrameView> view =
-      TRY(options_.session != nullptr ? options_.session->open(frame, &used) : front_frame(frame));
+      TRY(sealed ? options_.session->open(frame, &used) : front_frame(frame));
   if (!view) return fail(Errc::protocol, "control message is cut short");
   const FrameHeader& header = view->header;
   if (header.generation != options_.generation)

@@ -12,15 +12,15 @@
 
 namespace dt {
 
-/// Frames whose type has this bit carry data: their header alone is sealed, and their payload goes
-/// straight to the place that the receiver names. All others are small control messages.
+/// Frames whose type has this bit carry data: only their header is sealed, and their payload is
+/// read directly into the receiver's buffer. All others are small control messages.
 inline constexpr uint8_t data_frame_bit = 0x80;
 inline constexpr size_t control_bytes_max = 4096;
-/// Data travels in frames of at most this, so that a control message never waits for long.
+/// The maximum of a data frame, so that a control message never waits for long.
 inline constexpr size_t data_frame_bytes = 256 << 10;
 inline constexpr size_t queued_messages_max = 1024;
 
-/// The head of one frame that arrived.
+/// The header of one frame that arrived.
 struct Message {
   int from = 0;  ///< the rank at the other end
   uint8_t type = 0;
@@ -28,27 +28,29 @@ struct Message {
   uint32_t length = 0;
 };
 
-/// Where the payload of a data frame goes.
+/// The memory for the payload of a data frame.
 struct PayloadTarget {
   enum class Action { wait, take, discard };
   Action action = Action::wait;
   std::span<std::byte> into = {};  ///< take: as long as the frame, valid until it has arrived
 };
 
-/// What a MessageLink hands its frames to. Errors mean that the peer broke the protocol.
+/// Receives the frames of a MessageLink. An error means that the peer broke the protocol.
 class MessageReceiver {
  public:
   virtual ~MessageReceiver() = default;
   virtual Result<> control(const Message& message, ByteSpan payload) = 0;
-  /// Asked again at each receive() for as long as it says wait: nothing else is read meanwhile.
+  /// Returns the memory for a data frame. After `wait`, called again at each receive(); nothing
+  /// else is read from this link meanwhile.
   virtual Result<PayloadTarget> place(const Message& message) = 0;
-  /// The payload lies where place() said. Not called for what was discarded.
+  /// Called when the payload lies in the memory that place() returned. Not called for discarded
+  /// frames.
   virtual Result<> arrived(const Message& message) = 0;
 };
 
-/// Frames over a byte Link. Outgoing: a bounded queue of control messages, which go first, and data
-/// messages with borrowed payload that take turns frame by frame. Incoming: data is read where the
-/// receiver wants it, or not at all until it does.
+/// Frames over a byte Link. Outgoing control messages have a bounded queue and go first. Data
+/// messages with borrowed payload follow, alternating frame by frame. Incoming data is read into
+/// the receiver's memory, or stays in the link until the receiver has some for it.
 class MessageLink {
  public:
   struct Options {
@@ -61,28 +63,29 @@ class MessageLink {
   MessageLink(const MessageLink&) = delete;
   MessageLink& operator=(const MessageLink&) = delete;
 
-  /// Queues a control message; fails when the peer has not read so many that the queue is full.
+  /// Queues a control message. Fails with Errc::protocol when the queue is full, because the peer
+  /// does not read.
   Result<> send_control(uint8_t type, uint32_t stream, ByteSpan payload);
-  /// Queues a data message. `payload`, not empty, stays the caller's and must live until sending()
-  /// is false. The caller bounds how many there are.
+  /// Queues a data message. `payload` must not be empty, belongs to the caller, and must live until
+  /// sending() is false. The caller limits their number to queued_messages_max.
   void send_data(uint8_t type, uint32_t stream, ByteSpan payload);
-  /// Part of that data message has not left yet.
+  /// True while a part of that data message has not been sent.
   bool sending(uint8_t type, uint32_t stream) const;
-  /// Nothing is queued.
+  /// True when nothing is queued.
   bool all_sent() const { return !out_.active && controls_.empty() && data_.empty(); }
-  /// Forgets the rest of a data message. The frame under way ends with a copy of its bytes, so that
-  /// the caller's buffer is free at once.
+  /// Drops the rest of a data message. A frame that is partly sent is completed from a copy, so
+  /// that the caller's buffer is free at once.
   void cancel_send(uint8_t type, uint32_t stream);
-  /// Sends what goes now, up to a number of frames; true if anything did.
+  /// Sends what the link takes now, up to a number of frames; true if it sent anything.
   Result<bool> flush();
 
-  /// Reads what has arrived; true if anything did.
+  /// Reads what has arrived; true if it read anything.
   Result<bool> receive(MessageReceiver& receiver);
-  /// A frame is there that its receiver does not want yet.
+  /// True when a frame has arrived for which the receiver has no memory yet.
   bool has_waiting() const {
     return in_.in_body && in_.place.action == PayloadTarget::Action::wait;
   }
-  /// If a frame of that stream is under way, the rest of it is thrown away. Returns the length of
+  /// Discards the rest of that stream's frame, if one is partly received. Returns the length of
   /// that frame, for which arrived() will not be called; 0 if there is none.
   size_t cancel_receive(uint8_t type, uint32_t stream);
 
@@ -97,13 +100,13 @@ class MessageLink {
     uint32_t stream;
     ByteSpan rest;
   };
-  /// One frame that is being sent: its head (for control, all of it), then its body.
+  /// One frame that is being sent: its head (of a control frame: all of it), then its body.
   struct Outgoing {
     bool active = false;
     bool data = false;  ///< its message is data_.front()
     Bytes head;
     size_t head_sent = 0;
-    ByteSpan body;    ///< what is left of it
+    ByteSpan body;    ///< the part that is not sent yet
     Bytes body_copy;  ///< owns the body after a cancel
   };
   /// One frame that is being received.

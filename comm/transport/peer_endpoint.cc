@@ -16,9 +16,11 @@ Result<PeerEndpoint> PeerEndpoint::decode(ByteSpan bytes) {
   Reader reader(bytes);
   const std::vector<std::string> tcp = reader.texts();
   PeerEndpoint endpoint{.tcp = {}, .local = reader.text()};
-  TRY(reader.finish("a task's contact"));
-  for (const std::string& address : tcp)
-    endpoint.tcp.push_back(TRY(Address::parse(address)));
+  TRY(reader.finish("a task's endpoint"));
+  for (const std::string& text : tcp) {
+    Address address = TRY(Address::parse(text));
+    endpoint.tcp.push_back(std::move(address));
+  }
   return endpoint;
 }
 

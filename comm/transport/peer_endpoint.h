@@ -10,19 +10,19 @@
 
 namespace dt {
 
-/// Where a task listens for its peers, as it publishes it at the rendezvous.
+/// The addresses at which a task listens for its peers. It publishes them at the rendezvous.
 struct PeerEndpoint {
-  std::vector<Address> tcp;  ///< several when no one of them leads there from everywhere
-  std::string local;         ///< name of its abstract Unix socket; empty: none
+  std::vector<Address> tcp;  ///< several when no single one is reachable from everywhere
+  std::string local;         ///< name of the abstract Unix socket; empty: none
   bool operator==(const PeerEndpoint&) const = default;
 
   Bytes encode() const;
   static Result<PeerEndpoint> decode(ByteSpan bytes);
 };
 
-/// What every contact's key begins with.
+/// The prefix of every endpoint's key.
 inline constexpr std::string_view endpoint_key_prefix = "listen/";
-/// "listen/worker/3".
+/// Returns "listen/worker/3".
 std::string endpoint_key(const TaskId& task);
 
 }  // namespace dt

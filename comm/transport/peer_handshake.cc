@@ -15,8 +15,8 @@ namespace dt {
 
 namespace {
 
-/// The one byte that descriptors travel with.
-constexpr std::array gift_mark = {std::byte{'g'}};
+/// The one byte that carries the descriptors: SCM_RIGHTS needs at least one.
+constexpr std::array passed_fds_mark = {std::byte{'g'}};
 
 }  // namespace
 
@@ -62,7 +62,7 @@ Result<> PeerHandshake::advance() {
 }
 
 Result<> PeerHandshake::receive() {
-  // Only what is asked for: the first bytes behind the handshake are the link's.
+  // Reads no more than the handshake wants: the bytes behind it belong to the link.
   std::array<std::byte, handshake_bytes_max> buffer;
   while (handshake_.wanted() > 0) {
     const auto into = std::span(buffer).first(std::min(handshake_.wanted(), buffer.size()));
@@ -89,12 +89,14 @@ Result<> PeerHandshake::flush() {
 Result<> PeerHandshake::exchange_fds() {
   if (!options_.local || !handshake_.done() || !out_.empty()) return {};
   if (!fds_sent_) {
-    TRY(send_descriptors(socket_.get(), gift_mark, options_.passed_fds));
+    TRY(send_descriptors(socket_.get(), passed_fds_mark, options_.passed_fds));
     fds_sent_ = true;
   }
-  std::array<std::byte, gift_mark.size()> mark;
-  if (fds_received_ || TRY(receive_descriptors(socket_.get(), mark, passed_fds_)) == 0) return {};
-  if (mark != gift_mark || passed_fds_.size() != options_.passed_fds_expected) {
+  if (fds_received_) return {};
+  std::array<std::byte, passed_fds_mark.size()> mark;
+  const size_t received = TRY(receive_descriptors(socket_.get(), mark, passed_fds_));
+  if (received == 0) return {};
+  if (mark != passed_fds_mark || passed_fds_.size() != options_.passed_fds_expected) {
     return fail(Errc::protocol, "not the descriptors that were expected");
   }
   fds_received_ = true;
@@ -113,7 +115,7 @@ Result<> PeerHandshake::accept_peer(std::vector<int> passed_fds, size_t passed_f
 void PeerHandshake::refuse_peer(std::string_view reason) {
   handshake_.refuse_peer(reason);
   out_ = handshake_.take_output();
-  // A few bytes on a fresh connection; if they do not go now, the peer learns it from the closing.
+  // A new connection has room for a few bytes. If the send fails, the peer sees the close.
   [[maybe_unused]] const Result<> sent = flush();
 }
 

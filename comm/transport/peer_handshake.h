@@ -13,17 +13,18 @@
 
 namespace dt {
 
-/// A connection that has been greeted: ready to become a link.
+/// A connection whose handshake is complete: ready to become a link.
 struct AuthenticatedConnection {
   Fd socket;
   Handshake handshake;
   std::vector<Fd> passed_fds;  ///< descriptors from the peer, on a local socket
 };
 
-/// One connection on its way to be a link: the handshake, and on a local socket then the exchange
-/// of descriptors. Never blocks: advance() when poll(2) reports events().
+/// One connection before it is a link: the handshake, then on a local socket the exchange of
+/// descriptors. Never blocks. Call advance() when poll(2) reports events().
 ///
-///   connecting ─▶ handshake ─▶ (acceptor: proved ─▶ accept_peer | refuse_peer) ─▶ gifts ─▶ done
+///   connecting ─▶ handshake ─▶ (acceptor: proved ─▶ accept_peer | refuse_peer)
+///                     ─▶ exchange of descriptors (local only) ─▶ done
 class PeerHandshake {
  public:
   struct Options {
@@ -40,21 +41,21 @@ class PeerHandshake {
   int fd() const { return socket_.get(); }
   Time deadline() const { return options_.deadline; }
   short events() const;
-  /// Reads and writes what goes now. Any error is final.
+  /// Reads and writes as much as possible now. Any error is final.
   Result<> advance();
 
-  /// Acceptor: the peer has proved itself and waits for our word.
+  /// Acceptor: the peer has proved the token and waits for accept_peer() or refuse_peer().
   bool proved() const { return handshake_.proved(); }
-  /// Acceptor: the peer has not proved itself yet.
+  /// Acceptor: the peer has not proved the token yet.
   bool unproved() const { return !handshake_.proved() && !handshake_.done(); }
   const TaskId& peer() const { return handshake_.peer(); }
   bool local() const { return options_.local; }
-  /// What an accepted peer is given.
+  /// Accepts the peer. On a local socket, sends it `passed_fds` and expects so many from it.
   Result<> accept_peer(std::vector<int> passed_fds, size_t passed_fds_expected);
   void refuse_peer(std::string_view reason);
 
   bool done() const;
-  /// Once done.
+  /// Requires done().
   AuthenticatedConnection take();
 
  private:

@@ -11,8 +11,8 @@ namespace dt {
 
 namespace {
 constexpr size_t local_name_bytes = 16;
-/// At all TCP listeners together, so that a flood of strangers does not keep us from those that
-/// have come in, nor takes their places before we have read from them.
+/// The limit for all TCP listeners together. A flood of foreign connections then neither delays the
+/// accepted ones nor displaces them before their first bytes are read.
 constexpr size_t accepts_per_round = 64;
 constexpr Duration out_of_descriptors_pause = milliseconds(100);
 
@@ -33,10 +33,12 @@ Result<PeerListener> PeerListener::open(Options options) {
   for (const std::string& ip : self.options_.tcp_ips) {
     Fd listener = TRY(port == 0 ? listen_on({ip, 0}) : listen_on_held({ip, port}));
     self.tcp_.push_back(std::move(listener));
-    self.endpoint_.tcp.push_back(TRY(local_address(self.tcp_.back().get())));
+    Address address = TRY(local_address(self.tcp_.back().get()));
+    self.endpoint_.tcp.push_back(std::move(address));
   }
   if (self.options_.local) {
-    self.endpoint_.local = "dtrain-" + TRY(random_name(local_name_bytes));
+    const std::string name = TRY(random_name(local_name_bytes));
+    self.endpoint_.local = "dtrain-" + name;
     self.local_ = TRY(listen_local(self.endpoint_.local));
   }
   return self;
@@ -44,8 +46,8 @@ Result<PeerListener> PeerListener::open(Options options) {
 
 Time PeerListener::next_deadline() const {
   Time next = closed_until_.value_or(Time::max());
-  for (const auto& peer_handshake : pending_)
-    next = std::min(next, peer_handshake->deadline());
+  for (const auto& handshake : pending_)
+    next = std::min(next, handshake->deadline());
   return next;
 }
 
@@ -55,8 +57,8 @@ void PeerListener::collect_fds(std::vector<pollfd>& fds) const {
       fds.push_back({.fd = listener.get(), .events = POLLIN, .revents = 0});
     if (local_) fds.push_back({.fd = local_.get(), .events = POLLIN, .revents = 0});
   }
-  for (const auto& peer_handshake : pending_)
-    fds.push_back({.fd = peer_handshake->fd(), .events = peer_handshake->events(), .revents = 0});
+  for (const auto& handshake : pending_)
+    fds.push_back({.fd = handshake->fd(), .events = handshake->events(), .revents = 0});
 }
 
 Result<> PeerListener::accept_waiting(const Fd& listener, bool local, Time now) {
@@ -67,7 +69,7 @@ Result<> PeerListener::accept_waiting(const Fd& listener, bool local, Time now) 
   for (size_t i = 0; listener && i < accepts; ++i) {
     Result<Fd> accepted = accept_one(listener.get());
     if (!accepted) {
-      // Out of descriptors or memory: the connection stays in the backlog, and asking again at once
+      // Out of descriptors or memory: the connection stays in the backlog, and a retry at once
       // would only spin.
       closed_until_ = now + out_of_descriptors_pause;
       return {};
@@ -76,23 +78,24 @@ Result<> PeerListener::accept_waiting(const Fd& listener, bool local, Time now) 
     if (!socket) return {};
     if (local && !require_same_user(socket.get())) continue;
     if (!make_room(local)) continue;
-    pending_.push_back(TRY(PeerHandshake::accept(
+    auto handshake = TRY(PeerHandshake::accept(
         std::move(socket),
-        {.claim = options_.claim, .deadline = now + options_.timeout, .local = local})));
+        {.claim = options_.claim, .deadline = now + options_.timeout, .local = local}));
+    pending_.push_back(std::move(handshake));
   }
   return {};
 }
 
-/// Closes the oldest that has not proved itself; false where there is none. Peers at the local
-/// socket are of our user: strangers at the others do not cost them their place.
+/// Makes room in a full list: closes the oldest unproved connection. Returns false when there is
+/// none. Peers at the local socket have our user id, so a foreign TCP connection never displaces
+/// them.
 bool PeerListener::make_room(bool local) {
   if (pending_.size() < options_.pending_max) return true;
-  auto oldest = std::ranges::find_if(pending_, [](const auto& peer_handshake) {
-    return !peer_handshake->local() && peer_handshake->unproved();
-  });
+  auto oldest = std::ranges::find_if(
+      pending_, [](const auto& handshake) { return !handshake->local() && handshake->unproved(); });
   if (oldest == pending_.end() && local) {
-    oldest = std::ranges::find_if(
-        pending_, [](const auto& peer_handshake) { return peer_handshake->unproved(); });
+    oldest =
+        std::ranges::find_if(pending_, [](const auto& handshake) { return handshake->unproved(); });
   }
   if (oldest == pending_.end()) return false;
   pending_.erase(oldest);
@@ -100,21 +103,21 @@ bool PeerListener::make_room(bool local) {
 }
 
 Result<std::vector<std::unique_ptr<PeerHandshake>>> PeerListener::advance(Time now,
-                                                                          const Judge& judge) {
+                                                                          const AdmitPeer& admit) {
   for (const Fd& listener : tcp_)
     TRY(accept_waiting(listener, false, now));
   TRY(accept_waiting(local_, true, now));
   std::vector<std::unique_ptr<PeerHandshake>> done;
   std::vector<std::unique_ptr<PeerHandshake>> pending;
-  for (std::unique_ptr<PeerHandshake>& peer_handshake : pending_) {
-    const bool late = now >= peer_handshake->deadline();
-    // Whatever is wrong with one of them is its own affair.
-    if (!peer_handshake->advance()) continue;
-    // Whoever proves itself late has given up waiting for our word; but whoever had it in time and
-    // is done counts on us, however late we look.
-    if (peer_handshake->proved() && (late || !judge(*peer_handshake))) continue;
-    if (late && !peer_handshake->done()) continue;
-    (peer_handshake->done() ? done : pending).push_back(std::move(peer_handshake));
+  for (std::unique_ptr<PeerHandshake>& handshake : pending_) {
+    const bool late = now >= handshake->deadline();
+    // An error on one connection closes that one only.
+    if (!handshake->advance()) continue;
+    // A peer that proves the token after the deadline has already timed out. One that finished
+    // before it is kept, even if we process it late.
+    if (handshake->proved() && (late || !admit(*handshake))) continue;
+    if (late && !handshake->done()) continue;
+    (handshake->done() ? done : pending).push_back(std::move(handshake));
   }
   pending_ = std::move(pending);
   return done;

@@ -17,29 +17,29 @@
 
 namespace dt {
 
-/// Where peers knock: the listeners of one task and the connections that have not proved themselves
-/// yet, bounded in number and time. Strangers are dropped without a word.
+/// The listening sockets of one task, and the connections that have not proved the token yet. These
+/// are limited in number and time. A connection without the token is closed without a reply.
 class PeerListener {
  public:
   struct Options {
     Claim claim;
-    std::vector<std::string> tcp_ips;  ///< listen there
-    uint16_t held_port = 0;            ///< at this port, which somebody of ours holds; 0: any
+    std::vector<std::string> tcp_ips;  ///< addresses to listen at
+    uint16_t held_port = 0;            ///< the port, held for this task; 0: any
     bool local = false;                ///< listen on an abstract Unix socket with a random name
-    size_t pending_max = 128;          ///< beyond, the oldest that proved nothing is closed
-    Duration timeout = seconds(5);     ///< for a connection to prove itself
+    size_t pending_max = 128;          ///< beyond it, the oldest unproved connection is closed
+    Duration timeout = seconds(5);     ///< for a connection to prove the token
   };
   static Result<PeerListener> open(Options options);
 
   const PeerEndpoint& endpoint() const { return endpoint_; }
-  /// The earliest end of a pending connection's time.
+  /// The earliest deadline of a pending connection, or of the pause after a failure to accept.
   Time next_deadline() const;
   void collect_fds(std::vector<pollfd>& fds) const;
 
-  /// Called for each peer that has proved itself: accepts or refuses it.
-  using Judge = std::function<Result<>(PeerHandshake&)>;
-  /// Accepts and advances all that can be; returns those that are done.
-  Result<std::vector<std::unique_ptr<PeerHandshake>>> advance(Time now, const Judge& judge);
+  /// Called for each peer that has proved the token: accepts or refuses it.
+  using AdmitPeer = std::function<Result<>(PeerHandshake&)>;
+  /// Accepts connections and advances their handshakes; returns the complete ones.
+  Result<std::vector<std::unique_ptr<PeerHandshake>>> advance(Time now, const AdmitPeer& admit);
 
  private:
   explicit PeerListener(Options options) : options_(std::move(options)) {}

@@ -9,7 +9,7 @@
 namespace dt {
 
 namespace {
-// Published in pieces, so that the peer copies out while we copy in.
+// Bytes are published in pieces, so that the peer copies out while this task copies in.
 constexpr size_t piece_bytes = size_t{32} << 10;
 }  // namespace
 
@@ -38,7 +38,7 @@ Result<size_t> ShmLink::send(ByteSpan bytes) {
 }
 
 Result<size_t> ShmLink::receive(std::span<std::byte> into) {
-  // Before the ring, not after it: a peer writes first and closes then.
+  // Loaded before the ring is read: a peer writes first and closes then.
   const bool closed = peer_->closed.load(std::memory_order_acquire);
   const size_t n = TRY(reader_.read(into));
   if (reader_.made_room()) wake_peer();
@@ -54,8 +54,8 @@ void ShmLink::close() {
 }
 
 void ShmLink::wake_peer() {
-  // The load comes after the position's store in the single order that shm_ring.h tells of. The
-  // exchange lets one of several peers ring.
+  // The load comes after the position's store in the single order that shm_ring.h describes. The
+  // exchange makes one of several peers ring.
   if (peer_asleep_.load(std::memory_order_seq_cst) == 0) return;
   if (peer_asleep_.exchange(0, std::memory_order_seq_cst) != 0) ring(peer_->doorbell.get());
 }

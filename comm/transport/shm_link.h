@@ -10,15 +10,15 @@
 
 namespace dt {
 
-/// What a ShmLink and the mesh both know of a peer on this host.
+/// State of a peer on this host that its ShmLink and the mesh share.
 struct ShmPeer {
   Fd doorbell;                       ///< the peer's
-  Fd socket;                         ///< to the peer; only its end says something
-  std::atomic<bool> closed = false;  ///< its socket has ended; what it wrote before still counts
+  Fd socket;                         ///< to the peer; carries no data, its end means the peer's end
+  std::atomic<bool> closed = false;  ///< the socket has ended; bytes in the ring are still read
 };
 
-/// A Link through two rings of the host's shared memory. The kernel is asked only to wake a peer
-/// that sleeps.
+/// A Link through two rings of the host's shared memory. Its only system calls wake a peer that
+/// sleeps.
 class ShmLink : public Link {
  public:
   /// `pair.from` is our slot, `pair.to` the peer's.

@@ -52,8 +52,8 @@ Result<size_t> RingReader::read(std::span<std::byte> into) {
   const uint64_t before = read_;
   read_ += n;
   control_.read.store(read_, std::memory_order_seq_cst);
-  // Only now, after our store: a writer that found the ring full either sees the room when it looks
-  // once more before it sleeps, or has stored the position that we load here.
+  // This load must follow the store of `read`. A writer that found the ring full checks once more
+  // before it sleeps. Either that check sees the room, or this load sees the writer's position.
   made_room_ = control_.written.load(std::memory_order_seq_cst) - before >= data_.size();
   return n;
 }

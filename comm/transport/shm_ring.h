@@ -9,12 +9,12 @@
 
 namespace dt {
 
-/// How far apart values lie that different processes write: two lines, because processors fetch
-/// lines in pairs.
+/// The distance between values that different processes write: two cache lines, because processors
+/// fetch lines in pairs.
 inline constexpr size_t shared_line_bytes = 128;
 
 /// The two positions of a ring, in shared memory. They only grow; position modulo capacity is the
-/// place in the data. Zeroed memory is an empty ring.
+/// offset in the data. Zeroed memory is an empty ring.
 struct RingControl {
   alignas(shared_line_bytes) std::atomic<uint64_t> written;  ///< stored by the writer only
   alignas(shared_line_bytes) std::atomic<uint64_t> read;     ///< stored by the reader only
@@ -22,19 +22,20 @@ struct RingControl {
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "a lock would not work across processes");
 
 // Memory ordering. The release half of storing a position publishes the bytes (or the room) before
-// it, the acquire half of loading the other's position makes them visible. The stores and loads are
-// sequentially consistent, not only release and acquire, because of sleeping: the writer stores
-// `written` and then loads the reader's sleep flag, the reader stores its sleep flag and then loads
-// `written`. Only a single order of all four excludes that both miss the other's store, which would
-// be a lost wake-up. The same holds for `read` and a writer that sleeps because the ring is full.
+// it. The acquire half of loading the other's position makes them visible.
+// Release and acquire alone would lose wake-ups, so all are sequentially consistent. The writer
+// stores `written`, then loads the reader's sleep flag. The reader stores its sleep flag, then
+// loads `written`. Only a single order of all four excludes that both miss the other's store.
+// The same holds for `read` and a writer that sleeps because the ring is full.
 
-/// The sending end. Neither end believes the other's position before it has checked it, and keeps
-/// its own position in private memory, so a corrupt peer cannot make it touch memory outside.
+/// The sending end. Each end checks the other's position before it uses it, and keeps its own in
+/// private memory. A corrupt peer thus cannot cause an access outside the ring.
 class RingWriter {
  public:
-  /// `data` has a power of two of bytes.
+  /// Requires that the size of `data` is a power of two.
   RingWriter(RingControl& control, std::span<std::byte> data);
-  /// Copies as much as has room. Errc::protocol: the reader's position is impossible.
+  /// Copies as much as has room. Fails with Errc::protocol when the reader's position is
+  /// impossible.
   Result<size_t> write(ByteSpan bytes);
 
  private:
@@ -47,10 +48,11 @@ class RingWriter {
 class RingReader {
  public:
   RingReader(RingControl& control, std::span<const std::byte> data);
-  /// Copies as much as is there. Errc::protocol: the writer's position is impossible.
+  /// Copies as much as is there. Fails with Errc::protocol when the writer's position is
+  /// impossible.
   Result<size_t> read(std::span<std::byte> into);
-  /// Whether the last read() made room in a ring that its writer may have found full, so that it
-  /// may sleep until it is told.
+  /// True when the last read() made room in a ring that the writer may have found full. The writer
+  /// may then sleep and needs a wake-up.
   bool made_room() const { return made_room_; }
 
  private:

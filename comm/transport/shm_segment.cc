@@ -15,8 +15,8 @@ namespace dt {
 
 namespace {
 
-// Layout: a line with the sleep flag of each slot, a RingControl for each ordered pair, then the
-// rings' data, from a page boundary on.
+// Layout: a SleepFlag for each slot, a RingControl for each ordered pair of slots, then the rings'
+// data from a page boundary on.
 constexpr size_t ring_bytes_max = size_t{256} << 10;
 constexpr size_t ring_bytes_min = size_t{16} << 10;
 constexpr size_t all_rings_bytes_max = size_t{256} << 20;
@@ -44,8 +44,8 @@ size_t segment_bytes(int slots) {
   return data_at(slots) + pair_count(slots) * ShmSegment::ring_bytes(slots);
 }
 
-/// A signal would end it with nothing done, and a profiler's timer sends one every few
-/// milliseconds; they wait meanwhile.
+/// posix_fallocate with signals blocked. A signal would interrupt it with nothing done, and a
+/// profiler's timer sends one every few milliseconds.
 int allocate(int fd, size_t bytes) {
   sigset_t all;
   sigset_t before;
@@ -96,8 +96,8 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::map(Fd memory, int slots) {
   const size_t bytes = segment_bytes(slots);
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (base == MAP_FAILED) return fail_errno("cannot map shared memory");
-  // A forked child must not even be able to write into the rings. Where the kernel refuses, the
-  // check of the process id at every call remains.
+  // A forked child must not be able to write into the rings. If the kernel refuses, the check of
+  // the process id at every call remains.
   madvise(base, bytes, MADV_DONTFORK);
   return std::shared_ptr<ShmSegment>(
       new ShmSegment(std::move(memory), static_cast<std::byte*>(base), slots));
@@ -113,16 +113,17 @@ ShmSegment::~ShmSegment() {
 
 std::atomic<uint32_t>& ShmSegment::asleep(int slot) const {
   assert(slot >= 0 && slot < slots_);
-  // Fresh memory is zero, which is the first state of flags and controls alike.
+  // New memory is zero, which is the initial state of flags and controls.
   return reinterpret_cast<SleepFlag*>(base_)[slot].asleep;
 }
 
 size_t ShmSegment::ring_index(Pair pair) const {
   assert(pair.from >= 0 && pair.from < slots_ && pair.to >= 0 && pair.to < slots_);
   assert(pair.from != pair.to);
-  const int place = pair.to > pair.from ? pair.to - 1 : pair.to;
+  // A row of slots - 1 rings for each sender: it has none to itself.
+  const int column = pair.to > pair.from ? pair.to - 1 : pair.to;
   return static_cast<size_t>(pair.from) * static_cast<size_t>(slots_ - 1) +
-         static_cast<size_t>(place);
+         static_cast<size_t>(column);
 }
 
 RingControl& ShmSegment::control(Pair pair) const {

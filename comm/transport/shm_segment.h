@@ -11,21 +11,23 @@
 
 namespace dt {
 
-/// The memory that the tasks of one host share: a ring for each ordered pair of slots and a sleep
-/// flag for each slot; a slot is a task's place among the host's tasks. It is an unnamed memfd with
-/// sealed size: the kernel frees it with its last process, and nobody can shrink it under us.
+/// The memory that the tasks of one host share. It has a ring for each ordered pair of slots and a
+/// sleep flag for each slot. A slot is a task's index among the host's tasks. The memory is an
+/// unnamed memfd with sealed size: the kernel frees it with its last process, and no peer can
+/// shrink it.
 class ShmSegment {
  public:
-  /// Allocates it all, so that no later access can fail for want of memory.
+  /// Allocates all of it, so that no later access can fail because memory is short.
   static Result<std::shared_ptr<ShmSegment>> create(int slots);
-  /// Maps another task's; refuses one whose size or seals are not what create() makes.
+  /// Maps the memory of another task. Fails with Errc::protocol when its size or seals differ from
+  /// those of create().
   static Result<std::shared_ptr<ShmSegment>> open(Fd memory, int slots);
   ShmSegment(const ShmSegment&) = delete;
   ShmSegment& operator=(const ShmSegment&) = delete;
   ~ShmSegment();
 
   int fd() const { return memory_.get(); }
-  /// 1 while the slot's task waits on its doorbell.
+  /// 1 while the task with that slot waits on its doorbell.
   std::atomic<uint32_t>& asleep(int slot) const;
   struct Pair {
     int from = 0;
@@ -34,7 +36,7 @@ class ShmSegment {
   RingControl& control(Pair pair) const;
   std::span<std::byte> data(Pair pair) const;
 
-  /// Of each ring: a power of two, at most 256 KiB, less where many slots would need too much.
+  /// The size of each ring: a power of two, at most 256 KiB, less when there are many slots.
   static size_t ring_bytes(int slots);
 
  private:

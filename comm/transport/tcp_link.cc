@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t read_ahead_bytes = size_t{4} << 10;
 
-/// recv(2) without waiting: 0 when nothing is there, Errc::closed at the end.
+/// recv(2) without waiting. Returns 0 when nothing is there; fails with Errc::closed at the end.
 Result<size_t> receive_now(int fd, std::span<std::byte> into) {
   while (true) {
     const ssize_t n = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);

@@ -9,11 +9,11 @@
 
 namespace dt {
 
-/// A Link over a connected, non-blocking TCP socket. Reads ahead into a small buffer, so that a
-/// header and the payload behind it cost one system call; a large read goes straight to its place.
+/// A Link over a connected, non-blocking TCP socket. Small reads go ahead into a buffer, so that a
+/// header and the payload behind it cost one system call. Large reads go directly to the caller.
 class TcpLink : public Link {
  public:
-  /// The socket is shared with the mesh, which waits on it and ends it gently.
+  /// The mesh shares the socket: it waits on it, and drains it before the end.
   explicit TcpLink(std::shared_ptr<const Fd> socket);
 
   Result<size_t> send(ByteSpan bytes) override;
@@ -26,7 +26,7 @@ class TcpLink : public Link {
 
   std::shared_ptr<const Fd> socket_;
   Bytes buffer_;
-  size_t used_ = 0;  ///< of buffer_, already handed out
+  size_t used_ = 0;  ///< bytes of buffer_ that were returned
 };
 
 }  // namespace dt

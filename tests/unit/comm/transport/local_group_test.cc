@@ -44,9 +44,9 @@ TEST_CASE("the lowest task gives its memory and its doorbell, the others their d
   CHECK(lowest.segment() != nullptr);
   CHECK(other.segment() == nullptr);
   std::vector<Fd> passed_fds;
-  for (const int gift : lowest.passed_fds())
-    passed_fds.push_back(duplicate(gift).value());
-  CHECK(other.take_gifts(0, std::move(passed_fds)).has_value());
+  for (const int fd : lowest.passed_fds())
+    passed_fds.push_back(duplicate(fd).value());
+  CHECK(other.take_passed_fds(0, std::move(passed_fds)).has_value());
   REQUIRE(other.segment() != nullptr);
   lowest.segment()->data({0, 1})[5] = std::byte{7};
   CHECK(other.segment()->data({0, 1})[5] == std::byte{7});
@@ -58,7 +58,7 @@ TEST_CASE("memory that is not a segment is refused") {
   std::vector<Fd> passed_fds;
   passed_fds.emplace_back(open("/dev/null", O_RDWR | O_CLOEXEC));
   passed_fds.emplace_back(open("/dev/null", O_RDWR | O_CLOEXEC));
-  CHECK(other.take_gifts(0, std::move(passed_fds)).error().code == Errc::protocol);
+  CHECK(other.take_passed_fds(0, std::move(passed_fds)).error().code == Errc::protocol);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST_CASE("a local socket passes descriptors, which the receiver holds close-on-
   CHECK(read(pipe.read.get(), into.data(), into.size()) == 2);
 }
 
-TEST_CASE("a local socket with nothing on it gives nothing, and an ended one says so") {
+TEST_CASE("a local socket with nothing on it gives nothing, and an ended one fails") {
   LocalPair pair = connected();
   std::array<std::byte, 16> into;
   std::vector<Fd> got;

@@ -9,7 +9,7 @@
 
 namespace dt {
 
-/// What two MemoryLinks share in one direction.
+/// One direction between two MemoryLinks.
 struct MemoryPipe {
   std::deque<std::byte> bytes;
   size_t capacity = 1 << 20;

@@ -97,7 +97,7 @@ TEST_CASE("shared memory alone is refused when ranks are on two hosts") {
   }
 }
 
-TEST_CASE("ranks that were given different transports are told") {
+TEST_CASE("ranks with different transports fail, and the message has the remedy") {
   World world({.size = 2, .per_host = 2, .timeout = milliseconds(500)});
   const auto outcomes = world.on_threads([&](int rank) {
     dtrain::InitOptions options = world.init_options(rank);
@@ -109,7 +109,7 @@ TEST_CASE("ranks that were given different transports are told") {
   CHECK_MESSAGE(contains(outcomes[1].text, "give all ranks the same transport"), outcomes[1].text);
 }
 
-TEST_CASE("a task without rank is told that collectives need one") {
+TEST_CASE("a task without rank gets an error: collectives need one") {
   TaskTable table = table_of_workers(1);
   table.tasks.push_back(
       {.id = {"ps", 0}, .rank = -1, .agent = 0, .host = "node0", .addresses = {}});

@@ -70,7 +70,7 @@ std::string read_from(Member& member, int rank, size_t size) {
 
 constexpr Transport all_transports[] = {Transport::automatic, Transport::shm, Transport::tcp};
 
-TEST_CASE("a mesh has one link to each other task, sealed where strangers could write") {
+TEST_CASE("a mesh has one link to each other task, sealed where foreigners could write") {
   const RendezvousFixture server(table_of_workers(5, 2));
   std::vector<Member> members = join_all(server, Transport::automatic);
   for (size_t rank = 0; rank < members.size(); ++rank) {
@@ -173,7 +173,7 @@ TEST_CASE("wake ends a wait from another thread, also one that has not begun") {
   CHECK(Clock::now() < end);
 }
 
-TEST_CASE("a wait tells that the rendezvous has something, until it is forgotten") {
+TEST_CASE("a wait reports that the rendezvous has something, until it is forgotten") {
   RendezvousFixture server(table_of_workers(2, 2));
   std::vector<Member> members = join_all(server, Transport::automatic);
   server.notify({Notice::Kind::dead, {"worker", 1}, "exit status 1"});
@@ -210,7 +210,7 @@ TEST_CASE("the end of a peer closes its link, after what it had sent") {
   }
 }
 
-TEST_CASE("strangers at the door do not disturb the joining") {
+TEST_CASE("foreign connections do not disturb the joining") {
   const RendezvousFixture server(table_of_workers(2, 1));
   Member zero;
   std::thread first([&] { zero = join(server, 0, Transport::automatic); });
@@ -218,13 +218,13 @@ TEST_CASE("strangers at the door do not disturb the joining") {
   const std::string key = endpoint_key({"worker", 0});
   REQUIRE(ask(*client, WaitRequest{key, seconds(30)}) == Reply{});
   const PeerEndpoint endpoint = PeerEndpoint::decode(*client->get(key, soon()).value()).value();
-  std::vector<Fd> strangers;
+  std::vector<Fd> foreigners;
   for (int i = 0; i < 20; ++i) {
-    strangers.push_back(start_connect(endpoint.tcp.at(0)).value());
-    pollfd fd = {.fd = strangers.back().get(), .events = POLLOUT, .revents = 0};
+    foreigners.push_back(start_connect(endpoint.tcp.at(0)).value());
+    pollfd fd = {.fd = foreigners.back().get(), .events = POLLOUT, .revents = 0};
     REQUIRE(poll(&fd, 1, 5000) == 1);
     const std::string noise = i % 2 == 0 ? "GET / HTTP/1.1\r\n\r\n" : "dtrain\n";
-    CHECK(send(strangers.back().get(), noise.data(), noise.size(), MSG_NOSIGNAL) > 0);
+    CHECK(send(foreigners.back().get(), noise.data(), noise.size(), MSG_NOSIGNAL) > 0);
   }
   int blamed = -1;
   const auto mesh = Mesh::join(*client, {.claim = server.claim({"worker", 1})}, soon(), &blamed);
@@ -233,7 +233,7 @@ TEST_CASE("strangers at the door do not disturb the joining") {
   CHECK(zero.peers.size() == 1);
 }
 
-TEST_CASE("of a peer's addresses the one that leads there is found") {
+TEST_CASE("a dialler finds the reachable one of a peer's addresses") {
   const RendezvousFixture server(table_of_workers(2, 1));
   // Rank 0 by hand: nobody listens at its first address, and nobody answers at its second.
   auto client = server.join_worker(0);
@@ -249,18 +249,18 @@ TEST_CASE("of a peer's addresses the one that leads there is found") {
   REQUIRE(client->set(endpoint_key({"worker", 0}), endpoint.encode(), soon()).has_value());
   Member one;
   std::thread second([&] { one = join(server, 1, Transport::automatic); });
-  bool greeted = false;
-  for (const Time end = soon(); !greeted && Clock::now() < end;) {
+  bool authenticated = false;
+  for (const Time end = soon(); !authenticated && Clock::now() < end;) {
     std::vector<pollfd> fds;
     listener.collect_fds(fds);
     poll(fds.data(), fds.size(), 100);
     const auto done = listener.advance(Clock::now(), [](PeerHandshake& peer_handshake) {
       return peer_handshake.proved() ? peer_handshake.accept_peer({}, 0) : Result<>();
     });
-    greeted = !done.value().empty();
+    authenticated = !done.value().empty();
   }
   second.join();
-  CHECK(greeted);
+  CHECK(authenticated);
   CHECK(one.peers.size() == 1);
 }
 

@@ -133,7 +133,7 @@ TEST_CASE("data for which there is no place yet stays in the link") {
   CHECK(keeper.posted[6] == sent);
 }
 
-TEST_CASE("a cancelled message lets go of its buffer and ends its frame with the right bytes") {
+TEST_CASE("a cancelled message releases its buffer and ends its frame with the right bytes") {
   Ends ends;
   ends.there->capacity = 64;
   Bytes sent = pattern(1000, 4);
@@ -149,7 +149,7 @@ TEST_CASE("a cancelled message lets go of its buffer and ends its frame with the
   CHECK(keeper.posted[6] == original);
 }
 
-TEST_CASE("a cancelled message sends no further frame, and others go on") {
+TEST_CASE("a cancelled message sends no further frame, and others continue") {
   Ends ends;
   ends.there->capacity = 64;
   const Bytes long_one = pattern(2 * data_frame_bytes, 4);
@@ -166,7 +166,7 @@ TEST_CASE("a cancelled message sends no further frame, and others go on") {
   CHECK(keeper.posted[7] == short_one);
 }
 
-TEST_CASE("a cancelled receive writes no byte more, and the link goes on") {
+TEST_CASE("a cancelled receive writes no byte more, and the link continues") {
   Ends ends;
   ends.there->capacity = 64;
   const Bytes sent = pattern(500, 4);
@@ -261,7 +261,7 @@ TEST_CASE("a sealed frame that was changed on its way is refused") {
   }
 }
 
-TEST_CASE("the end of the link is said after all that came before it") {
+TEST_CASE("the end of the link is reported after all that came before it") {
   Ends ends;
   REQUIRE(ends.a.send_control(1, 3, as_bytes("last")));
   REQUIRE(ends.a.flush());

@@ -21,7 +21,7 @@ namespace {
 const TaskId zero = {"worker", 0};
 const TaskId one = {"worker", 1};
 
-/// One side of a greeting as the test drives it.
+/// One side of a handshake as the test drives it.
 struct Side {
   std::unique_ptr<PeerHandshake> peer_handshake;
   Result<> last = {};
@@ -69,7 +69,7 @@ Both start(Sockets sockets, bool local, const Tokens& tokens, std::vector<int> p
           {PeerHandshake::accept(std::move(sockets.acceptor), std::move(accept)).value()}};
 }
 
-/// Advances whoever can until `enough`, or one has failed.
+/// Advances both sides until `enough`, or until one has failed.
 void advance(Both& both, const std::function<bool()>& enough) {
   const Time end = Clock::now() + seconds(10);
   while (!enough() && both.dialler.last && both.acceptor.last && Clock::now() < end) {
@@ -83,7 +83,7 @@ void advance(Both& both, const std::function<bool()>& enough) {
   }
 }
 
-TEST_CASE("two tasks that share a token greet each other over TCP and share a session") {
+TEST_CASE("two tasks with one token complete a handshake over TCP and share a session") {
   Both both = start(tcp_sockets(), false, Tokens());
   advance(both, [&] { return both.acceptor.peer_handshake->proved(); });
   REQUIRE(both.acceptor.peer_handshake->proved());
@@ -107,7 +107,7 @@ TEST_CASE("two tasks that share a token greet each other over TCP and share a se
   CHECK(acceptor.handshake.session().open(sealed, &used).value().has_value());
 }
 
-TEST_CASE("a greeting on a local socket ends with both sides' descriptors") {
+TEST_CASE("a handshake on a local socket ends with both sides' descriptors") {
   const Fd bell = make_doorbell().value();
   Both both = start(local_sockets(), true, Tokens(), {bell.get()});
   advance(both, [&] { return both.acceptor.peer_handshake->proved(); });

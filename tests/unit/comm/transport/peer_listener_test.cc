@@ -33,7 +33,7 @@ Fd connected_to(const PeerListener& listener) {
   return socket;
 }
 
-/// Whether the other side has closed this connection; advances the doorway meanwhile.
+/// True once the other side has closed this connection; advances the listener meanwhile.
 bool closed(PeerListener& listener, const Fd& socket, Time now = Clock::now()) {
   for (const Time end = Clock::now() + seconds(5); Clock::now() < end;) {
     if (!listener.advance(now, take_all)) return false;
@@ -49,7 +49,7 @@ size_t watched(const PeerListener& listener) {
   return fds.size();
 }
 
-TEST_CASE("a doorway listens where it was told, and nowhere else") {
+TEST_CASE("a listener listens at its addresses, and nowhere else") {
   const PeerListener none = PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {}}).value();
   CHECK(none.endpoint() == PeerEndpoint());
   CHECK(watched(none) == 0);
@@ -64,7 +64,7 @@ TEST_CASE("a doorway listens where it was told, and nowhere else") {
   CHECK(other.endpoint().local != both.endpoint().local);
 }
 
-TEST_CASE("a doorway listens at the port that is held for it, unless somebody else does") {
+TEST_CASE("a listener uses the port that is held for it, unless somebody else listens there") {
   const Fd held = hold_port(0).value();
   const uint16_t port = local_address(held.get()).value().port;
   const PeerListener::Options options = {
@@ -81,15 +81,15 @@ TEST_CASE("a doorway listens at the port that is held for it, unless somebody el
   CHECK(PeerListener::open(options));
 }
 
-TEST_CASE("a doorway of several addresses hears knocks at each") {
+TEST_CASE("a listener with several addresses accepts at each") {
   PeerListener listener =
       PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1", "127.0.0.2"}}).value();
   REQUIRE(listener.endpoint().tcp.size() == 2);
   CHECK(listener.endpoint().tcp[1].ip == "127.0.0.2");
   CHECK(watched(listener) == 2);
-  std::vector<Fd> knocking;
+  std::vector<Fd> connections;
   for (const Address& address : listener.endpoint().tcp)
-    knocking.push_back(start_connect(address).value());
+    connections.push_back(start_connect(address).value());
   for (int i = 0; i < 1000 && watched(listener) < 4; ++i) {
     REQUIRE(listener.advance(Clock::now(), [](PeerHandshake&) { return Result<>(); }).has_value());
     pollfd none = {};
@@ -98,59 +98,59 @@ TEST_CASE("a doorway of several addresses hears knocks at each") {
   CHECK(watched(listener) == 4);
 }
 
-TEST_CASE("strangers are dropped at their first wrong byte") {
+TEST_CASE("foreign connections are closed at their first wrong byte") {
   for (const std::string& first :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01"),
         std::string("SSH-2.0-x\r\n"), std::string(4, '\0')}) {
     CAPTURE(first);
     PeerListener listener =
         PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
-    const Fd stranger = connected_to(listener);
-    REQUIRE(send(stranger.get(), first.data(), first.size(), MSG_NOSIGNAL) > 0);
-    CHECK(closed(listener, stranger));
+    const Fd foreign = connected_to(listener);
+    REQUIRE(send(foreign.get(), first.data(), first.size(), MSG_NOSIGNAL) > 0);
+    CHECK(closed(listener, foreign));
     CHECK(watched(listener) == 1);
   }
 }
 
-TEST_CASE("a silent stranger is dropped when its time is over") {
+TEST_CASE("a silent foreign connection is closed at its deadline") {
   PeerListener listener =
       PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
   CHECK(listener.next_deadline() == Time::max());
-  const Fd stranger = connected_to(listener);
+  const Fd foreign = connected_to(listener);
   const Time now = Clock::now();
   REQUIRE(listener.advance(now, take_all).has_value());
   CHECK(watched(listener) == 2);
   CHECK(listener.next_deadline() == now + seconds(5));
-  CHECK(closed(listener, stranger, now + seconds(5)));
+  CHECK(closed(listener, foreign, now + seconds(5)));
   CHECK(watched(listener) == 1);
 }
 
-TEST_CASE("beyond the bound the oldest stranger is dropped") {
+TEST_CASE("beyond the bound the oldest foreign connection is closed") {
   PeerListener listener =
       PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}, .pending_max = 2})
           .value();
-  std::vector<Fd> strangers;
+  std::vector<Fd> foreigners;
   for (int i = 0; i < 2; ++i)
-    strangers.push_back(connected_to(listener));
+    foreigners.push_back(connected_to(listener));
   REQUIRE(listener.advance(Clock::now(), take_all).has_value());
   const Fd third = connected_to(listener);
-  CHECK(closed(listener, strangers.front()));
+  CHECK(closed(listener, foreigners.front()));
   CHECK(watched(listener) == 3);
-  for (const Fd* kept : {static_cast<const Fd*>(&strangers.back()), &third}) {
+  for (const Fd* kept : {static_cast<const Fd*>(&foreigners.back()), &third}) {
     pollfd fd = {.fd = kept->get(), .events = POLLIN, .revents = 0};
     CHECK(poll(&fd, 1, 0) == 0);
   }
 }
 
-/// A peer at a doorway's local socket that it has not yet said a byte to.
+/// A peer at a listener's local socket that has not sent a byte yet.
 std::unique_ptr<PeerHandshake> local_dialler(const PeerListener& listener, const Claim& claim) {
   Fd socket = connect_local(listener.endpoint().local).value();
-  const int gift = socket.get();
+  const int fd = socket.get();
   return PeerHandshake::dial(std::move(socket), claim.self,
                              {.claim = {claim.token, claim.job, claim.generation, {"worker", 1}},
                               .deadline = Time::max(),
                               .local = true,
-                              .passed_fds = {gift},
+                              .passed_fds = {fd},
                               .passed_fds_expected = 1})
       .value();
 }
@@ -159,7 +159,8 @@ Result<> take_with_gift(PeerHandshake& peer_handshake) {
   return peer_handshake.accept_peer({peer_handshake.fd()}, 1);
 }
 
-TEST_CASE("strangers push out no peer at the local socket, nor one that has proved itself") {
+TEST_CASE(
+    "foreign connections displace no peer at the local socket, nor one that has proved itself") {
   const Claim claim = claim_of_zero();
   PeerListener listener =
       PeerListener::open(
@@ -202,7 +203,7 @@ TEST_CASE("a peer that was accepted in time and is done counts, however late tha
   CHECK(listener.advance(now + seconds(60), take_with_gift).value().size() == 1);
 }
 
-TEST_CASE("a proof that is seen too late is not accepted: its peer has given up") {
+TEST_CASE("a proof that is seen too late is not accepted: its peer has timed out") {
   const Claim claim = claim_of_zero();
   PeerListener listener =
       PeerListener::open({.claim = claim, .tcp_ips = {}, .local = true}).value();
@@ -216,7 +217,7 @@ TEST_CASE("a proof that is seen too late is not accepted: its peer has given up"
   CHECK(!dialler->advance());
 }
 
-TEST_CASE("without descriptors a doorway stays shut for a while, and then takes who waits") {
+TEST_CASE("without descriptors a listener pauses, and then accepts the connections that wait") {
   PeerListener listener =
       PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
   const Fd waiting = connected_to(listener);
@@ -236,25 +237,25 @@ TEST_CASE("without descriptors a doorway stays shut for a while, and then takes 
   CHECK(watched(listener) == 2);
 }
 
-TEST_CASE("a doorway takes in so many at once, and the others in the next round") {
+TEST_CASE("a listener accepts a limited number at once, and the others in the next round") {
   PeerListener listener =
       PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1"}}).value();
-  std::vector<Fd> strangers;
+  std::vector<Fd> foreigners;
   for (int i = 0; i < 70; ++i)
-    strangers.push_back(connected_to(listener));
+    foreigners.push_back(connected_to(listener));
   REQUIRE(listener.advance(Clock::now(), take_all).has_value());
   CHECK(watched(listener) == 65);
   REQUIRE(listener.advance(Clock::now(), take_all).has_value());
   CHECK(watched(listener) == 71);
 }
 
-TEST_CASE("a round's connections are as many for all addresses of a doorway together") {
+TEST_CASE("the limit of a round holds for all addresses of a listener together") {
   PeerListener listener =
       PeerListener::open({.claim = claim_of_zero(), .tcp_ips = {"127.0.0.1", "127.0.0.2"}}).value();
-  std::vector<Fd> strangers;
+  std::vector<Fd> foreigners;
   for (int i = 0; i < 40; ++i) {
     for (const Address& address : listener.endpoint().tcp)
-      strangers.push_back(start_connect(address).value());
+      foreigners.push_back(start_connect(address).value());
   }
   REQUIRE(listener.advance(Clock::now(), take_all).has_value());
   CHECK(watched(listener) == 2 + 64);

@@ -63,7 +63,7 @@ TEST_CASE("a link wakes a sleeping sender when it makes room in a full ring") {
   CHECK(rings(pair.zero->doorbell));
 }
 
-TEST_CASE("a link whose peer is gone still gives what it had sent, and then says so") {
+TEST_CASE("a link whose peer is gone still gives what it had sent, and then fails") {
   LinkPair pair;
   REQUIRE(pair.at_zero.send(numbered(8)).value() == 8);
   pair.zero->closed = true;

@@ -54,7 +54,7 @@ TEST_CASE("a full ring takes nothing and an empty one gives nothing") {
   CHECK(reader.read(into).value() == 0);
 }
 
-TEST_CASE("a reader says that it made room only if its writer may have found none") {
+TEST_CASE("a reader reports that it made room only if its writer may have found none") {
   Ring ring(16);
   RingWriter writer(ring.control, ring.data);
   RingReader reader(ring.control, ring.data);
