@@ -43,7 +43,7 @@ dtrain_status status_of(Errc code) {
   return DTRAIN_ERROR_SYSTEM;
 }
 
-/// The longest part of `text` that fits and does not cut a UTF-8 sequence.
+/// Returns the longest beginning of `text` that fits and does not cut a UTF-8 sequence.
 std::string_view cut(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   size_t end = bytes_max;
@@ -64,7 +64,7 @@ void fill(dtrain_error* into, int code, int rank, std::string_view text) {
 }
 
 const char* environment_variable(const char* name) {
-  // Nothing else is safe while another thread calls setenv; that is so for every library.
+  // getenv is unsafe while another thread calls setenv; no library can avoid that.
   return std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
 }
 
@@ -90,40 +90,40 @@ Result<Transport> transport_of(int number) {
   }
 }
 
-Result<std::optional<JoinRequest>> request_of(const dtrain_init_options& options) {
-  std::optional<JoinRequest> request;
+Result<std::optional<InitOptions>> init_options_of(const dtrain_init_options& options) {
+  std::optional<InitOptions> known;
   if (options.role == nullptr) {
-    request = TRY(request_from(environment_variable));
+    known = TRY(init_options_from(environment_variable));
   } else {
-    request = TRY(request_from(Identity{.role = options.role,
-                                        .task_index = options.task_index,
-                                        .rendezvous = text_of(options.rendezvous),
-                                        .token = text_of(options.token),
-                                        .job = text_of(options.job),
-                                        .generation = options.generation}));
+    known = TRY(init_options_from(Identity{.role = options.role,
+                                           .task_index = options.task_index,
+                                           .rendezvous = text_of(options.rendezvous),
+                                           .token = text_of(options.token),
+                                           .job = text_of(options.job),
+                                           .generation = options.generation}));
   }
-  // Checked also for a rank that is alone, so that a mistake shows before there are many.
+  // Also checked for a rank that is alone, so that errors show before a job has many ranks.
   const Transport transport = TRY(transport_of(options.transport));
   const Duration timeout = TRY(duration_of("timeout_ms", options.timeout_ms, join_timeout_default));
   const Duration dead_after =
       TRY(duration_of("dead_after_ms", options.dead_after_ms, Duration::zero()));
-  if (!request) return request;
-  request->transport = transport;
-  request->timeout = timeout;
-  if (dead_after != Duration::zero()) request->dead_after = dead_after;
-  return request;
+  if (!known) return known;
+  known->transport = transport;
+  known->timeout = timeout;
+  if (dead_after != Duration::zero()) known->dead_after = dead_after;
+  return known;
 }
 
 Result<dtrain_context*> init(const dtrain_init_options* given, int* blamed_rank) {
   const dtrain_init_options options = TRY(read_struct(given, "dtrain_init_options"));
-  const std::optional<JoinRequest> request = TRY(request_of(options));
-  if (!request) return std::make_unique<dtrain_context>(Context::alone()).release();
-  auto context = TRY(Context::join(*request, blamed_rank));
+  const std::optional<InitOptions> known = TRY(init_options_of(options));
+  if (!known) return std::make_unique<dtrain_context>(Context::alone()).release();
+  auto context = TRY(Context::join(*known, blamed_rank));
   return std::make_unique<dtrain_context>(std::move(context)).release();
 }
 
-const Placement* placement_of(const dtrain_context* context) {
-  return context == nullptr ? nullptr : &context->context->placement();
+const RankLayout* layout_of(const dtrain_context* context) {
+  return context == nullptr ? nullptr : &context->context->layout();
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* er
 }
 
 void dtrain_finalize(dtrain_context* context) {
-  // A fork's copy is not ours to end; it dies with its process.
+  // The copy in a fork is not closed; it ends with its process.
   if (context == nullptr || context->context->forked()) return;
   const std::unique_ptr<dtrain_context> owned(context);
   [[maybe_unused]] const auto finished = dt::guarded([&] {
@@ -185,36 +185,36 @@ void dtrain_finalize(dtrain_context* context) {
 }
 
 int dtrain_rank(const dtrain_context* context) {
-  const dt::Placement* placement = dt::placement_of(context);
-  return placement == nullptr ? -1 : placement->rank;
+  const dt::RankLayout* layout = dt::layout_of(context);
+  return layout == nullptr ? -1 : layout->rank;
 }
 
 int dtrain_size(const dtrain_context* context) {
-  const dt::Placement* placement = dt::placement_of(context);
-  return placement == nullptr ? -1 : placement->size;
+  const dt::RankLayout* layout = dt::layout_of(context);
+  return layout == nullptr ? -1 : layout->size;
 }
 
 int dtrain_local_rank(const dtrain_context* context) {
-  const dt::Placement* placement = dt::placement_of(context);
-  return placement == nullptr ? -1 : placement->local_rank;
+  const dt::RankLayout* layout = dt::layout_of(context);
+  return layout == nullptr ? -1 : layout->local_rank;
 }
 
 int dtrain_local_size(const dtrain_context* context) {
-  const dt::Placement* placement = dt::placement_of(context);
-  return placement == nullptr ? -1 : placement->local_size;
+  const dt::RankLayout* layout = dt::layout_of(context);
+  return layout == nullptr ? -1 : layout->local_size;
 }
 
 int dtrain_cross_rank(const dtrain_context* context) {
-  const dt::Placement* placement = dt::placement_of(context);
-  return placement == nullptr ? -1 : placement->cross_rank;
+  const dt::RankLayout* layout = dt::layout_of(context);
+  return layout == nullptr ? -1 : layout->cross_rank;
 }
 
 int dtrain_cross_size(const dtrain_context* context) {
-  const dt::Placement* placement = dt::placement_of(context);
-  return placement == nullptr ? -1 : placement->cross_size;
+  const dt::RankLayout* layout = dt::layout_of(context);
+  return layout == nullptr ? -1 : layout->cross_size;
 }
 
 const char* dtrain_host(const dtrain_context* context) {
-  const dt::Placement* placement = dt::placement_of(context);
-  return placement == nullptr ? nullptr : placement->host.c_str();
+  const dt::RankLayout* layout = dt::layout_of(context);
+  return layout == nullptr ? nullptr : layout->host.c_str();
 }

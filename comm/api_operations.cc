@@ -37,7 +37,7 @@ Result<ReduceOp> reduce_of(int op) {
   return fail(Errc::input, format("there is no reduction {}", op));
 }
 
-/// Where the input is when the caller gave none: in the output, where that makes sense.
+/// Returns the input; without one, the part of the output that holds it, where that has a meaning.
 const void* input_of(const Call& call, ElementType type, int rank) {
   if (call.buffers.input != nullptr || call.buffers.output == nullptr) return call.buffers.input;
   switch (call.kind) {
@@ -77,8 +77,8 @@ int run(dtrain_context* handle, const Call& call, const dtrain_op_options* optio
   const auto body = [&]() -> Result<Driver::Outcome> {
     const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
     Driver& driver = context->driver();
-    const Driver::Work work =
-        driver.submit(TRY(request_of(call, options, context->placement().rank)));
+    OperationRequest request = TRY(request_of(call, options, context->layout().rank));
+    const Driver::Work work = driver.submit(std::move(request));
     return *driver.wait(work, Time::max());
   };
   const Result<Driver::Outcome> outcome = guarded(body);
@@ -89,7 +89,7 @@ dtrain_work* start(dtrain_context* handle, const Call& call, const dtrain_op_opt
                    dtrain_error* error) {
   const auto body = [&]() -> Result<dtrain_work*> {
     auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    OperationRequest request = TRY(request_of(call, options, context->placement().rank));
+    OperationRequest request = TRY(request_of(call, options, context->layout().rank));
     auto work = std::make_unique<dtrain_work>();
     work->work = context->driver().start(std::move(request));
     work->context = std::move(context);
@@ -214,10 +214,10 @@ int dtrain_work_done(dtrain_work* work) {
 }
 
 void dtrain_work_free(dtrain_work* work) {
-  // A fork's copy dies with its process.
+  // The copy in a fork ends with its process.
   if (work == nullptr || work->context->forked()) return;
   const std::unique_ptr<dtrain_work> owned(work);
-  // Its buffers are in use until it is done; a wait may fail before that for want of memory.
+  // Its buffers are in use until it is done. A wait may fail earlier, when memory runs out.
   while (dtrain_work_done(work) == 0)
     dtrain_work_wait(work, -1, nullptr);
 }

@@ -13,7 +13,7 @@
 
 // NOLINTBEGIN(readability-identifier-naming): the name of C's opaque type
 struct dtrain_value {
-  /// With a NUL behind them, which size does not count.
+  /// A NUL follows the value's bytes; the value's size does not include it.
   dt::Bytes bytes;
 };
 // NOLINTEND(readability-identifier-naming)
@@ -42,12 +42,12 @@ std::unique_ptr<dtrain_value> value_of(Bytes bytes) {
 }
 
 template <class T>
-Result<> require_place(const T* place, std::string_view parameter) {
-  if (place != nullptr) return {};
-  return fail(Errc::input, format("the place for {} is NULL", parameter));
+Result<> require_pointer(const T* pointer, std::string_view parameter) {
+  if (pointer != nullptr) return {};
+  return fail(Errc::input, format("the pointer to {} is NULL", parameter));
 }
 
-/// Checks what all calls have in common, and hands `body` the store and the key.
+/// Checks the arguments that all calls have in common. Calls `body` with the store and the key.
 template <class Body>
 int with_store(const StoreUse& use, dtrain_error* error, const Body& body) {
   int blamed_rank = -1;
@@ -77,7 +77,8 @@ int dtrain_store_set(dtrain_context* context, const char* key, dtrain_bytes valu
                      const dtrain_op_options* options, dtrain_error* error) {
   return dt::with_store({context, key, options}, error,
                         [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
-                          return store.set(name, TRY(dt::span_of(value)));
+                          const dt::ByteSpan bytes = TRY(dt::span_of(value));
+                          return store.set(name, bytes);
                         });
 }
 
@@ -86,7 +87,7 @@ int dtrain_store_get(dtrain_context* context, const char* key, dtrain_value** va
   if (value != nullptr) *value = nullptr;
   return dt::with_store({context, key, options}, error,
                         [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
-                          TRY(dt::require_place(value, "the value"));
+                          TRY(dt::require_pointer(value, "the value"));
                           auto held = TRY(store.get(name));
                           if (held) *value = dt::value_of(*std::move(held)).release();
                           return {};
@@ -108,7 +109,7 @@ int dtrain_store_add(dtrain_context* context, const char* key, int64_t* number,
                      const dtrain_op_options* options, dtrain_error* error) {
   return dt::with_store({context, key, options}, error,
                         [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
-                          TRY(dt::require_place(number, "the number"));
+                          TRY(dt::require_pointer(number, "the number"));
                           *number = TRY(store.add(name, *number));
                           return {};
                         });
@@ -121,7 +122,7 @@ int dtrain_store_compare_and_set(dtrain_context* context, const char* key,
   if (exchange != nullptr) exchange->held = nullptr;
   return dt::with_store({context, key, options}, error,
                         [&](dt::ProgramStore& store, std::string_view name) -> dt::Result<> {
-                          TRY(dt::require_place(exchange, "the exchange"));
+                          TRY(dt::require_pointer(exchange, "the exchange"));
                           std::optional<dt::ByteSpan> expected;
                           if (exchange->expected != nullptr) {
                             expected = TRY(dt::span_of(*exchange->expected));

@@ -23,12 +23,13 @@ struct dtrain_work {
 
 namespace dt {
 
-/// Fills the caller's struct as far as it goes, and returns the status.
+/// Fills the fields that the caller's struct has, and returns the status.
 int report(dtrain_error* into, const Error& error, int blamed_rank = -1);
 int report_success(dtrain_error* into);
 
-/// A caller's struct, whose struct_size may be of an older or newer header: fields that it does not
-/// have are zero; fields that we do not know must be zero, or we would ignore a wish.
+/// Reads a caller's struct, whose struct_size may be that of an older or newer header. Fields that
+/// it lacks are zero. Fields that this library does not know must be zero: otherwise it would
+/// ignore an option.
 template <class T>
 Result<T> read_struct(const T* given, const char* type) {
   constexpr size_t believable_max = 4096;
@@ -49,14 +50,14 @@ Result<T> read_struct(const T* given, const char* type) {
   return known;
 }
 
-/// The options of one call, checked.
+/// Returns the checked options of one call.
 Result<dtrain_op_options> read_op_options(const dtrain_op_options* given);
 
-/// The context behind a handle, or why it cannot be used here.
+/// Returns the context behind a handle. Fails with Errc::input for a null handle and in a fork.
 Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context);
 
-/// Calls a body that returns a Result, and keeps what a library throws (out of memory) from our C
-/// callers.
+/// Calls a body that returns a Result. An exception (out of memory) becomes Errc::os, because none
+/// may reach a C caller.
 template <class Body>
 auto guarded(const Body& body) -> decltype(body()) {
   try {

@@ -15,16 +15,16 @@ namespace dt {
 
 namespace {
 
-/// The rendezvous listens before any task starts, so one that cannot be reached for so long is not
-/// there.
+/// The rendezvous listens before any task starts. If it is unreachable for so long, it does not
+/// exist.
 constexpr Duration connect_timeout = seconds(10);
 constexpr Duration spin_alone = microseconds(50);
 constexpr Duration spin_sharing = microseconds(20);
 
-Result<> check_agrees(const char* variable, std::optional<int> said, int is) {
-  if (!said || *said == is) return {};
-  return fail(Errc::input, format("{} is {}, but the job says {}; was the environment changed?",
-                                  variable, *said, is));
+Result<> check_agrees(const char* variable, std::optional<int> value, int actual) {
+  if (!value || *value == actual) return {};
+  return fail(Errc::input, format("{} is {}, but in the job it is {}; was the environment changed?",
+                                  variable, *value, actual));
 }
 
 std::string this_host() {
@@ -43,9 +43,9 @@ std::vector<Engine::Peer> engine_peers(Mesh& mesh, const TaskEntry& self, int si
   return peers;
 }
 
-Result<std::unique_ptr<RendezvousClient>> connect(const JoinRequest& request, Time deadline) {
+Result<std::unique_ptr<RendezvousClient>> connect(const InitOptions& options, Time deadline) {
   auto client =
-      RendezvousClient::connect({.server = request.rendezvous, .claim = request.claim}, deadline);
+      RendezvousClient::connect({.server = options.rendezvous, .claim = options.claim}, deadline);
   if (client) return client;
   return fail(client.error().code,
               format("{}; was this process started by dtrain run, and does that job still run?",
@@ -55,40 +55,39 @@ Result<std::unique_ptr<RendezvousClient>> connect(const JoinRequest& request, Ti
 }  // namespace
 
 std::shared_ptr<Context> Context::alone() {
-  Placement placement{.host = this_host()};
+  RankLayout layout{.host = this_host()};
   std::vector<Engine::Peer> peers(1);
   peers[0].task.rank = 0;
-  peers[0].task.host = placement.host;
+  peers[0].task.host = layout.host;
   auto engine = std::make_unique<Engine>(Engine::Options(), std::move(peers));
-  return std::make_shared<Context>(std::move(placement),
-                                   Driver::Parts{.engine = std::move(engine)});
+  return std::make_shared<Context>(std::move(layout), Driver::Parts{.engine = std::move(engine)});
 }
 
-Result<std::shared_ptr<Context>> Context::join(const JoinRequest& request, int* blamed_rank) {
+Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* blamed_rank) {
   const Time start = Clock::now();
-  const Duration patience = std::min(request.timeout, connect_timeout);
-  std::unique_ptr<RendezvousClient> client = TRY(connect(request, start + patience));
-  // What took longer than it was allowed to was a stop, which does not count.
-  const Duration connecting = std::min(Clock::now() - start, patience);
-  const Time deadline = Clock::now() + (request.timeout - connecting);
+  const Duration connect_limit = std::min(options.timeout, connect_timeout);
+  std::unique_ptr<RendezvousClient> client = TRY(connect(options, start + connect_limit));
+  // If the connection took longer than its limit, this process was stopped; that does not count.
+  const Duration connecting = std::min(Clock::now() - start, connect_limit);
+  const Time deadline = Clock::now() + (options.timeout - connecting);
   const TaskEntry& self = client->self();
-  Placement placement = TRY(place(client->table(), self));
-  TRY(check_agrees("DTRAIN_RANK", request.rank, placement.rank));
-  TRY(check_agrees("DTRAIN_SIZE", request.size, placement.size));
-  const Duration dead_after = request.dead_after.value_or(client->dead_after());
+  RankLayout layout = TRY(rank_layout(client->table(), self));
+  TRY(check_agrees("DTRAIN_RANK", options.rank, layout.rank));
+  TRY(check_agrees("DTRAIN_SIZE", options.size, layout.size));
+  const Duration dead_after = options.dead_after.value_or(client->dead_after());
   std::unique_ptr<Mesh> mesh = TRY(Mesh::join(*client,
-                                              {.claim = request.claim,
-                                               .transport = request.transport,
-                                               .port = request.port,
+                                              {.claim = options.claim,
+                                               .transport = options.transport,
+                                               .port = options.port,
                                                .dead_after = dead_after},
                                               deadline, blamed_rank));
   auto engine = std::make_unique<Engine>(
       Engine::Options{
-          .rank = self.rank, .dead_after = dead_after, .generation = request.claim.generation},
-      engine_peers(*mesh, self, placement.size));
+          .rank = self.rank, .dead_after = dead_after, .generation = options.claim.generation},
+      engine_peers(*mesh, self, layout.size));
   const bool sharing =
-      static_cast<unsigned>(placement.local_size) > std::thread::hardware_concurrency();
-  return std::make_shared<Context>(std::move(placement),
+      static_cast<unsigned>(layout.local_size) > std::thread::hardware_concurrency();
+  return std::make_shared<Context>(std::move(layout),
                                    Driver::Parts{.engine = std::move(engine),
                                                  .client = std::move(client),
                                                  .mesh = std::move(mesh),
@@ -96,8 +95,8 @@ Result<std::shared_ptr<Context>> Context::join(const JoinRequest& request, int* 
                                                  .yield = sharing});
 }
 
-Context::Context(Placement placement, Driver::Parts parts)
-    : placement_(std::move(placement)), driver_(std::move(parts)), process_(getpid()) {
+Context::Context(RankLayout layout, Driver::Parts parts)
+    : layout_(std::move(layout)), driver_(std::move(parts)), process_(getpid()) {
 }
 
 bool Context::forked() const {

@@ -13,27 +13,26 @@
 
 namespace dt {
 
-/// What a handle of the public API stands for: this rank's place and the driver of its engine.
+/// The object behind a handle of the public API: this rank's layout and the driver of its engine.
 class Context {
  public:
   /// A job of one rank, without network.
   static std::shared_ptr<Context> alone();
   /// Joins all other ranks. On failure *blamed_rank is the rank to blame, if there is one.
-  static Result<std::shared_ptr<Context>> join(const JoinRequest& request, int* blamed_rank);
+  static Result<std::shared_ptr<Context>> join(const InitOptions& options, int* blamed_rank);
 
-  Context(Placement placement, Driver::Parts parts);
+  Context(RankLayout layout, Driver::Parts parts);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  const Placement& placement() const { return placement_; }
+  const RankLayout& layout() const { return layout_; }
   Driver& driver() { return driver_; }
-  /// Whether this process is a fork of the one that made the context. It then must not touch
-  /// anything: the mutex may be held by a thread that it does not have, and the sockets are its
-  /// parent's.
+  /// True in a fork of the process that made the context. The fork must not use the context: the
+  /// mutex may be locked by a thread of the parent, and the sockets belong to the parent.
   bool forked() const;
 
  private:
-  Placement placement_;
+  RankLayout layout_;
   Driver driver_;
   pid_t process_;
 };

@@ -12,15 +12,15 @@
  *   dtrain_finalize(world);
  *
  * Status: functions that can fail return DTRAIN_OK or one of dtrain_status, or NULL where they
- * return a handle; the caller's dtrain_error, which may be NULL, then says more. Nothing is
- * printed, no signal handler is installed, no exception leaves the library.
+ * return a handle. They then fill the caller's dtrain_error, which may be NULL. The library prints
+ * nothing, installs no signal handler, and throws no exception to its caller.
  *
- * Threads: all functions may be called from any thread, several at once, except dtrain_finalize and
- * dtrain_work_free, which must be the last use of their handle. Collectives match by the order in
- * which each rank calls them, so every rank must call them in the same order.
+ * Threads: any thread may call any function, also several at once. dtrain_finalize and
+ * dtrain_work_free are different: each must be the last use of its handle. Collectives match by the
+ * order of each rank's calls, so every rank must call them in the same order.
  *
- * fork: a child may not use its parent's handles; each call answers DTRAIN_ERROR_INPUT there. It
- * may call exec, or _exit.
+ * fork: a child must not use its parent's handles; each call fails with DTRAIN_ERROR_INPUT there.
+ * It may call exec, or _exit.
  *
  * Later versions append fields to the structs that have a `struct_size`, which tells the library
  * which fields the caller knows. A field that is zero has its default. dtrain_buffers has none: it
@@ -42,32 +42,32 @@ extern "C" {
 #define DTRAIN_API
 #endif
 
-/* What happened; error.text says it in words. */
+/* The outcome of a call; error.text describes it. */
 enum dtrain_status {
   DTRAIN_OK = 0,
   /* dtrain_work_wait: not done yet; no failure. */
   DTRAIN_PENDING = -1,
-  /* An argument or the environment is wrong; only this rank knows. */
+  /* An argument or the environment is wrong; other ranks are not informed. */
   DTRAIN_ERROR_INPUT = 1,
   /* A system call failed, or memory ran out. */
   DTRAIN_ERROR_SYSTEM = 2,
   /* The rendezvous or a peer cannot be reached. */
   DTRAIN_ERROR_UNREACHABLE = 3,
-  /* The rendezvous or a peer said no. */
+  /* The rendezvous or a peer refused. */
   DTRAIN_ERROR_REFUSED = 4,
   /* The context was finalized; in dtrain_init: the launcher is lost. */
   DTRAIN_ERROR_CLOSED = 5,
   /* A time limit passed. */
   DTRAIN_ERROR_TIMEOUT = 6,
-  /* Bytes that no libdtrain of this version sends. */
+  /* Received bytes that no libdtrain of this version sends. */
   DTRAIN_ERROR_PROTOCOL = 7,
   /* Ranks disagree about an operation; the context stays usable. */
   DTRAIN_ERROR_MISMATCH = 8,
-  /* A task died, or left while needed, or the launcher is lost. */
+  /* A task died, or left while it was needed, or the launcher is lost. */
   DTRAIN_ERROR_PEER_LOST = 9
 };
 
-/* Where a failing function says why. Set struct_size = sizeof(dtrain_error) before the call. */
+/* Receives the reason of a failure. Set struct_size = sizeof(dtrain_error) before the call. */
 typedef struct dtrain_error {
   size_t struct_size;
   int code;       /* enum dtrain_status */
@@ -86,11 +86,12 @@ enum dtrain_transport {
   DTRAIN_TRANSPORT_TCP = 2   /* TCP only */
 };
 
-/* How to join. Zero everywhere but in struct_size: by the environment that `dtrain run` sets. */
+/* How to join. If all fields but struct_size are zero, the environment that `dtrain run` sets
+ * decides. */
 typedef struct dtrain_init_options {
   size_t struct_size;     /* sizeof(dtrain_init_options) */
-  const char* role;       /* NULL: the environment says who we are and the next five are not read;
-                             else, for example, "worker", and the next five say it */
+  const char* role;       /* for example "worker"; NULL: the environment has the identity, and the
+                             next five fields are not read */
   int task_index;         /* from 0, within the role */
   const char* rendezvous; /* "IP:PORT", IPv6 in brackets */
   const char* token;      /* 64 hex digits */
@@ -98,33 +99,34 @@ typedef struct dtrain_init_options {
   uint32_t generation;    /* of the job */
   int transport;          /* enum dtrain_transport */
   int timeout_ms;         /* for all ranks to join; 0: 300,000 */
-  int dead_after_ms;      /* how long a broken connection waits for the launcher's word before its
-                             peer is blamed; 0: as long as dtrain run --dead-after says */
+  int dead_after_ms;      /* how long a broken connection waits for the launcher's notice before its
+                             peer is blamed; 0: the value of dtrain run --dead-after */
 } dtrain_init_options;
 
 /* All ranks of a job, seen from one of them. */
 typedef struct dtrain_context dtrain_context;
 
 /* Joins the other ranks and returns when all have joined. Without options, or with options->role
- * NULL, the variables DTRAIN_ROLE, _TASK_INDEX, _JOB_ID, _GENERATION, _RENDEZVOUS and _TOKEN say
- * how: all set: joined; none set: alone, rank 0 of size 1, without network; some set: an error that
- * names the missing ones. DTRAIN_RANK and DTRAIN_SIZE must agree with the job if they are set.
+ * NULL, the variables DTRAIN_ROLE, _TASK_INDEX, _JOB_ID, _GENERATION, _RENDEZVOUS and _TOKEN
+ * decide. If all are set, the process joins. If none is set, it is alone: rank 0 of size 1, without
+ * network. If some are set, it fails and names the missing ones. DTRAIN_RANK and DTRAIN_SIZE must
+ * agree with the job if they are set.
  *
  * Errors: _INPUT (options, environment, a task without rank), _UNREACHABLE and _REFUSED (rendezvous
- * or peer; a token that does not match), _TIMEOUT (the text names the tasks that are missing),
- * _PEER_LOST (a rank died first), _CLOSED (the launcher was lost first), _PROTOCOL (what answers is
- * no libdtrain or dtrain of this version), _SYSTEM. The caller owns the context and ends it with
+ * or peer; a token that does not match), _TIMEOUT (the text names the missing tasks), _PEER_LOST (a
+ * rank died first), _CLOSED (the launcher was lost first), _PROTOCOL (the other side is no
+ * libdtrain or dtrain of this version), _SYSTEM. The caller owns the context and ends it with
  * dtrain_finalize. */
 DTRAIN_API dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error);
 
-/* Leaves the job and frees the context, also after an error; NULL does nothing. Operations still
- * pending end with DTRAIN_ERROR_CLOSED; when it returns no buffer is in use any more. What this
- * rank has sent still arrives: it waits for that, 2 s at most. Works stay valid until they are
- * freed. */
+/* Leaves the job and frees the context, also after an error; NULL does nothing. Pending operations
+ * fail with DTRAIN_ERROR_CLOSED. When it returns, no buffer is in use any more. It waits, 2 s at
+ * most, until the other ranks have received what this rank has sent. Works stay valid until they
+ * are freed. */
 DTRAIN_API void dtrain_finalize(dtrain_context* context);
 
-/* Who we are. local: among the ranks of this host; cross: this host's place among the hosts that
- * have this local rank. -1 if context is NULL. */
+/* This rank's numbers. local: among the ranks of this host; cross: the index of this host among the
+ * hosts that have this local rank. -1 if context is NULL. */
 DTRAIN_API int dtrain_rank(const dtrain_context* context);
 DTRAIN_API int dtrain_size(const dtrain_context* context);
 DTRAIN_API int dtrain_local_rank(const dtrain_context* context);
@@ -159,8 +161,8 @@ enum dtrain_reduce_op {
 };
 
 /* The memory of one operation; this struct will never get further fields. The memory belongs to the
- * caller and must stay valid, and must not be changed, until the operation is done. `count` is in
- * elements and may be 0. Pointers are aligned for the type. */
+ * caller, and must stay valid and unchanged until the operation is done. `count` is in elements and
+ * may be 0. Pointers must be aligned for the type. */
 typedef struct dtrain_buffers {
   const void* input; /* NULL where an operation allows it: `output` holds the input */
   void* output;      /* may equal input; may not overlap it otherwise */
@@ -168,7 +170,7 @@ typedef struct dtrain_buffers {
   int type; /* enum dtrain_type */
 } dtrain_buffers;
 
-/* NULL in place of a pointer to it means: unnamed, no time limit. */
+/* A NULL pointer to it means: unnamed, no time limit. */
 typedef struct dtrain_op_options {
   size_t struct_size; /* sizeof(dtrain_op_options) */
   const char* name;   /* for messages; ranks whose names differ get DTRAIN_ERROR_MISMATCH. Copied.
@@ -176,27 +178,28 @@ typedef struct dtrain_op_options {
   int timeout_ms;     /* 0: no limit (a death still ends it) */
 } dtrain_op_options;
 
-/* Each of these blocks until the operation is done here, and returns its status. What they compute
- * is the same bits on every rank. Errors that all of them have:
+/* Each of these blocks until the operation is done on this rank, and returns its status. Results
+ * have the same bits on every rank. Errors that all of them have:
  *
  * _INPUT: a NULL or unaligned pointer, an unknown type or op, a rank out of range, the average of
- * integers. Nothing was sent; the other ranks wait.
+ * integers. Nothing was sent; the other ranks still wait.
  *
- * _MISMATCH: ranks called different collectives, or with another count, type, op, root or name;
- * every rank gets it, and error.rank is one that differs. Or a send and its receive differ in count
- * or type; both ends get it, and no other rank. The context stays usable.
+ * _MISMATCH: ranks called different collectives, or with another count, type, op, root or name.
+ * Every rank gets it, and error.rank is one that differs. Or a send and its receive differ in count
+ * or type. Both ends get it, and no other rank. The context stays usable.
  *
  * _TIMEOUT: options->timeout_ms passed. A collective's timeout ends it and all later collectives on
- * every rank; sends and receives go on. A send or receive that timed out ends alone: the message of
- * a receive that gave up before it began to arrive goes to the next receive from that rank.
+ * every rank; sends and receives continue. A send or receive that timed out ends alone. If a
+ * receive times out before its message begins to arrive, the next receive from that rank gets the
+ * message.
  *
  * _PEER_LOST: a rank died, or left while it was needed, or the launcher is lost; error.text names
  * rank, host and cause. After a death or the launcher's loss all operations fail, now and later.
- * After a leave the collectives do, and sends to and receives from that rank; those between other
- * ranks go on.
+ * After a leave, collectives fail, and sends to and receives from that rank. Those between other
+ * ranks continue.
  *
- * _SYSTEM: memory ran out. All operations of this rank fail, now and later; the others' end with
- * _PEER_LOST.
+ * _SYSTEM: memory ran out. All operations of this rank fail, now and later. Those of other ranks
+ * fail with _PEER_LOST.
  *
  * _CLOSED: the context was finalized meanwhile. */
 
@@ -232,8 +235,9 @@ DTRAIN_API int dtrain_barrier(dtrain_context* context, const dtrain_op_options* 
 typedef struct dtrain_work dtrain_work;
 
 /* As the operations above, but they return at once; the work's status is the operation's. The first
- * one starts a thread that moves what nobody waits for. NULL, with `error` filled, if context or
- * options cannot be used (_INPUT). The caller owns the work and frees it with dtrain_work_free. */
+ * one starts a thread that runs the operations that no thread waits for. They return NULL and fill
+ * `error` if context or options cannot be used (_INPUT). The caller owns the work and frees it with
+ * dtrain_work_free. */
 DTRAIN_API dtrain_work* dtrain_all_reduce_async(dtrain_context* context, dtrain_buffers buffers,
                                                 int op, const dtrain_op_options* options,
                                                 dtrain_error* error);
@@ -253,21 +257,20 @@ DTRAIN_API dtrain_work* dtrain_recv_async(dtrain_context* context, dtrain_buffer
 DTRAIN_API dtrain_work* dtrain_barrier_async(dtrain_context* context,
                                              const dtrain_op_options* options, dtrain_error* error);
 
-/* The operation's status once it is done, the same each time it is asked; DTRAIN_PENDING if
- * `timeout_ms` passed first. timeout_ms < 0: no limit; 0: asks only. */
+/* Returns the operation's status once it is done, the same at each call; DTRAIN_PENDING if
+ * `timeout_ms` passed first. timeout_ms < 0: no limit; 0: does not wait. */
 DTRAIN_API int dtrain_work_wait(dtrain_work* work, int timeout_ms, dtrain_error* error);
-/* 1 when the operation is done, well or not; else 0. 1 if work is NULL. */
+/* Returns 1 when the operation has succeeded or failed, and when work is NULL; else 0. */
 DTRAIN_API int dtrain_work_done(dtrain_work* work);
-/* Frees it; NULL does nothing. Waits until the operation is done, because until then its buffers
- * are in use; its status is lost. */
+/* Frees the work; NULL does nothing. First waits until the operation is done, because until then
+ * its buffers are in use. Its status is lost. */
 DTRAIN_API void dtrain_work_free(dtrain_work* work);
 
 /* ---- The job's store ---- */
 
-/* Keys and values that all ranks share, to exchange small data, to count, to find out which rank is
- * first. The launcher holds them in memory until the job ends; a context that is alone has a store
- * of its own. A program cannot reach the keys that dtrain itself keeps there. Values travel
- * authenticated, but not encrypted.
+/* Keys and values that all ranks share: to exchange small data, to count, to elect a rank. The
+ * launcher holds them in memory until the job ends. A context that is alone has its own store. A
+ * program cannot access dtrain's own keys there. Values are sent authenticated, but not encrypted.
  *
  * Limits: a key is a NUL-terminated string of 1 to 250 bytes. A value has at most 1,048,576 bytes
  * and may be empty. The store of a job holds at most 65,536 keys and 256 MiB, keys included; some
@@ -291,49 +294,49 @@ typedef struct dtrain_bytes {
   size_t size;
 } dtrain_bytes;
 
-/* A copy of a value, owned by the caller, who frees it with dtrain_value_free; also after
+/* A copy of a value. The caller owns it and frees it with dtrain_value_free. It stays valid after
  * dtrain_finalize. */
 typedef struct dtrain_value dtrain_value;
 
-/* Its bytes; behind them is a NUL that the size does not count. NULL if value is NULL. */
+/* Returns the bytes, followed by a NUL that the size does not include. NULL if value is NULL. */
 DTRAIN_API const void* dtrain_value_data(const dtrain_value* value);
-/* 0 if value is NULL. */
+/* Returns 0 if value is NULL. */
 DTRAIN_API size_t dtrain_value_size(const dtrain_value* value);
 /* NULL does nothing. */
 DTRAIN_API void dtrain_value_free(dtrain_value* value);
 
-/* The key holds the value from now on, whatever it held. Fails with _REFUSED when the store is
+/* Sets the key to the value, and replaces an earlier one. Fails with _REFUSED when the store is
  * full. */
 DTRAIN_API int dtrain_store_set(dtrain_context* context, const char* key, dtrain_bytes value,
                                 const dtrain_op_options* options, dtrain_error* error);
-/* *value = a copy of what the key holds now; NULL, with DTRAIN_OK, when there is no such key. */
+/* *value = a copy of the key's value; NULL, with DTRAIN_OK, when there is no such key. */
 DTRAIN_API int dtrain_store_get(dtrain_context* context, const char* key, dtrain_value** value,
                                 const dtrain_op_options* options, dtrain_error* error);
-/* Returns when the key exists, with *value = a copy of what it holds; `value` may be NULL. A key
- * that is erased again at once may be missed. Fails with _TIMEOUT, which names the key; with
- * _PEER_LOST when there is no such key and a rank has died (error.rank), since that one may be who
- * would set it; a rank that has left ends no wait. Fails with _REFUSED when too many threads wait.
- */
+/* Returns when the key exists, with *value = a copy of its value; `value` may be NULL. A key that
+ * is erased at once may be missed. Fails with _TIMEOUT, which names the key. Fails with _PEER_LOST
+ * when there is no such key and a rank has died (error.rank), which may be the one to set it. A
+ * rank that has left ends no wait. Fails with _REFUSED when too many threads wait. */
 DTRAIN_API int dtrain_store_wait(dtrain_context* context, const char* key, dtrain_value** value,
                                  const dtrain_op_options* options, dtrain_error* error);
-/* Adds *number to the number that the key holds, 0 when there is no such key; *number = the sum,
- * which is what this caller alone has made it. Keys hold numbers as decimal text. Fails with _INPUT
- * when the key holds something else or the sum needs more than 64 bits, with _REFUSED when the
- * store is full; *number then is as it was. */
+/* Adds *number to the number that the key holds, 0 when there is no such key; *number = the sum.
+ * The addition is atomic. Keys hold numbers as decimal text. Fails with _INPUT when the key holds
+ * no number or the sum needs more than 64 bits. Fails with _REFUSED when the store is full. After a
+ * failure *number is unchanged. */
 DTRAIN_API int dtrain_store_add(dtrain_context* context, const char* key, int64_t* number,
                                 const dtrain_op_options* options, dtrain_error* error);
 
-/* What dtrain_store_compare_and_set takes and gives; this struct will never get further fields. */
+/* Arguments and results of dtrain_store_compare_and_set; this struct will never get further
+ * fields. */
 typedef struct dtrain_exchange {
-  const dtrain_bytes* expected; /* in: what the key has to hold; NULL: it must not exist */
-  dtrain_bytes desired;         /* in: what it holds afterwards */
+  const dtrain_bytes* expected; /* in: the value that the key must have; NULL: it must not exist */
+  dtrain_bytes desired;         /* in: its new value */
   int done;                     /* out: 1 if the key has been set; else 0, which is no error */
-  dtrain_value* held;           /* out, if not done: what the key holds instead, for the caller to
-                                   free; NULL: there is no such key */
+  dtrain_value* held;           /* out, if not done: the key's value, for the caller to free;
+                                   NULL: there is no such key */
 } dtrain_exchange;
 
-/* Sets the key if it holds what is expected. If several ranks expect the same, one of them finds it
- * done. Fails with _REFUSED when the store is full. */
+/* Sets the key if it has the expected value. If several ranks expect the same value, only one of
+ * them gets done = 1. Fails with _REFUSED when the store is full. */
 DTRAIN_API int dtrain_store_compare_and_set(dtrain_context* context, const char* key,
                                             dtrain_exchange* exchange,
                                             const dtrain_op_options* options, dtrain_error* error);

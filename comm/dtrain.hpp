@@ -1,7 +1,7 @@
 #pragma once
 
-// libdtrain for C++20: dtrain.h with types, spans, RAII and exceptions. Header-only; what the C
-// header says of shapes, threads and fork holds here too.
+// libdtrain for C++20: dtrain.h with types, spans, RAII and exceptions. Header-only. The rules of
+// the C header for shapes, threads and fork hold here, too.
 //
 //   dtrain::Context world = dtrain::init();
 //   std::vector<float> gradients = …;
@@ -28,7 +28,7 @@
 
 namespace dtrain {
 
-/// What every function here throws when it fails.
+/// The exception that every function here throws when it fails.
 class Error : public std::runtime_error {
  public:
   explicit Error(const dtrain_error& error)
@@ -61,7 +61,7 @@ enum class Transport {
   tcp = DTRAIN_TRANSPORT_TCP,
 };
 
-/// 16 bits that the engine reads as IEEE 754 binary16; arithmetic is the user's library's affair.
+/// 16 bits that the engine reads as IEEE 754 binary16. It has no arithmetic of its own.
 struct float16 {  // NOLINT(readability-identifier-naming): named like the built-in types
   std::uint16_t bits;
 };
@@ -96,11 +96,12 @@ inline dtrain_error empty_error() {
 
 }  // namespace detail
 
-/// What an array may hold: integers of 8, 32 and 64 bits, float16, bfloat16, float, double.
+/// The types of an array's elements: integers of 8, 32 and 64 bits, float16, bfloat16, float,
+/// double.
 template <class T>
 concept Element = detail::type_of<T>() != dtrain_type{};
 
-/// Contiguous memory that outlives the call: a vector, array or span, but no temporary vector.
+/// Contiguous memory that outlives the call: a vector, array or span, but not a temporary vector.
 template <class R>
 concept Array = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                 std::ranges::borrowed_range<R> && Element<std::ranges::range_value_t<R>>;
@@ -108,7 +109,7 @@ template <class R>
 concept MutableArray =
     Array<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
-/// How to join; see dtrain_init_options. An empty role: by the environment.
+/// How to join; see dtrain_init_options. With an empty role, the environment decides.
 struct InitOptions {
   std::string role = {};
   int task_index = 0;
@@ -118,10 +119,10 @@ struct InitOptions {
   std::uint32_t generation = 0;
   Transport transport = Transport::automatic;
   std::chrono::milliseconds timeout = {};     ///< for all ranks to join; 0: 300 s
-  std::chrono::milliseconds dead_after = {};  ///< 0: that of dtrain run --dead-after
+  std::chrono::milliseconds dead_after = {};  ///< 0: the value of dtrain run --dead-after
 };
 
-/// For one operation; see dtrain_op_options.
+/// Options of one operation; see dtrain_op_options.
 struct OpOptions {
   std::string name = {};
   std::chrono::milliseconds timeout = {};  ///< 0: none
@@ -129,7 +130,7 @@ struct OpOptions {
 
 namespace detail {
 
-/// A number of milliseconds as the C functions take it; what is too long for an int is the longest.
+/// Converts milliseconds to an int for the C functions. Larger values become the maximum.
 inline int milliseconds_of(std::chrono::milliseconds duration) {
   constexpr auto most = std::numeric_limits<int>::max();
   return duration.count() > most ? most : static_cast<int>(duration.count());
@@ -156,20 +157,20 @@ dtrain_buffers writable(R&& array) {
 
 }  // namespace detail
 
-/// An operation under way. Its arrays must stay valid and unchanged until it is done; the
-/// destructor waits for that. Movable; one thread at a time.
+/// An asynchronous operation. Its arrays must stay valid and unchanged until it is done; the
+/// destructor waits for that. Movable; for one thread at a time.
 class Work {
  public:
-  /// Takes over a C handle, which may be null only in a moved-from Work.
+  /// Takes ownership of a C handle. It is null only in a moved-from Work.
   explicit Work(dtrain_work* work) : work_(work) {}
 
-  /// Until it is done; throws what went wrong, each time it is asked.
+  /// Waits until the operation is done. Throws Error if it failed, at each call.
   void wait() { wait_ms(-1); }
-  /// False if `timeout` passed first.
+  /// The same with a limit; returns false if `timeout` passed first.
   bool wait_for(std::chrono::milliseconds timeout) {
     return wait_ms(timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
   }
-  /// Whether it is done, well or not.
+  /// True when the operation has succeeded or failed.
   bool done() const { return dtrain_work_done(work_.get()) != 0; }
 
  private:
@@ -187,8 +188,8 @@ class Work {
   std::unique_ptr<dtrain_work, Free> work_;
 };
 
-/// The job's keys and values; see "The job's store" in dtrain.h for limits and errors. A reference
-/// to its Context, which must outlive it. Values are bytes, whatever std::string suggests.
+/// The job's keys and values; see "The job's store" in dtrain.h for limits and errors. It refers to
+/// its Context, which must outlive it. Values are arbitrary bytes, not only text.
 class Store {
  public:
   explicit Store(dtrain_context* context) : context_(context) {}
@@ -198,7 +199,7 @@ class Store {
       return dtrain_store_set(context_, name, bytes_of(value), c, error);
     });
   }
-  /// What the key holds now; none: there is no such key.
+  /// Returns the key's value; none when there is no such key.
   std::optional<std::string> get(const std::string& key, const OpOptions& options = {}) {
     dtrain_value* value = nullptr;
     run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
@@ -206,7 +207,7 @@ class Store {
     });
     return take(value);
   }
-  /// What the key holds as soon as it exists.
+  /// Returns the key's value as soon as the key exists.
   std::string wait(const std::string& key, const OpOptions& options = {}) {
     dtrain_value* value = nullptr;
     run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
@@ -214,7 +215,7 @@ class Store {
     });
     return take(value).value();
   }
-  /// The sum of what the key held, 0 without such a key, and the amount.
+  /// Adds the amount to the number that the key holds (0 without such a key); returns the sum.
   std::int64_t add(const std::string& key, std::int64_t amount, const OpOptions& options = {}) {
     std::int64_t number = amount;
     run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
@@ -225,9 +226,9 @@ class Store {
 
   struct Exchange {
     bool done = false;                     ///< the key has been set
-    std::optional<std::string> held = {};  ///< if not: what it holds instead, if it exists
+    std::optional<std::string> held = {};  ///< if not done: the key's value, if it exists
   };
-  /// Sets the key if it holds `expected`; none: if it does not exist.
+  /// Sets the key if it holds `expected`. Without `expected`, sets it if it does not exist.
   Exchange compare_and_set(const std::string& key, std::optional<std::string_view> expected,
                            std::string_view desired, const OpOptions& options = {}) {
     dtrain_bytes before = {};
@@ -242,7 +243,7 @@ class Store {
     });
     return {exchange.done != 0, take(exchange.held)};
   }
-  /// Whether there was such a key.
+  /// Erases the key; returns false when there was no such key.
   bool erase(const std::string& key, const OpOptions& options = {}) {
     int existed = 0;
     run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
@@ -278,11 +279,11 @@ class Store {
 };
 
 /// All ranks of a job, seen from one of them. Movable; leaves the job when destroyed. A
-/// collective's array has the same size and type on every rank; results are the same bits on every
-/// rank.
+/// collective's array has the same size and type on every rank. Results have the same bits on
+/// every rank.
 class Context {
  public:
-  /// Takes over a C handle.
+  /// Takes ownership of a C handle.
   explicit Context(dtrain_context* context) : context_(context) {}
 
   int rank() const { return dtrain_rank(get()); }
@@ -290,7 +291,7 @@ class Context {
   /// Among the ranks of this host.
   int local_rank() const { return dtrain_local_rank(get()); }
   int local_size() const { return dtrain_local_size(get()); }
-  /// This host's place among the hosts that have this local rank.
+  /// The index of this host among the hosts that have this local rank.
   int cross_rank() const { return dtrain_cross_rank(get()); }
   int cross_size() const { return dtrain_cross_size(get()); }
   /// The name of this rank's host as the job knows it.
@@ -368,7 +369,7 @@ class Context {
     });
   }
 
-  /// Sends and receives of a pair of ranks match in their order; they run beside the collectives.
+  /// Sends and receives between two ranks match in their order. They run beside the collectives.
   template <Array R>
   void send(R&& values, int to, const OpOptions& options = {}) {
     run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
@@ -407,7 +408,7 @@ class Context {
   }
 
  private:
-  /// The blocking C functions need no Work, no memory and no background thread.
+  /// Calls a blocking C function, which needs no Work, no memory and no background thread.
   template <class Call>
   static void run(const OpOptions& options, const Call& call) {
     const dtrain_op_options c = detail::c_options(options);

@@ -19,7 +19,7 @@ constexpr std::array required = {"DTRAIN_ROLE",       "DTRAIN_TASK_INDEX", "DTRA
 constexpr std::array of_rendezvous = {"DTRAIN_GENERATION", "DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN"};
 constexpr std::array checked = {"DTRAIN_RANK", "DTRAIN_SIZE"};
 
-/// Empty when it is not set; an empty variable says as little as none.
+/// Returns an empty text when the variable is not set: an empty one counts as not set.
 std::string value_of(const Environment& environment, const char* name) {
   const char* value = environment(name);
   return value == nullptr ? std::string() : value;
@@ -35,7 +35,8 @@ Result<int64_t> number_of(const Environment& environment, const char* name, int6
 
 Result<std::optional<int>> optional_number(const Environment& environment, const char* name) {
   if (value_of(environment, name).empty()) return std::optional<int>();
-  return static_cast<int>(TRY(number_of(environment, name, std::numeric_limits<int>::max())));
+  const int64_t number = TRY(number_of(environment, name, std::numeric_limits<int>::max()));
+  return static_cast<int>(number);
 }
 
 Result<> check_complete(const std::vector<std::string>& missing, bool any) {
@@ -57,7 +58,7 @@ Result<Claim> claim_of(const Identity& identity) {
   }
   const Result<Token> token = Token::parse(identity.token);
   if (!token) {
-    // Without its value, whatever that is.
+    // The message must not contain the token's text.
     return fail(Errc::input,
                 format("the token (DTRAIN_TOKEN): expected 64 hex digits, got {} bytes "
                        "that are not that; {}",
@@ -71,7 +72,7 @@ Result<Claim> claim_of(const Identity& identity) {
 
 }  // namespace
 
-Result<JoinRequest> request_from(const Identity& identity) {
+Result<InitOptions> init_options_from(const Identity& identity) {
   if (identity.task_index < 0) {
     return fail(Errc::input, format("the task index is negative: {}", identity.task_index));
   }
@@ -83,10 +84,10 @@ Result<JoinRequest> request_from(const Identity& identity) {
                        "{}",
                        printable(identity.rendezvous), hint));
   }
-  return JoinRequest{.claim = std::move(claim), .rendezvous = *std::move(address)};
+  return InitOptions{.claim = std::move(claim), .rendezvous = *std::move(address)};
 }
 
-Result<std::optional<JoinRequest>> request_from(const Environment& environment) {
+Result<std::optional<InitOptions>> init_options_from(const Environment& environment) {
   std::vector<std::string> missing;
   bool any = false;
   for (const char* name : required) {
@@ -95,24 +96,27 @@ Result<std::optional<JoinRequest>> request_from(const Environment& environment) 
   for (const char* name : checked)
     any = any || !value_of(environment, name).empty();
   any = any || missing.size() < required.size();
-  if (!any) return std::optional<JoinRequest>();
+  if (!any) return std::optional<InitOptions>();
   TRY(check_complete(missing, any));
 
   Identity identity{.role = value_of(environment, "DTRAIN_ROLE"),
                     .rendezvous = value_of(environment, "DTRAIN_RENDEZVOUS"),
                     .token = value_of(environment, "DTRAIN_TOKEN"),
                     .job = value_of(environment, "DTRAIN_JOB_ID")};
-  identity.task_index = static_cast<int>(
-      TRY(number_of(environment, "DTRAIN_TASK_INDEX", std::numeric_limits<int>::max())));
-  identity.generation = static_cast<uint32_t>(
-      TRY(number_of(environment, "DTRAIN_GENERATION", std::numeric_limits<uint32_t>::max())));
-  JoinRequest request = TRY(request_from(identity));
+  constexpr int64_t index_max = std::numeric_limits<int>::max();
+  constexpr int64_t generation_max = std::numeric_limits<uint32_t>::max();
+  const int64_t index = TRY(number_of(environment, "DTRAIN_TASK_INDEX", index_max));
+  const int64_t generation = TRY(number_of(environment, "DTRAIN_GENERATION", generation_max));
+  identity.task_index = static_cast<int>(index);
+  identity.generation = static_cast<uint32_t>(generation);
+  InitOptions options = TRY(init_options_from(identity));
   if (!value_of(environment, "DTRAIN_PORT").empty()) {
-    request.port = static_cast<uint16_t>(TRY(number_of(environment, "DTRAIN_PORT", UINT16_MAX)));
+    const int64_t port = TRY(number_of(environment, "DTRAIN_PORT", UINT16_MAX));
+    options.port = static_cast<uint16_t>(port);
   }
-  request.rank = TRY(optional_number(environment, "DTRAIN_RANK"));
-  request.size = TRY(optional_number(environment, "DTRAIN_SIZE"));
-  return std::optional(std::move(request));
+  options.rank = TRY(optional_number(environment, "DTRAIN_RANK"));
+  options.size = TRY(optional_number(environment, "DTRAIN_SIZE"));
+  return std::optional(std::move(options));
 }
 
 }  // namespace dt

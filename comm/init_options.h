@@ -14,26 +14,26 @@ namespace dt {
 
 inline constexpr Duration join_timeout_default = seconds(300);
 
-/// Who we are, whom to ask, and how long.
-struct JoinRequest {
+/// This task's identity, the rendezvous, and the time limits of a join.
+struct InitOptions {
   Claim claim;
   Address rendezvous;
-  uint16_t port = 0;             ///< to listen at for other tasks, held for us; 0: any
-  std::optional<int> rank = {};  ///< what the environment says; must agree with the job
+  uint16_t port = 0;             ///< to listen at for other tasks, held for this one; 0: any
+  std::optional<int> rank = {};  ///< from the environment; must agree with the job
   std::optional<int> size = {};
   Transport transport = Transport::automatic;
   Duration timeout = join_timeout_default;
-  std::optional<Duration> dead_after = {};  ///< none: what the job says
+  std::optional<Duration> dead_after = {};  ///< none: the job's value
 };
 
-/// A variable's value; null when it is not set.
+/// Returns a variable's value; null when it is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-/// From the variables that `dtrain run` sets: none if there is none of them, an error that names
-/// what is missing or wrong if there are some. Never shows the token.
-Result<std::optional<JoinRequest>> request_from(const Environment& environment);
+/// Reads the variables that `dtrain run` sets; none if no variable is set. Fails with Errc::input
+/// when some are missing or wrong, and names them. No error contains the token.
+Result<std::optional<InitOptions>> init_options_from(const Environment& environment);
 
-/// The same as texts, from a caller that knows.
+/// The same values as texts, from a caller that does not use the environment.
 struct Identity {
   std::string role;
   int task_index = 0;
@@ -42,6 +42,6 @@ struct Identity {
   std::string job;
   uint32_t generation = 0;
 };
-Result<JoinRequest> request_from(const Identity& identity);
+Result<InitOptions> init_options_from(const Identity& identity);
 
 }  // namespace dt

@@ -11,7 +11,7 @@ namespace dt {
 
 namespace {
 
-/// How long a launcher may take to reply that the time for a wait is over.
+/// How long the launcher may take to reply that a wait has timed out.
 constexpr Duration last_reply = seconds(1);
 
 Time later(Time time, Duration by) {
@@ -39,10 +39,10 @@ std::string doing(std::string_view verb, std::string_view key) {
 
 ProgramStore::ProgramStore(Driver& driver, Duration timeout)
     : driver_(driver),
-      deadline_(timeout == Duration::zero() ? Time::max() : later(driver.lived_now(), timeout)) {
+      deadline_(timeout == Duration::zero() ? Time::max() : later(driver.running_time(), timeout)) {
 }
 
-/// The store's own errors name the key; `what` does in those of this side.
+/// The store's own errors name the key. `what` names it in errors of this side.
 Result<Reply> ProgramStore::ask(const Request& request, std::string_view what, Time deadline) {
   Driver::StoreAnswer answer = driver_.ask(request, deadline);
   if (!answer.result) {
@@ -55,15 +55,17 @@ Result<Reply> ProgramStore::ask(const Request& request, std::string_view what, T
 }
 
 Result<> ProgramStore::set(std::string_view key, ByteSpan value) {
-  // Here too: what the store would refuse need not travel.
+  // Checked here, too: a value that the store would refuse need not be sent.
   TRY(check_value(key, value));
-  const SetRequest request{TRY(stored_key(key)), copy_of(value), Lifetime::job};
+  std::string stored = TRY(stored_key(key));
+  const SetRequest request{std::move(stored), copy_of(value), Lifetime::job};
   TRY(ask(request, doing("set", key), deadline_));
   return {};
 }
 
 Result<std::optional<Bytes>> ProgramStore::get(std::string_view key) {
-  const GetRequest request{TRY(stored_key(key))};
+  std::string stored = TRY(stored_key(key));
+  const GetRequest request{std::move(stored)};
   Reply reply = TRY(ask(request, doing("get", key), deadline_));
   return std::move(reply.value);
 }
@@ -75,18 +77,19 @@ Result<Bytes> ProgramStore::wait(std::string_view key) {
   while (true) {
     Reply got = TRY(ask(GetRequest{stored}, what, last));
     if (got.value) return *std::move(got.value);
-    const Time now = driver_.lived_now();
+    const Time now = driver_.running_time();
     const Duration left = std::clamp(deadline_ - now, Duration::zero(), timeout_max);
     const Result<Reply> waited = ask(WaitRequest{stored, left}, what, last);
-    // The store's clock also runs while this process is stopped: then it waits again.
+    // The store's clock also runs while this process is stopped: an early timeout is retried.
     const bool early =
-        !waited && waited.error().code == Errc::timeout && driver_.lived_now() < deadline_;
+        !waited && waited.error().code == Errc::timeout && driver_.running_time() < deadline_;
     if (!waited && !early) return tl::unexpected(waited.error());
   }
 }
 
 Result<int64_t> ProgramStore::add(std::string_view key, int64_t amount) {
-  const AddRequest request{TRY(stored_key(key)), amount};
+  std::string stored = TRY(stored_key(key));
+  const AddRequest request{std::move(stored), amount};
   const Reply reply = TRY(ask(request, doing("add to", key), deadline_));
   return reply.number;
 }
@@ -95,7 +98,8 @@ Result<ProgramStore::Exchange> ProgramStore::compare_and_set(std::string_view ke
                                                              std::optional<ByteSpan> expected,
                                                              ByteSpan desired) {
   TRY(check_value(key, desired));
-  CompareAndSetRequest request{TRY(stored_key(key)), std::nullopt, copy_of(desired)};
+  std::string stored = TRY(stored_key(key));
+  CompareAndSetRequest request{std::move(stored), std::nullopt, copy_of(desired)};
   if (expected) {
     TRY(check_value(key, *expected));
     request.expected = copy_of(*expected);
@@ -105,7 +109,8 @@ Result<ProgramStore::Exchange> ProgramStore::compare_and_set(std::string_view ke
 }
 
 Result<bool> ProgramStore::erase(std::string_view key) {
-  const EraseRequest request{TRY(stored_key(key))};
+  std::string stored = TRY(stored_key(key));
+  const EraseRequest request{std::move(stored)};
   const Reply reply = TRY(ask(request, doing("erase", key), deadline_));
   return reply.number != 0;
 }

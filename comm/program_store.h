@@ -12,16 +12,16 @@
 
 namespace dt {
 
-/// The job's store as its program sees it, for one call: keys get a prefix, so that they never meet
-/// dtrain's own. See dtrain.h for what the requests do and how they fail.
+/// The job's store for one call of a program. The program's keys get a prefix, which separates them
+/// from dtrain's own. dtrain.h documents the requests and their errors.
 class ProgramStore {
  public:
-  /// A timeout of zero is none.
+  /// A timeout of zero means no limit.
   ProgramStore(Driver& driver, Duration timeout);
 
   struct Exchange {
     bool done = false;
-    std::optional<Bytes> held = {};  ///< instead of what was expected
+    std::optional<Bytes> held = {};  ///< if not done: the key's value; none: there is no such key
   };
 
   Result<> set(std::string_view key, ByteSpan value);
@@ -32,14 +32,14 @@ class ProgramStore {
                                    ByteSpan desired);
   Result<bool> erase(std::string_view key);
 
-  /// The rank that the last error is due to, or -1.
+  /// The rank to blame for the last error, or -1.
   int blamed_rank() const { return blamed_rank_; }
 
  private:
   Result<Reply> ask(const Request& request, std::string_view what, Time deadline);
 
   Driver& driver_;
-  Time deadline_;  ///< in the driver's lived time
+  Time deadline_;  ///< of the driver's running_time()
   int blamed_rank_ = -1;
 };
 

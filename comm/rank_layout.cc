@@ -6,32 +6,32 @@
 
 namespace dt {
 
-Result<Placement> place(const TaskTable& table, const TaskEntry& self) {
+Result<RankLayout> rank_layout(const TaskTable& table, const TaskEntry& self) {
   if (self.rank < 0) {
     return fail(Errc::input,
                 format("{} has no rank in this job, and collectives need one", self.id.text()));
   }
-  Placement placement{.rank = self.rank, .size = table.world_size(), .host = self.host};
-  // Hosts in the order of their first rank, which is the order in which ranks fill them.
+  RankLayout layout{.rank = self.rank, .size = table.world_size(), .host = self.host};
+  // Hosts in the order of their lowest rank.
   std::vector<int> hosts;
   std::map<int, int> local_sizes;
-  for (int rank = 0; rank < placement.size; ++rank) {
+  for (int rank = 0; rank < layout.size; ++rank) {
     const TaskEntry* task = table.by_rank(rank);
     if (task == nullptr) {
       return fail(Errc::protocol,
-                  format("the job has {} ranks, but no rank {}", placement.size, rank));
+                  format("the job has {} ranks, but no rank {}", layout.size, rank));
     }
-    if (rank == self.rank) placement.local_rank = local_sizes[task->agent];
+    if (rank == self.rank) layout.local_rank = local_sizes[task->agent];
     if (local_sizes[task->agent]++ == 0) hosts.push_back(task->agent);
   }
-  placement.local_size = local_sizes[self.agent];
-  placement.cross_size = 0;
+  layout.local_size = local_sizes[self.agent];
+  layout.cross_size = 0;
   for (const int host : hosts) {
-    if (local_sizes[host] <= placement.local_rank) continue;
-    if (host == self.agent) placement.cross_rank = placement.cross_size;
-    ++placement.cross_size;
+    if (local_sizes[host] <= layout.local_rank) continue;
+    if (host == self.agent) layout.cross_rank = layout.cross_size;
+    ++layout.cross_size;
   }
-  return placement;
+  return layout;
 }
 
 }  // namespace dt

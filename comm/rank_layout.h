@@ -7,19 +7,19 @@
 
 namespace dt {
 
-/// Where one ranked task stands among the others.
-struct Placement {
+/// The position of one ranked task among the others.
+struct RankLayout {
   int rank = 0;
   int size = 1;
   int local_rank = 0;  ///< among the ranks of its host
   int local_size = 1;
-  int cross_rank = 0;  ///< its host's place among the hosts that have this local rank
+  int cross_rank = 0;  ///< the index of its host among the hosts that have this local rank
   int cross_size = 1;
   std::string host;
-  bool operator==(const Placement&) const = default;
+  bool operator==(const RankLayout&) const = default;
 };
 
-/// Errc::input if the task has no rank, Errc::protocol if the table's ranks have holes.
-Result<Placement> place(const TaskTable& table, const TaskEntry& self);
+/// Fails with Errc::input if the task has no rank, with Errc::protocol if the table lacks a rank.
+Result<RankLayout> rank_layout(const TaskTable& table, const TaskEntry& self);
 
 }  // namespace dt

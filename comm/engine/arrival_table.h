@@ -7,28 +7,29 @@
 
 namespace dt {
 
-/// Rank 0's list of who has arrived at the next collective, and with what. Holds one descriptor a
-/// rank, since nobody sends the next one before the verdict on this one.
+/// Rank 0's list of the ranks that have arrived at the next collective, with their descriptors. One
+/// descriptor a rank suffices: no rank sends the next one before the verdict on this one.
 class ArrivalTable {
  public:
   explicit ArrivalTable(int size) : entries_(static_cast<size_t>(size)) {}
 
-  /// The collective that is being waited for; counted from 1.
+  /// The number of the next collective; counted from 1.
   uint64_t sequence() const { return sequence_; }
-  /// Fails when that rank is there already.
+  /// Fails with Errc::protocol when that rank has arrived already.
   Result<> add(int rank, Arrival arrival, Time now);
   bool empty() const { return arrived_ == 0; }
   bool arrived(int rank) const { return entries_[static_cast<size_t>(rank)].arrived; }
   bool complete() const { return arrived_ == entries_.size(); }
   std::vector<int> missing() const;
-  /// The first to run out of time, and when.
+  /// The first rank whose time ends, and when.
   struct Deadline {
     int rank = -1;
     Time time = Time::max();
   };
   Deadline next_deadline() const;
   const Arrival& of(int rank) const { return entries_[static_cast<size_t>(rank)].arrival; }
-  /// All are there: their descriptors by rank; the list begins anew for the next collective.
+  /// Returns the descriptors by rank and clears the table for the next collective. Requires
+  /// complete().
   std::vector<Descriptor> take();
 
  private:

@@ -11,9 +11,10 @@ namespace dt {
 
 namespace {
 
-/// Rank 0 knows whom all wait for; its word on a timeout is waited for this long.
+/// Other ranks wait this much longer than their timeout for rank 0's stop, which names the missing
+/// ranks.
 constexpr Duration verdict_grace = milliseconds(250);
-/// Reasons are cut to this: two of them fit into a control message.
+/// Reasons are cut to this length: two of them fit into a control message.
 constexpr size_t reason_bytes_max = 1500;
 
 std::vector<MessageLink*> links_of(Peers& peers) {
@@ -33,7 +34,7 @@ std::string cut(const std::string& text) {
 Collectives::Collectives(Peers& peers)
     : peers_(peers),
       communicator_({peers.rank(), peers.size()}, links_of(peers)),
-      attendance_(peers.size()) {
+      arrivals_(peers.size()) {
 }
 
 void Collectives::submit(std::shared_ptr<Operation> operation) {
@@ -75,18 +76,19 @@ void Collectives::begin(Time now) {
       .remaining = end == Time::max() ? Duration::zero() : end - now};
   phase_ = Phase::agreeing;
   if (peers_.rank() == 0) {
-    const Result<> added = attendance_.add(0, arrival, now);
-    assert(added && attendance_.sequence() == operation.sequence);
+    const Result<> added = arrivals_.add(0, arrival, now);
+    assert(added && arrivals_.sequence() == operation.sequence);
   } else {
-    peers_.tell(0, EngineMessageType::descriptor, static_cast<uint32_t>(operation.sequence),
+    peers_.send(0, EngineMessageType::descriptor, static_cast<uint32_t>(operation.sequence),
                 encode(arrival));
   }
 }
 
-/// Without a word from rank 0 there is nothing to do but to see whether it can still come.
+/// Rank 0 decides when all have arrived. The other ranks only check that rank 0 is reachable: the
+/// verdict arrives in verdict().
 bool Collectives::agree() {
   if (peers_.rank() == 0) {
-    if (!attendance_.complete()) return false;
+    if (!arrivals_.complete()) return false;
     decide();
     return true;
   }
@@ -97,13 +99,13 @@ bool Collectives::agree() {
 }
 
 void Collectives::decide() {
-  const uint64_t sequence = attendance_.sequence();
-  const std::optional<Mismatch> mismatch = compare(attendance_.take(), sequence);
+  const uint64_t sequence = arrivals_.sequence();
+  const std::optional<Mismatch> mismatch = compare(arrivals_.take(), sequence);
   const OperationFailure failure{Errc::mismatch, mismatch ? mismatch->blamed_rank : -1,
                                  mismatch ? cut(mismatch->text) : ""};
   Writer writer;
   writer.number(int32_t{failure.blamed_rank}).text(failure.reason);
-  peers_.tell_all(EngineMessageType::verdict, static_cast<uint32_t>(sequence), writer.view());
+  peers_.send_all(EngineMessageType::verdict, static_cast<uint32_t>(sequence), writer.view());
   apply_verdict(mismatch ? &failure : nullptr);
 }
 
@@ -113,7 +115,8 @@ void Collectives::apply_verdict(const OperationFailure* mismatch) {
     communicator_.start(front().request, front().sequence);
     return;
   }
-  // The text is the same on every rank, with its label: the ranks may differ in that, too.
+  // The text includes the label and is the same on every rank, although the calls' names may
+  // differ. So end(), which would add this rank's label, is not used.
   Operation& operation = front();
   operation.blamed_rank = mismatch->blamed_rank;
   operation.outcome.emplace(fail(mismatch->code, mismatch->reason));
@@ -151,13 +154,13 @@ Time Collectives::expires_at(const Operation& operation) const {
   const Time end = deadline(operation);
   const bool agreeing = &operation == queue_.front().get() && phase_ == Phase::agreeing;
   if (end == Time::max() || !agreeing) return end;
-  // Here rank 0 goes by the descriptors that it has, its own among them.
+  // Meanwhile rank 0 uses the deadlines of all descriptors that it has, its own included.
   return peers_.rank() == 0 ? Time::max() : end + verdict_grace;
 }
 
 void Collectives::expire(Time now) {
-  const ArrivalTable::Deadline next = attendance_.next_deadline();
-  if (next.time <= now && !stopped(attendance_.sequence())) time_out_missing(next.rank);
+  const ArrivalTable::Deadline next = arrivals_.next_deadline();
+  if (next.time <= now && !stopped(arrivals_.sequence())) time_out_missing(next.rank);
   const auto late = std::find_if(queue_.begin(), queue_.end(),
                                  [&](const auto& o) { return expires_at(*o) <= now; });
   if (late != queue_.end()) time_out(**late);
@@ -181,29 +184,29 @@ void Collectives::time_out(const Operation& operation) {
              format("not possible after {} timed out", label(operation))});
 }
 
-/// `rank` has no time left for those that have not arrived.
+/// The timeout of `rank` has ended before all ranks arrived: stops, and names the missing ranks.
 void Collectives::time_out_missing(int rank) {
-  const std::vector<int> missing = attendance_.missing();
+  const std::vector<int> missing = arrivals_.missing();
   if (missing.empty()) return;
-  const Arrival& arrival = attendance_.of(rank);
+  const Arrival& arrival = arrivals_.of(rank);
   const Descriptor& descriptor = arrival.descriptor;
   const bool one = missing.size() == 1;
   stop_from(
-      {attendance_.sequence(),
+      {arrivals_.sequence(),
        {Errc::timeout, missing.front(),
         format("timed out after {}: {} {} not arrived", duration_text(arrival.timeout),
                one ? peers_.name(missing.front()) : ranks_text(missing), one ? "has" : "have")},
        format("not possible after {} timed out",
-              collective_label(descriptor.kind, attendance_.sequence(), descriptor.name))});
+              collective_label(descriptor.kind, arrivals_.sequence(), descriptor.name))});
 }
 
-/// Rank 0: those who have arrived need not wait for us to find out that one never will.
+/// Rank 0: stops the collective as soon as a missing rank is gone, also before rank 0's own call.
 void Collectives::check_missing() {
-  if (stopped(attendance_.sequence()) || attendance_.empty() || attendance_.complete()) return;
+  if (stopped(arrivals_.sequence()) || arrivals_.empty() || arrivals_.complete()) return;
   for (int rank = 1; rank < peers_.size(); ++rank) {
-    if (attendance_.arrived(rank) || !peers_.gone(rank)) continue;
+    if (arrivals_.arrived(rank) || !peers_.gone(rank)) continue;
     const std::string reason = peers_.gone_reason(rank);
-    stop_from({attendance_.sequence(), {Errc::peer_lost, rank, reason}, reason});
+    stop_from({arrivals_.sequence(), {Errc::peer_lost, rank, reason}, reason});
     return;
   }
 }
@@ -213,14 +216,14 @@ bool Collectives::stopped(uint64_t sequence) const {
 }
 
 void Collectives::stop_from(Stop stop) {
-  // An earlier one may still come after a later one; it then goes around as well.
+  // Stops may arrive out of order. One with a smaller sequence replaces ours and is forwarded, too.
   if (stop_ && stop_->from <= stop.from) return;
   stop.why.reason = cut(stop.why.reason);
   stop.later = cut(stop.later);
   Writer writer;
   writer.number(stop.from).number(stop.why.code).number(int32_t{stop.why.blamed_rank});
   writer.text(stop.why.reason).text(stop.later);
-  peers_.tell_all(EngineMessageType::stop, 0, writer.view());
+  peers_.send_all(EngineMessageType::stop, 0, writer.view());
   stop_ = std::move(stop);
 }
 
@@ -244,10 +247,10 @@ bool Collectives::apply_stop() {
 
 Result<> Collectives::descriptor(const Message& message, ByteSpan payload, Time now) {
   Arrival arrival = TRY(decode_arrival(payload));
-  if (stopped(attendance_.sequence())) return {};
-  if (peers_.rank() != 0 || message.stream != static_cast<uint32_t>(attendance_.sequence()))
+  if (stopped(arrivals_.sequence())) return {};
+  if (peers_.rank() != 0 || message.stream != static_cast<uint32_t>(arrivals_.sequence()))
     return fail(Errc::protocol, format("descriptor of collective #{}", message.stream));
-  return attendance_.add(message.from, std::move(arrival), now);
+  return arrivals_.add(message.from, std::move(arrival), now);
 }
 
 Result<> Collectives::verdict(const Message& message, ByteSpan payload) {
@@ -283,16 +286,16 @@ Result<> Collectives::stop(ByteSpan payload) {
 Result<PayloadTarget> Collectives::place(const Message& message) {
   if (!queue_.empty() && message.stream == static_cast<uint32_t>(front().sequence)) {
     if (phase_ == Phase::running) return communicator_.place(message);
-    // Others were told to go before we were.
+    // The sender has received the verdict before this rank; the data waits in the link.
     if (phase_ == Phase::agreeing) return PayloadTarget{};
   }
-  // After a stop, data of what has ended is still under way.
+  // After a stop, data of failed collectives still arrives.
   if (stop_) return PayloadTarget{PayloadTarget::Action::discard};
   return fail(Errc::protocol, format("data of collective #{}", message.stream));
 }
 
 Time Collectives::next_deadline() const {
-  Time next = stopped(attendance_.sequence()) ? Time::max() : attendance_.next_deadline().time;
+  Time next = stopped(arrivals_.sequence()) ? Time::max() : arrivals_.next_deadline().time;
   for (const std::shared_ptr<Operation>& operation : queue_)
     next = std::min(next, expires_at(*operation));
   return next;

@@ -12,26 +12,26 @@
 namespace dt {
 
 /// The collectives of one engine, one at a time in order of submission. Each begins with an
-/// agreement: every rank tells rank 0 what it wants, and rank 0 tells all to go or how they differ,
-/// so that no byte of data moves for nothing.
+/// agreement. Every rank sends rank 0 a descriptor of its call. Rank 0 sends all a verdict: start,
+/// or how the calls differ. So no data moves in vain.
 ///
-///   queued ▶ agreeing ─ go ▶ running ▶ done
+///   queued ▶ agreeing ─ start ▶ running ▶ done
 ///               └─ mismatch ▶ failed; the next one begins
 ///
-/// A timeout or the loss of a rank stops all collectives from that one on, on every rank: whoever
-/// finds out tells everybody, and everybody passes it on once. A rank that is waiting for data
-/// reads no further on links whose data comes too early, so that it may hear of the stop only from
-/// the one that it is waiting for.
+/// A timeout or the loss of a rank stops all collectives from that one on, on every rank. The rank
+/// that detects it sends a stop to all, and every rank forwards it once. The forwarding is needed:
+/// a rank does not read a link whose data comes too early, so a stop behind that data is unread.
+/// The rank that it waits for forwards the stop.
 class Collectives {
  public:
   explicit Collectives(Peers& peers);
 
   void submit(std::shared_ptr<Operation> operation);
-  /// True if anything moved or ended.
+  /// Returns true if anything moved or ended.
   bool step(Time now);
   Time next_deadline() const;
   bool idle() const { return queue_.empty(); }
-  /// Ends all that is pending; nothing may be submitted afterwards.
+  /// Fails all pending operations. Nothing may be submitted afterwards.
   void fail_all(const OperationFailure& why);
 
   Result<> descriptor(const Message& message, ByteSpan payload, Time now);
@@ -40,15 +40,15 @@ class Collectives {
   Result<PayloadTarget> place(const Message& message);
   Result<> arrived(const Message& message) { return communicator_.arrived(message); }
 
-  /// The number of a collective that is submitted too late to be queued.
+  /// Returns the sequence number of a collective that fails at once and is never queued.
   uint64_t take_sequence() { return ++submitted_; }
 
  private:
   enum class Phase { queued, agreeing, running };  ///< of the first in the queue
   struct Stop {
-    uint64_t from = 0;     ///< the first collective that ends by it
+    uint64_t from = 0;     ///< the first collective that fails
     OperationFailure why;  ///< of that one
-    std::string later;     ///< the reason of all after it
+    std::string later;     ///< the reason for all later ones
   };
 
   Operation& front() { return *queue_.front(); }
@@ -72,7 +72,7 @@ class Collectives {
 
   Peers& peers_;
   ScheduledCommunicator communicator_;
-  ArrivalTable attendance_;  ///< rank 0 alone uses it
+  ArrivalTable arrivals_;  ///< used by rank 0 only
   std::deque<std::shared_ptr<Operation>> queue_;
   Phase phase_ = Phase::queued;
   uint64_t submitted_ = 0;

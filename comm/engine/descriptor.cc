@@ -12,7 +12,7 @@ namespace dt {
 
 namespace {
 
-/// Names are cut to this in descriptors: enough to recognise one.
+/// Names are cut to this in descriptors: enough to recognise an operation.
 constexpr size_t name_bytes_max = 96;
 constexpr size_t ranks_named_max = 4;
 constexpr size_t differences_named_max = 4;
@@ -29,7 +29,7 @@ bool reduces(OperationKind kind) {
   return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter;
 }
 
-/// How `one` differs from what `most` want: what it did, and what they did.
+/// The difference between a rank's call and the majority's: what the rank did, what the others did.
 struct Difference {
   std::string one;
   std::string most;
@@ -67,7 +67,7 @@ size_t majority(std::span<const Descriptor> descriptors) {
   return best;
 }
 
-/// Ranks that differ from the others in one way.
+/// Ranks that differ from the others in the same way.
 struct Dissent {
   Difference difference;
   std::vector<int> ranks;

@@ -10,8 +10,8 @@
 
 namespace dt {
 
-/// What the ranks compare before a collective moves a byte. Fields that the kind does not use are
-/// left at their defaults.
+/// The description of a collective call. The ranks compare it before any data moves. Fields that
+/// the kind does not use keep their defaults.
 struct Descriptor {
   OperationKind kind = OperationKind::barrier;
   ElementType type = ElementType::float32;
@@ -25,7 +25,7 @@ struct Descriptor {
   static Descriptor of(const OperationRequest& request);
 };
 
-/// A descriptor on its way, with what its rank allows for it.
+/// A descriptor as it is sent to rank 0, with the time limit of its rank.
 struct Arrival {
   Descriptor descriptor;
   Duration timeout = Duration::zero();    ///< zero: none
@@ -40,8 +40,8 @@ struct Mismatch {
   int blamed_rank = -1;
 };
 
-/// How the ranks (all of them, by rank) differ; none when they agree. What most want is right and
-/// the others are named; of two equal parts, the one with the lowest rank is right.
+/// Returns how the descriptors of all ranks (by rank) differ; none when they agree. The majority is
+/// right and the others are named. If two parts are equal, the one with the lowest rank is right.
 std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, uint64_t sequence);
 
 std::string_view kind_name(OperationKind kind);

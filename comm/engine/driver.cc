@@ -11,23 +11,22 @@ namespace dt {
 
 namespace {
 
-/// A driver that always finds something to move still looks at sockets' ends and the rendezvous
-/// this often.
-constexpr Duration look_around_every = milliseconds(1);
+/// A driver that always has data to move still polls the sockets and the rendezvous this often.
+constexpr Duration poll_every = milliseconds(1);
 constexpr Duration drain_timeout = seconds(2);
-/// What has arrived by the end may have to be answered or passed on.
-constexpr Duration last_look = milliseconds(200);
-/// How often a driver lets others try to get the mutex before it goes on; they need some
+/// How long drain() still handles arrived messages: some need a reply or must be forwarded.
+constexpr Duration drain_reply_time = milliseconds(200);
+/// How often a driver offers the mutex to other threads before it continues. They need some
 /// microseconds to wake up.
-constexpr int give_way_turns = 64;
-/// Condition variables do not take Time::max() on every system.
+constexpr int yield_turns_max = 64;
+/// Not every system accepts Time::max() for a condition variable.
 constexpr Duration sleep_max = std::chrono::hours(1);
 
 Time not_too_late(Time deadline) {
   return std::min(deadline, Clock::now() + sleep_max);
 }
 
-/// Runs at the end of its scope, however that is left.
+/// Runs its body at the end of its scope, also after an exception.
 template <class Body>
 class Finally {
  public:
@@ -63,10 +62,11 @@ Driver::Lock Driver::enter() {
   return lock;
 }
 
-/// A mutex is not fair: without this, a driver that always finds work would keep all others out.
+/// Lets waiting threads lock the mutex. A mutex is not fair: without this, a driver that always has
+/// work would exclude all others.
 void Driver::yield_mutex(Lock& lock) {
-  for (int turn = 0; turn < give_way_turns; ++turn) {
-    if (called_ == 0 && entering_.load(std::memory_order_relaxed) == 0) return;
+  for (int turn = 0; turn < yield_turns_max; ++turn) {
+    if (woken_ == 0 && entering_.load(std::memory_order_relaxed) == 0) return;
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
@@ -81,7 +81,7 @@ Driver::Work Driver::submit(OperationRequest request) {
 Driver::Work Driver::start(OperationRequest request) {
   const Lock lock = enter();
   Work work = submit_locked(std::move(request));
-  if (!over(*work)) ensure_background();
+  if (!ended(*work)) ensure_background();
   return work;
 }
 
@@ -90,12 +90,12 @@ Driver::Work Driver::submit_locked(OperationRequest request) {
   if (finished_) {
     auto work = std::make_shared<Operation>();
     work->request = std::move(request);
-    return work;  // over() from the start
+    return work;  // ended() from the start
   }
   Work work;
   protect([&] {
     work = parts_.engine->submit(std::move(request), now);
-    // Its first bytes leave at once, whoever drives.
+    // Its first bytes are sent at once, also while another thread drives.
     step(now);
   });
   if (!work) {
@@ -115,8 +115,9 @@ std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
       hand_off();
     });
     const Time now = clock_.now();
-    const Time lived = deadline == Time::max() ? deadline : now + (deadline - Clock::now());
-    protect([&] { wait_or_drive(lock, [&] { return over(*work); }, lived); });
+    const Time running_deadline =
+        deadline == Time::max() ? deadline : now + (deadline - Clock::now());
+    protect([&] { wait_or_drive(lock, [&] { return ended(*work); }, running_deadline); });
   }
   if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
   if (!finished_) return std::nullopt;
@@ -132,7 +133,7 @@ Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
       --waiting_;
       hand_off();
     });
-    protect([&] { move_call(lock, call, request, deadline); });
+    protect([&] { run_call(lock, call, request, deadline); });
     calls_.remove(call);
     // The next request can be posted.
     protect([this] { wake_waiters(); });
@@ -143,14 +144,14 @@ Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
   return {fail(Errc::timeout, "the rendezvous has not answered in time")};
 }
 
-void Driver::move_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
+void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
   if (!call.waits_for_key) {
     wait_or_drive(lock, [this] { return finished_ || !calls_.busy(); }, deadline);
     if (calls_.busy()) return;
   }
   if (finished_) return;
   const Time now = clock_.now();
-  if (const OperationFailure* failure = parts_.engine->aborted()) calls_.end_waits(*failure);
+  if (const OperationFailure* failure = parts_.engine->aborted()) calls_.fail_waits(*failure);
   calls_.post(call, request, now);
   read_rendezvous(now);  // which also sends
   wake_waiters();
@@ -158,26 +159,26 @@ void Driver::move_call(Lock& lock, StoreCall& call, const Request& request, Time
   wait_or_drive(lock, [&] { return finished_ || call.answer; }, deadline);
 }
 
-Time Driver::lived_now() {
+Time Driver::running_time() {
   const Lock lock = enter();
   return clock_.now();
 }
 
-void Driver::wait_or_drive(Lock& lock, const Enough& enough, Time deadline) {
-  // The background thread gives way to us; any other goes on until it has its own. Once is enough:
-  // who wakes a driver each time that he wakes up, and is woken by it, never sleeps.
+void Driver::wait_or_drive(Lock& lock, const Ready& ready, Time deadline) {
+  // A background driver stops for this thread; any other drives until its own operation is done.
+  // Once is enough. If each thread woke the driver at every wake-up, they would never sleep.
   wake_driver();
-  while (!enough() && clock_.now() < deadline) {
+  while (!ready() && clock_.now() < deadline) {
     if (driving_) {
-      sleep(lock, enough, deadline);
+      sleep(lock, ready, deadline);
     } else {
-      drive(lock, enough, deadline);
+      drive(lock, ready, deadline);
     }
   }
 }
 
-/// Keeps what the engine's containers throw from threads that could not say so. The engine may be
-/// half-way through something then, so nothing goes on.
+/// Catches what the engine's containers throw: the background thread could not report it. The
+/// engine's state may then be incomplete, so all operations and calls fail.
 template <class Body>
 void Driver::protect(const Body& body) {
   try {
@@ -190,29 +191,29 @@ void Driver::protect(const Body& body) {
   }
 }
 
-void Driver::sleep(Lock& lock, const Enough& enough, Time deadline) {
-  Sleeper self{&enough};
+void Driver::sleep(Lock& lock, const Ready& ready, Time deadline) {
+  Sleeper self{&ready};
   sleepers_.push_back(&self);
   changed_.wait_until(lock, not_too_late(clock_.wake_up_at(deadline)));
   std::erase(sleepers_, &self);
-  if (self.called) --called_;
+  if (self.woken) --woken_;
 }
 
-/// Gives the store's replies to those who asked. After a death they need not wait for a key.
-void Driver::settle_calls() {
+/// Hands the store's replies to the calls that wait for them. After a death, waits for keys fail.
+void Driver::answer_calls() {
   if (calls_.empty()) return;
   calls_.collect();
-  if (const OperationFailure* failure = parts_.engine->aborted()) calls_.end_waits(*failure);
+  if (const OperationFailure* failure = parts_.engine->aborted()) calls_.fail_waits(*failure);
 }
 
-/// Wakes the threads that have what they wait for; each once, and nobody when there are none.
+/// Wakes the sleepers that have what they wait for, each once.
 void Driver::wake_waiters() {
-  settle_calls();
+  answer_calls();
   bool any = false;
   for (Sleeper* sleeper : sleepers_) {
-    if (sleeper->called || !(*sleeper->enough)()) continue;
-    sleeper->called = true;
-    ++called_;
+    if (sleeper->woken || !(*sleeper->ready)()) continue;
+    sleeper->woken = true;
+    ++woken_;
     any = true;
   }
   if (any) changed_.notify_all();
@@ -229,10 +230,11 @@ void Driver::wake_driver() {
 
 bool Driver::done(const Work& work) {
   const Lock lock = enter();
-  return over(*work);
+  return ended(*work);
 }
 
-/// Somebody else drives from now on, if there is reason to.
+/// Called by a thread that stops waiting. If no thread drives, a sleeper takes over; without one,
+/// the background thread does when operations are pending.
 void Driver::hand_off() {
   if (driving_) return;
   if (waiting_ > 0 || finished_) {
@@ -248,7 +250,7 @@ void Driver::ensure_background() {
     return;
   }
   if (!parts_.mesh) return;
-  // The application's signals are for the application's threads.
+  // The application's signals must not be delivered to this thread.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -256,7 +258,7 @@ void Driver::ensure_background() {
   try {
     thread_ = std::thread([this] { run_background(); });
   } catch (const std::exception&) {
-    // No more threads: operations then move when somebody waits for them.
+    // No more threads are possible. Operations then proceed only while a thread waits.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -274,11 +276,11 @@ void Driver::run_background() {
   }
 }
 
-void Driver::drive(Lock& lock, const Enough& enough, Time deadline) {
+void Driver::drive(Lock& lock, const Ready& ready, Time deadline) {
   driving_ = true;
   const Finally leave([this] { driving_ = false; });
   Time spin_until = clock_.now() + parts_.spin;
-  while (!enough()) {
+  while (!ready()) {
     const Time now = clock_.now();
     poll_once(now);
     const bool moved = step(now);
@@ -286,7 +288,7 @@ void Driver::drive(Lock& lock, const Enough& enough, Time deadline) {
     if (moved) {
       spin_until = now + parts_.spin;
     } else if (now >= spin_until) {
-      if (enough()) break;  // what look_around() read may have ended it
+      if (ready()) break;  // poll_once() may have read the end of it
       wait_for_peers(lock, deadline);
       spin_until = clock_.now() + parts_.spin;
       continue;
@@ -310,7 +312,7 @@ void Driver::wait_for_peers(Lock& lock, Time deadline) {
   const Time until = not_too_late(clock_.wake_up_at(next));
   sleeping_ = true;
   if (!parts_.mesh) {
-    // Alone, nothing can happen but the end of a time limit or another thread's call.
+    // A rank that is alone waits only for a time limit or another thread's call.
     changed_.wait_until(lock, until);
     sleeping_ = false;
     return;
@@ -321,34 +323,34 @@ void Driver::wait_for_peers(Lock& lock, Time deadline) {
   sleeping_ = false;
   const Time now = clock_.now();
   if (!waited) return lose_launcher(now);
-  looked_around_ = now;
+  polled_at_ = now;
   if (*waited) read_rendezvous(now);
 }
 
 void Driver::poll_once(Time now) {
-  if (!parts_.mesh || now - looked_around_ < look_around_every) return;
-  looked_around_ = now;
-  const Result<bool> looked = parts_.mesh->wait(now);
-  if (!looked) return lose_launcher(now);
-  if (*looked) read_rendezvous(now);
+  if (!parts_.mesh || now - polled_at_ < poll_every) return;
+  polled_at_ = now;
+  const Result<bool> polled = parts_.mesh->wait(now);
+  if (!polled) return lose_launcher(now);
+  if (*polled) read_rendezvous(now);
 }
 
 void Driver::read_rendezvous(Time now) {
-  if (!launcher_known_ || !parts_.client) return;
+  if (!launcher_connected_ || !parts_.client) return;
   const Result<> pumped = parts_.client->pump();
   while (const auto notice = parts_.client->next_notice())
     parts_.engine->notice(*notice, now);
   while (parts_.client->next_change()) {
-    // Contacts that come and go; all have joined already.
+    // Ignored: these are the peers' endpoints, and all ranks have joined already.
   }
   if (!pumped) lose_launcher(now);
   wake_waiters();
 }
 
-/// Also when our own epoll descriptor was closed by the application: nothing can be heard any more.
+/// Also called when the application has closed our epoll descriptor: no event can arrive any more.
 void Driver::lose_launcher(Time now) {
-  if (!launcher_known_) return;
-  launcher_known_ = false;
+  if (!launcher_connected_) return;
+  launcher_connected_ = false;
   parts_.mesh->forget_rendezvous();
   parts_.engine->launcher_lost(now);
   calls_.fail_all({Errc::peer_lost, -1, "launcher lost"});
@@ -364,7 +366,7 @@ void Driver::finish() {
   changed_.wait(lock, [this] { return !driving_ && waiting_ == 0; });
   if (!parts_.engine) return;
   lock.unlock();
-  // Nobody else touches anything from here on: finished_ keeps all others out.
+  // From here on no other thread uses the members: finished_ excludes them.
   if (thread_.joinable()) thread_.join();
   lock.lock();
   if (parts_.mesh) protect([this] { drain(); });
@@ -373,11 +375,11 @@ void Driver::finish() {
   parts_.client.reset();
 }
 
-/// What the engine has queued, such as a last refusal, leaves, also when a link is full for now.
+/// Sends what the engine has queued, such as a last refusal, also when a link is full for now.
 void Driver::drain() {
   const Time start = clock_.now();
   const Time end = start + drain_timeout;
-  while (parts_.engine->step(clock_.now()) && clock_.now() < start + last_look) {
+  while (parts_.engine->step(clock_.now()) && clock_.now() < start + drain_reply_time) {
   }
   parts_.engine->close();
   parts_.mesh->forget_rendezvous();

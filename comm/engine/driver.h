@@ -20,28 +20,38 @@
 
 namespace dt {
 
-/// Moves an Engine for any number of threads. Whoever waits for an operation drives: steps the
-/// engine, spins for a moment, then sleeps in the mesh. One thread drives at a time; other waiting
-/// threads sleep until it wakes them, and one of them takes over when it has what it came for. If
-/// nobody waits and asynchronous operations are pending, a background thread drives.
+/// Runs an Engine for any number of threads. Each thread that waits for an operation is the driver
+/// or a sleeper; at most one thread drives at a time. The driver steps the engine, spins for a
+/// short time, then sleeps in the mesh.
 ///
-/// Requests to the job's store are moved the same way, whoever drives; the store of a rank that is
-/// alone is here.
+///   wait(), ask() ─ no thread drives ▶ driver ─ done, or deadline ▶ hand_off(), returns
+///       │                                ▲
+///       │                                │ hand_off(), or the background thread stops
+///       └─ another thread drives ▶ sleeper ─ woken when done, or deadline ▶ returns
 ///
-/// Who owns what: `mutex_` guards everything here, the engine, its operations and the client. The
-/// mesh belongs to the thread that drives (`driving_`), which releases the mutex only while it
-/// sleeps in Mesh::wait; Mesh::wake is for all.
+/// If no thread waits and asynchronous operations are pending, a background thread drives.
 ///
-/// Memory that runs out while the engine is moved ends everything with Errc::os, on whatever thread
-/// it happens: an operation whose end nobody sees would use its buffers for ever.
+///   background thread: idle ─ start() or hand_off(): operations pend, no thread waits ▶ drives
+///                       ▲                                                                │
+///                       └─────────── a thread waits, or no operation is pending ─────────┘
+///
+/// The driver also sends and receives the requests to the job's store. A rank that is alone has a
+/// store of its own here.
+///
+/// Ownership: `mutex_` guards all members, the engine, its operations and the client. The mesh
+/// belongs to the driver (`driving_`), which releases the mutex only in yield_mutex() and while it
+/// sleeps. Any thread may call Mesh::wake.
+///
+/// If memory runs out on any thread while the engine runs, all operations fail with Errc::os.
+/// Otherwise an operation could use its buffers although no thread sees its end.
 class Driver {
  public:
   struct Parts {
     std::unique_ptr<Engine> engine;
     std::unique_ptr<RendezvousClient> client = {};  ///< null when this rank is alone
     std::unique_ptr<Mesh> mesh = {};                ///< null when this rank is alone
-    Duration spin = Duration::zero();               ///< how long to look before sleeping
-    bool yield = false;                             ///< while spinning, because ranks share cores
+    Duration spin = Duration::zero();               ///< how long to spin before sleeping
+    bool yield = false;                             ///< between spins, because ranks share cores
   };
   explicit Driver(Parts parts);
   Driver(const Driver&) = delete;
@@ -54,53 +64,54 @@ class Driver {
   };
   using Work = std::shared_ptr<Operation>;
 
-  /// Submits an operation that its caller will wait for at once.
+  /// Submits an operation. Requires that the caller waits for it at once.
   Work submit(OperationRequest request);
-  /// Submits an operation that goes on without its caller.
+  /// Submits an operation that also proceeds while no thread waits for it.
   Work start(OperationRequest request);
-  /// What became of it; none if the deadline, a moment on the monotonic clock, came first. The time
+  /// Returns the outcome; none if the deadline, a time of the monotonic clock, passed first. Time
   /// in which this process was stopped does not count.
   std::optional<Outcome> wait(const Work& work, Time deadline);
   bool done(const Work& work);
 
   struct StoreAnswer {
-    Result<Reply> result;  ///< the store's reply, or why there is none
+    Result<Reply> result;  ///< the store's reply, or the reason why there is none
     int blamed_rank = -1;
   };
-  /// Asks the job's store and waits for its reply until the deadline, a moment of lived time. After
-  /// a death only a WaitRequest fails; without the launcher everything does.
+  /// Sends a request to the job's store and waits for the reply until the deadline, a time of
+  /// running_time(). After a death only a WaitRequest fails. Without the launcher all requests
+  /// fail.
   StoreAnswer ask(const Request& request, Time deadline);
-  /// The time without stops of this process, for the deadlines of ask().
-  Time lived_now();
+  /// Returns the time without stops of this process, for the deadlines of ask().
+  Time running_time();
 
-  /// Ends everything; operations without an outcome have Errc::closed from now on, and no buffer is
-  /// used any more. What was sent still arrives: waits for that, 2 s at most. May be called again,
-  /// but not by two threads at once.
+  /// Ends the engine. Pending operations fail with Errc::closed, and no buffer is used any more.
+  /// Waits at most 2 s until the peers have received all that was sent. May be called again, but
+  /// not by two threads at once.
   void finish();
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  /// Whether a thread has what it waits for.
-  using Enough = std::function<bool()>;
-  /// A thread in move() that sleeps while another one drives.
+  /// True when a thread has what it waits for.
+  using Ready = std::function<bool()>;
+  /// A thread in wait_or_drive() that sleeps while another one drives.
   struct Sleeper {
-    const Enough* enough;
-    bool called = false;  ///< it has what it waits for, and has been told
+    const Ready* ready;
+    bool woken = false;  ///< it has what it waits for, and was notified
   };
   Lock enter();
   void yield_mutex(Lock& lock);
   Work submit_locked(OperationRequest request);
-  bool over(const Operation& operation) const { return finished_ || operation.outcome; }
+  bool ended(const Operation& operation) const { return finished_ || operation.outcome; }
   void ensure_background();
   void run_background();
-  void wait_or_drive(Lock& lock, const Enough& enough, Time deadline);
-  void sleep(Lock& lock, const Enough& enough, Time deadline);
-  void move_call(Lock& lock, StoreCall& call, const Request& request, Time deadline);
-  void settle_calls();
+  void wait_or_drive(Lock& lock, const Ready& ready, Time deadline);
+  void sleep(Lock& lock, const Ready& ready, Time deadline);
+  void run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline);
+  void answer_calls();
   void wake_waiters();
   void wake_driver();
 
-  void drive(Lock& lock, const Enough& enough, Time deadline);
+  void drive(Lock& lock, const Ready& ready, Time deadline);
   bool step(Time now);
   void wait_for_peers(Lock& lock, Time deadline);
   void poll_once(Time now);
@@ -112,22 +123,22 @@ class Driver {
   void protect(const Body& body);
 
   std::mutex mutex_;
-  std::condition_variable changed_;     ///< a sleeper was called, or nobody drives any more
-  std::condition_variable background_;  ///< there may be work for the background thread
+  std::condition_variable changed_;     ///< a sleeper was woken, or no thread drives any more
+  std::condition_variable background_;  ///< the background thread may have work
   std::atomic<int> entering_ = 0;       ///< threads that want the mutex
   Parts parts_;
   std::unique_ptr<LocalStore> local_store_;  ///< null when there is a client
   StoreCalls calls_;
   std::thread thread_;
   bool driving_ = false;
-  bool sleeping_ = false;  ///< the driving thread sleeps until wake_driver()
+  bool sleeping_ = false;  ///< the driver sleeps until wake_driver()
   int waiting_ = 0;        ///< threads in wait() and ask()
   std::vector<Sleeper*> sleepers_;
-  int called_ = 0;  ///< sleepers that were called and have not got the mutex yet
+  int woken_ = 0;  ///< sleepers that were woken and have not locked the mutex yet
   bool finished_ = false;
-  bool launcher_known_ = true;  ///< the rendezvous still answers
-  RunningTimeClock clock_;      ///< all times here and in the engine are its
-  Time looked_around_ = {};
+  bool launcher_connected_ = true;  ///< the connection to the rendezvous is open
+  RunningTimeClock clock_;          ///< for all times here and in the engine
+  Time polled_at_ = {};
 };
 
 }  // namespace dt

@@ -14,7 +14,7 @@
 
 namespace dt {
 
-/// Hands what arrives to those whom it concerns, and ends everything when a task died.
+/// Dispatches messages to `collectives` and `messages`, and fails all operations when a task died.
 struct Engine::State final : MessageReceiver {
   State(const Options& options, std::vector<Peer> given)
       : peers(options, std::move(given)), collectives(peers), messages(peers) {}
@@ -24,13 +24,13 @@ struct Engine::State final : MessageReceiver {
   Result<> arrived(const Message& message) override;
   void fail_all(OperationFailure why);
   void abort_and_announce(const OperationFailure& why, const OperationFailure& for_others);
-  Result<> withdrawn(ByteSpan payload);
+  Result<> peer_aborted(ByteSpan payload);
 
   Peers peers;
   Collectives collectives;
   PointToPoint messages;
-  std::optional<OperationFailure> aborted;  ///< nothing works any more, and why
-  Time now = {};                            ///< of the step under way
+  std::optional<OperationFailure> aborted;  ///< the failure of all operations from now on
+  Time now = {};                            ///< of the current step
 };
 
 Result<> Engine::State::control(const Message& message, ByteSpan payload) {
@@ -42,8 +42,8 @@ Result<> Engine::State::control(const Message& message, ByteSpan payload) {
       return collectives.verdict(message, payload);
     case EngineMessageType::stop:
       return collectives.stop(payload);
-    case EngineMessageType::withdrawn:
-      return withdrawn(payload);
+    case EngineMessageType::aborted:
+      return peer_aborted(payload);
     case EngineMessageType::offer:
       return messages.offer(message, payload);
     case EngineMessageType::accept:
@@ -83,21 +83,23 @@ void Engine::State::fail_all(OperationFailure why) {
   aborted = std::move(why);
 }
 
-/// Ends all here and tells the others, who cannot know: this rank's task lives.
+/// Fails all operations here and announces it to the other ranks. The launcher sends them no
+/// notice, because this rank's task lives.
 void Engine::State::abort_and_announce(const OperationFailure& why,
                                        const OperationFailure& for_others) {
   if (aborted) return;
   fail_all(why);
   Writer writer;
   writer.number(int32_t{for_others.blamed_rank}).text(for_others.reason);
-  peers.tell_all(EngineMessageType::withdrawn, 0, writer.view());
+  peers.send_all(EngineMessageType::aborted, 0, writer.view());
 }
 
-Result<> Engine::State::withdrawn(ByteSpan payload) {
+/// Every rank forwards the announcement once, as it does with a stop.
+Result<> Engine::State::peer_aborted(ByteSpan payload) {
   Reader reader(payload);
   const OperationFailure why{Errc::peer_lost, reader.number<int32_t>(),
                              printable(reader.text(), 1000)};
-  TRY(reader.finish("withdrawal"));
+  TRY(reader.finish("announcement of an abort"));
   TRY(peers.check_blamed(why.blamed_rank));
   abort_and_announce(why, why);
   return {};
@@ -190,7 +192,7 @@ void Engine::abort(const std::string& why) {
   const std::string self = state_->peers.name(rank());
   const std::string reason = printable(why, 200);
   state_->abort_and_announce({Errc::os, -1, reason},
-                             {Errc::peer_lost, rank(), self + " cannot go on: " + reason});
+                             {Errc::peer_lost, rank(), self + " cannot continue: " + reason});
 }
 
 }  // namespace dt

@@ -25,7 +25,7 @@ enum class OperationKind : uint8_t {
   receive,
 };
 
-/// Numbers as in dtrain.h; kept free there for later types.
+/// In the order of dtrain_type in dtrain.h, whose numbers begin at 1.
 enum class ElementType : uint8_t {
   int8,
   uint8,
@@ -67,12 +67,13 @@ struct Operation {
   int blamed_rank = -1;
 };
 
-/// The ranks of one generation and the links between this one and the others. A state machine
-/// without threads, clocks or waiting: whoever has time calls step(). Collectives run one at a time
-/// in the order of submission; sends and receives run beside them.
+/// The ranks of one generation, and the links between this rank and the others. A state machine
+/// without threads, clocks or waiting; its caller calls step(). Collectives run one at a time in
+/// the order of submission. Sends and receives run beside them.
 ///
-/// Promises: every operation ends with a result or a named error on every rank; a mismatch fails
-/// that operation everywhere and leaves the engine usable; a death fails everything, now and later.
+/// Promises: every operation ends with a result or a named error on every rank. A mismatch fails
+/// that operation on every rank; the engine stays usable. A death fails all operations, now and
+/// later.
 class Engine {
  public:
   struct Peer {
@@ -82,7 +83,7 @@ class Engine {
   };
   struct Options {
     int rank = 0;
-    Duration dead_after = seconds(5);  ///< how long a broken link may wait for its notice
+    Duration dead_after = seconds(5);  ///< how long a broken link waits for the launcher's notice
     uint32_t generation = 0;           ///< in every frame; both ends of a link must agree
   };
 
@@ -95,29 +96,30 @@ class Engine {
   int rank() const;
   int size() const;
 
-  /// Checks the request (peer in range, average of integers, …) and queues it. What is wrong with
-  /// the arguments is the operation's outcome at once, on this rank only.
+  /// Checks the request (peer in range, average of integers, …) and queues it. An operation with
+  /// wrong arguments fails at once, on this rank only.
   std::shared_ptr<Operation> submit(OperationRequest request, Time now);
 
-  /// Moves everything that can move; true if anything did. Never blocks.
+  /// Moves all data that can move; true if anything moved. Never blocks.
   bool step(Time now);
-  /// When step() must be called although nothing arrived: the next deadline, or Time::max().
+  /// The time at which step() must be called even if nothing arrives: the next deadline, or
+  /// Time::max().
   Time next_deadline() const;
-  /// No operation is pending, and no message of ours waits to be sent: a rank that leaves before
-  /// that may take the others' verdict with it.
+  /// True when no operation is pending and no message waits to be sent. A rank that leaves earlier
+  /// may lose a verdict that the others need.
   bool idle() const;
 
-  /// Why nothing works any more, a death for example; null as long as something may.
+  /// The failure (for example a death) that has aborted the engine; null while it runs.
   const OperationFailure* aborted() const;
 
-  /// A task died or left.
+  /// Called when a task died or left.
   void notice(const Notice& notice, Time now);
-  /// The rendezvous is gone, and with it the launcher's word about anybody's life.
+  /// Called when the connection to the rendezvous is lost: deaths are no longer reported.
   void launcher_lost(Time now);
-  /// Ends what is pending, and begins nothing any more. What is queued for the others still leaves
-  /// with step(), until idle().
+  /// Fails all operations with Errc::closed, now and later. step() still sends the messages that
+  /// are queued for the others, until idle().
   void close();
-  /// This process cannot go on, for want of memory or the like.
+  /// Called when this process cannot continue, for example because memory ran out.
   void abort(const std::string& why);
 
  private:

@@ -6,24 +6,24 @@
 
 namespace dt {
 
-/// Why something ended, for every operation that it ends.
+/// The reason of a failure that may end many operations.
 struct OperationFailure {
   Errc code = Errc::peer_lost;
   int blamed_rank = -1;
-  std::string reason;  ///< "rank 3 (host b) has left the job"; each operation puts its label ahead
+  std::string reason;  ///< "rank 3 (host b) has left the job"; end() puts the label before it
 };
 
 bool is_collective(OperationKind kind);
 /// `all_reduce #12 "grad"`, `send to rank 1 "x"`.
 std::string label(const Operation& operation);
-/// When it ends at the latest; Time::max() without a timeout.
+/// The time at which the operation times out; Time::max() without a timeout.
 Time deadline(const Operation& operation);
 
-/// Sets the outcome.
+/// Sets the outcome of the operation.
 void succeed(Operation& operation);
 void end(Operation& operation, const OperationFailure& failure);
 
-/// Whether the arguments can be right, whatever the other ranks say.
+/// Fails with Errc::input when the arguments are wrong regardless of the other ranks.
 Result<> check_request(const OperationRequest& request, int rank, int size);
 
 }  // namespace dt

@@ -9,8 +9,8 @@ namespace dt {
 
 namespace {
 
-/// How long a link may be silent after its peer's leave until we believe that nothing is under way;
-/// a peer's end closes most links at once.
+/// A peer that has left is gone after so much silence on its link. Most links close earlier, with
+/// the peer's process.
 constexpr Duration drain_time = milliseconds(500);
 
 }  // namespace
@@ -48,7 +48,7 @@ Result<> Peers::check_blamed(int rank) const {
   return fail(Errc::protocol, format("blame for rank {} of {}", rank, size()));
 }
 
-void Peers::tell(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload) {
+void Peers::send(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   if (!peer.messages || !peer.can_send) return;
   const Result<> sent = peer.messages->send_control(static_cast<uint8_t>(type), stream, payload);
@@ -57,9 +57,9 @@ void Peers::tell(int rank, EngineMessageType type, uint32_t stream, ByteSpan pay
   peer.broken_why = sent.error().message;
 }
 
-void Peers::tell_all(EngineMessageType type, uint32_t stream, ByteSpan payload) {
+void Peers::send_all(EngineMessageType type, uint32_t stream, ByteSpan payload) {
   for (int rank = 0; rank < size(); ++rank)
-    tell(rank, type, stream, payload);
+    send(rank, type, stream, payload);
 }
 
 bool Peers::receive(MessageReceiver& receiver, Time now) {
@@ -84,7 +84,7 @@ bool Peers::flush(Time now) {
       broken(peer, sent.error(), now);
       moved = true;
     } else if (!sent) {
-      // What the peer sent before it closed may still lie in our end: it stays readable.
+      // Bytes that the peer sent before it closed may still be unread: receiving stays possible.
       peer.can_send = false;
       moved = true;
     }
@@ -101,13 +101,13 @@ bool Peers::all_sent() const {
 }
 
 void Peers::broken(Peer& peer, const Error& error, Time now) {
-  give_up(peer);
+  close_link(peer);
   if (error.code == Errc::protocol) peer.broken_why = error.message;
   if (!peer.left) peer.since = now;
 }
 
-/// The peer cannot know what is wrong at our end; its end of the link tells it that something is.
-void Peers::give_up(Peer& peer) {
+/// Closes the link, so that the peer detects a failure that only this rank has seen.
+void Peers::close_link(Peer& peer) {
   peer.can_receive = false;
   peer.can_send = false;
   peer.link->close();
@@ -116,7 +116,7 @@ void Peers::give_up(Peer& peer) {
 std::optional<Time> Peers::gone_at(const Peer& peer) const {
   if (!peer.messages || peer.gone) return std::nullopt;
   if (!peer.since) return std::nullopt;
-  // Not silent: this rank does not want yet what it said last.
+  // Not idle: its last data is still queued for this rank.
   if (peer.left && peer.can_receive && peer.messages->has_waiting()) return std::nullopt;
   if (peer.left) return *peer.since + (peer.can_receive ? drain_time : Duration::zero());
   return *peer.since + dead_after_;
@@ -128,7 +128,7 @@ void Peers::settle(Time now) {
     const std::optional<Time> at = gone_at(peer);
     if (!at || *at > now) continue;
     peer.gone = true;
-    give_up(peer);
+    close_link(peer);
   }
 }
 

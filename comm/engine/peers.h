@@ -12,12 +12,12 @@
 
 namespace dt {
 
-/// The other ranks: their links, and whether they can still be reached.
+/// The other ranks: their links, and whether they are reachable.
 ///
 ///   present ─ link broken ▶ broken ─ dead_after ▶ gone: "connection to … lost"
 ///      └──── left notice ─┴─▶ leaving ─ link drained ▶ gone: "… has left the job"
 ///
-/// A rank that has left may have sent all that we need: its bytes are read to their end first.
+/// A rank that has left may have sent all that we need, so its bytes are read to the end first.
 class Peers {
  public:
   Peers(const Engine::Options& options, std::vector<Engine::Peer> peers);
@@ -26,31 +26,31 @@ class Peers {
   int size() const { return static_cast<int>(peers_.size()); }
   /// "rank 3 (host node2)".
   std::string name(int rank) const;
-  /// The rank of a task, or -1.
+  /// Returns the rank of a task, or -1.
   int rank_of(const TaskId& task) const;
-  /// An error unless a peer may blame this rank: one of ours, or -1 for none.
+  /// Checks a blamed rank that a peer sent. Fails with Errc::protocol unless it is a rank, or -1.
   Result<> check_blamed(int rank) const;
-  /// Null for this rank itself.
+  /// Returns null for this rank itself.
   MessageLink* link(int rank) { return peers_[static_cast<size_t>(rank)].messages.get(); }
 
-  /// Queues a control message; nothing happens when the peer is not reachable any more.
-  void tell(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload);
-  void tell_all(EngineMessageType type, uint32_t stream, ByteSpan payload);
+  /// Queues a control message. Does nothing when the peer is not reachable any more.
+  void send(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload);
+  void send_all(EngineMessageType type, uint32_t stream, ByteSpan payload);
 
-  /// Reads from every link; true if anything came.
+  /// Reads from every link; true if anything arrived.
   bool receive(MessageReceiver& receiver, Time now);
-  /// Writes to every link; true if anything went.
+  /// Writes to every link; true if anything was sent.
   bool flush(Time now);
-  /// Nothing is queued for a peer that can be reached.
+  /// True when nothing is queued for a reachable peer.
   bool all_sent() const;
-  /// Draws the conclusions of the time that has passed.
+  /// Marks the peers as gone whose time is over.
   void settle(Time now);
   Time next_deadline() const;
 
   void left(int rank, Time now);
-  /// Nothing more can come from it or reach it.
+  /// True when this rank can neither receive from that rank nor send to it any more.
   bool gone(int rank) const { return peers_[static_cast<size_t>(rank)].gone; }
-  /// Why, for people: "rank 3 (host b) has left the job".
+  /// The reason, for people: "rank 3 (host b) has left the job".
   std::string gone_reason(int rank) const;
 
  private:
@@ -68,7 +68,7 @@ class Peers {
   };
 
   void broken(Peer& peer, const Error& error, Time now);
-  static void give_up(Peer& peer);
+  static void close_link(Peer& peer);
   std::optional<Time> gone_at(const Peer& peer) const;
 
   int rank_;

@@ -59,7 +59,7 @@ bool PointToPoint::make_offers(Channel& channel) {
     const uint32_t id = channel.next_id++;
     Writer writer;
     writer.number(request.type).number(uint64_t{request.count});
-    peers_.tell(channel.peer, EngineMessageType::offer, id, writer.view());
+    peers_.send(channel.peer, EngineMessageType::offer, id, writer.view());
     channel.offered.emplace(id, Offered{std::move(channel.waiting.front())});
     channel.waiting.pop_front();
     moved = true;
@@ -84,11 +84,11 @@ void PointToPoint::match(Channel& channel, const Offer& offer, const Pending& op
   const OperationRequest& request = operation->request;
   if (offer.type != request.type || offer.count != request.count) {
     const std::string text = mismatch_text(channel, offer, request);
-    peers_.tell(channel.peer, EngineMessageType::refuse, offer.id, as_bytes(text));
+    peers_.send(channel.peer, EngineMessageType::refuse, offer.id, as_bytes(text));
     end(*operation, {Errc::mismatch, channel.peer, text});
     return;
   }
-  peers_.tell(channel.peer, EngineMessageType::accept, offer.id, {});
+  peers_.send(channel.peer, EngineMessageType::accept, offer.id, {});
   if (request.count == 0) {
     succeed(*operation);
   } else {
@@ -132,7 +132,7 @@ bool PointToPoint::expire_sends(Channel& channel, Time now) {
     peers_.link(channel.peer)->cancel_send(message_data, item.first);
     const std::string why =
         "timed out after " + duration_text(item.second.operation->request.timeout);
-    peers_.tell(channel.peer, EngineMessageType::cancel, item.first, as_bytes(why));
+    peers_.send(channel.peer, EngineMessageType::cancel, item.first, as_bytes(why));
     return true;
   });
   return ended > 0;
@@ -150,7 +150,7 @@ bool PointToPoint::expire_receives(Channel& channel, Time now) {
     const auto item = at++;
     if (!receiving.operation || !expired(receiving.operation)) continue;
     ++ended;
-    // The sender does not know: what it still sends is thrown away.
+    // The sender does not know of the timeout: the rest of its data is discarded.
     receiving.operation = nullptr;
     receiving.arrived += peers_.link(channel.peer)->cancel_receive(message_data, item->first);
     if (receiving.arrived == receiving.bytes) channel.receiving.erase(item);
@@ -232,7 +232,7 @@ Result<> PointToPoint::cancel(const Message& message, ByteSpan payload) {
   if (found->second.operation) {
     end(*found->second.operation,
         {Errc::timeout, from.peer,
-         format("{} gave up its send: {}", peers_.name(from.peer), printable(as_text(payload)))});
+         format("{} aborted its send: {}", peers_.name(from.peer), printable(as_text(payload)))});
   }
   from.receiving.erase(found);
   return {};
@@ -285,7 +285,7 @@ Time PointToPoint::next_deadline() const {
 
 bool PointToPoint::idle() const {
   return std::all_of(channels_.begin(), channels_.end(), [](const Channel& c) {
-    // Data that is only thrown away counts, too: its sender waits until somebody has read it.
+    // Data to be discarded counts, too: its sender waits until this rank has read it.
     return c.waiting.empty() && c.offered.empty() && c.posted.empty() && c.receiving.empty();
   });
 }

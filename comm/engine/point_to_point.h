@@ -11,26 +11,26 @@
 
 namespace dt {
 
-/// Sends and receives between this rank and each other one, matched in order of submission. Data
-/// flows only when the receiver has posted a fitting buffer, so that it never blocks what comes
-/// behind it on the link.
+/// Sends and receives between this rank and each other rank, matched in order of submission. Data
+/// is sent only when the receiver has posted a fitting buffer. So it never blocks the frames behind
+/// it on the link.
 ///
 ///   send:     waiting ─ offer ▶ offered ─ accept ▶ sending ▶ done
 ///                                  └─ refuse ▶ failed (another type or count)
 ///   receive:  posted ─ offer fits: accept ▶ receiving ▶ done
 class PointToPoint {
  public:
-  /// A sender has no more messages under way to one peer; the others wait at the sender.
+  /// The maximum of messages under way to one peer; further ones wait at the sender.
   static constexpr size_t offers_max = 64;
 
   explicit PointToPoint(Peers& peers);
 
   void submit(std::shared_ptr<Operation> operation);
-  /// True if anything moved or ended.
+  /// Returns true if anything moved or ended.
   bool step(Time now);
   Time next_deadline() const;
   bool idle() const;
-  /// Ends all that is pending.
+  /// Fails all pending operations.
   void fail_all(const OperationFailure& why);
 
   Result<> offer(const Message& message, ByteSpan payload);
@@ -52,11 +52,11 @@ class PointToPoint {
     uint64_t count = 0;
   };
   struct Receiving {
-    Pending operation;  ///< null: it gave up, and the data is thrown away
+    Pending operation;  ///< null: it timed out, and the data is discarded
     size_t bytes = 0;
     size_t arrived = 0;
   };
-  /// What is under way between this rank and one other.
+  /// The messages between this rank and one other.
   struct Channel {
     int peer = 0;
     uint32_t next_id = 1;

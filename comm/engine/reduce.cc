@@ -38,8 +38,8 @@ const TypeFacts& facts(ElementType type) {
 template <class T>
 constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// Integers wrap as unsigned ones do, which is defined; at least 32 bits, because smaller ones
-/// would be promoted to a signed int.
+/// Integers are computed as unsigned ones, whose overflow is defined. They have at least 32 bits,
+/// because smaller ones would be promoted to a signed int.
 template <class T>
 using Wrapping =
     std::make_unsigned_t<std::conditional_t<(sizeof(T) < sizeof(uint32_t)), uint32_t, T>>;
@@ -66,7 +66,8 @@ struct Product {
   }
 };
 
-// `a != a` takes a NaN on the left; one on the right fails the comparison and is taken by it.
+// `a != a` selects a NaN on the left. A NaN on the right makes `a < b` false and is selected by
+// that.
 struct Min {
   template <class T>
   static T of(T a, T b) {

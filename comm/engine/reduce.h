@@ -7,7 +7,7 @@
 
 namespace dt {
 
-/// Whether the number names a type or an operation of ours (it may come from a peer or from C).
+/// True when the number, which a peer or a C caller may have sent, names a type or an operation.
 bool known(ElementType type);
 bool known(ReduceOp op);
 
@@ -16,9 +16,9 @@ std::string_view element_name(ElementType type);
 std::string_view reduce_name(ReduceOp op);
 bool is_floating(ElementType type);
 
-/// `into[i] = into[i] op from[i]` for `count` elements. 16-bit floats are computed in float32 and
-/// rounded to nearest even; integers wrap; min and max yield NaN where either is NaN; average adds
-/// (average_over divides later). Both must be aligned for the type.
+/// `into[i] = into[i] op from[i]` for `count` elements; both must be aligned for the type. 16-bit
+/// floats are computed in float32 and rounded to nearest even. Integers wrap. Minimum and maximum
+/// yield NaN when either is NaN. Average adds; average_over divides later.
 struct Reduction {
   ElementType type = ElementType::float32;
   ReduceOp op = ReduceOp::sum;

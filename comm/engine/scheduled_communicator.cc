@@ -11,11 +11,11 @@ namespace dt {
 
 namespace {
 
-/// Up to this size fewer steps count more than fewer bytes.
+/// Up to this size, fewer steps save more time than fewer bytes.
 constexpr size_t tree_bytes_max = 32 << 10;
 constexpr auto collective_data = static_cast<uint8_t>(EngineMessageType::collective_data);
 
-/// The ranges may overlap or be one: users reduce in place.
+/// The ranges may overlap or be equal: users reduce in place.
 void copy(void* to, const void* from, size_t bytes) {
   if (bytes > 0 && to != from) std::memmove(to, from, bytes);
 }
@@ -71,7 +71,7 @@ void ScheduledCommunicator::prepare() {
       return copy(buffer_, r.input, bytes);
     case OperationKind::broadcast:
       if (group_.rank != r.peer) return;
-      // The root only reads, so that it needs no output.
+      // The root only reads, so it needs no output.
       if (r.output == nullptr)
         buffer_ = const_cast<std::byte*>(static_cast<const std::byte*>(r.input));
       return copy(buffer_, r.input, bytes);
@@ -141,7 +141,7 @@ void ScheduledCommunicator::cancel() {
 }
 
 Result<PayloadTarget> ScheduledCommunicator::place(const Message& message) {
-  // Its sender may be a step or more ahead of us: its data waits in the link.
+  // The sender may be some steps ahead of this rank: its data waits in the link.
   if (done_ || next_ == steps_.size() || steps_[next_].receive_from != message.from || received())
     return PayloadTarget{};
   const Step& step = steps_[next_];

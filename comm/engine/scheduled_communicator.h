@@ -10,11 +10,11 @@
 
 namespace dt {
 
-/// Runs a Schedule over MessageLinks. Data goes from and to the user's buffers; only what has to be
-/// reduced lands in scratch first, one frame at a time.
+/// Runs a schedule over MessageLinks. Data moves directly between the links and the user's buffers.
+/// Only data to be reduced goes through a scratch buffer, one frame at a time.
 class ScheduledCommunicator final : public Communicator {
  public:
-  /// `links` by rank, null for this one; they outlive this.
+  /// Requires `links` by rank, null for this rank, that outlive this object.
   ScheduledCommunicator(Group group, std::vector<MessageLink*> links);
 
   void start(const OperationRequest& request, uint64_t sequence) override;
@@ -23,7 +23,7 @@ class ScheduledCommunicator final : public Communicator {
   int waits_for() const override;
   void cancel() override;
 
-  /// Data frames of the operation that is running.
+  /// For the data frames of the running operation.
   Result<PayloadTarget> place(const Message& message);
   Result<> arrived(const Message& message);
 
@@ -39,14 +39,14 @@ class ScheduledCommunicator final : public Communicator {
   const OperationRequest* request_ = nullptr;
   uint32_t stream_ = 0;
   Steps steps_;
-  size_t next_ = 0;               ///< the step under way
+  size_t next_ = 0;               ///< the current step
   bool send_started_ = false;     ///< of that step
   size_t received_elements_ = 0;  ///< of that step
   bool done_ = true;
   Reduction reduction_;
   size_t element_bytes_ = 1;
-  std::byte* buffer_ = nullptr;  ///< what the schedule's ranges mean
-  Bytes own_buffer_;             ///< where the user's buffers cannot serve
+  std::byte* buffer_ = nullptr;  ///< the elements that the schedule's ranges refer to
+  Bytes own_buffer_;             ///< for operations that the user's buffers cannot hold
   Bytes scratch_;                ///< one frame, before it is reduced
 };
 

@@ -20,8 +20,8 @@ bool StoreCalls::busy() const {
 }
 
 void StoreCalls::post(StoreCall& call, const Request& request, Time now) {
-  if (over_) return end(call, *over_);
-  if (waits_over_ && call.waits_for_key) return end(call, *waits_over_);
+  if (failure_) return end(call, *failure_);
+  if (wait_failure_ && call.waits_for_key) return end(call, *wait_failure_);
   const Result<uint32_t> posted = port_.post(request, now);
   if (!posted) {
     call.answer.emplace(tl::unexpected(posted.error()));
@@ -43,16 +43,16 @@ void StoreCalls::collect() {
   }
 }
 
-void StoreCalls::end_waits(const OperationFailure& why) {
-  if (!waits_over_) waits_over_ = why;
+void StoreCalls::fail_waits(const OperationFailure& why) {
+  if (!wait_failure_) wait_failure_ = why;
   for (StoreCall* call : calls_)
-    if (call->waits_for_key) end(*call, *waits_over_);
+    if (call->waits_for_key) end(*call, *wait_failure_);
 }
 
 void StoreCalls::fail_all(const OperationFailure& why) {
-  if (!over_) over_ = why;
+  if (!failure_) failure_ = why;
   for (StoreCall* call : calls_)
-    end(*call, *over_);
+    end(*call, *failure_);
 }
 
 }  // namespace dt

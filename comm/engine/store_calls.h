@@ -11,7 +11,7 @@
 
 namespace dt {
 
-/// A request to the job's store, and the thread that waits for its answer.
+/// A request to the job's store for which a thread waits.
 struct StoreCall {
   bool waits_for_key = false;
   std::optional<Result<Reply>> answer = {};
@@ -19,32 +19,33 @@ struct StoreCall {
   std::optional<uint32_t> id = {};  ///< once it is posted
 };
 
-/// The requests to the job's store under way. No threads, no waiting.
+/// The pending requests to the job's store. No threads, no waiting.
 ///
-/// Requests run one at a time, beside the waits for keys. Replies to waits have no value, so a rank
-/// has few bytes under way, however many threads it has.
+/// Requests run one at a time, beside the waits for keys. Replies to waits have no value, so the
+/// bytes under way do not grow with the number of a rank's threads.
 class StoreCalls {
  public:
   explicit StoreCalls(StorePort& port) : port_(port) {}
 
   bool empty() const { return calls_.empty(); }
-  /// A request other than a wait is under way.
+  /// True when a request other than a wait is pending.
   bool busy() const;
-  /// Posts it, or answers it at once if that cannot be. The caller removes it before it dies.
+  /// Posts the request, or sets an error as its answer. The caller must remove() the call before it
+  /// is destroyed.
   void post(StoreCall& call, const Request& request, Time now);
   void remove(StoreCall& call);
-  /// Gives the replies that have come to their calls.
+  /// Sets the replies that have arrived as the answers of their calls.
   void collect();
-  /// Waits fail now and later: the rank that would set the key may be dead.
-  void end_waits(const OperationFailure& why);
-  /// Everything fails now and later.
+  /// Fails all waits, now and later: the rank that would set the key may be dead.
+  void fail_waits(const OperationFailure& why);
+  /// Fails all calls, now and later.
   void fail_all(const OperationFailure& why);
 
  private:
   StorePort& port_;
   std::vector<StoreCall*> calls_;
-  std::optional<OperationFailure> waits_over_;
-  std::optional<OperationFailure> over_;
+  std::optional<OperationFailure> wait_failure_;
+  std::optional<OperationFailure> failure_;
 };
 
 }  // namespace dt

@@ -4,12 +4,13 @@ namespace dt {
 
 namespace {
 
-/// `index` around the ring, also when it is negative.
+/// `index` modulo `size`; never negative.
 int ring_index(int index, int size) {
   return ((index % size) + size) % size;
 }
 
-/// A step to the next rank and from the one before; a side whose range is empty is left out.
+/// Appends a step that sends to the next rank and receives from the previous one. A side with an
+/// empty range is omitted.
 void append_ring_step(Steps& steps, Group group, Step step) {
   if (step.send.count() > 0) step.send_to = ring_index(group.rank + 1, group.size);
   if (step.receive.count() > 0) step.receive_from = ring_index(group.rank - 1, group.size);
@@ -29,12 +30,13 @@ Steps ring_all_reduce(Group group, size_t count) {
   const auto part = [&](int index) {
     return part_range(count, ring_index(index, group.size), group.size);
   };
-  // Each part walks once around the ring, growing; it is whole at the rank before its own …
+  // Each part travels around the ring once and is reduced at every rank. It is complete at the rank
+  // before its own …
   for (int i = 0; i + 1 < group.size; ++i)
     append_ring_step(
         steps, group,
         {.send = part(group.rank - i), .receive = part(group.rank - i - 1), .reduce = true});
-  // … and from there walks around once more as it is.
+  // … and from there travels around once more, unchanged.
   for (int i = 0; i + 1 < group.size; ++i)
     append_ring_step(steps, group,
                      {.send = part(group.rank + 1 - i), .receive = part(group.rank - i)});

@@ -34,7 +34,7 @@ Steps binomial_broadcast(Group group, size_t count, int root) {
 
 Steps tree_all_reduce(Group group, size_t count) {
   const Steps down = broadcast_from_zero(group, count);
-  // The way up is the way down backwards, with the arrows turned.
+  // The reduction is the broadcast in reverse order, with sender and receiver exchanged.
   Steps steps;
   for (auto step = down.rbegin(); step != down.rend(); ++step)
     steps.push_back({.send_to = step->receive_from,

@@ -274,7 +274,7 @@ TEST_CASE("without the launcher every call fails, now and later") {
     const RankOutcome waited = World::outcome_of([&] { store.wait("never"); });
     CHECK(waited.code == DTRAIN_ERROR_PEER_LOST);
     CHECK_MESSAGE(waited.text.starts_with("wait for 'never': "), waited.text);
-    // The other rank may have lost it first and have told us; then ours is lost soon.
+    // The other rank may have lost it first and have announced it; then ours is lost soon.
     RankOutcome later;
     for (const Time end = soon(); later.code == DTRAIN_OK && Clock::now() < end;)
       later = World::outcome_of([&] { store.set("k", "v"); });
@@ -298,7 +298,7 @@ TEST_CASE("what C callers leave out is named, and what they need not have may be
   CHECK(dtrain_store_get(c, "k", nullptr, nullptr, &error) == DTRAIN_ERROR_INPUT);
   CHECK(dtrain_store_add(c, "k", nullptr, nullptr, &error) == DTRAIN_ERROR_INPUT);
   CHECK(dtrain_store_compare_and_set(c, "k", nullptr, nullptr, &error) == DTRAIN_ERROR_INPUT);
-  CHECK(contains(error.text, "the place for the exchange is NULL"));
+  CHECK(contains(error.text, "the pointer to the exchange is NULL"));
   CHECK(dtrain_store_set(c, "k", {nullptr, 0}, nullptr, nullptr) == DTRAIN_OK);
   CHECK(dtrain_store_wait(c, "k", nullptr, nullptr, nullptr) == DTRAIN_OK);
   CHECK(dtrain_store_erase(c, "k", nullptr, nullptr, nullptr) == DTRAIN_OK);

@@ -19,7 +19,7 @@ using dtrain::Context;
 using dtrain::Op;
 using dtrain::Transport;
 
-/// The ways in which ranks can reach each other: one host, one by TCP, two hosts, three of one.
+/// Sets of ranks with different links: one host, one host by TCP, two hosts, three of one rank.
 std::vector<World::Options> all_transports() {
   return {{.size = 4, .per_host = 4},
           {.size = 4, .per_host = 4, .transport = Transport::shm},
@@ -163,7 +163,7 @@ TEST_CASE("the result of a reduction is the same bits on every rank") {
   }
 }
 
-TEST_CASE("ranks know where they stand among hosts") {
+TEST_CASE("ranks know their layout on hosts") {
   World world({.size = 5, .per_host = 2});
   check_all_well(world.run([](Context& context) {
     const int rank = context.rank();

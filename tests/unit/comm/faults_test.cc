@@ -58,7 +58,7 @@ TEST_CASE("without an option the job's own dead-after time decides when a connec
   const RankOutcome outcome = World::outcome_of([&] { context.barrier(); });
   CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
   CHECK(outcome.rank == 1);
-  CHECK(Clock::now() - start < seconds(4));  // 5 s is what an engine without a job would take
+  CHECK(Clock::now() - start < seconds(4));  // an engine without a job would take 5 s
 }
 
 TEST_CASE("ranks that call different operations all learn it") {
@@ -75,8 +75,8 @@ TEST_CASE("ranks that call different operations all learn it") {
   }));
 }
 
-/// Rank 2 joins, and `end` then says what becomes of it while the others wait for it in two
-/// collectives and a receive. All three must fail, within a second of `end`.
+/// Rank 2 joins, and `end` then ends it, while the others wait for it in two collectives and a
+/// receive. All three must fail within a second of `end`.
 void check_all_told(World& world, const std::function<void(Context&)>& end,
                     const std::function<void(const RankOutcome&)>& check) {
   std::latch pending(3);
@@ -106,7 +106,7 @@ void check_all_told(World& world, const std::function<void(Context&)>& end,
   }));
 }
 
-TEST_CASE("a death is told to every pending operation of every rank within a second") {
+TEST_CASE("a death fails every pending operation of every rank within a second") {
   for (const World::Options& options : transports(std::chrono::seconds(5))) {
     World world(options);
     const std::string host = "node" + std::to_string(2 / options.per_host);
@@ -125,7 +125,7 @@ TEST_CASE("a death is told to every pending operation of every rank within a sec
   }
 }
 
-TEST_CASE("a rank that finalizes early is blamed for the connection when nobody says why") {
+TEST_CASE("a rank that finalizes early is blamed for the connection when no notice has the cause") {
   for (const World::Options& options : transports(milliseconds(200))) {
     World world(options);
     check_all_told(
@@ -200,7 +200,7 @@ TEST_CASE("what a rank sent before it finalized still arrives") {
   }
 }
 
-TEST_CASE("an operation's time limit ends it with an error that says so") {
+TEST_CASE("an operation's time limit ends it with Errc::timeout") {
   World world({.size = 2, .per_host = 2});
   std::latch done(1);
   check_all_well(world.run([&](Context& context) {
@@ -217,7 +217,7 @@ TEST_CASE("an operation's time limit ends it with an error that says so") {
   }));
 }
 
-TEST_CASE("works outlive their context and then say that it was finalized") {
+TEST_CASE("works outlive their context and then fail as finalized") {
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](Context& context) {
     std::vector<int> values(10);

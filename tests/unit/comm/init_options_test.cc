@@ -25,22 +25,22 @@ Variables complete() {
           {"DTRAIN_HOSTNAME", "ignored"}};
 }
 
-Result<std::optional<JoinRequest>> read(const Variables& variables) {
-  return request_from([&](const char* name) -> const char* {
+Result<std::optional<InitOptions>> read(const Variables& variables) {
+  return init_options_from([&](const char* name) -> const char* {
     const auto at = variables.find(name);
     return at == variables.end() ? nullptr : at->second.c_str();
   });
 }
 
-TEST_CASE("the environment of a task says who it is and whom to ask") {
-  const JoinRequest request = read(complete()).value().value();
-  CHECK(request.claim.self == TaskId{"worker", 3});
-  CHECK(request.claim.job == "job");
-  CHECK(request.claim.generation == 1);
-  CHECK(request.claim.token.text() == token_text);
-  CHECK(request.rendezvous.text() == "127.0.0.1:4000");
-  CHECK(request.rank == 3);
-  CHECK(request.size == 4);
+TEST_CASE("the environment of a task has its identity and its rendezvous") {
+  const InitOptions options = read(complete()).value().value();
+  CHECK(options.claim.self == TaskId{"worker", 3});
+  CHECK(options.claim.job == "job");
+  CHECK(options.claim.generation == 1);
+  CHECK(options.claim.token.text() == token_text);
+  CHECK(options.rendezvous.text() == "127.0.0.1:4000");
+  CHECK(options.rank == 3);
+  CHECK(options.size == 4);
 }
 
 TEST_CASE("the environment may name the port to listen at") {
@@ -82,7 +82,7 @@ TEST_CASE("what is missing from the environment is named") {
   CHECK(contains(all_but_rank.error().message, "DTRAIN_ROLE, DTRAIN_TASK_INDEX, DTRAIN_JOB_ID"));
 }
 
-TEST_CASE("a task of a part of a job is told why it has no rendezvous") {
+TEST_CASE("a task of a partial job gets the reason why it has no rendezvous") {
   Variables part = complete();
   for (const char* name : {"DTRAIN_GENERATION", "DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN"})
     part.erase(name);

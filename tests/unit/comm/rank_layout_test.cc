@@ -10,10 +10,10 @@
 namespace dt {
 namespace {
 
-TEST_CASE("a task's place follows from the table") {
+TEST_CASE("a task's layout follows from the table") {
   struct Case {
     int rank;
-    Placement place;
+    RankLayout layout;
   };
   // Hosts with 2, 1 and 2 ranks.
   TaskTable table = table_of_workers(5);
@@ -28,13 +28,13 @@ TEST_CASE("a task's place follows from the table") {
                         {4, {4, 5, 1, 2, 1, 2, "node4"}}};
   for (const Case& c : cases) {
     CAPTURE(c.rank);
-    CHECK(place(table, *table.by_rank(c.rank)).value() == c.place);
+    CHECK(rank_layout(table, *table.by_rank(c.rank)).value() == c.layout);
   }
-  const auto unranked = place(table, table.tasks.back());
+  const auto unranked = rank_layout(table, table.tasks.back());
   REQUIRE(!unranked);
   CHECK(unranked.error().message == "ps:0 has no rank in this job, and collectives need one");
   table.tasks[1].rank = 9;
-  CHECK(place(table, table.tasks[0]).error().code == Errc::protocol);
+  CHECK(rank_layout(table, table.tasks[0]).error().code == Errc::protocol);
 }
 
 }  // namespace

@@ -13,14 +13,14 @@
 
 namespace dt {
 
-/// What a rank's call ended with.
+/// The outcome of a rank's calls.
 struct RankOutcome {
   int code = DTRAIN_OK;
   int rank = -1;  ///< blamed
   std::string text;
 };
 
-/// N ranks as threads of this process, each with a context of its own, and their rendezvous.
+/// N ranks as threads of this process, each with its own context, and their rendezvous.
 class World {
  public:
   struct Options {
@@ -46,7 +46,7 @@ class World {
             .dead_after = options_.dead_after};
   }
 
-  /// Runs `body` on every rank after init, each on a thread; what it throws is its outcome.
+  /// Runs `body` on every rank after init, each on a thread. Its exception is the rank's outcome.
   std::vector<RankOutcome> run(const std::function<void(dtrain::Context&)>& body) {
     return on_threads([&](int rank) {
       dtrain::Context world = dtrain::init(init_options(rank));

@@ -90,22 +90,22 @@ TEST_CASE("a descriptor is read as it was written, and nothing else is read") {
   }
 }
 
-TEST_CASE("attendance knows who is missing and whose time ends first") {
-  ArrivalTable attendance(3);
+TEST_CASE("an arrival table knows the missing ranks and the next deadline") {
+  ArrivalTable arrivals(3);
   const Time now{seconds(50)};
-  CHECK(attendance.empty());
-  REQUIRE(attendance.add(2, {reduce_of(1), seconds(5), seconds(4)}, now));
-  REQUIRE(attendance.add(0, {reduce_of(1), {}, {}}, now));
-  CHECK(attendance.missing() == std::vector<int>{1});
-  CHECK(attendance.next_deadline().rank == 2);
-  CHECK(attendance.next_deadline().time == now + seconds(4));
-  CHECK(!attendance.add(2, {reduce_of(1), {}, {}}, now));
-  REQUIRE(attendance.add(1, {reduce_of(4), seconds(1), seconds(1)}, now));
-  const std::vector<Descriptor> descriptors = attendance.take();
+  CHECK(arrivals.empty());
+  REQUIRE(arrivals.add(2, {reduce_of(1), seconds(5), seconds(4)}, now));
+  REQUIRE(arrivals.add(0, {reduce_of(1), {}, {}}, now));
+  CHECK(arrivals.missing() == std::vector<int>{1});
+  CHECK(arrivals.next_deadline().rank == 2);
+  CHECK(arrivals.next_deadline().time == now + seconds(4));
+  CHECK(!arrivals.add(2, {reduce_of(1), {}, {}}, now));
+  REQUIRE(arrivals.add(1, {reduce_of(4), seconds(1), seconds(1)}, now));
+  const std::vector<Descriptor> descriptors = arrivals.take();
   CHECK(descriptors == std::vector{reduce_of(1), reduce_of(4), reduce_of(1)});
-  CHECK(attendance.sequence() == 2);
-  CHECK(attendance.empty());
-  CHECK(attendance.next_deadline().time == Time::max());
+  CHECK(arrivals.sequence() == 2);
+  CHECK(arrivals.empty());
+  CHECK(arrivals.next_deadline().time == Time::max());
 }
 
 }  // namespace

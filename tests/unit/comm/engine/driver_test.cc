@@ -18,7 +18,7 @@ namespace {
 
 using dtrain::Context;
 
-TEST_CASE("asynchronous works go on without being waited for, and end in any order of waiting") {
+TEST_CASE("asynchronous works proceed without being waited for, and end in any order of waiting") {
   World world({.size = 4, .per_host = 2});
   check_all_well(world.run([](Context& context) {
     constexpr size_t works = 50;
@@ -47,7 +47,7 @@ TEST_CASE("the background thread moves works that nobody waits for") {
   }));
 }
 
-TEST_CASE("wait_for says that a work is still pending, and the work goes on") {
+TEST_CASE("wait_for reports that a work is still pending, and the work proceeds") {
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](Context& context) {
     std::vector<int> values = {1};
@@ -122,7 +122,7 @@ std::unique_ptr<Engine> one_of_two(int rank, std::unique_ptr<Link> link) {
   return std::make_unique<Engine>(Engine::Options{.rank = rank}, std::move(peers));
 }
 
-TEST_CASE("memory that runs out ends all operations, and the others are told") {
+TEST_CASE("memory that runs out ends all operations, and the other ranks learn it") {
   const auto there = std::make_shared<MemoryPipe>();
   const auto back = std::make_shared<MemoryPipe>();
   Driver poor({.engine = one_of_two(
@@ -135,7 +135,7 @@ TEST_CASE("memory that runs out ends all operations, and the others are told") {
   REQUIRE(outcome);
   REQUIRE(!outcome->result);
   CHECK(outcome->result.error().code == Errc::os);
-  // Its last words leave with the next step.
+  // The announcement of its abort leaves with the next step.
   const Driver::Work later = poor.submit({.kind = OperationKind::barrier});
   CHECK(poor.done(later));
   while (other->step(Clock::now())) {
@@ -157,7 +157,7 @@ TEST_CASE("a request to the store ends when the driver finishes") {
   CHECK(driver.ask(GetRequest{"k"}, Time::max()).result.error().code == Errc::closed);
 }
 
-/// How often this thread has gone to sleep.
+/// How often this thread has slept.
 long sleeps() {
   rusage usage = {};
   getrusage(RUSAGE_THREAD, &usage);

@@ -19,7 +19,7 @@ OperationRequest message(OperationKind kind, int peer, std::vector<float>& value
           .output = values.data()};
 }
 
-TEST_CASE("a death fails all that is pending and all that comes, and says whose and why") {
+TEST_CASE("a death fails all that is pending and all that comes, with rank and cause") {
   EngineGroup group(4);
   std::vector<float> values = {1};
   OperationRequest request = barrier();
@@ -30,7 +30,7 @@ TEST_CASE("a death fails all that is pending and all that comes, and says whose 
   const auto send = group.submit(0, message(OperationKind::send, 2, values));
   group.settle();
   group.end(3);
-  group.tell(0, Notice::Kind::dead, 3, "killed by SIGKILL");
+  group.notify(0, Notice::Kind::dead, 3, "killed by SIGKILL");
   const std::string died = "rank 3 (host n3) died: killed by SIGKILL";
   CHECK(failure(collective) == "barrier #1 \"grad\": " + died);
   CHECK(failure(queued) == "barrier #2: " + died);
@@ -46,7 +46,7 @@ TEST_CASE("a death fails all that is pending and all that comes, and says whose 
   CHECK(group[0].next_deadline() == Time::max());
 }
 
-TEST_CASE("the death of a task without rank is nothing to us") {
+TEST_CASE("the death of a task without rank has no effect") {
   EngineGroup group(2);
   group[0].notice({Notice::Kind::dead, {"ps", 0}, "exit status 1"}, group.now);
   const auto operations = group.submit_all(barrier());
@@ -64,8 +64,8 @@ TEST_CASE("a rank that left fails only what needs it") {
   const auto other = group.submit(1, barrier());
   group.settle();
   group.end(2);
-  group.tell(0, Notice::Kind::left, 2);
-  group.tell(1, Notice::Kind::left, 2);
+  group.notify(0, Notice::Kind::left, 2);
+  group.notify(1, Notice::Kind::left, 2);
   group.settle();
   CHECK(failure(needs_it) == "receive from rank 2: rank 2 (host n2) has left the job");
   CHECK(failure(collective) == "barrier #1: rank 2 (host n2) has left the job");
@@ -92,7 +92,7 @@ TEST_CASE("what a rank sent before it left is still taken") {
     group[1].step(group.now);
   }
   group.end(1);
-  group.tell(0, Notice::Kind::left, 1);
+  group.notify(0, Notice::Kind::left, 1);
   group.settle();
   CHECK(failure(here) == "ok");
 }
@@ -102,7 +102,7 @@ TEST_CASE("a silent link is believed to be drained half a second after its peer 
   const auto operation = group.submit(0, barrier());
   group.settle();
   group.stopped[1] = true;  // as shared memory: nothing closes
-  group.tell(0, Notice::Kind::left, 1);
+  group.notify(0, Notice::Kind::left, 1);
   group.settle();
   CHECK(pending(operation));
   CHECK(group[0].next_deadline() == group.now + milliseconds(500));
@@ -126,14 +126,14 @@ TEST_CASE("a broken link waits for the notice, and blames the peer when none com
   CHECK(here->blamed_rank == 1);
 }
 
-TEST_CASE("a notice that comes in time says why the link broke") {
+TEST_CASE("a notice in time gives the cause of a broken link") {
   EngineGroup group(2, seconds(2));
   const auto operation = group.submit(0, barrier());
   group.settle();
   group.end(1);
   group.settle();
   group.pass(seconds(1));
-  group.tell(0, Notice::Kind::dead, 1, "exit status 3");
+  group.notify(0, Notice::Kind::dead, 1, "exit status 3");
   CHECK(failure(operation) == "barrier #1: rank 1 (host n1) died: exit status 3");
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("messages out of turn are protocol errors, not crashes") {
       {1, 1, "short", "descriptor is cut short"},
       {2, 1, "", "verdict is cut short"},
       {3, 0, "", "stop is cut short"},
-      {4, 0, "", "withdrawal is cut short"},
+      {4, 0, "", "announcement of an abort is cut short"},
       {5, 1, "x", "offer is cut short"},
       {99, 1, "", "a message of unknown type 99"},
   };
@@ -224,7 +224,7 @@ TEST_CASE("a stop that lies behind data which is not read yet comes by way of an
   CHECK(failure(operations[1]) == text);
 }
 
-TEST_CASE("without its launcher an engine is over, and tells the others") {
+TEST_CASE("without its launcher an engine aborts, and announces it to the others") {
   EngineGroup group(3);
   const auto operations = group.submit_all(barrier());
   group[1].launcher_lost(group.now);
@@ -236,7 +236,7 @@ TEST_CASE("without its launcher an engine is over, and tells the others") {
   CHECK(operations[0]->blamed_rank == 1);
 }
 
-TEST_CASE("an engine is not idle while its last word waits to be sent") {
+TEST_CASE("an engine is not idle while its last message waits to be sent") {
   EngineGroup group(2);
   std::vector<float> values;
   group.pipe(0, 1).capacity = 3;
@@ -294,7 +294,7 @@ TEST_CASE("data of a rank that has left counts, however late it is wanted") {
   group.settle();
   REQUIRE(succeeded(operations[2]));
   REQUIRE(pending(operations[1]));
-  group.tell(1, Notice::Kind::left, 2);
+  group.notify(1, Notice::Kind::left, 2);
   group.end(2);
   group.pass(seconds(2));
   group.pipe(0, 1).capacity = 1 << 20;
@@ -352,7 +352,7 @@ TEST_CASE("blame for a rank that there is not breaks the protocol") {
     if (type == EngineMessageType::stop) payload.text("later");
     return payload;
   };
-  for (const auto type : {EngineMessageType::stop, EngineMessageType::withdrawn}) {
+  for (const auto type : {EngineMessageType::stop, EngineMessageType::aborted}) {
     for (const int32_t rank : {-2, 2, INT32_MAX, INT32_MIN}) {
       CAPTURE(static_cast<int>(type));
       CAPTURE(rank);

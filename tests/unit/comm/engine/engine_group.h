@@ -62,7 +62,7 @@ class EngineGroup {
     now += time;
     settle();
   }
-  /// Its process ends: it never steps again, and its links close.
+  /// Ends the process of a rank: the rank never steps again, and its links close.
   void end(int rank) {
     stopped[rank] = true;
     for (int other = 0; other < size(); ++other) {
@@ -71,7 +71,7 @@ class EngineGroup {
       pipe(other, rank).closed = true;
     }
   }
-  void tell(int rank, Notice::Kind kind, int about, const std::string& cause = "") {
+  void notify(int rank, Notice::Kind kind, int about, const std::string& cause = "") {
     (*this)[rank].notice({kind, task(about), cause}, now);
   }
 

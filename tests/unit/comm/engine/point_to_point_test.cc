@@ -144,7 +144,7 @@ TEST_CASE("a receive that times out leaves the message to the next one") {
   CHECK(into == values);
 }
 
-TEST_CASE("a receive that ends in the middle of its data throws the rest away") {
+TEST_CASE("a receive that ends in the middle of its data discards the rest") {
   EngineGroup group(2);
   Ints values(200'000);
   std::iota(values.begin(), values.end(), 0);
@@ -209,7 +209,7 @@ TEST_CASE("a send that ends in the middle of its data fails the receive, too") {
   group.pass(seconds(1));
   CHECK(failure_code(sending) == Errc::timeout);
   CHECK(failure(receiving) ==
-        "receive from rank 0: rank 0 (host n0) gave up its send: timed out after 1s");
+        "receive from rank 0: rank 0 (host n0) aborted its send: timed out after 1s");
   const auto next = group.submit_all({.kind = OperationKind::barrier});
   group.settle();
   CHECK(succeeded(next[0]));

@@ -20,7 +20,7 @@ constexpr ReduceOp all_ops[] = {ReduceOp::sum, ReduceOp::average, ReduceOp::min,
 template <class T>
 T reference(ReduceOp op, T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    // Of a negative number only the lower bits matter in the end.
+    // Only the lower bits of a negative number matter in the end.
     const auto wide_a = uint64_t{static_cast<std::make_unsigned_t<T>>(a)};
     const auto wide_b = uint64_t{static_cast<std::make_unsigned_t<T>>(b)};
     if (op == ReduceOp::min) return a < b ? a : b;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t counts[] = {0, 1, 2, 3, 7, 8, 9, 10, 64, 100};
 
-/// What an element is made of: how often each rank's input is in it. Sums of these are exact, and
-/// one contribution too many or too few shows.
+/// An element counts how often each rank's input is in it. Sums of such elements are exact and show
+/// each contribution too many or too few.
 using Element = uint64_t;  // four bits a rank, up to 16 ranks
 
 Element of_rank(int rank) {
@@ -34,8 +34,8 @@ struct Player {
   std::vector<Element> buffer;
 };
 
-/// All ranks over links that hold nothing: a transfer happens only when its sender and its receiver
-/// are both at that step.
+/// All ranks over links that buffer nothing. A transfer happens only when its sender and its
+/// receiver are both at that step.
 class Game {
  public:
   using Schedule = std::function<Steps(Group)>;
@@ -46,7 +46,7 @@ class Game {
 
   std::vector<Element>& buffer(int rank) { return player(rank).buffer; }
 
-  /// False when nobody can move although somebody is not at the end.
+  /// False when no rank can move although some have not reached the end.
   bool play() {
     while (move_once()) {
     }
@@ -173,7 +173,7 @@ TEST_CASE("ring_reduce_scatter leaves each rank its part, with each input in it 
 TEST_CASE("nobody leaves a dissemination_barrier before everybody is in it") {
   for (int size = 1; size <= 9; ++size) {
     CAPTURE(size);
-    // A token carries whom its sender has heard of, as a set: element 0 is what is sent on.
+    // A token is the set of ranks that its sender knows to be in the barrier; element 0 is sent.
     std::vector<Steps> steps(static_cast<size_t>(size));
     std::vector<Element> heard(steps.size());
     for (size_t rank = 0; rank < steps.size(); ++rank) {
