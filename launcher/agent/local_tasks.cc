@@ -4,6 +4,7 @@
 #include "launcher/agent/local_host.h"
 #include "launcher/agent/task_macros.h"
 #include "launcher/process/sweep.h"
+#include "rendezvous/cluster/tf_config.h"
 
 #include <sys/epoll.h>
 

@@ -6,6 +6,7 @@
 #include "launcher/environment/horovod_environment.h"
 #include "launcher/environment/paddle_environment.h"
 #include "launcher/environment/variable_names.h"
+#include "rendezvous/cluster/tf_config.h"
 
 #include <algorithm>
 #include <array>

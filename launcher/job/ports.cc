@@ -5,6 +5,7 @@
 #include "launcher/environment/cluster_variables.h"
 #include "launcher/process/argument_space.h"
 #include "launcher/process/open_files.h"
+#include "rendezvous/cluster/tf_config.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -184,15 +184,4 @@ ClusterSpec seen_by(const TaskId& task, const ClusterSpec& cluster, ClusterFilte
   return seen;
 }
 
-std::string tf_cluster(const ClusterSpec& cluster) {
-  ClusterSpec shown = cluster;
-  shown.jobs.erase(std::string(evaluator_role));
-  return shown.json().text();
-}
-
-std::string tf_config(std::string_view cluster, const TaskId& task) {
-  const Json::Object self = {{"type", task.role}, {"index", task.index}};
-  return format(R"({{"cluster":{},"task":{}}})", cluster, Json(self).text());
-}
-
 }  // namespace dt

@@ -46,9 +46,4 @@ enum class ClusterFilter : uint8_t {
 /// What this task is shown of the cluster: a sparse spec where its equals are left out.
 ClusterSpec seen_by(const TaskId& task, const ClusterSpec& cluster, ClusterFilter filter);
 
-/// The part of TF_CONFIG that all tasks of a job share; the evaluator is never in it.
-std::string tf_cluster(const ClusterSpec& cluster);
-/// The value of TF_CONFIG for one task.
-std::string tf_config(std::string_view cluster, const TaskId& task);
-
 }  // namespace dt

@@ -28,4 +28,9 @@ Result<TfConfig> parse_tf_config(std::string_view text);
 /// itself where that is all. It must have been read with a task.
 Result<std::string> tf_config_seen(const std::string& text, ClusterFilter filter);
 
+/// The part of TF_CONFIG that all tasks of a job share; it never has the evaluator.
+std::string tf_cluster(const ClusterSpec& cluster);
+/// The value of TF_CONFIG for one task. Requires `cluster` from tf_cluster().
+std::string tf_config(std::string_view cluster, const TaskId& task);
+
 }  // namespace dt

@@ -1,6 +1,7 @@
 #include "launcher/environment/environment.h"
 
 #include "launcher/environment/env_sets.h"
+#include "rendezvous/cluster/tf_config.h"
 
 #include <doctest/doctest.h>
 

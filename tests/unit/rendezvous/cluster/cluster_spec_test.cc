@@ -86,34 +86,6 @@ TEST_CASE("a made cluster is checked too") {
   CHECK(cluster.check().error().message == "cluster: worker[-1]: an index is a number from 0");
 }
 
-TEST_CASE("TF_CONFIG names the cluster and the task") {
-  const ClusterSpec cluster = {{{"worker", {{0, "h1:2222"}, {1, "h2:2222"}}}}};
-  CHECK(tf_config(tf_cluster(cluster), {"worker", 1}) ==
-        R"({"cluster":{"worker":["h1:2222","h2:2222"]},"task":{"type":"worker","index":1}})");
-}
-
-TEST_CASE("with a filter no worker sees another worker, and no ps another ps") {
-  const ClusterSpec cluster = {{{"chief", {{0, "c:1"}}},
-                                {"evaluator", {{0, "e:1"}}},
-                                {"ps", {{0, "p:1"}, {1, "p:2"}}},
-                                {"worker", {{0, "w:1"}, {1, "w:2"}}}}};
-  struct Case {
-    TaskId task;
-    const char* seen;
-  };
-  const Case cases[] = {
-      {{"worker", 0}, R"({"chief":["c:1"],"ps":["p:1","p:2"],"worker":["w:1"]})"},
-      {{"worker", 1}, R"({"chief":["c:1"],"ps":["p:1","p:2"],"worker":{"1":"w:2"}})"},
-      {{"ps", 1}, R"({"chief":["c:1"],"ps":{"1":"p:2"},"worker":["w:1","w:2"]})"},
-      {{"chief", 0}, R"({"chief":["c:1"],"ps":["p:1","p:2"],"worker":["w:1","w:2"]})"},
-      {{"evaluator", 0}, R"({"chief":["c:1"],"ps":["p:1","p:2"],"worker":["w:1","w:2"]})"}};
-  for (const Case& c : cases) {
-    CAPTURE(c.task.text());
-    CHECK(tf_cluster(seen_by(c.task, cluster, ClusterFilter::ps)) == c.seen);
-    CHECK(seen_by(c.task, cluster, ClusterFilter::none) == cluster);
-  }
-}
-
 TEST_CASE("a task's address is found by its role and index, and taken apart at the port") {
   const ClusterSpec cluster = {{{"ps", {{1, "[::1]:2222"}}}}};
   REQUIRE(cluster.address_of({"ps", 1}) != nullptr);
@@ -127,14 +99,6 @@ TEST_CASE("a task's address is found by its role and index, and taken apart at t
   CHECK(parts("[::1]:2222") == "::1 2222");
   CHECK(parts("10.0.0.1:80") == "10.0.0.1 80");
   CHECK(parts("node") == "node ");
-}
-
-TEST_CASE("the evaluator is outside the cluster, and finds itself by its task alone") {
-  const ClusterSpec cluster = {{{"chief", {{0, "h0:1"}}}, {"evaluator", {{0, "h9:1"}}}}};
-  CHECK(tf_config(tf_cluster(cluster), {"chief", 0}) ==
-        R"({"cluster":{"chief":["h0:1"]},"task":{"type":"chief","index":0}})");
-  CHECK(tf_config(tf_cluster(cluster), {"evaluator", 0}) ==
-        R"({"cluster":{"chief":["h0:1"]},"task":{"type":"evaluator","index":0}})");
 }
 
 TEST_CASE("a port is a number, and 0 where there is none") {

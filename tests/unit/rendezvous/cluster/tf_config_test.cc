@@ -80,5 +80,41 @@ TEST_CASE("a task is shown its part of what a scheduler has set, and all else as
         R"("task":{"type":"worker","index":"1","trial":"7"}})");
 }
 
+TEST_CASE("TF_CONFIG names the cluster and the task") {
+  const ClusterSpec cluster = {{{"worker", {{0, "h1:2222"}, {1, "h2:2222"}}}}};
+  CHECK(tf_config(tf_cluster(cluster), {"worker", 1}) ==
+        R"({"cluster":{"worker":["h1:2222","h2:2222"]},"task":{"type":"worker","index":1}})");
+}
+
+TEST_CASE("with a filter no worker sees another worker, and no ps another ps") {
+  const ClusterSpec cluster = {{{"chief", {{0, "c:1"}}},
+                                {"evaluator", {{0, "e:1"}}},
+                                {"ps", {{0, "p:1"}, {1, "p:2"}}},
+                                {"worker", {{0, "w:1"}, {1, "w:2"}}}}};
+  struct Case {
+    TaskId task;
+    const char* seen;
+  };
+  const Case cases[] = {
+      {{"worker", 0}, R"({"chief":["c:1"],"ps":["p:1","p:2"],"worker":["w:1"]})"},
+      {{"worker", 1}, R"({"chief":["c:1"],"ps":["p:1","p:2"],"worker":{"1":"w:2"}})"},
+      {{"ps", 1}, R"({"chief":["c:1"],"ps":{"1":"p:2"},"worker":["w:1","w:2"]})"},
+      {{"chief", 0}, R"({"chief":["c:1"],"ps":["p:1","p:2"],"worker":["w:1","w:2"]})"},
+      {{"evaluator", 0}, R"({"chief":["c:1"],"ps":["p:1","p:2"],"worker":["w:1","w:2"]})"}};
+  for (const Case& c : cases) {
+    CAPTURE(c.task.text());
+    CHECK(tf_cluster(seen_by(c.task, cluster, ClusterFilter::ps)) == c.seen);
+    CHECK(seen_by(c.task, cluster, ClusterFilter::none) == cluster);
+  }
+}
+
+TEST_CASE("the evaluator is outside the cluster, and finds itself by its task alone") {
+  const ClusterSpec cluster = {{{"chief", {{0, "h0:1"}}}, {"evaluator", {{0, "h9:1"}}}}};
+  CHECK(tf_config(tf_cluster(cluster), {"chief", 0}) ==
+        R"({"cluster":{"chief":["h0:1"]},"task":{"type":"chief","index":0}})");
+  CHECK(tf_config(tf_cluster(cluster), {"evaluator", 0}) ==
+        R"({"cluster":{"chief":["h0:1"]},"task":{"type":"evaluator","index":0}})");
+}
+
 }  // namespace
 }  // namespace dt
