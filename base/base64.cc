@@ -22,8 +22,7 @@ bool is_blank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/// `text` without blanks and without its padding; none when the padding does not fill up a group of
-/// four.
+/// Returns `text` without blanks and padding; none when digits and padding are no multiple of four.
 std::optional<std::string> unpadded(std::string_view text) {
   std::string bare;
   for (const char c : text) {

@@ -63,9 +63,9 @@ class Writer {
   Bytes bytes_;
 };
 
-/// Decodes what Writer wrote. A read past the end, or a length that cannot be true, makes the
-/// reader bad: it then yields zeros and empty texts, and `finish` says so; no read allocates more
-/// than is there.
+/// Decodes the output of Writer. A read past the end, or an impossible length, makes the reader
+/// bad: it then yields zeros and empty texts, and `finish` fails. No read allocates more than the
+/// bytes that are left.
 class Reader {
  public:
   explicit Reader(ByteSpan bytes) : rest_(bytes) {}
@@ -74,7 +74,7 @@ class Reader {
     requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   T number() {
     if constexpr (std::is_same_v<T, bool>) {
-      // Another bit pattern in a bool is undefined behaviour, not merely a wrong value.
+      // A bool with another bit pattern would be undefined behaviour.
       const auto value = number<uint8_t>();
       bad_ = bad_ || value > 1;
       return value == 1;
@@ -104,8 +104,8 @@ class Reader {
     const ByteSpan span = raw(number<uint32_t>());
     return {span.begin(), span.end()};
   }
-  /// A count of items that need at least `item_bytes_min` each; 0 and bad when there cannot be so
-  /// many.
+  /// Reads a count of items that need at least `item_bytes_min` each. Returns 0 and makes the
+  /// reader bad when the bytes left cannot hold so many.
   uint32_t count(size_t item_bytes_min) {
     const auto n = number<uint32_t>();
     if (n * item_bytes_min <= rest_.size()) return n;
@@ -119,7 +119,7 @@ class Reader {
       value = text();
     return values;
   }
-  /// What was read cannot be true: the reader is bad from now on.
+  /// Makes the reader bad, because a value that it returned is invalid.
   void refuse() {
     bad_ = true;
     rest_ = {};
@@ -127,7 +127,7 @@ class Reader {
   ByteSpan rest() const { return rest_; }
   bool ok() const { return !bad_; }
 
-  /// An error when a read went past the end or bytes are left over.
+  /// Fails with Errc::protocol when the reader is bad or bytes are left.
   Result<> finish(std::string_view what) const {
     if (bad_) return fail(Errc::protocol, std::string(what) + " is cut short");
     if (!rest_.empty()) return fail(Errc::protocol, std::string(what) + " has trailing bytes");

@@ -4,7 +4,7 @@
 
 namespace dt {
 
-/// Monotonic time, the only clock that decisions use: stepping the wall clock changes nothing.
+/// Monotonic time, the only clock for decisions: changes of the wall clock have no effect.
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
 using Duration = std::chrono::nanoseconds;
@@ -14,7 +14,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Milliseconds until `deadline`, rounded up, never negative: what poll(2) wants.
+/// Returns the timeout of poll(2) until `deadline`: milliseconds, rounded up, from 0 to one hour.
 inline int poll_ms(Time now, Time deadline) {
   if (deadline <= now) return 0;
   const auto left = std::chrono::ceil<milliseconds>(deadline - now).count();

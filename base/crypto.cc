@@ -83,12 +83,12 @@ Result<Token> Token::parse(std::string_view text) {
 }
 
 void ignore_openssl_config() {
-  // Nothing to clean up at exit, for which somebody waits.
+  // No cleanup at exit: it has no use and would delay the end of the process.
   OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 
 Result<> random_bytes(std::span<std::byte> bytes) {
-  // Up to 256 bytes come whole or not at all (getrandom(2)).
+  // getrandom(2) returns up to 256 bytes complete, or fails.
   assert(bytes.size() <= 256);
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return fail_errno("no random bytes from the kernel");
@@ -140,7 +140,7 @@ HmacSha1& HmacSha1::operator=(HmacSha1&&) noexcept = default;
 HmacSha1::~HmacSha1() = default;
 
 Sha1Digest HmacSha1::digest(ByteSpan key, ByteSpan message) {
-  // With an empty key OpenSSL would go on with the last one.
+  // With an empty key OpenSSL would continue to use the previous one.
   assert(!key.empty());
   EVP_MAC_CTX* const context = state_->context.get();
   Sha1Digest digest;

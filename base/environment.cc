@@ -9,7 +9,7 @@ Environment parse_environment(const std::vector<std::string>& entries) {
   for (const std::string& entry : entries) {
     const size_t equals = entry.find('=');
     if (equals == std::string::npos || equals == 0) continue;
-    // The first of two wins, as in getenv.
+    // If a name occurs twice, the first value counts, as in getenv.
     environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
   return environment;

@@ -1,17 +1,17 @@
 #pragma once
 
-// The home of fmt. Only base/format.cc contains it: in each file that formats a line it would be
-// half of the time that these take to compile.
+// The only header that includes fmt, and base/format.cc is the only file that compiles its
+// formatting. In each other file, that would take half of the compile time.
 #include <fmt/core.h>
 
 #include <string>
 
 namespace dt {
 
-/// What format() does once the types of its arguments are erased.
+/// The part of format() that does not depend on the types of its arguments.
 std::string format_erased(fmt::string_view text, fmt::format_args arguments);
 
-/// fmt::format(): std::format's language, checked when it is compiled.
+/// fmt::format(): the syntax of std::format, checked at compile time.
 template <class... Args>
 std::string format(fmt::format_string<Args...> text, Args&&... args) {
   return format_erased(text, fmt::make_format_args(args...));

@@ -18,7 +18,7 @@ constexpr std::string_view digits = "0123456789";
 constexpr std::string_view letters_and_digits =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// `of`: "host name" or "user name".
+/// `of` is "host name" or "user name".
 NameFault bad_character(std::string_view name, size_t offset, std::string_view of) {
   size_t length = 1;
   if (static_cast<unsigned char>(name[offset]) >= 0xC0) {
@@ -50,7 +50,7 @@ std::optional<NameFault> character_fault(std::string_view name, std::string_view
 }
 
 std::optional<NameFault> label_fault(std::string_view name) {
-  // One dot at the end is DNS's way to write a full name.
+  // One dot at the end marks a fully qualified name of DNS.
   if (name.ends_with('.')) name.remove_suffix(1);
   size_t offset = 0;
   for (const std::string_view label : split(name, '.')) {
@@ -81,7 +81,7 @@ std::optional<NameFault> host_name_fault(std::string_view name) {
         0};
   }
   if (auto fault = label_fault(name)) return fault;
-  // Resolvers read "4" as 0.0.0.4: a last label of digits is an address or a slip.
+  // Resolvers read "4" as 0.0.0.4: a last label of digits is an address or a mistake.
   const std::string_view last = split(name.substr(0, name.find_last_not_of('.') + 1), '.').back();
   if (last.find_first_not_of(digits) == std::string_view::npos && !is_ipv4(name)) {
     return NameFault{format("\"{}\" is neither a host name nor an IPv4 address", name), 0};

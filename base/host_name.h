@@ -7,19 +7,19 @@
 
 namespace dt {
 
-/// What is wrong with a name, and with which part of it.
+/// A fault of a name: a message, and the offset of the wrong part.
 struct NameFault {
   std::string message;
   size_t offset = 0;
 };
 
-/// A DNS name (letters, digits, - . _) or an IPv4 address; none when `name` is one. A name never
-/// starts with "-", so that no program can take it for an option.
+/// Returns none when `name` is a DNS name (letters, digits, - . _) or an IPv4 address. A valid name
+/// never starts with "-": a program could read it as an option.
 std::optional<NameFault> host_name_fault(std::string_view name);
 std::optional<NameFault> user_name_fault(std::string_view name);
-/// An IPv6 address, with or without %zone.
+/// True for an IPv6 address, with or without %zone.
 bool is_ipv6(std::string_view text);
-/// One spelling for all that name the same: lower case, addresses in their canonical form.
+/// Returns one spelling for all names of the same host: lower case, addresses in canonical form.
 std::string canonical_host(std::string_view name);
 
 }  // namespace dt

@@ -78,8 +78,9 @@ unsigned code_point(std::string_view sequence) {
   return code;
 }
 
-/// JSON needs no escape for DEL, C1 and what reverses text, but a terminal that shows it does. All
-/// of them stand in strings; outside, the only control character is the line's end.
+/// Escapes DEL, C1 controls and characters that change the direction of text. JSON allows them, but
+/// they can mislead a reader at a terminal. All of them are in strings: outside, the only control
+/// character is the end of a line.
 std::string with_escaped_controls(std::string_view json) {
   std::string escaped;
   escaped.reserve(json.size());

@@ -29,17 +29,18 @@ class Json {
   Json(Array value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
   Json(Object value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
 
-  /// The value as T (bool, int64_t, double, std::string, Array, Object), or null when it is
-  /// another.
+  /// Returns the value as T (bool, int64_t, double, std::string, Array, Object); null when it has
+  /// another type.
   template <class T>
   const T* as() const {
     return std::get_if<T>(&value_);
   }
-  /// The member of an object, or null.
+  /// Returns a member of an object, or null.
   const Json* find(std::string_view name) const;
   bool operator==(const Json&) const = default;
 
-  /// On one line, or indented by `indent` spaces. Broken UTF-8 becomes U+FFFD, controls \uNNNN.
+  /// Returns the document on one line, or indented by `indent` spaces. Invalid UTF-8 becomes
+  /// U+FFFD, and control characters become \uNNNN.
   std::string text(int indent = -1) const;
   /// Reads one document; at most 64 levels deep.
   static Result<Json> parse(std::string_view text);

@@ -8,48 +8,49 @@
 
 namespace dt {
 
-/// Why something failed, for callers that decide on it; people read the message.
+/// The kinds of failures, for callers that decide on them. People read the message.
 enum class Errc {
-  input,         ///< what the user gave is wrong
+  input,         ///< the user's input is wrong
   os,            ///< a system call failed
   unreachable,   ///< a host or an address cannot be reached
-  refused,       ///< the other side said no
-  closed,        ///< the other side is gone
+  refused,       ///< the other side refused
+  closed,        ///< the connection or the other side is gone
   timeout,       ///< a deadline passed
-  protocol,      ///< bytes that no honest peer sends
+  protocol,      ///< received bytes that no correct peer sends
   mismatch,      ///< ranks disagree about an operation
   peer_lost,     ///< a task died or left while it was needed
   not_found,     ///< no such file, key or task
   not_runnable,  ///< found, but cannot be executed
   unsupported,   ///< this build or a library of it cannot do it
-  interrupted,   ///< a person or a scheduler told us to stop
+  interrupted,   ///< a user or a scheduler stopped us
 };
 
-/// A failure: its kind and one sentence for people (what was tried, on what, why not, what to do).
+/// A failure: its kind, and one sentence for people (what was tried, on what, the reason, the
+/// remedy).
 struct Error {
   Errc code = Errc::os;
   std::string message;
 
-  /// The same failure with what we were doing in front: "doing: message".
+  /// Returns the same failure with the activity before the message: "doing: message".
   Error during(std::string_view doing) &&;
   bool operator==(const Error&) const = default;
 };
 
-/// A value, or why there is none. Never ignored silently.
+/// A value, or the reason why there is none. The compiler warns when a caller ignores it.
 template <class T = void>
 class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:
   using tl::expected<T, Error>::expected;
 };
 
-/// A failure of kind `code`; converts to any Result.
+/// Returns a failure of kind `code`, which converts to any Result.
 tl::unexpected<Error> fail(Errc code, std::string message);
 
-/// errno as a failure: "what: strerror(number)". Reads errno when no number is given.
+/// Returns an error number as a failure: "what: strerror(number)". The default is errno.
 tl::unexpected<Error> fail_errno(std::string_view what);
 tl::unexpected<Error> fail_errno(std::string_view what, int number);
 
-/// The text of an errno value, thread-safe.
+/// Returns the text of an errno value; thread-safe.
 std::string errno_text(int number);
 
 template <class T>
@@ -59,8 +60,8 @@ T take(Result<T>&& result) {
 
 }  // namespace dt
 
-/// The value of a Result, or return its error from the enclosing function. May stand inside another
-/// TRY, whence the silenced warning.
+/// Evaluates to the value of a Result, or returns its error from the enclosing function. One TRY
+/// may contain another: the pragma silences the warning about the shadowed name.
 #define TRY(expression)                                                    \
   __extension__({                                                          \
     _Pragma("GCC diagnostic push");                                        \

@@ -4,35 +4,36 @@
 
 namespace dt {
 
-/// Time in which this process could act. While it is stopped (Ctrl-Z, a debugger, a frozen
-/// container) the monotonic clock runs on and this one does not, so that nothing expires which
-/// nobody could have done.
+/// Counts the time in which this process runs. While the process is stopped (Ctrl-Z, a debugger, a
+/// frozen container), the monotonic clock advances and this clock does not. So no deadline passes
+/// because of a stop.
 ///
-/// It goes by gaps between looks, so whoever waits for a deadline has to look again at
-/// look_again_at(). While nobody waits nobody need look: it then only falls behind.
+/// It detects a stop by a long gap between two calls of now(). A thread that waits for a deadline
+/// must therefore wake up at wake_up_at() and call now(). Without calls it only falls behind.
 class RunningTimeClock {
  public:
-  explicit RunningTimeClock(Time real = Clock::now()) : real_(real), lived_(real) {}
+  explicit RunningTimeClock(Time monotonic = Clock::now())
+      : monotonic_(monotonic), running_(monotonic) {}
 
-  Time now(Time real = Clock::now());
-  /// Until when to sleep, on the monotonic clock, for a deadline of this clock.
+  Time now(Time monotonic = Clock::now());
+  /// Returns the monotonic time until which to sleep, for a deadline of this clock.
   Time wake_up_at(Time deadline) const;
-  /// The moment on the monotonic clock at which this one's deadline comes, as far as is known now.
+  /// Converts a deadline of this clock to monotonic time, if no further stop comes.
   Time to_monotonic(Time deadline) const;
 
  private:
-  Time real_;  ///< at the last look
-  Time lived_;
+  Time monotonic_;  ///< at the last call of now()
+  Time running_;
 };
 
-/// A deadline in lived time, for code that only waits.
+/// A deadline of a RunningTimeClock, for code that only waits.
 class Deadline {
  public:
-  /// A moment on the monotonic clock, if there is no stop until then.
+  /// `when` is a monotonic time, which stops of this process defer.
   explicit Deadline(Time when) : when_(when) {}
 
   bool passed() { return clock_.now() >= when_; }
-  /// When to look again.
+  /// Returns the monotonic time at which to call passed() again.
   Time wake_up_at() const { return clock_.wake_up_at(when_); }
   Time to_monotonic() const { return clock_.to_monotonic(when_); }
 

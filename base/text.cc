@@ -94,7 +94,7 @@ std::string duration_text(Duration duration) {
 
 namespace {
 
-/// U+202A to U+202E and U+2066 to U+2069, which change the direction in which others are shown.
+/// True for U+202A to U+202E and U+2066 to U+2069, which change the direction of displayed text.
 bool turns_text(std::string_view text) {
   if (!text.starts_with("\xE2\x80") && !text.starts_with("\xE2\x81")) return false;
   const auto last = static_cast<unsigned char>(text[2]);
@@ -154,7 +154,7 @@ std::string shell_quote(std::string_view text) {
 
 namespace {
 
-/// Optimal string alignment distance: insert, delete, replace, swap neighbours, one each.
+/// Optimal string alignment distance: insert, delete, replace and swap of neighbours cost one each.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i)

@@ -18,24 +18,25 @@ std::vector<std::string_view> split_words(std::string_view text);
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
-/// A whole decimal number without sign games, blanks or overflow; none otherwise.
+/// Reads a whole decimal number. Returns none for a plus sign, blanks, other characters or
+/// overflow.
 std::optional<int64_t> parse_integer(std::string_view text);
-/// "10", "10s", "1.5s", "500ms", "2m", "1h": a length of time; a bare number is seconds. Never
-/// negative.
+/// Reads a duration, such as "10", "10s", "1.5s", "500ms", "2m", "1h". A number without a unit is
+/// seconds. Never negative.
 Result<Duration> parse_duration(std::string_view text);
-/// "10s", "500ms", "2m": the shortest exact form that parse_duration reads back.
+/// Returns the shortest exact form that parse_duration reads back: "10s", "500ms", "2m".
 std::string duration_text(Duration duration);
 
-/// `text` for a message: printable ASCII and valid UTF-8 as they are, the bytes of control
-/// characters and broken ones as \xNN, cut with … after `bytes_max`.
+/// Returns `text` for a message. Printable ASCII and valid UTF-8 stay unchanged. Bytes of control
+/// characters and invalid bytes become \xNN. Text beyond `bytes_max` is cut with ….
 std::string printable(std::string_view text, size_t bytes_max = 120);
-/// Length of the valid UTF-8 sequence at the front of `text` (not empty) that is no control
-/// character, nor one of those that reverse the direction of text; 0 when there is none.
+/// Returns the length of the valid UTF-8 sequence at the front of `text`, which must not be empty.
+/// Returns 0 for a control character and for one that changes the direction of text.
 size_t printable_length(std::string_view text);
-/// In single quotes as a POSIX shell reads it, or bare when it needs none.
+/// Quotes `text` for a POSIX shell: in single quotes, or without when it needs none.
 std::string shell_quote(std::string_view text);
 
-/// The candidate that a person most likely meant (edit distance at most 2 and under half the word).
+/// Returns the most similar candidate (edit distance at most 2 and under half the word's length).
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace dt

@@ -4,7 +4,7 @@
 
 namespace dt {
 
-/// This build's version, as `dtrain version` tells it.
+/// This build's version, as `dtrain version` prints it.
 extern const std::string_view build_version;
 
 }  // namespace dt

@@ -61,7 +61,7 @@ FileNoticeSink log_notices(const Invocation& invocation) {
     if (notice.is_warning) {
       own_log(color).warn("{}", notice.text);
     } else {
-      own_log(color).tell("{}", notice.text);
+      own_log(color).print("{}", notice.text);
     }
   };
 }

@@ -12,16 +12,16 @@ namespace dt {
 
 namespace {
 
-/// What one of NVML's functions writes into a buffer, or "" where it has nothing to say.
+/// Returns the text that one of NVML's functions writes into a buffer; "" when it fails.
 template <class Function, class... Device>
 std::string text_of(Function function, Device... device) {
-  std::array<char, 96> text = {};  // what NVML asks for at most
+  std::array<char, 96> text = {};  // the longest buffer that NVML requires
   if (function == nullptr) return "";
   if (function(device..., text.data(), text.size() - 1) != Nvml::success) return "";
   return text.data();
 }
 
-/// "00000000:3B:00.0" as the kernel writes it: "0000:3b:00.0".
+/// Converts NVML's "00000000:3B:00.0" to the kernel's "0000:3b:00.0".
 std::string kernel_bus_id(std::string bus_id) {
   std::ranges::transform(bus_id, bus_id.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -37,7 +37,8 @@ int numa_node_of(const std::string& bus_id, const std::string& sysfs) {
   return file >> node ? node : -1;
 }
 
-/// What is known of a device by its handle; a MIG instance knows its place by its GPU.
+/// Returns the facts that a device's handle gives. A MIG instance has its bus and its NUMA node
+/// from its GPU.
 Gpu describe(const Nvml& nvml, Nvml::Device device) {
   Gpu gpu = {.uuid = text_of(nvml->uuid, device), .name = text_of(nvml->name, device)};
   Nvml::Memory memory = {};
@@ -64,7 +65,8 @@ bool in_mig_mode(const Nvml& nvml, Nvml::Device device) {
   return nvml->mig_mode(device, &current, &pending) == Nvml::success && current == 1;
 }
 
-/// A GPU in MIG mode computes only in its instances; it may have none yet.
+/// Appends the instances of a GPU in MIG mode. Such a GPU computes only in its instances, and may
+/// have none yet.
 void add_instances(std::vector<Gpu>& gpus, const Nvml& nvml, Nvml::Device device,
                    const Gpu& whole) {
   unsigned count_max = 0;
@@ -102,7 +104,7 @@ Result<GpuList> list_gpus(const GpuSources& sources) {
   for (unsigned i = 0; i < count; ++i) {
     Nvml::Device device = nullptr;
     const int status = nvml->device_by_index(i, &device);
-    // Somebody else's: the kernel keeps it from this cgroup, and CUDA does not count it either.
+    // The kernel denies this GPU to this cgroup, and CUDA does not count it either.
     if (status == Nvml::no_permission) continue;
     if (status != Nvml::success) {
       list.warnings.push_back(format("GPU {} cannot be used: {}", i, nvml.text(status)));

@@ -8,18 +8,18 @@
 
 namespace dt {
 
-/// A GPU, or a MIG instance of one, as a launcher needs to know it.
+/// A GPU or a MIG instance: the facts that a launcher needs.
 struct Gpu {
-  int index = 0;  ///< among those that this process can open, in the order of their PCI addresses
+  int index = 0;  ///< among the GPUs that this process can open, in the order of PCI addresses
   std::string uuid = {};    ///< "GPU-…", "MIG-…"
   std::string parent = {};  ///< of a MIG instance: the UUID of its GPU
   std::string name = {};
   std::string bus_id = {};    ///< "0000:3b:00.0", as in /sys/bus/pci/devices
-  int numa_node = -1;         ///< -1: not known, or there is only one
+  int numa_node = -1;         ///< -1: unknown, or the host has only one node
   uint64_t memory_bytes = 0;  ///< 0: not known
   uint64_t memory_free_bytes = 0;
-  /// How CUDA_VISIBLE_DEVICES names it: as it was written there, else its index, or the UUID of a
-  /// MIG instance.
+  /// Its name for CUDA_VISIBLE_DEVICES: as that variable spells it, else its index, or the UUID of
+  /// a MIG instance.
   std::string visible_as = {};
   bool operator==(const Gpu&) const = default;
 };
@@ -27,20 +27,20 @@ struct Gpu {
 struct GpuList {
   std::vector<Gpu> gpus;
   std::string driver_version = {};         ///< "535.104.05"
-  std::string cuda_version = {};           ///< the newest that the driver can serve: "12.2"
-  std::vector<std::string> warnings = {};  ///< GPUs that are there and cannot be used
+  std::string cuda_version = {};           ///< the newest that the driver supports: "12.2"
+  std::vector<std::string> warnings = {};  ///< about GPUs that exist but cannot be used
   bool operator==(const GpuList&) const = default;
 };
 
-/// Where the facts come from; tests have their own.
+/// The sources of the facts; tests use their own.
 struct GpuSources {
   std::string library = "libnvidia-ml.so.1";
   std::string sysfs = "/sys";
 };
 
-/// All GPUs that this process can open; a GPU in MIG mode is replaced by its instances. No CUDA
-/// context is made. Takes as long as NVIDIA's driver does, which may be seconds. Errc::not_found:
-/// this host has no NVIDIA driver.
+/// Returns all GPUs that this process can open; instances replace a GPU in MIG mode. Creates no
+/// CUDA context. NVIDIA's driver may need seconds. Fails with Errc::not_found when this host has no
+/// NVIDIA driver.
 Result<GpuList> list_gpus(const GpuSources& sources = {});
 
 }  // namespace dt

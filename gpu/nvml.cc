@@ -14,14 +14,14 @@ void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// As find(); the name of a function that is not there is kept.
+/// As find(), but records the name of a missing function.
 template <class Function>
 void need(void* library, const char* name, Function& function, std::string& missing) {
   find(library, name, function);
   if (function == nullptr && missing.empty()) missing = name;
 }
 
-/// The name of the first function that we cannot do without and that is missing, or "".
+/// Finds all functions. Returns the name of a required function that is missing, or "".
 std::string find_functions(void* library, Nvml::Functions& functions) {
   std::string missing;
   need(library, "nvmlInit_v2", functions.init, missing);
@@ -41,7 +41,7 @@ std::string find_functions(void* library, Nvml::Functions& functions) {
   return missing;
 }
 
-/// What a person can do about it.
+/// Returns the remedy for a status, for people.
 std::string advice(int status) {
   switch (status) {
     case Nvml::driver_not_loaded:
@@ -65,7 +65,7 @@ Nvml::Session::~Session() {
 Result<Nvml> Nvml::open(const std::string& library) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    // The loader's own words say which file it could not take, and why.
+    // The loader's message names the file and the reason.
     // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps the text for each thread
     const std::string why = dlerror();
     const bool absent = why.starts_with(library) && why.find("No such file") != std::string::npos;

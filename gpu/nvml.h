@@ -7,9 +7,9 @@
 
 namespace dt {
 
-/// NVIDIA's management library (NVML), loaded at run time: hosts without NVIDIA's driver have none.
-/// It opens no CUDA context. The types are those of its ABI, which NVIDIA keeps stable under the
-/// versioned names.
+/// NVIDIA's management library (NVML), loaded at run time: hosts without NVIDIA's driver do not
+/// have it. It opens no CUDA context. The types are those of its ABI, which NVIDIA keeps stable
+/// under the versioned names.
 class Nvml {
  public:
   using Device = void*;
@@ -21,7 +21,7 @@ class Nvml {
   struct Memory {
     unsigned long long total, free, used;
   };
-  /// What its functions return, as far as we tell them apart.
+  /// The results of its functions that we distinguish.
   enum Status : int {
     success = 0,
     no_permission = 4,
@@ -30,7 +30,8 @@ class Nvml {
     gpu_is_lost = 15,
     version_mismatch = 18,
   };
-  /// Those without which a driver is too old for us are always there; the others may be null.
+  /// Required functions are never null: open() fails without them, because the driver is too old.
+  /// Optional ones may be null.
   struct Functions {
     int (*init)() = nullptr;
     int (*shutdown)() = nullptr;
@@ -48,16 +49,16 @@ class Nvml {
     int (*mig_by_index)(Device, unsigned, Device*) = nullptr;
   };
 
-  /// Loads and initialises it. Errc::not_found: there is no such library, as on hosts without
-  /// GPUs; anything else is worth a word.
+  /// Loads and initialises the library. Fails with Errc::not_found when it does not exist, as on
+  /// hosts without GPUs. Any other error deserves a message.
   static Result<Nvml> open(const std::string& library);
 
   const Functions* operator->() const { return &session_->functions; }
-  /// "GPU is lost".
+  /// Returns NVML's text for a status: "GPU is lost".
   std::string text(int status) const;
 
  private:
-  /// The loaded library, shut down and unloaded at the end.
+  /// The loaded library; the destructor shuts it down and unloads it.
   struct Session {
     explicit Session(void* loaded) : handle(loaded) {}
     Session(const Session&) = delete;

@@ -12,10 +12,10 @@ bool is_uuid(std::string_view entry) {
   return entry.starts_with("GPU-") || entry.starts_with("MIG-");
 }
 
-/// The one GPU that the entry names: a UUID or the beginning of exactly one, or an index.
+/// Returns the one GPU that the entry names: by an index, a UUID, or the beginning of exactly one.
 const Gpu* named(const std::vector<Gpu>& all, std::string_view entry) {
   if (const auto index = parse_integer(entry)) {
-    // Of a GPU in MIG mode CUDA takes the first instance.
+    // If the GPU is in MIG mode, CUDA uses its first instance.
     const auto at = std::ranges::find_if(all, [&](const Gpu& gpu) { return gpu.index == *index; });
     return at == all.end() ? nullptr : &*at;
   }

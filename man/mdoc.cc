@@ -18,7 +18,8 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
-/// One word of text. A hyphen is to be copied as one, and not to become a typographer's.
+/// Escapes one word of text. A hyphen stays the ASCII character, and does not become a typographic
+/// one.
 std::string escaped(std::string_view word) {
   std::string text = replaced(std::string(word), "\\", "\\e");
   text = replaced(std::move(text), "-", "\\-");
@@ -33,7 +34,7 @@ std::string flag(std::string_view spelling) {
   return "Fl " + std::string(spelling.substr(1));
 }
 
-/// "none|RANK|all" as choices and arguments.
+/// Converts "none|RANK|all" to choices and arguments.
 std::string value_of(const Option& option) {
   std::string text;
   for (const std::string_view word : split_words(option.placeholder)) {
@@ -48,7 +49,7 @@ std::string value_of(const Option& option) {
   return text;
 }
 
-/// "Fl np , Fl n Ar N"
+/// Returns the option's spellings: "Fl np , Fl n Ar N".
 std::string spellings(const Option& option) {
   std::string text;
   for (const std::string_view spelling : spellings_of(option))
@@ -78,8 +79,8 @@ std::string option_item(const Option& option) {
   return format(".It {}\n{}", spellings(option), mdoc_text(option.help));
 }
 
-/// Options of horovodrun: those that tune its library with the variable that they set, and those
-/// that only get an answer one below the other, and then the answer that they share.
+/// The options of horovodrun. Options that tune its library are listed with the variable that they
+/// set. Options that only get an answer are listed below each other, before their common answer.
 std::string answered_items(std::span<const Option> options) {
   std::string text;
   for (size_t i = 0; i < options.size(); ++i) {

@@ -1,4 +1,4 @@
-// Makes a manual page of its source, for the build: pages SOURCE PAGE.
+// Makes a manual page from its source during the build: pages SOURCE PAGE.
 
 #include "base/bytes.h"
 #include "base/io/fd.h"
@@ -15,7 +15,8 @@ namespace {
 
 Result<> make_page(const std::string& source, const std::string& page) {
   constexpr size_t source_bytes_max = size_t{1} << 20;
-  const std::string text = mdoc_page(TRY(read_text_file(source, source_bytes_max)));
+  const std::string source_text = TRY(read_text_file(source, source_bytes_max));
+  const std::string text = mdoc_page(source_text);
   const Fd file(::open(page.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file) return fail_errno(page);
   return write_all(file.get(), as_bytes(text));

@@ -9,8 +9,8 @@
 namespace dt {
 
 void Fd::reset(int fd) {
-  // close(2) on Linux frees the descriptor even when it says EINTR; retrying would close a
-  // stranger's.
+  // close(2) on Linux frees the descriptor even when it returns EINTR. A retry could close another
+  // thread's new descriptor.
   if (fd_ >= 0) ::close(fd_);
   fd_ = fd;
 }

@@ -41,14 +41,14 @@ struct SocketPair {
   Fd theirs;
 };
 
-/// Both ends close-on-exec and blocking.
+/// Both ends are close-on-exec and blocking.
 Result<Pipe> make_pipe();
 /// A close-on-exec Unix stream pair, blocking.
 Result<SocketPair> make_socketpair();
 Result<> set_nonblocking(int fd);
-/// Another descriptor, close-on-exec, for the same open file.
+/// Returns another descriptor, close-on-exec, for the same open file.
 Result<Fd> duplicate(int fd);
-/// Writes all of it to a blocking descriptor; EINTR is retried.
+/// Writes all bytes to a blocking descriptor; retries on EINTR.
 Result<> write_all(int fd, std::span<const std::byte> bytes);
 
 }  // namespace dt

@@ -25,7 +25,7 @@ Result<std::string> read_text_file(const std::string& path, size_t bytes_max) {
 Result<std::string> read_text(int fd, size_t bytes_max) {
   std::string text;
   while (text.size() <= bytes_max) {
-    // Most are short, and each new page costs more than the read.
+    // Most files are short, and each new page of memory costs more than the read.
     constexpr size_t step_min = size_t{4} << 10;
     constexpr size_t step_max = size_t{64} << 10;
     const size_t before = text.size();

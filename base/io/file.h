@@ -9,14 +9,14 @@
 
 namespace dt {
 
-/// A file's text, at most `bytes_max`; pipes work too. The error is errno's text or the size.
-/// Errc::not_found where there is no such file.
+/// Returns a file's text, at most `bytes_max`; the file may be a pipe. Fails with Errc::not_found
+/// when there is no such file. Other errors contain errno's text, or the size.
 Result<std::string> read_text_file(const std::string& path, size_t bytes_max);
-/// The rest of an open file, as above.
+/// Returns the rest of an open file, as above.
 Result<std::string> read_text(int fd, size_t bytes_max);
 
-/// A file's bytes, read from the disk when they are looked at. For files that nobody writes to,
-/// such as a program that runs: where one gets shorter, looking at what it had kills the process.
+/// A file mapped into memory, for files that do not change, such as a running program. If a file
+/// becomes shorter, an access to its lost bytes kills the process.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::string& path);

@@ -9,8 +9,8 @@
 
 namespace dt {
 
-/// What stands before each frame's payload on every link of ours. 16 bytes on the wire,
-/// little-endian:
+/// The header before each frame's payload, on all our connections. On the wire it is little-endian.
+/// Its 16 bytes are:
 ///   u32 length of the payload | u8 version | u8 type | u16 zero | u32 generation | u32 stream
 struct FrameHeader {
   uint32_t length = 0;
@@ -22,27 +22,27 @@ struct FrameHeader {
 
 inline constexpr size_t frame_header_bytes = 16;
 inline constexpr uint8_t frame_version = 1;
-/// No frame's payload is longer; a longer one is refused before anything is allocated.
+/// The maximum of a payload. A longer one is refused before any memory is allocated.
 inline constexpr uint32_t frame_payload_bytes_max = 1U << 20;
 
-/// A frame whose payload still lies in the receive buffer.
+/// A frame whose payload is still in the receive buffer.
 struct FrameView {
   FrameHeader header;
   ByteSpan payload;
 };
 
-/// Appends the frame to `out`; header.length is taken from the payload.
+/// Appends a frame to `out`; header.length is set from the payload.
 void append_frame(Bytes& out, FrameHeader header, ByteSpan payload);
 
-/// Appends the header alone, header.length included: for payloads that travel by themselves.
+/// Appends only the header, with its length: for payloads that are sent separately.
 void append_header(Bytes& out, const FrameHeader& header);
 
-/// The header at the front of `bytes`, or none when it is not whole yet. Any length is taken: the
-/// caller bounds it.
+/// Returns the header at the front of `bytes`; none while it is incomplete. Accepts any length: the
+/// caller must limit it.
 Result<std::optional<FrameHeader>> front_header(ByteSpan bytes);
 
-/// The frame at the front of `bytes`, or none when it is not whole yet; an error when it cannot be
-/// one.
+/// Returns the frame at the front of `bytes`; none while it is incomplete. Fails with
+/// Errc::protocol when it is no frame.
 Result<std::optional<FrameView>> front_frame(ByteSpan bytes);
 
 }  // namespace dt

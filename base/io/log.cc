@@ -13,7 +13,7 @@ namespace dt {
 
 namespace {
 
-/// The length of \xNN, so that printable() cuts nothing off.
+/// The length of \xNN: with so many bytes for each byte, printable() never cuts a line.
 constexpr size_t printed_bytes_a_byte = 4;
 
 }  // namespace
@@ -35,7 +35,7 @@ void Log::line(Kind kind, const std::string& text) {
 }
 
 void write_to_stderr(std::string_view line) {
-  // Nothing can be told to anybody when stderr itself fails.
+  // A failure of stderr itself cannot be reported.
   if (const auto written = write_all(STDERR_FILENO, as_bytes(line)); !written) return;
 }
 

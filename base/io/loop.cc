@@ -9,8 +9,8 @@ namespace dt {
 
 namespace {
 
-/// The kernel reports errors and hang-ups even of descriptors that nobody waits for. By edge it
-/// says so once; by level the loop would never rest again.
+/// The kernel reports errors and hang-ups even of descriptors without events. Edge-triggered, it
+/// reports them once; level-triggered, the loop would never sleep again.
 uint32_t for_kernel(uint32_t events) {
   return events == 0 ? uint32_t{EPOLLET} : events;
 }
@@ -23,7 +23,7 @@ Watch::Watch(Watch&& other) noexcept : loop_(std::exchange(other.loop_, nullptr)
 Watch& Watch::operator=(Watch&& other) noexcept {
   std::swap(loop_, other.loop_);
   std::swap(id_, other.id_);
-  // What we watched before ends now, not whenever `other` happens to die.
+  // The previous watch ends now, not when `other` is destroyed.
   const Watch ended = std::move(other);
   return *this;
 }
@@ -33,8 +33,8 @@ Watch::~Watch() {
   const auto at = loop_->entries_.find(id_);
   if (at == loop_->entries_.end()) return;
   at->second->live = false;
-  // The kernel keeps a closed descriptor in the set while any process shares its open file, so it
-  // is taken out by hand.
+  // The kernel keeps a closed descriptor in the set while any process shares its open file. So it
+  // is removed explicitly.
   epoll_ctl(loop_->epoll_.get(), EPOLL_CTL_DEL, at->second->fd, nullptr);
   loop_->entries_.erase(at);
 }

@@ -16,8 +16,8 @@ namespace dt {
 
 class Loop;
 
-/// Watching of one descriptor; ends when this is destroyed, which must come before the descriptor
-/// is closed. Its handler may destroy it.
+/// The watch of a Loop on one descriptor, until this object is destroyed. Destroy it before the
+/// descriptor is closed. Its handler may destroy it.
 class Watch {
  public:
   Watch() = default;
@@ -25,8 +25,8 @@ class Watch {
   Watch& operator=(Watch&& other) noexcept;
   ~Watch();
 
-  /// Changes the epoll events waited for: EPOLLIN, EPOLLOUT, or 0 for nothing but errors and
-  /// hang-ups, which are then told once.
+  /// Changes the epoll events to wait for: EPOLLIN, EPOLLOUT, or 0 for errors and hang-ups only.
+  /// With 0, these are reported once.
   void set_events(uint32_t events);
   explicit operator bool() const { return loop_ != nullptr; }
 
@@ -37,14 +37,14 @@ class Watch {
   uint64_t id_ = 0;
 };
 
-/// A pending call; cancelled when this is destroyed.
+/// A pending call of a Loop, cancelled when this object is destroyed.
 class Timer {
  public:
   Timer() = default;
   Timer(Timer&& other) noexcept;
   Timer& operator=(Timer&& other) noexcept;
   ~Timer();
-  /// Whether the call is still to come.
+  /// True while the call is pending.
   explicit operator bool() const;
 
  private:
@@ -55,11 +55,11 @@ class Timer {
   uint64_t id_ = 0;
 };
 
-/// One epoll and its timers: everything that a thread of ours waits for. Callbacks run on the
-/// thread that calls `run`, one at a time; none may block. Outlives its Watches and Timers.
+/// One epoll and its timers: everything that a thread waits for. Callbacks run on the thread that
+/// calls `run`, one at a time, and must not block. A Loop outlives its Watches and Timers.
 ///
-/// Whoever waits on a loop asks it for the time, and not the clock: a simulation has a loop whose
-/// time passes only when nothing else is left to do.
+/// Code that waits on a loop takes the time from now(), not from Clock. In a simulation's loop,
+/// time advances only when no event is left.
 class Loop {
  public:
   static Result<std::unique_ptr<Loop>> create();
@@ -70,27 +70,27 @@ class Loop {
   virtual Time now() const { return Clock::now(); }
 
   using Handler = std::function<void(uint32_t events)>;
-  /// Calls `handler` whenever `fd` has one of `events`. Files that epoll refuses (regular ones)
-  /// fail.
+  /// Calls `handler` whenever `fd` has one of `events`. Fails for files that epoll refuses (regular
+  /// ones).
   Result<Watch> watch(int fd, uint32_t events, Handler handler);
-  /// Calls `callback` once, at `when` or soon after.
+  /// Calls `callback` once, at `when` or shortly after it.
   Timer at(Time when, std::function<void()> callback);
   Timer after(Duration delay, std::function<void()> callback);
 
   /// Runs callbacks until one of them calls stop().
   Result<> run();
-  /// One round: waits for an event or a timer, `deadline` at the latest, and runs what is due.
+  /// One round: waits for an event or a timer until `deadline` at most, and runs the due callbacks.
   Result<> run_once(Time deadline);
   void stop() { stopped_ = true; }
 
  protected:
   explicit Loop(Fd epoll) : epoll_(std::move(epoll)) {}
   static Result<Fd> make_epoll();
-  /// Waits for events, at most until then; how many there are, as epoll_wait(2) says it.
+  /// Waits for events until `until` at most. Returns their number, as epoll_wait(2).
   virtual int wait(std::span<epoll_event> events, Time until);
-  /// What epoll_wait(2) says.
+  /// Calls epoll_wait(2) and returns its result.
   int poll_events(std::span<epoll_event> events, int wait_ms) const;
-  /// Time::max(): there is no timer.
+  /// Returns Time::max() when there is no timer.
   Time next_timer() const { return timers_.empty() ? Time::max() : timers_.begin()->first.first; }
 
  private:

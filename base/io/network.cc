@@ -18,7 +18,7 @@ size_t bits_of(int family) {
   return family == AF_INET ? 32 : 128;
 }
 
-/// The family of a numeric address, whose bytes go to `bytes`; 0: it is none.
+/// Reads a numeric address into `bytes`. Returns its family; 0 when the text is no address.
 int read_ip(const std::string& text, std::array<std::byte, 16>& bytes) {
   for (const int family : {AF_INET, AF_INET6}) {
     if (inet_pton(family, text.c_str(), bytes.data()) == 1) return family;
@@ -40,7 +40,7 @@ std::vector<InterfaceAddress> interface_addresses() {
     if (family != AF_INET && family != AF_INET6) continue;
     const std::string ip = ip_text(at->ifa_addr);
     if (ip.starts_with("fe80:")) continue;  // useless without its interface
-    // "eth0:1" is a label of an address of eth0, which nobody can bind to.
+    // "eth0:1" is a label of an address of eth0, and no name of an interface.
     const std::string_view label = at->ifa_name;
     ((at->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : outside)
         .push_back({std::string(label.substr(0, label.find(':'))), ip});

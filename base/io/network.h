@@ -16,13 +16,13 @@ struct InterfaceAddress {
   bool operator==(const InterfaceAddress&) const = default;
 };
 
-/// Those of all interfaces that are up, loopback last; none that mean something on one link only.
+/// Returns the addresses of all interfaces that are up, loopback last. Omits link-local IPv6 ones.
 std::vector<InterfaceAddress> interface_addresses();
 
-/// A range of addresses as people write it: "10.0.0.0/8", "fd00::/64".
+/// A range of addresses in the usual notation: "10.0.0.0/8", "fd00::/64".
 class IpNetwork {
  public:
-  /// None: the text is something else. Bits behind the prefix may be set: 10.1.2.3/8 is 10.0.0.0/8.
+  /// Returns none for other texts. Bits behind the prefix may be set: 10.1.2.3/8 is 10.0.0.0/8.
   static std::optional<IpNetwork> parse(std::string_view text);
   bool contains(std::string_view ip) const;
 

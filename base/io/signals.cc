@@ -42,7 +42,7 @@ Result<std::unique_ptr<Signals>> Signals::block(Loop& loop, const std::vector<in
   self.watch = TRY(loop.watch(self.fd.get(), EPOLLIN, [&self](uint32_t) {
     signalfd_siginfo info;
     if (::read(self.fd.get(), &info, sizeof info) != sizeof info) return;
-    // A copy: the handler may destroy us.
+    // A copy: the handler may destroy the original.
     const auto handler = self.on_signal;
     handler(static_cast<int>(info.ssi_signo));
   }));
@@ -51,7 +51,8 @@ Result<std::unique_ptr<Signals>> Signals::block(Loop& loop, const std::vector<in
 
 Signals::~Signals() {
   if (!state_) return;
-  // What arrived and was not handed out must not strike when the mask comes back.
+  // Consumes signals that arrived and were not handled: they must not be delivered when the old
+  // mask returns.
   constexpr timespec no_time = {};
   while (sigtimedwait(&state_->taken, nullptr, &no_time) > 0 || errno == EINTR)
     continue;

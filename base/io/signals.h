@@ -10,9 +10,9 @@
 
 namespace dt {
 
-/// Blocks signals for this thread and hands them out on a Loop, one call each, which may destroy
-/// this; the old mask then comes back. A signal that was inherited as ignored stays ignored
-/// (nohup).
+/// Blocks signals for this thread, and calls a handler on a Loop once for each signal. The handler
+/// may destroy this object. The destructor restores the old mask. A signal that was inherited as
+/// ignored stays ignored (nohup).
 class Signals {
  public:
   static Result<std::unique_ptr<Signals>> block(Loop& loop, const std::vector<int>& numbers,
@@ -27,7 +27,7 @@ class Signals {
   std::unique_ptr<State> state_;
 };
 
-/// "SIGTERM" for 15; "signal 99" for one without a name.
+/// Returns "SIGTERM" for 15, "signal 99" for a number without a name.
 std::string signal_name(int number);
 
 }  // namespace dt

@@ -50,7 +50,7 @@ Address from_socket_address(const SocketAddress& address) {
 }
 
 void set_flag(int fd, int level, int option, int value) {
-  // A kernel without the option only loses speed or an early warning.
+  // The result is ignored: without the option, only speed or an early detection is lost.
   setsockopt(fd, level, option, &value, sizeof value);
 }
 
@@ -89,7 +89,7 @@ Result<Address> Address::parse(std::string_view text) {
   std::string_view ip = text.substr(0, colon);
   const bool bracketed = ip.starts_with('[') && ip.ends_with(']');
   if (bracketed) ip = ip.substr(1, ip.size() - 2);
-  // Without brackets nobody can tell the last group of an IPv6 address from a port.
+  // Without brackets the last group of an IPv6 address looks like a port.
   const bool v6 = ip.find(':') != std::string_view::npos;
   if (bracketed != v6) return wrong();
   const auto port = parse_integer(text.substr(colon + 1));
@@ -144,7 +144,7 @@ Result<> connect_result(int fd, const Address& to) {
   socklen_t length = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
   if (error == 0) {
-    // A dialer whose own port is the one it dials reaches itself: nobody listens there.
+    // A dialer whose own port is the dialled one has reached itself: no process listens there.
     const auto ours = local_address(fd);
     const auto theirs = peer_address(fd);
     if (ours && theirs && *ours == *theirs) error = ECONNREFUSED;
@@ -156,7 +156,7 @@ Result<> connect_result(int fd, const Address& to) {
 Result<Fd> accept_one(int listener) {
   const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd >= 0) return Fd(fd);
-  // What the network did to one connection is not the listener's failure.
+  // A network error of one connection is no failure of the listener.
   constexpr int passing[] = {EAGAIN,   EINTR,        ECONNABORTED, EPROTO,
                              ENETDOWN, ENETUNREACH,  ENOPROTOOPT,  EHOSTDOWN,
                              ENONET,   EHOSTUNREACH, EOPNOTSUPP};
@@ -222,8 +222,8 @@ Result<Fd> hold_port(uint16_t port) {
   return bind_everywhere(port, {SO_REUSEADDR, SO_REUSEPORT});
 }
 
-Result<> check_unheard(uint16_t port) {
-  // With this flag alone a socket can stand beside all but those that listen.
+Result<> check_no_listener(uint16_t port) {
+  // With this flag alone, bind(2) fails only if another socket listens.
   TRY(bind_everywhere(port, {SO_REUSEADDR}));
   return {};
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t read_bytes = size_t{64} << 10;
 
-/// write(2), but without SIGPIPE where the kernel can do that: on sockets.
+/// write(2), but without SIGPIPE on sockets; for pipes the kernel has no such flag.
 ssize_t write_quietly(int fd, ByteSpan bytes) {
   const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   return n < 0 && errno == ENOTSOCK ? ::write(fd, bytes.data(), bytes.size()) : n;
@@ -74,7 +74,7 @@ void Stream::readable() {
     return;
   }
   in_.insert(in_.end(), buffer.begin(), buffer.begin() + n);
-  // Both are the handler's for the time of the call: it may destroy us.
+  // The handler owns both during the call: it may destroy this Stream.
   const auto handlers = handlers_;
   Bytes received = std::move(in_);
   const size_t used = handlers->on_bytes(received);
@@ -90,13 +90,13 @@ void Stream::write(ByteSpan bytes) {
   if (unsent() == 0) bytes = bytes.subspan(send_some(bytes));
   out_.insert(out_.end(), bytes.begin(), bytes.end());
   update();
-  // Mostly all has gone: a timer costs less than to ask the kernel when there is room.
-  if (unsent() == 0 && drained_owed_ && !telling_drained_) {
-    telling_drained_ = loop_.after(Duration::zero(), [this] { tell_drained(); });
+  // Mostly all bytes have been sent: a timer costs less than waiting for EPOLLOUT.
+  if (unsent() == 0 && drained_owed_ && !reporting_drained_) {
+    reporting_drained_ = loop_.after(Duration::zero(), [this] { report_drained(); });
   }
 }
 
-void Stream::tell_drained() {
+void Stream::report_drained() {
   if (unsent() > 0 || closing_ || !std::exchange(drained_owed_, false)) return;
   const auto handlers = handlers_;
   handlers->on_drained();
@@ -129,7 +129,7 @@ void Stream::writable() {
     sent_ = 0;
   }
   update();
-  tell_drained();
+  report_drained();
 }
 
 void Stream::finish_writing() {
@@ -145,7 +145,8 @@ void Stream::fail_writing(int error) {
   write_error_ = Error{Errc::closed, errno_text(error)};
   closing_ = true;
   finish_writing();
-  // What the other side still said comes first, and no handler runs within a caller's write().
+  // The last bytes from the other side are read first, and no handler runs within a caller's
+  // write().
   read_rest_ = loop_.after(Duration::zero(), [this] { read_rest(); });
 }
 
@@ -191,7 +192,7 @@ void Stream::end(std::optional<Error> why) {
   in_watch_ = Watch();
   out_watch_ = Watch();
   read_rest_ = Timer();
-  telling_drained_ = Timer();
+  reporting_drained_ = Timer();
   out_.clear();
   sent_ = 0;
   const auto handlers = handlers_;

@@ -11,39 +11,40 @@
 
 namespace dt {
 
-/// A connection on a Loop: one descriptor for both ways, or one for each, with a buffer in front of
-/// each direction. Passive: it owns its descriptors and tells its handlers what happened; from the
-/// Loop only, never within a call of ours. A program with pipes must ignore SIGPIPE; sockets need
-/// no such care.
+/// A connection on a Loop: one descriptor for both directions, or one for each, with a buffer for
+/// each direction. It owns its descriptors and calls its handlers; only from the Loop, never within
+/// a call of its functions. A program with pipes must ignore SIGPIPE; sockets do not need that.
 class Stream {
  public:
   struct Handlers {
-    /// New bytes are at the end of `received`; returns how many at its front are used up. Not
-    /// called again for the rest until more arrives. May destroy the Stream.
+    /// Called when bytes have arrived, which are at the end of `received`. Returns how many bytes
+    /// at its front it has consumed. The rest is passed again only when more bytes arrive. May
+    /// destroy the Stream.
     std::function<size_t(ByteSpan received)> on_bytes;
-    /// The connection is over: end of file (no error) or why. Called once; may destroy the Stream.
+    /// Called once when the connection ends: by end of file (no error) or an error. May destroy the
+    /// Stream.
     std::function<void(std::optional<Error> why)> on_end;
-    /// All that was written since the last call has left. May be empty; may destroy the Stream.
+    /// Called when all bytes written since the last call have been sent. May be empty. May destroy
+    /// the Stream.
     std::function<void()> on_drained;
   };
 
-  /// Takes over non-blocking descriptors; `out` empty means `in` serves both ways.
+  /// Takes ownership of non-blocking descriptors. If `out` is empty, `in` is for both directions.
   static Result<std::unique_ptr<Stream>> open(Loop& loop, Fd in, Fd out, Handlers handlers);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Queues bytes and sends what goes at once. Failures come later, by on_end.
+  /// Queues bytes and sends as many as possible at once. Failures are reported later, by on_end.
   void write(ByteSpan bytes);
-  /// Bytes queued and not yet taken by the kernel; callers that produce without limit must watch
-  /// it.
+  /// The number of queued bytes. A caller that writes without limit must check it.
   size_t unsent() const { return out_.size() - sent_; }
-  /// Bytes received and not yet used up.
+  /// The number of received bytes that on_bytes has not consumed.
   size_t unread() const { return in_.size(); }
   /// Stops and restarts reading (back-pressure).
   void pause();
   void resume();
-  /// Ends our direction once all is sent; the other side then sees end of file. Nothing more can be
-  /// written; reading goes on.
+  /// Ends our direction once all bytes are sent: the other side then sees end of file. Requires
+  /// that no more bytes are written. Reading continues.
   void close_after_sending();
   int fd() const { return in_fd_.get(); }
 
@@ -57,7 +58,7 @@ class Stream {
   void finish_writing();
   void fail_writing(int error);
   void read_rest();
-  void tell_drained();
+  void report_drained();
   void update();
   void end(std::optional<Error> why);
   int out_fd() const { return out_fd_ ? out_fd_.get() : in_fd_.get(); }
@@ -65,18 +66,19 @@ class Stream {
   Loop& loop_;
   Fd in_fd_;
   Fd out_fd_;
-  /// Shared with the one handler that runs: when nobody else owns it then, it has destroyed us.
+  /// Shared with the running handler. If that is the only owner afterwards, the handler has
+  /// destroyed this Stream.
   std::shared_ptr<Handlers> handlers_;
   Watch in_watch_;
   Watch out_watch_;
   Timer read_rest_;
-  Timer telling_drained_;
+  Timer reporting_drained_;
   Bytes in_;
   Bytes out_;
-  size_t sent_ = 0;  ///< bytes at the front of out_ that have left
+  size_t sent_ = 0;  ///< bytes at the front of out_ that were sent
   bool paused_ = false;
-  bool closing_ = false;       ///< nothing more is taken for writing
-  bool drained_owed_ = false;  ///< something was written since the last on_drained
+  bool closing_ = false;       ///< no more bytes may be written
+  bool drained_owed_ = false;  ///< bytes were written since the last on_drained
   bool ended_ = false;
   std::optional<Error> write_error_;
 };

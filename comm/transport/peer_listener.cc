@@ -17,7 +17,7 @@ constexpr size_t accepts_per_round = 64;
 constexpr Duration out_of_descriptors_pause = milliseconds(100);
 
 Result<> check_usable(uint16_t held_port) {
-  if (held_port == 0 || check_unheard(held_port)) return {};
+  if (held_port == 0 || check_no_listener(held_port)) return {};
   return fail(Errc::refused,
               format("cannot listen at port {}, the one of --port-range that is held for this task "
                      "(DTRAIN_PORT): something else listens there; join the job before any server "

@@ -200,7 +200,7 @@ void log_bindings(const Bindings& bindings, Log& log) {
   for (const std::string& note : bindings.notes)
     log.info("{}", note);
   for (const std::string& line : bindings.lines)
-    log.tell("{}", line);
+    log.print("{}", line);
 }
 
 }  // namespace dt

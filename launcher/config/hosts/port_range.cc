@@ -71,7 +71,7 @@ Result<HeldPort> hold_this_port(uint16_t port) {
     return fail(Errc::refused,
                 format("cannot hold port {}: another dtrain of this host has it for a job", port));
   }
-  const Result<> unheard = check_unheard(port);
+  const Result<> unheard = check_no_listener(port);
   if (!unheard) return fail(Errc::refused, unheard.error().message);
   Result<Fd> socket = hold_port(port);
   if (!socket) return fail(Errc::refused, socket.error().message);

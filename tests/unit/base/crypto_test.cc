@@ -73,7 +73,7 @@ TEST_CASE("a key may be used for many messages, each in parts") {
   CHECK(Hmac(as_bytes("jefe")).digest({as_bytes("what do ya want for nothing?")}) != whole);
 }
 
-TEST_CASE("a moved Hmac goes on") {
+TEST_CASE("a moved Hmac continues") {
   Hmac first(as_bytes("Jefe"));
   const Digest digest = first.digest({as_bytes("x")});
   const Hmac second = std::move(first);

@@ -21,7 +21,7 @@ TEST_CASE("names and IPv4 addresses are accepted as resolvers know them") {
   CHECK(shown(host_name_fault(std::string(63, 'x'))) == "");
 }
 
-TEST_CASE("a name's fault is told with the offset of its place") {
+TEST_CASE("a name's fault has the offset of the wrong part") {
   const std::pair<std::string, std::string> cases[] = {
       {"", "host name is missing @0"},
       {"-a", "host name may not start with \"-\" @0"},

@@ -51,12 +51,12 @@ TEST_CASE("TRY moves values that cannot be copied") {
   CHECK(ticket->number == 5);
 }
 
-TEST_CASE("during puts what was being done in front") {
+TEST_CASE("during puts the activity before the message") {
   CHECK(Error{Errc::timeout, "no answer"}.during("asking node07") ==
         Error{Errc::timeout, "asking node07: no answer"});
 }
 
-TEST_CASE("fail_errno says what failed and why") {
+TEST_CASE("fail_errno names the failed call and the reason") {
   errno = ENOENT;
   const Result<> now = fail_errno("cannot open 'x'");
   CHECK(now.error() == Error{Errc::os, "cannot open 'x': No such file or directory"});

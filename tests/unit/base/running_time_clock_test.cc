@@ -7,7 +7,7 @@ namespace {
 
 const Time start = Time() + seconds(1000);
 
-TEST_CASE("LivedClock is the monotonic one for who looks often") {
+TEST_CASE("RunningTimeClock equals the monotonic clock for frequent calls") {
   RunningTimeClock clock(start);
   for (int tenth = 0; tenth <= 100; ++tenth) {
     const Time real = start + tenth * milliseconds(100);
@@ -15,24 +15,24 @@ TEST_CASE("LivedClock is the monotonic one for who looks often") {
   }
 }
 
-TEST_CASE("LivedClock leaves out the time of a stop") {
+TEST_CASE("RunningTimeClock leaves out the time of a stop") {
   RunningTimeClock clock(start);
   const Time deadline = clock.now(start) + seconds(5);
   const Time resumed = start + seconds(60);
-  const Time lived = clock.now(resumed);
-  CHECK(lived < start + seconds(1));
-  CHECK(clock.to_monotonic(deadline) == resumed + (deadline - lived));
-  CHECK(clock.now(resumed + milliseconds(100)) == lived + milliseconds(100));
+  const Time running = clock.now(resumed);
+  CHECK(running < start + seconds(1));
+  CHECK(clock.to_monotonic(deadline) == resumed + (deadline - running));
+  CHECK(clock.now(resumed + milliseconds(100)) == running + milliseconds(100));
 }
 
-TEST_CASE("LivedClock never goes back") {
+TEST_CASE("RunningTimeClock never goes back") {
   RunningTimeClock clock(start);
   CHECK(clock.now(start + milliseconds(50)) == start + milliseconds(50));
   CHECK(clock.now(start) == start + milliseconds(50));
   CHECK(clock.now(start + milliseconds(60)) == start + milliseconds(60));
 }
 
-TEST_CASE("LivedClock: who waits for a deadline looks in between, who waits for none does not") {
+TEST_CASE("RunningTimeClock wakes a wait for a deadline in between, and no wait without one") {
   const RunningTimeClock clock(start);
   CHECK(clock.wake_up_at(start + milliseconds(10)) == start + milliseconds(10));
   CHECK(clock.wake_up_at(start + seconds(10)) < start + seconds(1));

@@ -11,7 +11,7 @@
 namespace dt {
 namespace {
 
-/// NVML that shows `world` (tests/programs/fake_nvml.c), and a folder in the place of /sys.
+/// An NVML that shows `world` (tests/programs/fake_nvml.c), and a folder instead of /sys.
 struct FakeHost {
   explicit FakeHost(const char* world) {
     setenv("FAKE_NVML", world, 1);
@@ -33,7 +33,7 @@ struct FakeHost {
   GpuSources sources;
 };
 
-TEST_CASE("list_gpus tells of each GPU what a launcher and a person need to know") {
+TEST_CASE("list_gpus has the facts of each GPU that a launcher and a user need") {
   const FakeHost host("gpu=H100 gpu=A100");
   host.put_on_node("0000:a2:00.0", 1);
   const GpuList list = host.list().value();
@@ -79,7 +79,7 @@ TEST_CASE("list_gpus leaves out what belongs to others, as CUDA does, and names 
   CHECK(list.warnings == std::vector<std::string>{"GPU 2 cannot be used: GPU is lost"});
 }
 
-TEST_CASE("list_gpus says in words why there is no list") {
+TEST_CASE("list_gpus fails with the reason when there is no list") {
   struct Case {
     const char* world;
     const char* library;

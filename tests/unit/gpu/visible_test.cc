@@ -54,7 +54,7 @@ TEST_CASE("visible_gpus reads CUDA_VISIBLE_DEVICES as CUDA does") {
   }
 }
 
-TEST_CASE("visible_gpus: of NVIDIA_VISIBLE_DEVICES counts what holds inside a container") {
+TEST_CASE("visible_gpus reads NVIDIA_VISIBLE_DEVICES as far as it holds inside a container") {
   const std::string all = seen({});
   CHECK(seen({}, "all") == all);
   CHECK(seen({}, "2,3") == all);  // indices outside: the runtime has left out the others

@@ -22,7 +22,7 @@ bool blocks(const Fd& fd) {
   return (fcntl(fd.get(), F_GETFL) & O_NONBLOCK) == 0;
 }
 
-TEST_CASE("an Fd closes its descriptor when it dies, and only then") {
+TEST_CASE("an Fd closes its descriptor when it is destroyed, and only then") {
   Pipe pipe = make_pipe().value();
   const int number = pipe.read.get();
   {
@@ -88,7 +88,7 @@ TEST_CASE("a duplicate closes on exec and outlives the original") {
   CHECK(!duplicate(-1));
 }
 
-TEST_CASE("write_all says why it could not") {
+TEST_CASE("write_all fails with the reason") {
   const Pipe pipe = make_pipe().value();
   const Result<> written = write_all(pipe.read.get(), as_bytes("x"));
   REQUIRE(!written);

@@ -28,7 +28,7 @@ TEST_CASE("each line of a message starts with the program's name, in one call") 
   CHECK(calls == std::vector<std::string>{"dtrain: one\ndtrain: two\n"});
 }
 
-TEST_CASE("no words of others reach the terminal as control sequences, whatever the level") {
+TEST_CASE("no foreign text reaches the terminal as control sequences, at any level") {
   std::string said;
   Log log(Log::Level::verbose, [&said](std::string_view line) { said += line; });
   const std::string words = "\x1b]0;title\x07\x1b[2J\b\r\xc2\x9b\x7f";
@@ -36,7 +36,7 @@ TEST_CASE("no words of others reach the terminal as control sequences, whatever 
   log.use_color();
   log.error("{}", words);
   log.warn("{}", words);
-  log.tell("{}", words);
+  log.print("{}", words);
   log.info("{}\n{}", words, words);
   CHECK(said == "\x1b[0;31mdtrain:\x1b[0m " + shown + "\ndtrain: \x1b[0;33mwarning:\x1b[0m " +
                     shown + "\ndtrain: " + shown + "\ndtrain: " + shown + "\ndtrain: " + shown +

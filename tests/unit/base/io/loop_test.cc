@@ -19,7 +19,7 @@ struct Fixture {
 
   Fixture() { REQUIRE(::write(pipe.write.get(), "x", 1) == 1); }
   void round() const { REQUIRE(loop->run_once(Clock::now() + seconds(10))); }
-  /// A round that waits for nothing.
+  /// A round without waiting.
   void glance() const { REQUIRE(loop->run_once(Clock::now())); }
 };
 
@@ -212,7 +212,7 @@ TEST_CASE("run_once returns at its deadline when nothing happens") {
   CHECK(Clock::now() >= deadline);
 }
 
-TEST_CASE("a loop that was stopped can go on") {
+TEST_CASE("a loop that was stopped can run again") {
   const Fixture f;
   int calls = 0;
   const Watch watch = f.loop

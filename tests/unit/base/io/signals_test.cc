@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-/// Sets what a signal does, and what it did before when this dies.
+/// Sets the disposition of a signal; the destructor restores the old one.
 class Disposition {
  public:
   Disposition(int number, void (*handler)(int)) : number_(number) {
@@ -46,7 +46,7 @@ TEST_CASE("signals arrive on the loop, one call each") {
   CHECK(seen == std::vector<int>{SIGUSR1, SIGUSR2});
 }
 
-TEST_CASE("the mask comes back when Signals dies") {
+TEST_CASE("the mask comes back when Signals is destroyed") {
   const auto loop = Loop::create().value();
   {
     const auto signals = Signals::block(*loop, {SIGUSR1}, [](int) {}).value();

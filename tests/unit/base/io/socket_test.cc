@@ -92,7 +92,7 @@ TEST_CASE("a port that is taken cannot be listened on, and the message names it"
         "cannot listen on " + address.text() + ": Address already in use");
 }
 
-TEST_CASE("a connection that is refused says so by connect_result at the latest") {
+TEST_CASE("a refused connection fails in connect_result at the latest") {
   Fd listener = listen_on({"127.0.0.1", 0}).value();
   const Address address = local_address(listener.get()).value();
   listener.reset();
@@ -109,7 +109,7 @@ TEST_CASE("a connection that is refused says so by connect_result at the latest"
 }
 
 TEST_CASE("a socket that reached itself counts as refused") {
-  // TCP allows it: a dialer that is given the very port it dials.
+  // TCP allows this: the kernel gives the dialer the port that it dials.
   const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in self = {};
   self.sin_family = AF_INET;
@@ -122,7 +122,7 @@ TEST_CASE("a socket that reached itself counts as refused") {
   CHECK(!connect_result(fd.get(), {"127.0.0.1", ntohs(self.sin_port)}));
 }
 
-TEST_CASE("tune_tcp bounds how long a silent peer is believed") {
+TEST_CASE("tune_tcp bounds how long a silent peer counts as alive") {
   const Fd listener = listen_on({"127.0.0.1", 0}).value();
   const Connection c = connect_to(listener, local_address(listener.get()).value());
   tune_tcp(c.ours.get(), seconds(8));
@@ -135,7 +135,7 @@ TEST_CASE("tune_tcp bounds how long a silent peer is believed") {
   CHECK(silence_s <= 8);
 }
 
-TEST_CASE("tune_tcp_of_worker lets a peer be that takes no data, while its kernel answers") {
+TEST_CASE("tune_tcp_of_worker keeps a peer that reads no data, while its kernel answers") {
   const Fd listener = listen_on({"127.0.0.1", 0}).value();
   const Connection c = connect_to(listener, local_address(listener.get()).value());
   tune_tcp_of_worker(c.ours.get(), seconds(8));
@@ -143,14 +143,15 @@ TEST_CASE("tune_tcp_of_worker lets a peer be that takes no data, while its kerne
   CHECK(option(c.ours, IPPROTO_TCP, TCP_USER_TIMEOUT) == 0);
 }
 
-// hold_port: one test for each clause of what it promises.
+// hold_port: one test for each clause of its promise.
 
 struct BindOptions {
   bool reuse_address = false;
   bool reuse_port = false;
 };
 
-/// A TCP socket that binds ip:port as a worker or a stranger would; errno tells when it is empty.
+/// A TCP socket bound to ip:port as by a worker or another program; when empty, errno has the
+/// reason.
 Fd bind_tcp(const Address& address, BindOptions options = {}) {
   const bool v6 = address.ip.find(':') != std::string::npos;
   Fd fd(socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -222,7 +223,7 @@ TEST_CASE("a plain bind never gets a held port, on any address") {
 }
 
 TEST_CASE("bind(0) and outgoing connects never get a held port") {
-  // Many held ports against many tries: were they not spared, about six would meet.
+  // Many held ports and many tries: if the kernel did not spare them, about six would collide.
   std::vector<Fd> held;
   std::vector<uint16_t> ports;
   for (int i = 0; i < 300; ++i) {

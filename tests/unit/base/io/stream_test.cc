@@ -17,7 +17,7 @@ namespace {
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::unique_ptr<Stream> stream;
-  Fd peer_in;   ///< what the stream wrote comes here
+  Fd peer_in;   ///< receives what the stream wrote
   Fd peer_out;  ///< empty: the same descriptor
   std::string received;
   int drained = 0;
@@ -75,7 +75,7 @@ struct Fixture {
       REQUIRE(loop->run_once(deadline));
     }
   }
-  /// How many handlers run in rounds that wait for nothing: a busy loop shows here.
+  /// How many handlers run in rounds without waiting: this shows a busy loop.
   void glance(int rounds = 5) const {
     for (int i = 0; i < rounds; ++i)
       REQUIRE(loop->run_once(Clock::now()));
@@ -201,7 +201,7 @@ TEST_CASE("each handler may destroy the stream and still use what it captured") 
   CHECK(mark.use_count() == 1);
 }
 
-TEST_CASE("the end of the other side is told once, after all that it said") {
+TEST_CASE("the end of the other side is reported once, after all its bytes") {
   for (const bool pipes : {false, true}) {
     CAPTURE(pipes);
     Fixture f;
@@ -301,7 +301,7 @@ TEST_CASE("writing to a peer that is gone ends the stream, without SIGPIPE on a 
   CHECK(f.stream->unsent() == 0);
 }
 
-/// Ignores SIGPIPE for a while, as every program with pipes to children must.
+/// Ignores SIGPIPE during its life, as every program with pipes to children must.
 class PipeSignalIgnored {
  public:
   PipeSignalIgnored() {

@@ -138,8 +138,8 @@ TEST_CASE("ProbeListener listens at a held port, and frees it for others") {
   const std::vector<ProbeTarget> all = {{1, addresses_of(*listener)}};
   CHECK(all[0].addresses == std::vector<Address>{{"127.0.0.1", port}, {"127.0.0.2", port}});
   CHECK(f.call(all) == all);
-  listener.reset();
-  CHECK(check_unheard(port));
+  point.reset();
+  CHECK(check_no_listener(port));
   CHECK(listen_on({"127.0.0.1", port}));
 }
 
