@@ -12,14 +12,14 @@ namespace dt {
 
 namespace {
 
-// Roles of which TensorFlow knows one task only.
+// Roles that have one task only in TensorFlow.
 constexpr std::string_view single_roles[] = {"chief", "master", "evaluator"};
 
 std::string entry_name(std::string_view role, std::string_view index) {
   return format("cluster: {}[{}]", printable(role), printable(index, 20));
 }
 
-/// Why `address` is not host:port, or none when it is.
+/// Returns the reason why `address` is no host:port, or none.
 std::optional<std::string> address_fault(std::string_view address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos) return "has no port";
@@ -58,7 +58,7 @@ Result<> check_single_roles(const ClusterSpec& cluster) {
 }
 
 Json job_json(const std::map<int, std::string>& tasks) {
-  // Keys are in order, so that dense means that the last index is the count less one.
+  // Keys are in order, so indices are dense when the last one is the count less one.
   const bool dense = !tasks.empty() && tasks.begin()->first == 0 &&
                      tasks.rbegin()->first == static_cast<int>(tasks.size()) - 1;
   Json::Array list;
@@ -84,7 +84,8 @@ Result<std::map<int, std::string>> job_from_json(std::string_view role, const Js
   std::map<int, std::string> tasks;
   if (const auto* list = json.as<Json::Array>()) {
     for (size_t i = 0; i < list->size(); ++i) {
-      tasks[static_cast<int>(i)] = TRY(address_from_json(role, std::to_string(i), (*list)[i]));
+      std::string address = TRY(address_from_json(role, std::to_string(i), (*list)[i]));
+      tasks[static_cast<int>(i)] = std::move(address);
     }
     return tasks;
   }
@@ -163,8 +164,10 @@ Result<ClusterSpec> ClusterSpec::from_json(const Json& json) {
                                     printable(json.text(), 40)));
   }
   ClusterSpec cluster;
-  for (const auto& [role, tasks] : *object)
-    cluster.jobs[role] = TRY(job_from_json(role, tasks));
+  for (const auto& [role, tasks] : *object) {
+    std::map<int, std::string> job = TRY(job_from_json(role, tasks));
+    cluster.jobs[role] = std::move(job);
+  }
   TRY(cluster.check());
   return cluster;
 }

@@ -11,39 +11,40 @@
 
 namespace dt {
 
-/// TensorFlow's picture of a job: for each role, the "host:port" of each index. Indices may have
-/// holes (a sparse spec: a task needs to know only whom it talks to).
+/// TensorFlow's description of a job: for each role, the "host:port" of each index. Indices may
+/// have holes (a sparse spec: a task needs only the addresses of the tasks that it contacts).
 struct ClusterSpec {
   std::map<std::string, std::map<int, std::string>> jobs;
 
-  /// "host:port" of this task; nullptr if it is not there.
+  /// Returns the "host:port" of this task; nullptr if the cluster does not have it.
   const std::string* address_of(const TaskId& task) const;
   /// Checks TensorFlow's own rules: at most one chief and one evaluator, indices from 0, each
-  /// address host:port with a port of 1..65535, no address twice. The message names role, index and
-  /// field.
+  /// address host:port with a port of 1..65535, no address twice. Fails with Errc::input, which
+  /// names role, index and field.
   Result<> check() const;
-  /// {"worker": ["h:p", …]} — a list where indices are dense from 0, else {"1": "h:p"}.
+  /// Returns {"worker": ["h:p", …]}: a list where indices are dense from 0, else {"1": "h:p"}.
   Json json() const;
-  /// Reads json() back, and checks it.
+  /// Reads the result of json(), and checks it.
   static Result<ClusterSpec> from_json(const Json& json);
   bool operator==(const ClusterSpec&) const = default;
 };
 
-/// "host:port" in two; an IPv6 host without its brackets.
+/// The parts of a "host:port"; an IPv6 host has no brackets.
 struct HostAndPort {
   std::string host;
   std::string port;
 };
 HostAndPort split_address(std::string_view address);
-/// The second of them as a number; 0 where there is none.
+/// Returns the port of a "host:port" as a number; 0 without one.
 uint16_t port_of(std::string_view address);
 
-/// How much of the cluster each task is shown.
+/// The part of the cluster that each task sees.
 enum class ClusterFilter : uint8_t {
   none,  ///< all of it
-  ps,    ///< a worker no other worker, a ps no other ps: they never talk to each other
+  ps,    ///< a worker sees no other worker, a ps no other ps: they never contact each other
 };
-/// What this task is shown of the cluster: a sparse spec where its equals are left out.
+/// Returns the part of the cluster that this task sees: a sparse spec when the filter removes
+/// tasks.
 ClusterSpec seen_by(const TaskId& task, const ClusterSpec& cluster, ClusterFilter filter);
 
 }  // namespace dt

@@ -48,17 +48,17 @@ bool dials(const TaskEntry& self, const TaskEntry& peer) {
 
 namespace {
 
-/// What tasks of one host have in common.
+/// True when two tasks have all facts of their host in common.
 bool share_machine(const TaskEntry& a, const TaskEntry& b) {
   return a.agent == b.agent && a.host == b.host && a.addresses == b.addresses &&
          a.cut_off == b.cut_off;
 }
 
-/// Tasks that follow each other in every way: named once, by the first and their number.
+/// Consecutive tasks with consecutive ids and ranks on one host: encoded as the first and a count.
 struct Run {
   size_t first = 0;
   uint32_t count = 0;
-  uint32_t machine = 0;  ///< its place among those of the table
+  uint32_t machine = 0;  ///< the index in Summary::machines
 };
 
 bool follows(const TaskEntry& task, const TaskEntry& before) {
@@ -67,9 +67,9 @@ bool follows(const TaskEntry& task, const TaskEntry& before) {
          share_machine(task, before);
 }
 
-/// A table in which hosts and tasks are not repeated: each of many tasks gets all of it.
+/// A table without repeated hosts and tasks. It must be small: each of many tasks receives it.
 struct Summary {
-  std::vector<size_t> machines;  ///< each by a task that it has
+  std::vector<size_t> machines;  ///< for each, the index of a task on it
   std::vector<Run> runs;
 };
 
@@ -93,7 +93,7 @@ Summary summary_of(const std::vector<TaskEntry>& tasks) {
   return summary;
 }
 
-/// What an entry of this machine takes in memory, about.
+/// Returns the approximate memory of an entry of this machine.
 size_t entry_bytes(const TaskEntry& machine) {
   size_t bytes = sizeof(TaskEntry) + machine.host.size();
   bytes += machine.cut_off.size() * sizeof(int32_t);
@@ -102,7 +102,8 @@ size_t entry_bytes(const TaskEntry& machine) {
   return bytes;
 }
 
-/// Appends the tasks of the next run, which take from `room`: few bytes may name many.
+/// Appends the tasks of the next run, and subtracts their memory from `room`. The limit is needed
+/// because a few bytes can name many tasks.
 void decode_run(Reader& reader, const std::vector<TaskEntry>& machines, size_t& room,
                 std::vector<TaskEntry>& tasks) {
   const TaskId first = decode_task_id(reader);

@@ -24,25 +24,27 @@ struct TaskId {
 };
 
 inline constexpr std::string_view launcher_role = "launcher";
-/// Watches a training from aside: it is in no cluster and has no rank.
+/// The role of a task that evaluates a training: it is in no cluster and has no rank.
 inline constexpr std::string_view evaluator_role = "evaluator";
-/// Longest role name: identities must fit into the 256 bytes before a peer has proved itself.
+/// The longest role name. Identities must fit into the 256 bytes that are read before a peer has
+/// proved the token.
 inline constexpr size_t role_bytes_max = 63;
-/// What a table that is read may take in memory.
+/// The memory limit of a decoded table.
 inline constexpr size_t table_bytes_max = size_t{64} << 20;
 
-/// What every task may know of another.
+/// The facts about a task that every other task receives.
 struct TaskEntry {
   TaskId id;
   int rank = -1;  ///< -1: a task without rank
-  int agent = 0;  ///< tasks with equal numbers share a host and can share memory
+  int agent = 0;  ///< tasks with the same number are on one host and can share memory
   std::string host;
-  std::vector<std::string> addresses = {};  ///< numeric, best first: where its peers reach it
-  std::vector<int32_t> cut_off = {};        ///< agents whose tasks reach it nowhere
+  std::vector<std::string> addresses = {};  ///< numeric, best first, for its peers
+  std::vector<int32_t> cut_off = {};        ///< agents whose tasks cannot reach it
   bool operator==(const TaskEntry&) const = default;
 };
 
-/// Which of two tasks dials the other: the higher one, unless only the other way leads there.
+/// True when `self` dials `peer`: the higher task dials the lower one, unless only the other
+/// direction is reachable.
 bool dials(const TaskEntry& self, const TaskEntry& peer);
 
 /// All tasks of one generation of a job.
@@ -53,12 +55,12 @@ struct TaskTable {
 
   const TaskEntry* find(const TaskId& id) const;
   const TaskEntry* by_rank(int rank) const;
-  /// How many tasks have a rank.
+  /// Returns the number of tasks with a rank.
   int world_size() const;
   bool operator==(const TaskTable&) const = default;
 };
 
-/// Its task is gone: it died, or it left by ending well.
+/// The end of a task: it died, or it left because it ended well.
 struct Notice {
   enum class Kind : uint8_t { dead, left };
   Kind kind = Kind::dead;

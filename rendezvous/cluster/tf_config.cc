@@ -25,7 +25,7 @@ Result<std::string> read_type(const Json& task) {
   return *role;
 }
 
-/// TensorFlow passes it through int(): "1" and 1 are one.
+/// TensorFlow converts the index by int(), so "1" and 1 are equal.
 Result<int> read_index(const Json& task) {
   const Json* const index = task.find("index");
   std::optional<int64_t> number;
@@ -62,13 +62,16 @@ Result<TfConfig> read(std::string_view text) {
   }
   const Json* const cluster = json.find("cluster");
   if (cluster == nullptr) return wrong("cluster", R"({"role": ["host:port", …]})", nullptr);
-  TfConfig config = {.cluster = TRY(ClusterSpec::from_json(*cluster))};
+  ClusterSpec spec = TRY(ClusterSpec::from_json(*cluster));
+  TfConfig config = {.cluster = std::move(spec)};
   const Json* const task = json.find("task");
   if (task == nullptr) return config;
   if (task->as<Json::Object>() == nullptr) {
     return wrong("task", R"({"type": "role", "index": 0})", task);
   }
-  config.task = TaskId{.role = TRY(read_type(*task)), .index = TRY(read_index(*task))};
+  std::string role = TRY(read_type(*task));
+  const int index = TRY(read_index(*task));
+  config.task = TaskId{.role = std::move(role), .index = index};
   TRY(check_is_in(config.cluster, *config.task));
   return config;
 }
@@ -85,7 +88,8 @@ Result<std::string> tf_config_seen(const std::string& text, ClusterFilter filter
   const TfConfig config = TRY(parse_tf_config(text));
   assert(config.task);
   if (filter == ClusterFilter::none) return text;
-  Json::Object members = *TRY(Json::parse(text)).as<Json::Object>();
+  const Json json = TRY(Json::parse(text));
+  Json::Object members = *json.as<Json::Object>();
   for (auto& [name, value] : members)
     if (name == "cluster") value = seen_by(*config.task, config.cluster, filter).json();
   return Json(std::move(members)).text();

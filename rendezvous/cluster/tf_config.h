@@ -10,22 +10,22 @@
 
 namespace dt {
 
-/// TensorFlow's variable TF_CONFIG: the cluster, and which of its tasks a process is.
+/// The content of TensorFlow's variable TF_CONFIG: the cluster, and the task of the process.
 struct TfConfig {
   ClusterSpec cluster;
-  /// None where a tool only looks at the cluster. The evaluator need not be in the cluster.
+  /// None for a tool that only reads the cluster. The evaluator need not be in the cluster.
   std::optional<TaskId> task = {};
   bool operator==(const TfConfig&) const = default;
 };
 
-/// Reads what a scheduler has set, by TensorFlow's own rules (tfconfig_cluster_resolver,
-/// multi_worker_util): an index may be a string, further members pass, at most one chief and one
-/// evaluator, and the task must be one of the cluster. Errc::input names the field:
-/// "TF_CONFIG: task.index: …".
+/// Reads a scheduler's value by TensorFlow's own rules (tfconfig_cluster_resolver,
+/// multi_worker_util). An index may be a string, and unknown members are ignored. At most one chief
+/// and one evaluator are allowed, and the task must be in the cluster. Fails with Errc::input,
+/// which names the field: "TF_CONFIG: task.index: …".
 Result<TfConfig> parse_tf_config(std::string_view text);
 
-/// The same text with as much of the cluster as its task is shown, and all else as it was; the text
-/// itself where that is all. It must have been read with a task.
+/// Returns the same text with only the part of the cluster that its task sees, and all else
+/// unchanged. Without a filter, returns the text itself. Requires a text with a task.
 Result<std::string> tf_config_seen(const std::string& text, ClusterFilter filter);
 
 /// The part of TF_CONFIG that all tasks of a job share; it never has the evaluator.

@@ -17,9 +17,9 @@ namespace dt {
 namespace {
 
 constexpr size_t read_bytes = size_t{64} << 10;
-/// A connection gets no more answers until it has taken these.
+/// The limit of unsent answers: a connection gets more only after it has read these.
 constexpr size_t answers_bytes_max = size_t{64} << 10;
-/// So that one that sends without end does not keep the loop from the others.
+/// The limit of reads per turn, so that one connection cannot occupy the loop.
 constexpr int reads_per_turn = 16;
 
 }  // namespace
@@ -29,7 +29,7 @@ HorovodServer::HorovodServer(Loop& loop, Options options, Log& log)
       options_(std::move(options)),
       log_(log),
       store_(options_.limits),
-      deadlines_(loop_, options_.patience, [this](uint64_t id) { drop(id); }) {
+      deadlines_(loop_, options_.timeout, [this](uint64_t id) { drop(id); }) {
 }
 
 bool HorovodServer::begins_with(std::byte first) {
@@ -37,8 +37,8 @@ bool HorovodServer::begins_with(std::byte first) {
   return initials.find(static_cast<char>(first)) != std::string_view::npos;
 }
 
-Result<> HorovodServer::take(Fd connection, ByteSpan begun, AgentConnection way) {
-  if (way == AgentConnection::dialled) {
+Result<> HorovodServer::take(Fd connection, ByteSpan begun, Origin origin) {
+  if (origin == Origin::dialled) {
     const Address peer = TRY(peer_address(connection.get()));
     if (!options_.sources.contains(peer.ip)) {
       return fail(Errc::refused, format("refused what may be a Horovod worker from {}, an address "
@@ -70,23 +70,24 @@ void HorovodServer::ready(uint64_t id) {
   Connection& connection = connections_.at(id);
   const uint64_t requests = store_.requests();
   held_bytes_ -= connection.held();
-  const Permit turn = work(connection);
+  const TurnResult result = work(connection);
   held_bytes_ += connection.held();
-  if (turn == Permit::over || held_bytes_ > options_.limits.bytes) return drop(id);
-  // Requests of an unfinished turn may be here already, so that nothing more comes to be read.
-  const bool only_reads = turn == Permit::waits && connection.out.empty();
+  if (result == TurnResult::over || held_bytes_ > options_.limits.bytes) return drop(id);
+  // The requests of an unfinished turn may be in the buffer already, so EPOLLIN would not come. The
+  // socket is writable, and EPOLLOUT starts the next turn.
+  const bool only_reads = result == TurnResult::waits && connection.out.empty();
   connection.watch.set_events(only_reads ? EPOLLIN : EPOLLOUT);
   if (store_.requests() > requests) deadlines_.start(id);
-  tell_if_full();
+  log_if_full();
 }
 
-/// Reads, answers and sends as far as it goes, and no longer than a turn.
-HorovodServer::Permit HorovodServer::work(Connection& connection) {
+/// Reads, answers and sends as much as possible, within the limits of one turn.
+HorovodServer::TurnResult HorovodServer::work(Connection& connection) {
   size_t answered = 0;
   for (int reads = 0; reads < reads_per_turn && answered < options_.turn_bytes;) {
-    if (!send_answers(connection)) return Permit::over;
-    if (!connection.out.empty()) return Permit::waits;  // until the socket takes them
-    if (connection.closing) return Permit::over;
+    if (!send_answers(connection)) return TurnResult::over;
+    if (!connection.out.empty()) return TurnResult::waits;  // until the socket takes them
+    if (connection.closing) return TurnResult::over;
     const HorovodStore::Served served = store_.serve(
         connection.in, connection.out, std::min(answers_bytes_max, options_.turn_bytes - answered));
     answered += connection.out.size();
@@ -96,10 +97,10 @@ HorovodServer::Permit HorovodServer::work(Connection& connection) {
     if (!connection.out.empty()) continue;
     ++reads;
     const Reading reading = read_some(connection);
-    if (reading == Reading::over) return Permit::over;
-    if (reading == Reading::blocked) return Permit::waits;
+    if (reading == Reading::over) return TurnResult::over;
+    if (reading == Reading::blocked) return TurnResult::waits;
   }
-  return Permit::unfinished;
+  return TurnResult::unfinished;
 }
 
 HorovodServer::Reading HorovodServer::read_some(Connection& connection) {
@@ -111,7 +112,7 @@ HorovodServer::Reading HorovodServer::read_some(Connection& connection) {
   return Reading::more;
 }
 
-/// As much as goes; false when the peer is gone.
+/// Sends as much as possible; false when the peer is gone.
 bool HorovodServer::send_answers(Connection& connection) {
   Bytes& out = connection.out;
   while (!out.empty()) {
@@ -123,9 +124,9 @@ bool HorovodServer::send_answers(Connection& connection) {
   return true;
 }
 
-/// The worker that was refused says little of it.
-void HorovodServer::tell_if_full() {
-  if (!store_.was_full() || std::exchange(told_full_, true)) return;
+/// Logs a full store once, because the refused worker reports little of it.
+void HorovodServer::log_if_full() {
+  if (!store_.was_full() || std::exchange(full_logged_, true)) return;
   log_.warn(
       "rendezvous: Horovod's workers want more than the {} keys and {} bytes that they get; "
       "some will fail to connect",

@@ -15,17 +15,17 @@
 
 namespace dt {
 
-/// A HorovodStore for connections that were accepted elsewhere. Horovod's workers cannot prove
-/// anything, so that an address is all that tells them from strangers; what they can take from us
-/// is bounded: connections, their time, and the bytes that all of them and the store hold.
+/// A HorovodStore for connections that were accepted elsewhere. Horovod's workers cannot prove the
+/// token: only their address distinguishes them from other processes. So all their resources are
+/// limited: connections, time, and the bytes that all of them and the store hold.
 class HorovodServer {
  public:
   struct Options {
-    AddressSet sources;  ///< who is answered
+    AddressSet sources;  ///< the addresses that get answers
     /// How long a connection may take for a whole request, for the next one, and to read an answer.
-    Duration patience = seconds(5);
-    size_t connections_max = 128;  ///< beyond, the oldest is closed: honest ones live for a moment
-    /// Bytes of answers to one connection before it is the others' turn.
+    Duration timeout = seconds(5);
+    size_t connections_max = 128;  ///< beyond it, the oldest is closed: real ones are short
+    /// Bytes of answers to one connection before the others have their turn.
     size_t turn_bytes = size_t{1} << 20;
     HorovodLimits limits;
   };
@@ -33,15 +33,16 @@ class HorovodServer {
   HorovodServer(const HorovodServer&) = delete;
   HorovodServer& operator=(const HorovodServer&) = delete;
 
-  /// Whether a connection that begins so may be Horovod's.
+  /// True when a connection with this first byte may be Horovod's.
   static bool begins_with(std::byte first);
-  /// How a connection came here: to our port, or by an agent of the job, who vouches for its host.
-  enum class AgentConnection { dialled, adopted };
-  /// Takes over a non-blocking connection and what was read from it. An error when it was dialled
-  /// from an address that we do not answer.
-  Result<> take(Fd connection, ByteSpan begun, AgentConnection way);
+  /// The origin of a connection: it was dialled to our port, or an agent of the job relays it. The
+  /// agent guarantees its host.
+  enum class Origin { dialled, adopted };
+  /// Takes ownership of a non-blocking connection, and of the bytes read from it. Fails with
+  /// Errc::refused when it was dialled from an address outside Options::sources.
+  Result<> take(Fd connection, ByteSpan begun, Origin origin);
 
-  /// No connection's time runs out until restart_deadlines(), which gives each the whole again.
+  /// No connection times out until restart_deadlines(), which gives each the whole time again.
   void suspend_deadlines() { deadlines_.suspend(); }
   void restart_deadlines() { deadlines_.restart(); }
 
@@ -54,19 +55,19 @@ class HorovodServer {
     Watch watch;
     Bytes in = {};
     Bytes out = {};
-    bool closing = false;  // when the answers have left
+    bool closing = false;  // after the answers are sent
 
     size_t held() const { return in.size() + out.size(); }
   };
   enum class Reading { more, blocked, over };
-  enum class Permit { over, waits, unfinished };
+  enum class TurnResult { over, waits, unfinished };
 
   void drop(uint64_t id);
   void ready(uint64_t id);
-  Permit work(Connection& connection);
+  TurnResult work(Connection& connection);
   static Reading read_some(Connection& connection);
   static bool send_answers(Connection& connection);
-  void tell_if_full();
+  void log_if_full();
 
   Loop& loop_;
   Options options_;
@@ -75,8 +76,8 @@ class HorovodServer {
   std::map<uint64_t, Connection> connections_;  // the oldest first
   Deadlines deadlines_;
   uint64_t next_id_ = 1;
-  size_t held_bytes_ = 0;  // by the buffers of all connections
-  bool told_full_ = false;
+  size_t held_bytes_ = 0;  // in the buffers of all connections
+  bool full_logged_ = false;
 };
 
 }  // namespace dt

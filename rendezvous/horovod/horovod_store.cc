@@ -6,7 +6,7 @@ namespace dt {
 
 namespace {
 
-/// A whole path of /scope/key; empty names are no path.
+/// Reads a path /scope/key; false when a name is empty.
 template <class Path>
 bool read_path(std::string_view target, Path& path) {
   if (!target.starts_with('/')) return false;
@@ -17,7 +17,7 @@ bool read_path(std::string_view target, Path& path) {
   return !path.scope.empty() && !path.key.empty() && path.key.find('/') == std::string_view::npos;
 }
 
-/// Whether this is the name of a rank's host, and not its addresses.
+/// True for the key of a rank's host name, false for that of its addresses.
 bool is_host_key(std::string_view key) {
   return key.starts_with("rank_");
 }
@@ -25,15 +25,15 @@ bool is_host_key(std::string_view key) {
 }  // namespace
 
 HorovodLimits HorovodLimits::for_ranks(size_t ranks) {
-  // The groups of one process set: all ranks, those of a host, those of a local rank. Two values a
-  // rank in each, and their scopes.
+  // A rank is in three groups of a process set: all ranks, its host, its local rank. In each it has
+  // two values, and there is the scope.
   constexpr size_t process_sets = 64;
   constexpr size_t keys_of_rank = size_t{3} * 3;
   constexpr size_t address_bytes_max = 256;
   HorovodLimits limits;
   limits.keys += process_sets * keys_of_rank * ranks;
   limits.value_bytes += address_bytes_max * ranks;
-  // Process sets are connected one after the other; two can overlap.
+  // Process sets are connected one after the other, but two can overlap.
   limits.bytes += 2 * ranks * (address_bytes_max * ranks);
   return limits;
 }
@@ -116,7 +116,7 @@ void HorovodStore::connected(const Path& path) {
   const auto value = values.find(path.key);
   if (value == values.end() || is_host_key(path.key)) return;
   if (!std::exchange(value->second.connected, true)) --unconnected;
-  // Nobody connects before all have put their addresses, so that none is still to come.
+  // No rank connects before all have put their addresses, so no rank of the group is missing.
   if (unconnected > 0) return;
   keys_ -= 1 + values.size();
   bytes_ -= scope->first.size();

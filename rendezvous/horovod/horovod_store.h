@@ -12,23 +12,23 @@
 
 namespace dt {
 
-/// What Horovod's values may take together. A rank of a group of n publishes its host's name and
-/// n - 1 addresses of under 200 bytes, and each group is cleared when it is connected.
+/// The limits of all Horovod's values together. A rank of a group of n publishes its host's name
+/// and n - 1 addresses of under 200 bytes. A group is cleared when it is connected.
 struct HorovodLimits {
   size_t keys = 4096;  ///< scopes count too
   size_t bytes = size_t{16} << 20;
   size_t value_bytes = size_t{64} << 10;
 
-  /// Enough for what a job of so many ranks has under way at once.
+  /// Returns limits that suffice for a job of so many ranks.
   static HorovodLimits for_ranks(size_t ranks);
 };
 
-/// Where Horovod's workers find each other (the gloo controller's store): bytes of HTTP in, bytes
-/// of HTTP out, for all connections alike.
+/// The store in which Horovod's workers find each other (that of its gloo controller). HTTP
+/// requests go in, HTTP answers come out; connections do not matter.
 ///
-///     PUT /scope/key     200; the body is the value
-///     GET /scope/key     200 and the value, or 404
-///     DELETE /scope/key  200; the rank `key` has connected to its group
+///     PUT /scope/key     200; the body is the value.
+///     GET /scope/key     200 and the value, or 404.
+///     DELETE /scope/key  200; the rank `key` has connected to its group.
 ///
 /// A scope is one group of ranks: all, those of a host, those of equal local rank, and the same for
 /// each process set. In it, rank r puts `rank_r` (its host) and `r` (its addresses). When all that
@@ -37,20 +37,20 @@ class HorovodStore {
  public:
   explicit HorovodStore(HorovodLimits limits) : limits_(limits) {}
 
-  /// How much of what a connection has received is dealt with, and whether it ends when the
-  /// answers have left.
+  /// How many received bytes of a connection are consumed, and whether to close it after the
+  /// answers are sent.
   struct Served {
     size_t used = 0;
     bool close = false;
   };
-  /// Appends the answers to the whole requests at the front of `received`, and goes no further
-  /// when `out` has `out_bytes_max`.
+  /// Appends the answers to the whole requests at the front of `received`. Stops when `out` has
+  /// `out_bytes_max`.
   Served serve(ByteSpan received, Bytes& out, size_t out_bytes_max);
 
   uint64_t requests() const { return requests_; }
-  /// Whether a value was ever refused for want of room.
+  /// True when a value was ever refused because the store was full.
   bool was_full() const { return was_full_; }
-  /// How long a request can be that is not refused.
+  /// The length of the longest request that is not refused.
   size_t request_bytes_max() const;
   size_t keys() const { return keys_; }
   size_t bytes() const { return bytes_; }
@@ -58,11 +58,11 @@ class HorovodStore {
  private:
   struct Value {
     Bytes bytes;
-    bool connected = false;  ///< the rank that it belongs to
+    bool connected = false;  ///< its rank has connected
   };
   struct Scope {
     std::map<std::string, Value, std::less<>> values;
-    size_t unconnected = 0;  ///< ranks that have put their addresses and are not connected
+    size_t unconnected = 0;  ///< ranks that have put their addresses and have not connected
   };
   struct Path {
     std::string_view scope;

@@ -14,13 +14,14 @@ namespace {
 constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view head_end = "\r\n\r\n";
 
-/// What the head of a request says about the rest.
+/// The head of a request, and the facts about its body.
 struct Head {
   HttpRequest request;
   std::optional<size_t> body_bytes;
 };
 
-/// The text before `separator`, which goes too; all of it when there is none.
+/// Removes and returns the text before `separator`, and removes the separator. Without one, takes
+/// the whole text.
 std::string_view take_until(std::string_view& text, std::string_view separator) {
   const size_t at = text.find(separator);
   const std::string_view front = text.substr(0, at);
@@ -37,7 +38,7 @@ bool same_word(std::string_view a, std::string_view b) {
   });
 }
 
-/// No blanks, no control characters, no bytes beyond ASCII.
+/// True for a text without blanks, control characters and bytes beyond ASCII.
 bool is_graphic(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
 }
@@ -57,7 +58,7 @@ HttpStatus read_body_length(std::string_view value, const HttpLimits& limits, He
   const bool digits = std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
   if (value.empty() || !digits) return HttpStatus::bad_request;
   const std::optional<int64_t> length = parse_integer(value);
-  // Digits that are no number are too many.
+  // Digits that are no int64_t are too large a number.
   if (!length || std::cmp_greater(*length, limits.body_bytes_max)) {
     return HttpStatus::content_too_large;
   }

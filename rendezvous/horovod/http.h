@@ -9,7 +9,7 @@
 
 namespace dt {
 
-/// What we answer, by HTTP's numbers.
+/// The status codes that we send.
 enum class HttpStatus : uint16_t {
   ok = 200,
   bad_request = 400,
@@ -22,7 +22,7 @@ enum class HttpStatus : uint16_t {
   insufficient_storage = 507,
 };
 
-/// A request; the texts lie in the bytes that it was read from.
+/// A request; its texts point into the bytes that it was read from.
 struct HttpRequest {
   std::string_view method;
   std::string_view target;
@@ -35,20 +35,20 @@ struct HttpLimits {
   size_t body_bytes_max = 0;
 };
 
-/// What is at the front of received bytes.
+/// The request at the front of received bytes.
 struct HttpFront {
-  std::optional<HttpRequest> request;  ///< none while it is not whole
+  std::optional<HttpRequest> request;  ///< none while it is incomplete
   size_t length = 0;                   ///< of the request
-  /// Not ok: why there will be no request. It is the last answer on a connection, since nobody
-  /// knows where the next request would begin.
+  /// Not ok: the reason why the bytes are no request. The connection must be closed after this
+  /// answer, because the start of the next request is unknown.
   HttpStatus status = HttpStatus::ok;
 };
 
-/// Reads a request of HTTP/1.0 or 1.1. Bodies have a Content-Length; nothing beyond what Horovod's
-/// and common clients send is spoken.
+/// Reads a request of HTTP/1.0 or 1.1. Bodies need a Content-Length. Supports only the features
+/// that Horovod's and common clients use.
 HttpFront read_http_request(ByteSpan bytes, const HttpLimits& limits);
 
-/// Appends an answer. Clients of Horovod look for exactly "Content-Length", also where it is 0.
+/// Appends an answer. Horovod's clients search for exactly "Content-Length", also when it is 0.
 void append_http_answer(Bytes& out, HttpStatus status, ByteSpan body, bool keep_alive);
 
 }  // namespace dt

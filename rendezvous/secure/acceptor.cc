@@ -15,10 +15,10 @@ namespace dt {
 
 namespace {
 
-// So that a flood of strangers does not keep the loop from its clients.
+// The limit keeps the loop responsive to its clients during a flood of foreign connections.
 constexpr int accepts_per_round = 64;
 constexpr Duration out_of_descriptors_pause = milliseconds(100);
-constexpr Duration between_complaints = seconds(1);
+constexpr Duration between_warnings = seconds(1);
 
 std::string peer_text(int fd, const std::string& from) {
   if (!from.empty()) return from;
@@ -62,9 +62,9 @@ void Acceptor::accept_some() {
   for (int i = 0; i < accepts_per_round; ++i) {
     Result<Fd> connection = accept_one(listener_.get());
     if (!connection) {
-      // Out of descriptors or memory: the connection stays in the backlog, and asking again at once
+      // Out of descriptors or memory: the connection stays in the backlog, and a retry at once
       // would only spin.
-      complain(connection.error().message);
+      warn(connection.error().message);
       watch_.set_events(0);
       resume_ = loop_.after(out_of_descriptors_pause, [this] { watch_.set_events(EPOLLIN); });
       return;
@@ -81,7 +81,7 @@ void Acceptor::add(Fd connection, std::string from) {
   Result<Handshake> handshake = Handshake::accept(options_.claim);
   if (!handshake) {
     ++rejected_;
-    complain(handshake.error().message);
+    warn(handshake.error().message);
     return;
   }
   const uint64_t id = next_id_++;
@@ -89,7 +89,7 @@ void Acceptor::add(Fd connection, std::string from) {
       loop_.watch(connection.get(), EPOLLIN, [this, id](uint32_t) { readable(id); });
   if (!watch) {
     ++rejected_;
-    complain(watch.error().message);
+    warn(watch.error().message);
     return;
   }
   pending_.emplace(id, Pending{std::move(connection), std::move(from), *std::move(handshake), true,
@@ -97,15 +97,16 @@ void Acceptor::add(Fd connection, std::string from) {
   deadlines_.start(id);
 }
 
-/// Closes the oldest beyond the bound: a task's handshake takes two round trips, and a silent
-/// stranger's connection stays. One that has sent something is no better: strangers can, too.
+/// Closes the oldest connections beyond the limit. A task's handshake takes two round trips, so the
+/// oldest is most likely a silent foreign one. Received bytes are no criterion: a foreign process
+/// can send some, too.
 void Acceptor::make_room() {
   while (pending_.size() >= options_.pending_max) {
     const size_t count = pending_.size();
     const Pending oldest = take(pending_.begin()->first);
     ++rejected_;
-    complain(format("closed the oldest of {} unfinished handshakes, from {}", count,
-                    peer_text(oldest.connection.get(), oldest.from)));
+    warn(format("closed the oldest of {} unfinished handshakes, from {}", count,
+                peer_text(oldest.connection.get(), oldest.from)));
   }
 }
 
@@ -131,7 +132,8 @@ void Acceptor::readable(uint64_t id) {
     if (n <= 0) return reject(id, n < 0 ? errno_text(errno) : "hung up during the handshake");
     const ByteSpan received = ByteSpan(buffer).first(static_cast<size_t>(n));
     const bool first = std::exchange(pending.silent, false);
-    if (first && options_.guests.take && options_.guests.begin_with(received[0])) {
+    if (first && options_.unauthenticated.take &&
+        options_.unauthenticated.begin_with(received[0])) {
       return hand_over(id, received);
     }
     const Result<size_t> used = handshake.receive(received);
@@ -146,11 +148,12 @@ void Acceptor::readable(uint64_t id) {
 }
 
 void Acceptor::hand_over(uint64_t id, ByteSpan begun) {
-  Pending guest = take(id);
-  const Result<> taken = options_.guests.take(std::move(guest.connection), begun, guest.from);
+  Pending pending = take(id);
+  const Result<> taken =
+      options_.unauthenticated.take(std::move(pending.connection), begun, pending.from);
   if (!taken) {
     ++rejected_;
-    complain(taken.error().message);
+    warn(taken.error().message);
   }
 }
 
@@ -171,25 +174,25 @@ bool Acceptor::send_unsent(Pending& pending) {
 void Acceptor::reject(uint64_t id, const std::string& why) {
   const Pending pending = take(id);
   ++rejected_;
-  // Whoever only looks whether the port is open has not failed at anything.
+  // A connection without a byte is a check whether the port is open, and no failed authentication.
   if (!pending.silent) {
-    complain(format("authentication failed from {}: {}",
-                    peer_text(pending.connection.get(), pending.from), why));
+    warn(format("authentication failed from {}: {}",
+                peer_text(pending.connection.get(), pending.from), why));
   }
 }
 
-void Acceptor::complain(std::string text) {
+void Acceptor::warn(std::string text) {
   if (quiet_) {
-    ++unsaid_;
-    unsaid_text_ = std::move(text);
+    ++suppressed_;
+    suppressed_text_ = std::move(text);
     return;
   }
   log_.warn("rendezvous: {}", text);
-  quiet_ = loop_.after(between_complaints, [this] {
+  quiet_ = loop_.after(between_warnings, [this] {
     quiet_ = Timer();
-    const uint64_t count = std::exchange(unsaid_, 0);
-    if (count == 1) complain(std::move(unsaid_text_));
-    if (count > 1) complain(format("{} ({} like this in a second)", unsaid_text_, count));
+    const uint64_t count = std::exchange(suppressed_, 0);
+    if (count == 1) warn(std::move(suppressed_text_));
+    if (count > 1) warn(format("{} ({} like this in a second)", suppressed_text_, count));
   });
 }
 

@@ -18,16 +18,16 @@
 
 namespace dt {
 
-/// Listens, and takes each connection through the handshake. Before a peer has proved the token it
-/// costs one descriptor, one timer and under 300 bytes, for a bounded time; no byte behind its
+/// Listens, and performs the handshake on each connection. Before a peer has proved the token, it
+/// costs one descriptor, one timer and under 300 bytes, for a limited time. No byte behind the
 /// handshake is read.
 class Acceptor {
  public:
-  /// Peers that speak something else than our handshake; they have proved nothing.
+  /// Receives connections with another protocol than our handshake, which have proved nothing.
   struct UnauthenticatedHandler {
     std::function<bool(std::byte first)> begin_with;
-    /// An error when this one is not wanted. `from` is empty, or the other side of one that was
-    /// adopted.
+    /// Fails when the connection is refused. `from` is empty, or names the other side of an
+    /// adopted connection.
     std::function<Result<>(Fd connection, ByteSpan begun, const std::string& from)> take;
   };
   struct Options {
@@ -35,8 +35,8 @@ class Acceptor {
     Claim claim;
     Duration handshake_timeout = seconds(5);
     Duration dead_after = seconds(5);
-    size_t pending_max = 128;            ///< handshakes at once; beyond, the oldest is closed
-    UnauthenticatedHandler guests = {};  ///< empty: there are none
+    size_t pending_max = 128;  ///< handshakes at once; beyond it, the oldest is closed
+    UnauthenticatedHandler unauthenticated = {};  ///< empty: such connections are rejected
   };
   /// The peer has proved the token and waits for accept_peer() or refuse_peer().
   using OnProved = std::function<void(Fd connection, Handshake handshake)>;
@@ -47,12 +47,12 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
 
   const Address& address() const { return options_.address; }
-  /// Takes a non-blocking connection through the handshake. `from` names its other side in
-  /// warnings; empty: its address does.
+  /// Performs the handshake on a non-blocking connection. `from` names its other side in warnings;
+  /// when empty, the address does.
   void add(Fd connection, std::string from);
-  /// What peers must claim from now on; handshakes under way are dropped.
+  /// Sets the claim that peers must make from now on; closes the connections under way.
   void set_claim(Claim claim, size_t pending_max);
-  /// No handshake runs out until restart_deadlines(), which gives each the whole time again.
+  /// No handshake times out until restart_deadlines(), which gives each the whole time again.
   void suspend_deadlines() { deadlines_.suspend(); }
   void restart_deadlines() { deadlines_.restart(); }
   size_t pending() const { return pending_.size(); }
@@ -62,24 +62,24 @@ class Acceptor {
  private:
   struct Pending {
     Fd connection;
-    std::string from;  ///< empty: its address tells
+    std::string from;  ///< empty: use the address
     Handshake handshake;
-    bool silent = true;  // not a byte has come
+    bool silent = true;  // no byte has arrived
     Watch watch;
     Bytes unsent = {};
   };
 
   Acceptor(Loop& loop, Options options, Log& log, OnProved on_proved);
   void accept_some();
-  /// As much as goes; false when the peer is gone.
+  /// Sends as much as possible; false when the peer is gone.
   static bool send_unsent(Pending& pending);
   void make_room();
-  /// Not pending any more, and not watched: the descriptor may go elsewhere.
+  /// Removes a pending connection and its watch, so that the descriptor can be used elsewhere.
   Pending take(uint64_t id);
   void readable(uint64_t id);
   void hand_over(uint64_t id, ByteSpan begun);
   void reject(uint64_t id, const std::string& why);
-  void complain(std::string text);
+  void warn(std::string text);
 
   Loop& loop_;
   Options options_;
@@ -87,16 +87,16 @@ class Acceptor {
   OnProved on_proved_;
   Fd listener_;
   Watch watch_;
-  Timer resume_;                         // runs while the system has no descriptor for us
+  Timer resume_;                         // runs while no descriptor is available
   std::map<uint64_t, Pending> pending_;  // the oldest first
   Deadlines deadlines_;
   uint64_t next_id_ = 1;
   uint64_t accepted_ = 0;
   uint64_t rejected_ = 0;
-  // At most one line a second, whatever strangers do.
+  // At most one line a second, regardless of the number of foreign connections.
   Timer quiet_;
-  uint64_t unsaid_ = 0;
-  std::string unsaid_text_;
+  uint64_t suppressed_ = 0;
+  std::string suppressed_text_;
 };
 
 }  // namespace dt

@@ -23,7 +23,7 @@ std::optional<AddressSet::Key> AddressSet::key_of(const std::string& ip) {
   if (inet_pton(AF_INET6, bare.c_str(), key.data()) == 1) return key;
   std::array<unsigned char, sizeof(in_addr)> v4 = {};
   if (inet_pton(AF_INET, bare.c_str(), v4.data()) != 1) return std::nullopt;
-  // As RFC 4291 maps it: ten zeros, two bytes of ones, the address.
+  // The mapping of RFC 4291: ten zero bytes, two 0xff bytes, the address.
   key = {};
   std::ranges::fill_n(key.end() - 6, 2, static_cast<unsigned char>(0xff));
   std::ranges::copy(v4, key.end() - 4);

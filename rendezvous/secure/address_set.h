@@ -10,12 +10,12 @@
 
 namespace dt {
 
-/// Numeric addresses, v4 and v6. One of IPv4 is the same when it comes mapped into IPv6, and the
-/// zone of a link-local one ("%eth0") does not count.
+/// A set of numeric addresses, v4 and v6. An IPv4 address equals its form mapped into IPv6. The
+/// zone of a link-local address ("%eth0") is ignored.
 class AddressSet {
  public:
   AddressSet() = default;
-  /// Leaves out what is no address.
+  /// Ignores texts that are no address.
   explicit AddressSet(const std::vector<std::string>& ips);
 
   bool contains(const std::string& ip) const;

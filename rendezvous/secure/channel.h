@@ -7,27 +7,28 @@
 
 namespace dt {
 
-/// What a frame between a rendezvous and a client carries. A `part` is followed by the rest of its
-/// message; the last frame has the message's own type.
+/// The types of frames between a rendezvous and a client. After a `part`, more frames of its
+/// message follow; the last one has the message's own type.
 enum class ChannelMessageType : uint8_t { part, request, reply, welcome, notice, change };
 
-/// One message; the payload lies in the receive buffer or in the channel until the next receive().
+/// One message. Its payload points into the receive buffer or the channel, until the next
+/// receive().
 struct MessageView {
   ChannelMessageType type = ChannelMessageType::part;
-  uint32_t id = 0;  ///< which request this is, or answers
+  uint32_t id = 0;  ///< of the request, or of the request that this answers
   ByteSpan payload;
 };
 
-/// Messages over a Session: sealed frames, as many as a message needs.
+/// Messages over a Session. A message has as many sealed frames as it needs.
 class Channel {
  public:
-  /// Refuses received messages of more than `message_bytes_max` before it holds them.
+  /// Refuses received messages over `message_bytes_max` before it stores them.
   Channel(Session session, uint32_t generation, size_t message_bytes_max);
 
   /// Appends the frames of one message to `out`.
   void send(Bytes& out, ChannelMessageType type, uint32_t id, ByteSpan payload);
-  /// The message at the front of `bytes`, or none while it is not whole. `*used` becomes how many
-  /// bytes at the front are taken in, also when there is no message yet.
+  /// Returns the message at the front of `bytes`; none while it is incomplete. Sets `*used` to the
+  /// number of consumed bytes, also when there is no message yet.
   Result<std::optional<MessageView>> receive(ByteSpan bytes, size_t* used);
 
  private:
@@ -35,7 +36,7 @@ class Channel {
   uint32_t generation_;
   size_t message_bytes_max_;
   Bytes parts_;
-  bool whole_ = true;  // parts_ belong to a message that was handed out
+  bool whole_ = true;  // parts_ belong to a message that was returned
 };
 
 }  // namespace dt

@@ -9,16 +9,16 @@
 
 namespace dt {
 
-/// One deadline for each of some connections, all as long. While they are suspended none passes;
-/// afterwards each has the whole time again.
+/// A deadline for each of many connections, all of one length. While they are suspended, none
+/// passes. Afterwards each has the whole time again.
 class Deadlines {
  public:
-  /// `passed` is called from the Loop with the connection whose deadline it was.
+  /// `passed` is called from the Loop with the id of the connection whose deadline has passed.
   Deadlines(Loop& loop, Duration length, std::function<void(uint64_t id)> passed);
   Deadlines(const Deadlines&) = delete;
   Deadlines& operator=(const Deadlines&) = delete;
 
-  /// Begins this connection's time, or begins it anew.
+  /// Starts this connection's time, or restarts it.
   void start(uint64_t id);
   void end(uint64_t id) { timers_.erase(id); }
   void suspend();
@@ -30,7 +30,7 @@ class Deadlines {
   Loop& loop_;
   Duration length_;
   std::function<void(uint64_t id)> passed_;
-  std::map<uint64_t, Timer> timers_;  ///< that do not run while suspended
+  std::map<uint64_t, Timer> timers_;  ///< not running while suspended
   bool suspended_ = false;
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr Duration first_pause = milliseconds(10);
 constexpr Duration longest_pause = milliseconds(500);
 
-/// Errc::unreachable and Errc::closed may pass; other errors are final.
+/// Connects once. Errc::unreachable and Errc::closed may be temporary; other errors are final.
 Result<Fd> connect_once(const Address& address, Deadline& deadline) {
   Result<Fd> started = start_connect(address);
   // Loopback refuses at once.
@@ -98,7 +98,7 @@ Result<Dialed> dial(const Address& address, const Claim& claim, const TaskId& pe
     const bool may_pass = code == Errc::unreachable || code == Errc::closed;
     if (!may_pass || deadline.passed() || Clock::now() + pause >= deadline.to_monotonic())
       return dialed;
-    // There is nothing to wait for but time: the other side does not call.
+    // A pure pause: no event announces that the listener is ready.
     ::poll(nullptr, 0, poll_ms(Time(), Time() + pause));
   }
 }

@@ -11,7 +11,8 @@
 
 namespace dt {
 
-/// Waits for any of poll(2)'s `events`, or for an error, on one descriptor; false at the deadline.
+/// Waits for any of poll(2)'s `events`, or for an error, on one descriptor. Returns false at the
+/// deadline.
 Result<bool> await_readiness(int fd, short events, Deadline& deadline);
 
 /// A non-blocking connection whose two ends have proved the token to each other.
@@ -20,13 +21,13 @@ struct Dialed {
   Session session;
 };
 
-/// Dials and shakes hands, blocking until the deadline at most. Tries again while nobody listens,
-/// or the listener hangs up before it has proved anything (it may be flooded by strangers); a peer
-/// without our token and a refusal are final.
+/// Dials and performs the handshake; blocks until the deadline at most. Retries while no process
+/// listens. Also retries when the listener closes before it has proved the token: a flood of
+/// foreign connections may be the reason. A peer without our token and a refusal are final.
 Result<Dialed> dial(const Address& address, const Claim& claim, const TaskId& peer,
                     Duration dead_after, Deadline& deadline);
 
-// The same for one wait by itself.
+// The same with a new Deadline.
 inline Result<bool> await_readiness(int fd, short events, Time deadline) {
   Deadline until(deadline);
   return await_readiness(fd, events, until);

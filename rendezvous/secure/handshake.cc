@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view handshake_magic = "dtrain\n";
 constexpr uint8_t handshake_version = 1;
 constexpr size_t digest_bytes = sizeof(Digest);
-// Magic, version and the length of the hello's body.
+// The hello: magic, version and the length of its body.
 constexpr size_t hello_bytes = handshake_magic.size() + 2;
 constexpr size_t hello_body_bytes_max =
     2 * (2 * sizeof(uint32_t) + role_bytes_max) + sizeof(int64_t) + digest_bytes;
@@ -26,7 +26,7 @@ static_assert(hello_bytes + hello_body_bytes_max + digest_bytes <= handshake_byt
 constexpr std::string_view from_dialer = "dialer";
 constexpr std::string_view from_acceptor = "acceptor";
 constexpr std::string_view of_verdict = "verdict";
-// Accepted or not, and the length of the reason.
+// The verdict: accepted or not, and the length of the reason.
 constexpr size_t verdict_bytes = 2;
 
 Digest to_digest(ByteSpan bytes) {
@@ -155,7 +155,7 @@ Result<size_t> Handshake::receive(ByteSpan bytes) {
     input_.insert(input_.end(), taken.begin(), taken.end());
     used += taken.size();
     if (state_ == State::hello) {
-      // Strangers are known by their first wrong byte, not at the deadline.
+      // A foreign protocol is detected by its first wrong byte, not at the deadline.
       const size_t n = std::min(input_.size(), handshake_magic.size());
       if (as_text(ByteSpan(input_).first(n)) != handshake_magic.substr(0, n)) {
         return fail(Errc::protocol, "not a dtrain handshake");
@@ -179,7 +179,7 @@ Result<> Handshake::step(ByteSpan message) {
     case State::proof:
       return step_proof(message);
     case State::verdict:
-      // Read again with its reason, which the MAC covers together with it.
+      // The verdict is kept, and its reason is read behind it: the MAC covers both together.
       input_.assign(message.begin(), message.end());
       expect(State::verdict_text,
              verdict_bytes + std::to_integer<size_t>(message[1]) + frame_mac_bytes);

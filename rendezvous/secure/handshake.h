@@ -12,7 +12,8 @@
 
 namespace dt {
 
-/// What two ends of a TCP (or Unix) connection must agree on before a byte of it is believed.
+/// The identity that one end of a TCP (or Unix) connection claims. Both ends must agree on it
+/// before they trust any byte.
 struct Claim {
   Token token;
   std::string job;
@@ -20,26 +21,26 @@ struct Claim {
   TaskId self;
 };
 
-/// Both directions' keys after a handshake. A sealed frame is a frame (base/io/frame.h) followed by
-/// a 16-byte MAC over the direction's counter, header and payload; replayed, reordered, reflected
-/// or changed frames fail to open.
+/// The keys of both directions after a handshake. A sealed frame is a frame (base/io/frame.h) and a
+/// 16-byte MAC over the direction's counter, header and payload. Replayed, reordered, reflected or
+/// changed frames fail to open.
 class Session {
  public:
   Session(const Digest& send_key, const Digest& receive_key);
 
   /// Appends frame and MAC to `out`.
   void seal(Bytes& out, FrameHeader header, ByteSpan payload);
-  /// As front_frame, for a sealed frame: checks the MAC and moves the counter. `*used` becomes the
-  /// bytes that frame and MAC take.
+  /// As front_frame, for a sealed frame: checks the MAC and increments the counter. Sets `*used` to
+  /// the length of frame and MAC.
   Result<std::optional<FrameView>> open(ByteSpan bytes, size_t* used);
 
-  /// For data links: appends header (its length counts too) and a MAC over counter and header
-  /// alone; the payload follows, unauthenticated as all data is.
+  /// For data links: appends the header and a MAC over counter and header only, the payload's
+  /// length included. The payload follows unauthenticated, as all data.
   void seal_header(Bytes& out, FrameHeader header);
   Result<std::optional<FrameHeader>> open_header(ByteSpan bytes, size_t* used);
 
  private:
-  // What a MAC covers must not be mistaken for the other kind's.
+  // Part of the MAC's input, so that no MAC is valid for the other kind.
   enum class Cover : uint8_t { frame, header };
   static Digest mac(const Hmac& key, Cover cover, uint64_t counter, ByteSpan bytes);
   void append_mac(Bytes& out, Cover cover, ByteSpan bytes);
@@ -56,46 +57,47 @@ inline constexpr size_t frame_mac_bytes = 16;
 /// The most bytes that an acceptor reads before its peer has proved the token.
 inline constexpr size_t handshake_bytes_max = 256;
 
-/// What an acceptor sends before its peer has proved the token.
+/// The bytes that an acceptor sends before its peer has proved the token.
 inline constexpr size_t challenge_bytes = 2 * sizeof(Digest);
-/// Whether a connection whose first byte this is may be a handshake.
+/// True when a connection with this first byte may be a handshake.
 bool begins_handshake(std::byte first);
 
-/// Mutual proof of the job's token by HMAC-SHA256 challenge over version, job, generation, both
-/// tasks, direction and both nonces; never addresses. Bytes in, bytes out; it takes no byte that
-/// belongs to what follows the handshake.
+/// Mutual proof of the job's token by an HMAC-SHA256 challenge. It covers version, job, generation,
+/// both tasks, direction and both nonces, but no addresses. Bytes go in and come out. It consumes
+/// no byte behind the handshake.
 ///
 ///   dialer:    hello ─▶ … ◀─ challenge+proof … proof ─▶ … ◀─ accepted | refused ─▶ done
 ///   acceptor:  … ◀─ hello … challenge+proof ─▶ … ◀─ proof … accept() | refuse() ─▶ done
 ///
-/// The keys of the Session are derived from the token and all of the above as HKDF does (RFC 5869:
-/// extract, then one expansion a purpose). The verdict has a MAC too, so that nobody else can turn
-/// a task away.
+/// The Session's keys are derived by HKDF from the token and all of these values (RFC 5869:
+/// extract, then one expansion a purpose). The verdict has a MAC, too, so that no other process can
+/// refuse a task.
 class Handshake {
  public:
-  /// `peer` is who the dialer wants to reach.
+  /// `peer` is the task that the dialer wants to reach.
   static Result<Handshake> dial(Claim claim, TaskId peer);
-  /// Takes whoever proves the token; peer() then says who it claims to be.
+  /// Accepts the proof of any task of the job; peer() then returns the task that the dialer claims
+  /// to be.
   static Result<Handshake> accept(Claim claim);
 
-  /// How many more bytes it waits for; 0 when it is our turn. Who reads no more than these from a
-  /// connection finds the first frame still there.
+  /// Returns how many more bytes the handshake needs; 0 when this side must act. A caller that
+  /// reads no more than these leaves the first frame in the connection.
   size_t wanted() const;
-  /// Consumes received bytes; returns how many. An error is final: close the connection without a
-  /// word.
+  /// Consumes received bytes; returns how many. An error is final: the caller must close the
+  /// connection without a reply.
   Result<size_t> receive(ByteSpan bytes);
-  /// Bytes to send now; empties them.
+  /// Returns the bytes to send now, and clears them.
   Bytes take_output();
 
-  /// Acceptor: the peer has proved the token and waits for our word.
+  /// Acceptor: the peer has proved the token and waits for accept_peer() or refuse_peer().
   bool proved() const;
   void accept_peer();
-  /// The dialer gets this reason as its error.
+  /// The dialer receives this reason as its error.
   void refuse_peer(std::string_view reason);
-  /// Both sides are done; session() may be taken.
+  /// True when both sides are done; session() then is valid.
   bool done() const;
   const TaskId& peer() const;
-  /// The peer's process id as it said (for messages only).
+  /// The process id that the peer has sent (for messages only).
   int64_t peer_pid() const;
   Session session() const;
 
@@ -131,7 +133,7 @@ class Handshake {
   int64_t pid_ = 0;  // the dialer's
   Digest our_nonce_ = {};
   Digest peer_nonce_ = {};
-  Bytes input_;  // the message under way, never longer than need_
+  Bytes input_;  // the current message, never longer than need_
   size_t need_ = 0;
   Bytes output_;
 };

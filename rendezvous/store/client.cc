@@ -20,10 +20,10 @@ namespace dt {
 
 namespace {
 
-// Changes that nobody takes with next_change() end the connection beyond this.
+// The limits of changes that wait for next_change(); beyond them the connection ends.
 constexpr size_t untaken_changes_max = 65'536;
 constexpr size_t untaken_bytes_max = size_t{256} << 20;
-// Requests that a stuck server does not take.
+// The limit of requests that a stuck server does not read.
 constexpr size_t unsent_bytes_max = size_t{8} << 20;
 constexpr size_t read_bytes = size_t{64} << 10;
 
@@ -68,13 +68,13 @@ class Client final : public RendezvousClient {
   Bytes in_;
   Bytes out_;
   uint32_t last_request_ = 0;
-  std::map<uint32_t, std::optional<Reply>> asked_;  // by id; empty until the reply is there
+  std::map<uint32_t, std::optional<Reply>> asked_;  // by id; empty until the reply arrives
   std::deque<Notice> notices_;
   std::deque<Change> changes_;
   size_t change_bytes_ = 0;
 };
 
-/// The connection is of no use any more; says so now and on every later call.
+/// Marks the connection as lost. Returns the error, now and on every later call.
 Result<> Client::lost(Error why) {
   if (!lost_) lost_ = std::move(why).during("rendezvous lost");
   return tl::unexpected(*lost_);
@@ -134,7 +134,7 @@ Result<> Client::take(const MessageView& message) {
     return {};
   }
   if (message.type == ChannelMessageType::reply) {
-    // A reply that comes after its request was forgotten is dropped.
+    // The reply to a forgotten request is dropped.
     const auto at = asked_.find(message.id);
     if (at != asked_.end()) at->second = TRY(decode_reply(message.payload));
     return {};
@@ -146,7 +146,8 @@ Result<> Client::take(const MessageView& message) {
   }
   if (message.type != ChannelMessageType::change)
     return fail(Errc::protocol, "an unexpected message");
-  changes_.push_back(TRY(decode_change(message.payload)));
+  Change change = TRY(decode_change(message.payload));
+  changes_.push_back(std::move(change));
   change_bytes_ += message.payload.size();
   if (changes_.size() <= untaken_changes_max && change_bytes_ <= untaken_bytes_max) return {};
   return fail(Errc::refused, format("{} watched changes wait to be taken", changes_.size()));
@@ -205,7 +206,8 @@ Result<Reply> Client::call(const Request& request, std::string_view what, Time d
 }
 
 Result<> Client::set(std::string_view key, ByteSpan value, Time deadline, Lifetime lifetime) {
-  // Here too: what the server would refuse need not travel, and may be too long to.
+  // Checked here, too: a value that the server would refuse need not be sent, and may be too long
+  // for a message.
   TRY(check_key(key));
   TRY(check_value(key, value));
   const SetRequest request{std::string(key), Bytes(value.begin(), value.end()), lifetime};
@@ -215,8 +217,9 @@ Result<> Client::set(std::string_view key, ByteSpan value, Time deadline, Lifeti
 
 Result<std::optional<Bytes>> Client::get(std::string_view key, Time deadline) {
   TRY(check_key(key));
-  return TRY(call(GetRequest{std::string(key)}, format("get '{}'", printable(key)), deadline))
-      .value;
+  const GetRequest request{std::string(key)};
+  Reply reply = TRY(call(request, format("get '{}'", printable(key)), deadline));
+  return std::move(reply.value);
 }
 
 Result<> Client::watch(std::string_view prefix, Time deadline) {
@@ -228,7 +231,7 @@ Result<> Client::watch(std::string_view prefix, Time deadline) {
 
 Result<> Client::pump() {
   if (lost_) return tl::unexpected(*lost_);
-  // Reading first: what the launcher sent before its end counts.
+  // Reads first: messages that the launcher sent before its end still count.
   while (TRY(read_some())) {
   }
   return send_some();

@@ -17,19 +17,19 @@
 
 namespace dt {
 
-/// A task's connection to its rendezvous: blocking requests, each with a deadline, for a task that
-/// joins; posted ones, which leave and are replied to in pump(); and the notices that the server
-/// pushes at any time. For one thread at a time.
+/// A task's connection to its rendezvous, for one thread at a time. A task that joins uses blocking
+/// requests, each with a deadline. Posted requests are sent, and replied to, in pump(). The server
+/// also pushes notices at any time.
 ///
-/// Once the connection is lost, every request fails with Errc::closed.
+/// After the connection is lost, every request fails with Errc::closed.
 class RendezvousClient : public StorePort {
  public:
   struct Options {
     Address server;
     Claim claim;
-    Duration dead_after = seconds(5);  ///< until the welcome says the job's own
+    Duration dead_after = seconds(5);  ///< until the welcome brings the job's value
   };
-  /// Dials (trying again while the connection is refused, until `deadline`), proves the token and
+  /// Dials (with retries until `deadline` while the connection is refused), proves the token and
   /// waits for the welcome.
   static Result<std::unique_ptr<RendezvousClient>> connect(const Options& options, Time deadline);
 
@@ -38,25 +38,26 @@ class RendezvousClient : public StorePort {
   virtual const TaskEntry& self() const = 0;
   /// The job's dead-after time, from the welcome.
   virtual Duration dead_after() const = 0;
-  /// This machine's address as the server sees it from here: what peers may dial when the table
-  /// names none.
+  /// This machine's address on the connection to the server. Peers dial it when the table has no
+  /// address.
   virtual const Address& local() const = 0;
 
   using Lifetime = dt::Lifetime;
   virtual Result<> set(std::string_view key, ByteSpan value, Time deadline,
                        Lifetime lifetime = Lifetime::job) = 0;
-  /// The value now, or none.
+  /// Returns the current value, or none.
   virtual Result<std::optional<Bytes>> get(std::string_view key, Time deadline) = 0;
-  /// From now on changes of keys with this prefix arrive as events.
+  /// From now on, changes of keys with this prefix arrive in next_change().
   virtual Result<> watch(std::string_view prefix, Time deadline) = 0;
 
   using Change = dt::Change;
-  /// Readable when pump() has something to do.
+  /// Readable when pump() has work.
   virtual int fd() const = 0;
-  /// Reads what has arrived and sends what is queued, without blocking. When more is queued than
-  /// goes, fd() becomes writable. Errc::closed: the launcher is lost.
+  /// Receives and sends as much as possible without blocking. If bytes stay queued, fd() becomes
+  /// writable later. Fails with Errc::closed when the launcher is lost.
   virtual Result<> pump() = 0;
-  /// What pump() or a request found, oldest first; includes the dead and left of the welcome.
+  /// Return the notices and changes that pump() or a request has received, oldest first. The
+  /// notices begin with the dead and left tasks of the welcome.
   virtual std::optional<Notice> next_notice() = 0;
   virtual std::optional<Change> next_change() = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace dt {
 
-/// The store of a task that is alone, in its own memory: the same Store, with one client.
+/// The store of a task that is alone, in its own memory: a Store with one client.
 class LocalStore final : public StorePort {
  public:
   explicit LocalStore(StoreLimits limits = {});
@@ -17,7 +17,7 @@ class LocalStore final : public StorePort {
   std::optional<Reply> take_reply(uint32_t id) override;
   void forget(uint32_t id) override;
 
-  /// Replies to the waits whose deadline has come.
+  /// Replies to the waits whose deadline has passed.
   void expire(Time now);
   Time next_deadline() const { return store_.next_deadline(); }
 
@@ -26,7 +26,7 @@ class LocalStore final : public StorePort {
 
   Store store_;
   uint32_t last_request_ = 0;
-  std::set<uint32_t> asked_;  ///< without a reply so far
+  std::set<uint32_t> asked_;  ///< requests without a reply so far
   std::map<uint32_t, Reply> replies_;
 };
 

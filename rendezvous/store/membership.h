@@ -11,34 +11,36 @@
 
 namespace dt {
 
-/// A connection that proved the token; never used twice.
+/// The id of a connection that proved the token; never used twice.
 using ClientId = uint64_t;
 
-/// Which tasks of one generation are connected, and which are gone for good.
+/// The connected tasks of one generation, and the tasks that are gone permanently.
 ///
 ///   absent ─ join ─▶ joined ─ disconnect ─▶ absent      absent | joined ─ note ─▶ dead | left
 class Membership {
  public:
   explicit Membership(TaskTable table);
 
-  /// The client is this task from now on. Errc::refused when the task is taken, unknown or gone.
+  /// Assigns the task to the client. Fails with Errc::refused when the task is taken, unknown or
+  /// gone.
   Result<> join(const TaskId& task, ClientId client, int64_t pid);
-  /// The client's connection ended; its task may join again unless it is gone.
+  /// Called when the client's connection has ended; its task may join again unless it is gone.
   void disconnect(ClientId client);
-  /// A task died or left. False when that was known: the first word stands.
+  /// Records that a task died or left. Returns false when it was gone already: the first notice
+  /// counts.
   bool note(const Notice& notice);
 
   enum class State : uint8_t { unknown, absent, joined, dead, left };
   State state(const TaskId& task) const;
-  /// Why it is gone, in words: "worker:2 (host node2) died: killed by SIGKILL".
+  /// Returns the reason of its end: "worker:2 (host node2) died: killed by SIGKILL".
   std::string gone_text(const TaskId& task) const;
-  /// "worker:2 (host node2)".
+  /// Returns "worker:2 (host node2)".
   std::string task_text(const TaskId& task) const;
-  /// The task that this client is.
+  /// Returns the task of a client.
   const TaskId& task_of(ClientId client) const;
   size_t joined() const { return clients_.size(); }
   const TaskTable& table() const { return table_; }
-  /// The dead and left, in the order in which they were noted.
+  /// The dead and left tasks, in the order of note().
   const std::vector<Notice>& gone() const { return gone_; }
 
  private:

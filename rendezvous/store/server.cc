@@ -17,12 +17,12 @@ namespace dt {
 
 namespace {
 
-/// At the end of a job all tasks leave, and nobody is in a hurry to hear it: a word to each of the
-/// others for each of them would be the square of a large number.
-constexpr Duration departures_gather = milliseconds(20);
+/// Departures are collected this long. At the end of a job all n tasks leave, and one message for
+/// each to all others would be n² messages. No task needs this notice fast.
+constexpr Duration departures_delay = milliseconds(20);
 
-/// Two notices for the same clients.
-bool come_together(const Delivery& a, const Delivery& b) {
+/// True for two notices to the same clients, which fit into one message.
+bool can_share_message(const Delivery& a, const Delivery& b) {
   return std::holds_alternative<Notice>(a.message) && std::holds_alternative<Notice>(b.message) &&
          a.clients == b.clients;
 }
@@ -49,13 +49,13 @@ class Server final : public RendezvousServer {
   struct Client {
     Channel channel;
     std::unique_ptr<Stream> stream;
-    Bytes out;  // not yet given to the stream
+    Bytes out;  // not yet written to the stream
   };
 
   void begin_generation();
-  Acceptor::UnauthenticatedHandler guests();
+  Acceptor::UnauthenticatedHandler horovod_handler();
   Claim claim() const;
-  void tell_departures();
+  void send_departures();
   size_t pending_max() const { return options_.pending_max + options_.table.tasks.size(); }
   void proved(Fd connection, Handshake handshake);
   void refuse(Fd connection, Handshake handshake, const Error& why);
@@ -73,12 +73,12 @@ class Server final : public RendezvousServer {
   Options options_;
   Log& log_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<HorovodServer> horovod_;  // when it is wanted
+  std::unique_ptr<HorovodServer> horovod_;  // null without Options::horovod_sources
   std::unique_ptr<Acceptor> acceptor_;
   std::map<ClientId, Client> clients_;
   std::vector<ClientId> unflushed_;
   ClientId next_client_ = 1;
-  std::vector<Notice> departures_;  ///< that nobody has been told of yet
+  std::vector<Notice> departures_;  ///< not sent yet
   Timer departing_;
   Timer expiry_;
   Time expiry_at_ = Time::max();
@@ -93,18 +93,18 @@ void Server::begin_generation() {
   horovod_ = std::make_unique<HorovodServer>(
       loop_,
       HorovodServer::Options{.sources = *options_.horovod_sources,
-                             .patience = options_.handshake_timeout,
+                             .timeout = options_.handshake_timeout,
                              .connections_max = pending_max(),
                              .limits = HorovodLimits::for_ranks(options_.table.tasks.size())},
       log_);
 }
 
-Acceptor::UnauthenticatedHandler Server::guests() {
+Acceptor::UnauthenticatedHandler Server::horovod_handler() {
   if (!horovod_) return {};
   const auto take = [this](Fd connection, ByteSpan begun, const std::string& from) {
-    const auto way = from.empty() ? HorovodServer::AgentConnection::dialled
-                                  : HorovodServer::AgentConnection::adopted;
-    return horovod_->take(std::move(connection), begun, way);
+    const auto origin =
+        from.empty() ? HorovodServer::Origin::dialled : HorovodServer::Origin::adopted;
+    return horovod_->take(std::move(connection), begun, origin);
   };
   return {.begin_with = HorovodServer::begins_with, .take = take};
 }
@@ -123,7 +123,7 @@ Result<> Server::start() {
   accept.handshake_timeout = options_.handshake_timeout;
   accept.dead_after = options_.dead_after;
   accept.pending_max = pending_max();
-  accept.guests = guests();
+  accept.unauthenticated = horovod_handler();
   acceptor_ = TRY(
       Acceptor::listen(loop_, std::move(accept), log_, [this](Fd connection, Handshake handshake) {
         proved(std::move(connection), std::move(handshake));
@@ -138,10 +138,10 @@ void Server::notify(const Notice& notice) {
     return;
   }
   departures_.push_back(notice);
-  if (!departing_) departing_ = loop_.after(departures_gather, [this] { tell_departures(); });
+  if (!departing_) departing_ = loop_.after(departures_delay, [this] { send_departures(); });
 }
 
-void Server::tell_departures() {
+void Server::send_departures() {
   departing_ = Timer();
   for (const Notice& notice : std::exchange(departures_, {}))
     store_->note(notice);
@@ -209,7 +209,7 @@ void Server::refuse(Fd connection, Handshake handshake, const Error& why) {
   log_.warn("rendezvous: {}", why.message);
   handshake.refuse_peer(why.message);
   const Bytes verdict = handshake.take_output();
-  // Should the peer be gone already, nobody needs the verdict.
+  // The result is ignored: a peer that is gone does not need the verdict.
   ::send(connection.get(), verdict.data(), verdict.size(), MSG_NOSIGNAL);
 }
 
@@ -224,7 +224,7 @@ Result<std::unique_ptr<Stream>> Server::open_stream(ClientId id, Fd connection) 
 
 size_t Server::receive(ClientId id, ByteSpan bytes) {
   size_t used = 0;
-  // A client is gone in between when it was dropped for what it did.
+  // The client disappears within the loop when a message makes the server drop it.
   while (clients_.contains(id)) {
     size_t taken = 0;
     const Result<bool> more = take_next(id, bytes.subspan(used), &taken);
@@ -238,7 +238,7 @@ size_t Server::receive(ClientId id, ByteSpan bytes) {
   return used;
 }
 
-/// Handles the request at the front; false when none is whole.
+/// Handles the request at the front; false when it is incomplete.
 Result<bool> Server::take_next(ClientId id, ByteSpan bytes, size_t* used) {
   const std::optional<MessageView> message = TRY(clients_.at(id).channel.receive(bytes, used));
   if (!message) return false;
@@ -265,7 +265,7 @@ void Server::drop(ClientId id) {
 }
 
 void Server::deliver() {
-  // Sending may drop a client, which then is news to others.
+  // Sending may drop a client, which causes new deliveries to others.
   for (auto due = store_->take_deliveries(); !due.empty(); due = store_->take_deliveries()) {
     for (size_t next = 0; next < due.size();) {
       const Delivery& delivery = due[next++];
@@ -273,7 +273,7 @@ void Server::deliver() {
                                               ChannelMessageType::change};
       Bytes payload =
           std::visit([](const auto& message) { return encode(message); }, delivery.message);
-      for (; next < due.size() && come_together(delivery, due[next]); ++next) {
+      for (; next < due.size() && can_share_message(delivery, due[next]); ++next) {
         const Bytes more = encode(std::get<Notice>(due[next].message));
         payload.insert(payload.end(), more.begin(), more.end());
       }
@@ -295,8 +295,8 @@ void Server::send(ClientId id, ChannelMessageType type, uint32_t request, ByteSp
   drop(id);
 }
 
-/// Ends each entry of the loop into this class: what there is to tell goes out, and the next
-/// deadline is armed.
+/// Called at the end of each callback of the loop: sends all deliveries, and sets the timer for the
+/// next deadline.
 void Server::flush() {
   deliver();
   for (const ClientId id : std::exchange(unflushed_, {})) {

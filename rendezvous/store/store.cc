@@ -96,7 +96,7 @@ Result<> Store::put(const std::string& key, Bytes value, std::optional<ClientId>
     const Wait waited = waits_.remove(id);
     reply(waited.client, waited.request, {});
   }
-  tell_watchers(key, &entry.value);
+  notify_watchers(key, &entry.value);
   return {};
 }
 
@@ -111,7 +111,7 @@ bool Store::erase(const std::string& key) {
   bytes_ -= key.size() + at->second.value.size();
   disown(key, at->second);
   entries_.erase(at);
-  tell_watchers(key, nullptr);
+  notify_watchers(key, nullptr);
   return true;
 }
 
@@ -121,15 +121,15 @@ void Store::disown(const std::string& key, const Entry& entry) {
   if (owner != clients_.end()) owner->second.ephemeral.erase(key);
 }
 
-void Store::tell_watchers(const std::string& key, const Bytes* value) {
-  // Once each, however many prefixes of a client the key has.
-  std::set<ClientId> told;
+void Store::notify_watchers(const std::string& key, const Bytes* value) {
+  // One message for each client, even if the key matches several of its prefixes.
+  std::set<ClientId> receivers;
   for (const auto& [prefix, clients] : watchers_) {
-    if (key.starts_with(prefix)) told.insert(clients.begin(), clients.end());
+    if (key.starts_with(prefix)) receivers.insert(clients.begin(), clients.end());
   }
-  if (told.empty()) return;
+  if (receivers.empty()) return;
   Change change{key, value == nullptr ? std::nullopt : std::optional(*value)};
-  deliveries_.push_back({{told.begin(), told.end()}, 0, std::move(change)});
+  deliveries_.push_back({{receivers.begin(), receivers.end()}, 0, std::move(change)});
 }
 
 Result<> Store::wait(const Asked& asked, Wait wait) {

@@ -19,7 +19,7 @@
 
 namespace dt {
 
-/// Beside key_bytes_max and value_bytes_max, which hold for one request.
+/// The limits of a store. key_bytes_max and value_bytes_max limit a single request.
 struct StoreLimits {
   size_t keys = 65'536;
   size_t bytes = size_t{256} << 20;  ///< of all keys and values together
@@ -27,37 +27,38 @@ struct StoreLimits {
   size_t watches_per_client = 64;
 };
 
-/// Something to tell: to one client the reply to its request, or to several the same news.
+/// A message to send: the reply to one client's request, or a notice or change for many clients.
 struct Delivery {
   std::vector<ClientId> clients;
   uint32_t request = 0;  ///< for a Reply
   std::variant<Reply, Notice, Change> message;
 };
 
-/// What the rendezvous of one generation knows and decides: keys, waits, watches and members.
-/// Values and times go in, deliveries come out; no I/O.
+/// The state and the decisions of the rendezvous of one generation: keys, waits, watches and
+/// members. Requests and times go in, deliveries come out; no I/O.
 ///
-/// Promises: each request gets exactly one reply, unless its client disconnects first; a wait is
-/// answered at its deadline at the latest when expire() is called then.
+/// Promises: each request gets exactly one reply, unless its client disconnects first. A wait gets
+/// its reply at its deadline at the latest, if expire() is called then.
 class Store {
  public:
   explicit Store(TaskTable table, StoreLimits limits = {});
 
-  /// The client has proved the token and claims this task; from now on it may ask and is told news.
+  /// Called when a client has proved the token and claims this task. From now on it may send
+  /// requests, and receives notices.
   Result<> join(ClientId client, const TaskId& task, int64_t pid);
-  /// Ends what belongs to the connection: ephemeral keys, waits, watches.
+  /// Removes the ephemeral keys, waits and watches of a connection.
   void disconnect(ClientId client);
-  /// A task died or left: told to all clients, once.
+  /// Called when a task died or left: notifies all clients, once.
   void note(const Notice& notice);
   void handle(ClientId client, uint32_t id, Request request, Time now);
-  /// Answers the waits whose deadline has come.
+  /// Replies to the waits whose deadline has passed.
   void expire(Time now);
-  /// Gives every wait so much longer.
+  /// Extends the deadline of every wait.
   void postpone(Duration by) { waits_.postpone(by); }
   Time next_deadline() const { return waits_.next_deadline(); }
   std::vector<Delivery> take_deliveries();
 
-  /// The message that greets it.
+  /// Returns the first message for a client.
   Bytes welcome(ClientId client, Duration dead_after) const;
   const Membership& membership() const { return membership_; }
 
@@ -75,7 +76,7 @@ class Store {
     uint32_t id = 0;
     Time now;
   };
-  /// No reply: it comes later.
+  /// None: the reply comes later.
   using Answer = Result<std::optional<Reply>>;
 
   Answer on(const Asked& asked, SetRequest& request);
@@ -92,7 +93,7 @@ class Store {
   Result<> replace(const std::string& key, Bytes value);
   bool erase(const std::string& key);
   void disown(const std::string& key, const Entry& entry);
-  void tell_watchers(const std::string& key, const Bytes* value);
+  void notify_watchers(const std::string& key, const Bytes* value);
   Result<> wait(const Asked& asked, Wait wait);
   void reply(ClientId client, uint32_t id, Reply reply);
 

@@ -15,9 +15,9 @@ class StorePort {
   virtual ~StorePort() = default;
   /// Queues the request and returns its id.
   virtual Result<uint32_t> post(const Request& request, Time now) = 0;
-  /// The reply, once, when it is there.
+  /// Returns the reply, once, when it has arrived.
   virtual std::optional<Reply> take_reply(uint32_t id) = 0;
-  /// Drops the reply to this request, now or when it comes.
+  /// Drops the reply to this request, now or when it arrives.
   virtual void forget(uint32_t id) = 0;
 };
 

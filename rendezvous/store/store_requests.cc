@@ -1,4 +1,4 @@
-// What the Store does on each kind of request.
+// The Store's reactions to each kind of request.
 
 #include "base/format.h"
 #include "base/text.h"
@@ -68,7 +68,7 @@ Store::Answer Store::on(const Asked&, const EraseRequest& request) {
 }
 
 Store::Answer Store::on(const Asked& asked, const WatchRequest& request) {
-  // The empty prefix watches everything.
+  // The empty prefix is valid: it matches every key.
   if (!request.prefix.empty()) TRY(check_key(request.prefix));
   std::set<std::string>& watches = clients_.at(asked.client).watches;
   if (watches.size() >= limits_.watches_per_client && !watches.contains(request.prefix)) {

@@ -12,7 +12,7 @@
 
 namespace dt {
 
-/// A request for a key that does not exist yet.
+/// A client's wait for a key that does not exist yet.
 struct Wait {
   std::string key;
   ClientId client = 0;
@@ -26,14 +26,14 @@ class WaitList {
   using Id = uint64_t;
 
   Id add(Wait wait);
-  /// Takes the wait out.
+  /// Removes and returns the wait.
   Wait remove(Id id);
-  /// In the order in which they were added; valid until the list changes.
+  /// Returns waits in the order of add(); valid until the list changes.
   const std::set<Id>& for_key(const std::string& key) const;
   const std::set<Id>& of_client(ClientId client) const;
   std::vector<Id> due(Time now) const;
   void postpone(Duration by);
-  /// The first deadline, or Time::max().
+  /// Returns the first deadline, or Time::max().
   Time next_deadline() const;
 
  private:

@@ -11,7 +11,7 @@ namespace dt {
 
 namespace {
 
-// An enumerator that the sender may have made up; `last` is the greatest that there is.
+// Checks an enumerator that a peer has sent; `last` is the greatest valid one.
 template <class Enum>
 Result<Enum> checked(Enum value, Enum last, std::string_view what) {
   const auto number = static_cast<unsigned>(value);
@@ -25,7 +25,7 @@ void put(Writer& writer, const std::optional<Bytes>& value) {
 }
 
 std::optional<Bytes> take_optional(Reader& reader) {
-  // Read as a number: a bool other than 0 and 1 is no value at all.
+  // Read as a number: a bool other than 0 and 1 would be undefined behaviour.
   if (reader.number<uint8_t>() == 0) return std::nullopt;
   return reader.blob();
 }
@@ -38,7 +38,7 @@ Duration take_timeout(Reader& reader) {
   return std::clamp(Duration(reader.number<int64_t>()), Duration::zero(), timeout_max);
 }
 
-// One pair a request: the same fields in the same order.
+// One pair of functions a request, with the same fields in the same order.
 
 void put(Writer& writer, const SetRequest& request) {
   writer.text(request.key).blob(request.value).number(request.lifetime);
@@ -95,7 +95,7 @@ Result<Request> take_watch(Reader& reader) {
 }
 
 using TakeRequest = Result<Request> (*)(Reader&);
-// By the request's place in the variant, which is its number on the wire.
+// By the request's index in the variant, which is its number on the wire.
 constexpr std::array<TakeRequest, std::variant_size_v<Request>> request_decoders = {
     take_set, take_get, take_wait, take_add, take_compare_and_set, take_erase, take_watch};
 
@@ -164,7 +164,8 @@ Result<Reply> decode_reply(ByteSpan bytes) {
     reply.number = reader.number<int64_t>();
   } else {
     const auto code = static_cast<Errc>(status - 1);
-    reply.error = Error{TRY(checked(code, Errc::interrupted, "error")), reader.text()};
+    const Errc known = TRY(checked(code, Errc::interrupted, "error"));
+    reply.error = Error{known, reader.text()};
   }
   TRY(reader.finish("reply"));
   return reply;
@@ -206,8 +207,10 @@ Result<Welcome> decode_welcome(ByteSpan bytes) {
   Reader reader(bytes);
   Welcome welcome{.self = decode_task_id(reader), .table = decode_task_table(reader), .gone = {}};
   const uint32_t gone = reader.count(notice_bytes_min);
-  for (uint32_t i = 0; i < gone; ++i)
-    welcome.gone.push_back(TRY(checked_notice(reader)));
+  for (uint32_t i = 0; i < gone; ++i) {
+    Notice notice = TRY(checked_notice(reader));
+    welcome.gone.push_back(std::move(notice));
+  }
   welcome.dead_after = Duration(reader.number<int64_t>());
   TRY(reader.finish("welcome"));
   if (welcome.dead_after <= Duration::zero() || welcome.dead_after > timeout_max)
@@ -232,7 +235,8 @@ Result<std::vector<Notice>> decode_notices(ByteSpan bytes) {
   Reader reader(bytes);
   std::vector<Notice> notices;
   do {
-    notices.push_back(TRY(checked_notice(reader)));
+    Notice notice = TRY(checked_notice(reader));
+    notices.push_back(std::move(notice));
   } while (reader.ok() && !reader.rest().empty());
   TRY(reader.finish("notice"));
   return notices;

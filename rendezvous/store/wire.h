@@ -15,30 +15,30 @@
 
 namespace dt {
 
-// What a rendezvous and its clients say to each other. Decoders are total: any bytes give a value
-// or an error.
+// The messages between a rendezvous and its clients. Decoders are total: any bytes give a value or
+// an error.
 
 inline constexpr size_t key_bytes_max = 256;
 inline constexpr size_t value_bytes_max = size_t{1} << 20;
 /// A request holds at most two values (compare-and-set).
 inline constexpr size_t request_bytes_max = size_t{4} << 20;
-/// What the server says at once is bounded by the size of a task table.
+/// The maximum of a server's message; a task table is the largest.
 inline constexpr size_t answer_bytes_max = size_t{64} << 20;
-/// No wait on the server is longer; so sums of times never overflow.
+/// The maximum of a wait on the server, so that sums of times never overflow.
 inline constexpr Duration timeout_max = std::chrono::hours(24 * 365);
 
-/// Keys of the job's program begin with this in the store, so that they never meet dtrain's own.
+/// The prefix of the program's keys in the store, which separates them from dtrain's own.
 inline constexpr std::string_view program_key_prefix = "store/";
 inline constexpr size_t program_key_bytes_max = key_bytes_max - program_key_prefix.size();
-/// A key for messages, without the prefix that a program has not given.
+/// Returns a key for messages, without the prefix, which the program did not write.
 std::string shown_key(std::string_view key);
 
-/// The named error of a key or a value over its bound.
+/// Fail with Errc::input when a key or a value is over its limit; the message names the key.
 Result<> check_key(std::string_view key);
 Result<> check_value(std::string_view key, ByteSpan value);
 
-/// A key's value lives until it is erased; an ephemeral one also ends with the connection of the
-/// client that set it last.
+/// `job`: the value lives until it is erased. `connection`: it is ephemeral, and also ends with the
+/// connection of the client that set it last.
 enum class Lifetime : uint8_t { job, connection };
 
 struct SetRequest {
@@ -51,7 +51,7 @@ struct GetRequest {
   std::string key;
   bool operator==(const GetRequest&) const = default;
 };
-/// Its reply comes when the key exists, and has no value: many that come together stay small.
+/// The reply comes when the key exists. It has no value, so that many replies at once stay small.
 struct WaitRequest {
   std::string key;
   Duration timeout = {};
@@ -79,29 +79,29 @@ struct WatchRequest {
 using Request = std::variant<SetRequest, GetRequest, WaitRequest, AddRequest, CompareAndSetRequest,
                              EraseRequest, WatchRequest>;
 
-/// The answer to any request: an error, or what it asked for, if that is anything.
+/// The reply to any request: an error, or the result if the request has one.
 struct Reply {
   std::optional<Error> error = {};
-  /// get: what the key holds; compare-and-set: what it holds instead of the expected.
+  /// get: the key's value; compare-and-set: its value when it differs from the expected one.
   std::optional<Bytes> value = {};
   /// add: the sum; erase: 1 if the key existed; compare-and-set: 1 if the key was set.
   int64_t number = 0;
   bool operator==(const Reply&) const = default;
 };
 
-/// A key that a client watches has another value.
+/// A new value of a key that a client watches.
 struct Change {
   std::string key;
   std::optional<Bytes> value = {};  ///< none: erased
   bool operator==(const Change&) const = default;
 };
 
-/// The first that a task hears after its handshake.
+/// The first message to a task after its handshake.
 struct Welcome {
   TaskId self;
   TaskTable table;
-  std::vector<Notice> gone;  ///< the dead and left so far
-  /// How long who is silent is believed in this job.
+  std::vector<Notice> gone;  ///< the dead and left tasks so far
+  /// How long a silent peer counts as alive in this job.
   Duration dead_after = seconds(5);
   bool operator==(const Welcome&) const = default;
 };
@@ -110,7 +110,7 @@ Bytes encode(const Request& request);
 Bytes encode(const Reply& reply);
 Bytes encode(const Change& change);
 Bytes encode(const Welcome& welcome);
-/// The same from a table that is encoded already, since all get the same one.
+/// The same with an encoded table, because all welcomes have the same one.
 Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notice>& gone,
                      Duration dead_after);
 Bytes encode(const Notice& notice);
@@ -119,7 +119,7 @@ Result<Reply> decode_reply(ByteSpan bytes);
 Result<Change> decode_change(ByteSpan bytes);
 Result<Welcome> decode_welcome(ByteSpan bytes);
 Result<Notice> decode_notice(ByteSpan bytes);
-/// What comes together: one notice or more, one after the other.
+/// Decodes a message of one or more consecutive notices.
 Result<std::vector<Notice>> decode_notices(ByteSpan bytes);
 
 }  // namespace dt

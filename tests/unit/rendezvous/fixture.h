@@ -42,13 +42,13 @@ inline TaskTable table_of_workers(int workers, int per_host = 1, uint32_t genera
   return table;
 }
 
-/// A deadline far enough for anything that is meant to succeed.
+/// A deadline that suffices for anything that should succeed.
 inline Time soon() {
   return Clock::now() + seconds(30);
 }
 
-/// The value of what must not fail here; doctest shows the exception's text. No macro of doctest,
-/// so that benchmarks can use this file.
+/// Returns the value of a Result that must not fail; doctest shows the exception's text. Uses no
+/// macro of doctest, so that benchmarks can use this file.
 template <class T>
 T must(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
@@ -100,7 +100,7 @@ class RendezvousFixture {
     options.claim = claim(std::move(task));
     return options;
   }
-  /// Joins as this task; the test fails if that does.
+  /// Joins as this task; fails the test if it cannot.
   std::unique_ptr<RendezvousClient> join(TaskId task) const {
     return must(RendezvousClient::connect(client_options(std::move(task)), soon()));
   }
@@ -131,12 +131,12 @@ class RendezvousFixture {
       if (Clock::now() >= end) throw std::runtime_error("the server never got there");
     }
   }
-  /// What the server has logged so far.
+  /// The lines that the server has logged so far.
   std::string log_text() {
     const std::lock_guard lock(mutex_);
     return log_text_;
   }
-  /// The launcher dies: every client's connection ends.
+  /// Ends every client's connection, as the death of the launcher does.
   void stop() {
     if (!thread_.joinable()) return;
     stopping_ = true;

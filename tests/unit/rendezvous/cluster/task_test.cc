@@ -44,7 +44,7 @@ TEST_CASE("a table is read back as it was written, and a cut one is not read") {
   }
 }
 
-TEST_CASE("the higher of two tasks dials, unless only the other way leads there") {
+TEST_CASE("the higher of two tasks dials, unless only the other direction is reachable") {
   TaskEntry low = {.id = {"worker", 0}, .rank = 0, .agent = 0, .host = "a"};
   TaskEntry high = {.id = {"worker", 1}, .rank = 1, .agent = 1, .host = "b"};
   const auto who = [&] {

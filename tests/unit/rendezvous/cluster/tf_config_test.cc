@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("what a scheduler has set is read by TensorFlow's rules") {
+TEST_CASE("a scheduler's value is read by TensorFlow's rules") {
   struct Case {
     const char* text;
     TfConfig config;
@@ -28,7 +28,7 @@ TEST_CASE("what a scheduler has set is read by TensorFlow's rules") {
   }
 }
 
-TEST_CASE("what is wrong in TF_CONFIG is told with its field") {
+TEST_CASE("an error in TF_CONFIG names its field") {
   struct Case {
     const char* text;
     const char* message;
@@ -70,7 +70,7 @@ TEST_CASE("what is wrong in TF_CONFIG is told with its field") {
   CHECK(parse_tf_config("{").error().message.starts_with("TF_CONFIG: "));
 }
 
-TEST_CASE("a task is shown its part of what a scheduler has set, and all else as it was") {
+TEST_CASE("a task sees its part of a scheduler's value, and all else unchanged") {
   const std::string text =
       R"({"rpc_layer": "grpc", "cluster": {"worker": ["a:1", "b:1"], "ps": ["c:1"]},)"
       R"( "task": {"type": "worker", "index": "1", "trial": "7"}})";

@@ -23,7 +23,7 @@ RendezvousServer::Options answering(const std::vector<std::string>& sources) {
   return options;
 }
 
-/// A connection of one of Horovod's workers, or of somebody who could be one.
+/// A connection of one of Horovod's workers, or of a process that could be one.
 class Worker {
  public:
   explicit Worker(const RendezvousFixture& server) : fd_(start_connect(server.address()).value()) {
@@ -37,7 +37,8 @@ class Worker {
   }
   explicit Worker(Fd connected) : fd_(std::move(connected)) {}
 
-  /// As much as the kernel takes until the server stops reading; how much that was.
+  /// Sends until the server stops reading and the kernel's buffers are full; returns the bytes
+  /// sent.
   size_t send_until_full(const std::string& text, size_t bytes_max) const {
     size_t sent = 0;
     while (sent < bytes_max && await_readiness(fd_.get(), POLLOUT, Clock::now()).value()) {
@@ -47,7 +48,7 @@ class Worker {
     }
     return sent;
   }
-  /// What comes until `text` has been there, or the connection's end.
+  /// Returns the bytes received up to `text`, or to the connection's end.
   std::string read_until(std::string_view text) {
     while (got_.find(text) == std::string::npos && receive()) {
     }
@@ -123,7 +124,7 @@ TEST_CASE("a request may come byte by byte, and many may come at once") {
   CHECK(answers.starts_with(one + one));
 }
 
-TEST_CASE("who is no host of the job gets no answer, and one line says so") {
+TEST_CASE("a worker from no host of the job gets no answer, and one line is logged") {
   RendezvousFixture server(table_of_workers(1), answering({"10.1.2.3", "::1"}));
   CHECK(Worker(server).ask(get_0, "never").empty());
   CHECK(Worker(server).ask(get_0, "never").empty());
@@ -134,7 +135,7 @@ TEST_CASE("who is no host of the job gets no answer, and one line says so") {
   CHECK(server.join_worker(0));
 }
 
-TEST_CASE("whom an agent has let in needs no address") {
+TEST_CASE("a connection that an agent relays needs no address") {
   RendezvousFixture server(table_of_workers(1), answering({}));
   auto [ours, theirs] = make_socketpair().value();
   for (const Fd* end : {&ours, &theirs})
@@ -178,7 +179,7 @@ TEST_CASE("a connection without a whole request is closed after its time") {
   CHECK(server.join_worker(0));
 }
 
-TEST_CASE("time stands still for Horovod's workers while the job is paused") {
+TEST_CASE("no time passes for Horovod's workers while the job is paused") {
   RendezvousServer::Options options = answering({"127.0.0.1"});
   options.handshake_timeout = milliseconds(50);
   RendezvousFixture server(table_of_workers(1), options);
@@ -192,7 +193,8 @@ TEST_CASE("time stands still for Horovod's workers while the job is paused") {
   CHECK(worker.read_all().empty());
 }
 
-TEST_CASE("beyond the most connections the oldest goes, so that new workers are answered") {
+TEST_CASE(
+    "beyond the limit of connections the oldest is closed, so that new workers are answered") {
   RendezvousServer::Options options = answering({"127.0.0.1"});
   options.pending_max = 4;
   const RendezvousFixture server(table_of_workers(1), options);
@@ -205,7 +207,7 @@ TEST_CASE("beyond the most connections the oldest goes, so that new workers are 
   CHECK(idle.back().ask(get_0, "\r\n\r\n") == absent);
 }
 
-TEST_CASE("who reads no answers is not read, and holds little") {
+TEST_CASE("a client that reads no answers is not read, and holds little memory") {
   RendezvousServer::Options options = answering({"127.0.0.1"});
   RendezvousFixture server(table_of_workers(1), options);
   CHECK(Worker(server).ask(put("/global/0", std::string(60000, 'v')), "\r\n\r\n") == done);
@@ -222,7 +224,7 @@ TEST_CASE("who reads no answers is not read, and holds little") {
   CHECK(Worker(server).ask(get_0, "v").find("Content-Length: 60000") != std::string::npos);
 }
 
-TEST_CASE("answers to one connection have an end for this turn, and all come in the end") {
+TEST_CASE("answers to one connection are limited per turn, and all come in the end") {
   const auto loop = must(Loop::create());
   Log log(Log::Level::quiet, [](std::string_view) {});
   HorovodServer server(*loop, {.sources = AddressSet(), .turn_bytes = 10'000}, log);
@@ -230,8 +232,7 @@ TEST_CASE("answers to one connection have an end for this turn, and all come in 
     auto [ours, theirs] = make_socketpair().value();
     for (const Fd* end : {&ours, &theirs})
       REQUIRE(set_nonblocking(end->get()));
-    REQUIRE(
-        server.take(std::move(theirs), as_bytes(begun), HorovodServer::AgentConnection::adopted));
+    REQUIRE(server.take(std::move(theirs), as_bytes(begun), HorovodServer::Origin::adopted));
     return std::move(ours);
   };
   const Fd putting = adopt(put("/global/0", std::string(1000, 'v')));

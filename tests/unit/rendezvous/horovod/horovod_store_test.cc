@@ -21,7 +21,7 @@ std::string connected(const std::string& path) {
   return "DELETE " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n";
 }
 
-/// What the store answers to whole requests: "200:value 404: 200:".
+/// The store's answers to whole requests: "200:value 404: 200:".
 std::string ask(HorovodStore& store, const std::string& requests) {
   Bytes out;
   const auto served = store.serve(as_bytes(requests), out, much);
@@ -55,14 +55,14 @@ TEST_CASE("a value is found under its scope and key, and what is not there is 40
   CHECK(store.requests() == 10);
 }
 
-TEST_CASE("a scope is forgotten when all who have put their addresses have connected") {
+TEST_CASE("a scope is forgotten when all ranks that have put their addresses have connected") {
   HorovodStore store({});
   CHECK(ask(store, put("/global/rank_0", "a") + put("/global/rank_1", "b") + put("/global/0", "A") +
                        put("/global/1", "B") + put("/local_a/0", "L")) ==
         "200: 200: 200: 200: 200:");
   CHECK(ask(store, connected("/global/1")) == "200:");
   CHECK(ask(store, get("/global/1") + get("/global/rank_0")) == "200:B 200:a");
-  // Said twice, it is still one of two.
+  // A rank that reports twice is still one of two.
   CHECK(ask(store, connected("/global/1")) == "200:");
   CHECK(ask(store, get("/global/0")) == "200:A");
   CHECK(ask(store, connected("/global/0")) == "200:");
@@ -73,7 +73,7 @@ TEST_CASE("a scope is forgotten when all who have put their addresses have conne
   CHECK(store.bytes() == 0);
 }
 
-TEST_CASE("the same group can meet again, also when somebody is early") {
+TEST_CASE("the same group can meet again, also when a rank is early") {
   HorovodStore store({});
   ask(store, put("/global/0", "A") + put("/global/1", "B"));
   ask(store, connected("/global/0") + put("/global/0", "A2"));
@@ -83,7 +83,7 @@ TEST_CASE("the same group can meet again, also when somebody is early") {
   CHECK(store.keys() == 0);
 }
 
-TEST_CASE("who connects to nothing that is there changes nothing") {
+TEST_CASE("a connection to an unknown group changes nothing") {
   HorovodStore store({});
   ask(store, put("/global/rank_0", "a") + put("/global/0", "A"));
   CHECK(ask(store, connected("/global/7") + connected("/none/0") + connected("/global/rank_0")) ==
@@ -102,7 +102,7 @@ TEST_CASE("requests that come together are answered in order; half a one waits")
   CHECK(ask(store, half + "cde" + get("/s/1")) == "200: 200:abcde");
 }
 
-TEST_CASE("answers stop where the connection has enough of them, and go on from there") {
+TEST_CASE("answers stop at the limit of the connection, and continue from there") {
   HorovodStore store({});
   ask(store, put("/s/0", std::string(1000, 'v')));
   std::string left = get("/s/0") + get("/s/0") + get("/s/0");

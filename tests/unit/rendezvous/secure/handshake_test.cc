@@ -168,7 +168,7 @@ TEST_CASE("another token, job, generation or version is rejected by both sides")
     REQUIRE(!dialers);
     CHECK(dialers.error().code == Errc::refused);
     CHECK(dialer.take_output().empty());
-    // A dialer that goes on regardless has no proof to show.
+    // A dialer that continues regardless has no proof to send.
     const Result<size_t> acceptors = acceptor.receive(Bytes(sizeof(Digest)));
     REQUIRE(!acceptors);
     CHECK(acceptors.error().code == Errc::refused);
@@ -183,7 +183,7 @@ TEST_CASE("another token, job, generation or version is rejected by both sides")
         "handshake version 2, this build speaks 1");
 }
 
-TEST_CASE("a hello for another task is rejected: nobody can pass a dialer on") {
+TEST_CASE("a hello for another task is rejected: no task can redirect a dialer") {
   Handshake dialer = Handshake::dial(claim_of(worker_3), {"worker", 5}).value();
   Handshake other = Handshake::accept(claim_of({"worker", 6})).value();
   CHECK(other.receive(dialer.take_output()).error().message ==
@@ -242,7 +242,7 @@ TEST_CASE("reflected bytes prove nothing") {
   REQUIRE(pair.acceptor.receive(hello));
   const Bytes challenge = pair.acceptor.take_output();
   CHECK(!pair.acceptor.receive(ByteSpan(challenge).last(32)));
-  // Two that take each other's words: a task that dials itself through a mirror.
+  // A task that dials itself through a mirror: both sides receive each other's messages.
   Handshake self = Handshake::dial(claim_of(worker_3), worker_3).value();
   Handshake mirror = Handshake::dial(claim_of(worker_3), worker_3).value();
   CHECK(!self.receive(ByteSpan(mirror.take_output()).first(64)));
@@ -314,7 +314,7 @@ TEST_CASE("a frame opens whole, once, in order, in its own direction") {
   }
 }
 
-TEST_CASE("a sealed header covers itself; its payload goes by it") {
+TEST_CASE("a sealed header covers itself; not its payload") {
   Sessions s = new_sessions();
   Bytes wire;
   const FrameHeader header = {.length = 1U << 30, .type = 2, .generation = 5, .stream = 8};

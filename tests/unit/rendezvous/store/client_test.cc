@@ -150,7 +150,7 @@ TEST_CASE("a lost launcher ends every request, now and later") {
   CHECK(client->pump().error() == lost.error());
 }
 
-TEST_CASE("a client waits for a rendezvous until its deadline and then says what was tried") {
+TEST_CASE("a client waits for a rendezvous until its deadline and then fails with the attempt") {
   RendezvousClient::Options options;
   {
     // A port that nobody listens on: this one was free a moment ago.

@@ -47,7 +47,7 @@ bool ends_within(int fd, Duration limit) {
   return false;
 }
 
-/// A task's connection, with its hands on the frames.
+/// A task's connection with direct access to its frames.
 struct RawTask {
   Fd connection;
   Channel channel;
@@ -85,7 +85,8 @@ std::vector<FakePeer> strangers() {
           {"a frame", std::string(16, '\x01')}};
 }
 
-TEST_CASE("strangers are closed within the handshake deadline, counted, and cost few lines") {
+TEST_CASE(
+    "foreign connections are closed within the handshake deadline, counted, and cost few lines") {
   RendezvousServer::Options options;
   options.handshake_timeout = milliseconds(200);
   RendezvousFixture server(table_of_workers(1), options);
@@ -112,7 +113,7 @@ TEST_CASE("strangers are closed within the handshake deadline, counted, and cost
   CHECK(server.join_worker(0));
 }
 
-TEST_CASE("a look whether the port is open is counted and not logged") {
+TEST_CASE("a check whether the port is open is counted and not logged") {
   RendezvousFixture server(table_of_workers(1));
   plain_connection(server.address());
   server.until([](const Counters& counters) { return counters.rejected == 1; });
@@ -135,7 +136,7 @@ TEST_CASE("wrong token, job and generation are counted, and no line holds the to
   CHECK(server.log_text().find(wrong_token.claim.token.text()) == std::string::npos);
 }
 
-TEST_CASE("a recorded handshake is rejected when it is played again") {
+TEST_CASE("a recorded handshake is rejected when it is replayed") {
   RendezvousFixture server(table_of_workers(1));
   Handshake handshake =
       Handshake::dial(server.claim({"worker", 0}), {std::string(launcher_role), 0}).value();
@@ -188,7 +189,7 @@ TEST_CASE("handshakes under way are bounded: the oldest is closed, and a task ge
   CHECK(!await_readiness(newest.get(), POLLIN, Clock::now()).value());
 }
 
-TEST_CASE("a second claim of a task is refused by name, and the first goes on") {
+TEST_CASE("a second claim of a task is refused by name, and the first continues") {
   RendezvousFixture server(table_of_workers(4));
   const auto first = server.join_worker(3);
   const auto second = RendezvousClient::connect(server.client_options({"worker", 3}), soon());
@@ -352,7 +353,7 @@ TEST_CASE("a frame cut short by a hang-up is no error, only an end") {
   CHECK(server.log_text().empty());
 }
 
-TEST_CASE("a client that does not read is dropped, and the others go on") {
+TEST_CASE("a client that does not read is dropped, and the others continue") {
   RendezvousServer::Options options;
   options.unsent_bytes_max = size_t{2} << 20;
   RendezvousFixture server(table_of_workers(2), options);
@@ -374,7 +375,7 @@ TEST_CASE("out of descriptors, the loop neither dies nor spins, and accepts agai
   server.until([](const Counters& counters) { return counters.rejected == 1; });
   rlimit before = {};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
-  // Room for our own socket alone: the server gets none for the other end.
+  // One descriptor is left for our own socket: the server gets none for the other end.
   rlimit low = before;
   low.rlim_cur = static_cast<rlim_t>(highest) + 1;
   REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
@@ -432,7 +433,7 @@ TEST_CASE("a thousand watched changes and notices arrive in order while a reques
   CHECK(watcher->next_notice() == Notice{Notice::Kind::dead, {"worker", 2}, "exit status 1"});
 }
 
-TEST_CASE("departures that come together are told together, and all of them") {
+TEST_CASE("departures at one time arrive in one message, and all of them") {
   RendezvousFixture server(table_of_workers(4));
   const auto watcher = server.join_worker(0);
   for (const int gone : {1, 2, 3})

@@ -98,7 +98,7 @@ TEST_CASE("add counts in decimal and refuses what is no number or no longer fits
         failed(Errc::input, "'text' holds no decimal number to add to: 'four'"));
 }
 
-TEST_CASE("compare-and-set changes only what is as expected, else it tells what is there") {
+TEST_CASE("compare-and-set changes only what is as expected, else it returns the value") {
   StoreBench bench(1, 1);
   const auto swap = [&](std::optional<Bytes> expected, std::string_view value) {
     return bench.ask(1, CompareAndSetRequest{"k", std::move(expected), to_bytes(value)});
@@ -211,7 +211,7 @@ TEST_CASE("the waits and watches of one client are bounded") {
         failed(Errc::refused, "cannot watch 'b': 1 watches are the most for one client"));
 }
 
-TEST_CASE("a watcher hears each change of its prefixes once, and nothing after it is gone") {
+TEST_CASE("a watcher receives each change of its prefixes once, and nothing after it is gone") {
   StoreBench bench(2, 2);
   bench.ask(1, WatchRequest{"a/"});
   bench.ask(1, WatchRequest{"a/b"});
@@ -271,7 +271,7 @@ TEST_CASE("a task is joined once; a second claim and one outside the table are r
   CHECK(store.join(3, {"worker", 3}, 91));
 }
 
-TEST_CASE("the dead and left are told once to all, kept for later ones, and may not join") {
+TEST_CASE("the dead and left are sent once to all, kept for later ones, and may not join") {
   StoreBench bench(4, 2);
   const Notice death{Notice::Kind::dead, {"worker", 2}, "exit status 3"};
   const Notice leaving{Notice::Kind::left, {"worker", 3}, ""};
@@ -287,7 +287,7 @@ TEST_CASE("the dead and left are told once to all, kept for later ones, and may 
         "worker:2 (host node2) died: exit status 3, so pid 5 cannot join as it");
   CHECK(bench.store.join(9, {"worker", 3}, 5).error().message ==
         "worker:3 (host node3) has left, so pid 5 cannot join as it");
-  // Its connection ends after its death was told: still dead.
+  // Its connection ends after the notice of its death: it is still dead.
   bench.store.note({Notice::Kind::dead, {"worker", 0}, "killed by SIGKILL"});
   bench.store.disconnect(1);
   CHECK(bench.store.membership().state({"worker", 0}) == Membership::State::dead);
