@@ -4,8 +4,8 @@
 
 namespace dt {
 
-/// What `dtrain run --check-build` prints: in the lines of horovodrun's, so that scripts which look
-/// for a tick find it, what this build starts processes by and moves tensors over.
+/// Returns the output of `dtrain run --check-build`: how this build starts processes, and how it
+/// moves tensors. The lines have horovodrun's format, so that scripts that search for a tick work.
 std::string check_build_text();
 
 }  // namespace dt

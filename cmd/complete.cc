@@ -13,7 +13,7 @@
 namespace dt {
 namespace {
 
-/// Which of run's options a command takes.
+/// True for the options of run that a command takes.
 using TakesOption = bool (*)(const Option& option);
 
 bool takes_all(const Option&) {
@@ -23,8 +23,8 @@ bool takes_all(const Option&) {
 /// The words before the cursor, as `run` reads them.
 struct RunLine {
   std::set<const Option*> given;
-  const Option* awaited = nullptr;      ///< the word under the cursor is its value
-  std::optional<std::string> hostfile;  ///< as written
+  const Option* awaited = nullptr;      ///< the option whose value is under the cursor
+  std::optional<std::string> hostfile;  ///< as typed
   std::optional<size_t> command_at;
 };
 
@@ -39,7 +39,7 @@ bool begins_command(std::string_view word) {
   return word.size() < 2 || word[0] != '-';
 }
 
-/// `words` begin behind "run"; the last of them is under the cursor.
+/// `words` are those behind "run"; the last one is under the cursor.
 RunLine read_run_line(std::span<const std::string> words) {
   RunLine line;
   const size_t last = words.size() - 1;
@@ -75,8 +75,8 @@ void offer(Completion& completion, std::string_view typed, std::string_view word
     completion.candidates.push_back({std::string(word), std::string(help)});
 }
 
-/// All spellings of an option come to light only when more than dashes was typed, so do those for
-/// Horovod's library, and options that only get an answer never: nobody looks for them.
+/// Offers the options' usual spellings. After more than dashes, also offers all other spellings and
+/// the options for Horovod's library. Never offers options that only get an answer.
 void offer_options(Completion& completion, std::string_view typed,
                    const std::set<const Option*>& given, TakesOption takes) {
   const bool all = typed.find_first_not_of('-') != std::string_view::npos;
@@ -100,8 +100,8 @@ void offer_variables(Completion& completion, std::string_view typed,
     offer(completion, typed, name, "");
 }
 
-/// The placeholder tells what kind of value an option wants: FILE, DIR, HOSTS, NAME, or choices
-/// in lower case, as in none|RANK|all.
+/// The option's placeholder decides the kind of its value: FILE, DIR, HOSTS, NAME, or choices in
+/// lower case, as in none|RANK|all.
 Completion complete_value(const Option& option, const std::string& typed, const RunLine& line,
                           const CompletionReaders& readers) {
   Completion completion;
@@ -124,7 +124,8 @@ Completion complete_value(const Option& option, const std::string& typed, const 
   return completion;
 }
 
-/// `words` follow "run"; so many others stand before them, `dtrain` among these.
+/// `words` are those behind "run"; `words_before` is the number of words before them, with
+/// `dtrain`.
 Completion complete_run(std::span<const std::string> words, size_t words_before,
                         const CompletionReaders& readers, TakesOption takes) {
   const RunLine line = read_run_line(words);
@@ -158,7 +159,7 @@ Completion complete_command(std::string_view typed) {
   return completion;
 }
 
-/// The words that help's table gives to a command.
+/// Offers the words of a command from help's table.
 void offer_words_of(Completion& completion, std::span<const std::string> words) {
   for (const CommandHelp& command : commands()) {
     if (command.name != words[0]) continue;
@@ -183,7 +184,7 @@ Completion complete(std::span<const std::string> words, const CompletionReaders&
   const bool show = words[0] == "config" && words[1] == "show" && words.size() > 2;
   if (check) completion = complete_run(words.subspan(1), 2, readers, is_check_option);
   if (show) completion = complete_run(words.subspan(2), 3, readers, takes_all);
-  // It starts no command.
+  // `check` starts no command.
   if (check && completion.kind == Completion::Kind::command) return {};
   const bool option = completion.kept.empty() && words.back().starts_with('-');
   if (!(check || show) || option) offer_words_of(completion, words);

@@ -12,10 +12,10 @@
 
 namespace dt {
 
-/// What a shell may offer for the word under the cursor.
+/// The completions that a shell may offer for the word under the cursor.
 struct Completion {
-  /// Who knows the candidates: we, the shell's own completion of paths, or whatever completes the
-  /// workers' command.
+  /// The source of the candidates: `candidates`, the shell's own completion of paths, or the
+  /// shell's completion of the workers' command.
   enum class Kind : uint8_t { words, files, folders, command };
   struct Candidate {
     std::string word;
@@ -24,14 +24,14 @@ struct Completion {
   };
 
   Kind kind = Kind::words;
-  std::string kept = {};  ///< the front of the word that stays: "--chdir=", "node1:4,"
-  bool open = false;      ///< the word may go on behind a candidate: no blank after it
-  size_t command_at = 0;  ///< Kind::command: the place of its first word; `dtrain` has place 0
+  std::string kept = {};  ///< the front of the word, which stays: "--chdir=", "node1:4,"
+  bool open = false;      ///< the word may continue behind a candidate: no blank after it
+  size_t command_at = 0;  ///< Kind::command: the index of its first word; `dtrain` has index 0
   std::vector<Candidate> candidates = {};  ///< each continues `kept`
   bool operator==(const Completion&) const = default;
 };
 
-/// What completion reads of the world; every failure is nothing to offer.
+/// The functions by which completion reads files and folders. After a failure it offers nothing.
 struct CompletionReaders {
   std::function<std::optional<std::string>(const std::string& path)> text;
   std::function<std::vector<std::string>(const std::string& pattern)> paths;
@@ -41,9 +41,9 @@ struct CompletionReaders {
 /// Completes the last of the words that follow `dtrain`; it may be empty.
 Completion complete(std::span<const std::string> words, const CompletionReaders& readers);
 
-/// What `dtrain __complete` prints for the scripts in completions/. The first line is kind, then
-/// "space" or "nospace" (for a command its place), then the kept part, with tabs between; each
-/// further line is a candidate, a tab and its help.
+/// Returns the output of `dtrain __complete` for the scripts in completions/. The first line has
+/// the kind, then "space" or "nospace" (for a command its index), then the kept part, separated by
+/// tabs. Each further line is a candidate, a tab and its help.
 std::string completion_text(const Completion& completion);
 
 }  // namespace dt

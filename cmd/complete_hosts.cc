@@ -12,7 +12,7 @@ namespace {
 
 struct KnownHost {
   std::string name;
-  int slots = 0;  ///< 0: not known
+  int slots = 0;  ///< 0: unknown
   std::string help;
 };
 
@@ -21,7 +21,7 @@ std::string variable(const CompletionReaders& readers, const std::string& name) 
   return found == readers.environment.end() ? "" : found->second;
 }
 
-/// A leading ~/ as the shell would expand it: it hands us words as they are typed.
+/// Expands a leading ~/, because the shell passes words as typed.
 std::string expanded(const std::string& path, const CompletionReaders& readers) {
   return path.starts_with("~/") ? variable(readers, "HOME") + path.substr(1) : path;
 }
@@ -70,7 +70,7 @@ std::vector<KnownHost> known_hosts(const std::optional<std::string>& hostfile,
   return all;
 }
 
-/// Where the last entry of a list begins; a comma in node[1,3] separates nothing.
+/// Returns the offset of a list's last entry. A comma in node[1,3] is no separator.
 size_t last_entry(std::string_view list) {
   size_t begin = 0;
   int depth = 0;
@@ -82,7 +82,7 @@ size_t last_entry(std::string_view list) {
   return begin;
 }
 
-/// The host of an entry "user@host:slots".
+/// Returns the host of an entry "user@host:slots".
 std::string_view host_of_entry(std::string_view entry) {
   entry.remove_prefix(entry.find('@') + 1);  // npos + 1 is 0
   return entry.substr(0, entry.find(':'));

@@ -9,8 +9,8 @@
 
 namespace dt {
 
-/// What an OpenSSH client configuration says of hosts: names behind `Host` that are no patterns,
-/// and the arguments of `Include`.
+/// The hosts of an OpenSSH client configuration: names behind `Host` that are no patterns, and the
+/// arguments of `Include`.
 struct SshConfig {
   std::vector<std::string> hosts;
   std::vector<std::string> includes;
@@ -18,10 +18,10 @@ struct SshConfig {
 };
 SshConfig parse_ssh_config(std::string_view text);
 
-/// Completes the last host of a list such as "node1:4,no". Known are this machine, the hosts of the
-/// hostfile (the one on the line, else DTRAIN_OPT_HOSTFILE, else ./hostfile) and those of
-/// ~/.ssh/config and what it includes; hosts that the list names already are left out. Behind
-/// "node1:" come the slots that the hostfile gives it, behind "@" a file's name.
+/// Completes the last host of a list such as "node1:4,no". Offers this machine, the hosts of the
+/// hostfile (the one on the line, else DTRAIN_OPT_HOSTFILE, else ./hostfile), and those of
+/// ~/.ssh/config and its included files. Omits hosts that are in the list already. Offers the slots
+/// of the hostfile behind "node1:", and file names behind "@".
 Completion complete_hosts(std::string_view typed, const std::optional<std::string>& hostfile,
                           const CompletionReaders& readers);
 

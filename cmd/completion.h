@@ -8,12 +8,13 @@
 
 namespace dt {
 
-/// The shells that `dtrain completion` knows.
+/// Returns the shells that `dtrain completion` supports.
 std::vector<std::string> completion_shells();
-/// The script that a shell reads once; none for a shell that we do not know.
+/// Returns the script for a shell; none for an unknown shell.
 std::optional<std::string_view> completion_script(std::string_view shell);
 
-/// What the hidden `dtrain __complete WORD…` prints, from the files and the environment around us.
+/// Returns the output of the hidden `dtrain __complete WORD…`, from this machine's files and
+/// environment.
 std::string answer_completion(std::span<const std::string> words);
 
 }  // namespace dt

@@ -10,7 +10,7 @@ struct CompletionScript {
   std::string_view shell;
   std::string_view text;
 };
-/// All of them, as the build found them: completions/completion_scripts.cc.in becomes this.
+/// Returns all files. The build generates this function from completions/completion_scripts.cc.in.
 std::span<const CompletionScript> completion_scripts();
 
 }  // namespace dt

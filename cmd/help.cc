@@ -34,7 +34,7 @@ constexpr std::array groups = {
     OptionGroupTitle{OptionGroup::horovod, "Horovod's options"},
 };
 
-/// `text` broken at blanks into lines of `columns`, each but the first behind `indent` blanks.
+/// Breaks `text` at blanks into lines of `columns`. Each but the first begins with `indent` blanks.
 std::string wrapped(std::string_view text, size_t indent) {
   std::string all;
   size_t column = indent;
@@ -128,8 +128,8 @@ std::string check_help() {
   return text;
 }
 
-/// Their names only: what each means is horovodrun's to explain, and what it leads to here is the
-/// same for many.
+/// Lists only the names of horovodrun's options, by their effect here, which many have in common.
+/// horovodrun documents their meaning.
 std::string horovod_entries() {
   constexpr std::pair<Effect, std::string_view> effects[] = {
       {Effect::agrees, "accepted"},
@@ -174,7 +174,7 @@ std::string run_help() {
       "  dtrain run -H localhost:4 --timeout 2h --output-dir logs python train.py\n"
       "  dtrain run --hostfile hosts --dry-run python train.py\n";
   for (const OptionGroupTitle& group : groups) {
-    if (group.group == OptionGroup::horovod) continue;  // these by their names only
+    if (group.group == OptionGroup::horovod) continue;  // listed by horovod_entries()
     text += format("\n{}\n", group.title);
     for (const Option& option : run_options) {
       if (option.group == group.group) text += option_entry(option);

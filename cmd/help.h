@@ -9,24 +9,24 @@
 
 namespace dt {
 
-/// A command that help shows.
+/// A command as help shows it.
 struct CommandHelp {
   std::string_view name;
   std::string_view summary;
-  std::string_view words = {};  ///< what may follow, for completion; run has its option table
+  std::string_view words = {};  ///< that may follow, for completion; run has its option table
 };
 std::span<const CommandHelp> commands();
 std::vector<std::string> command_names();
 
-/// The title under which help and the man page show a group of options.
+/// The title of a group of options in help and in the man page.
 struct OptionGroupTitle {
   OptionGroup group = OptionGroup::itself;
   std::string_view title;
 };
 std::span<const OptionGroupTitle> option_groups();
 
-/// What `dtrain help TOPIC` prints, at most 80 columns wide; an empty topic is the overview. The
-/// topic is one of command_names().
+/// Returns the output of `dtrain help TOPIC`, at most 80 columns wide. An empty topic is the
+/// overview. Requires a topic of command_names().
 std::string help_text(std::string_view topic);
 
 }  // namespace dt

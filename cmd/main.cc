@@ -34,14 +34,14 @@ Log own_log(ColorChoice color) {
   return log;
 }
 
-int say_error(const Error& error, ColorChoice color = ColorChoice::automatic) {
+int print_error(const Error& error, ColorChoice color = ColorChoice::automatic) {
   own_log(color).error("{}", error.message);
   return exit_status_of(error.code);
 }
 
 int print(std::string_view text) {
   const auto written = write_all(STDOUT_FILENO, as_bytes(text));
-  return written ? 0 : say_error(written.error());
+  return written ? 0 : print_error(written.error());
 }
 
 int print_version(bool json) {
@@ -49,7 +49,7 @@ int print_version(bool json) {
   return print(format("dtrain {}\n", build_version));
 }
 
-/// For errors that keep us from knowing it better: --color as it was typed.
+/// Returns --color as typed, for errors before all options are decided.
 ColorChoice typed_color(const Invocation& invocation) {
   const auto color = find_in(invocation.flags, "color");
   if (!color) return ColorChoice::automatic;
@@ -72,28 +72,28 @@ int run_command(const Invocation& invocation) {
                                        .command = invocation.words,
                                        .environment = environment,
                                        .notice = log_notices(invocation)});
-  if (!config) return say_error(config.error(), typed_color(invocation));
+  if (!config) return print_error(config.error(), typed_color(invocation));
   return run(*config, parse_environment(environment));
 }
 
 int check_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
   auto config = load_check_config(invocation.flags, environment, log_notices(invocation));
-  if (!config) return say_error(config.error(), typed_color(invocation));
+  if (!config) return print_error(config.error(), typed_color(invocation));
   config->json = invocation.json;
   return check(*config, parse_environment(environment));
 }
 
 int show_config(const Invocation& invocation) {
   const auto sources = load_sources(invocation.flags, own_environment(), log_notices(invocation));
-  if (!sources) return say_error(sources.error(), typed_color(invocation));
+  if (!sources) return print_error(sources.error(), typed_color(invocation));
   const std::vector<DecidedOption> decided = decided_options(*sources, invocation.all);
   if (invocation.json) return print(decided_json(decided).text(2) + "\n");
   return print(decided_toml(decided, invocation.origin));
 }
 
-int main_of(const std::vector<std::string>& words) {
-  // Before the command line is parsed: the agent's start is on the way of every job.
+int dispatch(const std::vector<std::string>& words) {
+  // Before the command line is parsed: every job waits for the start of its agents.
   if (!words.empty() && words.front() == "agent") {
     return keep_agent([] { return serve_as_agent(AgentLocation::other_host); });
   }
@@ -101,7 +101,7 @@ int main_of(const std::vector<std::string>& words) {
     return print(answer_completion(std::span(words).subspan(1)));
   }
   const auto invocation = parse_command_line(words);
-  if (!invocation) return say_error(invocation.error());
+  if (!invocation) return print_error(invocation.error());
   switch (invocation->command) {
     case Invocation::Command::help:
       return print(invocation->help);
@@ -124,8 +124,8 @@ int main_of(const std::vector<std::string>& words) {
 
 namespace {
 
-/// Opens /dev/null for each of the three standard streams that is closed: their numbers must not go
-/// to sockets of ours.
+/// Opens /dev/null for each standard stream that is closed. Otherwise a socket could get its
+/// number.
 void fill_standard_streams() {
   dt::Fd null(::open("/dev/null", O_RDWR));
   while (null && null.get() <= STDERR_FILENO) {
@@ -138,7 +138,7 @@ void fill_standard_streams() {
 
 int main(int argc, char** argv) {
   fill_standard_streams();
-  // Whoever started us may ignore it, and then the kernel would collect our children's statuses.
+  // The parent may have ignored SIGCHLD. The kernel would then discard our children's statuses.
   std::signal(SIGCHLD, SIG_DFL);
-  return dt::main_of({argv + 1, argv + argc});
+  return dt::dispatch({argv + 1, argv + argc});
 }

@@ -24,11 +24,11 @@ bool is_help(std::string_view word) {
   return word == "--help" || word == "-h";
 }
 
-/// CLI11 throws; nothing leaves this function but a Result.
+/// Converts CLI11's exceptions to a Result.
 Result<> parse_with(CLI::App& app, std::vector<std::string> words) {
   try {
     app.set_help_flag();
-    std::ranges::reverse(words);  // it takes them from the back
+    std::ranges::reverse(words);  // CLI11 takes them from the back
     app.parse(std::move(words));
     return {};
   } catch (const CLI::Error& error) {
@@ -42,7 +42,7 @@ Invocation help_for(std::string_view topic) {
   return invocation;
 }
 
-/// What an option of `run` prints instead of starting anything.
+/// Returns the command for an option of `run` that only prints, such as --help.
 Invocation printing(const Option& option) {
   if (option.name == "help") return help_for("run");
   Invocation invocation;

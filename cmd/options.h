@@ -9,7 +9,7 @@
 
 namespace dt {
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Invocation {
   enum class Command : uint8_t { help, version, check_build, config_show, check, run };
   Command command = Command::help;
@@ -18,12 +18,12 @@ struct Invocation {
   bool json = false;               ///< version, check, config show: --json
   bool origin = false;             ///< config show --origin
   bool all = false;                ///< config show --all
-  std::string help;                ///< help: what to print on stdout
+  std::string help;                ///< help: the text for stdout
   bool operator==(const Invocation&) const = default;
 };
 
-/// Reads the words after the program's name. Everything behind the first word of the workers'
-/// command belongs to that command; `--` ends options. The hidden `agent` is not known here.
+/// Parses the words after the program's name. All words from the first one of the workers' command
+/// on belong to that command; `--` ends options. Does not handle the hidden `agent`.
 Result<Invocation> parse_command_line(const std::vector<std::string>& arguments);
 
 }  // namespace dt

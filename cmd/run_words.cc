@@ -16,19 +16,19 @@ std::string help_hint(const Dialect& dialect) {
   return format("see: dtrain help {}", dialect.command);
 }
 
-/// A word that is an option: which, how it was spelled, and a value in the same word.
+/// An option as typed: the option, its spelling, and the value in the same word.
 struct Spelled {
   const Option* option = nullptr;
   std::string spelling;
   std::optional<std::string> value;
 };
 
-/// Whether "-np4" is -np with the value 4. Only after one dash, and numbers only where a number is
-/// wanted, so that -nproc stays a slip.
+/// True when "-np4" is -np with the value 4. Only spellings with one dash can have an attached
+/// value. A number must follow an option that takes one, so that -nproc stays an error.
 bool can_attach(const Option& option, std::string_view spelling, std::string_view rest) {
   if (spelling.starts_with("--") || rest.empty()) return false;
   if (option.kind == OptionKind::integer) return rest[0] >= '0' && rest[0] <= '9';
-  // -hostfileX and -hostfiles are slips; -Ha:4 and -xNAME are how short options are written.
+  // -hostfileX and -hostfiles are errors; -Ha:4 and -xNAME are the usual form of short options.
   return option.kind != OptionKind::flag && spelling.size() == 2;
 }
 
@@ -44,7 +44,8 @@ std::optional<Spelled> match(std::string_view word, const Option& option,
   return found;
 }
 
-/// The longest spelling that the word begins with: -iFILE is -i, but -input would be itself.
+/// Returns the option with the longest spelling that the word begins with: -iFILE is -i, but -input
+/// would be itself.
 std::optional<Spelled> find_spelled(std::string_view word) {
   std::optional<Spelled> best;
   const std::string_view beginning = word.substr(0, word.starts_with("--") ? 3 : 2);
@@ -75,8 +76,8 @@ tl::unexpected<Error> not_taken(const Spelled& spelled, const Dialect& dialect) 
                                   spelled.spelling, dialect.command, help_hint(dialect)));
 }
 
-/// The option's values: in its own word, or in those that follow, of which it takes what it needs
-/// from `rest`. A word that is an option itself is a value forgotten.
+/// Returns the option's values: from its own word, or from the following words, which it removes
+/// from `rest`. If a following word is an option, the value is missing.
 Result<std::vector<std::string>> take_values(const Spelled& spelled,
                                              std::span<const std::string>& rest,
                                              const Dialect& dialect) {

@@ -15,22 +15,22 @@ namespace dt {
 struct RunWords {
   OptionSource flags;                ///< options as typed
   std::vector<std::string> command;  ///< the workers'
-  /// The first option that only prints something (--help); nothing behind it was read.
+  /// The first option that only prints (--help); the words behind it were not read.
   const Option* prints = nullptr;
-  std::vector<std::string> own;  ///< flags of the command that takes run's words beside its own
+  std::vector<std::string> own;  ///< the flags in Dialect::own_flags
 };
 
-/// A command that takes run's options, or some of them, beside flags of its own.
+/// A command that takes all or some of run's options, and its own flags.
 struct Dialect {
   std::string_view command = "run";
-  std::span<const std::string_view> own_flags = {};  ///< stand wherever an option may stand
+  std::span<const std::string_view> own_flags = {};  ///< allowed wherever an option is
   bool (*takes)(const Option& option) = nullptr;     ///< null: all of them
 };
 
-/// Reads options up to the first word that is none, or to `--`: from there on all is the command.
+/// Reads options up to the first other word, or to `--`. All words from there on are the command.
 Result<RunWords> read_run_words(std::span<const std::string> words, const Dialect& dialect = {});
 
-/// Whether the word is an option of `dtrain run`, with or without a value in it.
+/// True for an option of `dtrain run`, with or without a value in the same word.
 bool is_run_option(std::string_view word);
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-// Wrong values for every option of the table. What must be refused follows from the row:
+// Wrong values for every option of the table. The option's row decides which must be refused.
 //
 //   nothing          always, for an option that takes a value
 //   huge, negative, broken UTF-8, of the wrong type
@@ -114,7 +114,7 @@ TEST_CASE("every option of check names itself when its value is wrong") {
   CHECK(refused >= 2 * check_option_names.size() - 4);
 }
 
-TEST_CASE("every option that takes a value says so when the line ends behind it") {
+TEST_CASE("every option that takes a value is an error when the line ends behind it") {
   for (const Option& option : run_options) {
     if (option.kind == OptionKind::flag) continue;
     CAPTURE(option.name);

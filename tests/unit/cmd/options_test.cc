@@ -115,7 +115,7 @@ TEST_CASE("everything from the command's first word on belongs to the command") 
   }
 }
 
-TEST_CASE("B15: an unknown or incomplete option is refused, with what was meant") {
+TEST_CASE("B15: an unknown or incomplete option is refused, with the probable option") {
   struct Case {
     Words line;
     std::string message;
@@ -200,7 +200,7 @@ TEST_CASE("config show takes run's words and its own flags between them") {
         "--orign: no such option; did you mean --origin?");
 }
 
-TEST_CASE("check takes the options that say which hosts and how to reach them, and no command") {
+TEST_CASE("check takes the options for hosts and connections, and no command") {
   const Invocation check =
       parsed({"check", "-H", "a:1", "--json", "-p", "22", "--connect-timeout=2s", "--verbose"});
   CHECK(check.command == Invocation::Command::check);

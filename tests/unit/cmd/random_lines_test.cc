@@ -122,7 +122,7 @@ class LineWriter {
   std::mt19937 random_{20240229};
 };
 
-/// "run", "help", … when the line is understood, as main goes through it; else the error.
+/// Returns "run", "help", … when the line is valid, by the steps of main(); else the error.
 Result<std::string> go_through(const std::vector<std::string>& words) {
   const Invocation invocation = TRY(parse_command_line(words));
   if (invocation.command != Invocation::Command::run) return std::string("help");
@@ -139,7 +139,7 @@ Result<std::string> go_through(const std::vector<std::string>& words) {
   return std::string("run");
 }
 
-TEST_CASE("10,000 random command lines are understood or refused in words") {
+TEST_CASE("10,000 random command lines are understood or refused with a message") {
   constexpr int lines = 10'000;
   LineWriter writer;
   int runs = 0;
