@@ -35,7 +35,7 @@ std::runtime_error write_error(const fs::path& file, int error) {
                     "the checkpoint cannot be written: " + std::generic_category().message(error));
 }
 
-/// FNV-1a of 64 bits: finds damage, not malice.
+/// FNV-1a of 64 bits: detects damage, but no manipulation.
 std::uint64_t checksum(std::string_view text) {
   std::uint64_t sum = 0xCBF29CE484222325u;
   for (const char c : text)
@@ -47,7 +47,7 @@ void append_numbers(std::string& text, std::string_view name, std::span<const do
   text.append(name).append(" ").append(std::to_string(numbers.size())).append("\n");
   std::array<char, 32> digits{};
   for (const double number : numbers) {
-    // Hexadecimal, because it is exact and quick to read back.
+    // Hexadecimal, because it is exact and fast to read.
     const auto end =
         std::to_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::hex)
             .ptr;
@@ -66,7 +66,7 @@ std::string encode(const Checkpoint& checkpoint) {
   return text.append(checksum_word).append(std::to_string(sum)).append("\n");
 }
 
-/// Takes the words of a file one by one. The first that is not as expected ends the reading.
+/// Reads the words of a file one by one. The first unexpected word ends the reading.
 class Reader {
  public:
   Reader(const fs::path& file, const std::string& text) : file_(file), words_(text) {}
@@ -110,7 +110,7 @@ class Reader {
   std::istringstream words_;
 };
 
-/// Returns 0 or the errno of what failed.
+/// Returns 0, or the errno of the failed call.
 int write_text(const std::string& text, const fs::path& file) {
   const auto close = [](std::FILE* stream) { std::fclose(stream); };
   const std::unique_ptr<std::FILE, decltype(close)> stream(std::fopen(file.c_str(), "we"));

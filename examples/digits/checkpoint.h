@@ -7,7 +7,7 @@
 
 namespace digits {
 
-/// All that training needs to go on after `epoch` epochs as if it had not stopped.
+/// The state that training needs to continue after `epoch` epochs as if it had not stopped.
 struct Checkpoint {
   std::size_t epoch = 0;
   std::uint64_t seed = 0;
@@ -17,9 +17,9 @@ struct Checkpoint {
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
-/// Writes a text file with every bit of the numbers. It takes its name only when it is whole on the
-/// disk: whoever dies meanwhile leaves the one before. Throws std::runtime_error with file and
-/// cause.
+/// Writes a text file with every bit of the numbers. The file gets its name only when it is
+/// complete on the disk. A process that dies meanwhile leaves the previous file. Throws
+/// std::runtime_error with file and cause.
 void write_checkpoint(const Checkpoint& checkpoint, const std::filesystem::path& file);
 
 /// Throws std::runtime_error when the file is missing, of another kind or version, or damaged.

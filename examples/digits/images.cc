@@ -37,7 +37,8 @@ std::vector<std::string_view> split_commas(std::string_view line) {
   }
 }
 
-/// A word of the file for a message, which a file of something else must not make long.
+/// Quotes a field of the file for a message. A file of another kind could have long ones, so it is
+/// cut.
 std::string quoted(std::string_view word) {
   constexpr std::size_t shown_max = 20;
   return "'" + std::string(word.substr(0, shown_max)) + "'";
@@ -106,7 +107,7 @@ fs::path find_images(const fs::path& program) {
   fs::path folder = start;
   for (std::size_t i = 0; i <= folders_above_max; i++, folder = folder.parent_path()) {
     for (const char* place : {"examples/data/digits.csv", "share/dtrain/digits.csv"}) {
-      std::error_code ignored;  // An unreadable folder is one where the file is not.
+      std::error_code ignored;  // An unreadable folder counts as one without the file.
       if (fs::is_regular_file(folder / place, ignored)) return folder / place;
     }
   }

@@ -1,6 +1,6 @@
-// Trains a small neural network to read hand-written digits: alone, or on many ranks under
-//   dtrain run -np 4 digits
-// What makes it a distributed program is in trainer.cc.
+// Trains a small neural network to read hand-written digits, alone or on many ranks.
+// The command for four ranks is `dtrain run -np 4 digits`.
+// The distributed part of the program is in trainer.cc.
 
 #include "examples/digits/checkpoint.h"
 #include "examples/digits/images.h"
@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int status_failed = 1;
 constexpr int status_usage = 2;
 
-/// How many samples all ranks trained on, and for how long.
+/// The samples that all ranks have trained on, and the time for them.
 struct Speed {
   double samples = 0;
   double seconds = 0;
@@ -75,7 +75,7 @@ void train(dtrain::Context& world, const Options& options) {
 }
 
 int run(const std::vector<std::string>& words) {
-  // Set first: a rank that cannot join has no other name.
+  // Set before the join: a rank that cannot join has no other name.
   std::string name = "digits";
   try {
     const Options options = parse_options(words);
@@ -101,7 +101,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace digits
 
 int main(int argc, char** argv) {
-  // Progress is to be seen when it is made, also through a pipe.
+  // Line-buffered: each line of progress is visible at once, also through a pipe.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   return digits::run({argv + (argc > 0 ? 1 : 0), argv + argc});
 }

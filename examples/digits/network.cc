@@ -7,8 +7,8 @@
 namespace digits {
 namespace {
 
-// Where each layer starts in the array of weights. Row i of a matrix belongs to its input i, so
-// that the inner loops below run over neighbouring numbers.
+// The offset of each layer in the array of weights. Row i of a matrix belongs to its input i, so
+// that the inner loops below access consecutive numbers.
 constexpr std::size_t hidden_weights = 0;
 constexpr std::size_t hidden_biases = hidden_weights + pixel_count * Network::hidden_count;
 constexpr std::size_t output_weights = hidden_biases + Network::hidden_count;
@@ -82,7 +82,7 @@ double Network::add_gradient(const Image& image, std::span<double> gradient) con
   const Activations at = forward(image);
   const double log_sum = log_sum_exp(at.scores);
 
-  // With respect to the scores: the probabilities, less one at the right digit.
+  // The derivatives by the scores: the probabilities, less one at the right digit.
   std::array<double, digit_count> score_slopes;
   for (std::size_t k = 0; k < digit_count; k++)
     score_slopes[k] = std::exp(at.scores[k] - log_sum);

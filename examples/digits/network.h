@@ -12,8 +12,8 @@ namespace digits {
 
 /// 64 pixels, 256 hidden units (ReLU), 10 digits (softmax).
 ///
-/// All weights lie in one array, and a gradient has the same layout, so that one broadcast and one
-/// all_reduce carry the whole network.
+/// All weights are in one array, and a gradient has the same layout. So one broadcast or one
+/// all_reduce transfers the whole network.
 class Network {
  public:
   static constexpr std::size_t hidden_count = 256;
@@ -22,7 +22,7 @@ class Network {
 
   Network() : weights_(weight_count) {}
 
-  /// Random weights to start from, the same for the same seed (uniform, scaled as by He et al.,
+  /// Sets random initial weights, the same for the same seed (uniform, scaled as by He et al.,
   /// 2015).
   void randomize(std::uint64_t seed);
 
@@ -35,7 +35,7 @@ class Network {
   /// Adds the loss's gradient to `gradient` (weight_count numbers) and returns the loss.
   double add_gradient(const Image& image, std::span<double> gradient) const;
 
-  /// The digit that the network reads.
+  /// Returns the digit that the network reads.
   std::size_t guess(const Image& image) const;
 
  private:
@@ -49,7 +49,7 @@ class Network {
   std::vector<double> weights_;
 };
 
-/// Share of the images that the network reads right, 0 to 1.
+/// Returns the share of the images that the network reads right, 0 to 1.
 double accuracy(const Network& network, std::span<const Image> images);
 
 double mean_loss(const Network& network, std::span<const Image> images);

@@ -17,22 +17,21 @@ struct Options {
   bool batch_per_rank = false;
   double learning_rate = 0.1;
   std::uint64_t seed = 1;
-  std::filesystem::path images;      // empty: looked for beside the program
+  std::filesystem::path images;      // empty: see find_images()
   std::filesystem::path checkpoint;  // empty: none is written
   bool resume = false;
   bool help = false;
 };
 
-/// A mistake on the command line; what() says which word and why.
+/// A mistake on the command line; what() has the word and the reason.
 class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Reads `--option value` and `--option=value`; of an option that is given twice the last one
-/// counts.
+/// Reads `--option value` and `--option=value`. If an option occurs twice, the last one counts.
 Options parse_options(std::span<const std::string> words);
 
-/// What --help prints, with the defaults.
+/// Returns the output of --help, with the defaults.
 std::string usage();
 
 }  // namespace digits

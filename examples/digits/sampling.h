@@ -6,12 +6,12 @@
 
 namespace digits {
 
-/// The numbers 0 to count - 1 in an order that depends on `seed` alone: the same on every rank,
-/// machine and standard library.
+/// Returns the numbers 0 to count - 1 in an order that depends only on `seed`: the same on every
+/// rank, machine and standard library.
 std::vector<std::size_t> shuffled_order(std::size_t count, std::uint64_t seed);
 
-/// The order in which an epoch sees the images. It needs no history, so a resumed run sees the
-/// same.
+/// Returns the order in which an epoch uses the images. It needs no history, so a resumed run has
+/// the same order.
 std::vector<std::size_t> epoch_order(std::size_t count, std::uint64_t seed, std::size_t epoch);
 
 /// Positions begin to end - 1 of an order.
@@ -23,8 +23,8 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// The part of a batch that a rank computes: in the order of ranks, sizes differing by one at most.
-/// It may be empty; the parts of all ranks make the whole batch.
+/// Returns the part of a batch that a rank computes. Parts are in the order of ranks, and their
+/// sizes differ by one at most. A part may be empty; all parts together are the whole batch.
 Range shard(Range batch, std::size_t rank, std::size_t size);
 
 }  // namespace digits

@@ -22,8 +22,8 @@ Trainer::Trainer(dtrain::Context& world, const Options& options, std::span<const
       velocity_(Network::weight_count),
       sums_(Network::weight_count + 1) {
   if (!options.batch_per_rank) return;
-  // A batch that is n times as large has a mean gradient that is less noisy, and there are n times
-  // fewer steps: both call for steps n times as long (Goyal et al., 2017).
+  // A batch that is n times as large has a mean gradient with less noise, and needs n times fewer
+  // steps. So the steps are n times as long (Goyal et al., 2017).
   batch_size_ *= static_cast<std::size_t>(world.size());
   learning_rate_ *= world.size();
 }
@@ -88,8 +88,8 @@ double Trainer::train_batch(std::span<const std::size_t> order, Range batch) {
     sums_.back() += network_.add_gradient(images_[index], gradient);
   }
 
-  // Sums divided by the whole batch's size, and not averages of the ranks' averages: their parts
-  // differ in size.
+  // The sums are divided by the size of the whole batch. An average of the ranks' averages would be
+  // wrong, because their parts differ in size.
   world_.all_reduce(sums_, dtrain::Op::sum);
 
   const std::span<double> weights = network_.weights();

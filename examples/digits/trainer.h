@@ -14,22 +14,22 @@
 
 namespace digits {
 
-/// Trains one network on all ranks: each computes the gradient of its part of every batch,
-/// all_reduce adds them up, and then each makes the same step (SGD with momentum). So the weights
-/// stay equal everywhere.
+/// Trains one network on all ranks. Each rank computes the gradient of its part of every batch.
+/// all_reduce adds the gradients, and each rank makes the same step (SGD with momentum). So the
+/// weights stay equal on all ranks.
 ///
-/// Every rank must call the functions that say "with all ranks", in the same order.
+/// Every rank must call the functions marked "With all ranks", in the same order.
 class Trainer {
  public:
-  /// `images`, the same on every rank, must outlive the trainer.
+  /// Requires that `images` are the same on every rank and outlive the trainer.
   Trainer(dtrain::Context& world, const Options& options, std::span<const Image> images);
 
-  /// With all ranks: rank 0 reads the checkpoint, or makes random weights, and gives them to the
-  /// others. Throws what is wrong with the checkpoint on rank 0, dtrain::Error on the others.
+  /// With all ranks: rank 0 reads the checkpoint, or makes random weights, and broadcasts them. If
+  /// the checkpoint is wrong, rank 0 throws the reason, and the others throw dtrain::Error.
   void start();
 
-  /// With all ranks: one pass over the images. Returns their mean loss during it. Throws when that
-  /// is no longer a number, which then every rank sees.
+  /// With all ranks: one pass over the images. Returns their mean loss during it. Throws on every
+  /// rank when the loss is no longer a number.
   double train_epoch();
 
   std::size_t epochs_done() const { return epoch_; }
@@ -50,7 +50,7 @@ class Trainer {
   std::uint64_t epoch_ = 0;
   Network network_;
   std::vector<double> velocity_;
-  /// The sum of the gradients and, as last number, of the losses: one all_reduce carries both.
+  /// The sum of the gradients and, as last number, of the losses: one all_reduce adds both.
   std::vector<double> sums_;
 };
 

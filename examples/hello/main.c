@@ -1,4 +1,4 @@
-/* Every process says who it is, and what they all have computed together:
+/* Every process prints its rank and the result of one all_reduce:
  *   dtrain run -np 4 hello
  */
 

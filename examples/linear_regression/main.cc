@@ -1,7 +1,6 @@
-// Finds the line y = 2 x + 10 in noisy points by stochastic gradient descent, alone or on many
-// ranks:
-//   dtrain run -np 4 linear_regression
-// Each rank has its own part of the points, and a step is the same whoever computes it.
+// Finds the line y = 2 x + 10 in noisy points by stochastic gradient descent.
+// Runs alone, or on many ranks: `dtrain run -np 4 linear_regression`.
+// Each rank has its own part of the points. The steps are the same for any number of ranks.
 
 #include <array>
 #include <cstddef>
@@ -24,7 +23,7 @@ struct Point {
   double y = 0;
 };
 
-/// The same point on whichever rank makes it.
+/// Returns the same point for an index on every rank.
 Point make_point(std::size_t index) {
   std::mt19937_64 random(index);
   const double x = std::uniform_real_distribution<double>(-1, 1)(random);
@@ -32,7 +31,7 @@ Point make_point(std::size_t index) {
   return {x, 2 * x + 10 + noise};
 }
 
-/// What a rank has of each batch: every size-th of its points.
+/// A rank's part of each batch: every size-th of its points.
 using Shard = std::vector<std::vector<Point>>;
 
 Shard make_shard(std::size_t rank, std::size_t size) {
@@ -47,14 +46,15 @@ struct Line {
   double b = 0;
 };
 
-/// What a batch says: the derivatives of its mean squared error by w and b, and that error.
+/// The mean squared error of a batch, and its derivatives by w and b.
 struct Gradient {
   double w = 0;
   double b = 0;
   double loss = 0;
 };
 
-/// The mean over a batch: of `part`, what this rank has of it, and then, by one all_reduce, of all.
+/// Returns the mean over a batch. Sums over `part`, this rank's points of it, then over all ranks
+/// by one all_reduce.
 Gradient batch_gradient(dtrain::Context& world, std::span<const Point> part, Line line) {
   std::array<double, 3> sums = {};
   for (const Point& point : part) {
@@ -74,7 +74,7 @@ void train() {
   const Shard shard =
       make_shard(static_cast<std::size_t>(world.rank()), static_cast<std::size_t>(world.size()));
 
-  // Rank 0 chooses where to begin, and all begin there.
+  // Rank 0 chooses the initial line and broadcasts it to all.
   std::array<double, 2> start = {};
   if (world.rank() == 0) {
     std::mt19937_64 random(point_count);

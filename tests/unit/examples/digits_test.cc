@@ -33,7 +33,7 @@ fs::path write_in(const TemporaryFolder& folder, const std::string& name, const 
   return path_in(folder, name);
 }
 
-/// What the call throws, without the folder; "" when it throws nothing.
+/// Returns the text that the call throws, without the folder; "" when it throws nothing.
 std::string message_of(const std::function<void()>& call, const fs::path& folder = {}) {
   try {
     call();

@@ -53,7 +53,7 @@ Trained train(dtrain::Context& world, const Options& options, const std::vector<
   return trained;
 }
 
-/// Trains on `size` ranks. They must end with the same bits, which are returned.
+/// Trains on `size` ranks. Checks that they end with the same bits, and returns these.
 Trained train_on(int size, const Options& options) {
   const std::vector<Image> images = example_images();
   World world({.size = size});
