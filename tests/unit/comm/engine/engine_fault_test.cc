@@ -97,7 +97,7 @@ TEST_CASE("what a rank sent before it left is still taken") {
   CHECK(failure(here) == "ok");
 }
 
-TEST_CASE("a silent link is believed to be drained half a second after its peer left") {
+TEST_CASE("a silent link counts as drained half a second after its peer left") {
   EngineGroup group(2);
   const auto operation = group.submit(0, barrier());
   group.settle();
@@ -253,7 +253,7 @@ TEST_CASE("an engine is not idle while its last message waits to be sent") {
   CHECK(succeeded(send));
 }
 
-TEST_CASE("a rank whose bytes make no sense to another hears that its connection is over") {
+TEST_CASE("a rank whose bytes are invalid to another learns that its connection is closed") {
   EngineGroup group(2);
   const auto waiting = group.submit(1, barrier());
   group.settle();
@@ -264,7 +264,7 @@ TEST_CASE("a rank whose bytes make no sense to another hears that its connection
   CHECK(failure(waiting) == "barrier #1: connection to rank 0 (host n0) lost");
 }
 
-TEST_CASE("a rank that does not read for too long hears that its connection is over") {
+TEST_CASE("a rank that does not read for too long learns that its connection is closed") {
   EngineGroup group(2);
   group.pipe(0, 1).capacity = 0;
   std::vector<float> values = {1};
