@@ -7,8 +7,10 @@
 #include "launcher/console/runtime.h"
 #include "launcher/console/status_line.h"
 #include "launcher/environment/cluster_variables.h"
+#include "launcher/environment/job_facts.h"
 #include "launcher/job/job.h"
-#include "launcher/job/ports.h"
+#include "launcher/job/prepare.h"
+#include "launcher/job/rendezvous.h"
 #include "launcher/plan/binding.h"
 #include "launcher/plan/job_plan.h"
 #include "launcher/report/report.h"
@@ -103,13 +105,20 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                                      {token, answers, config.networks, number_of(held)}));
   warn(stage, reach.warnings);
   const TaskTable table = task_table(plan, job_name, reach);
-  const Rendezvous rendezvous =
-      TRY(listen_for(stage, config, table, token,
-                     {reach.launcher, std::move(held),
-                      horovod_sources(config, plan, reach, TRY(crew.await_hellos(answers)))}));
-  const JobFacts facts = job_facts(config, plan, table, rendezvous.facts, prepared);
+  const std::vector<Hello> hellos = TRY(crew.await_hellos(answers));
+  const auto sources = horovod_sources(config, plan, reach, hellos);
+  const auto rendezvous = TRY(open_rendezvous(stage.loop(),
+                                              {.ip = reach.launcher,
+                                               .port = number_of(held),
+                                               .token = token,
+                                               .table = table,
+                                               .dead_after = config.dead_after,
+                                               .horovod_sources = sources},
+                                              stage.log()));
+  const JobFacts facts =
+      job_facts(config, plan, table, {rendezvous->address(), token, sources.has_value()}, prepared);
 
-  Job job({stage.loop(), crew, *rendezvous.server, *output, stage.log(), record, status,
+  Job job({stage.loop(), crew, *rendezvous, *output, stage.log(), record, status,
            [] { Runtime::suspend(); }, own_children},
           std::move(plan), config, start_deadline);
   const Runtime::SignalHandlerScope taker(stage, [&job](int number) { job.signalled(number); });
@@ -120,7 +129,7 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
   // What a reader who went away has lost is known once it was tried to write.
   if (config.report) stage.drain(Clock::now() + drain_patience);
   record.output = output->counts();
-  record.rendezvous = rendezvous.server->counters();
+  record.rendezvous = rendezvous->counters();
   return job.outcome();
 }
 

@@ -1,4 +1,5 @@
-#include "launcher/job/ports.h"
+#include "launcher/job/prepare.h"
+#include "launcher/job/rendezvous.h"
 #include "rendezvous/cluster/cluster_spec.h"
 #include "rendezvous/store/store.h"
 #include "tests/sim/job/job_world.h"

@@ -2,8 +2,10 @@
 
 #include "base/io/log.h"
 #include "launcher/connect/agent_group.h"
+#include "launcher/environment/job_facts.h"
 #include "launcher/job/job.h"
-#include "launcher/job/ports.h"
+#include "launcher/job/prepare.h"
+#include "launcher/job/rendezvous.h"
 #include "tests/sim/job/judge.h"
 
 #include <array>

@@ -2,7 +2,9 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/job/ports.h"
+#include "launcher/environment/job_facts.h"
+#include "launcher/job/prepare.h"
+#include "launcher/job/rendezvous.h"
 
 #include <doctest/doctest.h>
 

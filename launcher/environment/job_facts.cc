@@ -1,0 +1,60 @@
+#include "launcher/environment/job_facts.h"
+
+#include "launcher/config/external_cluster.h"
+
+namespace dt {
+
+namespace {
+
+/// Where others start some tasks: the whole cluster, and rank 0's address. The rendezvous is left
+/// out, since it knows the tasks of this launcher alone.
+void set_partial_cluster(JobFacts& facts, const ExternalLayout& external_layout) {
+  facts.cluster = external_layout.cluster;
+  facts.rendezvous.clear();
+  facts.master_address = split_address(external_layout.first_address).host;
+  facts.master_port = port_of(external_layout.first_address);
+  facts.jax_port = facts.master_port;
+}
+
+}  // namespace
+
+JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& table,
+                   const RendezvousFacts& rendezvous, const std::vector<Prepared>& prepared) {
+  std::vector<std::vector<uint16_t>> ports;
+  for (const Prepared& answer : prepared)
+    ports.push_back(answer.ports);
+  const auto take_port = [&ports](int agent) {
+    std::vector<uint16_t>& left = ports[static_cast<size_t>(agent)];
+    const uint16_t port = left.back();
+    left.pop_back();
+    return port;
+  };
+  JobFacts facts = {.job = table.job,
+                    .generation = table.generation,
+                    .token = rendezvous.token.text(),
+                    .rendezvous = rendezvous.address.text(),
+                    .master_address = table.tasks.front().addresses.front(),
+                    .horovod = rendezvous.horovod,
+                    .own_ports = config.port_range.has_value() && !plan.is_partial(),
+                    .cluster = {},
+                    .env_sets = config.env_sets,
+                    .shape = job_shape_of(plan),
+                    .own_gpu = config.placement.gpu_bind == GpuBind::rank};
+  if (plan.is_partial()) {
+    set_partial_cluster(facts, *plan.external_layout);
+    return facts;
+  }
+  facts.master_port = take_port(plan.tasks.front().agent);
+  facts.jax_port = take_port(plan.tasks.front().agent);
+  if (plan.external_layout) {
+    facts.cluster = plan.external_layout->cluster;
+    return facts;
+  }
+  for (const TaskEntry& task : table.tasks) {
+    facts.cluster.jobs[task.id.role][task.id.index] =
+        host_port(task.addresses.front(), take_port(task.agent));
+  }
+  return facts;
+}
+
+}  // namespace dt

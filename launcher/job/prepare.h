@@ -1,0 +1,35 @@
+#pragma once
+
+#include "base/crypto.h"
+#include "base/environment.h"
+#include "base/result.h"
+#include "launcher/config/config.h"
+#include "launcher/plan/plan.h"
+#include "launcher/protocol/message.h"
+#include "launcher/report/outcome.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Fails with Errc::input when this process may not open as many files as the job needs here.
+Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
+
+/// What each agent must be able to do before any task starts, by agent number: run the command in
+/// the folder, and hold ports. A task has one port for the ClusterSpec; where the user gave the
+/// task an address, its port. Rank 0's host holds two more, unless others start rank 0.
+std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
+                                    const std::string& job, const Token& token,
+                                    const Environment& forwarded);
+
+/// Why no task can start: each cause once, with its hosts. None when all agents are prepared.
+std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
+                                           const std::vector<Prepared>& prepared);
+
+/// A warning when hosts lack the current folder and the user did not ask for one with --chdir.
+std::vector<std::string> cwd_fallback_warnings(const Plan& plan, const std::vector<Prepare>& orders,
+                                               const std::vector<Prepared>& prepared);
+
+}  // namespace dt

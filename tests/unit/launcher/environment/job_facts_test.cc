@@ -1,0 +1,79 @@
+#include "launcher/environment/job_facts.h"
+
+#include "launcher/job/prepare.h"
+#include "launcher/job/rendezvous.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+namespace dt {
+namespace {
+
+Plan plan_of(int count) {
+  PlanRequest request;
+  request.hosts = {{.name = "here", .slots = count, .here = true}};
+  return make_plan(request).value();
+}
+
+const Reach at_home = {
+    .launcher = "127.0.0.1", .hosts = {{.ips = {"127.0.0.1"}, .interface = {}}}, .warnings = {}};
+
+TEST_CASE("job_facts gives each held port to one user only") {
+  const Plan plan = plan_of(3);
+  const TaskTable table = task_table(plan, "job", at_home);
+  const Token token;
+  RunConfig config;
+  config.command = {"true"};
+  config.chdir = "sub folder";
+  const std::vector<Prepare> orders =
+      prepare_orders(config, plan, "job", token, {{"PATH", "/bin"}});
+  REQUIRE(orders.size() == 1);
+  CHECK(orders[0].ports == 5);
+  CHECK_FALSE(orders[0].probe);
+  CHECK(orders[0].path == "/bin");
+  CHECK(orders[0].cwd.ends_with("/sub folder"));
+  CHECK(orders[0].cwd.starts_with("/"));
+
+  const std::vector<Prepared> prepared = {{.ports = {1001, 1002, 1003, 1004, 1005}}};
+  REQUIRE_FALSE(preparation_failure(plan, orders, prepared));
+  const JobFacts facts = job_facts(config, plan, table, {{"127.0.0.1", 7}, token, true}, prepared);
+  CHECK(facts.rendezvous == "127.0.0.1:7");
+  CHECK(facts.horovod);
+  CHECK(facts.master_address == "127.0.0.1");
+  std::set<std::string> all = {std::to_string(facts.master_port), std::to_string(facts.jax_port)};
+  for (const auto& [index, address] : facts.cluster.jobs.at("worker")) {
+    all.insert(address.substr(address.find(':') + 1));
+  }
+  CHECK(all == std::set<std::string>{"1001", "1002", "1003", "1004", "1005"});
+}
+
+TEST_CASE("MASTER_PORT and JAX's are held on rank 0's host, be it first or not") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 1}, {.name = "b", .slots = 1}};
+  request.roles = {
+      {.name = "ps", .count = 1, .hosts = {{.name = "a", .slots = 1}}, .ranked = false},
+      {.name = "worker", .count = 1, .hosts = {{.name = "b", .slots = 1}}}};
+  const Plan plan = make_plan(request).value();
+  REQUIRE(plan.hosts[0].host.name == "a");
+  const Reach reach = {
+      .launcher = "10.0.0.1",
+      .hosts = {{.ips = {"10.0.0.1"}, .interface = {}}, {.ips = {"10.0.0.2"}, .interface = {}}},
+      .warnings = {}};
+  const TaskTable table = task_table(plan, "job", reach);
+  const Token token;
+  RunConfig config;
+  config.command = {"true"};
+  const std::vector<Prepare> orders = prepare_orders(config, plan, "job", token, {});
+  CHECK(orders[0].ports == 1);
+  CHECK(orders[1].ports == 3);
+  const std::vector<Prepared> prepared = {{.ports = {1001}}, {.ports = {2001, 2002, 2003}}};
+  const JobFacts facts = job_facts(config, plan, table, {{"10.0.0.1", 7}, token, true}, prepared);
+  CHECK(facts.master_address == "10.0.0.2");
+  CHECK(facts.master_port > 2000);
+  CHECK(facts.jax_port > 2000);
+  CHECK(facts.cluster.jobs.at("ps").at(0) == "10.0.0.1:1001");
+}
+
+}  // namespace
+}  // namespace dt

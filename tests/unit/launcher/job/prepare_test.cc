@@ -1,0 +1,89 @@
+#include "launcher/job/prepare.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+Plan plan_of(int count) {
+  PlanRequest request;
+  request.hosts = {{.name = "here", .slots = count, .here = true}};
+  return make_plan(request).value();
+}
+
+TEST_CASE("a host gets the commands of its roles, each with its PATH") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 2}, {.name = "b", .slots = 2}};
+  request.roles = {{.name = "ps", .count = 2, .command = {"serve"}, .ranked = false},
+                   {.name = "worker", .count = 1},
+                   {.name = "chief", .count = 1, .environment = {{"PATH", "/opt"}}}};
+  const Plan plan = make_plan(request).value();
+  RunConfig config;
+  config.command = {"train"};
+  const auto orders = prepare_orders(config, plan, "job", Token(), {{"PATH", "/bin"}});
+  REQUIRE(orders.size() == 2);
+  CHECK(plan.roles_on(plan.hosts[0]) == std::vector{&plan.roles[0], &plan.roles[1]});
+  CHECK(plan.roles_on(plan.hosts[1]) == std::vector{&plan.roles[2]});
+  CHECK(orders[0].command == std::vector<std::string>{"train"});
+  CHECK(orders[0].role_commands == std::vector<RoleCommand>{{"chief", {"train"}, "/opt"}});
+  CHECK(orders[0].ports == 4);
+  CHECK(orders[1].command.empty());
+  CHECK(orders[1].role_commands == std::vector<RoleCommand>{{"ps", {"serve"}, "/bin"}});
+  CHECK(orders[1].ports == 2);
+}
+
+TEST_CASE("preparation_failure names each cause once, with all its hosts") {
+  Plan plan;
+  for (const char* name : {"a", "b", "c", "d"})
+    plan.hosts.push_back({.host = {.name = name}});
+  const std::vector<Prepare> orders(4);
+  const std::string cause = "cannot run x: not found in PATH=/bin";
+  const auto outcome =
+      preparation_failure(plan, orders,
+                          {{.failure = cause, .status = 127},
+                           {},
+                           {.failure = cause, .status = 127},
+                           {.failure = "cannot enter the working directory /x", .status = 2}});
+  REQUIRE(outcome);
+  CHECK(outcome->exit_status == 127);
+  CHECK(outcome->reason == "d: cannot enter the working directory /x\na, c: " + cause);
+}
+
+TEST_CASE("preparation_failure: an agent that holds fewer ports than asked cannot be used") {
+  Plan plan;
+  plan.hosts.push_back({.host = {.name = "a"}});
+  const auto outcome = preparation_failure(plan, {{.ports = 3}}, {{.ports = {1, 2}}});
+  REQUIRE(outcome);
+  CHECK(outcome->exit_status == 3);
+}
+
+TEST_CASE("only another host may use its home folder, and only without --chdir") {
+  Plan plan = plan_of(1);
+  const auto allowed = [&plan](const RunConfig& config) {
+    return prepare_orders(config, plan, "job", Token(), {}).front().home_instead;
+  };
+  RunConfig config;
+  CHECK_FALSE(allowed(config));
+  plan.hosts.front().host.here = false;
+  CHECK(allowed(config));
+  config.chdir = "/data";
+  CHECK_FALSE(allowed(config));
+}
+
+TEST_CASE("cwd_fallback_warnings is one warning for all hosts that lack the folder") {
+  Plan plan;
+  for (const char* name : {"a", "b", "c"})
+    plan.hosts.push_back({.host = {.name = name}});
+  std::vector<Prepare> orders(3);
+  orders.front().cwd = "/data/my job";
+  std::vector<Prepared> prepared(3);
+  CHECK(cwd_fallback_warnings(plan, orders, prepared).empty());
+  prepared[0].home = prepared[2].home = "/home/u";
+  CHECK(cwd_fallback_warnings(plan, orders, prepared) ==
+        std::vector<std::string>{
+            "'/data/my job' cannot be entered on a, c; workers start in the home "
+            "directory there (see --chdir)"});
+}
+
+}  // namespace
+}  // namespace dt
