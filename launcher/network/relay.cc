@@ -36,14 +36,14 @@ Result<> Relay::receive(MessageType type, uint32_t stream, ByteSpan payload) {
   }
   switch (type) {
     case MessageType::relay_bytes:
-      TRY(connection.window.received(payload.size()));
+      TRY(connection.credit.received(payload.size()));
       connection.received += payload.size();
       connection.stream->write(payload);
       grant(stream, connection);
       return {};
     case MessageType::relay_credit: {
-      const uint32_t credit = TRY(decode_credit(payload));
-      TRY(connection.window.granted(credit));
+      const uint32_t bytes = TRY(decode_credit(payload));
+      TRY(connection.credit.granted(bytes));
       send_waiting(stream, connection);
       if (connection.waiting.empty()) connection.stream->resume();
       return {};
@@ -68,10 +68,10 @@ size_t Relay::read(uint32_t stream, ByteSpan bytes) {
 
 void Relay::send_waiting(uint32_t stream, Connection& connection) {
   ByteSpan left = connection.waiting;
-  while (!left.empty() && connection.window.room() > 0) {
+  while (!left.empty() && connection.credit.room() > 0) {
     const size_t size =
-        std::min({left.size(), connection.window.room(), size_t{stream_chunk_bytes}});
-    connection.window.sent(size);
+        std::min({left.size(), connection.credit.room(), size_t{stream_chunk_bytes}});
+    connection.credit.sent(size);
     send_(MessageType::relay_bytes, stream, left.first(size));
     left = left.subspan(size);
   }
@@ -80,7 +80,7 @@ void Relay::send_waiting(uint32_t stream, Connection& connection) {
 }
 
 void Relay::grant(uint32_t stream, Connection& connection) {
-  const uint32_t bytes = connection.window.to_grant(connection.stream->unsent());
+  const uint32_t bytes = connection.credit.to_grant(connection.stream->unsent());
   if (bytes > 0 && !connection.closing) {
     send_(MessageType::relay_credit, stream, encode_credit(bytes));
   }

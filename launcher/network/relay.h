@@ -4,8 +4,8 @@
 #include "base/io/loop.h"
 #include "base/io/stream.h"
 #include "base/result.h"
-#include "launcher/network/relay_window.h"
 #include "launcher/protocol/message.h"
+#include "launcher/protocol/stream_credit.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +56,7 @@ class Relay {
  private:
   struct Connection {
     std::unique_ptr<Stream> stream;  ///< null: it ended, and waits for the other end's relay_end
-    RelayWindow window;
+    StreamCredit credit;
     Bytes waiting;         ///< for credit; while not empty, the connection is not read
     bool closing = false;  ///< the other end has sent relay_end
     Timer patience = {};

@@ -1,4 +1,4 @@
-#include "launcher/network/relay_window.h"
+#include "launcher/protocol/stream_credit.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint32_t window = stream_window_bytes;
 
-TEST_CASE("RelayWindow lets a window of bytes go, and more as they are granted again") {
-  RelayWindow end;
+TEST_CASE("StreamCredit allows a window of bytes, and more as the other end grants it") {
+  StreamCredit end;
   CHECK(end.room() == window);
   end.sent(window - 1);
   CHECK(end.room() == 1);
@@ -18,8 +18,8 @@ TEST_CASE("RelayWindow lets a window of bytes go, and more as they are granted a
   CHECK(end.room() == 7);
 }
 
-TEST_CASE("RelayWindow: credit for more than was sent is the other end's fault") {
-  RelayWindow end;
+TEST_CASE("StreamCredit: credit for more than was sent is a protocol error") {
+  StreamCredit end;
   CHECK_FALSE(end.granted(1));
   end.sent(10);
   CHECK(end.granted(10));
@@ -30,17 +30,17 @@ TEST_CASE("RelayWindow: credit for more than was sent is the other end's fault")
   CHECK_FALSE(end.granted(UINT32_MAX));
 }
 
-TEST_CASE("RelayWindow: bytes beyond the credit are the other end's fault") {
-  RelayWindow end;
+TEST_CASE("StreamCredit: bytes beyond the credit are a protocol error") {
+  StreamCredit end;
   CHECK(end.received(window));
   CHECK_FALSE(end.received(1));
-  RelayWindow other;
+  StreamCredit other;
   CHECK_FALSE(other.received(size_t{window} + 1));
   CHECK_FALSE(other.received(size_t{1} << 40));
 }
 
-TEST_CASE("RelayWindow grants what was written, a quarter of the window at a time") {
-  RelayWindow end;
+TEST_CASE("StreamCredit grants what was written, a quarter of the window at a time") {
+  StreamCredit end;
   CHECK(end.to_grant(0) == 0);
   CHECK(end.received(window / 4 - 1));
   CHECK(end.to_grant(0) == 0);
@@ -53,9 +53,9 @@ TEST_CASE("RelayWindow grants what was written, a quarter of the window at a tim
   CHECK(end.to_grant(0) == window);
 }
 
-TEST_CASE("two ends of a window never block each other while bytes are left") {
-  RelayWindow sender;
-  RelayWindow receiver;
+TEST_CASE("two ends of a stream never block while bytes are left") {
+  StreamCredit sender;
+  StreamCredit receiver;
   size_t left = size_t{10} << 20;
   size_t unwritten = 0;
   for (int round = 0; left > 0; ++round) {
