@@ -7,6 +7,7 @@
 #include "launcher/console/status_line.h"
 #include "launcher/console/task_input.h"
 #include "launcher/console/task_output.h"
+#include "launcher/job/failure_reporter.h"
 #include "launcher/job/host_clocks.h"
 #include "launcher/job/launch_orders.h"
 #include "launcher/job/mpi_notice.h"
@@ -16,6 +17,7 @@
 #include "launcher/plan/plan.h"
 #include "launcher/process/sweep.h"
 #include "launcher/protocol/message.h"
+#include "launcher/protocol/stream_credit.h"
 #include "launcher/report/job_record.h"
 #include "rendezvous/store/server.h"
 
@@ -28,78 +30,89 @@
 
 namespace dt {
 
-/// A launched job: hands what agents say to the Supervisor, and carries out what it decides.
+/// A launched job: hands the messages of agents to the Supervisor, and carries out the actions that
+/// the Supervisor returns.
 class Job {
  public:
-  /// What it works with; all of it outlives the job.
-  struct Parts {
+  /// All of it outlives the job.
+  struct Dependencies {
     Loop& loop;
-    AgentGroup& crew;
+    AgentGroup& agents;
     RendezvousServer& rendezvous;
     TaskOutput& output;
     Log& log;
     JobRecord& record;
     StatusLine& status;
-    std::function<void()> suspend;  ///< stops this process; returns when it goes on
-    std::vector<pid_t> spared;      ///< children that we had before there was any agent
+    std::function<void()> suspend;  ///< stops this process; returns after SIGCONT
+    std::vector<pid_t> spared;      ///< children of this process older than any agent
   };
   /// `start_deadline`: when the last task must have started.
-  Job(Parts parts, Plan plan, const RunConfig& config, Time start_deadline);
+  Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_deadline);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  /// Starts all tasks; when it fails, no agent has been sent anything.
+  /// Starts all tasks. When it fails, no agent has received an order.
   Result<> launch(const LaunchFacts& facts);
-  /// Runs the loop until all has ended and all agents have finished.
+  /// Runs the loop until all tasks have ended and all agents have finished.
   Result<> supervise();
-  /// Waits until all agents are gone, for a while or until a signal means stop; ends the others.
+  /// Waits for the exit of all agents, until a limit or a signal that means stop, and kills the
+  /// others.
   Result<> collect();
-  /// A signal to dtrain.
+  /// Called for each signal that dtrain receives.
   void signalled(int number);
   Outcome outcome() const { return supervisor_.outcome(); }
 
  private:
-  std::optional<size_t> task_of(const TaskId& id) const;
+  /// A task's stdout or stderr on its way to the console and to files.
+  struct OutputStream {
+    StreamCredit credit;
+    size_t unwritten = 0;  ///< bytes received that TaskOutput has not written yet
+  };
+
   Result<> message(size_t agent, const FrameView& message);
+  Result<> on_stream(size_t agent, const FrameView& message);
+  Result<> on_output(size_t agent, size_t task, const FrameView& message);
+  void output_written(size_t agent, uint32_t stream_number, size_t stream_index, size_t size);
   Result<Actions> decide(size_t agent, const FrameView& message);
-  Result<> stream_message(size_t agent, const FrameView& message);
+  Result<size_t> task_of(size_t agent, const TaskId& id) const;
+  Result<Actions> on_started(size_t agent, ByteSpan payload);
+  Result<Actions> on_start_failed(size_t agent, ByteSpan payload);
+  Result<Actions> on_exited(size_t agent, ByteSpan payload);
+  Result<Actions> on_port_taken(size_t agent, ByteSpan payload);
+  Result<Actions> on_mpi_alone(size_t agent, ByteSpan payload);
+  Result<Actions> on_finished(size_t agent, ByteSpan payload);
   void agent_lost(size_t agent, const std::string& why);
   std::optional<TaskError> error_of(size_t agent, const Exited& exited);
-  Result<Actions> port_taken(size_t agent, const PortTaken& taken);
-  void report_reason();
-  Result<> mpi_looked(size_t agent, const MpiAlone& found);
-  void tell_of_mpi(const std::optional<std::string>& warning);
-  Result<Actions> agent_finished(size_t agent, const Finished& finished);
+  void warn_of_mpi(const std::optional<std::string>& warning);
   void end_streams(size_t agent);
   void carry_out(const Actions& actions);
   void suspend();
-  void report_failure();
   void set_timer();
   void check_end();
-  void tell_ways(const std::string& host, const HostReach& reach);
+  void log_reach(const std::string& host, const HostReach& reach);
   void send_input(size_t task, ByteSpan bytes);
   void sweep_own();
 
-  Parts parts_;
+  Dependencies parts_;
   Plan plan_;
-  std::map<TaskId, size_t> task_places_;  ///< in Plan::tasks
+  std::map<TaskId, size_t> task_indexes_;  ///< in Plan::tasks
   const RunConfig& config_;
   Supervisor supervisor_;
+  FailureReporter failures_;
   TaskInput input_;
   RelayEndpoints relays_;
   MpiNotice mpi_notice_;
   HostClocks clocks_;
   std::vector<bool> agent_done_;
-  std::vector<uint32_t> credit_owed_;  ///< by task * 2 + stream: written, not yet granted again
+  std::vector<OutputStream> output_streams_;  ///< by task * 2, + 1 for stderr
   size_t started_ = 0;
   bool launched_ = false;
-  bool pause_wanted_ = false;  ///< before there was anything to pause
+  bool pause_wanted_ = false;  ///< by a signal before the launch
   std::optional<Sweep> sweep_;
   bool must_sweep_ = false;
   bool swept_ = false;
   bool over_ = false;
   Timer timer_;
-  Timer report_timer_;
 };
 
 }  // namespace dt

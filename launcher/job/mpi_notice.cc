@@ -6,7 +6,7 @@
 
 namespace dt {
 
-std::optional<std::string> MpiNotice::looked(size_t agent, uint32_t alone) {
+std::optional<std::string> MpiNotice::reported(size_t agent, uint32_t alone) {
   if (!awaited_[agent]) return std::nullopt;
   awaited_[agent] = false;
   alone_ += alone;

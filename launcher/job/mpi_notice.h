@@ -7,15 +7,16 @@
 
 namespace dt {
 
-/// Makes one warning of what the agents of a job say of programs with MPI.
+/// Makes one warning of all that the agents of a job report about programs with MPI.
 class MpiNotice {
  public:
   explicit MpiNotice(size_t agents) : awaited_(agents, true) {}
 
-  /// Both give the warning when nobody is left who could add to it, if there is one: one process
-  /// alone is as it should be.
-  std::optional<std::string> looked(size_t agent, uint32_t alone);
-  std::optional<std::string> gone(size_t agent) { return looked(agent, 0); }
+  /// Called with the number of MPI processes that an agent found alone. Returns the warning when no
+  /// other agent can add to it, and if there is one: a single process alone is correct.
+  std::optional<std::string> reported(size_t agent, uint32_t alone);
+  /// The same for an agent that ended, perhaps without a report.
+  std::optional<std::string> agent_ended(size_t agent) { return reported(agent, 0); }
 
  private:
   std::vector<bool> awaited_;  ///< by agent

@@ -293,9 +293,10 @@ void Supervisor::fail_task(size_t task, int status, std::string cause,
   // A peer of the one that raised an error may end sooner, of that error.
   const bool sooner = outcome_.failure && outcome_.failure->error && error && error->when_ns > 0 &&
                       error->when_ns < outcome_.failure->error->when_ns;
-  if (decided_ && (!sooner || failure_told_)) return;
+  if (decided_ && (!sooner || failure_reported_)) return;
   if (!decided_) outcome_.exit_status = status;
   decided_ = true;
+  failed_task_ = task;
   outcome_.failure = failure_of(task, std::move(cause));
   outcome_.failure->error = error;
 }

@@ -73,12 +73,14 @@ class Supervisor {
   /// `error`: why it failed, by its own word.
   Actions exited(size_t task, const ExitStatus& status, Time now,
                  const std::optional<TaskError>& error = {});
-  /// There is a failure that the user does not know yet.
-  bool has_untold_failure() const { return outcome_.failure && !failure_told_; }
-  /// The failure was told to the user, and stands.
-  void failure_told() { failure_told_ = true; }
-  /// The outcome's reason was told to the user.
-  void reason_told() { outcome_.reason_told = true; }
+  /// The outcome has a failure that the user does not know yet.
+  bool has_unreported_failure() const { return outcome_.failure && !failure_reported_; }
+  /// The index of the task that outcome().failure is about. Requires a failure.
+  size_t failed_task() const { return failed_task_; }
+  /// The user knows the failure: no older one replaces it any more.
+  void failure_reported() { failure_reported_ = true; }
+  /// The user knows the outcome's reason.
+  void reason_reported() { outcome_.reason_told = true; }
   /// Its tasks count as dead. `why` is a sentence's second half: "no heartbeat for 5s".
   Actions agent_lost(size_t agent, const std::string& why, Time now);
   /// Another user listens where a task shall: no task can trust its peers. `why` names all that.
@@ -154,7 +156,8 @@ class Supervisor {
   Time same_request_until_;  ///< a stop signal before that belongs to the one before it
   Outcome outcome_;
   bool decided_ = false;  ///< the exit status stands
-  bool failure_told_ = false;
+  bool failure_reported_ = false;
+  size_t failed_task_ = 0;
   bool done_ = false;  ///< who decides has ended
   Time time_limit_;
   Time phase_deadline_ = Time::max();

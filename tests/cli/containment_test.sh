@@ -38,7 +38,7 @@ test_the_cgroup_ends_what_no_list_of_processes_shows() { # F24 R14
       "$DTRAIN" run -np 2 --verbose sh -c "exec env -i /usr/bin/python3 hare.py hare-$$"
     expect_status 0
     expect_within_ms 8000
-    expect_stderr_contains 'localhost: all has ended, as its cgroup shows'
+    expect_stderr_contains 'localhost: all processes have ended (checked by cgroup)'
     expect_stderr_lacks 'cannot be killed'
     no_hare || fail 'a stray is left'
     [[ -z $(find "$folder" -mindepth 1 -type d) ]] || fail "a cgroup is left in $folder"
@@ -79,7 +79,7 @@ END
   run unshare -m sh -c 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"' sh \
     "$DTRAIN" run -np 1 --verbose sh stray.sh "stray-$$"
   expect_status 0
-  expect_stderr_contains 'localhost: all has ended, as its sweep shows'
+  expect_stderr_contains 'localhost: all processes have ended (checked by sweep)'
   expect_not pgrep -f "stray-$$"
 }
 

@@ -64,7 +64,7 @@ test_training_goes_through_a_relay_where_hosts_cannot_dial_the_launcher() {
   run_on_launcher "$DTRAIN" run --verbose -H node1:2,node2:2 --no-tag "$python" "$train"
   expect_status 0
   expect_training_result 4
-  expect_stderr_contains 'node1: cannot dial this machine; its agent carries the rendezvous to its tasks'
+  expect_stderr_contains 'node1: cannot reach this machine; its agent relays the rendezvous'
   expect_no_processes
 }
 

@@ -19,8 +19,8 @@ test_a_launcher_whose_firewall_drops_trains_through_its_agents() {
   expect_status 0
   expect_stdout_contains ' 4 ranks'
   expect_stdout_contains 'accuracy 9'
-  expect_stderr_contains 'node1: cannot dial this machine; its agent carries the rendezvous to its tasks'
-  expect_stderr_contains 'node2: cannot dial this machine; its agent carries the rendezvous to its tasks'
+  expect_stderr_contains 'node1: cannot reach this machine; its agent relays the rendezvous'
+  expect_stderr_contains 'node2: cannot reach this machine; its agent relays the rendezvous'
   expect_no_processes
 }
 

@@ -11,18 +11,18 @@ std::string first_line(const std::optional<std::string>& warning) {
 
 TEST_CASE("MPI that runs alone is told of once, when all agents have looked, with all processes") {
   MpiNotice notice(3);
-  CHECK_FALSE(notice.looked(1, 4));
-  CHECK_FALSE(notice.looked(0, 0));
-  CHECK(first_line(notice.looked(2, 2)) ==
+  CHECK_FALSE(notice.reported(1, 4));
+  CHECK_FALSE(notice.reported(0, 0));
+  CHECK(first_line(notice.reported(2, 2)) ==
         "6 processes, each alone: MPI was not started by mpirun");
-  CHECK_FALSE(notice.looked(2, 2));
-  CHECK_FALSE(notice.gone(1));
+  CHECK_FALSE(notice.reported(2, 2));
+  CHECK_FALSE(notice.agent_ended(1));
 }
 
 TEST_CASE("an agent that has gone without a word is not waited for") {
   MpiNotice notice(2);
-  CHECK_FALSE(notice.looked(0, 2));
-  const auto warning = notice.gone(1);
+  CHECK_FALSE(notice.reported(0, 2));
+  const auto warning = notice.agent_ended(1);
   REQUIRE(warning);
   CHECK(*warning ==
         "2 processes, each alone: MPI was not started by mpirun\n"
@@ -33,10 +33,10 @@ TEST_CASE("an agent that has gone without a word is not waited for") {
 
 TEST_CASE("one process of MPI alone is as it should be") {
   MpiNotice notice(2);
-  CHECK_FALSE(notice.looked(0, 1));
-  CHECK_FALSE(notice.looked(1, 0));
+  CHECK_FALSE(notice.reported(0, 1));
+  CHECK_FALSE(notice.reported(1, 0));
   MpiNotice none(1);
-  CHECK_FALSE(none.looked(0, 0));
+  CHECK_FALSE(none.reported(0, 0));
 }
 
 }  // namespace

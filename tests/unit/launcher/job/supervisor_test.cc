@@ -109,9 +109,9 @@ TEST_CASE_FIXTURE(Fixture, "the oldest error that tasks wrote is the cause, unti
   CHECK(job.outcome().failure->task == TaskId{"worker", 2});
   CHECK(job.outcome().failure->error == error(10));
   CHECK(job.outcome().exit_status == 3);
-  CHECK(job.has_untold_failure());
-  job.failure_told();
-  CHECK_FALSE(job.has_untold_failure());
+  CHECK(job.has_unreported_failure());
+  job.failure_reported();
+  CHECK_FALSE(job.has_unreported_failure());
   job.exited(3, {.code = 1}, now, error(5));
   CHECK(job.outcome().failure->task == TaskId{"worker", 2});
   CHECK(job.outcome().failed_tasks == 4);
