@@ -21,9 +21,9 @@ namespace {
 
 constexpr int status_of_failure = 1;
 constexpr int status_of_wrong_input = 2;
-/// How long agents may take to go home.
+/// How long agents may take to exit.
 constexpr Duration collect_patience = seconds(2);
-/// Where a terminal tells no width, and the most that is easy to read.
+/// The width for a terminal of unknown width, and the largest that is easy to read.
 constexpr size_t columns_usual = 80;
 constexpr size_t columns_min = 40;
 
@@ -38,81 +38,83 @@ size_t columns_of_stdout() {
   return known ? size.ws_col : columns_usual;
 }
 
-Result<CheckReport> look_at_hosts(const RunConfig& config, const Environment& environment,
-                                  Runtime& stage) {
+Result<CheckReport> run_check(const RunConfig& config, const Environment& environment,
+                              Runtime& runtime) {
   const auto began_at = WallClock::now();
   const Time began = Clock::now();
   const auto [hosts, warnings] = TRY(job_hosts(config));
   for (const std::string& warning : warnings)
-    stage.log().warn("{}", warning);
-  StatusLine status(stage.loop(), {stage.out(), stage.err()},
-                    wants_status_line(stage.err(), config.quiet, environment));
-  AgentGroup crew(stage.loop(),
-                  {.heartbeat = config.heartbeat,
-                   .dead_after = config.dead_after,
-                   .ssh = config.ssh,
-                   .log = &stage.log(),
-                   .on_connected = [&status](size_t now, size_t all) { status.hosts(now, all); }});
-  TRY(crew.connect(hosts));
-  CheckRunner inquiry(stage, crew, hosts,
-                      {.step_max = config.start_timeout,
-                       .path = path_of(environment),
-                       .networks = config.networks,
-                       .port_range = config.port_range,
-                       .heartbeat = config.heartbeat,
-                       .dead_after = config.dead_after});
-  TRY(inquiry.greet());
+    runtime.log().warn("{}", warning);
+  StatusLine status(runtime.loop(), {runtime.out(), runtime.err()},
+                    wants_status_line(runtime.err(), config.quiet, environment));
+  AgentGroup agents(runtime.loop(), {.heartbeat = config.heartbeat,
+                                     .dead_after = config.dead_after,
+                                     .ssh = config.ssh,
+                                     .log = &runtime.log(),
+                                     .on_connected = [&status](size_t now, size_t all) {
+                                       status.hosts(now, all);
+                                     }});
+  TRY(agents.connect(hosts));
+  CheckRunner runner(runtime, agents, hosts,
+                     {.step_max = config.start_timeout,
+                      .path = path_of(environment),
+                      .networks = config.networks,
+                      .port_range = config.port_range,
+                      .heartbeat = config.heartbeat,
+                      .dead_after = config.dead_after});
+  TRY(runner.await_hellos());
   status.end();
-  for (const std::string& line : inquiry.shared())
-    stage.log().warn("{}", line);
-  TRY(inquiry.diagnose());
-  TRY(inquiry.probe());
-  TRY(inquiry.measure());
-  TRY(crew.collect({.deadline = Clock::now() + collect_patience,
-                    .interrupted = [&stage] { return stage.interrupted() != 0; }}));
-  CheckReport report = inquiry.report();
+  for (const std::string& line : runner.shared())
+    runtime.log().warn("{}", line);
+  TRY(runner.diagnose());
+  TRY(runner.probe());
+  TRY(runner.measure());
+  TRY(agents.collect({.deadline = Clock::now() + collect_patience,
+                      .interrupted = [&runtime] { return runtime.interrupted() != 0; }}));
+  CheckReport report = runner.report();
   report.began_at = began_at;
   report.took = Clock::now() - began;
   return report;
 }
 
-TableLook look_of(const RunConfig& config, const Runtime& stage, size_t hosts) {
+TableStyle style_of(const RunConfig& config, const Runtime& runtime, size_t hosts) {
   return {.columns = std::clamp(columns_of_stdout(), columns_min, columns_usual),
-          .colored = stage.colored_out(),
+          .colored = runtime.colored_out(),
           .brief = hosts > measured_hosts_max && !config.verbose};
 }
 
-int tell_failure(const Error& error, Runtime& stage) {
+int report_failure(const Error& error, Runtime& runtime) {
   if (error.code == Errc::interrupted) {
-    const Outcome outcome = interrupted_outcome(stage.interrupted());
-    stage.log().error("{}", outcome.reason);
+    const Outcome outcome = interrupted_outcome(runtime.interrupted());
+    runtime.log().error("{}", outcome.reason);
     return outcome.exit_status;
   }
-  stage.log().error("{}", error.message);
+  runtime.log().error("{}", error.message);
   return error.code == Errc::input ? status_of_wrong_input : status_of_failure;
 }
 
 }  // namespace
 
 int check(const RunConfig& config, const Environment& environment) {
-  const auto stage = Runtime::open({.verbose = config.verbose, .color = config.color}, environment);
-  if (!stage) {
-    Log(Log::Level::normal, write_to_stderr).error("{}", stage.error().message);
+  const auto runtime =
+      Runtime::open({.verbose = config.verbose, .color = config.color}, environment);
+  if (!runtime) {
+    Log(Log::Level::normal, write_to_stderr).error("{}", runtime.error().message);
     return status_of_failure;
   }
   for (const std::string& warning : config.warnings)
-    (*stage)->log().warn("{}", warning);
-  const auto report = look_at_hosts(config, environment, **stage);
+    (*runtime)->log().warn("{}", warning);
+  const auto report = run_check(config, environment, **runtime);
   int status = 0;
   if (!report) {
-    status = tell_failure(report.error(), **stage);
+    status = report_failure(report.error(), **runtime);
   } else {
-    const TableLook look = look_of(config, **stage, report->hosts.size());
-    (*stage)->out().write(
-        config.json ? check_document(*report).text(2) + "\n" : check_text(*report, look), {});
+    const TableStyle style = style_of(config, **runtime, report->hosts.size());
+    (*runtime)->out().write(
+        config.json ? check_document(*report).text(2) + "\n" : check_text(*report, style), {});
     status = report->grade() == Grade::failure ? status_of_failure : 0;
   }
-  (*stage)->drain(Time::max());
+  (*runtime)->drain(Time::max());
   return status;
 }
 

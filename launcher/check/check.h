@@ -5,8 +5,9 @@
 
 namespace dt {
 
-/// `dtrain check`: looks at the hosts of a job before it, prints a table or, with config.json, one
-/// document, and returns the exit status: 0 also with warnings, 1 when something fails.
+/// `dtrain check`: diagnoses the hosts of a job without running it, and prints a table, or one JSON
+/// document with config.json. Returns the exit status: 0, also with warnings; 1 after a failure; 2
+/// for wrong input; 128+n after signal n.
 int check(const RunConfig& config, const Environment& environment);
 
 }  // namespace dt

@@ -27,15 +27,15 @@ Json::Array findings_json(const std::vector<Finding>& findings) {
 }
 
 Json host_json(const HostReport& host, const HostSeen& seen) {
-  const auto& examined = seen.diagnosis;
+  const auto& diagnosis = seen.diagnosis;
   return Json::Object{
       {"name", host.name},
       {"status", name_of(host.grade())},
       {"findings", findings_json(host.findings)},
       {"connected_s", seen.unreachable.empty() ? Json(in_seconds(seen.connection.took)) : Json()},
-      {"clock_ahead_s", examined ? Json(in_seconds(examined->clock.ahead)) : Json()},
-      {"clock_error_s", examined ? Json(in_seconds(examined->clock.error)) : Json()},
-      {"facts", examined ? facts_json(examined->found.facts) : Json()}};
+      {"clock_ahead_s", diagnosis ? Json(in_seconds(diagnosis->clock.ahead)) : Json()},
+      {"clock_error_s", diagnosis ? Json(in_seconds(diagnosis->clock.error)) : Json()},
+      {"facts", diagnosis ? facts_json(diagnosis->found.facts) : Json()}};
 }
 
 Json pair_json(const PairReport& pair) {

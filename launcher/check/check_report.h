@@ -14,8 +14,8 @@ namespace dt {
 
 /// All that `dtrain check` has found.
 struct CheckReport {
-  std::vector<HostSeen> seen;     ///< one a host, as below
-  std::vector<HostReport> hosts;  ///< in the order given
+  std::vector<HostSeen> seen;     ///< in the order of `hosts`
+  std::vector<HostReport> hosts;  ///< in the order of the command line
   std::vector<PairReport> pairs;
   WallClock::time_point began_at;
   Duration took{};
@@ -23,17 +23,17 @@ struct CheckReport {
   Grade grade() const;
 };
 
-/// How the table shall look.
-struct TableLook {
+/// The form of the table.
+struct TableStyle {
   size_t columns = 80;
   bool colored = false;
-  /// Of hosts and pairs that are well not every line, only that they are.
+  /// One line for a host without warnings and failures, and one for all such pairs together.
   bool brief = false;
 };
-/// A table a host, one of pairs, and the sum.
-std::string check_text(const CheckReport& report, const TableLook& look);
+/// A table for each host, one for the pairs, and a line with the counts.
+std::string check_text(const CheckReport& report, const TableStyle& style);
 
-/// What --json prints; man/dtrain-check.1.in describes the members.
+/// The document of --json; man/dtrain-check.1.in describes its members.
 Json check_document(const CheckReport& report);
 
 }  // namespace dt

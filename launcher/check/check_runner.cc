@@ -18,24 +18,24 @@ std::vector<std::string> ips_of(const std::vector<Address>& addresses) {
 
 }  // namespace
 
-CheckRunner::CheckRunner(Runtime& stage, AgentGroup& crew, const std::vector<Host>& hosts,
+CheckRunner::CheckRunner(Runtime& runtime, AgentGroup& agents, const std::vector<Host>& hosts,
                          Terms terms)
-    : stage_(stage), crew_(crew), terms_(std::move(terms)) {
+    : runtime_(runtime), agents_(agents), terms_(std::move(terms)) {
   for (const Host& host : hosts)
     seen_.push_back({.host = host});
 }
 
 AgentGroup::Awaited CheckRunner::awaited() const {
   return {.deadline = Clock::now() + terms_.step_max,
-          .interrupted = [this] { return stage_.interrupted() != 0; }};
+          .interrupted = [this] { return runtime_.interrupted() != 0; }};
 }
 
-Result<> CheckRunner::greet() {
-  const Responses<Hello> hellos = TRY(crew_.await_each_hello(awaited()));
+Result<> CheckRunner::await_hellos() {
+  const Responses<Hello> hellos = TRY(agents_.await_each_hello(awaited()));
   for (size_t host = 0; host < seen_.size(); ++host) {
     hellos_.push_back(hellos[host] ? std::optional(*hellos[host]) : std::nullopt);
     if (!hellos[host]) seen_[host].unreachable = hellos[host].error().message;
-    seen_[host].connection = crew_.connection(host);
+    seen_[host].connection = agents_.connection(host);
   }
   return {};
 }
@@ -52,7 +52,7 @@ Result<> CheckRunner::diagnose() {
                       .heartbeat = terms_.heartbeat,
                       .dead_after = terms_.dead_after});
   }
-  Responses<Diagnosis> answers = TRY(crew_.diagnose_each(orders, awaited()));
+  Responses<Diagnosis> answers = TRY(agents_.diagnose_each(orders, awaited()));
   for (size_t host = 0; host < seen_.size(); ++host) {
     HostSeen& seen = seen_[host];
     if (answers[host]) {
@@ -60,21 +60,21 @@ Result<> CheckRunner::diagnose() {
     } else if (seen.unreachable.empty()) {
       seen.silent = answers[host].error().message;
     }
-    // The client's words about the login may have come behind the hello.
-    if (seen.unreachable.empty()) seen.connection.login = crew_.connection(host).login;
+    // The ssh client may print its lines about the login after the agent's hello.
+    if (seen.unreachable.empty()) seen.connection.login = agents_.connection(host).login;
   }
   return {};
 }
 
 Result<> CheckRunner::probe() {
   if (seen_.size() == 1 && seen_.front().host.here) return {};
-  // One that has none of these networks is reached through its agents alone.
+  // Without an address in these networks this machine does not listen: agents relay for it.
   std::unique_ptr<ProbeListener> own;
   if (const auto where = allowed_addresses(interface_addresses(), terms_.networks)) {
     std::vector<HeldPort> held;
     if (terms_.port_range) held = TRY(hold_ports(1, terms_.port_range));
     const uint16_t port = held.empty() ? uint16_t{0} : held.front().number;
-    own = TRY(ProbeListener::open(stage_.loop(), {*where, port}, token_, launcher_number));
+    own = TRY(ProbeListener::open(runtime_.loop(), {*where, port}, token_, launcher_number));
   }
   std::vector<Address> own_addresses;
   if (own) {
@@ -92,7 +92,7 @@ Result<> CheckRunner::probe() {
       }
     }
   }
-  const Responses<Reached> answers = TRY(crew_.probe_each(orders, awaited()));
+  const Responses<Reached> answers = TRY(agents_.probe_each(orders, awaited()));
   for (uint32_t from = 0; from < count; ++from) {
     if (!present(from)) continue;
     seen_[from].launcher_at = ips_of(own_addresses);
@@ -104,7 +104,7 @@ Result<> CheckRunner::probe() {
                                        .reached = {}};
     }
     if (answers[from]) {
-      keep_reached(from, answers[from]->targets);
+      record_reached(from, answers[from]->targets);
     } else {
       seen_[from].silent = answers[from].error().message;
     }
@@ -112,7 +112,7 @@ Result<> CheckRunner::probe() {
   return {};
 }
 
-void CheckRunner::keep_reached(size_t from, const std::vector<ProbeTarget>& targets) {
+void CheckRunner::record_reached(size_t from, const std::vector<ProbeTarget>& targets) {
   for (const ProbeTarget& target : targets) {
     if (target.number == launcher_number) {
       seen_[from].reaches_launcher = ips_of(target.addresses);
@@ -128,37 +128,37 @@ void CheckRunner::keep_reached(size_t from, const std::vector<ProbeTarget>& targ
   }
 }
 
-std::optional<Pair> CheckRunner::way_between(const Pair& pair) const {
-  for (const Pair& way : {pair, Pair(pair.second, pair.first)}) {
-    const auto seen = pairs_.find(way);
-    if (seen != pairs_.end() && !seen->second.reached.empty()) return way;
+std::optional<Pair> CheckRunner::working_direction(const Pair& pair) const {
+  for (const Pair& direction : {pair, Pair(pair.second, pair.first)}) {
+    const auto seen = pairs_.find(direction);
+    if (seen != pairs_.end() && !seen->second.reached.empty()) return direction;
   }
   return std::nullopt;
 }
 
-std::optional<Measure> CheckRunner::order_for(const Pair& way) const {
-  const std::string& ip = pairs_.at(way).reached.front().ip;
-  const std::vector<Address>& points = found(way.second).bandwidth_addresses;
+std::optional<Measure> CheckRunner::order_for(const Pair& direction) const {
+  const std::string& ip = pairs_.at(direction).reached.front().ip;
+  const std::vector<Address>& points = found(direction.second).bandwidth_addresses;
   const auto point = std::ranges::find(points, ip, &Address::ip);
   if (point == points.end()) return std::nullopt;
-  return Measure{.number = static_cast<uint32_t>(way.second), .address = *point};
+  return Measure{.number = static_cast<uint32_t>(direction.second), .address = *point};
 }
 
 Result<> CheckRunner::measure() {
   for (const std::vector<Pair>& round : measuring_rounds(seen_.size())) {
     std::vector<std::optional<Measure>> orders(seen_.size());
-    std::vector<Pair> ways;
+    std::vector<Pair> directions;
     for (const Pair& pair : round) {
-      const auto way = way_between(pair);
-      if (!way) continue;
-      ways.push_back(*way);
-      orders[way->first] = order_for(*way);
+      const auto direction = working_direction(pair);
+      if (!direction) continue;
+      directions.push_back(*direction);
+      orders[direction->first] = order_for(*direction);
     }
-    if (ways.empty()) continue;
-    const Responses<Measured> answers = TRY(crew_.measure_each(orders, awaited()));
-    for (const Pair& way : ways) {
-      const Result<Measured>& answer = answers[way.first];
-      PairSeen& seen = pairs_.at(way);
+    if (directions.empty()) continue;
+    const Responses<Measured> answers = TRY(agents_.measure_each(orders, awaited()));
+    for (const Pair& direction : directions) {
+      const Result<Measured>& answer = answers[direction.first];
+      PairSeen& seen = pairs_.at(direction);
       seen.failure = answer ? answer->failure : answer.error().message;
       if (seen.failure.empty()) seen.speed = answer->speed;
     }
@@ -184,7 +184,7 @@ CheckReport CheckRunner::report() const {
     report.hosts.push_back({seen.host.name, host_findings(seen, usual)});
   for (const auto& [pair, seen] : pairs_) {
     PairReport one = pair_report(seen);
-    // Those that were only dialled are worth a line when that failed.
+    // A pair that was only dialled gets a line when that failed.
     if (one.speed || one.grade != Grade::ok) report.pairs.push_back(std::move(one));
   }
   return report;

@@ -12,52 +12,53 @@
 
 namespace dt {
 
-/// Asks the hosts of a check, step by step, and goes on without those that fail; only an
-/// interruption ends it. Each step needs those before it.
+/// Diagnoses the hosts of a check in steps, in the order of the methods. A host that fails is left
+/// out of the later steps. A step itself fails only by an interruption, or when this machine cannot
+/// do its part.
 class CheckRunner {
  public:
   struct Terms {
-    Duration step_max;                  ///< how long the answers to one step may take
+    Duration step_max;                  ///< the limit of one step
     std::string path;                   ///< the PATH of a job
-    std::vector<std::string> networks;  ///< between the hosts, as --network-interfaces has them
+    std::vector<std::string> networks;  ///< the value of --network-interfaces; none: all
     std::optional<PortRange> port_range;
-    Duration heartbeat;  ///< and when silence is death, as `crew` has them
-    Duration dead_after;
+    Duration heartbeat;   ///< the same as in the options of `agents`
+    Duration dead_after;  ///< the same as in the options of `agents`
   };
-  CheckRunner(Runtime& stage, AgentGroup& crew, const std::vector<Host>& hosts, Terms terms);
+  CheckRunner(Runtime& runtime, AgentGroup& agents, const std::vector<Host>& hosts, Terms terms);
   CheckRunner(const CheckRunner&) = delete;
   CheckRunner& operator=(const CheckRunner&) = delete;
 
-  /// Hears which agents have come up.
-  Result<> greet();
-  /// Has each gather the facts of its host.
+  /// Waits for the hello of each agent.
+  Result<> await_hellos();
+  /// Has each agent gather the facts of its host.
   Result<> diagnose();
-  /// Has them dial each other and this machine.
+  /// Has the agents dial each other and this machine.
   Result<> probe();
-  /// Has pairs of them measure the way between them, several at a time.
+  /// Has pairs of agents measure the network between them, several pairs at a time.
   Result<> measure();
 
-  /// A line for each machine that several of the hosts are.
+  /// One warning for each machine that several hosts of the check stand for.
   std::vector<std::string> shared() const;
-  /// What was found, worst or not; when and how long is the caller's to tell.
+  /// All findings. The caller sets began_at and took.
   CheckReport report() const;
 
  private:
   AgentGroup::Awaited awaited() const;
   bool present(size_t host) const { return seen_[host].diagnosis.has_value(); }
   const DiagnoseReply& found(size_t host) const { return seen_[host].diagnosis->found; }
-  void keep_reached(size_t from, const std::vector<ProbeTarget>& targets);
-  /// The pair in a direction that leads there.
-  std::optional<Pair> way_between(const Pair& pair) const;
-  std::optional<Measure> order_for(const Pair& way) const;
+  void record_reached(size_t from, const std::vector<ProbeTarget>& targets);
+  /// The pair, or its reverse, whose first host reached the second; none when neither did.
+  std::optional<Pair> working_direction(const Pair& pair) const;
+  std::optional<Measure> order_for(const Pair& direction) const;
 
-  Runtime& stage_;
-  AgentGroup& crew_;
+  Runtime& runtime_;
+  AgentGroup& agents_;
   Terms terms_;
   std::vector<HostSeen> seen_;
   std::vector<std::optional<Hello>> hellos_;
   Token token_;
-  std::map<Pair, PairSeen> pairs_;  ///< all that were dialled
+  std::map<Pair, PairSeen> pairs_;  ///< every pair that was dialled
 };
 
 }  // namespace dt

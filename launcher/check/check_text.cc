@@ -25,14 +25,14 @@ std::string grade_text(Grade grade, bool colored) {
   return colored ? painted(padded, color_of(grade)) : padded;
 }
 
-/// How many columns UTF-8 takes, of letters that take one each.
+/// The columns of a UTF-8 text whose characters take one column each.
 size_t columns_of(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
-/// `text` broken at blanks so that no line passes `columns`, all but the first behind `indent`
-/// blanks. A line's end in the text stays one.
+/// Breaks `text` at blanks, so that no line is longer than `columns`, and indents all lines but the
+/// first by `indent` blanks. Line ends of the text stay.
 std::string wrapped(std::string_view text, size_t indent, size_t columns) {
   std::string all;
   for (const std::string_view line : split(text, '\n')) {
@@ -55,27 +55,27 @@ std::string wrapped(std::string_view text, size_t indent, size_t columns) {
   return all;
 }
 
-std::string finding_lines(const Finding& finding, const TableLook& look) {
+std::string finding_lines(const Finding& finding, const TableStyle& style) {
   std::string topic = finding.topic;
   std::ranges::replace(topic, '_', ' ');
-  std::string text = wrapped(finding.text, text_at, look.columns);
+  std::string text = wrapped(finding.text, text_at, style.columns);
   if (!finding.remedy.empty()) {
     text +=
-        "\n" + std::string(text_at, ' ') + wrapped("→ " + finding.remedy, text_at, look.columns);
+        "\n" + std::string(text_at, ' ') + wrapped("→ " + finding.remedy, text_at, style.columns);
   }
-  return format("  {:<{}} {} {}\n", topic, topic_columns, grade_text(finding.grade, look.colored),
+  return format("  {:<{}} {} {}\n", topic, topic_columns, grade_text(finding.grade, style.colored),
                 text);
 }
 
-std::string host_lines(const HostReport& host, const TableLook& look) {
+std::string host_lines(const HostReport& host, const TableStyle& style) {
   const Grade grade = host.grade();
   const std::string name = printable(host.name);
-  if (look.brief && grade == Grade::ok) {
+  if (style.brief && grade == Grade::ok) {
     return format("{:<{}} {}\n", name, text_at - grade_columns - 2, name_of(grade));
   }
   std::string lines = name + "\n";
   for (const Finding& finding : host.findings) {
-    if (!look.brief || finding.grade != Grade::ok) lines += finding_lines(finding, look);
+    if (!style.brief || finding.grade != Grade::ok) lines += finding_lines(finding, style);
   }
   return lines;
 }
@@ -87,19 +87,20 @@ std::string speed_text(const PairReport& pair) {
                 rate_text(static_cast<double>(pair.speed->bytes) / elapsed_s));
 }
 
-std::string pair_lines(const PairReport& pair, size_t name_columns, const TableLook& look) {
+std::string pair_lines(const PairReport& pair, size_t name_columns, const TableStyle& style) {
   const std::string names = format("{} → {}", printable(pair.from), printable(pair.to));
   const size_t indent = 2 + name_columns + 1 + grade_columns + 1;
-  std::string way = speed_text(pair) + pair.address;
+  std::string text = speed_text(pair) + pair.address;
   for (const std::string& more : {pair.text, pair.remedy.empty() ? "" : "→ " + pair.remedy}) {
     if (more.empty()) continue;
-    way +=
-        (way.empty() ? "" : "\n" + std::string(indent, ' ')) + wrapped(more, indent, look.columns);
+    text += (text.empty() ? "" : "\n" + std::string(indent, ' ')) +
+            wrapped(more, indent, style.columns);
   }
-  return format("  {:<{}} {} {}\n", names, name_columns, grade_text(pair.grade, look.colored), way);
+  return format("  {:<{}} {} {}\n", names, name_columns, grade_text(pair.grade, style.colored),
+                text);
 }
 
-std::string pairs_table(const std::vector<PairReport>& pairs, const TableLook& look) {
+std::string pairs_table(const std::vector<PairReport>& pairs, const TableStyle& style) {
   if (pairs.empty()) return "";
   size_t name_columns = topic_columns;
   for (const PairReport& pair : pairs)
@@ -107,9 +108,9 @@ std::string pairs_table(const std::vector<PairReport>& pairs, const TableLook& l
   std::string lines = "pairs of hosts\n";
   size_t left_out = 0;
   for (const PairReport& pair : pairs) {
-    const bool shown = !look.brief || pair.grade != Grade::ok;
+    const bool shown = !style.brief || pair.grade != Grade::ok;
     left_out += shown ? 0 : 1;
-    if (shown) lines += pair_lines(pair, name_columns, look);
+    if (shown) lines += pair_lines(pair, name_columns, style);
   }
   if (left_out > 0) {
     lines += format("  {:<{}} {}\n", format("{} more", left_out), name_columns, name_of(Grade::ok));
@@ -152,11 +153,11 @@ Grade CheckReport::grade() const {
   return worst;
 }
 
-std::string check_text(const CheckReport& report, const TableLook& look) {
+std::string check_text(const CheckReport& report, const TableStyle& style) {
   std::string text;
   for (const HostReport& host : report.hosts)
-    text += host_lines(host, look) + (look.brief ? "" : "\n");
-  const std::string pairs = pairs_table(report.pairs, look);
+    text += host_lines(host, style) + (style.brief ? "" : "\n");
+  const std::string pairs = pairs_table(report.pairs, style);
   if (!pairs.empty()) text += pairs + "\n";
   return text + sum_line(report);
 }

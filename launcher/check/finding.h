@@ -8,23 +8,23 @@
 
 namespace dt {
 
-/// How good what was found is; the larger the worse.
+/// How good a finding is; a larger value is worse.
 enum class Grade : uint8_t { ok, warning, failure };
 
 constexpr std::string_view name_of(Grade grade) {
   return grade == Grade::ok ? "ok" : grade == Grade::warning ? "warning" : "failure";
 }
 
-/// One thing that `dtrain check` has looked at on a host.
+/// One result of `dtrain check` about a host.
 struct Finding {
-  std::string topic;  ///< "shared_memory": as --json has it; in the table with blanks
+  std::string topic;  ///< "shared_memory" in --json; the table has blanks
   Grade grade = Grade::ok;
   std::string text;
-  std::string remedy = {};  ///< empty where nothing is to be done, or where the text says it
+  std::string remedy = {};  ///< empty: there is none, or the text has it
   bool operator==(const Finding&) const = default;
 };
 
-/// A host, with what was found on it.
+/// A host with its findings.
 struct HostReport {
   std::string name;
   std::vector<Finding> findings;

@@ -13,12 +13,12 @@ namespace dt {
 
 namespace {
 
-/// Logs of several hosts cannot be read side by side any more, files seem to come from the future
-/// to make and to checkpoints, and Kerberos and TLS begin to refuse at minutes. dtrain itself never
-/// compares clocks of two hosts.
+/// Above it the logs of several hosts cannot be compared, and files of other hosts seem to come
+/// from the future. Kerberos and TLS refuse a skew of minutes. dtrain itself never compares two
+/// clocks.
 constexpr Duration clock_skew_max = seconds(1);
 
-/// "3.11" of "3.11.2": what decides whether packages and pickles fit.
+/// "3.11" of "3.11.2": packages and pickles depend on these two numbers.
 std::string minor_version(const std::string& version) {
   const size_t first = version.find('.');
   return version.substr(0, first == std::string::npos ? first : version.find('.', first + 1));
@@ -57,7 +57,7 @@ Finding agent_finding(const HostSeen& seen) {
   if (!seen.silent.empty()) return {"agent", Grade::failure, seen.silent};
   const std::string& path = seen.diagnosis->found.facts.executable;
   if (seen.host.here) return {"agent", Grade::ok, printable(path, 200)};
-  // Behind ~/.cache/dtrain comes a folder that is named by the executable's digest.
+  // A cached executable is in a folder of ~/.cache/dtrain with its digest as name.
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const std::string shown = is_digest(folder.filename().string()) ? folder.parent_path() : folder;
   return {"agent", Grade::ok,
@@ -79,7 +79,7 @@ Finding versions_finding(const HostDiagnostics& host, const Usual& usual) {
 Finding clock_finding(const HostSeen& seen) {
   const ClockSkew& clock = seen.diagnosis->clock;
   const Duration off = std::chrono::abs(clock.ahead);
-  // On one machine there is one clock, and the difference is our own slowness.
+  // One machine has one clock; the measured difference is only the delay of messages.
   if (seen.host.here) return {"clock", Grade::ok, "this machine's"};
   if (off <= clock.error) {
     return {"clock", Grade::ok, "as this machine's, within " + time_text(clock.error)};
@@ -98,12 +98,12 @@ Finding launcher_finding(const HostSeen& seen) {
   if (!seen.reaches_launcher->empty()) {
     return {"launcher", Grade::ok, "reaches this machine at " + seen.reaches_launcher->front()};
   }
-  // A job still goes: agents relay the rendezvous for tasks that cannot dial it.
+  // A job still works: agents relay the rendezvous for tasks that cannot dial it.
   return {"launcher", Grade::warning,
           seen.launcher_at.empty() ? "this machine has none of the networks"
                                    : "cannot reach this machine at " + join(seen.launcher_at, ", "),
-          "its tasks will reach the rendezvous through their agent; to spare them that, let TCP "
-          "connections from that host in here"};
+          "its tasks will reach the rendezvous through their agent; to avoid that, "
+          "allow TCP connections from that host to this machine"};
 }
 
 Finding addresses_finding(const HostSeen& seen) {
@@ -120,12 +120,12 @@ Finding addresses_finding(const HostSeen& seen) {
 Finding python_finding(const HostDiagnostics& host, const Usual& usual) {
   if (host.python_path.empty()) {
     return {"python", Grade::warning, "neither python3 nor python is in the PATH of the job",
-            "the PATH of this shell travels with a job: activate the environment before, or give "
-            "Python's whole path"};
+            "a job gets the PATH of this shell: activate the environment first, or give Python's "
+            "whole path"};
   }
   const std::string path = printable(host.python_path, 200);
   if (host.python_version.empty()) {
-    return {"python", Grade::warning, path + " does not tell its version",
+    return {"python", Grade::warning, path + " prints no version",
             format("try there: {} --version", shell_quote(path))};
   }
   Finding finding = {"python", Grade::ok, format("{} at {}", host.python_version, path)};

@@ -10,21 +10,22 @@
 
 namespace dt {
 
-/// What `dtrain check` has seen of a host.
+/// All that `dtrain check` knows about a host.
 struct HostSeen {
   Host host;
   std::string unreachable = {};  ///< why no agent runs there; empty: one does
   Connection connection = {};
-  std::string silent = {};  ///< why the agent did not tell of its host
+  std::string silent = {};  ///< why the agent sent no answer; empty: it did
   std::optional<Diagnosis> diagnosis = {};
-  std::vector<std::string> launcher_at = {};  ///< this machine's addresses, which it dialled
-  /// Of these those that it reaches, best first; none: it was not asked.
+  std::vector<std::string> launcher_at =
+      {};  ///< the addresses of this machine that the host dialled
+  /// The addresses in launcher_at that the host reached, best first; none: it was not asked.
   std::optional<std::vector<std::string>> reaches_launcher = {};
-  std::vector<std::string> reached_at = {};  ///< those of its addresses that led other hosts to it
+  std::vector<std::string> reached_at = {};  ///< its addresses that other hosts reached
 };
 
-/// What most hosts have, which the others should have, too; the first of several that are as
-/// frequent.
+/// The most frequent values among the hosts, which all hosts should have. Among equally frequent
+/// values the first one counts.
 struct Usual {
   std::string dtrain;
   std::string python;  ///< "3.11"
@@ -34,7 +35,7 @@ struct Usual {
 };
 Usual usual_of(const std::vector<HostSeen>& hosts);
 
-/// One finding a topic, always in the same order; those that are not known are left out.
+/// One finding a topic, always in the same order. Unknown topics are left out.
 std::vector<Finding> host_findings(const HostSeen& seen, const Usual& usual);
 
 }  // namespace dt

@@ -11,11 +11,10 @@ namespace dt {
 
 namespace {
 
-/// Within a machine room it is well below 1 ms; a ring of n hosts waits for n of them in each
-/// all_reduce of small tensors.
+/// Hosts in one room have well below 1 ms. An all_reduce of small tensors in a ring of n hosts
+/// takes about n round trips.
 constexpr Duration round_trip_max = milliseconds(5);
-/// A little less than gigabit Ethernet gives: what is slower has fallen back to 100 Mbit/s, or is
-/// shared with others.
+/// A little less than gigabit Ethernet. A slower link has fallen back to 100 Mbit/s, or is shared.
 constexpr double bytes_per_s_min = 90e6;
 
 double rate_of(const Speed& speed) {
@@ -29,17 +28,18 @@ std::string texts_of(const std::vector<Address>& addresses) {
   return join(ips, ", ");
 }
 
-/// Each with each: one stands still, and the others go round it. An odd number has one pause.
+/// Each host with each other, by the circle method: one host keeps its position while the others
+/// rotate. With an odd number one host has nothing to do in each round.
 std::vector<std::vector<Pair>> all_pairs(size_t hosts) {
-  const size_t places = hosts + hosts % 2;
+  const size_t positions = hosts + hosts % 2;
   std::vector<std::vector<Pair>> rounds;
-  for (size_t round = 0; round + 1 < places; ++round) {
-    const auto at = [&](size_t place) {
-      return place == 0 ? 0 : 1 + (place - 1 + round) % (places - 1);
+  for (size_t round = 0; round + 1 < positions; ++round) {
+    const auto at = [&](size_t position) {
+      return position == 0 ? 0 : 1 + (position - 1 + round) % (positions - 1);
     };
     std::vector<Pair> pairs;
-    for (size_t place = 0; place < places / 2; ++place) {
-      const auto [low, high] = std::minmax({at(place), at(places - 1 - place)});
+    for (size_t position = 0; position < positions / 2; ++position) {
+      const auto [low, high] = std::minmax({at(position), at(positions - 1 - position)});
       if (high < hosts) pairs.emplace_back(low, high);
     }
     rounds.push_back(std::move(pairs));
@@ -47,7 +47,7 @@ std::vector<std::vector<Pair>> all_pairs(size_t hosts) {
   return rounds;
 }
 
-/// Each with the next; the last pair of an odd ring has a round of its own.
+/// Each host with the next. The last pair of an odd ring has a round of its own.
 std::vector<std::vector<Pair>> ring(size_t hosts) {
   std::vector<std::vector<Pair>> rounds(2 + hosts % 2);
   for (size_t host = 0; host < hosts; ++host) {

@@ -12,36 +12,37 @@
 
 namespace dt {
 
-using Pair = std::pair<size_t, size_t>;  ///< of hosts: who dials, and whom
+using Pair = std::pair<size_t, size_t>;  ///< indices of hosts: the first dials the second
 
-/// Up to so many hosts every pair is measured, above that each host with the next, in a ring: the
-/// time that all of it takes then no longer grows with the hosts.
+/// Up to so many hosts every pair is measured. With more hosts each one is measured with the next,
+/// in a ring, so that the time does not grow with the number of hosts.
 inline constexpr size_t measured_hosts_max = 8;
 
-/// Who measures with whom. The pairs of a round have no host in common, so that they do not disturb
-/// each other; every pair comes once.
+/// The pairs to measure, each once, in rounds. The pairs of a round have no host in common, so that
+/// they do not disturb each other.
 std::vector<std::vector<Pair>> measuring_rounds(size_t hosts);
 
 /// How one host reaches another.
 struct PairReport {
   std::string from;
   std::string to;
-  std::string address;  ///< that leads there; empty: none does
+  std::string address;  ///< of `to`, which `from` reached; empty: it reached none
   std::optional<Speed> speed;
   Grade grade = Grade::ok;
-  std::string text = {};  ///< what is wrong; empty when nothing is
+  std::string text = {};  ///< the problem; empty: there is none
   std::string remedy = {};
   bool operator==(const PairReport&) const = default;
 };
 
-/// What was seen of a pair.
+/// All that `dtrain check` knows about a pair.
 struct PairSeen {
   std::string from;
   std::string to;
   std::vector<Address> tried;
-  std::vector<Address> reached;  ///< of these, in the same order
+  std::vector<Address> reached;  ///< the part of `tried` that was reached, in the same order
   std::optional<Speed> speed = {};
-  std::string failure = {};  ///< why it was not measured
+  std::string failure =
+      {};  ///< why there is no speed; empty: there is, or the pair was only dialled
 };
 PairReport pair_report(const PairSeen& seen);
 

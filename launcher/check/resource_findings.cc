@@ -14,27 +14,27 @@ namespace {
 constexpr int64_t mebi = int64_t{1} << 20;
 constexpr int64_t gibi = int64_t{1} << 30;
 
-/// What Python takes with a framework loaded, before a model is there.
+/// The memory of Python with a framework loaded, without a model.
 constexpr int64_t memory_a_task = 512 * mebi;
-/// What every distribution gives; libraries count on it.
+/// The default of every distribution; libraries depend on it.
 constexpr int64_t open_files_soft_min = 1024;
-/// Data loaders and NCCL's channels raise their own limit as far as they may.
+/// Data loaders and NCCL raise their soft limit up to the hard limit.
 constexpr int64_t open_files_hard_min = 4096;
-/// The kernel's own default for decades; who has less was given less.
+/// The kernel's default for decades: a smaller limit was set on purpose.
 constexpr int64_t locked_memory_min = 64 << 10;
-/// NCCL wants about 10 MB for each channel of each task, and PyTorch's data loaders pass batches
-/// here; Docker gives 64 MiB.
+/// NCCL needs about 10 MB for each channel of each task, and PyTorch's data loaders pass batches in
+/// shared memory. Docker's default is 64 MiB.
 constexpr int64_t shared_memory_min = gibi;
-/// Room for caches, compiled kernels and a small checkpoint.
+/// Enough for caches, compiled kernels and a small checkpoint.
 constexpr int64_t disk_min = gibi;
-/// Below this nothing works that writes a file, Python's temporary ones among them.
+/// Below this, programs that write files fail, even Python with its temporary files.
 constexpr int64_t disk_failure = 16 * mebi;
 
 std::string limit_text(const std::optional<int64_t>& limit) {
   return limit ? format("{}", *limit) : "unlimited";
 }
 
-/// "8 NVIDIA H100", or each kind with its number.
+/// "8 NVIDIA H100", or each model with its count.
 std::string gpu_names(const std::vector<Gpu>& gpus) {
   std::vector<std::string> kinds;
   for (size_t at = 0; at < gpus.size();) {
@@ -136,7 +136,7 @@ Finding open_files_finding(const HostDiagnostics& host, int slots) {
 Finding locked_memory_finding(const HostDiagnostics& host) {
   const std::optional<int64_t>& soft = host.locked_memory.soft;
   Finding finding = {"locked_memory", Grade::ok, soft ? size_text(*soft) : "unlimited"};
-  // InfiniBand and RoCE register all their buffers; CUDA's pinned memory does not count here.
+  // InfiniBand and RoCE lock all their buffers. CUDA's pinned memory does not count.
   if (host.rdma_devices > 0 && soft) {
     finding.grade = Grade::warning;
     finding.remedy =
@@ -168,8 +168,8 @@ Finding shared_memory_finding(const Room& room) {
 Finding disk_finding(const std::string& topic, const Room& room) {
   const std::string path = printable(room.path, 200);
   if (!room.free_bytes) {
-    return {topic, Grade::warning, path.empty() ? "HOME is not set" : path + " cannot be looked at",
-            "programs look for their settings and caches there"};
+    return {topic, Grade::warning, path.empty() ? "HOME is not set" : path + " cannot be examined",
+            "programs keep their settings and caches there"};
   }
   Finding finding = {topic, Grade::ok,
                      format("{} free of {} in {}", size_text(*room.free_bytes),

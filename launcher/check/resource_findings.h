@@ -7,8 +7,8 @@
 
 namespace dt {
 
-/// What tasks will have of a host's devices, memory, limits and disks. `slots`: how many tasks are
-/// meant for it; 0: not said.
+/// The devices, memory, limits and disks that a host has for tasks. `slots`: the number of tasks
+/// that the host is to run; 0: unknown.
 std::vector<Finding> resource_findings(const HostDiagnostics& host, int slots, const Usual& usual);
 
 }  // namespace dt

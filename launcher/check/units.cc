@@ -9,7 +9,7 @@ namespace dt {
 
 namespace {
 
-/// Three digits that count.
+/// Three significant digits from 0.1 up; three decimals below.
 std::string number_text(double value) {
   return value < 0.0995  ? format("{:.3f}", value)
          : value < 9.995 ? format("{:.2f}", value)

@@ -7,11 +7,11 @@
 
 namespace dt {
 
-/// "512 MiB", "23.5 GiB": memory and files, three digits at most before and one behind the point.
+/// "512 MiB", "23.5 GiB", for memory and files: a multiple of 1024, with one decimal below 100.
 std::string size_text(int64_t bytes);
-/// "0.052 ms", "12 ms", "3.2 s": three digits that count.
+/// "0.052 ms", "12.0 ms", "3.20 s": three significant digits from 0.1 ms up.
 std::string time_text(Duration time);
-/// "117 MB/s", "9.34 GB/s": networks count in thousands.
+/// "117 MB/s", "9.34 GB/s": multiples of 1000, as for networks.
 std::string rate_text(double bytes_per_s);
 
 }  // namespace dt

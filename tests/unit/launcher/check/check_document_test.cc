@@ -6,7 +6,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("the document has the same, with every member always there") {
+TEST_CASE("the document has the findings of the table, and every member always") {
   CheckReport report = check_sample();
   report.seen[0].diagnosis = Diagnosis{.found = {.facts = {.hostname = "n"}}, .clock = {}};
   report.seen[2].unreachable = "it said this";

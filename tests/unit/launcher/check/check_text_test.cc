@@ -8,7 +8,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("the report is a table a host, one of pairs and the sum") {
+TEST_CASE("the report has a table for each host, one for pairs, and the counts") {
   CHECK(check_text(check_sample(), {}) == R"(node1
   ssh            ok       the OpenSSH client
   cores          ok       8
@@ -33,7 +33,7 @@ pairs of hosts
 )");
 }
 
-TEST_CASE("words of a host are no control sequences in the table") {
+TEST_CASE("texts of a host bring no control sequences into the table") {
   CheckReport report = check_sample();
   report.hosts[0].findings[0].text = "\x1b]0;title\x07";
   report.hosts[0].findings[1].remedy = "\x1b[8m";
@@ -43,7 +43,7 @@ TEST_CASE("words of a host are no control sequences in the table") {
   CHECK(text.find("→ \\x1B[8m\n") != std::string::npos);
 }
 
-TEST_CASE("in brief only what is not well has lines of its own") {
+TEST_CASE("in brief only warnings and failures have lines of their own") {
   CHECK(check_text(check_sample(), {.brief = true}) == R"(node1            ok
 node2
   shared memory  warning  64.0 MiB free of 64.0 MiB in /dev/shm
@@ -62,7 +62,7 @@ pairs of hosts
 )");
 }
 
-TEST_CASE("lines keep to the terminal, and colours to the words that grade") {
+TEST_CASE("lines fit the terminal, and only grades are coloured") {
   for (const size_t columns : {40U, 60U, 80U}) {
     const std::string text = check_text(check_sample(), {.columns = columns});
     size_t longest = 0;
@@ -80,7 +80,7 @@ TEST_CASE("lines keep to the terminal, and colours to the words that grade") {
   CHECK(colored.find("\x1b[0;32mok      \x1b[0m 8\n") != std::string::npos);
 }
 
-TEST_CASE("a report without complaints says so, and its worst is its grade") {
+TEST_CASE("a report without findings has a line for that; the worst finding is its grade") {
   CheckReport report = check_sample();
   CHECK(report.grade() == Grade::failure);
   report.hosts.pop_back();
@@ -91,7 +91,7 @@ TEST_CASE("a report without complaints says so, and its worst is its grade") {
   CHECK(check_text(report, {}).ends_with("\n\n1 host: all is well\n"));
 }
 
-TEST_CASE("numbers have three digits that count, and their unit") {
+TEST_CASE("numbers have three significant digits, and their unit") {
   CHECK(size_text(0) == "0 bytes");
   CHECK(size_text(1023) == "1023 bytes");
   CHECK(size_text(1536) == "1.5 KiB");

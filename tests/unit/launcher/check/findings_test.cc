@@ -53,7 +53,7 @@ HostSeen good_seen() {
 
 const Usual usual = {.dtrain = "1.0", .python = "3.11", .driver = "535.1", .gpus = 2};
 
-/// "topic grade: text → remedy" of those that are not ok.
+/// "topic grade: text → remedy" of the findings that are not ok.
 std::string complaints(const std::vector<Finding>& findings) {
   std::vector<std::string> lines;
   for (const Finding& finding : findings) {
@@ -64,7 +64,7 @@ std::string complaints(const std::vector<Finding>& findings) {
   return join(lines, "\n");
 }
 
-TEST_CASE("a host that has what a job needs is found well, one line a topic") {
+TEST_CASE("a host that has all that a job needs is ok in every topic") {
   const std::vector<Finding> findings = host_findings(good_seen(), usual);
   CHECK(complaints(findings) == "");
   std::vector<std::string> lines;
@@ -83,7 +83,7 @@ TEST_CASE("a host that has what a job needs is found well, one line a topic") {
             "temporary: 50.0 GiB free of 100 GiB in /tmp", "python: 3.11.2 at /usr/bin/python3"});
 }
 
-TEST_CASE("what a job would stumble over is told with its remedy") {
+TEST_CASE("each obstacle for a job is a finding with its remedy") {
   using Spoil = std::function<void(HostSeen & seen, HostDiagnostics & host)>;
   struct Case {
     Spoil spoil;
@@ -106,20 +106,18 @@ TEST_CASE("what a job would stumble over is told with its remedy") {
        "set-ntp true, or chronyc makestep"},
       {[](HostSeen& seen, HostDiagnostics&) { seen.reaches_launcher->clear(); },
        "launcher warning: cannot reach this machine at 10.0.0.9 → its tasks will reach the "
-       "rendezvous through their agent; to spare them that, let TCP connections from that host in "
-       "here"},
-      {[](HostSeen& seen, HostDiagnostics&) {
-         seen.diagnosis->found.listen_failure = "it has only eth0";
-       },
+       "rendezvous through their agent; to avoid that, allow TCP connections from that host to "
+       "this machine"},
+      {[](HostSeen& seen, HostDiagnostics&) { seen.diagnosis->found.listen_failure = "it has only eth0"; },
        "addresses failure: it has only eth0"},
       {[](HostSeen&, HostDiagnostics& host) { host.dtrain = "0.9"; },
        "versions failure: dtrain 0.9, glibc 2.36, Linux 6.1 x86_64 → the other hosts have dtrain "
        "1.0; remove the one that is found first here"},
       {[](HostSeen&, HostDiagnostics& host) { host.python_path = host.python_version = ""; },
-       "python warning: neither python3 nor python is in the PATH of the job → the PATH of this "
-       "shell travels with a job: activate the environment before, or give Python's whole path"},
+       "python warning: neither python3 nor python is in the PATH of the job → a job gets the PATH "
+       "of this shell: activate the environment first, or give Python's whole path"},
       {[](HostSeen&, HostDiagnostics& host) { host.python_version = ""; },
-       "python warning: /usr/bin/python3 does not tell its version → try there: /usr/bin/python3 "
+       "python warning: /usr/bin/python3 prints no version → try there: /usr/bin/python3 "
        "--version"},
       {[](HostSeen&, HostDiagnostics& host) { host.python_version = "3.9.2"; },
        "python warning: 3.9.2 at /usr/bin/python3 → most hosts have Python 3.11: packages and "
@@ -134,7 +132,7 @@ TEST_CASE("what a job would stumble over is told with its remedy") {
   }
 }
 
-TEST_CASE("resources that are short are told with the number that is wanted") {
+TEST_CASE("a finding about a scarce resource has the number that is needed") {
   struct Case {
     std::function<void(HostDiagnostics& host)> spoil;
     std::string complaint;  ///< its beginning
@@ -200,7 +198,7 @@ TEST_CASE("resources that are short are told with the number that is wanted") {
   }
 }
 
-TEST_CASE("of a host that cannot be had the failure is all there is") {
+TEST_CASE("an unreachable host has that failure as its only finding") {
   HostSeen unreachable = good_seen();
   unreachable.unreachable = "is sshd running there?";
   CHECK(host_findings(unreachable, usual) ==
@@ -211,7 +209,7 @@ TEST_CASE("of a host that cannot be had the failure is all there is") {
   CHECK(complaints(host_findings(silent, usual)) == "agent failure: its process ended");
 }
 
-TEST_CASE("what most hosts have is usual, and of two that are as frequent the first") {
+TEST_CASE("the most frequent value is usual, and the first of equally frequent ones") {
   std::vector<HostSeen> hosts(3, good_seen());
   CHECK(usual_of(hosts) == usual);
   hosts[0].diagnosis->found.facts.python_version = "3.9.1";
@@ -224,7 +222,7 @@ TEST_CASE("what most hosts have is usual, and of two that are as frequent the fi
   CHECK(usual_of({}) == Usual());
 }
 
-TEST_CASE("a clock is compared by four readings, however long the agent took") {
+TEST_CASE("a clock is compared by four readings, whatever time the agent takes") {
   constexpr int64_t s = 1'000'000'000;
   struct Case {
     int64_t asked;
@@ -234,11 +232,11 @@ TEST_CASE("a clock is compared by four readings, however long the agent took") {
     ClockSkew skew;
   };
   const Case cases[] = {
-      // 10 s ahead, 2 s under way there and back, 5 s of work between.
+      // 10 s ahead, 2 s of delay in both directions, 5 s of work between.
       {100 * s, 111 * s, 116 * s, 107 * s, {seconds(10), seconds(1)}},
       {100 * s, 91 * s, 91 * s, 102 * s, {seconds(-10), seconds(1)}},
       {100 * s, 100 * s, 103 * s, 103 * s, {seconds(0), seconds(0)}},
-      // All of the way was the way back: half of it is taken for skew, and told as error.
+      // All of the delay is in the answer: half of it counts as skew, and is reported as error.
       {100 * s, 100 * s, 100 * s, 104 * s, {seconds(-2), seconds(2)}},
   };
   for (const Case& one : cases) {

@@ -4,8 +4,8 @@
 
 namespace dt {
 
-/// Three hosts, each worse than the one before, and a way between two of them that is cut in one
-/// direction.
+/// Three hosts, each worse than the one before. Two of them reach each other in one direction
+/// only.
 inline CheckReport check_sample() {
   CheckReport report;
   report.hosts = {{"node1", {{"ssh", Grade::ok, "the OpenSSH client"}, {"cores", Grade::ok, "8"}}},
