@@ -280,7 +280,7 @@ std::optional<TaskError> Job::error_of(size_t agent, const Exited& exited) {
   auto error = exited.error;
   if (error && error->when_ns > 0) {
     const int64_t now_ns = parts_.loop.now().time_since_epoch().count();
-    const int64_t when_ns = clocks_.by_ours(agent, error->when_ns, exited.sent_ns, now_ns);
+    const int64_t when_ns = clocks_.by_our_clock(agent, error->when_ns, exited.sent_ns, now_ns);
     error->when_ns = std::max<int64_t>(1, when_ns);
   }
   return error;
@@ -289,7 +289,8 @@ std::optional<TaskError> Job::error_of(size_t agent, const Exited& exited) {
 Result<Actions> Job::on_mpi_alone(size_t agent, ByteSpan payload) {
   const auto found = TRY(decode<MpiAlone>(payload));
   if (found.tasks > plan_.hosts[agent].tasks.size())
-    return fail(Errc::protocol, format("{} programs with MPI are more than all", found.tasks));
+    return fail(Errc::protocol,
+                format("reported {} MPI programs, more than it has tasks", found.tasks));
   warn_of_mpi(mpi_notice_.reported(agent, found.tasks));
   return Actions();
 }
@@ -300,7 +301,8 @@ void Job::warn_of_mpi(const std::optional<std::string>& warning) {
 
 Result<Actions> Job::on_finished(size_t agent, ByteSpan payload) {
   const auto finished = TRY(decode<Finished>(payload));
-  if (!supervisor_.finishing()) return fail(Errc::protocol, "finished before it was asked to");
+  if (!supervisor_.finishing())
+    return fail(Errc::protocol, "finished before the launcher asked for it");
   agent_done_[agent] = true;
   parts_.record.contained_by[agent] = finished.contained_by;
   end_streams(agent);

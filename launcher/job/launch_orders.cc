@@ -53,7 +53,7 @@ Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& pl
     const HostReach& reach = facts.reach.hosts[orders.size()];
     launch.interface = reach.interface;
     launch.relay = reach.relay;
-    // Of no other roles: a value may be a secret, and the host may have other users.
+    // The variables of other roles stay here: a value may be a secret, and hosts have other users.
     launch.role_environments = environments_of(plan.roles_on(host));
     launch.tasks.clear();
     for (const size_t at : host.tasks)

@@ -13,7 +13,7 @@
 
 namespace dt {
 
-/// What is known of a job when all is ready for the launch; outlives the call that it is for.
+/// All that is known about a job before the launch. The references must outlive launch_orders().
 struct LaunchFacts {
   const Environment& forwarded;
   const JobFacts& job;
@@ -21,8 +21,8 @@ struct LaunchFacts {
   const Reach& reach;
 };
 
-/// Each agent's order to start its tasks, by its number: an encoded Launch. Errc::input when one is
-/// longer than a message may be, so that no agent starts anything.
+/// Each agent's order to start its tasks, an encoded Launch, by agent number. Fails with
+/// Errc::input when one order is longer than a message may be: then no agent starts any task.
 Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& plan,
                                          const LaunchFacts& facts);
 

@@ -68,8 +68,8 @@ uint64_t tf_config_bytes(const RunConfig& config, const Plan& plan) {
   return plan.tasks.size() * (address_bytes_max + address_extra);
 }
 
-/// The most bytes that the launcher adds for one task: ranks and names, the cluster in TF_CONFIG,
-/// and the cluster's addresses in no_proxy, NO_PROXY and Paddle's two lists.
+/// The most bytes that the launcher adds for one task: ranks, names and the cluster in TF_CONFIG.
+/// The addresses stand in no_proxy, NO_PROXY and Paddle's two lists, too.
 uint64_t task_part_bytes(const RunConfig& config, const Plan& plan) {
   constexpr uint64_t fixed = 8192;
   const uint64_t lists = config.env_sets.contains(EnvSet::paddle) ? 5 : 3;

@@ -16,9 +16,9 @@ constexpr uint32_t all_pairs_max = 32;
 constexpr uint32_t sample = 16;
 constexpr const char* loopback = "127.0.0.1";
 
-/// Of one machine: an address, and who of those that dialled it could not use it.
+/// An address of one machine, and the callers that could not use it.
 struct Choice {
-  ProbeEndpoint place;
+  ProbeEndpoint endpoint;
   std::vector<size_t> cut_off;  ///< numbers of agents
 };
 
@@ -33,23 +33,23 @@ std::vector<size_t> callers_of(uint32_t number, const std::vector<ProbeDialer::R
   return callers;
 }
 
-bool led_there(const ProbeDialer::Reached& reached, uint32_t number, const Address& address) {
+bool was_reached(const ProbeDialer::Reached& reached, uint32_t number, const Address& address) {
   const auto target = std::ranges::find(reached, number, &ProbeTarget::number);
   return target != reached.end() && std::ranges::count(target->addresses, address) > 0;
 }
 
-/// The first of the addresses that serves most of these callers.
-Choice choose(uint32_t number, const std::vector<ProbeEndpoint>& places,
+/// The first of the addresses that most of these callers reached.
+Choice choose(uint32_t number, const std::vector<ProbeEndpoint>& endpoints,
               const std::vector<size_t>& callers,
               const std::vector<ProbeDialer::Reached>& reached) {
-  Choice best = {.place = {}, .cut_off = callers};
-  for (const ProbeEndpoint& place : places) {
-    Choice choice = {.place = place, .cut_off = {}};
+  Choice best = {.endpoint = {}, .cut_off = callers};
+  for (const ProbeEndpoint& endpoint : endpoints) {
+    Choice choice = {.endpoint = endpoint, .cut_off = {}};
     for (const size_t caller : callers) {
-      if (!led_there(reached[caller], number, place.address)) choice.cut_off.push_back(caller);
+      if (!was_reached(reached[caller], number, endpoint.address)) choice.cut_off.push_back(caller);
     }
     const bool better = choice.cut_off.size() < best.cut_off.size();
-    if (better || best.place.address.ip.empty()) best = std::move(choice);
+    if (better || best.endpoint.address.ip.empty()) best = std::move(choice);
   }
   return best;
 }
@@ -60,8 +60,8 @@ bool is_loopback(const std::string& ip) {
 
 std::string addresses_of(const Probed& machine) {
   std::vector<std::string> ips;
-  for (const ProbeEndpoint& place : machine.places)
-    ips.push_back(place.address.ip);
+  for (const ProbeEndpoint& endpoint : machine.endpoints)
+    ips.push_back(endpoint.address.ip);
   return join(ips, ", ");
 }
 
@@ -81,7 +81,7 @@ std::string names_of(const std::vector<size_t>& numbers, const std::vector<Probe
   return some_of(std::move(names));
 }
 
-/// For hosts that have no way to another one: they may still be dialled from there.
+/// Warns of hosts that reach none of the addresses of host `number`. It may still reach them.
 void warn_of_cut_off(const std::vector<size_t>& left, uint32_t number,
                      const std::vector<Probed>& hosts,
                      const std::vector<ProbeDialer::Reached>& reached,
@@ -100,27 +100,27 @@ void warn_of_cut_off(const std::vector<size_t>& left, uint32_t number,
   }
   if (!one_way.empty()) {
     warnings.push_back(
-        format("{} cannot reach {}, only the other way leads there; that is enough "
+        format("{} cannot reach {}, but can be reached from there; that is enough "
                "for dtrain's engine, not for every program",
                names_of(one_way, hosts), where));
   }
 }
 
-/// How the others reach host `number`.
+/// The addresses by which the other hosts reach host `number`.
 HostReach reach_of(uint32_t number, const std::vector<Probed>& hosts,
                    const std::vector<ProbeDialer::Reached>& reached,
                    std::vector<std::string>& warnings) {
   const Probed& host = hosts[number];
   const std::vector<size_t> callers = callers_of(number, reached);
-  Choice choice = choose(number, host.places, callers, reached);
+  Choice choice = choose(number, host.endpoints, callers, reached);
   const bool proved = choice.cut_off.size() < callers.size();
-  HostReach reach = {.ips = {choice.place.address.ip},
-                     .interface = proved ? choice.place.interface : "",
+  HostReach reach = {.ips = {choice.endpoint.address.ip},
+                     .interface = proved ? choice.endpoint.interface : "",
                      .relay = false,
                      .cut_off = {}};
   while (!choice.cut_off.empty()) {
     const std::vector<size_t> left = std::move(choice.cut_off);
-    choice = choose(number, host.places, left, reached);
+    choice = choose(number, host.endpoints, left, reached);
     if (choice.cut_off.size() == left.size()) {
       reach.cut_off.assign(left.begin(), left.end());
       warn_of_cut_off(left, number, hosts, reached, warnings);
@@ -128,10 +128,10 @@ HostReach reach_of(uint32_t number, const std::vector<Probed>& hosts,
     }
     std::vector<size_t> served;
     std::ranges::set_difference(left, choice.cut_off, std::back_inserter(served));
-    reach.ips.push_back(choice.place.address.ip);
+    reach.ips.push_back(choice.endpoint.address.ip);
     warnings.push_back(
         format("{} can reach {} only at {}, others at {}; dtrain's engine uses both, but programs "
-               "that are told one address a host (TF_CONFIG, MASTER_ADDR) get {}",
+               "that get one address a host (TF_CONFIG, MASTER_ADDR) use {}",
                names_of(served, hosts), host.name, reach.ips.back(), reach.ips.front(),
                reach.ips.front()));
   }
@@ -154,8 +154,8 @@ std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed
     for (const uint32_t target : probe_targets(number, static_cast<uint32_t>(hosts.size()))) {
       const Probed& machine = target == launcher_number ? launcher : hosts[target];
       ProbeTarget wanted = {.number = target, .addresses = {}};
-      for (const ProbeEndpoint& place : machine.places)
-        wanted.addresses.push_back(place.address);
+      for (const ProbeEndpoint& endpoint : machine.endpoints)
+        wanted.addresses.push_back(endpoint.address);
       orders[number].targets.push_back(std::move(wanted));
     }
   }
@@ -168,12 +168,12 @@ Reach choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
   for (uint32_t number = 0; number < hosts.size(); ++number)
     reach.hosts.push_back(reach_of(number, hosts, reached, reach.warnings));
   const std::vector<size_t> callers = callers_of(launcher_number, reached);
-  const Choice own = choose(launcher_number, launcher.places, callers, reached);
+  const Choice own = choose(launcher_number, launcher.endpoints, callers, reached);
   for (const size_t agent : own.cut_off)
     reach.hosts[agent].relay = true;
-  // Where nobody can come in, nobody is let in.
+  // If no caller reaches this machine, it listens on loopback only: all hosts use relays.
   const bool useless = own.cut_off.size() == callers.size();
-  reach.launcher = useless ? loopback : own.place.address.ip;
+  reach.launcher = useless ? loopback : own.endpoint.address.ip;
   return reach;
 }
 
@@ -211,19 +211,19 @@ bool needs_probe(const Plan& plan, const std::vector<std::string>& networks) {
   return plan.hosts.size() > 1 || !plan.hosts.front().host.here || !networks.empty();
 }
 
-Result<Reach> find_reach(Loop& loop, AgentGroup& crew, const Plan& plan,
+Result<Reach> find_reach(Loop& loop, AgentGroup& agents, const Plan& plan,
                          const std::vector<Prepared>& prepared, const ReachTerms& terms) {
   if (!needs_probe(plan, terms.networks)) {
     return Reach{
         .launcher = loopback, .hosts = {{.ips = {loopback}, .interface = {}}}, .warnings = {}};
   }
-  Probed launcher = {.name = "this machine", .places = {}};
-  // One that has none of these networks is reached through its agents alone.
+  Probed launcher = {.name = "this machine", .endpoints = {}};
+  // Without an address in these networks this machine does not listen: agents relay for it.
   const auto allowed = allowed_addresses(interface_addresses(), terms.networks);
   std::unique_ptr<ProbeListener> own;
   if (allowed) {
     own = TRY(ProbeListener::open(loop, {*allowed, terms.held_port}, terms.token, launcher_number));
-    launcher.places = own->endpoints();
+    launcher.endpoints = own->endpoints();
   }
   std::vector<Probed> hosts;
   std::vector<std::string> names;
@@ -232,10 +232,10 @@ Result<Reach> find_reach(Loop& loop, AgentGroup& crew, const Plan& plan,
     hosts.push_back({names.back(), prepared[number].probe_endpoints});
   }
   std::vector<ProbeDialer::Reached> reached;
-  for (Reached& answer : TRY(crew.probe(probe_orders(launcher, hosts), terms.awaited)))
+  for (Reached& answer : TRY(agents.probe(probe_orders(launcher, hosts), terms.awaited)))
     reached.push_back(std::move(answer.targets));
   Reach reach = choose_addresses(launcher, hosts, reached);
-  std::ranges::move(shared_machines(names, crew.hellos()), std::back_inserter(reach.warnings));
+  std::ranges::move(shared_machines(names, agents.hellos()), std::back_inserter(reach.warnings));
   return reach;
 }
 

@@ -6,8 +6,9 @@
 
 namespace dt {
 
-/// `dtrain run`: starts the job, sees it to its end, tells people what went wrong. Returns the exit
-/// status (see design: the first failed worker's, 128+n for a signal, 2-4 for our own failures).
+/// `dtrain run`: starts the job, supervises it to its end, and reports what failed. Returns the
+/// exit status: that of the first worker that failed, 128+n after signal n, 2-4 for dtrain's own
+/// failures, 124 after --timeout.
 int run(const RunConfig& config, const Environment& environment);
 
 }  // namespace dt

@@ -12,15 +12,15 @@ namespace dt {
 
 namespace {
 
-/// How long the kernel may take to end what got SIGKILL before we say that it cannot be ended.
+/// How long the kernel may take to end processes after SIGKILL. Then they count as unkillable.
 constexpr Duration kill_patience = seconds(5);
 
-/// How long agents may take to finish after the job was told to end; a stuck console must not hold
-/// us.
+/// How long agents may take to finish after a stop: a console that blocks must not delay the end
+/// for longer.
 constexpr Duration finish_patience = seconds(8);
 
 /// How long further stop signals belong to the first one. A terminal that closes sends SIGHUP
-/// twice, a wrapper terminates dtrain after a Ctrl-C that both have got, systemd sends TERM and
+/// twice. A wrapper may send TERM after a Ctrl-C that both processes received; systemd sends TERM,
 /// then HUP.
 constexpr Duration same_request = milliseconds(300);
 
@@ -42,7 +42,7 @@ Action warning(std::string text) {
   return action;
 }
 
-/// Moves a point in time that is still to come.
+/// Postpones a deadline, unless there is none.
 void postpone(Time& when, Duration by) {
   if (when != Time::max()) when += by;
 }
@@ -56,13 +56,13 @@ Action notify(Notice::Kind kind, const TaskId& task, std::string cause) {
 Supervisor::Supervisor(Plan plan, Options options, Time now)
     : plan_(std::move(plan)),
       options_(std::move(options)),
-      parts_(success_rule(plan_, options_.success)),
+      rules_(success_rule(plan_, options_.success)),
       tasks_(plan_.tasks.size()),
-      deciding_(std::ranges::count(parts_, true, &TaskRule::decides)),
-      lingering_(std::ranges::count(parts_, true, &TaskRule::lingers)),
+      deciding_(std::ranges::count(rules_, true, &TaskRule::decides)),
+      lingering_(std::ranges::count(rules_, true, &TaskRule::lingers)),
       time_limit_(options_.timeout ? now + *options_.timeout : Time::max()),
       pauses_unanswered_(plan_.hosts.size()),
-      agents_gone_(plan_.hosts.size()) {
+      agents_ended_(plan_.hosts.size()) {
 }
 
 Actions Supervisor::started(size_t task, int64_t pid, Time) {
@@ -93,14 +93,14 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
     actions.push_back(notify(Notice::Kind::left, plan_.tasks[task].id, ""));
   } else {
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, status.text()));
-    if (parts_[task].excused) {
+    if (rules_[task].excused) {
       excuse_task(task, failure_cause(status), actions);
     } else if (!done_) {
       fail_task(task, status.shell_status(), cause_of(status), error);
     }
   }
   end_task(task, now, actions);
-  if (!status.good() && !parts_[task].excused) decide_after_failure(now, actions);
+  if (!status.good() && !rules_[task].excused) decide_after_failure(now, actions);
   complete(now, actions);
   return actions;
 }
@@ -130,7 +130,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   } else if (had_tasks && ends_on_request()) {
     actions.push_back(warning(cause));
   }
-  agents_gone_[agent] = true;
+  agents_ended_[agent] = true;
   if (done_) {
     complete(now, actions);
   } else {
@@ -150,7 +150,7 @@ bool Supervisor::lost_host_decided() const {
 
 Actions Supervisor::port_taken(std::string why, Time now) {
   Actions actions;
-  if (!going_on() || done_ || decided_) return actions;
+  if (!not_stopped() || done_ || decided_) return actions;
   decided_ = true;
   outcome_.exit_status = status_host_lost;
   outcome_.reason = std::move(why);
@@ -159,7 +159,7 @@ Actions Supervisor::port_taken(std::string why, Time now) {
 }
 
 Actions Supervisor::agent_finished(size_t agent, Time) {
-  agents_gone_[agent] = true;
+  agents_ended_[agent] = true;
   Actions actions;
   suspend_if_all_paused(actions);
   return actions;
@@ -176,7 +176,7 @@ Actions Supervisor::pause_wanted(Time now) {
 }
 
 Actions Supervisor::paused(size_t agent, Time) {
-  // Of one that was called off an answer may still come; it is none to the next.
+  // A late answer may belong to a pause that was cancelled: it must not count for the next one.
   if (pauses_unanswered_[agent] > 0) --pauses_unanswered_[agent];
   if (!paused_at_) return {};
   Actions actions;
@@ -193,7 +193,7 @@ Actions Supervisor::resumed(Time now) {
 void Supervisor::suspend_if_all_paused(Actions& actions) {
   if (!paused_at_) return;
   for (size_t agent = 0; agent < plan_.hosts.size(); ++agent) {
-    if (pauses_unanswered_[agent] > 0 && !agents_gone_[agent]) return;
+    if (pauses_unanswered_[agent] > 0 && !agents_ended_[agent]) return;
   }
   actions.push_back(plain(Action::Kind::suspend));
 }
@@ -212,7 +212,7 @@ Actions Supervisor::interrupted(int number, Time now) {
   Actions actions;
   if (now < same_request_until_) return actions;
   end_pause(now, actions);
-  const bool again = !going_on();
+  const bool again = !not_stopped();
   same_request_until_ = now + same_request;
   if (!decided_) {
     decided_ = true;
@@ -232,7 +232,7 @@ Actions Supervisor::interrupted(int number, Time now) {
 Actions Supervisor::tick(Time now) {
   Actions actions;
   if (paused_at_) return actions;
-  if (going_on() && now >= std::min(options_.start_deadline, time_limit_)) {
+  if (not_stopped() && now >= std::min(options_.start_deadline, time_limit_)) {
     const bool starting = now >= options_.start_deadline;
     if (!decided_) outcome_.exit_status = starting ? status_start_timeout : status_time_limit;
     decided_ = true;
@@ -248,7 +248,7 @@ Actions Supervisor::tick(Time now) {
   } else if (phase_ == Phase::stopping) {
     kill_all(now, actions);
   } else if (phase_ == Phase::killing) {
-    // The agents name what could not be ended.
+    // The agents report the processes that did not end.
     finish(actions, now);
   } else if (phase_ == Phase::finishing) {
     phase_deadline_ = Time::max();
@@ -259,7 +259,7 @@ Actions Supervisor::tick(Time now) {
 
 Time Supervisor::next_deadline() const {
   if (paused_at_) return Time::max();
-  if (!going_on()) return phase_deadline_;
+  if (!not_stopped()) return phase_deadline_;
   return std::min({options_.start_deadline, time_limit_, phase_deadline_});
 }
 
@@ -271,10 +271,11 @@ std::vector<size_t> Supervisor::running() const {
   return all;
 }
 
-/// Of a task that is named as the cause although others ended before it: they ended of its error.
+/// The cause for the report. A task can be the cause although the launcher sent it TERM: others
+/// ended before it, because of its error.
 std::string Supervisor::cause_of(const ExitStatus& status) const {
-  if (going_on() || status.shell_status() != 128 + SIGTERM) return failure_cause(status);
-  return status.text() + " (sent by dtrain: others had ended before, of this one's error)";
+  if (not_stopped() || status.shell_status() != 128 + SIGTERM) return failure_cause(status);
+  return status.text() + " (sent by dtrain: other tasks ended first, because of this task's error)";
 }
 
 Failure Supervisor::failure_of(size_t task, std::string cause) const {
@@ -290,7 +291,7 @@ void Supervisor::fail_task(size_t task, int status, std::string cause,
                            const std::optional<TaskError>& error) {
   ++outcome_.failed_tasks;
   tasks_[task].failed = true;
-  // A peer of the one that raised an error may end sooner, of that error.
+  // Peers of the task that raised an error may end before it: the oldest error is the cause.
   const bool sooner = outcome_.failure && outcome_.failure->error && error && error->when_ns > 0 &&
                       error->when_ns < outcome_.failure->error->when_ns;
   if (decided_ && (!sooner || failure_reported_)) return;
@@ -302,7 +303,7 @@ void Supervisor::fail_task(size_t task, int status, std::string cause,
 }
 
 void Supervisor::excuse_task(size_t task, const std::string& cause, Actions& actions) {
-  // What ends because we told it to is no news.
+  // The launcher has sent it a signal: its end is expected.
   if (phase_ != Phase::running) return;
   tasks_[task].failed = true;
   actions.push_back(
@@ -313,8 +314,8 @@ void Supervisor::end_task(size_t task, Time now, Actions& actions) {
   if (tasks_[task].life == Life::starting) ++started_;
   tasks_[task].life = Life::ended;
   ++ended_;
-  deciding_ -= parts_[task].decides ? 1 : 0;
-  lingering_ -= parts_[task].lingers ? 1 : 0;
+  deciding_ -= rules_[task].decides ? 1 : 0;
+  lingering_ -= rules_[task].lingers ? 1 : 0;
   if (ended_ < tasks_.size() || phase_ == Phase::finishing) return;
   finish(actions, now);
 }
@@ -322,7 +323,7 @@ void Supervisor::end_task(size_t task, Time now, Actions& actions) {
 void Supervisor::finish(Actions& actions, Time now) {
   end_pause(now, actions);
   phase_ = Phase::finishing;
-  // A job that ended by itself may wait for a slow reader of its output as long as that takes.
+  // A job that ended by itself waits for a slow reader of its output without a limit.
   phase_deadline_ = outcome_.reason.empty() ? Time::max() : now + finish_patience;
   actions.push_back(plain(Action::Kind::finish));
 }
@@ -331,14 +332,14 @@ void Supervisor::decide_after_failure(Time now, Actions& actions) {
   if (phase_ == Phase::running && !options_.continue_on_failure) stop(SIGTERM, now, actions);
 }
 
-/// Once who decides has ended, nobody else is needed any more.
+/// Called after a task ended: when the tasks that decide have, the job needs no other task.
 void Supervisor::complete(Time now, Actions& actions) {
   const bool waits = options_.success.clean == CleanUp::none;
   if (phase_ == Phase::running && deciding_ == 0) {
     done_ = true;
     phase_ = Phase::completing;
     phase_deadline_ = waits ? Time::max() : now + options_.grace;
-    // What is left takes no longer than the grace, and no limit makes a failure of a good end.
+    // The other tasks have the grace to end. A time limit must not turn a success into a failure.
     if (!waits) options_.start_deadline = time_limit_ = Time::max();
   }
   if (phase_ == Phase::completing && !waits && lingering_ == 0) end_rest(now, actions);
@@ -353,7 +354,7 @@ void Supervisor::end_rest(Time now, Actions& actions) {
 }
 
 void Supervisor::stop(int signal, Time now, Actions& actions) {
-  if (!going_on()) return;
+  if (!not_stopped()) return;
   end_pause(now, actions);
   phase_ = Phase::stopping;
   phase_deadline_ = now + options_.grace;

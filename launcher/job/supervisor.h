@@ -14,17 +14,17 @@
 
 namespace dt {
 
-/// What the job shall do next; carried out in order.
+/// An action for the job to carry out, in the order of the list.
 struct Action {
   enum class Kind {
-    notify,   ///< tell the rendezvous (and through it every engine) about a death or departure
-    signal,   ///< to the process groups of all running tasks
-    pause,    ///< agents stop all tasks where they are, and answer
-    suspend,  ///< stop this process itself; then tell resumed() when it goes on
-    resume,   ///< undo `pause`; nothing has expired meanwhile
-    abandon,  ///< do not wait any longer: agents end what is left by themselves
-    finish,   ///< agents end what is left, and go
-    warn,     ///< tell the user `text`
+    notify,   ///< send a death or departure to the rendezvous, which notifies every engine
+    signal,   ///< send a signal to the process groups of all running tasks
+    pause,    ///< agents stop all tasks for a while, and answer
+    suspend,  ///< stop this process; call resumed() after SIGCONT
+    resume,   ///< undo `pause`; no deadline has passed meanwhile
+    abandon,  ///< wait no longer: agents end the processes that are left on their own
+    finish,   ///< agents end the processes that are left, and exit
+    warn,     ///< log `text` as a warning
   };
   Kind kind = Kind::finish;
   int signal = 0;
@@ -34,35 +34,34 @@ struct Action {
 };
 using Actions = std::vector<Action>;
 
-/// Decides over the life of a job: what happened and when in, actions out. No I/O, no clock.
+/// Decides about the life of a job: takes events and `now`, returns actions. No I/O, no clock. The
+/// phases, and the reasons to leave them:
 ///
-///            all tasks exit                         all agents finished
-///   running ─────────────────▶ finishing ─────────────────────────────▶ gone
-///      │ │                             ▲ all exit; at once with --clean all
-///      │ └ who decides has ended ▶ completing (--clean none: until all have ended)
-///      │                               │ the workers have ended, or --grace is over
-///      │ failure, signal, time limit   ▼
-///      └─────────────────────────▶ stopping (first signal, --grace)
-///                                      ▼
-///                                  killing (SIGKILL) ▶ finishing: all exit, or the kernel will
-///                                                      not let go
+///   Running ────▶ finishing:  all tasks have exited.
+///   Running ────▶ completing: the tasks that decide have ended.
+///   Running ────▶ stopping:   a failure, a signal, a time limit, a lost host or port.
+///   Completing ─▶ finishing:  all tasks have exited.
+///   Completing ─▶ stopping:   the workers have ended, or --grace is over. With --clean all the job
+///                             finishes instead; with --clean none it waits for all tasks.
+///   Stopping ───▶ finishing:  all tasks have exited.
+///   Stopping ───▶ killing:    --grace is over, or a second signal means stop.
+///   Killing ────▶ finishing:  all tasks have exited, or the kernel could not end them in time.
+///   Finishing ──▶ the end:    all agents have finished.
 ///
-/// Whatever ends once the job is completing has completed too: it is no failure. What then is lost
-/// with its host is none either, but has not completed.
+/// A task that ends while the job is completing has completed too: that is no failure. A task that
+/// is then lost with its host is no failure either, but has not completed.
 ///
-/// A held port that another user takes ends the job as a time limit does.
+/// In each phase Ctrl-Z stops time: pause, the answers of all agents, suspend, resume. An event
+/// that ends the job cancels a pause that is not complete.
 ///
-/// In each of these Ctrl-Z stops time: pause ▶ all agents have answered ▶ suspend ▶ resume. What
-/// ends the job calls off a pause that is not complete.
-///
-/// Tasks are named by their place in Plan::tasks.
+/// Tasks are named by their index in Plan::tasks.
 class Supervisor {
  public:
   struct Options {
     Duration grace = seconds(10);
     std::optional<Duration> timeout;
-    Time start_deadline = Time::max();     ///< for the last `started`
-    Duration start_timeout = seconds(30);  ///< the same as people gave it, for words
+    Time start_deadline = Time::max();     ///< of the last task
+    Duration start_timeout = seconds(30);  ///< the option that gave it, for messages
     bool continue_on_failure = false;
     SuccessOptions success = {};
   };
@@ -70,7 +69,7 @@ class Supervisor {
 
   Actions started(size_t task, int64_t pid, Time now);
   Actions start_failed(size_t task, int status, std::string why, Time now);
-  /// `error`: why it failed, by its own word.
+  /// `error`: the exception that the task reported, if any.
   Actions exited(size_t task, const ExitStatus& status, Time now,
                  const std::optional<TaskError>& error = {});
   /// The outcome has a failure that the user does not know yet.
@@ -81,36 +80,37 @@ class Supervisor {
   void failure_reported() { failure_reported_ = true; }
   /// The user knows the outcome's reason.
   void reason_reported() { outcome_.reason_told = true; }
-  /// Its tasks count as dead. `why` is a sentence's second half: "no heartbeat for 5s".
+  /// The tasks of this agent count as dead. `why` is half a sentence: "no heartbeat for 5s".
   Actions agent_lost(size_t agent, const std::string& why, Time now);
-  /// Another user listens where a task shall: no task can trust its peers. `why` names all that.
+  /// Another user listens at the port of a task, so that no task can trust its peers. Ends the job
+  /// as a time limit does. `why`: the message to the user.
   Actions port_taken(std::string why, Time now);
-  /// A signal to dtrain that means stop. The second one kills at once, if it does not follow so
-  /// quickly that it is part of the first request.
+  /// A signal to dtrain that means stop. A second one kills at once, but not within 300 ms of the
+  /// first: then it belongs to the same request.
   Actions interrupted(int number, Time now);
-  /// The agent has ended all that was left, and goes.
+  /// The agent has ended all processes that were left, and exits.
   Actions agent_finished(size_t agent, Time now);
-  /// A signal to dtrain that means stop for a while (Ctrl-Z).
+  /// A signal to dtrain that means pause (Ctrl-Z).
   Actions pause_wanted(Time now);
   /// The agent has stopped its tasks.
   Actions paused(size_t agent, Time now);
-  /// This process goes on after Action::suspend.
+  /// This process has continued after Action::suspend.
   Actions resumed(Time now);
-  /// To be called at next_deadline(); harmless at other times.
+  /// Call it at next_deadline(); earlier calls have no effect.
   Actions tick(Time now);
   Time next_deadline() const;
 
-  /// Those who decide have ended, and whoever still runs is not needed any more. Not so where all
-  /// have ended at once.
+  /// The tasks that decide have ended, and the job does not need the tasks that still run. False
+  /// when no phase `completing` came before the end.
   bool done() const { return done_; }
-  /// It ended well, or when the job was done; not what was lost with its host.
+  /// The task ended well, or after the job was done. False for a task that was lost with its host.
   bool completed(size_t task) const { return ended(task) && !tasks_[task].failed; }
-  /// The agents may end what is left (said once by Action::finish).
+  /// Action::finish has been returned: the agents may end the processes that are left.
   bool finishing() const { return phase_ == Phase::finishing; }
   const Outcome& outcome() const { return outcome_; }
-  /// The outcome's reason is that of agent_lost() or port_taken().
+  /// agent_lost() or port_taken() gave the outcome's reason.
   bool lost_host_decided() const;
-  /// Neither has it started nor is it known that it cannot.
+  /// The task has neither started nor failed to start.
   bool starting(size_t task) const { return tasks_[task].life == Life::starting; }
   bool ended(size_t task) const { return tasks_[task].life == Life::ended; }
   /// Tasks that have not ended, for messages.
@@ -136,34 +136,34 @@ class Supervisor {
   void decide_after_failure(Time now, Actions& actions);
   void complete(Time now, Actions& actions);
   void end_rest(Time now, Actions& actions);
-  /// A signal or a time limit has decided, no failure and no lost host.
+  /// A signal or a time limit has decided the outcome, not a failure or a lost host.
   bool ends_on_request() const;
-  /// Nobody and nothing has ended the job yet.
-  bool going_on() const { return phase_ == Phase::running || phase_ == Phase::completing; }
+  /// Nothing has stopped the job yet.
+  bool not_stopped() const { return phase_ == Phase::running || phase_ == Phase::completing; }
   void finish(Actions& actions, Time now);
   void suspend_if_all_paused(Actions& actions);
   void end_pause(Time now, Actions& actions);
 
   Plan plan_;
   Options options_;
-  std::vector<TaskRule> parts_;
+  std::vector<TaskRule> rules_;
   std::vector<TaskState> tasks_;
   ptrdiff_t deciding_ = 0;   ///< tasks that decide and have not ended
-  ptrdiff_t lingering_ = 0;  ///< tasks that get time to end by themselves and have not
+  ptrdiff_t lingering_ = 0;  ///< tasks that have time to end by themselves, and have not ended
   size_t ended_ = 0;
   size_t started_ = 0;
   Phase phase_ = Phase::running;
-  Time same_request_until_;  ///< a stop signal before that belongs to the one before it
+  Time same_request_until_;  ///< until then a stop signal belongs to the last one
   Outcome outcome_;
-  bool decided_ = false;  ///< the exit status stands
+  bool decided_ = false;  ///< the exit status is final
   bool failure_reported_ = false;
   size_t failed_task_ = 0;
-  bool done_ = false;  ///< who decides has ended
+  bool done_ = false;  ///< the tasks that decide have ended
   Time time_limit_;
   Time phase_deadline_ = Time::max();
   std::vector<int> pauses_unanswered_;  ///< by each agent
-  std::vector<bool> agents_gone_;
-  std::optional<Time> paused_at_;  ///< since then time stands still
+  std::vector<bool> agents_ended_;
+  std::optional<Time> paused_at_;  ///< from then on no deadline passes
 };
 
 }  // namespace dt

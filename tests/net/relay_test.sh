@@ -53,7 +53,7 @@ test_ranks_on_a_machine_that_lets_nobody_in_dial_the_others() {
   run_on_launcher "$DTRAIN" run -H localhost:2,node1:2,node2:1 "$collective" -1 none none
   expect_status 0
   expect_lines_with 5 'went on to the end'
-  expect_stderr 'dtrain: warning: node1, node2 cannot reach localhost at 10.77.0.254, fd77::254, 127.0.0.1, ::1, only the other way leads there; that is enough for dtrain'"'"'s engine, not for every program'
+  expect_stderr 'dtrain: warning: node1, node2 cannot reach localhost at 10.77.0.254, fd77::254, 127.0.0.1, ::1, but can be reached from there; that is enough for dtrain'"'"'s engine, not for every program'
 }
 
 test_a_death_is_told_through_the_relay_within_a_second() {

@@ -200,7 +200,7 @@ AgentGroup::Options JobWorld::crew_options() {
 
 Result<Reach> JobWorld::probe(AgentGroup& crew, const std::vector<Prepared>& prepared,
                               const AgentGroup::Awaited& answers) {
-  const Probed launcher = {.name = "this machine", .places = {{{"10.1.0.1", 40000}, "eth0"}}};
+  const Probed launcher = {.name = "this machine", .endpoints = {{{"10.1.0.1", 40000}, "eth0"}}};
   std::vector<Probed> hosts;
   for (size_t number = 0; number < prepared.size(); ++number)
     hosts.push_back({plan_.hosts[number].host.name, prepared[number].probe_endpoints});

@@ -46,7 +46,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE("each agent is ordered its own tasks, with its interface, its relay and its roles") {
+TEST_CASE("each order has the tasks of its agent, the interface, the relay and the roles") {
   Fixture f;
   f.plan.roles[1].environment = {{"SECRET", "of ps"}};
   const std::vector<Launch> launches = f.launches();
@@ -67,7 +67,7 @@ TEST_CASE("each agent is ordered its own tasks, with its interface, its relay an
   CHECK(launches[0].forwarded == f.forwarded);
 }
 
-TEST_CASE("a task's order has its CPUs and what its binding adds, under what dtrain sets") {
+TEST_CASE("a task's order has the CPUs and variables of its binding; dtrain's own variables win") {
   Fixture f;
   f.bindings.tasks[1] = {.cpus = {2, 3},
                          .environment = {{"CUDA_VISIBLE_DEVICES", "1"}, {"RANK", "wrong"}}};
@@ -79,7 +79,7 @@ TEST_CASE("a task's order has its CPUs and what its binding adds, under what dtr
   CHECK_FALSE(launches[0].tasks[0].environment.contains("CUDA_VISIBLE_DEVICES"));
 }
 
-TEST_CASE("the tasks that --stdin names are those that get the input") {
+TEST_CASE("the tasks that --stdin names get the input") {
   Fixture f;
   const auto readers = [&f] {
     std::vector<bool> wanted;
@@ -97,7 +97,7 @@ TEST_CASE("the tasks that --stdin names are those that get the input") {
   CHECK(readers() == std::vector<bool>{false, true, false});
 }
 
-TEST_CASE("one order that is too large leaves none to send, and its host is named") {
+TEST_CASE("one order that is too large is an error with its host, and no order remains") {
   Fixture f;
   f.plan.roles[1].environment = {{"LARGE", std::string(MessageAssembler::message_bytes_max, 'x')}};
   const auto orders = f.orders();

@@ -9,7 +9,7 @@ std::string first_line(const std::optional<std::string>& warning) {
   return warning ? warning->substr(0, warning->find('\n')) : "none";
 }
 
-TEST_CASE("MPI that runs alone is told of once, when all agents have looked, with all processes") {
+TEST_CASE("one warning counts all lone MPI processes, after the last agent reported") {
   MpiNotice notice(3);
   CHECK_FALSE(notice.reported(1, 4));
   CHECK_FALSE(notice.reported(0, 0));
@@ -19,7 +19,7 @@ TEST_CASE("MPI that runs alone is told of once, when all agents have looked, wit
   CHECK_FALSE(notice.agent_ended(1));
 }
 
-TEST_CASE("an agent that has gone without a word is not waited for") {
+TEST_CASE("an agent that ended without a report is not waited for") {
   MpiNotice notice(2);
   CHECK_FALSE(notice.reported(0, 2));
   const auto warning = notice.agent_ended(1);
@@ -31,7 +31,7 @@ TEST_CASE("an agent that has gone without a word is not waited for") {
         "  (of no concern where MPI is loaded but not used)");
 }
 
-TEST_CASE("one process of MPI alone is as it should be") {
+TEST_CASE("a single MPI process is correct and gives no warning") {
   MpiNotice notice(2);
   CHECK_FALSE(notice.reported(0, 1));
   CHECK_FALSE(notice.reported(1, 0));

@@ -13,7 +13,7 @@ ProbeEndpoint place(const std::string& interface, const std::string& ip) {
   return {at(ip), interface};
 }
 
-/// Hosts a, b, c: two with a network of containers that nobody else sees, and a common one.
+/// Hosts a, b, c with a common network. Two also have a container network that no other host sees.
 const std::vector<Probed> three = {
     {"a", {place("docker0", "172.17.0.1"), place("eth0", "10.0.0.1")}},
     {"b", {place("docker0", "172.17.0.1"), place("ens5", "10.0.0.2")}},
@@ -26,14 +26,14 @@ std::vector<ProbeDialer::Reached> all_reach_the_common_network() {
     reached[caller].push_back({launcher_number, {at("10.0.0.9")}});
     for (uint32_t target = 0; target < 3; ++target) {
       if (target != caller) {
-        reached[caller].push_back({target, {three[target].places.back().address}});
+        reached[caller].push_back({target, {three[target].endpoints.back().address}});
       }
     }
   }
   return reached;
 }
 
-TEST_CASE("each machine gets the first address by which everybody reached it") {
+TEST_CASE("each machine gets the first address by which every caller reached it") {
   CHECK(choose_addresses(launcher, three, all_reach_the_common_network()) ==
         Reach{.launcher = "10.0.0.9",
               .hosts = {{.ips = {"10.0.0.1"}, .interface = "eth0"},
@@ -42,7 +42,7 @@ TEST_CASE("each machine gets the first address by which everybody reached it") {
               .warnings = {}});
 }
 
-TEST_CASE("a host that some cannot reach is named with them") {
+TEST_CASE("a warning names a host and the callers that cannot reach it") {
   auto reached = all_reach_the_common_network();
   reached[2][2].addresses.clear();  // c did not reach b
   reached[1][2].addresses.clear();  // nor b c
@@ -56,18 +56,18 @@ TEST_CASE("a host that some cannot reach is named with them") {
             "b cannot reach c at 10.0.0.3; their tasks cannot talk directly"});
 }
 
-TEST_CASE("a host that can only dial out is dialled by nobody, and told with who would") {
+TEST_CASE("a warning names a host that can only dial out, and its callers") {
   auto reached = all_reach_the_common_network();
   reached[1][1].addresses.clear();  // b did not reach a
   const Reach reach = choose_addresses(launcher, three, reached);
   CHECK(reach.hosts[0].cut_off == std::vector<int32_t>{1});
   CHECK(reach.warnings ==
         std::vector<std::string>{
-            "b cannot reach a at 172.17.0.1, 10.0.0.1, only the other way leads there; that is "
+            "b cannot reach a at 172.17.0.1, 10.0.0.1, but can be reached from there; that is "
             "enough for dtrain's engine, not for every program"});
 }
 
-TEST_CASE("a host that nobody reaches has no interface that was proved") {
+TEST_CASE("a host that no caller reaches has no proved interface") {
   auto reached = all_reach_the_common_network();
   reached[0][2].addresses.clear();
   reached[1][2].addresses.clear();
@@ -92,10 +92,10 @@ TEST_CASE("a pair that needs another address gets it beside the common one") {
   REQUIRE(reach.warnings.size() == 3);
   CHECK(reach.warnings[0] ==
         "c can reach a only at 10.3.0.1, others at 10.1.0.1; dtrain's engine uses both, but "
-        "programs that are told one address a host (TF_CONFIG, MASTER_ADDR) get 10.1.0.1");
+        "programs that get one address a host (TF_CONFIG, MASTER_ADDR) use 10.1.0.1");
 }
 
-TEST_CASE("hosts that cannot reach the launcher get a relay, the others do without") {
+TEST_CASE("hosts that cannot reach the launcher get a relay, the others need none") {
   auto reached = all_reach_the_common_network();
   reached[1][0].addresses.clear();
   const Reach reach = choose_addresses(launcher, three, reached);
@@ -105,7 +105,7 @@ TEST_CASE("hosts that cannot reach the launcher get a relay, the others do witho
   CHECK(reach.warnings.empty());
 }
 
-TEST_CASE("a launcher that nobody reaches listens on loopback alone") {
+TEST_CASE("a launcher that no host reaches listens on loopback alone") {
   auto reached = all_reach_the_common_network();
   for (auto& of_host : reached)
     of_host[0].addresses.clear();
@@ -113,17 +113,17 @@ TEST_CASE("a launcher that nobody reaches listens on loopback alone") {
   CHECK(reach.launcher == "127.0.0.1");
   for (const HostReach& host : reach.hosts)
     CHECK(host.relay);
-  // Nor does one that has none of the networks that may be used.
+  // The same for a launcher without an address in the allowed networks.
   CHECK(choose_addresses({"launcher", {}}, three, reached).launcher == "127.0.0.1");
 }
 
-TEST_CASE("a single host keeps its best address, and its interface is nobody's affair") {
+TEST_CASE("a single host keeps its best address, and its interface stays unknown") {
   const Reach reach =
       choose_addresses(launcher, {three[2]}, {{{launcher_number, {at("10.0.0.9")}}}});
   CHECK(reach.hosts == std::vector<HostReach>{{.ips = {"10.0.0.3"}, .interface = ""}});
 }
 
-TEST_CASE("few hosts dial all others, many a part, and everybody is dialled") {
+TEST_CASE("few hosts dial all others, many hosts a part, and every host is dialled") {
   CHECK(probe_targets(0, 1) == std::vector<uint32_t>{launcher_number});
   CHECK(probe_targets(1, 3) == std::vector<uint32_t>{launcher_number, 2, 0});
   CHECK(probe_targets(0, 32).size() == 32);
@@ -166,7 +166,7 @@ Hello hello_of(const std::string& boot, uint64_t network_namespace) {
 
 TEST_CASE("shared_machines: several names of one machine are one warning") {
   CHECK(shared_machines({"a", "b"}, {hello_of("x", 1), hello_of("y", 1)}).empty());
-  // Containers of one machine, each with a network of its own, and agents that do not know.
+  // Containers of one machine with networks of their own, and agents without a machine id.
   CHECK(shared_machines({"a", "b"}, {hello_of("x", 1), hello_of("x", 2)}).empty());
   CHECK(shared_machines({"a", "b"}, {hello_of("", 0), hello_of("", 0)}).empty());
   CHECK(shared_machines({"a", "b", "c"}, {hello_of("x", 1), hello_of("y", 1), hello_of("x", 1)}) ==
@@ -174,7 +174,7 @@ TEST_CASE("shared_machines: several names of one machine are one warning") {
                                  "network); each counts as a host of its own"});
 }
 
-TEST_CASE("needs_probe: several hosts, another one, or a network that was named") {
+TEST_CASE("needs_probe: several hosts, another host, or a network that the user named") {
   Plan plan;
   plan.hosts = {{.host = {.name = "localhost", .here = true}}};
   CHECK_FALSE(needs_probe(plan, {}));

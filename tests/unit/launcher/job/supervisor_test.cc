@@ -54,7 +54,8 @@ struct Fixture {
   }
 };
 
-TEST_CASE_FIXTURE(Fixture, "a job whose tasks all exit 0 ends with status 0 and tells who left") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a job whose tasks all exit 0 ends with status 0, and each task has left") {
   Supervisor job = start();
   CHECK(job.exited(0, {}, now) == Actions{left(0)});
   CHECK_FALSE(job.finishing());
@@ -85,7 +86,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(done.outcome() == Outcome{});
 }
 
-TEST_CASE_FIXTURE(Fixture, "the first failure is told to the engines before anybody gets TERM") {
+TEST_CASE_FIXTURE(Fixture, "the engines learn of the first failure before any task gets TERM") {
   Supervisor job = start();
   CHECK(job.exited(1, {.code = 3}, now) == Actions{dead(1, "exit status 3"), signal_all(SIGTERM)});
   CHECK(job.next_deadline() == now + options.grace);
@@ -99,7 +100,8 @@ TEST_CASE_FIXTURE(Fixture, "the first failure is told to the engines before anyb
           .task = {"worker", 1}, .rank = 1, .host = "node0", .pid = 101, .cause = "exit status 3"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "the oldest error that tasks wrote is the cause, until it was told") {
+TEST_CASE_FIXTURE(Fixture,
+                  "the oldest error that tasks wrote is the cause, until it was reported") {
   const auto error = [](int64_t when_ns) { return TaskError{"E: x", "a.py:3", when_ns}; };
   Supervisor job = start(2);
   job.exited(1, {.code = 3}, now, error(20));
@@ -123,18 +125,19 @@ TEST_CASE_FIXTURE(Fixture,
   job.exited(1, {.code = 1}, now, TaskError{"Lost: peer", "a.py:3", 20});
   job.exited(0, {.signal = SIGTERM}, now, TaskError{"E: x", "a.py:3", 10});
   CHECK(job.outcome().failure->task == TaskId{"worker", 0});
-  CHECK(job.outcome().failure->cause ==
-        "killed by SIGTERM (sent by dtrain: others had ended before, of this one's error)");
+  CHECK(
+      job.outcome().failure->cause ==
+      "killed by SIGTERM (sent by dtrain: other tasks ended first, because of this task's error)");
   CHECK(job.outcome().exit_status == 1);
-  // A shell around it says so by its status.
+  // A shell around the task has the signal in its exit status.
   Supervisor of_shells = start(2);
   of_shells.exited(1, {.code = 1}, now, TaskError{"Lost: peer", "a.py:3", 20});
   of_shells.exited(0, {.code = 128 + SIGTERM}, now, TaskError{"E: x", "a.py:3", 10});
   CHECK(of_shells.outcome().failure->cause ==
-        "exit status 143 (sent by dtrain: others had ended before, of this one's error)");
+        "exit status 143 (sent by dtrain: other tasks ended first, because of this task's error)");
 }
 
-TEST_CASE_FIXTURE(Fixture, "what gave no time of its error stays the cause if it was first") {
+TEST_CASE_FIXTURE(Fixture, "a first error without a time stays the cause") {
   Supervisor job = start(2);
   job.exited(1, {.signal = SIGSEGV}, now);
   job.exited(0, {.code = 1}, now, TaskError{"E: x", "", 10});
@@ -181,7 +184,7 @@ TEST_CASE_FIXTURE(Fixture, "the first INT goes to all with the grace, the second
   Supervisor job = start();
   CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGINT)});
   CHECK(job.next_deadline() == now + options.grace);
-  // A closing terminal tells it twice: that is one request.
+  // A terminal that closes sends the signal twice: that is one request.
   CHECK(job.interrupted(SIGINT, now + milliseconds(20)).empty());
   CHECK(job.interrupted(SIGINT, now + seconds(1)) == Actions{signal_all(SIGKILL)});
   job.exited(0, {.signal = SIGKILL}, now);
@@ -274,7 +277,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(job.outcome().reason == "interrupted by SIGINT");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a second lost host and one after a failure are no further reasons") {
+TEST_CASE_FIXTURE(Fixture, "a second lost host, and a host lost after a failure, add no reason") {
   Supervisor lost = start(2);
   lost.agent_lost(0, "its connection ended", now);
   CHECK(lost.lost_host_decided());
@@ -305,7 +308,7 @@ TEST_CASE_FIXTURE(Fixture, "an agent lost after its tasks ended changes nothing"
   CHECK(job.outcome().exit_status == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a job that was told to end does not wait for ever for its agents") {
+TEST_CASE_FIXTURE(Fixture, "a stopped job waits for its agents only until a limit") {
   Supervisor job = start();
   job.interrupted(SIGTERM, now);
   job.exited(0, {.signal = SIGTERM}, now);
@@ -325,7 +328,7 @@ TEST_CASE_FIXTURE(Fixture, "a job that ended by itself waits for a slow reader, 
   CHECK(job.outcome().exit_status == 130);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is said of a task that has ended changes nothing") {
+TEST_CASE_FIXTURE(Fixture, "events of a task that has ended have no effect") {
   Supervisor job = start();
   job.exited(0, {}, now);
   CHECK(job.exited(0, {.code = 1}, now).empty());
@@ -335,7 +338,7 @@ TEST_CASE_FIXTURE(Fixture, "what is said of a task that has ended changes nothin
   CHECK(job.outcome().exit_status == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "repeated signals do not put off the end of the unkillable") {
+TEST_CASE_FIXTURE(Fixture, "repeated signals do not delay the end of a job with unkillable tasks") {
   Supervisor job = start();
   job.interrupted(SIGINT, now);
   job.interrupted(SIGINT, now + seconds(1));
@@ -368,7 +371,7 @@ TEST_CASE_FIXTURE(Fixture, "Ctrl-Z suspends dtrain when all agents have stopped 
   CHECK(job.paused(1, now + seconds(61)) == Actions{suspend});
 }
 
-TEST_CASE_FIXTURE(Fixture, "what an agent says of a pause that nobody wanted changes nothing") {
+TEST_CASE_FIXTURE(Fixture, "the answer to a pause that nobody wanted has no effect") {
   Supervisor job = start(2);
   CHECK(job.paused(1, now).empty());
   CHECK(job.resumed(now).empty());
@@ -403,7 +406,7 @@ TEST_CASE_FIXTURE(Fixture, "a pause stops the grace, and without a deadline ther
   CHECK(job.tick(now + seconds(105) + options.grace) == Actions{signal_all(SIGKILL)});
 }
 
-TEST_CASE_FIXTURE(Fixture, "what ends the job calls off a pause that is not complete") {
+TEST_CASE_FIXTURE(Fixture, "an event that ends the job cancels a pause that is not complete") {
   Supervisor failing = start();
   failing.pause_wanted(now);
   CHECK(failing.exited(0, {.code = 1}, now) ==
@@ -420,7 +423,7 @@ TEST_CASE_FIXTURE(Fixture, "what ends the job calls off a pause that is not comp
   CHECK(done.exited(1, {}, now) == Actions{left(1), resume, finish});
 }
 
-TEST_CASE_FIXTURE(Fixture, "the answer to a pause that was called off is none to the next") {
+TEST_CASE_FIXTURE(Fixture, "the answer to a cancelled pause does not count for the next") {
   Supervisor job = start();
   job.pause_wanted(now);
   job.interrupted(SIGTERM, now);
