@@ -11,8 +11,8 @@ namespace {
 void set_partial_cluster(JobFacts& facts, const ExternalLayout& external_layout) {
   facts.cluster = external_layout.cluster;
   facts.rendezvous.clear();
-  facts.master_address = split_address(external_layout.first_address).host;
-  facts.master_port = port_of(external_layout.first_address);
+  facts.master_address = split_address(external_layout.rank_0_address).host;
+  facts.master_port = port_of(external_layout.rank_0_address);
   facts.jax_port = facts.master_port;
 }
 

@@ -37,7 +37,7 @@ void Cable::reset() {
   hung_up_ = true;
   up_ = {};
   down_ = {};
-  // Its machine answers although the cable has nothing to deliver any more.
+  // The far machine answers even when the cable has nothing left to deliver.
   if (!held_) far_.reset();
 }
 

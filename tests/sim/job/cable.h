@@ -10,11 +10,11 @@
 
 namespace dt {
 
-/// What the launcher's machine sends and receives in a second, over all connections together.
+/// The bandwidth of the launcher's machine in one direction, which all connections share.
 class Uplink {
  public:
   explicit Uplink(double bytes_per_second) : bytes_per_second_(bytes_per_second) {}
-  /// When bytes that are offered now have passed.
+  /// Queues bytes at `now`. Returns when all of them have passed.
   Time pass(Time now, size_t bytes) {
     const auto takes =
         std::chrono::duration<double>(static_cast<double>(bytes) / bytes_per_second_);
@@ -27,7 +27,7 @@ class Uplink {
   Time free_at_ = {};
 };
 
-/// Where things happen that are not the launcher's, and by what chance.
+/// All that lies outside the launcher, and its random numbers.
 struct Site {
   VirtualLoop& loop;
   Random& random;
@@ -35,12 +35,12 @@ struct Site {
   Uplink up;    ///< to it
 };
 
-/// A connection between the launcher, which has one end of a pair of sockets, and somebody far
-/// away. What either end writes arrives later, whole and in order, as on TCP; while the cable is
-/// held nothing passes, and nobody is told.
+/// A connection between the launcher, which has one end of a pair of sockets, and a process on
+/// another host. All bytes arrive later, whole and in order, as on TCP. While the cable is held no
+/// bytes pass, and neither end gets an error.
 class Cable {
  public:
-  /// Of the far end. May not destroy the cable.
+  /// Called for the far end; they must not destroy the cable.
   struct Handlers {
     std::function<void(ByteSpan bytes)> on_bytes;
     std::function<void()> on_end;
@@ -54,24 +54,25 @@ class Cable {
   Cable& operator=(const Cable&) = delete;
 
   Fd take_near_end() { return std::move(near_); }
-  /// From the far end to the launcher.
+  /// Sends bytes from the far end to the launcher.
   void send(ByteSpan bytes);
-  /// The far end hangs up: the launcher reads the end once all has arrived.
+  /// Closes the far end: the launcher reads the end of the stream after all bytes.
   void hang_up();
-  /// Its machine says that there is nobody any more: what was under way is lost.
+  /// Resets the connection, as the far machine does after the end of the process: bytes on their
+  /// way are lost.
   void reset();
   void hold() { held_ = true; }
   void release();
   bool held() const { return held_; }
   bool ended() const { return !far_ || hung_up_; }
   void slow_down(Duration latency) { nature_.latency = latency; }
-  /// When the last that was sent will have arrived.
+  /// When the last bytes for the launcher will have arrived.
   Time last_arrival() const { return up_.last; }
 
  private:
   struct Segment {
     Time arrives;
-    Bytes bytes;  ///< none: the end
+    Bytes bytes;  ///< empty: the end of the stream
   };
   struct Lane {
     std::deque<Segment> segments;

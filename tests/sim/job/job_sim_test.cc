@@ -23,7 +23,7 @@ std::unique_ptr<JobWorld> world_of(uint64_t seed) {
       std::move(scenario));
 }
 
-TEST_CASE("a job keeps its promises, whatever happens to it") {
+TEST_CASE("a job keeps its promises under every disturbance") {
   const uint64_t one = from_environment("DTRAIN_SIM_SEED", 0);
   const uint64_t first = one > 0 ? one : 1;
   const uint64_t seeds = one > 0 ? 1 : from_environment("DTRAIN_SIM_SEEDS", 1000);
@@ -46,7 +46,7 @@ TEST_CASE("the same seed makes the same run") {
   }
 }
 
-TEST_CASE("a thousand hosts are started and have met within three seconds") {
+TEST_CASE("a thousand hosts start and join within three seconds") {
   Random random(1);
   Scenario scenario = large_scenario(random, 1000, 1);
   JobWorld world("a thousand hosts", random, std::move(scenario));
@@ -57,7 +57,7 @@ TEST_CASE("a thousand hosts are started and have met within three seconds") {
   CHECK(*world.joined_after() < seconds(3));
 }
 
-TEST_CASE("a host is told the environments of its own roles alone") {
+TEST_CASE("a host receives the environments of its own roles only") {
   Random random(1);
   Scenario scenario = large_scenario(random, 3, 1);
   scenario.config.roles = {

@@ -17,7 +17,7 @@ namespace dt {
 
 namespace {
 
-/// So many events without an end are a loop that does not rest.
+/// After so many events without an end the simulation counts as an endless loop.
 constexpr uint64_t idle_calls_max = 2'000'000;
 constexpr Duration outage_max = milliseconds(1500);
 constexpr Duration slow_latency = seconds(1);
@@ -30,7 +30,7 @@ Environment typical_environment() {
   return all;
 }
 
-/// The smallest one, which is full at once.
+/// A pipe with the smallest buffer, which is soon full.
 Pipe small_pipe() {
   Pipe pipe = make_pipe().value();
   const bool is_small = ::fcntl(pipe.write.get(), F_SETPIPE_SZ, pipe_bytes) == pipe_bytes;
@@ -93,7 +93,8 @@ SimulatedHost::Handlers JobWorld::handlers_of(size_t host) {
             joined_after_ = time_.now - began_;
             if (when_joined_) when_joined_();
           },
-      .on_notice = [this](const TaskId& told, const Notice& notice) { judge_.heard(told, notice); },
+      .on_notice = [this](const TaskId& listener,
+                          const Notice& notice) { judge_.heard(listener, notice); },
   };
 }
 
@@ -121,12 +122,12 @@ void JobWorld::run() {
                  .record = record_,
                  .hosts = planned,
                  .took = time_.now - began_});
-  // Agents that nobody has told so find out by their lease.
+  // Agents without a message from the launcher end their tasks when the lease expires.
   pass(seconds(65) + 2 * slowest_);
   judge_.nothing_left(hosts_);
 }
 
-/// run_job of launcher/job/run.cc, without what needs a machine.
+/// The steps of launcher/job/run.cc, without those that touch this machine.
 Result<Outcome> JobWorld::run_job() {
   const RunConfig& config = scenario_.config;
   const Time start_deadline = near_->now() + config.start_timeout;
@@ -134,10 +135,10 @@ Result<Outcome> JobWorld::run_job() {
                                        .interrupted = [this] { return interrupted_ != 0; }};
   const Environment forwarded = typical_environment();
   StatusLine status(*near_, {console_.out(), console_.err()}, false);
-  AgentGroup crew(*near_, crew_options());
-  TRY(crew.connect(config.hosts));
+  AgentGroup agents(*near_, agent_options());
+  TRY(agents.connect(config.hosts));
   const ResourceNeed need = scenario_.resources ? ResourceNeed::cpus : ResourceNeed::nothing;
-  const auto resources = TRY(crew.resources(need, answers));
+  const auto resources = TRY(agents.resources(need, answers));
   reached(Phase::greeted);
   plan_ = TRY(job_plan(config, config.hosts, resources));
   const Bindings bindings = TRY(bind_plan(config.placement, plan_, config.hosts, resources));
@@ -146,11 +147,11 @@ Result<Outcome> JobWorld::run_job() {
   job_name_ = "simulated";
   record_.planned(plan_, job_name_);
   const auto output = TRY(TaskOutput::open(plan_, {}, console_.out(), console_.err(), log_));
-  crew.keep(plan_);
+  agents.keep(plan_);
   const std::vector<Prepare> orders = prepare_orders(config, plan_, job_name_, token_, forwarded);
-  const std::vector<Prepared> prepared = TRY(crew.prepare(orders, answers));
+  const std::vector<Prepared> prepared = TRY(agents.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan_, orders, prepared)) return *failed;
-  const Reach reach = TRY(probe(crew, prepared, answers));
+  const Reach reach = TRY(probe(agents, prepared, answers));
   reached(Phase::prepared);
   const TaskTable table = task_table(plan_, job_name_, reach);
   const auto rendezvous = TRY(RendezvousServer::listen(
@@ -159,8 +160,9 @@ Result<Outcome> JobWorld::run_job() {
   const JobFacts facts = job_facts(config, plan_, table,
                                    {.address = rendezvous->address(), .token = token_}, prepared);
 
-  Job job({*near_, crew, *rendezvous, *output, log_, record_, status, [this] { suspended(); }, {}},
-          plan_, config, start_deadline);
+  Job job(
+      {*near_, agents, *rendezvous, *output, log_, record_, status, [this] { suspended(); }, {}},
+      plan_, config, start_deadline);
   const SignalHandlerScope taker(*this, job);
   TRY(job.launch({forwarded, facts, bindings, reach}));
   reached(Phase::launched);
@@ -181,7 +183,7 @@ JobWorld::SignalHandlerScope::~SignalHandlerScope() {
   world_.console_.forget_writers();
 }
 
-AgentGroup::Options JobWorld::crew_options() {
+AgentGroup::Options JobWorld::agent_options() {
   const RunConfig& config = scenario_.config;
   return {.heartbeat = config.heartbeat,
           .dead_after = config.dead_after,
@@ -198,14 +200,14 @@ AgentGroup::Options JobWorld::crew_options() {
           .on_connected = {}};
 }
 
-Result<Reach> JobWorld::probe(AgentGroup& crew, const std::vector<Prepared>& prepared,
+Result<Reach> JobWorld::probe(AgentGroup& agents, const std::vector<Prepared>& prepared,
                               const AgentGroup::Awaited& answers) {
   const Probed launcher = {.name = "this machine", .endpoints = {{{"10.1.0.1", 40000}, "eth0"}}};
   std::vector<Probed> hosts;
   for (size_t number = 0; number < prepared.size(); ++number)
     hosts.push_back({plan_.hosts[number].host.name, prepared[number].probe_endpoints});
   std::vector<ProbeDialer::Reached> reached;
-  for (Reached& answer : TRY(crew.probe(probe_orders(launcher, hosts), answers)))
+  for (Reached& answer : TRY(agents.probe(probe_orders(launcher, hosts), answers)))
     reached.push_back(std::move(answer.targets));
   return choose_addresses(launcher, hosts, reached);
 }
@@ -215,7 +217,7 @@ SimulatedHost& JobWorld::host_named(const std::string& name) {
   return *hosts_[static_cast<size_t>(at - scenario_.config.hosts.begin())];
 }
 
-/// When dtrain has nothing to do: the hosts act, or time passes.
+/// Called when dtrain has nothing to do: the hosts act, or time passes.
 bool JobWorld::idle(Time until) {
   if (read_console()) return true;
   if (++idle_calls_ > idle_calls_max) {
@@ -249,10 +251,10 @@ void JobWorld::pass(Duration time) {
 void JobWorld::stand_still(Duration time) {
   judge_.stand_still(time_.now);
   pass(time);
-  judge_.go_on(time_.now);
+  judge_.resume(time_.now);
 }
 
-/// Ctrl-Z: all agents have said that their tasks are stopped.
+/// Called after Ctrl-Z, when all agents have reported that their tasks are stopped.
 void JobWorld::suspended() {
   note("suspended");
   judge_.stands_still(hosts_);
@@ -281,10 +283,11 @@ void JobWorld::strike(const Trouble& trouble) {
       pause_lasts_ = trouble.lasts;
       return signalled(SIGTSTP);
     case Trouble::Kind::freeze:
-      // Less than the lease, but too much beside a slow network, is no promise.
+      // A freeze shorter than the lease may still be too long on a slow network: nothing is
+      // promised.
       if (trouble.lasts > scenario_.config.dead_after / 3) {
         judge_.allow(3);
-        judge_.allow(follower_status);  // whose handshake stood still, too
+        judge_.allow(follower_status);  // its handshake stopped, too
       }
       stood_still_ += trouble.lasts;
       if (stood_still_ > scenario_.config.start_timeout / 2) judge_.allow(4);
@@ -298,7 +301,7 @@ void JobWorld::strike(const Trouble& trouble) {
 
 void JobWorld::strike_host(const Trouble& trouble) {
   SimulatedHost& host = *hosts_[trouble.host];
-  // One of these is borne, two at once need not be.
+  // A job survives one of these disturbances of a host, but perhaps not two at once.
   const bool bearable =
       trouble.kind == Trouble::Kind::outage || trouble.kind == Trouble::Kind::slow_host;
   if (bearable && !disturbed_.insert(trouble.host).second) return;
@@ -341,7 +344,7 @@ void JobWorld::signalled(int number) {
   }
 }
 
-/// As a listener's queue does it, the connection waits while dtrain does nothing.
+/// The connection waits while dtrain is stopped, as in the queue of a listener.
 void JobWorld::dial(Fd connection) {
   const auto shared = std::make_shared<Fd>(std::move(connection));
   timers_.push_back(near_->at(time_.now, [this, shared] {
@@ -395,7 +398,7 @@ bool JobWorld::is_cut_off(const TaskId& id) const {
   });
 }
 
-/// From then on it must be told to all who listen.
+/// From `known` on all listening tasks must be notified in time.
 void JobWorld::death_known(const TaskId& dead, Time known) {
   const auto listeners = [this] {
     std::vector<TaskId> all;
@@ -407,14 +410,15 @@ void JobWorld::death_known(const TaskId& dead, Time known) {
   checks_.push_back(far_->at(known, [this, dead, known, listeners] {
     if (over_ || is_cut_off(dead)) return;
     const std::vector<TaskId> then = listeners();
-    checks_.push_back(
-        far_->at(known + Judge::told_within + 2 * slowest_, [this, dead, known, listeners, then] {
-          std::vector<TaskId> both;
-          for (const TaskId& task : listeners())
-            if (task != dead && std::ranges::count(then, task) > 0) both.push_back(task);
-          // Who listens may have been cut off.
-          if (outage_until_ < known) judge_.all_told(dead, known, both);
-        }));
+    checks_.push_back(far_->at(known + Judge::notified_within + 2 * slowest_,
+                               [this, dead, known, listeners, then] {
+                                 std::vector<TaskId> both;
+                                 for (const TaskId& task : listeners())
+                                   if (task != dead && std::ranges::count(then, task) > 0)
+                                     both.push_back(task);
+                                 // An outage may have cut off a listening task.
+                                 if (outage_until_ < known) judge_.all_notified(dead, known, both);
+                               }));
   }));
 }
 

@@ -20,41 +20,40 @@ namespace dt {
 
 /// A whole job in virtual time.
 ///
-/// Real is the launcher: plan, AgentGroup, AgentLink with its retries, AgentStart, Lease, the
-/// orders of Prepare and Launch, Job, Supervisor, TaskOutput, and the rendezvous with its
-/// handshakes, store and notices. All frames are made, put together and read by the code that does
-/// so on a network. It runs on pairs of sockets, where the kernel is as deterministic as it is
-/// quick, but on a loop whose time is the simulation's.
+/// The launcher is real: plan, AgentGroup, AgentLink with its retries, AgentStart and Lease. So are
+/// the orders of Prepare and Launch, Job, Supervisor and TaskOutput. So is the rendezvous with its
+/// handshakes, store and notices. The code for networks encodes and decodes all frames. It runs on
+/// pairs of sockets, since the kernel is deterministic there. The time of the loop is simulated.
 ///
-/// Modelled are the network (cable.h: latency, bandwidth, outages); hosts with sshd, agent and
-/// processes (simulated_host.h, simulated_task.h, member.h); the terminal and signals. run_job's
-/// own page is told again in JobWorld::run_job, without the steps that touch this machine: the
-/// probe's listeners and held ports.
+/// The network is a model (cable.h: latency, bandwidth, outages). So are hosts with sshd, agent and
+/// processes (simulated_host.h, simulated_task.h, member.h), the terminal and signals.
+/// JobWorld::run_job repeats the steps of launcher/job/run.cc, without those that touch this
+/// machine: the listeners of the probe and held ports.
 class JobWorld {
  public:
-  /// `name` tells in complaints how to repeat it.
+  /// `name`: how to repeat the run, for complaints.
   JobWorld(const std::string& name, Random random, Scenario scenario);
   JobWorld(const JobWorld&) = delete;
   JobWorld& operator=(const JobWorld&) = delete;
   ~JobWorld();
 
-  /// To be called when all tasks have passed their first barrier.
+  /// `what` is called when all tasks have passed their first barrier.
   void when_joined(std::function<void()> what) { when_joined_ = std::move(what); }
   void run();
   Judge& judge() { return judge_; }
   const Outcome& outcome() const { return outcome_; }
-  /// From the start until all tasks had passed their first barrier, if they have.
+  /// The time from the start until all tasks had passed their first barrier, if they did.
   std::optional<Duration> joined_after() const { return joined_after_; }
 
  private:
   Result<Outcome> run_job();
-  Result<Reach> probe(AgentGroup& crew, const std::vector<Prepared>& prepared,
+  Result<Reach> probe(AgentGroup& agents, const std::vector<Prepared>& prepared,
                       const AgentGroup::Awaited& answers);
-  AgentGroup::Options crew_options();
+  AgentGroup::Options agent_options();
   SimulatedHost& host_named(const std::string& name);
   bool idle(Time until);
   void pass(Duration time);
-  /// dtrain does nothing, and the rest of the world goes on.
+  /// Stops dtrain for so long, while the rest of the world continues.
   void stand_still(Duration time);
   void suspended();
   bool read_console();
@@ -74,7 +73,7 @@ class JobWorld {
   void death_known(const TaskId& dead, Time known);
   void note(const std::string& event) { judge_.note(time_.now, event); }
 
-  /// As Stage::SignalHandlerScope: while it lives the job gets the signals.
+  /// The same as Runtime::SignalHandlerScope: while it lives the job receives the signals.
   class SignalHandlerScope {
    public:
     SignalHandlerScope(JobWorld& world, Job& job);
@@ -96,7 +95,7 @@ class JobWorld {
   std::optional<Site> site_;
   std::vector<std::unique_ptr<SimulatedHost>> hosts_;
   Log log_;
-  Pipe terminal_;  ///< a person reads it whenever dtrain has nothing to do
+  Pipe terminal_;  ///< read whenever dtrain has nothing to do
   Console console_;
 
   Plan plan_;
@@ -108,10 +107,10 @@ class JobWorld {
   int interrupted_ = 0;
   bool pause_wanted_ = false;
   Duration pause_lasts_ = seconds(1);
-  Time outage_until_ = {};      ///< the last one
-  Duration stood_still_ = {};   ///< in all, by freezes
-  Duration slowest_ = {};       ///< of all ways to a host
-  std::set<size_t> disturbed_;  ///< hosts whose network has had its trouble
+  Time outage_until_ = {};      ///< of the last outage
+  Duration stood_still_ = {};   ///< the sum of all freezes
+  Duration slowest_ = {};       ///< the largest latency to a host
+  std::set<size_t> disturbed_;  ///< hosts whose network was disturbed
   std::array<bool, phases> reached_ = {};
   std::vector<Timer> timers_;
   std::vector<std::unique_ptr<Cable>> knocking_;

@@ -10,9 +10,9 @@ namespace dt {
 
 namespace {
 
-/// From the first try to connect to the last word of the slowest agent: the time to connect, the
-/// slowest program, the grace, once more for those who may end by themselves, and what the
-/// Supervisor and its agents wait for kills.
+/// The limit from the first try to connect until the last message of the slowest agent: the time to
+/// connect, the slowest program and the grace. Tasks that may end by themselves add a second grace.
+/// The Supervisor and the agents wait some time after kills.
 constexpr Duration longest_job = seconds(70);
 
 bool host_lost(const Judge::End& end, size_t host) {
@@ -38,7 +38,7 @@ void Judge::stand_still(Time now) {
   still_until_ = Time::max();
 }
 
-void Judge::go_on(Time now) {
+void Judge::resume(Time now) {
   still_ += now - still_since_;
   still_until_ = now;
 }
@@ -67,7 +67,7 @@ void Judge::shown(std::string_view bytes) {
   }
 }
 
-/// Tasks write neither letters nor brackets, so that a second line within one is seen.
+/// Tasks write neither letters nor brackets, so that the check finds a line within another line.
 void Judge::line_whole(std::string_view line) {
   constexpr std::string_view tag_end = "]<stdout>:";
   const size_t tag = line.find(tag_end);
@@ -77,7 +77,7 @@ void Judge::line_whole(std::string_view line) {
   if (!of_task && !of_dtrain) complain(format("a torn line: {}", printable(line)));
 }
 
-void Judge::all_told(const TaskId& dead, Time known, const std::vector<TaskId>& listening) {
+void Judge::all_notified(const TaskId& dead, Time known, const std::vector<TaskId>& listening) {
   if (still_until_ >= known) return;
   for (const TaskId& task : listening) {
     if (!heard_.contains({task, dead}))
@@ -114,11 +114,11 @@ void Judge::ends_in_time(const End& end) {
 void Judge::right_status(const End& end) {
   const int status = end.outcome.exit_status;
   if (status == 0 && !allowed_.empty()) {
-    // What came too late to matter is no reason: a signal after the last exit, for one.
+    // A disturbance may come too late to have an effect, such as a signal after the last exit.
     const std::vector<TaskRule> parts = success_rule(end.plan, end.success);
     for (size_t task = 0; task < end.record.tasks.size(); ++task) {
       const TaskRecord& record = end.record.tasks[task];
-      // Who does not decide may end in any way when the job is done; so may its host.
+      // When the job is done, a task that does not decide may end in any way; so may its host.
       if (!parts[task].decides && (!record.exit || record.completed)) continue;
       if (!record.exit || !record.exit->good())
         complain(
@@ -181,7 +181,7 @@ void Judge::output_whole(const End& end) {
 
 void Judge::nothing_left(const std::vector<std::unique_ptr<SimulatedHost>>& hosts) {
   for (size_t host = 0; host < hosts.size(); ++host) {
-    // The named price of a pause: its end cannot reach this one.
+    // A documented price of a pause: a host that was cut off meanwhile does not learn of its end.
     if (hosts[host]->is_cut() && hosts[host]->paused()) continue;
     if (hosts[host]->agent_alive()) complain(format("the agent of host {} is left", host));
     for (const SimulatedHost::Running& running : hosts[host]->tasks()) {

@@ -15,50 +15,49 @@
 
 namespace dt {
 
-/// Hears all that happens in a simulated job, and knows what is promised, whatever that is:
+/// Receives all events of a simulated job, and checks these promises.
 ///
-///   ends_in_time       the job ends, within bounds
-///   right_status       its exit status is that of something that went wrong, and the one of the
-///                      first where only one did; 0 only if nothing did before all who decide had
-///                      ended well
-///   done_stays_done    what ends after all who decide have ended well is no failure
-///   one_report         one failure is reported, once, and MPI that runs alone no more than that
-///   all_accounted      each task that started has ended by its agent's word, or its host is lost
-///   all_told           each live task that has joined hears of a death within a second
-///   output_whole       all output of hosts that are not lost has arrived
-///   lines_whole        on the console, one pipe for both streams, each line is of one task or of
-///                      dtrain
-///   nothing_left       nothing is left on any host, not even on one that was cut off (but while it
-///                      was paused)
-///   stands_still       nothing runs while the job is paused
+///   `ends_in_time`      The job ends within a limit.
+///   `right_status`      The exit status is that of a failure or disturbance of this run. It is 0
+///                       only if all deciding tasks ended well before any of these.
+///   `done_stays_done`   A task that ends after all deciding tasks ended well is no failure.
+///   `one_report`        One failure is reported, once. At most one warning is about lone MPI.
+///   `all_accounted`     The agent of each started task has reported its end, or the host is lost.
+///   `all_notified`      Each live task that has joined is notified of a death within a second.
+///   `output_whole`      All output of hosts that are not lost has arrived.
+///   `lines_whole`       Each line of the console is of one task or of dtrain. Both streams are one
+///                       pipe.
+///   `nothing_left`      No process is left on any host. The exception is a host that was cut off
+///                       while it was paused.
+///   `stands_still`      No task runs while the job is paused.
 ///
-/// What the launcher says to an agent, and when, is judged by SimulatedHost.
+/// SimulatedHost checks the messages from the launcher to an agent, and their order.
 class Judge {
  public:
   explicit Judge(std::string name) : name_(std::move(name)) {}
 
   /// The first broken promise; empty: all were kept.
   const std::string& complaint() const { return complaint_; }
-  /// Of everything that happened, and when: the same for the same seed.
+  /// A hash of all events with their times: the same for the same seed.
   uint64_t trace() const { return trace_; }
-  /// The same for people, if it was wanted.
+  /// The events with their times as text, after want_story().
   const std::string& story() const { return story_; }
   void want_story() { story_wanted_ = true; }
 
   void note(Time now, const std::string& event);
   void complain(const std::string& what);
-  /// There is a reason for this exit status now.
+  /// From now on the job may end with this exit status.
   void allow(int status) { allowed_.insert(status); }
-  /// dtrain does nothing between these: neither can it tell anybody anything.
+  /// dtrain is stopped between these two calls, and can notify no task.
   void stand_still(Time now);
-  void go_on(Time now);
+  void resume(Time now);
   void logged(const std::string& line);
-  void heard(const TaskId& who, const Notice& notice);
+  void heard(const TaskId& listener, const Notice& notice);
   /// The reader of the console has received these.
   void shown(std::string_view bytes);
 
-  /// These had to be told of a death that the launcher has known of since then.
-  void all_told(const TaskId& dead, Time known, const std::vector<TaskId>& listening);
+  /// Checks that these tasks received the notice of a death, which the launcher knew at `known`.
+  void all_notified(const TaskId& dead, Time known, const std::vector<TaskId>& listening);
   void stands_still(const std::vector<std::unique_ptr<SimulatedHost>>& hosts);
 
   struct End {
@@ -72,7 +71,7 @@ class Judge {
   void at_end(const End& end);
   void nothing_left(const std::vector<std::unique_ptr<SimulatedHost>>& hosts);
 
-  static constexpr Duration told_within = seconds(1);
+  static constexpr Duration notified_within = seconds(1);
 
  private:
   void ends_in_time(const End& end);
@@ -89,13 +88,13 @@ class Judge {
   bool story_wanted_ = false;
   std::string story_;
   std::set<int> allowed_;
-  Duration still_ = {};  ///< altogether
+  Duration still_ = {};  ///< the sum of all stops
   Time still_since_ = {};
-  Time still_until_ = {};  ///< the last time
+  Time still_until_ = {};  ///< the end of the last stop
   int reports_ = 0;
   int mpi_warnings_ = 0;
-  std::string unfinished_;                     ///< line of the console
-  std::set<std::pair<TaskId, TaskId>> heard_;  ///< who, of whom
+  std::string unfinished_;                     ///< the begin of a line of the console
+  std::set<std::pair<TaskId, TaskId>> heard_;  ///< the listener and the dead task
 };
 
 }  // namespace dt

@@ -88,7 +88,7 @@ class Member::Conversation {
     ask(barrier_request, WaitRequest{"all", join_timeout});
   }
 
-  /// A task that leaves before all have arrived will not arrive.
+  /// A task that leaves before all have arrived never arrives.
   void heard(const Notice& notice) {
     handlers_.on_notice(notice);
     if (!all_there_ && notice.kind == Notice::Kind::left) give_up(notice.task.text() + " has left");
@@ -109,7 +109,7 @@ class Member::Conversation {
     cable_.send(out);
   }
 
-  /// It has nothing more to ask, but still hears news.
+  /// It sends no more requests, but still receives notices.
   void give_up(const std::string& why) {
     if (!std::exchange(given_up_, true)) handlers_.on_failure(why);
   }
@@ -118,7 +118,7 @@ class Member::Conversation {
     give_up(why);
   }
 
-  /// What cannot fail between two ends that are ours.
+  /// Requires success: between two ends of this program nothing fails.
   template <class T>
   static T take(Result<T> result) {
     assert(result);

@@ -10,25 +10,25 @@
 
 namespace dt {
 
-/// A task's side of the rendezvous: what joining a job with libdtrain says, in real handshakes,
-/// sealed frames and requests, but without ever blocking. Then it waits until all have arrived,
-/// and listens for notices.
+/// A task's side of the rendezvous. It joins with the same handshakes, sealed frames and requests
+/// as libdtrain, but never blocks. Then it waits until all tasks have arrived, and listens for
+/// notices.
 class Member {
  public:
   struct Handlers {
-    std::function<void()> on_barrier;  ///< all are there
+    std::function<void()> on_barrier;  ///< all tasks have arrived
     std::function<void(const Notice&)> on_notice;
-    /// Turned away, some task is gone, or the rendezvous is lost. Said once.
+    /// Called once: the rendezvous refused it, some task has ended, or the rendezvous is lost.
     std::function<void(const std::string& why)> on_failure;
   };
-  /// `dial` gets the rendezvous' end of the connection.
+  /// `dial` is called with the rendezvous' end of the connection.
   Member(Site& site, Cable::Nature nature, Claim claim, const std::function<void(Fd)>& dial,
          Handlers handlers);
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
   ~Member();
 
-  /// It has joined, and its connection stands.
+  /// It has joined, and is still connected.
   bool hears() const;
   Cable& cable();
 

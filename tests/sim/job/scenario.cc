@@ -35,14 +35,14 @@ TaskFate random_task(Random& random) {
   return fate;
 }
 
-/// Of a task that does not end well.
+/// Makes the task fail.
 void spoil(Random& random, TaskFate& fate) {
   fate.end = static_cast<TaskFate::End>(random.between(1, 6));
   fate.status = random_death(random);
   if (fate.end == TaskFate::End::start_failure) fate.status = {.code = random.between(126, 127)};
 }
 
-/// Tries that fail before one that does not, or for ever.
+/// Tries that fail, then one that succeeds; or only tries that fail.
 std::vector<Login> random_logins(Random& random) {
   if (random.percent(70)) return {Login::agent};
   std::vector<Login> logins;
@@ -127,7 +127,7 @@ Scenario random_scenario(Random& random) {
     HostFate& host = scenario.hosts[random.below(hosts)];
     TaskFate& task = host.tasks[random.below(host.tasks.size())];
     spoil(random, task);
-    // Nobody else would ever end it.
+    // Nothing else would end the job.
     if (task.end == TaskFate::End::hangs) scenario.config.timeout = random.up_to(seconds(8));
   }
   return scenario;

@@ -8,23 +8,23 @@
 
 namespace dt {
 
-/// How far a job has come; troubles strike some time after one of these.
+/// How far a job has come. A trouble begins some time after one of these.
 enum class Phase : uint8_t { connecting, greeted, prepared, launched, started, joined, ending };
 inline constexpr int phases = 7;
 
 /// Something that disturbs a job from outside.
 struct Trouble {
   enum class Kind : uint8_t {
-    signal,  ///< to dtrain, which means stop
+    signal,  ///< to dtrain, meaning stop
     pause,   ///< Ctrl-Z, and later a SIGCONT
     freeze,  ///< SIGSTOP of dtrain alone
     agent_killed,
-    host_cut,  ///< for ever
+    host_cut,  ///< and never mended
     outage,    ///< shorter than the lease
     slow_host,
-    slip,          ///< of an agent
-    second_claim,  ///< of a task's place in the rendezvous, by one who knows the token
-    stranger,      ///< at the rendezvous
+    slip,          ///< by an agent
+    second_claim,  ///< to be a task, by a peer that has the token
+    stranger,      ///< dials the rendezvous
   };
   Kind kind = Kind::signal;
   Phase phase = Phase::connecting;
@@ -35,18 +35,18 @@ struct Trouble {
   Slip slip = Slip::garbage;
 };
 
-/// What a seed decides before its run.
+/// All that a seed determines before the run.
 struct Scenario {
   RunConfig config;
   std::vector<HostFate> hosts;
   std::vector<Trouble> troubles;
-  bool resources = false;           ///< what hosts have is asked before there is a plan
+  bool resources = false;           ///< agents report them before there is a plan
   double bytes_per_second = 125e6;  ///< of the launcher's machine
 };
 
 /// 1 to 8 hosts and some troubles; one scenario in five has none.
 Scenario random_scenario(Random& random);
-/// Many hosts that do as they should, each with so many tasks; at random distances.
+/// Many hosts without troubles, each with so many tasks, and with random latencies.
 Scenario large_scenario(Random& random, size_t hosts, size_t tasks_per_host);
 
 }  // namespace dt

@@ -19,7 +19,7 @@ constexpr Duration unprepared_patience = seconds(60);
 constexpr Duration agent_starts = milliseconds(2);
 constexpr int64_t first_pid = 1000;
 
-std::string words_of(Login login, const std::string& name) {
+std::string login_text(Login login, const std::string& name) {
   switch (login) {
     case Login::refused:
       return format("ssh: connect to host {} port 22: Connection refused\r\n", name);
@@ -56,7 +56,7 @@ Login SimulatedHost::next_login() const {
 Result<SpawnedProcess> SimulatedHost::log_in(const std::string& name) {
   const Login login = next_login();
   ++tries_;
-  tell(format("login {}", static_cast<int>(login)));
+  note(format("login {}", static_cast<int>(login)));
   in_.clear();
   input_ended_ = false;
   cables_.push_back(std::make_unique<Cable>(
@@ -71,9 +71,9 @@ Result<SpawnedProcess> SimulatedHost::log_in(const std::string& name) {
   if (cut_) cables_.back()->hold();
   SocketPair messages = TRY(make_socketpair());
   TRY(set_nonblocking(messages.ours.get()));
-  auto words = std::make_shared<Fd>(std::move(messages.theirs));
+  auto text = std::make_shared<Fd>(std::move(messages.theirs));
   login_timer_ = site_.loop.after(
-      fate_.login, [this, login, name, words] { answer_login(login, name, std::move(*words)); });
+      fate_.login, [this, login, name, text] { answer_login(login, name, std::move(*text)); });
   return SpawnedProcess{cables_.back()->take_near_end(), Fd(), std::nullopt,
                         std::move(messages.ours)};
 }
@@ -81,11 +81,11 @@ Result<SpawnedProcess> SimulatedHost::log_in(const std::string& name) {
 void SimulatedHost::answer_login(Login login, const std::string& name, Fd messages) {
   Cable& link = *cables_.back();
   if (link.ended()) return;
-  const std::string words = words_of(login, name);
-  if (!words.empty() || login == Login::closed) {
-    // Who has given up meanwhile reads no more.
-    const auto sent = ::send(messages.get(), words.data(), words.size(), MSG_NOSIGNAL);
-    if (sent == static_cast<ssize_t>(words.size())) link.hang_up();
+  const std::string text = login_text(login, name);
+  if (!text.empty() || login == Login::closed) {
+    // The launcher may have closed its end meanwhile.
+    const auto sent = ::send(messages.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent == static_cast<ssize_t>(text.size())) link.hang_up();
     return;
   }
   switch (login) {
@@ -110,18 +110,18 @@ void SimulatedHost::start_agent() {
   agent_alive_ = true;
   if (input_ended_) return launcher_lost();
   cables_.back()->send(as_bytes(agent_magic));
-  say(MessageType::hello, 0,
-      encode(Hello{.build = "simulated",
-                   .hostname = "h",
-                   .addresses = {{"eth0", "10.0.0.1"}},
-                   .machine = {}}));
+  send(MessageType::hello, 0,
+       encode(Hello{.build = "simulated",
+                    .hostname = "h",
+                    .addresses = {{"eth0", "10.0.0.1"}},
+                    .machine = {}}));
   lease_.restart(site_.loop.now());
   beat();
 }
 
 void SimulatedHost::receive(ByteSpan bytes) {
   if (awaited_push_ > 0) {
-    // Whatever is sent is the executable; its end is known by its size.
+    // All bytes are the executable; its size is known.
     awaited_push_ += bytes.size();
     if (awaited_push_ <= pushed_bytes) return;
     awaited_push_ = 0;
@@ -150,8 +150,8 @@ void SimulatedHost::read_frames() {
   in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
 }
 
-/// What the launcher may say, and when: prepare, probe and launch once and in this order, pause and
-/// resume in turn, and after `finish` nothing that is for tasks.
+/// Checks the order of the launcher's messages: prepare, probe and launch once and in this order;
+/// pause and resume in turn. After `finish` no message is for tasks.
 void SimulatedHost::check_order(MessageType type) {
   const auto expect = [&](bool right) {
     if (!right)
@@ -183,12 +183,12 @@ void SimulatedHost::handle(const FrameView& message) {
   check_order(type);
   switch (type) {
     case MessageType::resources_wanted:
-      return say(MessageType::resources, 0, encode(HostResources()));
+      return send(MessageType::resources, 0, encode(HostResources()));
     case MessageType::prepare:
       return prepare(decode<Prepare>(message.payload).value());
     case MessageType::probe:
-      return say(MessageType::reached, 0,
-                 encode(Reached{decode<Probe>(message.payload).value().targets}));
+      return send(MessageType::reached, 0,
+                  encode(Reached{decode<Probe>(message.payload).value().targets}));
     case MessageType::launch:
       return launch(decode<Launch>(message.payload).value());
     case MessageType::signal:
@@ -202,7 +202,7 @@ void SimulatedHost::handle(const FrameView& message) {
       paused_ = true;
       heartbeat_ = Timer();
       signal_all(SIGSTOP);
-      return say(MessageType::paused, 0, {});
+      return send(MessageType::paused, 0, {});
     case MessageType::resume:
       paused_ = false;
       lease_.restart(site_.loop.now());
@@ -227,7 +227,7 @@ void SimulatedHost::prepare(Prepare wanted) {
         {{format("10.0.{}.{}", prepared_->number / 250, prepared_->number % 250 + 1), 40000},
          "eth0"}};
   }
-  say(MessageType::prepared, 0, encode(answer));
+  send(MessageType::prepared, 0, encode(answer));
   beat();
 }
 
@@ -237,21 +237,21 @@ void SimulatedHost::launch(const Launch& wanted) {
         wanted.tasks, [&name = role](const TaskLaunch& task) { return task.id.role == name; });
     if (!own) {
       handlers_.on_broken_promise(
-          format("told the environment of {}, of which it has no task", role));
+          format("received the environment of {}, but has no task of it", role));
     }
   }
   tasks_.resize(wanted.tasks.size());
   for (size_t index = 0; index < tasks_.size(); ++index)
     start_task(index, wanted.tasks[index]);
-  mpi_timer_ = site_.loop.after(seconds(1), [this] { look_for_mpi(); });
+  mpi_timer_ = site_.loop.after(seconds(1), [this] { report_mpi(); });
 }
 
-/// All of them are programs with MPI that run alone.
-void SimulatedHost::look_for_mpi() {
+/// Reports that all tasks are MPI programs, each alone.
+void SimulatedHost::report_mpi() {
   if (ending_) return;
   const auto runs = [](const Running& running) { return running.task->alive(); };
   const auto alone = static_cast<uint32_t>(std::ranges::count_if(tasks_, runs));
-  say(MessageType::mpi_alone, 0, encode(MpiAlone{alone}));
+  send(MessageType::mpi_alone, 0, encode(MpiAlone{alone}));
 }
 
 void SimulatedHost::start_task(size_t index, const TaskLaunch& wanted) {
@@ -267,16 +267,16 @@ void SimulatedHost::start_task(size_t index, const TaskLaunch& wanted) {
       SimulatedTask::Handlers{
           .on_started =
               [this, index] {
-                say(MessageType::started, 0,
-                    encode(Started{tasks_[index].id, first_pid + static_cast<int64_t>(index)}));
+                send(MessageType::started, 0,
+                     encode(Started{tasks_[index].id, first_pid + static_cast<int64_t>(index)}));
                 handlers_.on_started();
               },
           .on_start_failed =
               [this, index, fate] {
                 Running& failed = tasks_[index];
                 failed.exited = failed.output_ended = true;
-                say(MessageType::start_failed, 0,
-                    encode(StartFailed{failed.id, fate.status.code, "No such file or directory"}));
+                send(MessageType::start_failed, 0,
+                     encode(StartFailed{failed.id, fate.status.code, "No such file or directory"}));
                 handlers_.on_exit(failed, fate.status, arrival());
                 finish_if_ended();
               },
@@ -311,11 +311,11 @@ void SimulatedHost::send_output(size_t index) {
     running.credit -= static_cast<uint32_t>(size);
     Bytes line(size, std::byte{'.'});
     line.back() = std::byte{'\n'};
-    say(MessageType::output, stream.number(), line);
+    send(MessageType::output, stream.number(), line);
   }
   if (!running.exited || running.unsent > 0 || std::exchange(running.output_ended, true)) return;
-  say(MessageType::output_end, stream.number(), {});
-  say(MessageType::output_end, StreamId{stream.local_index, TaskStream::error}.number(), {});
+  send(MessageType::output_end, stream.number(), {});
+  send(MessageType::output_end, StreamId{stream.local_index, TaskStream::error}.number(), {});
   finish_if_ended();
 }
 
@@ -327,7 +327,7 @@ std::optional<Time> SimulatedHost::arrival() const {
 void SimulatedHost::exited(size_t index, ExitStatus status) {
   Running& running = tasks_[index];
   running.exited = true;
-  say(MessageType::exited, 0, encode(Exited{running.id, status, {}}));
+  send(MessageType::exited, 0, encode(Exited{running.id, status, {}}));
   handlers_.on_exit(running, status, arrival());
   send_output(index);
   finish_if_ended();
@@ -336,21 +336,21 @@ void SimulatedHost::exited(size_t index, ExitStatus status) {
 void SimulatedHost::beat() {
   if (!agent_alive_) return;
   if (lease_.over(site_.loop.now())) {
-    say(MessageType::lease_over, 0, {});
+    send(MessageType::lease_over, 0, {});
     return launcher_lost();
   }
-  say(MessageType::heartbeat, 0, {});
+  send(MessageType::heartbeat, 0, {});
   heartbeat_ = site_.loop.after(prepared_.value_or(Prepare()).heartbeat, [this] { beat(); });
 }
 
 void SimulatedHost::launcher_lost() {
   if (!agent_alive_ || std::exchange(lost_, true)) return;
-  tell("launcher lost");
+  note("launcher lost");
   heartbeat_ = Timer();
   end_everything();
 }
 
-/// TERM, the short patience, KILL.
+/// TERM, a short wait, KILL.
 void SimulatedHost::end_everything() {
   if (!std::exchange(ending_, true)) {
     signal_all(SIGTERM);
@@ -368,11 +368,11 @@ void SimulatedHost::finish_if_ended() {
     agent_alive_ = false;
     cables_.back()->hang_up();
   } else if (!std::exchange(finished_, true)) {
-    say(MessageType::finished, 0, encode(Finished{.contained_by = "cgroup"}));
+    send(MessageType::finished, 0, encode(Finished{.contained_by = "cgroup"}));
   }
 }
 
-void SimulatedHost::say(MessageType type, uint32_t stream, ByteSpan payload) {
+void SimulatedHost::send(MessageType type, uint32_t stream, ByteSpan payload) {
   if (!agent_alive_ || lost_) return;
   Bytes frames;
   append_message(frames, type,
@@ -380,10 +380,10 @@ void SimulatedHost::say(MessageType type, uint32_t stream, ByteSpan payload) {
   cables_.back()->send(frames);
 }
 
-/// Its tasks die with it.
+/// The tasks die with the agent.
 void SimulatedHost::kill_agent() {
   if (!agent_alive_) return;
-  tell("agent killed");
+  note("agent killed");
   agent_alive_ = false;
   heartbeat_ = Timer();
   cables_.back()->reset();
@@ -391,7 +391,7 @@ void SimulatedHost::kill_agent() {
 }
 
 void SimulatedHost::cut() {
-  tell("cut");
+  note("cut");
   cut_ = true;
   if (!cables_.empty()) cables_.back()->hold();
   for (const Running& running : tasks_)
@@ -399,7 +399,7 @@ void SimulatedHost::cut() {
 }
 
 void SimulatedHost::mend() {
-  tell("mended");
+  note("mended");
   cut_ = false;
   if (!cables_.empty()) cables_.back()->release();
   for (const Running& running : tasks_)
@@ -407,36 +407,36 @@ void SimulatedHost::mend() {
 }
 
 void SimulatedHost::slow_down(Duration latency) {
-  tell("slow");
+  note("slow");
   fate_.nature.latency = latency;
   if (!cables_.empty()) cables_.back()->slow_down(latency);
 }
 
 void SimulatedHost::slip(Slip slip) {
   if (!agent_alive_ || lost_) return;
-  tell(format("slip {}", static_cast<int>(slip)));
+  note(format("slip {}", static_cast<int>(slip)));
   switch (slip) {
     case Slip::garbage:
       return cables_.back()->send(Bytes(40, std::byte{0xff}));
     case Slip::names_strange_task:
-      return say(MessageType::exited, 0, encode(Exited{{"worker", 70000}, {}, {}}));
+      return send(MessageType::exited, 0, encode(Exited{{"worker", 70000}, {}, {}}));
     case Slip::finishes_early:
-      return say(MessageType::finished, 0, encode(Finished{}));
+      return send(MessageType::finished, 0, encode(Finished{}));
     case Slip::repeats_started:
       for (const Running& running : tasks_)
         if (running.task && running.task->started())
-          say(MessageType::started, 0, encode(Started{running.id, first_pid}));
+          send(MessageType::started, 0, encode(Started{running.id, first_pid}));
       return;
     case Slip::repeats_exited:
       for (const Running& running : tasks_)
         if (running.exited)
-          say(MessageType::exited, 0, encode(Exited{running.id, {.code = 5}, {}}));
+          send(MessageType::exited, 0, encode(Exited{running.id, {.code = 5}, {}}));
       return;
     case Slip::late_output:
       for (size_t index = 0; index < tasks_.size(); ++index)
         if (tasks_[index].output_ended)
-          say(MessageType::output_end,
-              StreamId{static_cast<uint32_t>(index), TaskStream::output}.number(), {});
+          send(MessageType::output_end,
+               StreamId{static_cast<uint32_t>(index), TaskStream::output}.number(), {});
       return;
   }
 }

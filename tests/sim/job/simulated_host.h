@@ -13,37 +13,37 @@
 
 namespace dt {
 
-/// What comes of one try to log in to a host.
+/// The result of one try to log in to a host.
 enum class Login : uint8_t {
-  agent,         ///< the agent is there and speaks
-  push,          ///< the agent has to be sent first
-  noise,         ///< rc files talk before it does
+  agent,         ///< the agent starts
+  push,          ///< the launcher must send the agent first
+  noise,         ///< rc files print lines before the agent starts
   refused,       ///< sshd does not listen yet
   reset,         ///< MaxStartups
-  denied,        ///< no key that it likes
-  silent,        ///< no answer, ever
-  closed,        ///< without a word
-  architecture,  ///< of another kind
-  babble,        ///< never an agent
+  denied,        ///< sshd accepts no key
+  silent,        ///< never an answer
+  closed,        ///< without a message
+  architecture,  ///< another one than the launcher's
+  babble,        ///< endless text, and no agent
 };
 
-/// How large the executable is that a host without dtrain is sent.
+/// The size of the executable that the launcher sends to a host without dtrain.
 inline constexpr size_t pushed_bytes = 100'000;
 
-/// Whether an agent speaks in the end.
+/// True when the agent starts.
 bool ends_well(Login login);
 
 /// How a host behaves.
 struct HostFate {
-  std::vector<Login> logins;  ///< one a try; the last one stands for all further
+  std::vector<Login> logins;  ///< one for each try; the last one for all further tries
   Duration login = milliseconds(30);
   Cable::Nature nature;
   std::string prepare_failure;
   int prepare_status = 0;
-  std::vector<TaskFate> tasks;  ///< of these as many as are launched
+  std::vector<TaskFate> tasks;  ///< the first ones, as many as are launched
 };
 
-/// A message that an agent of ours would not send.
+/// A message that a correct agent does not send.
 enum class Slip : uint8_t {
   garbage,
   repeats_started,
@@ -53,7 +53,7 @@ enum class Slip : uint8_t {
   late_output,
 };
 inline constexpr int slips = 6;
-/// Whether the launcher must take it for the agent's end.
+/// True when the launcher must treat the agent as lost.
 bool is_fatal(Slip slip);
 
 /// A machine with its sshd, its agent and its tasks, far from the launcher. The agent's side of the
@@ -69,16 +69,16 @@ class SimulatedHost {
     bool exited = false;
     bool output_ended = false;
   };
-  /// What the rest of the world is told.
+  /// Called for the events of this host.
   struct Handlers {
     std::function<void(const std::string& event)> on_event;
     std::function<void(const std::string& what)> on_broken_promise;
     std::function<void(Fd)> dial_rendezvous;
-    /// `arrives`: when the launcher's machine will have heard of it; none: perhaps never.
+    /// `arrives`: when the launcher's machine receives the message; none: perhaps never.
     std::function<void(const Running&, const ExitStatus&, std::optional<Time> arrives)> on_exit;
     std::function<void()> on_started;
     std::function<void()> on_barrier;
-    std::function<void(const TaskId& told, const Notice&)> on_notice;
+    std::function<void(const TaskId& listener, const Notice&)> on_notice;
   };
   SimulatedHost(Site& site, HostFate fate, Handlers handlers);
   SimulatedHost(const SimulatedHost&) = delete;
@@ -88,7 +88,7 @@ class SimulatedHost {
   Result<SpawnedProcess> log_in(const std::string& name);
 
   void kill_agent();
-  /// Nothing passes between it and the launcher any more.
+  /// Cuts the network between this host and the launcher.
   void cut();
   void mend();
   void slow_down(Duration latency);
@@ -96,7 +96,7 @@ class SimulatedHost {
 
   const std::vector<Running>& tasks() const { return tasks_; }
   bool agent_alive() const { return agent_alive_; }
-  /// And it believes in its launcher.
+  /// The agent is alive, and its lease has not expired.
   bool agent_serves() const { return agent_alive_ && !lost_; }
   bool is_cut() const { return cut_; }
   bool paused() const { return paused_; }
@@ -112,7 +112,7 @@ class SimulatedHost {
   void check_order(MessageType type);
   void prepare(Prepare wanted);
   void launch(const Launch& wanted);
-  void look_for_mpi();
+  void report_mpi();
   void start_task(size_t index, const TaskLaunch& wanted);
   void signal_all(int number);
   void send_output(size_t index);
@@ -122,13 +122,13 @@ class SimulatedHost {
   void launcher_lost();
   void end_everything();
   void finish_if_ended();
-  void say(MessageType type, uint32_t stream, ByteSpan payload);
-  void tell(const std::string& event) { handlers_.on_event(event); }
+  void send(MessageType type, uint32_t stream, ByteSpan payload);
+  void note(const std::string& event) { handlers_.on_event(event); }
 
   Site& site_;
   HostFate fate_;
   Handlers handlers_;
-  std::vector<std::unique_ptr<Cable>> cables_;  ///< one a try; the last one is in use
+  std::vector<std::unique_ptr<Cable>> cables_;  ///< one for each try; the last one is in use
   int tries_ = 0;
   Timer login_timer_;
   size_t awaited_push_ = 0;

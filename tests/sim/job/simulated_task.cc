@@ -8,7 +8,7 @@ namespace dt {
 namespace {
 
 constexpr int pieces = 4;
-/// From a signal to the end of who takes it as it comes.
+/// From a signal to the end of a task that does not handle it.
 constexpr Duration death_takes = microseconds(300);
 
 }  // namespace
@@ -33,7 +33,7 @@ bool SimulatedTask::listening() const {
          !member_->cable().held();
 }
 
-/// A stopped task's time stands still.
+/// Schedules the next step. A stopped task does it after SIGCONT.
 void SimulatedTask::in(Duration delay, void (SimulatedTask::*next)()) {
   next_ = next;
   next_at_ = site_.loop.now() + delay;
@@ -77,7 +77,7 @@ void SimulatedTask::join() {
 void SimulatedTask::all_there() {
   if (!alive()) return;
   handlers_.on_barrier();
-  // Who is about to end does not train.
+  // A task that is about to end does not train.
   if (next_ == nullptr) in(Duration::zero(), &SimulatedTask::train);
 }
 
@@ -101,7 +101,7 @@ void SimulatedTask::die() {
   end(fate_.status);
 }
 
-/// Somebody is gone without whom there is nothing to do. Who hangs does not look.
+/// Another task has ended, so that this one cannot train. A task that hangs does not notice.
 void SimulatedTask::follow() {
   if (std::exchange(following_, true) || !alive() || dying_ || dies_at(TaskFate::End::hangs))
     return;
@@ -111,7 +111,7 @@ void SimulatedTask::follow() {
 
 void SimulatedTask::perish() {
   if (life_ == Life::starting) {
-    // Its agent says both: it ran, if only for a moment.
+    // The agent reports both: the program ran, if only for a moment.
     life_ = Life::running;
     handlers_.on_started();
   }

@@ -10,9 +10,9 @@
 
 namespace dt {
 
-/// What a task does when nobody disturbs it.
+/// The behaviour of a task without disturbance.
 struct TaskFate {
-  /// How far it comes.
+  /// Where it ends.
   enum class End : uint8_t {
     well,
     start_failure,  ///< there is no such program
@@ -20,24 +20,25 @@ struct TaskFate {
     in_handshake,  ///< it dies while it proves the token
     before_barrier,
     training,
-    hangs,  ///< until somebody ends it
+    hangs,  ///< until a signal ends it
   };
   End end = End::well;
   ExitStatus status;  ///< of all ends but `well`
-  bool joins = true;  ///< else it is a program that knows nothing of a rendezvous
+  bool joins = true;  ///< false: a program without libdtrain
   bool ignores_term = false;
   Duration start = milliseconds(2);  ///< from the launch to its first instruction
   Duration load = milliseconds(5);   ///< until it joins
   Duration train = milliseconds(20);
-  Duration clean_up = {};   ///< from the news of a death to its own end
+  Duration clean_up = {};   ///< from the notice of a death to its own end
   size_t output_bytes = 0;  ///< of stdout, while it trains
 };
 
-/// The exit status of a program that gives up because another task is gone: never the job's.
+/// The exit status of a program that ends because another task has ended. It never becomes the exit
+/// status of the job.
 inline constexpr int follower_status = 77;
 
 /// A program as its agent sees it. It trains after the barrier of all tasks, and ends with
-/// follower_status once it hears of a death.
+/// follower_status after the notice of a death.
 class SimulatedTask {
  public:
   struct Handlers {
@@ -49,18 +50,18 @@ class SimulatedTask {
     std::function<void()> on_barrier;
     std::function<void(const Notice&)> on_notice;
   };
-  /// `dial` gets the rendezvous' end of each connection to it.
+  /// `dial` is called with the rendezvous' end of each connection.
   SimulatedTask(Site& site, TaskFate fate, Claim claim, std::function<void(Fd)> dial,
                 Cable::Nature nature, Handlers handlers);
   SimulatedTask(const SimulatedTask&) = delete;
   SimulatedTask& operator=(const SimulatedTask&) = delete;
 
   void start();
-  /// A signal of its agent; SIGSTOP and SIGCONT too.
+  /// A signal from its agent, which may be SIGSTOP or SIGCONT.
   void signal(int number);
   bool started() const { return life_ != Life::waiting; }
   bool alive() const { return life_ == Life::running; }
-  /// It can be told news: it has joined, and can act.
+  /// It can receive notices: it has joined, is not stopped, and is not cut off.
   bool listening() const;
   bool stopped() const { return stopped_; }
   size_t written() const { return written_; }
@@ -95,7 +96,7 @@ class SimulatedTask {
   void (SimulatedTask::*next_)() = nullptr;
   Time next_at_;
   Timer timer_;
-  std::optional<ExitStatus> dying_;  ///< it ends like this next
+  std::optional<ExitStatus> dying_;  ///< the status with which it ends next
   int trained_ = 0;                  ///< pieces of its training
   size_t written_ = 0;
 };

@@ -16,19 +16,21 @@ struct VirtualTime {
   Time now = Time(seconds(1000));
 };
 
-/// A loop that never waits: when nothing of its own is ready, it lets others act or time pass.
+/// A loop that never waits. When none of its events is ready, `idle` lets other hosts act, or time
+/// pass.
 class VirtualLoop final : public Loop {
  public:
-  /// Lets something else happen, or time pass, at most until then; false when nothing ever will.
+  /// Causes an event elsewhere, or lets time pass, at most to `until`. Returns false when no event
+  /// can ever come.
   using Idle = std::function<bool(Time until)>;
-  /// Without `idle` it returns at once, and turn() is what moves it.
+  /// Without `idle` a wait returns at once, and only turn() runs the loop.
   static Result<std::unique_ptr<VirtualLoop>> create(const VirtualTime& time, Idle idle) {
     Fd epoll = TRY(make_epoll());
     return std::unique_ptr<VirtualLoop>(new VirtualLoop(std::move(epoll), time, std::move(idle)));
   }
 
   Time now() const override { return time_.now; }
-  /// Does what is due now; false if there was nothing.
+  /// Handles all events that are due now. Returns false if there were none.
   bool turn() {
     const bool due = next_timer() <= now();
     ready_ = 0;
@@ -40,11 +42,11 @@ class VirtualLoop final : public Loop {
   int wait(std::span<epoll_event> events, Time until) override {
     for (;;) {
       ready_ = poll_events(events, 0);
-      // What others did meanwhile may have set a timer.
+      // Events elsewhere may have set a timer.
       const Time next = std::min(until, next_timer());
       if (ready_ != 0 || next <= now() || !idle_) return ready_;
       if (idle_(next)) continue;
-      errno = EDEADLK;  // on a real loop this would be for ever
+      errno = EDEADLK;  // a real loop would block without end
       return -1;
     }
   }
