@@ -12,8 +12,10 @@ Result<> run_agent(AgentLocation place) {
   prctl(PR_SET_NAME, "dtrain-agent");
   const auto loop = TRY(Loop::create());
   AgentSession session(*loop);
-  // Standard input and output may be one socket; each gets a descriptor of its own to own.
-  TRY(session.open(TRY(duplicate(STDIN_FILENO)), TRY(duplicate(STDOUT_FILENO)), place));
+  // Standard input and output may be one socket, so the session owns a duplicate of each.
+  Fd in = TRY(duplicate(STDIN_FILENO));
+  Fd out = TRY(duplicate(STDOUT_FILENO));
+  TRY(session.open(std::move(in), std::move(out), place));
   return loop->run();
 }
 

@@ -5,17 +5,16 @@
 
 namespace dt {
 
-/// `dtrain agent`: runs the tasks of one host for a launcher that speaks frames on our stdin and
-/// stdout (message.h). Returns when all that it started has ended: because the launcher said
-/// finish, or because the launcher is lost (end of stdin, or no sign of life for the dead-after
-/// time).
+/// `dtrain agent`: runs the tasks of one host for a launcher, which exchanges frames with it
+/// through stdin and stdout (message.h). Returns when all processes that it started have ended:
+/// after the launcher's finish, or after the launcher was lost. A launcher is lost at the end of
+/// stdin, and when nothing came from it for the dead-after time.
 ///
 ///   hello ─▶ prepare ◀─ … prepared ─▶ launch ◀─ … started, output, exited ─▶ … finish ◀─ …
 ///   finished ─▶
 Result<> run_agent(AgentLocation place);
 
-/// The same as all that a process has to do; returns what it should exit with. A failure is told on
-/// stderr.
+/// Calls run_agent() and writes a failure to stderr. Returns the exit status for the process.
 int serve_as_agent(AgentLocation place);
 
 }  // namespace dt

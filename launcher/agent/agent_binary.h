@@ -8,7 +8,7 @@
 
 namespace dt {
 
-/// The executable that hosts get: this one. Copies share it.
+/// This process's executable, to be sent to hosts. Copies of the object share the content.
 class AgentBinary {
  public:
   AgentBinary() = default;
@@ -16,8 +16,8 @@ class AgentBinary {
   static Result<AgentBinary> own();
 
   ByteSpan bytes() const;
-  /// Hex digits; names its folder on the hosts. Takes 4 ms the first time: best asked when there is
-  /// something to wait for.
+  /// Returns the digest as hex digits, the name of its folder on hosts. The first call takes 4 ms,
+  /// so make it while the process waits for something else.
   const std::string& sha256() const;
 
  private:

@@ -27,33 +27,33 @@ namespace dt {
 
 namespace {
 
-/// An agent without a launcher needs 5 s at most to end everything; after these it has been stopped
-/// or is stuck.
+/// An agent without a launcher needs 5 s at most to end everything. One that runs after 7 s was
+/// stopped or is stuck.
 constexpr Duration lost_patience = seconds(7);
 
-/// The descriptor is only looked at, and for its end alone.
+/// Polls only for the end of the stream: the keeper must not read the agent's input.
 pollfd end_of(int fd) {
   return {.fd = fd, .events = POLLRDHUP, .revents = 0};
 }
 
-/// Here and not in the agent, which has better things to do, and must not wait for a file system.
+/// Done by the keeper, since a slow file system must not delay the agent.
 void prune_own_cache() {
   std::error_code failed;
   const auto executable = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return;
-  tend_kept_copies(executable.string(), std::time(nullptr), [] {
+  prune_executable_cache(executable.string(), std::time(nullptr), [] {
     const auto own = AgentBinary::own();
     return own ? own->sha256() : std::string();
   });
 }
 
-/// Returns when the agent has ended, by itself or since its launcher is gone for too long.
+/// Returns when the agent has ended. Kills it if it runs too long after the end of the link.
 void await_end(const Child& agent) {
   std::array<pollfd, 2> ends = {pollfd{.fd = agent.pidfd(), .events = POLLIN, .revents = 0},
                                 end_of(STDIN_FILENO)};
   Time deadline = Time::max();
   for (;;) {
-    // Comes back every hour: a copy that runs for weeks is in use.
+    // poll_ms() waits an hour at most, so a copy that runs for weeks is marked as used every day.
     prune_own_cache();
     const int ready = ::poll(ends.data(), ends.size(), poll_ms(Clock::now(), deadline));
     if (ready > 0 && ends[0].revents != 0) return;
@@ -68,7 +68,7 @@ void await_end(const Child& agent) {
   }
 }
 
-/// Ends what the agent has left: all of it has fallen to us.
+/// Ends the processes that the agent has left, which are children of the keeper now.
 void end_leftovers(pid_t agent) {
   const auto loop = Loop::create();
   if (!loop || !has_children()) return;
@@ -84,21 +84,21 @@ void end_leftovers(pid_t agent) {
 }  // namespace
 
 int keep_agent(const std::function<int()>& serve) {
-  // A keeper that cannot watch its agent would never see its end.
+  // Without pidfds the keeper could not watch its agent, so this process becomes the agent.
   if (!open_pidfd(getpid())) return serve();
   become_subreaper();
   const pid_t keeper = getpid();
   const pid_t pid = ::fork();
-  // Without a process more it can still do all but be looked after.
+  // If no process can be made, this one becomes the agent, without a keeper.
   if (pid < 0) return serve();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    // The keeper may have ended before the line above; then nobody would ever tell us.
+    // The keeper may have ended before prctl(2): then the signal would never come.
     return getppid() == keeper ? serve() : 1;
   }
   prctl(PR_SET_NAME, "dtrain-keeper");
-  std::signal(SIGPIPE, SIG_IGN);  // nobody may be left to read why the agent ended
-  // No race: it keeps its pid until we reap it.
+  std::signal(SIGPIPE, SIG_IGN);  // stderr may have lost its reader
+  // No race: a child keeps its pid until we reap it.
   Child agent = Child::adopt(pid, open_pidfd(pid));
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(null.get(), STDOUT_FILENO);

@@ -20,7 +20,7 @@ namespace dt {
 
 namespace {
 
-/// So much for the launcher does not wait for the end of the loop's round.
+/// An outbox of this size is written at once, before the end of the loop's round.
 constexpr size_t outbox_bytes = size_t{64} << 10;
 
 Result<> check_entry(const std::string& folder) {
@@ -30,7 +30,7 @@ Result<> check_entry(const std::string& folder) {
                                   shell_quote(printable(folder, 300)), errno_text(errno)));
 }
 
-/// The folder to run in: that of the launcher, else the home if that will do.
+/// Returns the folder to run in: that of the launcher, else the home if `wanted` allows it.
 Result<std::string> folder_to_enter(const Prepare& wanted) {
   const auto entered = check_entry(wanted.cwd);
   if (entered) return wanted.cwd;
@@ -62,7 +62,7 @@ void AgentSession::signalled(int number) {
   if (number == SIGCHLD) {
     reap_strangers([this](pid_t pid) { return owns(pid); });
   } else if (number != SIGPIPE && number != SIGXFSZ) {
-    // Whoever stops the agent itself stops its tasks too.
+    // A signal that stops the agent stops its tasks, too.
     launcher_lost();
   }
 }
@@ -96,7 +96,7 @@ size_t AgentSession::receive(ByteSpan bytes) {
     if (frame && !*frame) break;
     const auto message = frame ? assembler_.add(**frame) : tl::unexpected(frame.error());
     if (!message || (*message && !handle(**message))) {
-      // A launcher that does not speak our language is no launcher.
+      // A protocol error counts as the loss of the launcher.
       launcher_lost();
       return bytes.size();
     }
@@ -111,26 +111,61 @@ Result<> AgentSession::handle(const FrameView& frame) {
   constexpr std::array to_all = {MessageType::signal, MessageType::pause, MessageType::finish,
                                  MessageType::input};
   if (std::ranges::find(to_all, type) != to_all.end()) tasks_.start_rest();
-  TaskProcess* const task = tasks_.find(frame.header.stream);
   switch (type) {
-    case MessageType::prepare:
-      return prepare(TRY(decode<Prepare>(frame.payload)));
-    case MessageType::probe:
-      probe(TRY(decode<Probe>(frame.payload)));
+    case MessageType::prepare: {
+      auto wanted = TRY(decode<Prepare>(frame.payload));
+      return prepare(std::move(wanted));
+    }
+    case MessageType::probe: {
+      auto wanted = TRY(decode<Probe>(frame.payload));
+      probe(std::move(wanted));
       return {};
-    case MessageType::diagnose:
-      diagnose(TRY(decode<DiagnoseRequest>(frame.payload)));
+    }
+    case MessageType::diagnose: {
+      const auto wanted = TRY(decode<DiagnoseRequest>(frame.payload));
+      diagnose(wanted);
       return {};
-    case MessageType::measure:
-      diagnostics_.measure(TRY(decode<Measure>(frame.payload)));
+    }
+    case MessageType::measure: {
+      const auto wanted = TRY(decode<Measure>(frame.payload));
+      diagnostics_.measure(wanted);
       return {};
-    case MessageType::resources_wanted:
-      return resources(TRY(decode<ResourcesWanted>(frame.payload)));
-    case MessageType::launch:
-      return launch(TRY(decode<Launch>(frame.payload)));
-    case MessageType::signal:
-      tasks_.signal(TRY(decode<SignalAll>(frame.payload)).number);
+    }
+    case MessageType::resources_wanted: {
+      const auto wanted = TRY(decode<ResourcesWanted>(frame.payload));
+      return resources(wanted);
+    }
+    case MessageType::launch: {
+      auto wanted = TRY(decode<Launch>(frame.payload));
+      return launch(std::move(wanted));
+    }
+    case MessageType::signal: {
+      const auto wanted = TRY(decode<SignalAll>(frame.payload));
+      tasks_.signal(wanted.number);
       return {};
+    }
+    case MessageType::pause:
+      pause();
+      return {};
+    case MessageType::resume:
+      resume();
+      return {};
+    case MessageType::finish: {
+      const auto wanted = TRY(decode<Finish>(frame.payload));
+      end_everything(wanted.patience);
+      return {};
+    }
+    case MessageType::heartbeat:
+      return {};
+    default:
+      return handle_stream_message(type, frame);
+  }
+}
+
+Result<> AgentSession::handle_stream_message(MessageType type, const FrameView& frame) {
+  const uint32_t stream = frame.header.stream;
+  TaskProcess* const task = tasks_.find(stream);
+  switch (type) {
     case MessageType::input:
       if (task == nullptr) return {};
       if (frame.payload.empty()) {
@@ -141,25 +176,14 @@ Result<> AgentSession::handle(const FrameView& frame) {
       return {};
     case MessageType::credit: {
       const uint32_t bytes = TRY(decode_credit(frame.payload));
-      if (task != nullptr) task->add_credit(StreamId::parse(frame.header.stream)->stream, bytes);
+      if (task != nullptr) task->add_credit(StreamId::parse(stream)->stream, bytes);
       return {};
     }
     case MessageType::relay_bytes:
     case MessageType::relay_credit:
     case MessageType::relay_end:
       if (!relay_) return fail(Errc::protocol, "a message for a relay that there is not");
-      return relay_->receive(type, frame.header.stream, frame.payload);
-    case MessageType::pause:
-      pause();
-      return {};
-    case MessageType::resume:
-      resume();
-      return {};
-    case MessageType::finish:
-      end_everything(TRY(decode<Finish>(frame.payload)).patience);
-      return {};
-    case MessageType::heartbeat:
-      return {};
+      return relay_->receive(type, stream, frame.payload);
     default:
       return fail(Errc::protocol, format("unknown message {}", frame.header.type));
   }
@@ -197,7 +221,7 @@ Result<std::vector<uint16_t>> AgentSession::hold_all_ports() {
       2 * prepared_.addresses.size();
   TRY(check_open_files(open_files_of_tasks(prepared_.tasks, port_files),
                        format("{} tasks", prepared_.tasks)));
-  // First, so that none of them is chosen for another.
+  // The given ports come first, so that hold_ports() chooses none of them.
   for (const std::string& address : prepared_.addresses) {
     auto held = hold_this_port(port_of(address));
     if (!held)
@@ -218,7 +242,7 @@ Result<uint16_t> AgentSession::probe_port() {
   for (const HeldPort& held : held_ports_) {
     if (range->contains(held.number)) return held.number;
   }
-  // All tasks were given their addresses, outside of the range.
+  // Only given addresses are held, and all of them are outside of the range.
   std::vector<HeldPort> more = TRY(hold_ports(1, range));
   held_ports_.push_back(std::move(more.front()));
   return held_ports_.back().number;
@@ -249,7 +273,7 @@ Result<> AgentSession::prepare(Prepare wanted) {
     answer.status = exit_status_of(checked.error().code);
   }
   send(MessageType::prepared, 0, encode(answer));
-  // At once, so that the cgroup is made while the launcher makes the launch.
+  // Sent at once: the launcher prepares the launch while the cgroup is made.
   send_outbox();
   if (checked) cgroup_ = TaskCgroup::make();
   beat();
@@ -258,7 +282,7 @@ Result<> AgentSession::prepare(Prepare wanted) {
 
 void AgentSession::probe(Probe wanted) {
   const auto token = Token::parse(prepared_.token);
-  if (!token) return;  // there has been no prepare
+  if (!token) return;  // no prepare came before
   const auto answer = [this](ProbeDialer::Reached reached) {
     send(MessageType::reached, 0, encode(Reached{std::move(reached)}));
   };
@@ -277,7 +301,7 @@ void AgentSession::diagnose(const DiagnoseRequest& wanted) {
   const auto listen = [&]() -> Result<> {
     const auto where = TRY(allowed_addresses(interface_addresses(), wanted.networks));
     const Token token = TRY(Token::parse(wanted.token));
-    // Probes and measurements begin with any bytes, so that each has a port of its own.
+    // Each has its own port, since the first bytes of probes and measurements do not differ.
     std::array<uint16_t, 2> ports = {};
     if (wanted.port_range) {
       held_ports_ = TRY(hold_ports(static_cast<int>(ports.size()), wanted.port_range));
@@ -305,10 +329,10 @@ Result<> AgentSession::launch(Launch wanted) {
     return {};
   }
   if (wanted.relay) {
-    const auto say = [this](MessageType type, uint32_t stream, ByteSpan payload) {
+    const auto forward = [this](MessageType type, uint32_t stream, ByteSpan payload) {
       send(type, stream, payload);
     };
-    auto relay = RelayListener::open(loop_, say, relayed_max(wanted.tasks.size()));
+    auto relay = RelayListener::open(loop_, forward, relayed_max(wanted.tasks.size()));
     if (!relay) {
       refuse_tasks(wanted, "cannot relay the rendezvous: " + relay.error().message);
       return {};
@@ -318,7 +342,7 @@ Result<> AgentSession::launch(Launch wanted) {
   }
   programs_.open_files_max = open_files_max_;
   programs_.cgroup = cgroup_ ? cgroup_->fd() : -1;
-  look_for_mpi();
+  check_for_mpi();
   return tasks_.launch(std::move(wanted), programs_);
 }
 
@@ -329,7 +353,7 @@ Result<> AgentSession::watch_ports() {
   port_watch_ = std::make_unique<PortWatch>(
       loop_, PortWatch::Terms{.ports = std::move(ports)},
       [this](const PortTaken& taken) { send(MessageType::port_taken, 0, encode(taken)); });
-  if (const auto taken = port_watch_->look()) return fail(Errc::os, taken->text());
+  if (const auto taken = port_watch_->find_taken()) return fail(Errc::os, taken->text());
   return {};
 }
 
@@ -338,7 +362,7 @@ void AgentSession::refuse_tasks(const Launch& wanted, const std::string& why) {
     send(MessageType::start_failed, 0, encode(StartFailed{task.id, 3, why}));
 }
 
-void AgentSession::look_for_mpi() {
+void AgentSession::check_for_mpi() {
   mpi_look_ = std::make_unique<MpiLook>(
       loop_, [this] { return tasks_.processes(); },
       [this](uint32_t alone) { send(MessageType::mpi_alone, 0, encode(MpiAlone{alone})); });
@@ -351,7 +375,8 @@ Result<> AgentSession::resources(const ResourcesWanted& wanted) {
   return {};
 }
 
-/// The launcher stops itself next: from now on its silence means nothing, and ours neither.
+/// The launcher stops itself next. Its silence does not end the lease then, since no beat checks
+/// it.
 void AgentSession::pause() {
   heartbeat_ = Timer();
   tasks_.signal(SIGSTOP);
@@ -371,7 +396,7 @@ void AgentSession::beat() {
     launcher_lost();
     return;
   }
-  tasks_.look_at_execs();
+  tasks_.check_execs();
   send(MessageType::heartbeat, 0, {});
   heartbeat_ = loop_.after(prepared_.heartbeat, [this] { beat(); });
 }
@@ -393,20 +418,20 @@ void AgentSession::end_everything(Duration patience) {
   if (sweep_) return sweep_->hurry(patience);
   port_watch_.reset();
   tasks_.signal(SIGTERM);
-  const std::vector<pid_t> ours = mpi_look_ ? mpi_look_->processes() : std::vector<pid_t>();
+  const std::vector<pid_t> spared = mpi_look_ ? mpi_look_->processes() : std::vector<pid_t>();
   mpi_look_.reset();
   sweep_.emplace(
       loop_,
       Sweep::Options{.patience = patience,
                      .ours = [this](pid_t pid) { return owns(pid); },
-                     .spared = ours,
+                     .spared = spared,
                      .kill_all = cgroup_ ? [this] { cgroup_->kill(); } : std::function<void()>()},
       [this](Sweep::Report report) { all_ended(std::move(report)); });
 }
 
 void AgentSession::all_ended(Sweep::Report report) {
   swept_ = std::move(report);
-  // Whom the sweep could not see, since they are not below us.
+  // These processes escaped the sweep, since they are no descendants of the agent.
   if (cgroup_ && cgroup_->populated()) cgroup_->kill();
   if (lost_) {
     loop_.stop();
@@ -416,20 +441,21 @@ void AgentSession::all_ended(Sweep::Report report) {
 }
 
 void AgentSession::await_output_ends() {
-  constexpr int quiet_looks_max = 10;
-  constexpr int looks_max = 250;
+  constexpr int quiet_checks_max = 10;
+  constexpr int output_checks_max = 250;
   const bool blocked = tasks_.output_waits_for_credit();
-  quiet_looks_ = blocked || tasks_.take_spoke() ? 0 : quiet_looks_ + 1;
-  looks_ += blocked ? 0 : 1;
-  // A process that is not below us may hold a pipe open for ever; what was written into it has been
-  // read.
-  if (!tasks_.output_open() || quiet_looks_ > quiet_looks_max || looks_ > looks_max) {
+  quiet_checks_ = blocked || tasks_.take_had_output() ? 0 : quiet_checks_ + 1;
+  output_checks_ += blocked ? 0 : 1;
+  // A process that is no descendant may hold a pipe open without limit. All that was written into
+  // the pipe has been read.
+  if (!tasks_.output_open() || quiet_checks_ > quiet_checks_max ||
+      output_checks_ > output_checks_max) {
     send(MessageType::finished, 0,
          encode(Finished{.strays_ended = swept_->ended,
                          .contained_by = cgroup_ ? "cgroup" : "sweep",
                          .unkillable = swept_->unkillable}));
     send_outbox();
-    // Else the end of the link stops us: the launcher closes it once it has read that.
+    // Otherwise the end of the link stops the loop: the launcher closes it when it has read this.
     if (link_->unsent() == 0) loop_.stop();
     return;
   }

@@ -25,38 +25,42 @@
 
 namespace dt {
 
-/// The agent's side of its one link, and everything that it keeps for the job.
+/// The agent's side of its link to the launcher, and everything that it keeps for the job.
 class AgentSession {
  public:
   explicit AgentSession(Loop& loop) : loop_(loop) {}
   AgentSession(const AgentSession&) = delete;
   AgentSession& operator=(const AgentSession&) = delete;
 
-  /// Takes over the two descriptors and says hello.
+  /// Takes the two descriptors and sends hello.
   Result<> open(Fd in, Fd out, AgentLocation place);
 
  private:
   void signalled(int number);
-  /// Leaves with all else that this round of the loop brings.
+  /// Queues a message. All messages of one round of the loop are written together.
   void send(MessageType type, uint32_t stream, ByteSpan payload);
   void send_outbox();
-  /// Whether it is a child that somebody here reaps.
+  /// True for a child that a member of the session reaps itself.
   bool owns(pid_t pid) const;
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
+  /// Handles a message about one stream of a task or of the relay.
+  Result<> handle_stream_message(MessageType type, const FrameView& frame);
   Result<> prepare(Prepare wanted);
   Result<> find_programs();
-  /// Holds what the launcher asked for; returns those that it may give to tasks.
+  /// Holds the ports that the launcher asked for. Returns those for the launcher to distribute.
   Result<std::vector<uint16_t>> hold_all_ports();
-  /// One of --port-range that is held, for the time before tasks need it; 0 without the option.
+  /// Returns a held port of --port-range for the probes, before tasks need it; 0 without the
+  /// option.
   Result<uint16_t> probe_port();
   Result<LocalTasks::Program> program_of(const std::vector<std::string>& command,
                                          const std::string& path) const;
   Result<> launch(Launch wanted);
-  /// Where something of another user listens on a held port by now, tasks must not start.
+  /// Watches the held ports. Fails with Errc::refused if another user listens on one: then tasks
+  /// must not start.
   Result<> watch_ports();
   void refuse_tasks(const Launch& wanted, const std::string& why);
-  void look_for_mpi();
+  void check_for_mpi();
   void probe(Probe wanted);
   void diagnose(const DiagnoseRequest& wanted);
   Result<> resources(const ResourcesWanted& wanted);
@@ -83,22 +87,25 @@ class AgentSession {
   std::unique_ptr<ProbeDialer> probe_calls_;
   Diagnostics diagnostics_{loop_,
                            [this](MessageType type, ByteSpan payload) { send(type, 0, payload); }};
-  std::unique_ptr<RelayListener> relay_;  ///< when our tasks cannot dial the rendezvous
+  std::unique_ptr<RelayListener>
+      relay_;  ///< set when tasks of this host cannot dial the rendezvous
   LocalTasks tasks_{loop_, [this](MessageType type, uint32_t stream, ByteSpan payload) {
                       send(type, stream, payload);
                     }};
-  std::unique_ptr<TaskCgroup> cgroup_;  ///< of the tasks; null: only the sweep finds what is left
-  uint64_t open_files_max_ = raise_open_files_limit();  ///< of our tasks: what it was before
-  /// Until the launcher says its own terms. Who waits for many hosts has nothing to say for a
-  /// while.
+  std::unique_ptr<TaskCgroup>
+      cgroup_;  ///< of the tasks; null: only the sweep finds their processes
+  uint64_t open_files_max_ =
+      raise_open_files_limit();  ///< of tasks: the soft limit before we raised ours
+  /// The lease until the launcher sends its terms. A launcher that waits for many hosts is silent
+  /// for a while.
   static constexpr Duration unprepared_patience = seconds(60);
   Lease lease_{prepared_.heartbeat, unprepared_patience, loop_.now()};
   Timer heartbeat_;
   Timer output_timer_;
   std::unique_ptr<MpiLook> mpi_look_;
-  int looks_ = 0;  ///< times that output was waited for although no credit lacked
-  /// Times in a row that no output came from streams that nobody of ours holds.
-  int quiet_looks_ = 0;
+  int output_checks_ = 0;  ///< rounds of waiting for output that lacked no credit
+  /// Successive rounds without output, when all our processes have ended.
+  int quiet_checks_ = 0;
   std::optional<Sweep> sweep_;
   std::optional<Sweep::Report> swept_;
   bool lost_ = false;

@@ -16,9 +16,9 @@ namespace dt {
 
 namespace {
 
-/// A Python from a cold network file system takes seconds.
+/// To start a Python from a cold network file system takes seconds.
 constexpr Duration python_patience = seconds(10);
-/// Those of an activated environment come first in its PATH under both names.
+/// An activated environment provides both names, first in PATH.
 constexpr std::array python_names = {"python3", "python"};
 
 std::string find_python(const std::string& path) {
@@ -37,9 +37,9 @@ std::vector<std::string> environment_with(const std::string& path) {
   return environment;
 }
 
-/// What lies in a pipe now, a line's worth at most: its end is not waited for, since what a
-/// program has left behind may hold it open.
-std::string all_that_is_in(int pipe) {
+/// Returns the bytes that a pipe holds now, at most the size of a line. Does not wait for the end
+/// of the pipe: a child of the program may hold it open.
+std::string read_available(int pipe) {
   std::string text;
   std::array<char, 256> buffer;
   while (text.size() < buffer.size()) {
@@ -70,14 +70,14 @@ void Diagnostics::diagnose(const DiagnoseRequest& wanted, DiagnoseReply answer,
     answer_.bandwidth_addresses = bandwidth_server_->addresses();
   }
   answer_.facts = gather_facts(open_files_soft);
-  ask_driver();
-  ask_python(wanted.path);
+  query_driver();
+  query_python(wanted.path);
   answer_when_complete();
 }
 
-void Diagnostics::ask_driver() {
+void Diagnostics::query_driver() {
   driver_answered_ = false;
-  auto surveyor =
+  auto scanner =
       ResourceScanner::start(loop_, {.gpus = true}, [this](const HostResources& resources) {
         answer_.facts.gpus = resources.gpus;
         answer_.facts.gpus.gpus = visible_gpus(resources.gpus.gpus, resources.visible);
@@ -85,19 +85,19 @@ void Diagnostics::ask_driver() {
         driver_answered_ = true;
         answer_when_complete();
       });
-  if (surveyor) {
-    scanner_ = *std::move(surveyor);
+  if (scanner) {
+    scanner_ = *std::move(scanner);
   } else {
-    answer_.facts.gpu_failure = surveyor.error().message;
+    answer_.facts.gpu_failure = scanner.error().message;
     driver_answered_ = true;
   }
 }
 
-void Diagnostics::ask_python(const std::string& path) {
+void Diagnostics::query_python(const std::string& path) {
   answer_.facts.python_path = find_python(path);
   auto output = make_pipe();
   if (answer_.facts.python_path.empty() || !output) return;
-  // Python 2 tells its version on stderr.
+  // Python 2 prints its version on stderr.
   auto started = Child::start({.path = answer_.facts.python_path,
                                .arguments = {answer_.facts.python_path, "--version"},
                                .environment = environment_with(path),
@@ -107,7 +107,7 @@ void Diagnostics::ask_python(const std::string& path) {
                                .new_session = true});
   if (!started) return;
   python_ = *std::move(started);
-  python_says_ = std::move(output->read);
+  python_output_ = std::move(output->read);
   auto watch = loop_.watch(python_->pidfd(), EPOLLIN, [this](uint32_t) { python_ended(); });
   if (watch) python_watch_ = *std::move(watch);
   python_timer_ = loop_.after(python_patience, [this] { python_->signal_group(SIGKILL); });
@@ -117,7 +117,7 @@ void Diagnostics::python_ended() {
   python_watch_ = Watch();
   python_timer_ = Timer();
   if (python_->reap()) {
-    answer_.facts.python_version = python_version_of(all_that_is_in(python_says_.get()));
+    answer_.facts.python_version = python_version_of(read_available(python_output_.get()));
   }
   python_.reset();
   answer_when_complete();
@@ -130,7 +130,7 @@ void Diagnostics::answer_when_complete() {
 }
 
 void Diagnostics::measure(const Measure& wanted) {
-  const auto tell = [this](const Result<Speed>& speed) {
+  const auto send_result = [this](const Result<Speed>& speed) {
     send_(MessageType::measured,
           encode(Measured{.speed = speed.value_or(Speed()),
                           .failure = speed ? std::string() : speed.error().message}));
@@ -140,7 +140,7 @@ void Diagnostics::measure(const Measure& wanted) {
       BandwidthClient::Target{.address = wanted.address,
                               .peer = {"agent", static_cast<int>(wanted.number)},
                               .deadline = Clock::now() + wanted.patience},
-      claim_, tell);
+      claim_, send_result);
 }
 
 }  // namespace dt

@@ -13,8 +13,8 @@
 
 namespace dt {
 
-/// An agent's part in `dtrain check`: gathers the facts of its host, and measures the way to
-/// others.
+/// An agent's part in `dtrain check`: gathers the facts of its host, and measures the network to
+/// other hosts.
 class Diagnostics {
  public:
   using Send = std::function<void(MessageType type, ByteSpan payload)>;
@@ -22,19 +22,19 @@ class Diagnostics {
   Diagnostics(const Diagnostics&) = delete;
   Diagnostics& operator=(const Diagnostics&) = delete;
 
-  /// Fills in `answer` and sends it as `examined`: its probe points, where its bulk points shall
-  /// listen and its first reading of the clock are the caller's to give. Python and NVIDIA's driver
-  /// have some seconds for theirs.
+  /// Fills in `answer` and sends it as `diagnosed`, after some seconds at most: Python and NVIDIA's
+  /// driver take their time. Requires that the caller has set the probe points, the addresses of
+  /// the bulk points and the time of receipt.
   void diagnose(const DiagnoseRequest& wanted, DiagnoseReply answer, uint64_t open_files_soft);
-  /// Answers with `measured`.
+  /// Measures, and sends the result as `measured`.
   void measure(const Measure& wanted);
-  /// Whether it is a child of this, which reaps it.
+  /// True for the child that runs Python; only this object may reap it.
   bool owns(pid_t pid) const { return python_ && python_->pid() == pid; }
 
  private:
-  void ask_python(const std::string& path);
+  void query_python(const std::string& path);
   void python_ended();
-  void ask_driver();
+  void query_driver();
   void answer_when_complete();
 
   Loop& loop_;
@@ -46,7 +46,7 @@ class Diagnostics {
   std::optional<Child> python_;
   std::unique_ptr<ResourceScanner> scanner_;
   bool driver_answered_ = false;
-  Fd python_says_;
+  Fd python_output_;
   Watch python_watch_;
   Timer python_timer_;
 };

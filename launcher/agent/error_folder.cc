@@ -18,21 +18,22 @@ namespace dt {
 
 namespace {
 
-/// A traceback of many frames; what is longer is not read.
+/// Enough for a traceback of many frames; longer files are not read.
 constexpr size_t error_bytes_max = size_t{64} << 10;
 
-/// When the process started, in the kernel's ticks: its number may be used again, this not with it.
+/// Returns when the process started, in ticks: a pid may be used again, but not with the same
+/// start.
 std::string start_of(pid_t process) {
   constexpr size_t stat_bytes_max = 4096;
   const auto stat = read_text_file(format("/proc/{}/stat", process), stat_bytes_max);
   if (!stat) return {};
-  // After the name, which may hold anything, the state is the first word and this the twentieth.
-  constexpr size_t start_word = 19;
-  const auto words = split_words(std::string_view(*stat).substr(stat->rfind(')') + 1));
-  return words.size() > start_word ? std::string(words[start_word]) : std::string();
+  // The name in (…) may hold anything. After it the state is the first field, the start the 20th.
+  constexpr size_t start_field = 19;
+  const auto fields = split_words(std::string_view(*stat).substr(stat->rfind(')') + 1));
+  return fields.size() > start_field ? std::string(fields[start_field]) : std::string();
 }
 
-/// In memory: an agent must not wait for a disk.
+/// Returns a folder in memory if there is one: an agent must not wait for a disk.
 std::string all_folders() {
   return ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
@@ -54,10 +55,10 @@ std::string ErrorFolder::path_of(pid_t process) {
 
 std::unique_ptr<ErrorFolder> ErrorFolder::make() {
   std::string path = path_of(::getpid());
-  // Fails where somebody was here before us, whoever that is.
+  // Fails if the folder exists: another user may have made it.
   if (path.empty() || ::mkdir(path.c_str(), S_IRWXU) != 0) return nullptr;
   Fd locked = lock_own_folder(path);
-  if (!locked) return nullptr;  // one who removes leftovers came between
+  if (!locked) return nullptr;  // another agent took it for a leftover
   return std::unique_ptr<ErrorFolder>(new ErrorFolder(std::move(path), std::move(locked)));
 }
 
@@ -72,7 +73,7 @@ void ErrorFolder::remove_leftovers() {
 }
 
 void ErrorFolder::remove(const std::string& path) {
-  std::error_code ignored;  // what we cannot remove is not ours
+  std::error_code ignored;  // files that we cannot remove are not ours
   if (!path.empty()) std::filesystem::remove_all(path, ignored);
 }
 
@@ -85,7 +86,7 @@ std::string ErrorFolder::file_of(uint32_t local_index) const {
 }
 
 std::optional<TaskError> ErrorFolder::read(uint32_t local_index) const {
-  // The task may have put anything there: nothing that blocks is opened, nor what it links to.
+  // The task may have put anything there: the open must not block or follow a link.
   const Fd file(
       ::open(file_of(local_index).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status = {};

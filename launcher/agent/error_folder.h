@@ -12,18 +12,17 @@
 
 namespace dt {
 
-/// A private folder (0700) of an agent, in memory where there is such a file system, in which each
-/// of its tasks may say why it fails. It goes with this object; if the agent is killed, its keeper
-/// removes it.
+/// A private folder (0700) of an agent, in which each of its tasks may write why it fails. It is in
+/// /dev/shm if possible. The destructor removes it; if the agent is killed, its keeper does.
 class ErrorFolder {
  public:
-  /// Null when none can be made: then nobody can say anything, and that is all.
+  /// Returns null when no folder can be made. Tasks then have no place for their errors.
   static std::unique_ptr<ErrorFolder> make();
-  /// Where a process has its folder, or would have; empty: it cannot be known.
+  /// Returns the path of a process's folder, whether it exists or not; empty: no such process.
   static std::string path_of(pid_t process);
-  /// If it is there.
+  /// Removes a folder, if it exists.
   static void remove(const std::string& path);
-  /// Those of this user's agents that were killed together with who would have removed them.
+  /// Removes the folders of this user's agents that were killed together with their keepers.
   static void remove_leftovers();
 
   ~ErrorFolder();
@@ -31,15 +30,15 @@ class ErrorFolder {
   ErrorFolder& operator=(const ErrorFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  /// For TORCHELASTIC_ERROR_FILE; nothing is there yet.
+  /// Returns the value of TORCHELASTIC_ERROR_FILE for a task. The file does not exist yet.
   std::string file_of(uint32_t local_index) const;
-  /// What the task has written, if it makes sense.
+  /// Returns the error that the task has written, if it can be parsed.
   std::optional<TaskError> read(uint32_t local_index) const;
 
  private:
   ErrorFolder(std::string path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;
-  Fd lock_;  ///< for as long as the agent lives
+  Fd lock_;  ///< held while the agent lives: an unlocked folder is a leftover
 };
 
 }  // namespace dt

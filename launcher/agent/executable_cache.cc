@@ -66,10 +66,10 @@ void mark(const std::string& path, std::time_t now) {
   ::utimensat(AT_FDCWD, path.c_str(), times, 0);
 }
 
-/// What becomes of one folder of copies at one moment.
-class Tending {
+/// The rules for one folder of copies at one time.
+class CachePruning {
  public:
-  Tending(Copy used, std::time_t now) : used_(std::move(used)), now_(now) {}
+  CachePruning(Copy used, std::time_t now) : used_(std::move(used)), now_(now) {}
 
   void mark_use(const std::function<std::string()>& digest) const {
     const std::string file = path(used_.sha256) + std::string(file_name);
@@ -100,7 +100,7 @@ class Tending {
     return time && now_ - *time > age;
   }
 
-  /// Without a file somebody may just be sending it.
+  /// A folder without the file counts by its own time: a launcher may be sending the file.
   bool unused(const std::string& name) const {
     const std::string file = path(name) + std::string(file_name);
     return older(time_of(file) ? file : path(name), unused_max);
@@ -123,13 +123,13 @@ class Tending {
 
 }  // namespace
 
-void tend_kept_copies(const std::string& executable, std::time_t now,
-                      const std::function<std::string()>& digest) {
+void prune_executable_cache(const std::string& executable, std::time_t now,
+                            const std::function<std::string()>& digest) {
   auto used = copy_of(executable);
   if (!used) return;
-  const Tending tending(*std::move(used), now);
-  tending.mark_use(digest);
-  tending.remove_old();
+  const CachePruning pruning(*std::move(used), now);
+  pruning.mark_use(digest);
+  pruning.remove_old();
 }
 
 }  // namespace dt

@@ -6,19 +6,21 @@
 
 namespace dt {
 
-/// Looks after FOLDER/SHA256/dtrain, where a host keeps executables that it was sent, on behalf of
-/// the one that runs; does nothing for another kind of path. Marks its use by the file's time, once
-/// a day at most, and then asks for its `digest` (empty: unknown): a copy that is not what its name
-/// says is used no more. Removes copies that were not used for 30 days, and what interrupted
-/// sendings have left.
+/// Prunes FOLDER/SHA256/dtrain, a host's cache of executables. Called by the process of
+/// `executable`; does nothing for a path of another form.
 ///
-/// Hosts may share the folder, each running another version, over a file system that takes a
-/// running program's file away when another host removes it. So a copy that is to go is first
-/// renamed to SHA256.old, where nobody starts it, and removed a day later unless it was marked
-/// since: by somebody who started it just before.
+/// Once a day at most, marks the executable as used by the file's time, and compares its `digest`
+/// (empty: unknown) with its name. A copy with another digest is retired. Copies that were not used
+/// for 30 days are retired, too. Files of interrupted transfers are removed after a day.
 ///
-/// `now` is the wall's clock, since it must outlive a boot; a wrong one costs one more sending.
-void tend_kept_copies(const std::string& executable, std::time_t now,
-                      const std::function<std::string()>& digest);
+/// Hosts may share the folder, and each may run another version. Some network file systems take a
+/// running program's file away when another host removes it. So a retired copy is renamed to
+/// SHA256.old, where no script starts it. It is removed a day later, unless a process that was
+/// started just before has marked it since.
+///
+/// `now` is wall-clock time, since it must outlive a boot. If it is wrong, an executable is sent
+/// once more.
+void prune_executable_cache(const std::string& executable, std::time_t now,
+                            const std::function<std::string()>& digest);
 
 }  // namespace dt

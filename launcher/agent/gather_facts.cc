@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t small_file_bytes_max = size_t{64} << 10;
 
-/// Of a file of the kernel's; empty when it is not there.
+/// Returns the text of a kernel file; empty when it does not exist.
 std::string text_of(const std::string& path) {
   return read_text_file(path, small_file_bytes_max).value_or(std::string());
 }
@@ -53,7 +53,7 @@ Room room_of(std::string path) {
   return room;
 }
 
-/// Entries of a folder of sysfs for which `counts` holds.
+/// Counts the entries of a sysfs folder that satisfy `counts`.
 template <class Counts>
 int64_t count_in(const char* folder, Counts counts) {
   std::error_code failed;
@@ -65,13 +65,13 @@ int64_t count_in(const char* folder, Counts counts) {
   return count;
 }
 
-/// VGA or 3D controllers of NVIDIA's.
+/// True for a VGA or 3D controller of NVIDIA.
 bool is_nvidia_gpu(const std::string& device) {
   return text_of(device + "/vendor").starts_with("0x10de") &&
          text_of(device + "/class").starts_with("0x03");
 }
 
-/// "2.36"; another C library has no such name.
+/// Returns "2.36", or "none" for another C library.
 std::string glibc_version() {
   std::array<char, 64> text = {};
   if (::confstr(_CS_GNU_LIBC_VERSION, text.data(), text.size()) == 0) return "none";

@@ -8,16 +8,16 @@
 
 namespace dt {
 
-/// All facts that take no time: not the GPUs, which NVIDIA's driver tells, nor Python's version.
-/// `open_files_soft` is the limit that tasks get; ours was raised.
+/// Returns all facts that take no time. GPUs (NVIDIA's driver) and Python's version are missing.
+/// `open_files_soft` is the limit of tasks, since the agent has raised its own.
 HostDiagnostics gather_facts(uint64_t open_files_soft);
 
-/// What /proc/meminfo says in kB, in bytes; 0 when the line is not there.
+/// Returns a value of /proc/meminfo, which has kB, in bytes; 0 when the line is missing.
 int64_t meminfo_bytes(std::string_view meminfo, std::string_view name);
-/// "Python 3.11.2" → "3.11.2"; empty when the text is something else.
+/// Returns "3.11.2" for "Python 3.11.2"; empty for another text.
 std::string python_version_of(std::string_view printed);
 
-/// Memory that the cgroup of version 2 `path` in `root` and those above it allow; 0: no limit.
+/// Returns the memory limit of the version 2 cgroup `path` in `root` and of its parents; 0: none.
 int64_t cgroup_memory_max(const std::string& root, const std::string& path);
 
 }  // namespace dt

@@ -28,7 +28,7 @@ MachineId own_machine() {
   return machine;
 }
 
-/// By the files that drivers make, since to ask them takes up to seconds.
+/// Looks for the drivers' device files, since a query of a driver may take seconds.
 bool has_accelerator() {
   constexpr const char* devices[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg",
                                      "/dev/kfd",       "/dev/xpu0",    "/dev/davinci_manager"};

@@ -16,17 +16,17 @@ namespace dt {
 
 namespace {
 
-/// Tasks started in one round of the loop: between rounds the ends and output of the first of them
-/// are dealt with, and their descriptors need not be copied into the last.
+/// Tasks started in one round of the loop. Between rounds the loop handles output and ends of the
+/// first tasks. A task that has ended frees descriptors, which later clones need not copy.
 constexpr size_t starts_a_round = 16;
 
-/// Of Python, after an exception that nobody caught.
+/// Python's exit status after an uncaught exception.
 constexpr int python_raised_status = 1;
 
-/// What the interpreter may take from a traceback to its end.
+/// How long the interpreter may take from a traceback to its end.
 constexpr int64_t python_end_ns = 5'000'000'000;
 
-/// As files have it.
+/// Returns the time in the unit and epoch of file times.
 int64_t unix_ns() {
   return std::chrono::nanoseconds(WallClock::now().time_since_epoch()).count();
 }
@@ -42,7 +42,7 @@ TaskProcess* LocalTasks::find(uint32_t number) const {
 Result<> LocalTasks::launch(Launch wanted, Programs programs) {
   programs_ = std::move(programs);
   launch_ = std::move(wanted);
-  launch_.forwarded["PWD"] = programs_.cwd;  // the launcher's own would be a lie after --chdir
+  launch_.forwarded["PWD"] = programs_.cwd;  // the launcher's PWD would be wrong after --chdir
   for (auto& [role, environment] : launch_.role_environments)
     environment.insert(launch_.forwarded.begin(), launch_.forwarded.end());
   const bool one_for_all = launch_.tf_config && launch_.cluster_filter == ClusterFilter::none;
@@ -53,16 +53,16 @@ Result<> LocalTasks::launch(Launch wanted, Programs programs) {
   if (launch_.error_files) errors_ = ErrorFolder::make();
   for (const TaskLaunch& task : launch_.tasks)
     ++sharers_[task.cpus];
-  // Without this pipe, when descriptors are short, heartbeats and the tasks' ends still tell.
+  // When descriptors are short there is no pipe; heartbeats and output still report the execs.
   if (auto pipe = make_pipe()) {
     exec_pipe_ = *std::move(pipe);
     exec_watch_ = TRY(loop_.watch(exec_pipe_.read.get(), EPOLLIN, [this](uint32_t) {
       exec_watch_ = Watch();
-      look_at_execs();
+      check_execs();
     }));
   }
   start(starts_a_round);
-  // Here, since the first tasks load their programs meanwhile.
+  // These come after the first starts, so that those tasks load their programs meanwhile.
   oom_.emplace();
   ErrorFolder::remove_leftovers();
   return {};
@@ -99,7 +99,7 @@ void LocalTasks::start_one(uint32_t local_index) {
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
   Environment environment = worker_environment(
-      travelling_of_task(launch_, wanted), host_,
+      forwarded_of_task(launch_, wanted), host_,
       added_environment(launch_.common, wanted.environment, cluster_shown_to(wanted.id), wanted.id),
       share_of(wanted));
   if (errors_) environment.emplace("TORCHELASTIC_ERROR_FILE", errors_->file_of(local_index));
@@ -123,22 +123,22 @@ void LocalTasks::start_one(uint32_t local_index) {
 }
 
 void LocalTasks::start_failed(uint32_t local_index, const Error& error) {
-  say_(MessageType::start_failed, 0,
-       encode(StartFailed{tasks_[local_index].id, exit_status_of(error.code), error.message}));
+  send_(MessageType::start_failed, 0,
+        encode(StartFailed{tasks_[local_index].id, exit_status_of(error.code), error.message}));
 }
 
 void LocalTasks::executed(uint32_t local_index, const Result<>& result) {
   const LocalTask& task = tasks_[local_index];
   if (result) {
-    say_(MessageType::started, 0, encode(Started{task.id, task.process->pid()}));
+    send_(MessageType::started, 0, encode(Started{task.id, task.process->pid()}));
   } else {
     start_failed(local_index, result.error());
   }
 }
 
-void LocalTasks::look_at_execs() {
+void LocalTasks::check_execs() {
   for (const LocalTask& task : tasks_) {
-    if (task.process) task.process->look_at_exec();
+    if (task.process) task.process->check_exec();
   }
 }
 
@@ -147,19 +147,19 @@ TaskProcess::Handlers LocalTasks::handlers_for(uint32_t local_index) {
       .on_executed = [this, local_index](const Result<>& result) { executed(local_index, result); },
       .on_output =
           [this, local_index](TaskStream stream, ByteSpan bytes) {
-            spoke_ = true;
+            had_output_ = true;
             const bool error = stream == TaskStream::error || launch_.merge_stderr;
             if (error) tasks_[local_index].traceback.add(as_text(bytes), unix_ns());
-            say_(MessageType::output, StreamId{local_index, stream}.number(), bytes);
+            send_(MessageType::output, StreamId{local_index, stream}.number(), bytes);
           },
       .on_output_end =
           [this, local_index](TaskStream stream) {
-            say_(MessageType::output_end, StreamId{local_index, stream}.number(), {});
+            send_(MessageType::output_end, StreamId{local_index, stream}.number(), {});
           },
       .on_input_taken =
           [this, local_index](uint32_t bytes) {
-            say_(MessageType::credit, StreamId{local_index, TaskStream::input}.number(),
-                 encode_credit(bytes));
+            send_(MessageType::credit, StreamId{local_index, TaskStream::input}.number(),
+                  encode_credit(bytes));
           },
       .on_exit = [this, local_index](ExitStatus status) { exited(local_index, status); },
   };
@@ -169,8 +169,8 @@ void LocalTasks::exited(uint32_t local_index, ExitStatus status) {
   if (status.signal == SIGKILL) status.out_of_memory = oom_ && oom_->take_kill();
   const LocalTask& task = tasks_[local_index];
   const auto error = error_of(local_index, status);
-  say_(MessageType::exited, 0,
-       encode(Exited{task.id, status, task.process->used(), error, error ? unix_ns() : 0}));
+  send_(MessageType::exited, 0,
+        encode(Exited{task.id, status, task.process->used(), error, error ? unix_ns() : 0}));
   reap_strangers([this](pid_t pid) { return owns(pid); });
 }
 
@@ -181,22 +181,22 @@ std::optional<TaskError> LocalTasks::error_of(uint32_t local_index,
   const PythonTraceback& traceback = tasks_[local_index].traceback;
   if (recorded || !traceback.error()) return recorded;
   const bool raised = status.signal == 0 && status.code == python_raised_status;
-  if (raised && !told_to_end_) return traceback.error();
-  // Peers may have heard of it and ended before, so that it was told to end while it did.
+  if (raised && !stop_sent_) return traceback.error();
+  // A stop signal may come while the interpreter ends: peers notice the failure and end before it.
   const bool new_one = unix_ns() - traceback.error()->when_ns < python_end_ns;
   const bool ending = raised || (status.signal == SIGTERM && traceback.is_last());
-  // What ended otherwise has dealt with what it had a traceback of.
+  // With any other end, the task has handled the exception of its traceback.
   return new_one && ending ? traceback.error() : std::nullopt;
 }
 
 void LocalTasks::signal(int number) {
   const bool means_stop =
       number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
-  told_to_end_ = told_to_end_ || means_stop;
+  stop_sent_ = stop_sent_ || means_stop;
   for (const LocalTask& task : tasks_) {
     if (!task.process) continue;
     task.process->signal(number);
-    // A stopped process could not act on it.
+    // A stopped process could not act on the signal.
     if (means_stop) task.process->signal(SIGCONT);
   }
 }

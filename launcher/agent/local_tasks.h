@@ -21,51 +21,51 @@
 
 namespace dt {
 
-/// The tasks of this host, children of this process: starts them, some in each round of the loop,
-/// and says what becomes of them in an agent's messages.
+/// The tasks of this host, children of this process. Starts some of them in each round of the loop,
+/// and reports their starts, output and ends in an agent's messages.
 class LocalTasks {
  public:
   struct Program {
     std::string executable;
     std::vector<std::string> command;
   };
-  /// What they run, and in what.
+  /// The programs of the tasks, and where they run.
   struct Programs {
-    Program common;  ///< of those whose role has none of its own
+    Program common;  ///< for roles without a program of their own
     std::map<std::string, Program> by_role;
     std::string cwd;
     uint64_t open_files_max = 0;
     int cgroup = -1;  ///< as in ChildRequest
   };
-  using Say = std::function<void(MessageType type, uint32_t stream, ByteSpan payload)>;
+  using Send = std::function<void(MessageType type, uint32_t stream, ByteSpan payload)>;
 
-  LocalTasks(Loop& loop, Say say) : loop_(loop), say_(std::move(say)) {}
+  LocalTasks(Loop& loop, Send send) : loop_(loop), send_(std::move(send)) {}
   LocalTasks(const LocalTasks&) = delete;
   LocalTasks& operator=(const LocalTasks&) = delete;
 
   Result<> launch(Launch wanted, Programs programs);
-  /// All that have not been started yet, now.
+  /// Starts all tasks that have not been started yet.
   void start_rest() { start(launch_.tasks.size()); }
-  /// None but those that run already.
+  /// Starts no further task.
   void stop_starting() { start_timer_ = Timer(); }
-  /// The one that this stream belongs to; null when there is none.
+  /// Returns the task of a stream; null when there is none.
   TaskProcess* find(uint32_t stream) const;
-  /// To their process groups. One that means stop also makes stopped ones go on, so that they can
-  /// act on it.
+  /// Signals the tasks' process groups. A stop signal (TERM, INT, HUP, QUIT) is followed by
+  /// SIGCONT, so that a stopped task can act on it.
   void signal(int number);
-  /// Says which of them run their program by now.
-  void look_at_execs();
-  /// Nobody takes their output any more.
+  /// Reports the tasks that have executed their program since the last call, or failed to.
+  void check_execs();
+  /// Reads and drops the output from now on, so that tasks do not block in a write.
   void discard_output();
 
-  /// Of those that run.
+  /// Returns the pids of the tasks that run.
   std::vector<pid_t> processes() const;
-  /// Whether this child is a task that has not been reaped.
+  /// True for a task that has not been reaped; only this object may reap it.
   bool owns(pid_t pid) const;
   bool output_open() const;
   bool output_waits_for_credit() const;
-  /// Whether there was any output since this was last asked.
-  bool take_spoke() { return std::exchange(spoke_, false); }
+  /// Returns whether output came since the last call.
+  bool take_had_output() { return std::exchange(had_output_, false); }
 
  private:
   struct LocalTask {
@@ -85,24 +85,25 @@ class LocalTasks {
   TaskProcess::Handlers handlers_for(uint32_t local_index);
 
   Loop& loop_;
-  Say say_;
+  Send send_;
   Programs programs_;
   Launch launch_;
   HostFacts host_;
-  std::string tf_cluster_;  ///< where all tasks are shown the same
+  std::string tf_cluster_;  ///< TF_CONFIG's cluster, if it is the same for all tasks
   std::vector<LocalTask> tasks_;
   int allowed_cpus_ = count_allowed_cpus();
   std::map<std::vector<int>, int> sharers_;  ///< how many tasks are bound to the same CPUs
   size_t next_start_ = 0;  ///< the first of launch_.tasks that has not been started yet
   Timer start_timer_;
-  /// In every task between its clone and its exec there is a copy of the writing end, close-on-exec
-  /// like all that is ours: the reading end tells when the last one runs.
+  /// Each task has a copy of the writing end between its clone and its exec, since all our
+  /// descriptors are close-on-exec. The reading end becomes readable when the last task has
+  /// executed its program.
   Pipe exec_pipe_;
   Watch exec_watch_;
-  std::unique_ptr<ErrorFolder> errors_;  ///< null: there is none
+  std::unique_ptr<ErrorFolder> errors_;  ///< null: it could not be made, or is not wanted
   std::optional<OomCounter> oom_;        ///< counts since the launch
-  bool told_to_end_ = false;             ///< the tasks, by a signal that means it
-  bool spoke_ = false;
+  bool stop_sent_ = false;               ///< a stop signal was sent to the tasks
+  bool had_output_ = false;
 };
 
 }  // namespace dt

@@ -9,12 +9,12 @@ namespace dt {
 
 namespace {
 
-/// After their start, tasks have loaded their libraries.
+/// The time from the start of tasks until they have loaded their libraries.
 constexpr Duration loading_time = seconds(1);
-/// What has not been seen by then is not told of.
-constexpr Duration look_patience = seconds(5);
+/// An MPI program that is not found by then is not reported.
+constexpr Duration check_patience = seconds(5);
 
-uint32_t count_said(const ForkedQuery::Answer& answer) {
+uint32_t decode_count(const ForkedQuery::Answer& answer) {
   Reader reader(answer.bytes);
   const auto count = reader.number<uint32_t>();
   return reader.finish("look") ? count : 0;
@@ -26,24 +26,24 @@ MpiLook::MpiLook(Loop& loop, Tasks tasks, Done on_done)
     : loop_(loop),
       tasks_(std::move(tasks)),
       on_done_(std::move(on_done)),
-      timer_(loop.after(loading_time, [this] { look(); })) {
+      timer_(loop.after(loading_time, [this] { check(); })) {
 }
 
-void MpiLook::look() {
+void MpiLook::check() {
   const auto count = [tasks = tasks_()] { return Writer().number(count_alone(tasks)).take(); };
   const auto done = [this](const ForkedQuery::Answer& answer) {
     answered_ = true;
-    on_done_(count_said(answer));
+    on_done_(decode_count(answer));
   };
-  if (auto asker = ForkedQuery::start(loop_, count, look_patience, done)) {
-    asker_ = *std::move(asker);
+  if (auto query = ForkedQuery::start(loop_, count, check_patience, done)) {
+    query_ = *std::move(query);
   } else {
     on_done_(0);
   }
 }
 
 std::vector<pid_t> MpiLook::processes() const {
-  return asker_ && !answered_ ? std::vector<pid_t>{asker_->pid()} : std::vector<pid_t>();
+  return query_ && !answered_ ? std::vector<pid_t>{query_->pid()} : std::vector<pid_t>();
 }
 
 }  // namespace dt

@@ -12,7 +12,7 @@ namespace dt {
 
 namespace {
 
-/// What is longer is not looked at: ten thousand mappings, and the most that execve takes.
+/// Only so much is read: ten thousand mappings, and the most that execve(2) takes.
 constexpr size_t maps_bytes_max = size_t{2} << 20;
 constexpr size_t environment_bytes_max = size_t{4} << 20;
 /// Processes looked at for one task.
@@ -45,7 +45,8 @@ std::vector<pid_t> children_of(pid_t process) {
   return children;
 }
 
-/// Parents first; below whom a launcher of MPI has started nothing is looked at.
+/// Visits the task and its descendants, parents first. Skips the descendants of a process that an
+/// MPI launcher has started.
 bool has_mpi_alone(pid_t task) {
   std::vector<pid_t> family = {task};
   for (size_t at = 0; at < family.size() && at < family_max; ++at) {
@@ -70,9 +71,9 @@ bool maps_mpi(std::string_view maps) {
 }
 
 bool started_by_mpi(std::string_view environment) {
-  // PMI-1 and -2 of MPICH, Intel MPI and SLURM, PMIx of Open MPI and SLURM, what came before it,
-  // MVAPICH's mpirun_rsh, and Cray's PALS. Other names with these beginnings are settings that
-  // people export.
+  // In this order: PMI-1 and PMI-2 (MPICH, Intel MPI, SLURM), PMIx (Open MPI, SLURM), older Open
+  // MPI, MVAPICH's mpirun_rsh, and Cray's PALS. Users may export other variables with these
+  // prefixes as settings.
   constexpr std::string_view signs[] = {
       "PMI_RANK=",    "PMI_FD=",         "PMI_PORT=",
       "PMIX_RANK=",   "PMIX_NAMESPACE=", "OMPI_MCA_orte_hnp_uri=",

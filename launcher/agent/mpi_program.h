@@ -8,17 +8,17 @@
 
 namespace dt {
 
-/// Whether an MPI library is among the files that a process maps, by the text of /proc/PID/maps:
-/// Open MPI's, MPICH's or one of their kin.
+/// True if a process maps the library of an MPI (Open MPI, MPICH or a relative), by the text of
+/// /proc/PID/maps.
 bool maps_mpi(std::string_view maps);
 
-/// Whether a launcher of MPI has started a process, by the bytes of /proc/PID/environ.
-/// OMPI_COMM_WORLD_* are no sign of that: dtrain sets them too.
+/// True if an MPI launcher has started a process, by the bytes of /proc/PID/environ. The variables
+/// OMPI_COMM_WORLD_* prove nothing: dtrain sets them too.
 bool started_by_mpi(std::string_view environment);
 
-/// How many of these tasks are programs with MPI that none of its launchers has started, so that
-/// each is a world of its own. One that a task has started (a wrapper's) counts as the task. May
-/// wait for the kernel: a process that is just changing its mappings shows them later.
+/// Returns how many tasks are MPI programs that no MPI launcher has started, so that each is a
+/// world of its own. A program that a task (a wrapper) has started counts as the task. May block:
+/// the kernel delays /proc/PID/maps while the process changes its mappings.
 uint32_t count_alone(const std::vector<pid_t>& tasks);
 
 }  // namespace dt

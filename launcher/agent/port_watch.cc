@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t name_bytes_max = 64;
 
-/// Names of a folder that may change or be closed to us meanwhile.
+/// Returns the entries of a folder that may change meanwhile, or be closed to our user.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
@@ -33,12 +33,12 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 
 bool has_open(const fs::path& process, const std::string& socket) {
   return std::ranges::any_of(entries_of(process / "fd"), [&](const fs::path& fd) {
-    std::error_code gone;
-    return fs::read_symlink(fd, gone) == socket;
+    std::error_code failed;
+    return fs::read_symlink(fd, failed) == socket;
   });
 }
 
-/// "python3 (pid 77)"; empty: only root may see the files of other users' processes.
+/// Returns "python3 (pid 77)"; empty if our user may not see that process's files.
 std::string process_of(const TcpListener& listener) {
   const std::string socket = format("socket:[{}]", listener.inode);
   for (const fs::path& process : entries_of("/proc")) {
@@ -66,15 +66,15 @@ PortWatch::PortWatch(Loop& loop, Terms terms, std::function<void(const PortTaken
       terms_(std::move(terms)),
       on_taken_(std::move(on_taken)),
       end_(loop.now() + terms_.lasts),
-      timer_(loop.after(terms_.between_looks, [this] { look_again(); })) {
+      timer_(loop.after(terms_.interval, [this] { check_again(); })) {
 }
 
-void PortWatch::look_again() {
-  if (const auto taken = look()) return on_taken_(*taken);
-  if (loop_.now() < end_) timer_ = loop_.after(terms_.between_looks, [this] { look_again(); });
+void PortWatch::check_again() {
+  if (const auto taken = find_taken()) return on_taken_(*taken);
+  if (loop_.now() < end_) timer_ = loop_.after(terms_.interval, [this] { check_again(); });
 }
 
-std::optional<PortTaken> PortWatch::look() const {
+std::optional<PortTaken> PortWatch::find_taken() const {
   const auto listeners = tcp_listeners();
   if (!listeners) return std::nullopt;
   std::optional<std::set<uint32_t>> below;

@@ -10,26 +10,27 @@
 
 namespace dt {
 
-/// Looks for listeners of other users on ports that are held for tasks. A held port lets in every
-/// user that sets SO_REUSEADDR (base/io/socket.h), until a task listens there.
+/// Detects listeners of other users on ports that are held for tasks. Until a task listens on a
+/// held port, every user who sets SO_REUSEADDR can bind it (base/io/socket.h).
 class PortWatch {
  public:
   struct Terms {
     std::vector<uint16_t> ports;
-    Duration between_looks = seconds(1);
-    Duration lasts = seconds(60);  ///< by then tasks listen where they want to
+    Duration interval = seconds(1);
+    Duration lasts = seconds(60);  ///< the end of the watch: by then tasks listen
   };
-  /// `on_taken` is called once at most, by a look of the timer.
+  /// `on_taken` is called once at most, from the Loop.
   PortWatch(Loop& loop, Terms terms, std::function<void(const PortTaken&)> on_taken);
   PortWatch(const PortWatch&) = delete;
   PortWatch& operator=(const PortWatch&) = delete;
 
-  /// The first port that is taken now. Our own user and root are no others, nor are the users of
-  /// processes below us: a task may have changed its own. A kernel that does not answer shows none.
-  std::optional<PortTaken> look() const;
+  /// Returns the first port on which another user listens now. Our own user and root do not count,
+  /// nor do the users of our descendants, since a task may have changed its user. Returns none if
+  /// the kernel does not answer.
+  std::optional<PortTaken> find_taken() const;
 
  private:
-  void look_again();
+  void check_again();
 
   Loop& loop_;
   Terms terms_;

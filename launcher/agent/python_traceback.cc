@@ -9,11 +9,11 @@ namespace dt {
 
 namespace {
 
-/// Of longer lines the start says enough.
+/// Only the start of a longer line is kept.
 constexpr size_t traceback_line_bytes_max = 4096;
 constexpr std::string_view traceback_header = "Traceback (most recent call last):";
-/// Of what goes wrong in destructors and while the interpreter ends; the program does not end of
-/// it.
+/// The first line before the traceback of a failed destructor, and of failures while the
+/// interpreter ends. These do not end the program.
 constexpr std::string_view ignored_opening = "Exception ignored ";
 
 /// PyTorch puts "[rank1]: " before each line.
@@ -28,15 +28,15 @@ std::string_view without_rank(std::string_view line) {
   return line.substr(end + closing.size());
 }
 
-/// A progress bar leaves its line unended, and the traceback follows it; what logs and quotes put
-/// ahead ends with a blank.
+/// True if the line ends in the header. Text may precede it, since a progress bar does not end its
+/// line. If that text ends in a blank, the header is part of a log line or a quotation.
 bool is_header(std::string_view line) {
   if (line.starts_with(traceback_header)) return true;
   if (!line.ends_with(traceback_header)) return false;
   return line[line.size() - traceback_header.size() - 1] != ' ';
 }
 
-/// What a terminal would still show of it.
+/// Returns the part of the line after the last \r, as a terminal shows it.
 std::string_view after_return(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line.substr(line.rfind('\r') + 1);
@@ -62,7 +62,7 @@ void PythonTraceback::add(std::string_view bytes, int64_t now_ns) {
 }
 
 void PythonTraceback::add_piece(std::string_view piece) {
-  // Else the first updates of a progress bar would leave no room for what follows them.
+  // Otherwise the first updates of a progress bar would leave no room for the text behind them.
   if (const size_t start = piece.rfind('\r'); start != std::string_view::npos) {
     partial_.clear();
     piece.remove_prefix(start);

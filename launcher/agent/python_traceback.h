@@ -9,16 +9,15 @@
 
 namespace dt {
 
-/// The last traceback that a Python program has written to its stderr, read as it comes: how a
-/// script that does not write TORCHELASTIC_ERROR_FILE says why it ends. Its time is that of its
-/// first line: what the interpreter does between that and its end may take long, and tells peers
-/// before.
+/// Finds the last traceback that a Python program writes to its stderr. It is the reason of a
+/// failed script that does not write TORCHELASTIC_ERROR_FILE. Its time is that of its first line:
+/// the interpreter may take long until its end, and peers may notice the failure before.
 class PythonTraceback {
  public:
   void add(std::string_view bytes, int64_t now_ns);
-  /// What it says, if all of it has come.
+  /// Returns the last whole traceback.
   const std::optional<TaskError>& error() const { return error_; }
-  /// Nothing has come after it.
+  /// True if no line came after the traceback.
   bool is_last() const { return error_ && is_last_; }
 
  private:

@@ -19,8 +19,8 @@ VisibleVariables own_visible_variables() {
   return {.cuda = variable("CUDA_VISIBLE_DEVICES"), .nvidia = variable("NVIDIA_VISIBLE_DEVICES")};
 }
 
-/// In a process of its own.
-Bytes ask_driver_for_gpus() {
+/// Runs in a process of its own, since the driver may hang.
+Bytes list_gpus_as_bytes() {
   HostResources resources;
   if (auto list = list_gpus()) {
     resources.gpus = *std::move(list);
@@ -36,35 +36,34 @@ Bytes ask_driver_for_gpus() {
 Result<std::unique_ptr<ResourceScanner>> ResourceScanner::start(Loop& loop,
                                                                 const ResourcesWanted& wanted,
                                                                 Done on_done) {
-  std::unique_ptr<ResourceScanner> surveyor(new ResourceScanner(std::move(on_done)));
-  surveyor->resources_.topology = TRY(own_topology());
-  surveyor->resources_.visible = own_visible_variables();
+  std::unique_ptr<ResourceScanner> scanner(new ResourceScanner(std::move(on_done)));
+  scanner->resources_.topology = TRY(own_topology());
+  scanner->resources_.visible = own_visible_variables();
   if (wanted.gpus) {
-    const auto answered = [&it = *surveyor,
-                           patience = wanted.patience](const ForkedQuery::Answer& said) {
-      it.driver_answered(said, patience);
+    const auto answered = [&it = *scanner,
+                           patience = wanted.patience](const ForkedQuery::Answer& answer) {
+      it.driver_answered(answer, patience);
     };
-    surveyor->asker_ =
-        TRY(ForkedQuery::start(loop, ask_driver_for_gpus, wanted.patience, answered));
+    scanner->query_ = TRY(ForkedQuery::start(loop, list_gpus_as_bytes, wanted.patience, answered));
   } else {
-    surveyor->soon_ =
-        loop.after(Duration::zero(), [&it = *surveyor] { it.on_done_(it.resources_); });
+    scanner->soon_ = loop.after(Duration::zero(), [&it = *scanner] { it.on_done_(it.resources_); });
   }
-  return surveyor;
+  return scanner;
 }
 
 void ResourceScanner::driver_answered(const ForkedQuery::Answer& answer, Duration patience) {
-  if (auto said = decode<HostResources>(answer.bytes)) {
-    resources_.gpus = std::move(said->gpus);
-    resources_.gpu_failure = std::move(said->gpu_failure);
-    resources_.has_driver = said->has_driver;
+  if (auto resources = decode<HostResources>(answer.bytes)) {
+    resources_.gpus = std::move(resources->gpus);
+    resources_.gpu_failure = std::move(resources->gpu_failure);
+    resources_.has_driver = resources->has_driver;
   } else if (answer.end == ForkedQuery::End::late) {
     resources_.gpu_failure =
         format("cannot list GPUs: NVIDIA's driver has not answered for {}; see nvidia-smi",
                duration_text(patience));
   } else {
     resources_.gpu_failure =
-        "cannot list GPUs: what asked NVIDIA's driver has ended without a word; see nvidia-smi";
+        "cannot list GPUs: the process that asked NVIDIA's driver has ended without an answer; see "
+        "nvidia-smi";
   }
   on_done_(resources_);
 }

@@ -9,11 +9,11 @@
 
 namespace dt {
 
-/// Finds out what this host has.
+/// Finds the resources of this host: CPUs, and GPUs if wanted.
 class ResourceScanner {
  public:
   using Done = std::function<void(const HostResources&)>;
-  /// `on_done` is called once, after the patience at the latest.
+  /// `on_done` is called once, after wanted.patience at the latest, never within this call.
   static Result<std::unique_ptr<ResourceScanner>> start(Loop& loop, const ResourcesWanted& wanted,
                                                         Done on_done);
   ResourceScanner(const ResourceScanner&) = delete;
@@ -26,7 +26,7 @@ class ResourceScanner {
   Done on_done_;
   HostResources resources_;
   Timer soon_;
-  std::unique_ptr<ForkedQuery> asker_;  ///< asks NVIDIA's driver
+  std::unique_ptr<ForkedQuery> query_;  ///< asks NVIDIA's driver
 };
 
 }  // namespace dt

@@ -11,7 +11,7 @@ namespace dt {
 
 namespace {
 
-/// Where Launch::macros is set.
+/// Requires Launch::macros.
 MacroValues macro_values(const Launch& launch, const TaskLaunch& task) {
   return {.task = task.id,
           .rank = task.rank < 0 ? std::nullopt : std::optional(task.rank),
@@ -36,7 +36,7 @@ std::vector<std::string> command_of_task(std::vector<std::string> command, const
   return command;
 }
 
-Environment travelling_of_task(const Launch& launch, const TaskLaunch& task) {
+Environment forwarded_of_task(const Launch& launch, const TaskLaunch& task) {
   const auto of_role = launch.role_environments.find(task.id.role);
   Environment forwarded =
       of_role == launch.role_environments.end() ? launch.forwarded : of_role->second;

@@ -8,14 +8,12 @@
 
 namespace dt {
 
-// What an agent makes of the user's words and values for one of its tasks.
-
-/// The command with the macros replaced in the words that take them, and with the local rank behind
-/// it where that is wanted and the task has one.
+/// Returns the command of a task. Replaces macros in the arguments that take them, and appends
+/// --local_rank if the launch wants it and the task has a rank.
 std::vector<std::string> command_of_task(std::vector<std::string> command, const Launch& launch,
                                          const TaskLaunch& task);
-/// Launch::travelling, or what travels for its role, with macros replaced in the values that the
-/// user gave.
-Environment travelling_of_task(const Launch& launch, const TaskLaunch& task);
+/// Returns the forwarded variables of a task, or those of its role. Replaces macros in the values
+/// that the user gave.
+Environment forwarded_of_task(const Launch& launch, const TaskLaunch& task);
 
 }  // namespace dt

@@ -29,7 +29,7 @@ Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest
   task->error_.pipe = std::move(error.read);
   task->input_ = std::move(input.write);
   if (const auto watched = task->watch_all(); !watched) {
-    // Nobody would see its end: better no task than one that is out of sight.
+    // The agent would not see the end of such a task, so there must be none.
     [[maybe_unused]] const auto killed = task->child_.kill();
     return tl::unexpected(watched.error());
   }
@@ -49,7 +49,7 @@ Result<> TaskProcess::watch_output(TaskStream stream) {
   Source& from = source(stream);
   const bool wanted = from.pipe && (from.credit > 0 || discarding_);
   if (!wanted) {
-    // Taken out altogether: a hang-up is reported even to those who wait for nothing.
+    // The watch is removed, since epoll reports a hang-up even without requested events.
     from.watch = Watch();
   } else if (!from.watch) {
     from.watch = TRY(
@@ -77,7 +77,7 @@ void TaskProcess::read_output(TaskStream stream) {
     return;
   }
   if (discarding_) return;
-  look_at_exec();
+  check_exec();
   from.credit -= static_cast<uint32_t>(n);
   handlers_.on_output(stream, ByteSpan(buffer).first(static_cast<size_t>(n)));
   watch_or_end(stream);
@@ -86,7 +86,7 @@ void TaskProcess::read_output(TaskStream stream) {
 void TaskProcess::read_rest(TaskStream stream) {
   const Source& from = source(stream);
   int bytes = 0;
-  // The credit bounds it, where helpers that it left behind write on.
+  // The credit limits the loop: processes that the task has left may still write.
   while (!discarding_ && from.pipe && from.credit > 0 &&
          ::ioctl(from.pipe.get(), FIONREAD, &bytes) == 0 && bytes > 0)
     read_output(stream);
@@ -122,7 +122,7 @@ void TaskProcess::flush_input() {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) break;
     if (n < 0) {
-      // The task closed its stdin: the rest is not wanted.
+      // The task has closed its stdin: the rest is dropped.
       input_watch_ = Watch();
       input_.reset();
       continue;
@@ -140,7 +140,7 @@ void TaskProcess::flush_input() {
   if (taken > 0) handlers_.on_input_taken(static_cast<uint32_t>(taken));
 }
 
-void TaskProcess::look_at_exec() {
+void TaskProcess::check_exec() {
   if (executed_) return;
   const std::optional<Result<>> result = child_.executed();
   if (!result) return;
@@ -154,7 +154,7 @@ void TaskProcess::child_ended() {
   exited_ = true;
   read_rest(TaskStream::output);
   read_rest(TaskStream::error);
-  look_at_exec();
+  check_exec();
   if (child_.executed()->has_value()) handlers_.on_exit(status ? *status : ExitStatus{.code = 127});
 }
 

@@ -13,26 +13,27 @@
 
 namespace dt {
 
-/// One running task on this host, with the pipes to its three standard streams. Output is read only
-/// as far as the receiver has given credit; input is written as the task takes it.
+/// One running task on this host, with the pipes to its three standard streams. Reads output only
+/// as far as the receiver has given credit, and writes input as fast as the task reads it.
 class TaskProcess {
  public:
   struct Handlers {
-    /// Called once and before the others: the program runs, or why it does not; then there will be
-    /// no on_exit.
+    /// Called once, before the other handlers: the program runs, or the error why it does not.
+    /// After an error, on_exit is not called.
     std::function<void(Result<>)> on_executed;
     std::function<void(TaskStream, ByteSpan)> on_output;
     std::function<void(TaskStream)> on_output_end;
-    /// So many bytes of input have been taken by the task (or thrown away, since it reads no more).
+    /// Called when the task has read so many bytes of input, or they were dropped since it reads no
+    /// more.
     std::function<void(uint32_t)> on_input_taken;
-    /// After all that it had written before its end, as far as there is credit.
+    /// Called at the task's end, after the output that it had written, as far as there is credit.
     std::function<void(ExitStatus)> on_exit;
   };
   struct Options {
     bool wants_input = false;
-    bool merge_stderr = false;  ///< both go into one pipe; there is no error stream then
+    bool merge_stderr = false;  ///< both streams use one pipe; there is no error stream
   };
-  /// request.input, output and error are set here.
+  /// Starts the task; sets input, output and error of `request` itself.
   static Result<std::unique_ptr<TaskProcess>> start(Loop& loop, ChildRequest request,
                                                     Options options, Handlers handlers);
   TaskProcess(const TaskProcess&) = delete;
@@ -40,19 +41,19 @@ class TaskProcess {
 
   pid_t pid() const { return child_.pid(); }
   bool exited() const { return exited_; }
-  /// Known once it has exited.
+  /// Returns the resources that it has used; known once it has exited.
   const ResourceUse& used() const { return child_.used(); }
   bool output_open() const { return output_.pipe || error_.pipe; }
-  /// There may be unread output that the receiver has not asked for yet.
+  /// True if there may be output that waits for credit.
   bool output_waits_for_credit() const {
     return (output_.pipe && output_.credit == 0) || (error_.pipe && error_.credit == 0);
   }
-  /// Tells on_executed if it is known by now. Its own output and end tell it too.
-  void look_at_exec();
-  /// To its process group, while its leader has not been reaped.
+  /// Calls on_executed if the result is known by now. Output and the end do the same.
+  void check_exec();
+  /// Signals its process group, until its leader has been reaped.
   void signal(int number) const;
   void add_credit(TaskStream stream, uint32_t bytes);
-  /// Nobody takes the output any more: read it and throw it away, so that the task can end.
+  /// Reads and drops the output from now on, so that the task can end.
   void discard_output();
   void write_input(ByteSpan bytes);
   void end_input();
@@ -68,10 +69,10 @@ class TaskProcess {
   Source& source(TaskStream stream) { return stream == TaskStream::output ? output_ : error_; }
   Result<> watch_all();
   void read_output(TaskStream stream);
-  /// What is in the pipe by now, as far as there is credit.
+  /// Reads all output that is in the pipe now, as far as there is credit.
   void read_rest(TaskStream stream);
   Result<> watch_output(TaskStream stream);
-  /// The same, later: a stream that cannot be watched any more is given up as at its end.
+  /// Calls watch_output(). A stream that cannot be watched counts as ended.
   void watch_or_end(TaskStream stream);
   void flush_input();
   void child_ended();
@@ -86,7 +87,7 @@ class TaskProcess {
   Watch input_watch_;
   Bytes input_queue_;
   bool input_ending_ = false;
-  bool executed_ = false;  ///< on_executed has been told
+  bool executed_ = false;  ///< on_executed was called
   bool exited_ = false;
   bool discarding_ = false;
 };

@@ -10,31 +10,33 @@
 
 namespace dt {
 
-/// The bytes to and from one agent, however they travel: through pipes, a connection of ours, or a
-/// program that has one.
+/// Carries the bytes to and from one agent. They travel through the pipes of a local process, an
+/// SSH connection of this process, or a client program (ssh, --rsh-agent) that connects to the
+/// host.
 class AgentConnection {
  public:
-  /// How it ended.
-  struct End {
-    std::string why;         ///< for people; does not name the host
-    std::string said = {};   ///< what came beside the bytes, on the other side's stderr
-    bool again = false;      ///< the same may go well a little later
-    bool elsewhere = false;  ///< another carrier may do what this one cannot
-    bool timed_out = false;  ///< it was given up while nothing came
-    bool logged_in = false;  ///< the host let us in: what it sent tells more than `why`
+  /// Why the connection ended.
+  struct CloseReason {
+    std::string why;               ///< for people; does not name the host
+    std::string stderr_text = {};  ///< the end of the remote side's stderr
+    bool again = false;            ///< the same try may succeed a little later
+    bool elsewhere = false;        ///< another kind of connection may succeed
+    bool timed_out = false;        ///< the launcher ended it, since nothing came in time
+    bool logged_in = false;        ///< the login succeeded: its output explains more than `why`
   };
-  /// Called from the Loop only, never within a call of ours.
+  /// Called from the Loop, never within a call of a member function.
   struct Handlers {
-    /// As Stream's: returns how many bytes at the front of `received` are used up. May hang up, but
-    /// not destroy the way.
+    /// Returns how many bytes at the front of `received` it has consumed, as a Stream's handler
+    /// does. May call hang_up(), but must not destroy the connection.
     std::function<size_t(ByteSpan received)> on_bytes;
-    /// Called once, unless it was hung up. May destroy the way.
-    std::function<void(End end)> on_end;
-    /// All that was written has left. May be empty; must not destroy the way.
+    /// Called once, unless hang_up() or kill() came first. May destroy the connection.
+    std::function<void(CloseReason reason)> on_end;
+    /// Called when all written bytes have left this process. May be empty; must not destroy the
+    /// connection.
     std::function<void()> on_drained = {};
-    /// More came beside the bytes: the end of all of it. May be empty; may hang up, but not destroy
-    /// the way.
-    std::function<void(std::string_view said)> on_said = {};
+    /// Called with the end of the remote side's stderr, whenever more of it came. May be empty; may
+    /// call hang_up(), but must not destroy the connection.
+    std::function<void(std::string_view stderr_text)> on_stderr = {};
   };
 
   AgentConnection() = default;
@@ -42,25 +44,27 @@ class AgentConnection {
   AgentConnection& operator=(const AgentConnection&) = delete;
   virtual ~AgentConnection() = default;
 
-  /// Queues bytes; to be called once some have come, never before.
+  /// Queues bytes. Requires that bytes have come from the agent's host before.
   virtual void write(ByteSpan bytes) = 0;
-  /// Bytes queued and not yet taken by the kernel; callers that produce without limit watch it.
+  /// Returns the queued bytes that the kernel has not taken. A caller that produces without limit
+  /// waits while there are many.
   virtual size_t unsent() const = 0;
-  /// The agent has answered: from now on there is no hurry.
+  /// Ends the time limit for connecting: the agent has answered.
   virtual void arrived() {}
-  /// The agent sees the end of its input once all is sent. Its end is still told.
+  /// Ends the agent's input once all is sent. on_end is still called.
   virtual void close_after_sending() = 0;
-  /// Ends both directions; nothing more is told.
+  /// Closes both directions. No handler is called any more.
   virtual void hang_up() = 0;
-  /// How it looks now, as if it had ended.
-  virtual End so_far() = 0;
-  /// Through what, and with which key: in words, as far as it is known. Empty for this machine.
+  /// Returns the reason that on_end would get if the connection ended now.
+  virtual CloseReason so_far() = 0;
+  /// Returns how and with which key the host was reached, in words, as far as known. Empty for an
+  /// agent of this machine.
   virtual std::string login() const { return {}; }
-  /// Nothing is left of it, no connection and no process.
-  virtual bool over() const = 0;
-  /// Whether this child of ours is its process, whose status only it may collect.
+  /// True when neither a connection nor a process is left.
+  virtual bool ended() const = 0;
+  /// True for a child process of this connection; only the connection may reap it.
   virtual bool owns(pid_t /*pid*/) const { return false; }
-  /// What is still left ends now.
+  /// Closes both directions and kills the process of the connection, if any.
   virtual void kill() { hang_up(); }
 };
 

@@ -13,6 +13,8 @@ namespace dt {
 
 namespace {
 
+/// The longest pause between heartbeats before agents know the terms of the lease. Agents wait for
+/// 60 s then (AgentSession::unprepared_patience).
 constexpr Duration first_beats = seconds(10);
 
 std::string own_architecture() {
@@ -28,9 +30,9 @@ std::string suspension_text(Duration away, Duration lease) {
                 duration_text(rounded), duration_text(lease));
 }
 
-/// What is waited for from an agent, in words for a failure.
-constexpr std::string_view hello_words = "hello";
-constexpr std::string_view probe_words = "probe";
+/// Names of awaited answers, for the message when one does not come.
+constexpr std::string_view hello_answer = "hello";
+constexpr std::string_view probe_answer = "probe";
 
 std::string no_answer(std::string_view what, const std::vector<std::string>& hosts = {}) {
   return format("no {} from the agent{}{} before the start deadline; see --start-timeout", what,
@@ -40,25 +42,25 @@ std::string no_answer(std::string_view what, const std::vector<std::string>& hos
 }  // namespace
 
 AgentGroup::~AgentGroup() {
-  // The end of its input is an agent's order to end everything and go.
+  // An agent ends everything and exits at the end of its input.
   for (const auto& agent : agents_)
-    agent->link->let_go();
+    agent->link->close();
 }
 
 Result<ConnectOptions> AgentGroup::own_connect_options(const std::vector<Host>& hosts) const {
-  ConnectOptions ways = {.ssh = options_.ssh,
-                         .binary = {},
-                         .architecture = own_architecture(),
-                         .open_files_max = raise_open_files_limit(),
-                         .heartbeat = options_.heartbeat,
-                         .dead_after = options_.dead_after,
-                         .noise = static_cast<uint64_t>(getpid()),
-                         .other = {}};
+  ConnectOptions options = {.ssh = options_.ssh,
+                            .binary = {},
+                            .architecture = own_architecture(),
+                            .open_files_max = raise_open_files_limit(),
+                            .heartbeat = options_.heartbeat,
+                            .dead_after = options_.dead_after,
+                            .noise = static_cast<uint64_t>(getpid()),
+                            .other = {}};
   TRY(check_open_files(
-      hosts.size() * open_files_a_carrier + open_files_of_a_start,
+      hosts.size() * open_files_per_agent + open_files_while_starting,
       format("connections to {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s")));
-  if (!std::ranges::all_of(hosts, &Host::here)) ways.binary = TRY(AgentBinary::own());
-  return ways;
+  if (!std::ranges::all_of(hosts, &Host::here)) options.binary = TRY(AgentBinary::own());
+  return options;
 }
 
 Result<> AgentGroup::open_remote_hosts() {
@@ -73,7 +75,11 @@ Result<> AgentGroup::open_remote_hosts() {
 
 Result<> AgentGroup::connect(const std::vector<Host>& hosts) {
   began_ = Clock::now();
-  connect_options_ = options_.ways ? *options_.ways : TRY(own_connect_options(hosts));
+  if (options_.connect_options) {
+    connect_options_ = *options_.connect_options;
+  } else {
+    connect_options_ = TRY(own_connect_options(hosts));
+  }
   if (connect_options_.other || !connect_options_.binary.bytes().empty()) TRY(open_remote_hosts());
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
@@ -83,10 +89,10 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts) {
         loop_, host, connect_options_,
         AgentLink::Handlers{
             .on_message = [this, &agent](const FrameView& m) { return handle(agent, m); },
-            .on_gone = [this, &agent] { gone(agent); }});
+            .on_closed = [this, &agent] { report_lost(agent); }});
     TRY(agent.link->start());
   }
-  tell_connected();
+  report_connected();
   beat();
   return {};
 }
@@ -95,8 +101,8 @@ Result<> AgentGroup::handle(Agent& agent, const FrameView& message) {
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::hello:
       agent.hello = TRY(decode<Hello>(message.payload));
-      agent.said_hello = Clock::now();
-      tell_connected();
+      agent.hello_at = Clock::now();
+      report_connected();
       return {};
     case MessageType::resources:
       agent.resources = TRY(decode<HostResources>(message.payload));
@@ -128,14 +134,14 @@ Result<> AgentGroup::handle(Agent& agent, const FrameView& message) {
   }
 }
 
-void AgentGroup::tell_connected() const {
+void AgentGroup::report_connected() const {
   if (!options_.on_connected) return;
   const auto connected = std::ranges::count_if(
       agents_, [](const std::unique_ptr<Agent>& agent) { return agent->hello.has_value(); });
   options_.on_connected(static_cast<size_t>(connected), agents_.size());
 }
 
-void AgentGroup::gone(const Agent& agent) {
+void AgentGroup::report_lost(const Agent& agent) {
   if (!handlers_.on_lost) return;
   const auto away = agent.link->lease().suspended(loop_.now());
   handlers_.on_lost(agent.number,
@@ -152,7 +158,7 @@ void AgentGroup::beat() {
       send(agent->number, MessageType::heartbeat, 0, {});
     }
   }
-  // An agent that does not know the terms yet goes by its own, whatever ours are.
+  // An agent that does not know the terms yet uses its own: --heartbeat may be too long for it.
   const Duration pause = leased_ ? options_.heartbeat : std::min(options_.heartbeat, first_beats);
   heartbeat_ = loop_.after(pause, [this] { beat(); });
 }
@@ -162,9 +168,9 @@ Result<Responses<Answer>> AgentGroup::await_each(const Awaited& awaited,
                                                  std::optional<Answer> Agent::*answer,
                                                  std::string_view what) {
   const auto open = [answer](const auto& agent) {
-    return !agent->link->gone() && !((*agent).*answer).has_value();
+    return !agent->link->closed() && !((*agent).*answer).has_value();
   };
-  // All hosts are heard before any failure is told: one run shows all that is wrong.
+  // Waits for all hosts before it reports a failure: one run shows the failures of all.
   while (std::ranges::any_of(agents_, open) && loop_.now() < awaited.deadline) {
     if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
     TRY(loop_.run_once(awaited.deadline));
@@ -172,10 +178,10 @@ Result<Responses<Answer>> AgentGroup::await_each(const Awaited& awaited,
   if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
   Responses<Answer> answers;
   for (const auto& agent : agents_) {
-    if (agent->link->gone()) {
+    if (agent->link->closed()) {
       answers.push_back(fail(Errc::unreachable, agent->link->why()));
-    } else if (const std::optional<Answer>& said = (*agent).*answer) {
-      answers.push_back(*said);
+    } else if (const std::optional<Answer>& answered = (*agent).*answer) {
+      answers.push_back(*answered);
     } else {
       answers.push_back(fail(Errc::timeout, no_answer(what)));
     }
@@ -205,11 +211,12 @@ Result<std::vector<Answer>> AgentGroup::all_of(Responses<Answer> answers,
 }
 
 Result<Responses<Hello>> AgentGroup::await_each_hello(const Awaited& awaited) {
-  return await_each(awaited, &Agent::hello, hello_words);
+  return await_each(awaited, &Agent::hello, hello_answer);
 }
 
 Result<std::vector<Hello>> AgentGroup::await_hellos(const Awaited& awaited) {
-  return all_of(TRY(await_each_hello(awaited)), hello_words);
+  auto answers = TRY(await_each_hello(awaited));
+  return all_of(std::move(answers), hello_answer);
 }
 
 std::vector<Hello> AgentGroup::hellos() const {
@@ -223,30 +230,31 @@ Result<std::vector<HostResources>> AgentGroup::resources(ResourceNeed need,
                                                          const Awaited& awaited) {
   if (need == ResourceNeed::nothing) return std::vector<HostResources>();
   TRY(await_hellos(awaited));
-  // So that an agent whose driver hangs can say so before it is given up itself.
+  // Half of the time: an agent whose driver hangs can report that before the deadline.
   const ResourcesWanted wanted = {.gpus = need == ResourceNeed::gpus,
                                   .patience = (awaited.deadline - Clock::now()) / 2};
   for (size_t number = 0; number < agents_.size(); ++number)
     send(number, MessageType::resources_wanted, 0, encode(wanted));
-  constexpr std::string_view words = "survey";
-  return all_of(TRY(await_each(awaited, &Agent::resources, words)), words);
+  constexpr std::string_view what = "survey";
+  auto answers = TRY(await_each(awaited, &Agent::resources, what));
+  return all_of(std::move(answers), what);
 }
 
-void AgentGroup::keep(const Plan& plan) {
-  std::vector<std::unique_ptr<Agent>> kept;
+void AgentGroup::retain(const Plan& plan) {
+  std::vector<std::unique_ptr<Agent>> retained;
   for (const PlannedHost& planned : plan.hosts) {
     const auto at = std::ranges::find_if(agents_, [&planned](const auto& agent) {
       return agent && agent->link->host().same_as(planned.host);
     });
-    (*at)->number = kept.size();
-    kept.push_back(std::move(*at));
+    (*at)->number = retained.size();
+    retained.push_back(std::move(*at));
   }
   for (auto& agent : agents_) {
     if (agent) unneeded_.push_back(std::move(agent));
   }
   for (const auto& agent : unneeded_)
-    agent->link->let_go();
-  agents_ = std::move(kept);
+    agent->link->close();
+  agents_ = std::move(retained);
 }
 
 Result<std::vector<Prepared>> AgentGroup::prepare(const std::vector<Prepare>& wanted,
@@ -258,20 +266,22 @@ Result<std::vector<Prepared>> AgentGroup::prepare(const std::vector<Prepare>& wa
   restart_leases();
   leased_ = true;
   beat();
-  constexpr std::string_view words = "answer";
-  return all_of(TRY(await_each(awaited, &Agent::prepared, words)), words);
+  constexpr std::string_view what = "answer";
+  auto answers = TRY(await_each(awaited, &Agent::prepared, what));
+  return all_of(std::move(answers), what);
 }
 
 Result<Responses<Reached>> AgentGroup::probe_each(const std::vector<Probe>& wanted,
                                                   const Awaited& awaited) {
   for (size_t number = 0; number < agents_.size(); ++number)
     send(number, MessageType::probe, 0, encode(wanted[number]));
-  return await_each(awaited, &Agent::reached, probe_words);
+  return await_each(awaited, &Agent::reached, probe_answer);
 }
 
 Result<std::vector<Reached>> AgentGroup::probe(const std::vector<Probe>& wanted,
                                                const Awaited& awaited) {
-  return all_of(TRY(probe_each(wanted, awaited)), probe_words);
+  auto answers = TRY(probe_each(wanted, awaited));
+  return all_of(std::move(answers), probe_answer);
 }
 
 Result<Responses<Diagnosis>> AgentGroup::diagnose_each(const std::vector<DiagnoseRequest>& wanted,
@@ -300,7 +310,7 @@ Connection AgentGroup::connection(size_t number) const {
   const Agent& agent = *agents_[number];
   return {.login = agent.link->login(),
           .pushed = agent.link->pushed(),
-          .took = agent.hello ? agent.said_hello - began_ : Duration()};
+          .took = agent.hello ? agent.hello_at - began_ : Duration()};
 }
 
 void AgentGroup::send(size_t number, MessageType type, uint32_t stream, ByteSpan payload) {
@@ -319,8 +329,8 @@ void AgentGroup::restart_leases() {
     agent->link->lease().restart(loop_.now());
 }
 
-void AgentGroup::let_go(size_t number) {
-  agents_[number]->link->let_go();
+void AgentGroup::close(size_t number) {
+  agents_[number]->link->close();
 }
 
 bool AgentGroup::owns(pid_t pid) const {
@@ -329,13 +339,13 @@ bool AgentGroup::owns(pid_t pid) const {
 }
 
 bool AgentGroup::any_left() const {
-  const auto left = [](const auto& agent) { return !agent->link->over(); };
+  const auto left = [](const auto& agent) { return !agent->link->ended(); };
   return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left);
 }
 
-Result<> AgentGroup::collect(const Awaited& awaited) {
+Result<> AgentGroup::wait_for_exit(const Awaited& awaited) {
   for (const auto& agent : agents_)
-    agent->link->let_go();
+    agent->link->close();
   while (any_left() && loop_.now() < awaited.deadline && !awaited.interrupted())
     TRY(loop_.run_once(awaited.deadline));
   for (const auto* group : {&agents_, &unneeded_}) {

@@ -16,11 +16,11 @@
 
 namespace dt {
 
-/// Of each agent, by its number, what it answered or why it did not.
+/// The answer of each agent, by its number, or why it did not answer.
 template <class Answer>
 using Responses = std::vector<Result<Answer>>;
 
-/// What an agent has found out, and how far its clock is off.
+/// The facts that an agent has found about its host, and how far its clock is off.
 struct Diagnosis {
   DiagnoseReply found;
   ClockSkew clock;
@@ -28,32 +28,33 @@ struct Diagnosis {
 
 /// How an agent was reached.
 struct Connection {
-  std::string login;    ///< through what and with which key; empty for this machine
-  bool pushed = false;  ///< the host had to be sent the executable
-  Duration took{};      ///< until its hello
+  std::string login;    ///< how and with which key; empty for an agent of this machine
+  bool pushed = false;  ///< the executable was sent to the host
+  Duration took{};      ///< from connect() to the hello
 };
 
-/// The agents of a job, one a host, each over one link. Numbers them in the order of their hosts,
-/// keeps their leases, and hands out what they say.
+/// The agents of a job, one a host, each over one link. Numbers the agents in the order of their
+/// hosts, keeps their leases, and forwards their messages.
 ///
-/// A job needs all of its agents, so what waits for them fails as a whole, with one line for each
-/// that is missing. Whoever can go on without some asks for Responses instead, which fails only
-/// when it is interrupted.
+/// A job needs all of its agents, so a call that waits for them fails as a whole, with one line for
+/// each missing agent. `dtrain check` can do without some: the calls that return Responses fail
+/// only when they are interrupted (Errc::interrupted) or the loop fails.
 class AgentGroup {
  public:
   struct Options {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
     LoginOptions ssh;
-    Log* log = nullptr;  ///< outlives the crew; null: what is worth telling is told to nobody
-    std::optional<ConnectOptions> ways;  ///< none: those that this machine has
-    /// Told at the start and with each hello; may be empty.
+    Log* log = nullptr;                             ///< outlives the group; null: nothing is logged
+    std::optional<ConnectOptions> connect_options;  ///< none: the defaults of this machine
+    /// Called at the start and after each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
   };
   struct Handlers {
-    /// An error is the agent's: it is lost.
+    /// Called with each message that is not an answer to a call below. When it fails, the agent
+    /// counts as lost.
     std::function<Result<>(size_t agent, const FrameView& message)> on_message;
-    /// Called once for each agent that is gone before it was let go.
+    /// Called once for each agent that is lost before close().
     std::function<void(size_t agent, const std::string& why)> on_lost;
   };
   AgentGroup(Loop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
@@ -61,49 +62,49 @@ class AgentGroup {
   AgentGroup& operator=(const AgentGroup&) = delete;
   ~AgentGroup();
 
-  /// Starts an agent on each host, all at once; answers come later.
+  /// Starts an agent on each host, all at once; returns before they answer.
   Result<> connect(const std::vector<Host>& hosts);
-  /// How long answers are waited for.
+  /// How long a call waits for answers.
   struct Awaited {
     Time deadline;
-    std::function<bool()> interrupted;  ///< asked on the way
+    std::function<bool()> interrupted;  ///< called in each round; true ends the wait
   };
-  /// Waits until each has said hello.
+  /// Waits until each agent has sent its hello.
   Result<std::vector<Hello>> await_hellos(const Awaited& awaited);
   Result<Responses<Hello>> await_each_hello(const Awaited& awaited);
-  /// What each has said; all have, once they have answered anything.
+  /// Returns the hello of each agent. Complete once the agents have answered anything at all.
   std::vector<Hello> hellos() const;
-  /// Asks each what its host has, once it has said hello, and waits for all answers; there are none
-  /// where nothing is needed.
+  /// Waits for the hellos, asks each agent for the resources of its host, and waits for the
+  /// answers. Returns an empty list if `need` is nothing.
   Result<std::vector<HostResources>> resources(ResourceNeed need, const Awaited& awaited);
-  /// Lets those go for whom the plan has no task; the others are numbered as it numbers them.
-  void keep(const Plan& plan);
-  /// Sends each its prepare and waits for all answers.
+  /// Closes the agents for which the plan has no task, and numbers the others as the plan does.
+  void retain(const Plan& plan);
+  /// Sends each agent its prepare and waits for the answers; leases begin.
   Result<std::vector<Prepared>> prepare(const std::vector<Prepare>& wanted, const Awaited& awaited);
-  /// Sends each its probe and waits for all answers.
+  /// Sends each agent its probe and waits for the answers.
   Result<std::vector<Reached>> probe(const std::vector<Probe>& wanted, const Awaited& awaited);
   Result<Responses<Reached>> probe_each(const std::vector<Probe>& wanted, const Awaited& awaited);
 
-  /// Has each look at its host; heartbeats begin.
+  /// Has each agent examine its host; leases begin.
   Result<Responses<Diagnosis>> diagnose_each(const std::vector<DiagnoseRequest>& wanted,
                                              const Awaited& awaited);
-  /// Has those measure for whom there is an order; the answer of others means nothing.
+  /// Has the agents with an order measure. The answers of the others mean nothing.
   Result<Responses<Measured>> measure_each(const std::vector<std::optional<Measure>>& wanted,
                                            const Awaited& awaited);
   Connection connection(size_t agent) const;
 
-  /// From now on what agents say goes to the handlers.
-  void hand_over(Handlers handlers) { handlers_ = std::move(handlers); }
+  /// Messages and losses from now on go to these handlers.
+  void set_handlers(Handlers handlers) { handlers_ = std::move(handlers); }
   void send(size_t agent, MessageType type, uint32_t stream, ByteSpan payload);
   void send_all(MessageType type, ByteSpan payload);
-  /// The silence until now, on either side, was agreed.
+  /// Restarts all leases: the silence until now, on either side, was intended (a pause).
   void restart_leases();
-  /// The agent has finished: its end is expected, and nobody is told.
-  void let_go(size_t agent);
-  /// Lets all agents go and waits for their processes; those that stay longer are killed. An
+  /// Closes the link of an agent that has finished; on_lost is not called for it.
+  void close(size_t agent);
+  /// Closes all agents and waits until their processes have ended; kills those that run longer. An
   /// interruption ends the wait and is no error.
-  Result<> collect(const Awaited& awaited);
-  /// Whether this child of ours is an agent's or leads to one; only the crew collects its status.
+  Result<> wait_for_exit(const Awaited& awaited);
+  /// True for a child process that is an agent or connects to one; only the group may reap it.
   bool owns(pid_t pid) const;
   size_t size() const { return agents_.size(); }
 
@@ -112,26 +113,26 @@ class AgentGroup {
     size_t number = 0;
     std::unique_ptr<AgentLink> link;
     std::optional<Hello> hello;
-    Time said_hello;
+    Time hello_at;
     std::optional<HostResources> resources;
     std::optional<Prepared> prepared;
     std::optional<Reached> reached;
-    int64_t asked_ns = 0;  ///< by our wall clock
+    int64_t asked_ns = 0;  ///< when diagnose was sent, by the launcher's wall clock
     std::optional<Diagnosis> examined;
     std::optional<Measured> measured;
   };
   Result<ConnectOptions> own_connect_options(const std::vector<Host>& hosts) const;
   Result<> open_remote_hosts();
   Result<> handle(Agent& agent, const FrameView& message);
-  void tell_connected() const;
-  void gone(const Agent& agent);
+  void report_connected() const;
+  void report_lost(const Agent& agent);
   void beat();
   bool any_left() const;
-  /// Waits until each agent is gone or has this answer.
+  /// Waits until each agent has this answer or is lost. `what` names it in the error.
   template <class Answer>
   Result<Responses<Answer>> await_each(const Awaited& awaited, std::optional<Answer> Agent::*answer,
                                        std::string_view what);
-  /// All answers, or all failures together.
+  /// Returns all answers, or one error that lists all failures.
   template <class Answer>
   Result<std::vector<Answer>> all_of(Responses<Answer> answers, std::string_view what) const;
 
@@ -142,10 +143,10 @@ class AgentGroup {
   std::unique_ptr<RemoteHosts> remote_;  ///< null: all agents are on this machine
   Handlers handlers_;
   std::vector<std::unique_ptr<Agent>> agents_;
-  std::vector<std::unique_ptr<Agent>> unneeded_;  ///< let go; their processes are still ours
+  std::vector<std::unique_ptr<Agent>> unneeded_;  ///< closed; the group still reaps their processes
   uint32_t generation_ = 0;
   Time began_;
-  bool leased_ = false;  ///< agents know the terms, and their silence counts
+  bool leased_ = false;  ///< agents know the lease's terms: from now on silence ends it
   Timer heartbeat_;
 };
 

@@ -17,59 +17,65 @@
 
 namespace dt {
 
-/// How agents are reached; the same for all hosts of a job.
+/// How the launcher reaches agents; the same for all hosts of a job.
 struct ConnectOptions {
   LoginOptions ssh;
-  AgentBinary binary;           ///< for hosts that do not have it; empty without remote hosts
-  std::string architecture;     ///< of this machine, as uname -m says it
-  uint64_t open_files_max = 0;  ///< that tasks of this machine shall have
+  AgentBinary binary;           ///< sent to hosts without it; empty without remote hosts
+  std::string architecture;     ///< of this machine, as uname -m prints it
+  uint64_t open_files_max = 0;  ///< soft limit for the tasks of this machine
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
-  uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
-  /// Reaches any host by another way than ours; may be empty.
+  uint64_t noise = 0;  ///< varies, with the host, the pauses between tries
+  /// Starts a process that connects to the host, instead of SSH (tests); may be empty.
   std::function<Result<SpawnedProcess>(const Host&)> other;
-  RemoteHosts* remote = nullptr;  ///< what leads to other hosts; set by whoever owns it
+  RemoteHosts* remote = nullptr;  ///< shared by all connections; set by the AgentGroup
 };
 
-/// One agent and the way to it: gets it to speak frames, and knows why it is gone.
+/// One agent and the connection to it: starts the agent, exchanges frames with it, and knows why
+/// it was lost.
 ///
-///   starting ─── magic line ───▶ speaking ───▶ gone
-///      └──────────────────────────────────────↗  its way ended, or it was lost or let go
+///   starting ─── magic line ───▶ speaking ───▶ closed
+///      └──────────────────────────────────────↗  the connection ended, lose() or close()
+///
+/// A host runs its cached executable first. If that does not become an agent, the link starts once
+/// more and has the host verify its copy (CachedExecutable::untrusted).
 class AgentLink {
  public:
   struct Handlers {
-    /// An error is the agent's: it is lost.
+    /// When it fails, the link is lost.
     std::function<Result<>(const FrameView& message)> on_message;
-    /// Once, unless it was let go; why() tells.
-    std::function<void()> on_gone;
+    /// Called once when the agent is lost, never after close(); why() has the reason.
+    std::function<void()> on_closed;
   };
-  /// `ways` outlives this.
-  AgentLink(Loop& loop, Host host, const ConnectOptions& ways, Handlers handlers);
+  /// `options` outlives this.
+  AgentLink(Loop& loop, Host host, const ConnectOptions& options, Handlers handlers);
   AgentLink(const AgentLink&) = delete;
   AgentLink& operator=(const AgentLink&) = delete;
 
-  /// When it fails there is no way: it can only be lost, let go or destroyed.
+  /// Opens the connection. After a failure only lose(), close(), kill() and destruction are
+  /// allowed.
   Result<> start();
+  /// Sends frames; those for an agent that is still starting wait for its magic line.
   void write(ByteSpan frames);
-  /// From now on it counts as gone, for this reason.
+  /// Closes both directions for this reason, and calls on_closed.
   void lose(std::string why);
-  /// Its end is expected, and nobody is told: its input ends once all is sent.
-  void let_go();
-  /// Nothing is left of its way.
-  bool over() const { return !connection_ || connection_->over(); }
-  /// Whether this child of ours carries its bytes; only the link collects its status.
+  /// Ends the agent's input once all is sent. No handler is called any more.
+  void close();
+  /// True when neither a connection nor a process is left.
+  bool ended() const { return !connection_ || connection_->ended(); }
+  /// True for the child process of the connection; only the link may reap it.
   bool owns(pid_t pid) const { return connection_ && connection_->owns(pid); }
-  /// Ends what is left of it on this machine.
+  /// Kills the connection's process on this machine, if any.
   void kill();
 
   const Host& host() const { return host_; }
-  bool gone() const { return gone_; }
-  /// It has spoken, and is not gone.
-  bool speaking() const { return !starting_ && !gone_; }
+  bool closed() const { return closed_; }
+  /// True after the magic line, until the link is closed.
+  bool speaking() const { return !starting_ && !closed_; }
   const std::string& why() const { return why_; }
-  /// Through what its host was reached and with which key, in words.
+  /// Returns how and with which key the host was reached, in words.
   std::string login() const { return connection_ ? connection_->login() : ""; }
-  /// Whether the host had to be sent the executable.
+  /// True if the executable was sent to the host.
   bool pushed() const { return pushed_; }
   Lease& lease() { return lease_; }
 
@@ -80,10 +86,10 @@ class AgentLink {
   size_t receive_start(ByteSpan bytes);
   size_t receive_frames(ByteSpan bytes);
   void push_some();
-  void connection_ended(const AgentConnection::End& end);
-  std::string why_not_started(const AgentConnection::End& end);
-  /// Whether its keeper has said how it ended.
-  void look_for_end(std::string_view said);
+  void connection_ended(const AgentConnection::CloseReason& reason);
+  std::string why_not_started(const AgentConnection::CloseReason& reason);
+  /// Loses the link if its keeper has reported on stderr how the agent ended.
+  void find_end_report(std::string_view stderr_text);
 
   Loop& loop_;
   Host host_;
@@ -91,13 +97,13 @@ class AgentLink {
   Handlers handlers_;
   std::unique_ptr<AgentConnection> connection_;  ///< null until it has been started
   std::optional<AgentStart> starting_;
-  ByteSpan unpushed_;  ///< what the host still has to get of the executable
+  ByteSpan unpushed_;  ///< the rest of the executable that is not queued yet
   MessageAssembler assembler_;
   Lease lease_;
-  CachedExecutable cached_executable_ = CachedExecutable::trust;
-  Bytes early_;  ///< frames for an agent that does not speak yet
+  CachedExecutable cached_executable_ = CachedExecutable::trusted;
+  Bytes early_;  ///< frames that wait for the magic line
   bool pushed_ = false;
-  bool gone_ = false;
+  bool closed_ = false;
   std::string why_;
 };
 

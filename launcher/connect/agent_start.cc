@@ -10,31 +10,40 @@ namespace dt {
 
 namespace {
 
-/// A login shell may say this much before our agent does; more is no login for us.
+/// Output before the agent's that is accepted from a login shell.
 constexpr size_t noise_bytes_max = size_t{16} << 20;
 constexpr size_t noise_lines_kept = 10;
 constexpr size_t line_bytes_shown = 300;
-/// So much of a line that has no end yet is looked at together; what we are told is shorter.
+/// How much of an unfinished line is kept to be searched; lines of the script are shorter.
 constexpr size_t line_bytes_max = size_t{4} << 10;
 constexpr int pushes_max = 4;  // one for each place of the script
 
-constexpr std::string_view run_word = "dtrain-run ";
-constexpr std::string_view push_word = "dtrain-push ";
-constexpr std::string_view cannot_word = "dtrain-cannot ";
+constexpr std::string_view run_prefix = "dtrain-run ";
+constexpr std::string_view push_prefix = "dtrain-push ";
+constexpr std::string_view cannot_prefix = "dtrain-cannot ";
 
-/// Follows s=DIGEST n=SIZE fresh=. Without single quotes, exclamation marks, backslashes and line
-/// breaks, which shells read differently.
-/// - own FOLDER enters it and looks whether it is ours and no other may write there; from then on
-///   only `.` is looked at, which nobody can make another folder, as they can its name;
-/// - safe does so with /tmp/dtrain-UID, where everybody may write: it must be ours alone, no link;
-/// - run NAME becomes the agent if the executable is in the current folder, and says so first;
-/// - no PLACE WHY tells why it cannot be there;
-/// - good FILE SIZE looks whether it is the executable: by its digest, else by its size;
-/// - put NAME asks for the executable, keeps it in the current folder under a name of its own (of
-///   this host, whose home others may share) until it is whole, gives it its right name unless
-///   somebody was faster, since others may run that one, and runs it;
-/// - try FOLDER makes and enters the folder, and puts it there;
-/// - without any folder, python3 runs it from a file in memory: a shell cannot make one.
+/// The script behind s=DIGEST n=SIZE fresh=. It has no single quotes, exclamation marks,
+/// backslashes or line breaks, since shells read those differently. It has these functions.
+///
+/// `own FOLDER` enters the folder, and fails unless the user owns it and no other may write there.
+/// Later steps use only `.`, since another user can replace a folder's name, but not `.`.
+///
+/// `safe` does the same for /tmp/dtrain-UID, whose parent is open to every user: the folder must
+/// have mode 700 and be no link.
+///
+/// `run NAME` prints dtrain-run and becomes the agent, if the executable is in the folder.
+///
+/// `no PLACE WHY` prints dtrain-cannot.
+///
+/// `good FILE SIZE` compares the file's digest, or its size where there is no sha256sum.
+///
+/// `put NAME` prints dtrain-push, stores the executable in the current folder, and runs it. Until
+/// the file is whole its name contains the host's name and a pid, since hosts may share the folder.
+/// The file gets its final name unless another host was faster: that copy may be running.
+///
+/// `try FOLDER` makes and enters the folder, and calls put.
+///
+/// Without any folder, python3 runs the executable from a file in memory: a shell cannot make one.
 constexpr std::string_view script =
     R"sh(own() { cd -P "$1" 2>/dev/null && [ -O . ] || return 1; )sh"
     R"sh(case $(ls -ld .) in ${2:-d????-??-*}) return 0;; esac; return 1; }; )sh"
@@ -71,20 +80,20 @@ constexpr std::string_view script =
     R"sh(iter(lambda: os.read(0,min(65536,int(a[3])-os.fstat(f).st_size)),bytes())]; )sh"
     R"sh(os.execve(f,a[1:3],os.environ)" dtrain agent $n "dtrain-cannot memory:" "dtrain-push $(uname -m)")sh";
 
-std::string with_values(const AgentBinary& binary, CachedExecutable kept) {
-  // Where sizes are all that can be compared, a copy that did not run must not look right.
+std::string with_values(const AgentBinary& binary, CachedExecutable cached) {
+  // Without sha256sum only sizes are compared. "-" makes the size of an untrusted copy wrong.
   return format("s={} n={} fresh={}; {}", binary.sha256(), binary.bytes().size(),
-                kept == CachedExecutable::distrust ? "-" : "", script);
+                cached == CachedExecutable::untrusted ? "-" : "", script);
 }
 
 }  // namespace
 
-std::string agent_command(const AgentBinary& binary, CachedExecutable kept) {
-  return format("exec /bin/sh -c '{}'", with_values(binary, kept));
+std::string agent_command(const AgentBinary& binary, CachedExecutable cached) {
+  return format("exec /bin/sh -c '{}'", with_values(binary, cached));
 }
 
-std::string agent_script(const AgentBinary& binary, CachedExecutable kept) {
-  return with_values(binary, kept) + "; exit 126\n";
+std::string agent_script(const AgentBinary& binary, CachedExecutable cached) {
+  return with_values(binary, cached) + "; exit 126\n";
 }
 
 AgentStart::Taken AgentStart::take(ByteSpan bytes) {
@@ -95,7 +104,7 @@ AgentStart::Taken AgentStart::take(ByteSpan bytes) {
     if (end == std::string_view::npos) break;
     const std::string_view line = text.substr(used, end + 1 - used);
     used = end + 1;
-    // A prompt or a message without a line's end may stand before our line.
+    // A prompt, or a message without a line end, may precede our line.
     const Step step = line.ends_with(agent_magic) ? Step::agent : take_line(line);
     if (step != Step::wait) return {step, used};
   }
@@ -106,18 +115,18 @@ AgentStart::Taken AgentStart::take(ByteSpan bytes) {
 }
 
 AgentStart::Step AgentStart::take_line(std::string_view line) {
-  const auto after = [line](std::string_view word) -> std::optional<std::string_view> {
-    const size_t at = line.find(word);
+  const auto after = [line](std::string_view prefix) -> std::optional<std::string_view> {
+    const size_t at = line.find(prefix);
     if (at == std::string_view::npos) return std::nullopt;
-    return trim(line.substr(at + word.size()));
+    return trim(line.substr(at + prefix.size()));
   };
-  if (const auto architecture = after(push_word)) return take_push(*architecture);
-  if (const auto reason = after(cannot_word)) {
+  if (const auto architecture = after(push_prefix)) return take_push(*architecture);
+  if (const auto reason = after(cannot_prefix)) {
     if (cannot_.size() < noise_lines_kept) cannot_.push_back(printable(*reason, line_bytes_shown));
     return Step::wait;
   }
-  if (after(run_word)) {
-    ran_kept_copy_ = pushes_ == 0;
+  if (after(run_prefix)) {
+    ran_cached_copy_ = pushes_ == 0;
     return Step::wait;
   }
   return take_noise(line);
@@ -154,8 +163,8 @@ std::string AgentStart::why() const {
   if (!cannot_.empty()) {
     return format("dtrain could not be put anywhere there:\n  {}", join(cannot_, "\n  "));
   }
-  if (noise_.empty()) return "it closed the connection without a word";
-  std::string text = "it said this instead of starting dtrain's agent:";
+  if (noise_.empty()) return "it closed the connection without any output";
+  std::string text = "it printed this instead of starting dtrain's agent:";
   for (const std::string& line : noise_)
     text += "\n  " + printable(line, line_bytes_shown);
   return text;

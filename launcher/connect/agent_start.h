@@ -12,22 +12,25 @@
 
 namespace dt {
 
-/// Whether a copy that a host has kept may be run as it is. One that did not become an agent is
-/// looked at more closely, and sent again.
-enum class CachedExecutable : uint8_t { trust, distrust };
+/// Whether a host may run its cached executable as it is. A copy that did not become an agent is
+/// untrusted: the host asks for the executable again, and compares contents before it runs one.
+enum class CachedExecutable : uint8_t { trusted, untrusted };
 
-/// What a login shell of any kind is asked to run: a POSIX shell with a script that starts
-/// ~/.cache/dtrain/SHA256/dtrain agent, and asks for the executable first where it is not there.
-/// Where that folder cannot hold or run it: $XDG_RUNTIME_DIR/dtrain, /tmp/dtrain-UID, and last a
-/// file in memory, which is gone afterwards. Nothing of the job or the user is in it, and no
-/// character that bash, dash, zsh, tcsh or fish read differently between quotes.
+/// Returns the command that starts an agent, for a login shell of any kind: /bin/sh with a script.
+/// The script runs ~/.cache/dtrain/SHA256/dtrain, and asks for the executable first if it is not
+/// there. The script also tries $XDG_RUNTIME_DIR/dtrain, then /tmp/dtrain-UID, if a folder cannot
+/// hold or run the executable. Its last resort is a file in memory, which lives as long as the
+/// agent.
+///
+/// The command contains nothing of the job or the user, and no character that bash, dash, zsh, tcsh
+/// or fish read differently between quotes.
 std::string agent_command(const AgentBinary& binary,
-                          CachedExecutable kept = CachedExecutable::trust);
-/// The same as a line for a POSIX shell that reads from its input, and ends there.
+                          CachedExecutable cached = CachedExecutable::trusted);
+/// Returns the same script as one line for the input of a POSIX shell, which exits after it.
 std::string agent_script(const AgentBinary& binary,
-                         CachedExecutable kept = CachedExecutable::trust);
+                         CachedExecutable cached = CachedExecutable::trusted);
 
-/// What comes from a host before its agent speaks frames, as it came:
+/// Parses the output of a host before its agent sends frames:
 ///
 ///   noise of login shells ─┬─▶ "dtrain-push ARCH" ─▶ (we send the executable) ─┐
 ///          ▲               │                                                   │
@@ -39,26 +42,29 @@ std::string agent_script(const AgentBinary& binary,
 class AgentStart {
  public:
   enum class Step : uint8_t {
-    wait,    ///< for more bytes
-    push,    ///< send the executable, then go on
-    agent,   ///< the rest are frames
+    wait,    ///< read more bytes
+    push,    ///< send the executable, then read more bytes
+    agent,   ///< the agent runs; all later bytes are frames
     failed,  ///< see why()
   };
   struct Taken {
     Step step = Step::wait;
     size_t used = 0;
   };
-  /// `architecture`: what uname -m says here; another one cannot run what we would send.
+  /// Takes the output of uname -m on this machine. Only hosts with the same one can run our
+  /// executable.
   explicit AgentStart(std::string architecture) : architecture_(std::move(architecture)) {}
 
+  /// Consumes bytes up to the next step. Requires that the unused ones are passed again, with more.
   Taken take(ByteSpan bytes);
-  /// For `failed`, and for a host whose connection ended before its agent spoke: what it said
-  /// instead, in at most ten lines that are safe to print.
+  /// Returns why no agent runs, with at most ten lines of the host's output, safe to print. For
+  /// Step::failed, and for a connection that ended before the magic line.
   std::string why() const;
-  /// It has said nothing at all.
+  /// True while the host has sent nothing but empty lines.
   bool silent() const { return failure_.empty() && cannot_.empty() && noise_.empty(); }
-  /// What the host has kept of an earlier start was run; if that came to nothing, it is broken.
-  bool ran_kept_copy() const { return ran_kept_copy_; }
+  /// True if the host ran the copy of an earlier start. If no agent came of that, the copy is
+  /// broken.
+  bool ran_cached_copy() const { return ran_cached_copy_; }
 
  private:
   Step take_line(std::string_view line);
@@ -66,12 +72,12 @@ class AgentStart {
   Step take_noise(std::string_view text);
 
   std::string architecture_;
-  std::deque<std::string> noise_;    ///< the fronts of the last lines that were not ours
-  std::vector<std::string> cannot_;  ///< places that could not be used, and why
+  std::deque<std::string> noise_;    ///< the fronts of the last lines that are not of the script
+  std::vector<std::string> cannot_;  ///< folders that could not be used, and why
   std::string failure_;
   size_t noise_bytes_ = 0;
   int pushes_ = 0;
-  bool ran_kept_copy_ = false;
+  bool ran_cached_copy_ = false;
 };
 
 }  // namespace dt

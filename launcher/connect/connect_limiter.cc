@@ -2,29 +2,29 @@
 
 namespace dt {
 
-std::unique_ptr<ConnectLimiter::Permit> ConnectLimiter::ask(std::function<void()> go) {
-  auto turn = std::make_unique<Permit>(*this, std::move(go));
-  waiting_.push_back(turn.get());
-  give();
-  return turn;
+std::unique_ptr<ConnectLimiter::Permit> ConnectLimiter::acquire(std::function<void()> on_granted) {
+  auto permit = std::make_unique<Permit>(*this, std::move(on_granted));
+  waiting_.push_back(permit.get());
+  grant();
+  return permit;
 }
 
-void ConnectLimiter::give() {
+void ConnectLimiter::grant() {
   while (free_ > 0 && !waiting_.empty()) {
     Permit& next = *waiting_.front();
     waiting_.pop_front();
     --free_;
-    next.had_ = true;
-    next.going_ = loop_.after(Duration::zero(), std::move(next.go_));
+    next.granted_ = true;
+    next.grant_timer_ = loop_.after(Duration::zero(), std::move(next.on_granted_));
   }
 }
 
-void ConnectLimiter::ended(const Permit& turn) {
-  if (turn.had_) {
+void ConnectLimiter::release(const Permit& permit) {
+  if (permit.granted_) {
     ++free_;
-    give();
+    grant();
   } else {
-    std::erase(waiting_, &turn);
+    std::erase(waiting_, &permit);
   }
 }
 

@@ -9,36 +9,37 @@
 
 namespace dt {
 
-/// Lets so many work at once: who asks has its turn as soon as another's has ended, in the order of
-/// asking.
+/// Limits how many hosts the launcher logs in to at once. Grants permits in the order of the
+/// requests, each as soon as one is free.
 class ConnectLimiter {
  public:
-  /// Had, or waited for; ends with this object.
+  /// A permit, granted or waiting. Its destruction releases it or withdraws the request.
   class Permit {
    public:
-    Permit(ConnectLimiter& turns, std::function<void()> go) : turns_(turns), go_(std::move(go)) {}
+    Permit(ConnectLimiter& limiter, std::function<void()> on_granted)
+        : limiter_(limiter), on_granted_(std::move(on_granted)) {}
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
-    ~Permit() { turns_.ended(*this); }
+    ~Permit() { limiter_.release(*this); }
 
    private:
     friend class ConnectLimiter;
-    ConnectLimiter& turns_;
-    std::function<void()> go_;
-    Timer going_;
-    bool had_ = false;
+    ConnectLimiter& limiter_;
+    std::function<void()> on_granted_;
+    Timer grant_timer_;
+    bool granted_ = false;
   };
 
   ConnectLimiter(Loop& loop, size_t at_once) : loop_(loop), free_(at_once) {}
   ConnectLimiter(const ConnectLimiter&) = delete;
   ConnectLimiter& operator=(const ConnectLimiter&) = delete;
 
-  /// Calls `go` once, from the Loop, never within this call.
-  std::unique_ptr<Permit> ask(std::function<void()> go);
+  /// Requests a permit. `on_granted` is called once, from the Loop, never within this call.
+  std::unique_ptr<Permit> acquire(std::function<void()> on_granted);
 
  private:
-  void ended(const Permit& turn);
-  void give();
+  void release(const Permit& permit);
+  void grant();
 
   Loop& loop_;
   size_t free_;

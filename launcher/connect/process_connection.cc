@@ -13,9 +13,9 @@ namespace dt {
 
 namespace {
 
-/// The end of the pipes and that of the process belong together, but do not come together.
+/// A process closes its pipes before it ends: how long its exit status is awaited then.
 constexpr Duration end_patience = seconds(1);
-constexpr size_t said_bytes_max = size_t{32} << 10;
+constexpr size_t stderr_bytes_max = size_t{32} << 10;
 
 }  // namespace
 
@@ -24,25 +24,25 @@ ProcessConnection::ProcessConnection(Loop& loop, Options options, Handlers handl
 }
 
 Result<std::unique_ptr<ProcessConnection>> ProcessConnection::open(Loop& loop,
-                                                                   SpawnedProcess carrier,
+                                                                   SpawnedProcess process,
                                                                    Options options,
                                                                    Handlers handlers) {
-  std::unique_ptr<ProcessConnection> way(
+  std::unique_ptr<ProcessConnection> connection(
       new ProcessConnection(loop, std::move(options), std::move(handlers)));
-  TRY(way->begin(std::move(carrier)));
-  return way;
+  TRY(connection->begin(std::move(process)));
+  return connection;
 }
 
-Result<> ProcessConnection::begin(SpawnedProcess carrier) {
-  process_ = std::move(carrier.process);
-  messages_ = std::move(carrier.messages);
+Result<> ProcessConnection::begin(SpawnedProcess process) {
+  process_ = std::move(process.process);
+  messages_ = std::move(process.messages);
   if (messages_) {
     messages_watch_ = TRY(loop_.watch(messages_.get(), EPOLLIN, [this](uint32_t) {
       read_messages();
-      if (!told_ && handlers_.on_said) handlers_.on_said(facts_.said);
+      if (!end_reported_ && handlers_.on_stderr) handlers_.on_stderr(facts_.stderr_text);
     }));
   }
-  stream_ = TRY(Stream::open(loop_, std::move(carrier.from_agent), std::move(carrier.to_agent),
+  stream_ = TRY(Stream::open(loop_, std::move(process.from_agent), std::move(process.to_agent),
                              {.on_bytes =
                                   [this](ByteSpan bytes) {
                                     facts_.heard = true;
@@ -66,7 +66,7 @@ void ProcessConnection::close_after_sending() {
 }
 
 void ProcessConnection::hang_up() {
-  told_ = true;
+  end_reported_ = true;
   patience_ = Timer();
   stream_.reset();
   if (options_.is_client) {
@@ -77,18 +77,19 @@ void ProcessConnection::hang_up() {
 }
 
 void ProcessConnection::kill() {
-  told_ = true;
+  end_reported_ = true;
   exit_watch_ = Watch();
   if (!process_) return;
-  [[maybe_unused]] const auto reaped = collect([this] { return process_->kill(); });
+  [[maybe_unused]] const auto reaped = reap_process([this] { return process_->kill(); });
 }
 
 bool ProcessConnection::owns(pid_t pid) const {
   return process_ && process_->pid() == pid;
 }
 
-Result<ExitStatus> ProcessConnection::collect(const std::function<Result<ExitStatus>()>& reap) {
-  // An agent that is killed cannot remove its folder; it can be found until the agent is reaped.
+Result<ExitStatus> ProcessConnection::reap_process(
+    const std::function<Result<ExitStatus>()>& reap) {
+  // path_of() reads /proc, so it must be called before the agent is reaped.
   const std::string errors =
       options_.is_client ? std::string() : ErrorFolder::path_of(process_->pid());
   auto status = reap();
@@ -97,7 +98,7 @@ Result<ExitStatus> ProcessConnection::collect(const std::function<Result<ExitSta
   return status;
 }
 
-AgentConnection::End ProcessConnection::so_far() {
+AgentConnection::CloseReason ProcessConnection::so_far() {
   if (messages_) read_messages();
   return options_.explain(facts_);
 }
@@ -112,15 +113,16 @@ void ProcessConnection::read_messages() {
       messages_.reset();
       break;
     }
-    std::string& said = facts_.said;
-    said.append(buffer.data(), static_cast<size_t>(n));
-    if (said.size() > said_bytes_max) said.erase(0, said.size() - said_bytes_max);
+    std::string& stderr_text = facts_.stderr_text;
+    stderr_text.append(buffer.data(), static_cast<size_t>(n));
+    if (stderr_text.size() > stderr_bytes_max)
+      stderr_text.erase(0, stderr_text.size() - stderr_bytes_max);
   }
 }
 
 void ProcessConnection::stream_ended() {
   stream_.reset();
-  facts_.over = true;
+  facts_.ended = true;
   if (!process_ || !watch_process()) return finish();
   patience_ = loop_.after(end_patience, [this] { finish(); });
 }
@@ -132,13 +134,14 @@ Result<> ProcessConnection::watch_process() {
 
 void ProcessConnection::process_ended() {
   exit_watch_ = Watch();
-  if (const auto status = collect([this] { return process_->reap(); })) facts_.status = *status;
-  if (!told_) finish();
+  if (const auto status = reap_process([this] { return process_->reap(); }))
+    facts_.status = *status;
+  if (!end_reported_) finish();
 }
 
 void ProcessConnection::finish() {
   patience_ = Timer();
-  if (std::exchange(told_, true)) return;
+  if (std::exchange(end_reported_, true)) return;
   const auto on_end = handlers_.on_end;
   on_end(so_far());
 }

@@ -13,24 +13,26 @@
 
 namespace dt {
 
-/// A process of this machine as a way, by its pipes: the agent itself, or a client that reaches it.
+/// A connection through the pipes of a process of this machine: the agent itself, or a client
+/// program that connects to its host.
 class ProcessConnection final : public AgentConnection {
  public:
-  /// What is known when it ends.
+  /// The facts from which `explain` derives why the connection ended.
   struct Facts {
-    std::string said;                  ///< the end of what it wrote on its stderr
-    std::optional<ExitStatus> status;  ///< none: it has not ended
-    bool heard = false;                ///< bytes have come from it
-    bool over = false;                 ///< no more will come
+    std::string stderr_text;           ///< the end of its stderr
+    std::optional<ExitStatus> status;  ///< none: it still runs
+    bool heard = false;                ///< it has sent bytes
+    bool ended = false;                ///< it has closed its output
   };
   struct Options {
-    /// A client of ours, which nobody misses; else an agent, which has to clean up when we hang up.
+    /// True for a client, which hang_up() kills; false for an agent, which must end its tasks
+    /// itself when its input ends.
     bool is_client = false;
-    std::function<End(const Facts& facts)> explain;
-    /// Which key a client has used, from its words; may be empty.
-    std::function<std::string(const std::string& said)> find_key = {};
+    std::function<CloseReason(const Facts& facts)> explain;
+    /// Returns the key that a client has used, from its stderr; may be empty.
+    std::function<std::string(const std::string& stderr_text)> find_key = {};
   };
-  static Result<std::unique_ptr<ProcessConnection>> open(Loop& loop, SpawnedProcess carrier,
+  static Result<std::unique_ptr<ProcessConnection>> open(Loop& loop, SpawnedProcess process,
                                                          Options options, Handlers handlers);
   ~ProcessConnection() override;
 
@@ -39,29 +41,30 @@ class ProcessConnection final : public AgentConnection {
   void close_after_sending() override;
   void hang_up() override;
   std::string login() const override {
-    return options_.find_key ? options_.find_key(facts_.said) : "";
+    return options_.find_key ? options_.find_key(facts_.stderr_text) : "";
   }
-  bool over() const override { return !stream_ && !process_; }
+  bool ended() const override { return !stream_ && !process_; }
   bool owns(pid_t pid) const override;
   void kill() override;
-  End so_far() override;
+  CloseReason so_far() override;
 
  private:
   ProcessConnection(Loop& loop, Options options, Handlers handlers);
-  Result<> begin(SpawnedProcess carrier);
+  Result<> begin(SpawnedProcess process);
   void read_messages();
   void stream_ended();
   Result<> watch_process();
   void process_ended();
-  /// Has `reap` collect the process, and removes what an agent that was killed has left.
-  Result<ExitStatus> collect(const std::function<Result<ExitStatus>()>& reap);
+  /// Calls `reap` for the process. Removes the error folder of an agent that was killed, which
+  /// cannot do it itself.
+  Result<ExitStatus> reap_process(const std::function<Result<ExitStatus>()>& reap);
   void finish();
 
   Loop& loop_;
   Options options_;
   Handlers handlers_;
   Facts facts_;
-  bool told_ = false;  ///< or to be told to nobody
+  bool end_reported_ = false;  ///< on_end was called, or must not be called any more
   std::optional<Child> process_;
   Watch exit_watch_;
   Timer patience_;

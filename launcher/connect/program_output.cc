@@ -16,23 +16,24 @@ ProgramOutput::ProgramOutput(Loop& loop, const std::vector<std::string>& command
 Result<> ProgramOutput::start(Loop& loop, const std::vector<std::string>& command) {
   const auto explain = [this, name = join(command, " ")](const ProcessConnection::Facts& facts) {
     ended_well_ = facts.status && facts.status->good();
-    std::string said = facts.said;
-    std::erase(said, '\r');
+    std::string stderr_text = facts.stderr_text;
+    std::erase(stderr_text, '\r');
     const std::string how = facts.status ? facts.status->text() : "it closed its output";
-    return AgentConnection::End{.why =
-                                    format("{}: {} ({})", name, printable(trim(said), 300), how)};
+    return AgentConnection::CloseReason{
+        .why = format("{}: {} ({})", name, printable(trim(stderr_text), 300), how)};
   };
+  SpawnedProcess process = TRY(start_client(command));
   process_ = TRY(ProcessConnection::open(
-      loop, TRY(start_client(command)), {.is_client = true, .explain = explain},
+      loop, std::move(process), {.is_client = true, .explain = explain},
       {.on_bytes =
            [this](ByteSpan bytes) {
              output_ += as_text(bytes).substr(0, bytes_max - output_.size());
              return bytes.size();
            },
        .on_end =
-           [this](const AgentConnection::End& end) {
+           [this](const AgentConnection::CloseReason& reason) {
              done(ended_well_ ? Result<std::string>(std::move(output_))
-                              : Result<std::string>(fail(Errc::os, end.why)));
+                              : Result<std::string>(fail(Errc::os, reason.why)));
            }}));
   return {};
 }

@@ -11,17 +11,18 @@
 
 namespace dt {
 
-/// What a program of this machine prints, collected without waiting for it. Destroying this ends
-/// the program.
+/// Collects the output of a program of this machine while the loop runs. Destruction kills the
+/// program.
 class ProgramOutput {
  public:
-  /// Called once, from the Loop; an error when it could not be started, or did not end with status
-  /// 0. May destroy the ProgramOutput.
+  /// Called once, from the Loop, with an error when the program could not be started or did not
+  /// exit with status 0. May destroy the ProgramOutput.
   using OnDone = std::function<void(Result<std::string> output)>;
   ProgramOutput(Loop& loop, const std::vector<std::string>& command, OnDone on_done);
   ProgramOutput(const ProgramOutput&) = delete;
   ProgramOutput& operator=(const ProgramOutput&) = delete;
 
+  /// Output beyond this is dropped.
   static constexpr size_t bytes_max = size_t{1} << 20;
 
  private:

@@ -14,8 +14,8 @@ namespace {
 
 using By = SshRoute::By;
 
-/// After the time to connect, for whoever tries to say in its own words what it waited for.
-constexpr Duration last_words = milliseconds(500);
+/// The time beyond the deadline in which a client can report by itself what it waited for.
+constexpr Duration client_timeout_margin = milliseconds(500);
 
 std::string route_text(const SshRoute& route, const LoginOptions& login) {
   switch (route.by) {
@@ -31,20 +31,20 @@ std::string route_text(const SshRoute& route, const LoginOptions& login) {
   return "";
 }
 
-AgentConnection::End end_of_client(const ClientContext& context,
-                                   const ProcessConnection::Facts& facts) {
-  const std::string how = facts.status ? "its process ended: " + facts.status->text()
-                          : facts.over ? std::string("its connection ended")
-                                       : std::string("it is silent");
-  const ClientFailure failure = client_failure(context, facts.said, how);
-  // 255 is the client's own; another status comes from the host.
+AgentConnection::CloseReason end_of_client(const ClientContext& context,
+                                           const ProcessConnection::Facts& facts) {
+  const std::string how = facts.status  ? "its process ended: " + facts.status->text()
+                          : facts.ended ? std::string("its connection ended")
+                                        : std::string("it is silent");
+  const ClientFailure failure = client_failure(context, facts.stderr_text, how);
+  // 255 is ssh's own failure; another status is that of the remote command.
   const bool from_host = facts.status && facts.status->code != 255;
-  std::string said;
-  for (const std::string_view line : parse_client_output(facts.said).lines)
-    said += format("{}\n", line);
-  const bool logged_in = facts.heard || from_host || (facts.over && said.empty());
+  std::string stderr_text;
+  for (const std::string_view line : parse_client_output(facts.stderr_text).lines)
+    stderr_text += format("{}\n", line);
+  const bool logged_in = facts.heard || from_host || (facts.ended && stderr_text.empty());
   return {.why = failure.text,
-          .said = said,
+          .stderr_text = stderr_text,
           .again = failure.again && !logged_in,
           .elsewhere = failure.too_old,
           .logged_in = logged_in};
@@ -59,11 +59,11 @@ RemoteConnection::RemoteConnection(RemoteHosts& all, Host host, RemoteCommand co
       command_(std::move(command)),
       request_(all.request(host_)),
       handlers_(std::move(handlers)) {
-  ask_for_turn();
+  acquire_permit();
 }
 
-void RemoteConnection::ask_for_turn() {
-  turn_ = all_.turns().ask([this] { begin(); });
+void RemoteConnection::acquire_permit() {
+  permit_ = all_.limiter().acquire([this] { begin(); });
 }
 
 Duration RemoteConnection::patience() const {
@@ -74,7 +74,7 @@ Duration RemoteConnection::patience() const {
 
 void RemoteConnection::set_deadline() {
   deadline_ = *began_ + patience();
-  give_up_ = all_.loop().at(deadline_ + last_words, [this] { no_answer(); });
+  timeout_ = all_.loop().at(deadline_ + client_timeout_margin, [this] { no_answer(); });
 }
 
 void RemoteConnection::begin() {
@@ -82,7 +82,7 @@ void RemoteConnection::begin() {
     began_ = all_.loop().now();
     set_deadline();
   }
-  if (route_) return try_it();
+  if (route_) return start_try();
   if (all_.options().other) return take_route({By::program, "another way"});
   if (!all_.login().program.empty()) return take_route({By::program, "--rsh-agent"});
   find_route();
@@ -90,12 +90,12 @@ void RemoteConnection::begin() {
 
 void RemoteConnection::find_route() {
   const Result<SshSettings> read = read_ssh_config(request_, all_.world());
-  const bool asks_for_itself = all_.login().carrier == SshCarrier::openssh;
-  if (!read || read->needs_ssh_g.empty() || asks_for_itself) return take_settings(read);
-  asking_ = std::make_unique<ProgramOutput>(
+  const bool wants_openssh = all_.login().carrier == SshCarrier::openssh;
+  if (!read || read->needs_ssh_g.empty() || wants_openssh) return take_settings(read);
+  config_query_ = std::make_unique<ProgramOutput>(
       all_.loop(), ssh_g_command(request_),
       [this, guess = *read](const Result<std::string>& output) {
-        const auto asked = std::exchange(asking_, nullptr);
+        const auto query = std::exchange(config_query_, nullptr);
         take_settings(output ? parse_ssh_g(*output, request_, all_.world(), guess)
                              : tl::unexpected(output.error()));
       });
@@ -113,39 +113,39 @@ void RemoteConnection::take_settings(const Result<SshSettings>& settings) {
 void RemoteConnection::take_route(SshRoute route) {
   all_.log().info("{}: through {}", request_.host, route_text(route, all_.login()));
   route_ = std::move(route);
-  try_it();
+  start_try();
 }
 
-void RemoteConnection::try_it() {
+void RemoteConnection::start_try() {
   ++attempt_;
-  auto way = route_->by == By::libssh2 ? open_session() : open_client();
-  if (!way) return end({.why = way.error().message});
-  connection_ = *std::move(way);
+  auto connection = route_->by == By::libssh2 ? open_session() : open_client();
+  if (!connection) return end({.why = connection.error().message});
+  connection_ = *std::move(connection);
 }
 
 AgentConnection::Handlers RemoteConnection::handlers_of_try() {
   return {.on_bytes = handlers_.on_bytes,
-          .on_end = [this](End end) { try_ended(std::move(end)); },
+          .on_end = [this](CloseReason reason) { try_ended(std::move(reason)); },
           .on_drained = handlers_.on_drained,
-          .on_said = handlers_.on_said};
+          .on_stderr = handlers_.on_stderr};
 }
 
 Result<std::unique_ptr<AgentConnection>> RemoteConnection::open_session() {
   SshConnection::Target target = {.request = request_,
                                   .settings = settings_,
-                                  .command = command_.words,
+                                  .command = command_.command,
                                   .open_by = deadline_,
                                   .patience = patience(),
                                   .dead_after = all_.options().dead_after};
   return std::make_unique<SshConnection>(all_.shared(), std::move(target), handlers_of_try());
 }
 
-Result<SpawnedProcess> RemoteConnection::start_carrier() const {
+Result<SpawnedProcess> RemoteConnection::spawn_process() const {
   if (all_.options().other) return all_.options().other(host_);
   if (route_->by == By::program) return start_client(rsh_command(all_.login().program, request_));
   const ClientOptions options = {.connect_timeout = patience(),
                                  .curve25519_first = route_->by == By::openssh};
-  return start_client(ssh_command(request_, options, command_.words()));
+  return start_client(ssh_command(request_, options, command_.command()));
 }
 
 ClientContext RemoteConnection::client_context() {
@@ -160,8 +160,9 @@ ClientContext RemoteConnection::client_context() {
 }
 
 Result<std::unique_ptr<AgentConnection>> RemoteConnection::open_client() {
-  auto way = TRY(ProcessConnection::open(
-      all_.loop(), TRY(start_carrier()),
+  SpawnedProcess process = TRY(spawn_process());
+  auto connection = TRY(ProcessConnection::open(
+      all_.loop(), std::move(process),
       {.is_client = true,
        .explain =
            [context = client_context()](const ProcessConnection::Facts& facts) {
@@ -170,22 +171,22 @@ Result<std::unique_ptr<AgentConnection>> RemoteConnection::open_client() {
        .find_key = key_of_client},
       handlers_of_try()));
   const bool reads_script = route_->by == By::program && !all_.options().other;
-  if (reads_script) way->write(as_bytes(command_.script()));
-  return way;
+  if (reads_script) connection->write(as_bytes(command_.script()));
+  return connection;
 }
 
-void RemoteConnection::try_ended(End how) {
-  if (arrived_) return end(std::move(how));
+void RemoteConnection::try_ended(CloseReason reason) {
+  if (arrived_) return end(std::move(reason));
   auto next = next_ssh_try(
       all_.route_facts(settings_),
-      {.by = route_->by, .again = how.again, .elsewhere = how.elsewhere, .why = how.why});
+      {.by = route_->by, .again = reason.again, .elsewhere = reason.elsewhere, .why = reason.why});
   const Time when = all_.loop().now() + pause_before_next();
-  if (!next || when >= deadline_) return end(std::move(how));
+  if (!next || when >= deadline_) return end(std::move(reason));
   connection_.reset();
   if (next->by != route_->by) return take_route(*std::move(next));
-  all_.log().info("{}: {}; trying again", request_.host, how.why);
-  turn_.reset();
-  again_ = all_.loop().at(when, [this] { ask_for_turn(); });
+  all_.log().info("{}: {}; trying again", request_.host, reason.why);
+  permit_.reset();
+  retry_timer_ = all_.loop().at(when, [this] { acquire_permit(); });
 }
 
 Duration RemoteConnection::pause_before_next() const {
@@ -196,29 +197,29 @@ Duration RemoteConnection::pause_before_next() const {
 void RemoteConnection::no_answer() {
   const std::string waited =
       format("no answer for {} (--connect-timeout)", duration_text(patience()));
-  End how = so_far();
-  how.timed_out = true;
-  how.why = how.said.empty() ? waited : format("{}: {}", waited, how.why);
+  CloseReason reason = so_far();
+  reason.timed_out = true;
+  reason.why = reason.stderr_text.empty() ? waited : format("{}: {}", waited, reason.why);
   hang_up();
-  end(std::move(how));
+  end(std::move(reason));
 }
 
-AgentConnection::End RemoteConnection::so_far() {
-  return connection_ ? connection_->so_far() : End{.why = "it is silent"};
+AgentConnection::CloseReason RemoteConnection::so_far() {
+  return connection_ ? connection_->so_far() : CloseReason{.why = "it is silent"};
 }
 
 void RemoteConnection::clear() {
-  over_ = true;
-  give_up_ = Timer();
-  again_ = Timer();
-  asking_.reset();
-  turn_.reset();
+  ended_ = true;
+  timeout_ = Timer();
+  retry_timer_ = Timer();
+  config_query_.reset();
+  permit_.reset();
 }
 
-void RemoteConnection::end(End how) {
+void RemoteConnection::end(CloseReason reason) {
   clear();
   const auto on_end = handlers_.on_end;
-  on_end(std::move(how));
+  on_end(std::move(reason));
 }
 
 std::string RemoteConnection::login() const {
@@ -234,8 +235,8 @@ void RemoteConnection::write(ByteSpan bytes) {
 
 void RemoteConnection::arrived() {
   arrived_ = true;
-  give_up_ = Timer();
-  turn_.reset();
+  timeout_ = Timer();
+  permit_.reset();
 }
 
 void RemoteConnection::close_after_sending() {

@@ -16,16 +16,18 @@
 
 namespace dt {
 
-/// The way to another host: finds out how it is to be reached, and tries until it has an agent, a
-/// reason why not, or no more time.
+/// The connection to an agent on another host: reads the SSH configuration, chooses a route, and
+/// tries until the agent answers, the failure is final, or the time to connect is over.
 ///
-///   waiting for its turn ─▶ reading the configuration ─▶ trying ─── arrived() ───▶ carrying
+///   waiting for a permit ─▶ reading the configuration ─▶ trying ─── arrived() ───▶ connected
 ///            ▲                                           │    ▲
 ///            └──────── pause ◀── refused, reset ─────────┤    │
 ///                                                        └────┘ libssh2 cannot: the OpenSSH client
+///
+/// The permit is held from the first try to arrived(), and released during pauses.
 class RemoteConnection final : public AgentConnection {
  public:
-  /// `all` outlives it.
+  /// `all` outlives the connection.
   RemoteConnection(RemoteHosts& all, Host host, RemoteCommand command, Handlers handlers);
 
   void write(ByteSpan bytes) override;
@@ -34,28 +36,28 @@ class RemoteConnection final : public AgentConnection {
   void close_after_sending() override;
   void hang_up() override;
   std::string login() const override;
-  bool over() const override { return over_ && (!connection_ || connection_->over()); }
+  bool ended() const override { return ended_ && (!connection_ || connection_->ended()); }
   bool owns(pid_t pid) const override { return connection_ && connection_->owns(pid); }
-  End so_far() override;
+  CloseReason so_far() override;
   void kill() override;
 
  private:
-  void ask_for_turn();
+  void acquire_permit();
   void begin();
   void set_deadline();
   void find_route();
   void take_settings(const Result<SshSettings>& settings);
   void take_route(SshRoute route);
-  void try_it();
+  void start_try();
   Result<std::unique_ptr<AgentConnection>> open_session();
   Result<std::unique_ptr<AgentConnection>> open_client();
-  Result<SpawnedProcess> start_carrier() const;
+  Result<SpawnedProcess> spawn_process() const;
   ClientContext client_context();
-  void try_ended(End how);
+  void try_ended(CloseReason reason);
   Duration pause_before_next() const;
   void no_answer();
   void clear();
-  void end(End how);
+  void end(CloseReason reason);
   Duration patience() const;
   Handlers handlers_of_try();
 
@@ -66,16 +68,16 @@ class RemoteConnection final : public AgentConnection {
   Handlers handlers_;
   SshSettings settings_;
   std::optional<SshRoute> route_;
-  std::unique_ptr<ProgramOutput> asking_;  ///< ssh -G
-  std::unique_ptr<ConnectLimiter::Permit> turn_;
+  std::unique_ptr<ProgramOutput> config_query_;  ///< ssh -G
+  std::unique_ptr<ConnectLimiter::Permit> permit_;
   std::unique_ptr<AgentConnection> connection_;
   std::optional<Time> began_;
-  Time deadline_ = Time::max();  ///< for all tries
-  Timer give_up_;
-  Timer again_;
+  Time deadline_ = Time::max();  ///< of all tries together
+  Timer timeout_;
+  Timer retry_timer_;
   int attempt_ = 0;
   bool arrived_ = false;
-  bool over_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace dt

@@ -12,7 +12,7 @@ namespace dt {
 
 namespace {
 
-/// As ssh sees them: what the system says of the user, whatever HOME and USER say.
+/// The user's facts as ssh takes them: from the user database, not from HOME and USER.
 SshRequest request_of_user(const LoginOptions& login) {
   SshRequest request;
   request.local_uid = getuid();
@@ -43,7 +43,7 @@ RemoteHosts::RemoteHosts(Loop& loop, Log& log, Options options, std::unique_ptr<
       user_(request_of_user(options_.login)),
       keyring_(loop, world_),
       resolver_(std::move(resolver)),
-      turns_(loop, options_.login.parallel) {
+      limiter_(loop, options_.login.parallel) {
 }
 
 Result<std::unique_ptr<RemoteHosts>> RemoteHosts::create(Loop& loop, Log& log, Options options) {

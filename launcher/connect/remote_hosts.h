@@ -18,21 +18,22 @@
 
 namespace dt {
 
-/// What a host that is reached is asked to run; made when it can be sent.
+/// The command that starts the agent on another host; made when it can be sent, since that needs
+/// the executable's digest.
 struct RemoteCommand {
-  std::function<std::string()> words;   ///< for a login shell of any kind
-  std::function<std::string()> script;  ///< the same for a /bin/sh, which reads it from its input
+  std::function<std::string()> command;  ///< for a login shell of any kind
+  std::function<std::string()> script;   ///< the same for the input of a /bin/sh
 };
 
-/// What the ways to all other hosts of a job share: who logs in and with what, the resolver, and
-/// how many are logged in to at once.
+/// The parts that the connections to all other hosts of a job share: user and keys, the resolver,
+/// and the limit of logins at once.
 class RemoteHosts {
  public:
   struct Options {
     LoginOptions login;
     Duration dead_after = seconds(5);
-    uint64_t noise = 0;  ///< pauses between tries depend on it and on the host
-    /// Instead of everything that leads to a host; may be empty.
+    uint64_t noise = 0;  ///< varies, with the host, the pauses between tries
+    /// Starts a process that connects to the host, instead of SSH (tests); may be empty.
     std::function<Result<SpawnedProcess>(const Host&)> other;
   };
   static Result<std::unique_ptr<RemoteHosts>> create(Loop& loop, Log& log, Options options);
@@ -43,9 +44,9 @@ class RemoteHosts {
   Log& log() { return log_; }
   const Options& options() const { return options_; }
   const LoginOptions& login() const { return options_.login; }
-  ConnectLimiter& turns() { return turns_; }
+  ConnectLimiter& limiter() { return limiter_; }
   const SshWorld& world() const { return world_; }
-  /// As the command line asks for this host.
+  /// Returns the request for this host: the user's facts with the host's name and user.
   SshRequest request(const Host& host) const;
   SshRouteFacts route_facts(const SshSettings& settings);
   SshConnection::Shared shared() { return {loop_, *resolver_, keyring_, log_}; }
@@ -56,11 +57,11 @@ class RemoteHosts {
   Loop& loop_;
   Log& log_;
   Options options_;
-  SshRequest user_;  ///< who asks, without a host
+  SshRequest user_;  ///< the user's facts, without a host
   SshWorld world_ = this_machine_for_ssh();
   SshKeyring keyring_;
   std::unique_ptr<Resolver> resolver_;
-  ConnectLimiter turns_;
+  ConnectLimiter limiter_;
 };
 
 }  // namespace dt

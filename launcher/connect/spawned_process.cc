@@ -18,12 +18,11 @@ namespace dt {
 
 namespace {
 
-/// In the copy of this process that is to be the agent: takes `link` for its standard input and
-/// output, lets go of all that was the launcher's, and serves. Nothing that the launcher has built
-/// is destroyed here.
+/// Serves as the agent, in the forked process, with `link` as standard input and output. Closes the
+/// launcher's descriptors, and leaves by _exit(2): no destructor of the launcher may run here.
 [[noreturn]] void be_agent(int link, pid_t launcher, uint64_t open_files_max) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // It may have ended before the line above; then nobody would ever end us.
+  // The launcher may have ended before prctl(2): then no signal would ever come.
   const bool ours = getppid() == launcher && setsid() > 0 && dup2(link, STDIN_FILENO) >= 0 &&
                     dup2(link, STDOUT_FILENO) >= 0;
   if (!ours) _exit(1);
@@ -43,7 +42,7 @@ Result<SpawnedProcess> start_local_agent(uint64_t open_files_max) {
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("cannot start the agent of this machine");
   if (pid == 0) be_agent(link.theirs.get(), launcher, open_files_max);
-  // No race: it keeps its pid until we reap it.
+  // No race: a child keeps its pid until we reap it.
   Fd pidfd = open_pidfd(pid);
   if (!pidfd) {
     return fail(Errc::os, format("cannot watch the agent of this machine: {}; it takes the system "
@@ -55,14 +54,14 @@ Result<SpawnedProcess> start_local_agent(uint64_t open_files_max) {
   return SpawnedProcess{std::move(link.ours), Fd(), Child::adopt(pid, std::move(pidfd)), Fd()};
 }
 
-Result<SpawnedProcess> start_client(const std::vector<std::string>& words) {
+Result<SpawnedProcess> start_client(const std::vector<std::string>& command) {
   const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): before any thread
   const std::string program =
-      TRY(find_executable(words.front(), path == nullptr ? "/usr/bin:/bin" : path, "."));
+      TRY(find_executable(command.front(), path == nullptr ? "/usr/bin:/bin" : path, "."));
   SocketPair link = TRY(make_socketpair());
   Pipe messages = TRY(make_pipe());
   Child client = TRY(Child::start({.path = program,
-                                   .arguments = words,
+                                   .arguments = command,
                                    .environment = own_environment(),
                                    .cwd = {},
                                    .input = link.theirs.get(),

@@ -12,25 +12,25 @@
 
 namespace dt {
 
-/// What carries the bytes between the launcher and one agent.
+/// A process of this machine that is an agent or connects to one, with the pipes to it.
 struct SpawnedProcess {
   Fd from_agent;
-  Fd to_agent;  ///< empty: from_agent serves both ways
-  /// Ours, on this machine: the agent itself, or the ssh client before it.
+  Fd to_agent;  ///< empty: from_agent serves both directions
+  /// The child: the agent itself, or a client such as ssh.
   std::optional<Child> process;
-  Fd messages;  ///< what that client says on its stderr; empty for an agent of this machine
+  Fd messages;  ///< the client's stderr; empty for an agent of this machine
 };
 
-/// Descriptors that a carrier has open, and those that are open only while one starts.
-inline constexpr uint64_t open_files_a_carrier = 3;
-inline constexpr uint64_t open_files_of_a_start = 4;
+/// Descriptors of the launcher for each agent, and further ones while one agent starts.
+inline constexpr uint64_t open_files_per_agent = 3;
+inline constexpr uint64_t open_files_while_starting = 4;
 
-/// Starts an agent on this machine: a copy of this process, which knows what `dtrain agent` would
-/// first have to load, in a session of its own, so that a terminal's signals reach only the
-/// launcher. `open_files_max` is the soft limit that its tasks shall have.
+/// Starts an agent on this machine, with `open_files_max` as the soft limit of its tasks. The agent
+/// is a fork of this process, since that need not load `dtrain agent` first. It has a session of
+/// its own, so that a terminal's signals reach only the launcher.
 Result<SpawnedProcess> start_local_agent(uint64_t open_files_max);
-/// Starts a client that reaches a host, found in our PATH, in a session of its own: it gets no
-/// signals of a terminal and cannot ask anything there.
-Result<SpawnedProcess> start_client(const std::vector<std::string>& words);
+/// Starts a client that connects to a host; finds the program in this process's PATH. The client
+/// has a session of its own: it gets no signals of a terminal and cannot ask for passwords there.
+Result<SpawnedProcess> start_client(const std::vector<std::string>& command);
 
 }  // namespace dt

@@ -9,9 +9,9 @@ namespace dt {
 
 namespace {
 
-/// By then our own first word is on its way, if the server is not too far.
-constexpr Duration first_word = milliseconds(2);
-/// A resolver that is silent for so long is asked again.
+/// When the command is prepared: by then our first message is on its way to a near server.
+constexpr Duration first_message_delay = milliseconds(2);
+/// The longest look-up of a name. After it the try fails, and a later try looks up again.
 constexpr Duration look_up_patience = seconds(5);
 
 Resolver::Family family_of(AddressFamily family) {
@@ -31,7 +31,7 @@ std::string exit_text(const SshExit& exit) {
   return format("its process ended: exit status {}", exit.status);
 }
 
-/// What a person may look at next, where the failure itself does not say.
+/// Returns a hint to append to a failure that does not explain itself.
 std::string_view remedy_of(const SshFailure& failure) {
   switch (failure.phase) {
     case SshPhase::connecting:
@@ -60,7 +60,7 @@ SshConnection::SshConnection(Shared shared, Target target, Handlers handlers)
        .family = family_of(settings.address_family),
        .deadline = std::min<Time>(target_.open_by, shared_.loop.now() + look_up_patience)},
       [this, alive = std::weak_ptr(alive_)](Result<std::vector<Address>> addresses) {
-        if (!alive.expired() && !over_) dial(std::move(addresses));
+        if (!alive.expired() && !ended_) dial(std::move(addresses));
       });
 }
 
@@ -87,11 +87,12 @@ void SshConnection::dial(Result<std::vector<Address>> addresses) {
                            .on_bytes = handlers_.on_bytes,
                            .on_end = [this](const SshSession::End& end) { ended(end); },
                            .on_drained = handlers_.on_drained,
-                           .on_errors = handlers_.on_said});
-  preparing_ = shared_.loop.after(first_word, [this] { command(); });
+                           .on_errors = handlers_.on_stderr});
+  preparing_ = shared_.loop.after(first_message_delay, [this] { command(); });
 }
 
-/// Making it may take some milliseconds, best while the server thinks about its first word.
+/// Makes the command on the first call. That takes some milliseconds (a digest), so a timer does it
+/// while the server prepares its first message.
 const std::string& SshConnection::command() {
   preparing_ = Timer();
   if (command_.empty()) command_ = target_.command();
@@ -138,14 +139,14 @@ void SshConnection::record(const HostKey& key) const {
 }
 
 void SshConnection::ended(const SshSession::End& end) {
-  over_ = true;
+  ended_ = true;
   const auto on_end = handlers_.on_end;
   on_end(end_of(end));
 }
 
-AgentConnection::End SshConnection::end_of(const SshSession::End& end) const {
+AgentConnection::CloseReason SshConnection::end_of(const SshSession::End& end) const {
   if (!end.failure) {
-    return {.why = exit_text(end.exit), .said = end.errors, .logged_in = true};
+    return {.why = exit_text(end.exit), .stderr_text = end.errors, .logged_in = true};
   }
   const auto& [phase, error] = *end.failure;
   const bool open = phase == SshPhase::open;
@@ -155,14 +156,14 @@ AgentConnection::End SshConnection::end_of(const SshSession::End& end) const {
                                        duration_text(target_.patience), phase_text(phase))
                               : error.message;
   return {.why = session_ ? format("{}{}", why, remedy_of(*end.failure)) : why,
-          .said = end.errors,
+          .stderr_text = end.errors,
           .again = worth_retrying(*end.failure),
           .elsewhere = !open && (error.code == Errc::unsupported ||
                                  (refused && shared_.keyring.has_ticket(target_.settings))),
           .logged_in = open};
 }
 
-AgentConnection::End SshConnection::so_far() {
+AgentConnection::CloseReason SshConnection::so_far() {
   const bool open = session_ && session_->phase() == SshPhase::open;
   return {.why = "it is silent", .logged_in = open};
 }
@@ -176,7 +177,7 @@ void SshConnection::close_after_sending() {
 }
 
 void SshConnection::hang_up() {
-  over_ = true;
+  ended_ = true;
   preparing_ = Timer();
   session_.reset();
 }

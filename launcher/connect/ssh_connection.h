@@ -14,10 +14,10 @@
 
 namespace dt {
 
-/// One try to reach a host by an SSH connection of this process: look-up, dial, login, command.
+/// One try to connect to a host by libssh2 in this process: name look-up, dial, login, command.
 class SshConnection final : public AgentConnection {
  public:
-  /// What several ways use; outlives them.
+  /// The parts that several connections share; they outlive the connections.
   struct Shared {
     Loop& loop;
     Resolver& resolver;
@@ -29,7 +29,7 @@ class SshConnection final : public AgentConnection {
     SshSettings settings;
     std::function<std::string()> command;
     Time open_by;
-    Duration patience;  ///< for words: how long all tries may take
+    Duration patience;  ///< for messages: how long all tries together may take
     Duration dead_after;
   };
   SshConnection(Shared shared, Target target, Handlers handlers);
@@ -39,8 +39,8 @@ class SshConnection final : public AgentConnection {
   void close_after_sending() override;
   void hang_up() override;
   std::string login() const override { return session_ ? session_->key() : ""; }
-  bool over() const override { return over_; }
-  End so_far() override;
+  bool ended() const override { return ended_; }
+  CloseReason so_far() override;
 
  private:
   void dial(Result<std::vector<Address>> addresses);
@@ -48,7 +48,7 @@ class SshConnection final : public AgentConnection {
   Result<> check_host_key(ByteSpan blob) const;
   void record(const HostKey& key) const;
   void ended(const SshSession::End& end);
-  End end_of(const SshSession::End& end) const;
+  CloseReason end_of(const SshSession::End& end) const;
 
   Shared shared_;
   Target target_;
@@ -56,9 +56,9 @@ class SshConnection final : public AgentConnection {
   KnownHost known_;
   std::string command_;
   Timer preparing_;
-  bool over_ = false;
+  bool ended_ = false;
   std::unique_ptr<SshSession> session_;
-  /// An answer of the resolver that comes after our end finds nobody.
+  /// The resolver's callback holds it weakly: an answer after our destruction is dropped.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 

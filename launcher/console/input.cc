@@ -25,7 +25,8 @@ bool in_background(int fd) {
 }
 
 constexpr Duration background_retry = milliseconds(500);
-constexpr uint32_t gone = std::numeric_limits<uint32_t>::max();
+/// The credit of a reader that has ended.
+constexpr uint32_t no_reader = std::numeric_limits<uint32_t>::max();
 
 }  // namespace
 
@@ -46,7 +47,7 @@ void InputReader::choose_kind() {
   struct stat about = {};
   if (fstat(fd_, &about) < 0) return;
   socket_ = S_ISSOCK(about.st_mode);
-  // O_NONBLOCK belongs to the open file, which others share with us: another one has its own.
+  // O_NONBLOCK belongs to the open file, which other processes share: we open one of our own.
   if (S_ISFIFO(about.st_mode) || isatty(fd_) != 0) {
     own_ = Fd(::open(format("/proc/self/fd/{}", fd_).c_str(),
                      O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
@@ -60,7 +61,7 @@ ssize_t InputReader::read_now(std::span<std::byte> buffer) const {
 
 uint32_t InputReader::room() const {
   const uint32_t least = *std::ranges::min_element(credits_);
-  return least == gone ? 0 : std::min(least, stream_chunk_bytes);
+  return least == no_reader ? 0 : std::min(least, stream_chunk_bytes);
 }
 
 void InputReader::wait() {
@@ -92,7 +93,7 @@ void InputReader::read_some() {
     handlers_.on_end();
   } else {
     for (uint32_t& credit : credits_) {
-      if (credit != gone) credit -= static_cast<uint32_t>(n);
+      if (credit != no_reader) credit -= static_cast<uint32_t>(n);
     }
     handlers_.on_bytes(ByteSpan(buffer).first(static_cast<size_t>(n)));
   }
@@ -100,13 +101,13 @@ void InputReader::read_some() {
 }
 
 void InputReader::taken(size_t reader, uint32_t bytes) {
-  if (credits_[reader] == gone) return;
+  if (credits_[reader] == no_reader) return;
   credits_[reader] += bytes;
   wait();
 }
 
-void InputReader::reader_gone(size_t reader) {
-  credits_[reader] = gone;
+void InputReader::reader_ended(size_t reader) {
+  credits_[reader] = no_reader;
   wait();
 }
 

@@ -15,9 +15,9 @@
 
 namespace dt {
 
-/// Reads dtrain's standard input for the tasks that want it, as fast as the slowest of them takes
-/// it. A terminal is read only while dtrain is in its foreground. Never waits in a read, also when
-/// another process that shares the input takes what had come.
+/// Reads dtrain's standard input for the tasks that want it, as fast as the slowest of them
+/// consumes it. Reads a terminal only while dtrain is in its foreground. A read never blocks, not
+/// even when another process with the same input has taken the bytes.
 class InputReader {
  public:
   struct Handlers {
@@ -29,24 +29,24 @@ class InputReader {
   InputReader(const InputReader&) = delete;
   InputReader& operator=(const InputReader&) = delete;
 
-  /// One reader has taken so many bytes more.
+  /// Adds to the credit of a reader: it has consumed so many bytes more.
   void taken(size_t reader, uint32_t bytes);
-  /// One reader has ended; the others no longer wait for it.
-  void reader_gone(size_t reader);
+  /// Removes a reader that has ended; reading no longer waits for it.
+  void reader_ended(size_t reader);
 
  private:
   InputReader(Loop& loop, int fd, size_t readers, Handlers handlers);
   void wait();
   void read_some();
   uint32_t room() const;
-  /// Makes reads return at once where they could wait.
+  /// Chooses how to read without blocking.
   void choose_kind();
   ssize_t read_now(std::span<std::byte> buffer) const;
   int source() const { return own_ ? own_.get() : fd_; }
 
   Loop& loop_;
   int fd_;
-  Fd own_;  ///< the same pipe or terminal, non-blocking for us alone; empty: fd_ is read
+  Fd own_;  ///< the same pipe or terminal, non-blocking for us alone; empty: reads fd_
   bool socket_ = false;
   Handlers handlers_;
   std::vector<uint32_t> credits_;

@@ -33,7 +33,7 @@ Result<> make_folder(int parent, const std::string& name, const std::string& pat
   return cannot_make(path);
 }
 
-/// Makes the folder and those above it.
+/// Makes the folder and its parents.
 Result<> make_folders(const std::string& path) {
   for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
     const std::string above = path.substr(0, at);
@@ -47,7 +47,7 @@ struct Found {
   struct stat about;
 };
 
-/// Whatever has that name, also a link itself. It is neither read nor waited for.
+/// Opens the entry with this name, or the link itself, without reading it or blocking.
 Result<Found> find_entry(int folder, const std::string& name, const std::string& path) {
   Found found = {.fd = Fd(::openat(folder, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)),
                  .about = {}};
@@ -56,7 +56,8 @@ Result<Found> find_entry(int folder, const std::string& name, const std::string&
   return found;
 }
 
-/// Where a link of ours or of root leads.
+/// Opens the target of a link. Fails with Errc::input if the link belongs to another user than us
+/// or root.
 Result<Found> follow(const Found& link, const std::string& path) {
   const uid_t owner = link.about.st_uid;
   if (owner != 0 && owner != ::geteuid()) {
@@ -70,14 +71,14 @@ Result<Found> follow(const Found& link, const std::string& path) {
   return found;
 }
 
-/// A slash at the end would follow a link.
+/// Removes slashes at the end: with one, the kernel follows a link.
 std::string without_last_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/')
     path.pop_back();
   return path;
 }
 
-/// The reason why a file must not be emptied; empty: it may be.
+/// Returns why a file must not be emptied, or empty if it may be.
 std::string_view objection(const struct stat& about) {
   if (!S_ISREG(about.st_mode)) return "it is no regular file; remove it, or give another folder";
   if (about.st_uid != ::geteuid())
@@ -121,7 +122,7 @@ Result<OutputFolder> OutputFolder::task_folder(const std::string& name) const {
 
 Result<Fd> OutputFolder::make_file(const std::string& name) const {
   const std::string path = path_of(name);
-  // Non-blocking: a FIFO would wait for its reader. It is emptied only when it is known to be ours.
+  // Non-blocking: the open of a FIFO would wait for its reader. Truncation comes after the check.
   Fd file(::openat(folder_.get(), name.c_str(),
                    O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
                    S_IRUSR | S_IWUSR));

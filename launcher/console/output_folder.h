@@ -8,18 +8,20 @@
 
 namespace dt {
 
-/// A folder of --output-dir. It is held by its descriptor, so that nobody can put another one in
-/// its place between a look at it and its use.
+/// A folder of --output-dir. Keeps it open as a descriptor, so that nobody can replace the folder
+/// between the check and its use.
 class OutputFolder {
  public:
-  /// Makes the folder, and those above it. Refuses a link of another user, and a folder in which
-  /// every user of the machine can replace our files.
+  /// Makes the folder and its parents. Fails with Errc::input for a link of another user, and for a
+  /// folder in which every user of the machine can replace our files.
   static Result<OutputFolder> open(const std::string& path);
 
-  /// Makes a task's folder within. Refuses a link, and a folder of another user.
+  /// Makes the folder of a task. Fails with Errc::input for a link, and for a folder of another
+  /// user.
   Result<OutputFolder> task_folder(const std::string& name) const;
-  /// Makes a file, or empties the one of an earlier job. Refuses a file of another user, one that
-  /// has a second name, and what is no regular file; never waits for a reader.
+  /// Makes a file, or empties the one of an earlier job. Fails with Errc::input for a file of
+  /// another user, a file with a second name (hard link), and anything but a regular file. Never
+  /// blocks.
   Result<Fd> make_file(const std::string& name) const;
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
 

@@ -13,8 +13,8 @@ Runtime::Runtime(bool verbose)
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::open(Options options, const Environment& environment) {
-  std::unique_ptr<Runtime> stage(new Runtime(options.verbose));
-  Runtime& self = *stage;
+  std::unique_ptr<Runtime> runtime(new Runtime(options.verbose));
+  Runtime& self = *runtime;
   self.loop_ = TRY(Loop::create());
   const auto on_out_broken = [&self](const Error& error) {
     self.log_.warn("standard output cannot be written ({}); the job goes on without it",
@@ -29,15 +29,15 @@ Result<std::unique_ptr<Runtime>> Runtime::open(Options options, const Environmen
                                      {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
                                       SIGTSTP, SIGPIPE, SIGXFSZ, SIGTTOU},
                                      [&self](int number) { self.signalled(number); }));
-  return stage;
+  return runtime;
 }
 
 void Runtime::signalled(int number) {
-  if (number == SIGPIPE || number == SIGXFSZ) return;  // the failed write says it
-  // Blocked, it stops nobody: a job in the background of a shell may go on writing to its terminal.
+  if (number == SIGPIPE || number == SIGXFSZ) return;  // the failed write reports it
+  // Blocked, SIGTTOU stops no process: a job in the background may still write to its terminal.
   if (number == SIGTTOU) return;
-  if (take_) {
-    take_(number);
+  if (on_signal_) {
+    on_signal_(number);
   } else if (number == SIGTSTP) {
     pause_wanted_ = true;
     if (draining_) stop_if_wanted();
@@ -50,23 +50,23 @@ void Runtime::stop_if_wanted() {
   if (std::exchange(pause_wanted_, false)) suspend();
 }
 
-/// SIGSTOP and not the default of SIGTSTP: the kernel ignores that in a process group that no shell
-/// looks after.
+/// Uses SIGSTOP, since the kernel ignores SIGTSTP's default in an orphaned process group, which no
+/// shell controls.
 void Runtime::suspend() {
   ::kill(getpid(), SIGSTOP);
 }
 
-Runtime::SignalHandlerScope::SignalHandlerScope(Runtime& stage,
-                                                std::function<void(int number)> take)
-    : stage_(stage) {
-  stage_.take_ = std::move(take);
-  // While agents were starting they could not have been paused.
-  if (std::exchange(stage_.pause_wanted_, false)) stage_.take_(SIGTSTP);
+Runtime::SignalHandlerScope::SignalHandlerScope(Runtime& runtime,
+                                                std::function<void(int number)> on_signal)
+    : runtime_(runtime) {
+  runtime_.on_signal_ = std::move(on_signal);
+  // Agents cannot be paused while they start, so the pause comes now.
+  if (std::exchange(runtime_.pause_wanted_, false)) runtime_.on_signal_(SIGTSTP);
 }
 
 Runtime::SignalHandlerScope::~SignalHandlerScope() {
-  stage_.take_ = {};
-  stage_.console_.forget_writers();
+  runtime_.on_signal_ = {};
+  runtime_.console_.forget_writers();
 }
 
 void Runtime::drain(Time deadline) {

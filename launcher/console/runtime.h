@@ -6,15 +6,15 @@
 #include "base/io/loop.h"
 #include "base/io/signals.h"
 #include "base/result.h"
-#include "launcher/console/sink.h"
+#include "launcher/console/console.h"
 
 #include <functional>
 #include <memory>
 
 namespace dt {
 
-/// What lives as long as `dtrain run`: the loop, the two output streams, dtrain's own lines, and
-/// the signals that it gets.
+/// The objects that live as long as `dtrain run`: the loop, the two output streams, the log, and
+/// the signals to dtrain.
 class Runtime {
  public:
   struct Options {
@@ -31,27 +31,27 @@ class Runtime {
   Log& log() { return log_; }
   bool colored_out() const { return colored_out_; }
   bool colored_err() const { return colored_err_; }
-  /// The last signal that means stop and that nobody has taken; 0: none.
+  /// Returns the last stop signal that came while no SignalHandlerScope lived; 0: none.
   int interrupted() const { return interrupted_; }
 
-  /// While this lives all signals go to `take`; when it dies, nothing that is queued for the
-  /// console calls its writers any more.
+  /// While this lives, all signals go to `on_signal`. Its destructor also drops the callbacks of
+  /// text that is queued for the console, since the writers end with it.
   class SignalHandlerScope {
    public:
-    SignalHandlerScope(Runtime& stage, std::function<void(int number)> take);
+    SignalHandlerScope(Runtime& runtime, std::function<void(int number)> on_signal);
     SignalHandlerScope(const SignalHandlerScope&) = delete;
     SignalHandlerScope& operator=(const SignalHandlerScope&) = delete;
     ~SignalHandlerScope();
 
    private:
-    Runtime& stage_;
+    Runtime& runtime_;
   };
 
-  /// Stops this process until somebody makes it go on.
+  /// Stops this process until it gets SIGCONT.
   static void suspend();
 
-  /// Lets what is queued for the console leave, when nothing else is left to do: until `deadline`,
-  /// or until a person who is tired of waiting sends a signal.
+  /// Runs the loop until all queued text is written or `deadline` has come. A stop signal ends it,
+  /// too: the user may not want to wait for a slow reader.
   void drain(Time deadline);
 
  private:
@@ -63,9 +63,9 @@ class Runtime {
   Console console_;
   Log log_;
   std::unique_ptr<Signals> signals_;
-  std::function<void(int)> take_;
+  std::function<void(int)> on_signal_;
   int interrupted_ = 0;
-  bool pause_wanted_ = false;  ///< by a SIGTSTP that came when nobody could act on it
+  bool pause_wanted_ = false;  ///< SIGTSTP came while no SignalHandlerScope lived
   bool draining_ = false;
   bool colored_out_ = false;
   bool colored_err_ = false;

@@ -13,22 +13,11 @@
 
 namespace dt {
 
-namespace {
-
-bool same_file(int one, int other) {
-  struct stat first = {};
-  struct stat second = {};
-  return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Sink>> Sink::open(Loop& loop, int fd, std::function<void(Error)> on_broken) {
   std::unique_ptr<Sink> sink(new Sink(loop, fd, std::move(on_broken)));
   struct stat about = {};
   if (fstat(fd, &about) < 0) {
-    // Closed by whoever started us: what is written goes nowhere, and nobody asked for it.
+    // The descriptor was closed when dtrain started (>&-): text is dropped, without on_broken.
     sink->is_broken_ = true;
     return sink;
   }
@@ -74,7 +63,7 @@ ssize_t Sink::write_some(std::string_view text) {
 }
 
 void Sink::flush() {
-  // A callback may write again; the outer call goes on with what it queued.
+  // A callback may write again; the outer call continues with that text.
   if (flushing_) return;
   flushing_ = true;
   while (!queue_.empty() && !is_broken_) {
@@ -93,7 +82,7 @@ void Sink::flush() {
       offset_ = 0;
       if (on_written) on_written();
     }
-    if (kind_ == Kind::shared) break;  // one piece for each time that poll says yes
+    if (kind_ == Kind::shared) break;  // one write for each event of the loop
   }
   flushing_ = false;
   wait_for_room();
@@ -115,7 +104,7 @@ void Sink::wait_for_room() {
 
 void Sink::broken(int number) {
   is_broken_ = true;
-  // What waits is dropped, and its senders may go on.
+  // Queued text is dropped, and its senders continue.
   const std::deque<Piece> dropped = std::exchange(queue_, {});
   offset_ = 0;
   watch_ = Watch();
@@ -123,20 +112,6 @@ void Sink::broken(int number) {
     if (piece.on_written) piece.on_written();
   }
   on_broken_(Error{Errc::closed, errno_text(number)});
-}
-
-Result<Console> Console::open(Loop& loop, Descriptors descriptors,
-                              std::function<void(Error)> on_out_broken) {
-  Console console;
-  console.err_ = TRY(Sink::open(loop, descriptors.err, [](const Error&) {}));
-  if (same_file(descriptors.out, descriptors.err)) return console;
-  console.out_ = TRY(Sink::open(loop, descriptors.out, std::move(on_out_broken)));
-  return console;
-}
-
-void Console::forget_writers() {
-  err_->forget_writers();
-  if (out_) out_->forget_writers();
 }
 
 }  // namespace dt

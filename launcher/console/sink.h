@@ -12,31 +12,36 @@
 
 namespace dt {
 
-/// One of dtrain's own standard streams as a place for text, written without ever blocking the
-/// loop. The descriptor is shared with other programs (the shell, a pager), so it is not made
-/// non-blocking itself: pipes and terminals are opened a second time.
+/// Writes text to one of dtrain's own standard streams without ever blocking the loop. Other
+/// programs (the shell, a pager) share the descriptor, so a Sink does not make it non-blocking, but
+/// opens pipes and terminals a second time.
 class Sink {
  public:
-  /// `on_broken` is called once when nobody reads any more; from then on text is dropped.
+  /// `on_broken` is called once, when the reader has gone or a write fails; later text is dropped.
   static Result<std::unique_ptr<Sink>> open(Loop& loop, int fd,
                                             std::function<void(Error)> on_broken);
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  /// Queues text; `on_written` (may be empty) is called when the kernel has all of it, or it was
-  /// dropped.
+  /// Queues text. `on_written` (may be empty) is called when the kernel has all of it, or when it
+  /// is dropped.
   void write(std::string text, std::function<void()> on_written);
-  /// `hook` (may be empty) is called before each text is queued, and may write itself.
+  /// Sets a hook that is called before each text is queued. It may be empty, and may write itself.
   void before_text(std::function<void()> hook) { before_text_ = std::move(hook); }
-  /// What is queued still leaves, but nobody is told any more: the writers are gone.
+  /// Drops the callbacks of queued text, since their owners end; the text is still written.
   void forget_writers();
   bool drained() const { return queue_.empty(); }
   bool terminal() const { return terminal_; }
-  /// Nobody reads any more; text is dropped.
+  /// True once text is dropped: the reader has gone, or a write failed.
   bool is_broken() const { return is_broken_; }
 
  private:
-  enum class Kind { file, own, socket, shared };
+  enum class Kind {
+    file,    ///< a file or device that is written directly
+    own,     ///< a pipe or terminal, opened a second time without blocking
+    socket,  ///< written by send(2) without blocking
+    shared,  ///< a pipe or terminal that could not be opened again
+  };
   struct Piece {
     std::string text;
     std::function<void()> on_written;
@@ -60,30 +65,6 @@ class Sink {
   std::deque<Piece> queue_;
   size_t offset_ = 0;
   Watch watch_;
-};
-
-/// dtrain's two standard streams. Where both are one pipe, terminal or file they share a Sink: of
-/// two, each would continue its own unfinished text within the other's lines.
-class Console {
- public:
-  struct Descriptors {
-    int out;
-    int err;
-  };
-  Console() = default;
-  /// `on_out_broken` is called when only standard output has lost its reader.
-  static Result<Console> open(Loop& loop, Descriptors descriptors,
-                              std::function<void(Error)> on_out_broken);
-
-  Sink& out() { return out_ ? *out_ : *err_; }
-  Sink& err() { return *err_; }
-  bool drained() const { return err_->drained() && (!out_ || out_->drained()); }
-  /// As Sink::forget_writers.
-  void forget_writers();
-
- private:
-  std::unique_ptr<Sink> err_;
-  std::unique_ptr<Sink> out_;  ///< null: err_ serves for both
 };
 
 }  // namespace dt

@@ -19,7 +19,7 @@ size_t terminal_columns() {
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/// Behind a shell's prompt, as `dtrain run … &`, a line that comes and goes would be a nuisance.
+/// True for `dtrain run … &`: a changing line behind the shell's prompt would disturb the user.
 bool in_background() {
   const pid_t foreground = ::tcgetpgrp(STDERR_FILENO);
   return foreground > 0 && foreground != ::getpgrp();
@@ -28,12 +28,12 @@ bool in_background() {
 }  // namespace
 
 std::string StartProgress::line(Time now, size_t columns) const {
-  if (over() || now < shown_from_ || connected_.all == 0) return "";
+  if (ended() || now < shown_from_ || connected_.all == 0) return "";
   const bool starting = started_.all > 0;
   const Count& count = starting ? started_ : connected_;
   const std::string text = format("dtrain: {} of {} {}", count.done, count.all,
                                   starting ? "ranks started" : "hosts connected");
-  // The last column stays free: some terminals would go to the next line.
+  // The last column stays free: some terminals would wrap to the next line.
   const size_t room = columns == 0 ? 80 : columns - 1;
   if (room == 0) return "";
   return text.substr(0, std::min(text.size(), room - 1)) + "…";
@@ -55,7 +55,7 @@ StatusLine::~StatusLine() {
 
 void StatusLine::ranks(size_t started, size_t all) {
   progress_.ranks(started, all);
-  if (progress_.over()) end();
+  if (progress_.ended()) end();
 }
 
 void StatusLine::end() {
@@ -72,7 +72,7 @@ void StatusLine::draw_later(Duration delay) {
 }
 
 void StatusLine::draw() {
-  // A terminal that does not take what waits for it would get this late, and many times.
+  // A slow terminal would get many old lines late.
   if (!screen_.err.drained() || in_background()) return;
   std::string line = progress_.line(loop_.now(), terminal_columns());
   if (line == shown_) return;

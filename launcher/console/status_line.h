@@ -10,19 +10,19 @@
 
 namespace dt {
 
-/// How far the start of a job has come, in words. What happened and when in, a line out.
+/// The progress of a job's start as one line of text. Pure: events and times in, a line out.
 class StartProgress {
  public:
-  /// A start that takes no longer than this shows nothing.
+  /// A start that is over within this time shows nothing.
   static constexpr Duration patience = milliseconds(150);
 
   explicit StartProgress(Time began) : shown_from_(began + patience) {}
   void hosts(size_t connected, size_t all) { connected_ = {connected, all}; }
   void ranks(size_t started, size_t all) { started_ = {started, all}; }
-  /// There is nothing to wait for any more, or something better to look at.
-  void end() { over_ = true; }
-  bool over() const { return over_ || (started_.all > 0 && started_.done == started_.all); }
-  /// For a terminal of so many columns (0: not known); empty when nothing shall be seen.
+  /// Ends the display: the start is over, or output comes.
+  void end() { ended_ = true; }
+  bool ended() const { return ended_ || (started_.all > 0 && started_.done == started_.all); }
+  /// Returns the line for a terminal of so many columns (0: unknown); empty: show nothing.
   std::string line(Time now, size_t columns) const;
 
  private:
@@ -33,11 +33,11 @@ class StartProgress {
   Time shown_from_;
   Count connected_;
   Count started_;
-  bool over_ = false;
+  bool ended_ = false;
 };
 
-/// The line of a StartProgress at the bottom of the terminal. It is erased before anything else is
-/// written there and when this dies, and it comes back until the start is over.
+/// Shows the line of a StartProgress at the bottom of the terminal. Erases it before other text and
+/// in the destructor, and draws it again until the start is over.
 class StatusLine {
  public:
   /// The two streams of a terminal; the line is written to `err`.
@@ -45,7 +45,7 @@ class StatusLine {
     Sink& out;
     Sink& err;
   };
-  /// Unless `wanted` nothing is ever written.
+  /// Writes nothing if `wanted` is false.
   StatusLine(Loop& loop, Screen screen, bool wanted);
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
@@ -68,8 +68,9 @@ class StatusLine {
   Timer timer_;
 };
 
-/// Whether somebody sits there and wants to see it: stderr is a terminal that can erase, no
-/// --quiet, and no continuous integration that only looks like a terminal.
+/// True if a user can see the line and wants it. That needs no --quiet, and a terminal on stderr
+/// that can erase. It also needs no CI variable: in continuous integration nobody watches the
+/// terminal.
 bool wants_status_line(const Sink& err, bool quiet, const Environment& environment);
 
 }  // namespace dt

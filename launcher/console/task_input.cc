@@ -40,10 +40,10 @@ void TaskInput::taken(size_t task, uint32_t bytes) {
   source_->taken(static_cast<size_t>(reader - readers_.begin()), bytes);
 }
 
-void TaskInput::task_gone(size_t task) {
+void TaskInput::task_ended(size_t task) {
   const auto reader = std::ranges::find(readers_, task);
   if (!source_ || reader == readers_.end()) return;
-  source_->reader_gone(static_cast<size_t>(reader - readers_.begin()));
+  source_->reader_ended(static_cast<size_t>(reader - readers_.begin()));
 }
 
 }  // namespace dt

@@ -15,18 +15,19 @@ namespace dt {
 /// True for a task that gets dtrain's standard input.
 bool wants_input(const Task& task, const StdinTarget& target);
 
-/// dtrain's standard input on its way to the tasks that --stdin names. Tasks are named by their
-/// place in Plan::tasks.
+/// Forwards dtrain's standard input to the tasks that --stdin names. A task's number is its place
+/// in Plan::tasks.
 class TaskInput {
  public:
   TaskInput(const Plan& plan, const StdinTarget& target);
 
-  /// Starts to read, if anybody wants it. `send` gets each chunk for each reader; an empty one is
-  /// the end.
+  /// Starts to read, if a task wants the input. `send` is called with each chunk for each of these
+  /// tasks; an empty chunk is the end.
   void open(Loop& loop, Log& log, const std::function<void(size_t task, ByteSpan bytes)>& send);
-  /// The task has taken so many bytes more.
+  /// Reports that the task has consumed so many bytes more.
   void taken(size_t task, uint32_t bytes);
-  void task_gone(size_t task);
+  /// Reading no longer waits for this task.
+  void task_ended(size_t task);
 
  private:
   std::vector<size_t> readers_;

@@ -28,15 +28,15 @@ std::string output_tag(const Task& task, TaskStream stream) {
 }
 
 std::string_view tag_color(const Task& task) {
-  // No red, which is for errors, and nothing that vanishes on a black or a white ground.
+  // No red, which is for errors, and no colour that is invisible on black or white.
   constexpr std::array<std::string_view, 10> colors = {"36", "33", "32", "35", "34",
                                                        "96", "93", "92", "95", "94"};
   return colors.at(static_cast<size_t>(task.rank >= 0 ? task.rank : task.id.index) % colors.size());
 }
 
-/// What stands before each line of a stream, after the time.
+/// Returns the text between the time and a line of the stream.
 std::string TaskOutput::lead(const Task& task, TaskStream stream) const {
-  // As horovodrun writes them, there is nothing between a time and a tag.
+  // Nothing separates a time and a tag: this is horovodrun's form.
   if (!options_.tags) return options_.timestamps ? " " : "";
   const bool colored = stream == TaskStream::output ? options_.colored_out : options_.colored_err;
   const std::string tag = output_tag(task, stream);
@@ -102,7 +102,7 @@ void TaskOutput::end(size_t task, TaskStream stream) {
   if (to.ended) return;
   to.ended = true;
   to.file.reset();
-  if (--open_ == 0) tell_losses();
+  if (--open_ == 0) log_losses();
   std::string lines;
   to.tagger.end(lines, time());
   show(stream, std::move(lines), {});
@@ -128,7 +128,7 @@ std::vector<std::string> TaskOutput::last_errors(size_t task) const {
   return tasks_[task].tail.lines();
 }
 
-/// How many of the bytes are not kept where they belong.
+/// Returns how many of the bytes did not reach the file.
 size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
   if (!options_.folder) return 0;
   while (channel.file && !bytes.empty()) {
@@ -138,19 +138,19 @@ size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
       bytes = bytes.subspan(static_cast<size_t>(n));
       continue;
     }
-    // One full disk is one warning, however many files are on it.
+    // One warning for all files: they share a disk.
     if (!std::exchange(warned_, true)) {
       log_.warn("cannot write {}: {}; the job goes on without what does not fit", channel.path,
                 errno_text(errno));
     }
-    // What is kept is the front of the output, without holes.
+    // No later chunk is written: the file keeps the front of the output, without holes.
     channel.file.reset();
   }
   channel.lost += bytes.size();
   return bytes.size();
 }
 
-void TaskOutput::tell_losses() const {
+void TaskOutput::log_losses() const {
   uint64_t bytes = 0;
   size_t files = 0;
   for (const TaskChannels& task : tasks_) {

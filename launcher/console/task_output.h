@@ -3,12 +3,14 @@
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/result.h"
-#include "launcher/console/output.h"
+#include "launcher/console/line_tagger.h"
 #include "launcher/console/output_folder.h"
 #include "launcher/console/sink.h"
+#include "launcher/console/tail.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,30 +19,39 @@
 
 namespace dt {
 
-/// Where the output of tasks goes: whole tagged lines to the console, bytes as they are to files,
-/// and the last lines of stderr to memory, for the report.
+/// Counts the bytes of a task's output that reached the launcher. `lost_bytes` did not reach
+/// console and file: either a disk was full, or a reader has gone.
+struct OutputCount {
+  uint64_t stdout_bytes = 0;
+  uint64_t stderr_bytes = 0;
+  uint64_t lost_bytes = 0;
+  bool operator==(const OutputCount&) const = default;
+};
+
+/// Writes the output of tasks: whole tagged lines to the console, and bytes as they are to files.
+/// Keeps the last lines of stderr for the report.
 class TaskOutput {
  public:
   struct Options {
     std::optional<std::string> folder;  ///< --output-dir
     bool tags = true;
-    bool quiet = false;       ///< nothing to the console
+    bool quiet = false;       ///< writes nothing to the console
     bool merged = false;      ///< tasks have one stream, which counts as their stdout
-    bool timestamps = false;  ///< before each line on the console
+    bool timestamps = false;  ///< a time before each line on the console
     bool colored_out = false;
     bool colored_err = false;
   };
-  /// Makes the files, if any, before anything starts.
+  /// Makes the files, if any, so that a bad folder fails before any task starts.
   static Result<std::unique_ptr<TaskOutput>> open(const Plan& plan, Options options, Sink& out,
                                                   Sink& err, Log& log);
 
-  /// Takes a chunk of `task`'s stream; `on_done` is called when it is where it belongs.
+  /// Writes a chunk of a task's stream. `on_done` is called when the chunk is written or dropped.
   void add(size_t task, TaskStream stream, ByteSpan bytes, std::function<void()> on_done);
   void end(size_t task, TaskStream stream);
   bool ended(size_t task, TaskStream stream) const;
-  /// What came of each task so far.
+  /// Returns the bytes of each task so far.
   std::vector<OutputCount> counts() const;
-  /// The last lines that the task wrote to stderr (or to the one stream that it has).
+  /// Returns the last lines of the task's stderr, or of its only stream.
   std::vector<std::string> last_errors(size_t task) const;
 
  private:
@@ -48,7 +59,7 @@ class TaskOutput {
     LineTagger tagger{""};
     Fd file;
     std::string path;
-    uint64_t lost = 0;  ///< bytes that the file should have, too
+    uint64_t lost = 0;  ///< bytes that the file lacks
     bool ended = false;
   };
   struct TaskChannels {
@@ -64,7 +75,7 @@ class TaskOutput {
   std::string time() const;
   Channel& channel(size_t task, TaskStream stream);
   size_t write_file(Channel& channel, ByteSpan bytes);
-  void tell_losses() const;
+  void log_losses() const;
   void show(TaskStream stream, std::string text, std::function<void()> on_done);
   Sink& sink(TaskStream stream) { return stream == TaskStream::output ? out_ : err_; }
 
@@ -77,9 +88,9 @@ class TaskOutput {
   bool warned_ = false;
 };
 
-/// The SGR colour of a task's tags: of ranks that follow each other never the same.
+/// Returns the SGR colour of a task's tags; successive ranks have different ones.
 std::string_view tag_color(const Task& task);
-/// "[3]<stdout>:" for rank 3, "[ps:0]<stderr>:" for a task without rank: exactly horovodrun's form.
+/// Returns "[3]<stdout>:" for rank 3, "[ps:0]<stderr>:" for a task without rank: horovodrun's form.
 std::string output_tag(const Task& task, TaskStream stream);
 
 }  // namespace dt

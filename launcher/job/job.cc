@@ -57,7 +57,7 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
       output_streams_(plan_.tasks.size() * 2) {
   for (size_t task = 0; task < plan_.tasks.size(); ++task)
     task_indexes_.emplace(plan_.tasks[task].id, task);
-  parts_.agents.hand_over(
+  parts_.agents.set_handlers(
       {.on_message = [this](size_t agent, const FrameView& m) { return message(agent, m); },
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
 }
@@ -104,7 +104,7 @@ Result<> Job::supervise() {
 Result<> Job::collect() {
   timer_ = Timer();
   over_ = false;
-  return parts_.agents.collect(
+  return parts_.agents.wait_for_exit(
       {.deadline = parts_.loop.now() + collect_patience, .interrupted = [this] { return over_; }});
 }
 
@@ -223,7 +223,7 @@ Result<Actions> Job::on_start_failed(size_t agent, ByteSpan payload) {
   const auto failed = TRY(decode<StartFailed>(payload));
   const size_t task = TRY(task_of(agent, failed.task));
   if (!supervisor_.starting(task)) return repeated_start(failed.task);
-  input_.task_gone(task);
+  input_.task_ended(task);
   return supervisor_.start_failed(task, failed.status, failed.why, parts_.loop.now());
 }
 
@@ -234,7 +234,7 @@ Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
     return fail(Errc::protocol, format("reported the end of {} twice", exited.task.text()));
   }
   const Time now = parts_.loop.now();
-  input_.task_gone(task);
+  input_.task_ended(task);
   Actions actions = supervisor_.exited(task, exited.status, now, error_of(agent, exited));
   TaskRecord& record = parts_.record.tasks[task];
   record.ended = now;
@@ -250,7 +250,7 @@ void Job::end_streams(size_t agent) {
   for (const size_t task : plan_.hosts[agent].tasks) {
     parts_.output.end(task, TaskStream::output);
     parts_.output.end(task, TaskStream::error);
-    input_.task_gone(task);
+    input_.task_ended(task);
   }
 }
 
@@ -317,7 +317,7 @@ Result<Actions> Job::on_finished(size_t agent, ByteSpan payload) {
     parts_.log.warn("{}: {} cannot be killed (it waits in the kernel); it is left there", host,
                     process);
   }
-  parts_.agents.let_go(agent);
+  parts_.agents.close(agent);
   return supervisor_.agent_finished(agent, parts_.loop.now());
 }
 

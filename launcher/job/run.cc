@@ -142,7 +142,7 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
   auto output = TRY(TaskOutput::open(plan, output_options(config, runtime), runtime.out(),
                                      runtime.err(), runtime.log()));
 
-  context.agents.keep(plan);
+  context.agents.retain(plan);
   auto held_port = TRY(hold_rendezvous_port(config));
   const uint16_t port = held_port ? held_port->number : uint16_t{0};
   const auto orders = prepare_orders(config, plan, job_name, token, planned.forwarded);
@@ -243,7 +243,7 @@ int run(const RunConfig& config, const Environment& environment) {
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
                                    : run_job(config, environment, **runtime, record);
   const Outcome outcome = outcome_of(std::move(result), (*runtime)->interrupted());
-  if (!outcome.reason.empty() && !outcome.reason_told)
+  if (!outcome.reason.empty() && !outcome.reason_reported)
     (*runtime)->log().error("{}", outcome.reason);
   if (report) write_report(config, *report, record, outcome, (*runtime)->log());
   (*runtime)->drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);

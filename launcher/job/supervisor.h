@@ -79,7 +79,7 @@ class Supervisor {
   /// The user knows the failure: no older one replaces it any more.
   void failure_reported() { failure_reported_ = true; }
   /// The user knows the outcome's reason.
-  void reason_reported() { outcome_.reason_told = true; }
+  void reason_reported() { outcome_.reason_reported = true; }
   /// The tasks of this agent count as dead. `why` is half a sentence: "no heartbeat for 5s".
   Actions agent_lost(size_t agent, const std::string& why, Time now);
   /// Another user listens at the port of a task, so that no task can trust its peers. Ends the job

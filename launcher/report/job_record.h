@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/wall_time.h"
-#include "launcher/console/output.h"
+#include "launcher/console/task_output.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
 #include "rendezvous/store/server.h"

@@ -27,7 +27,7 @@ struct Outcome {
   std::string
       reason;  ///< otherwise why it ended: "interrupted by SIGINT", "time limit of 10s reached"
   int failed_tasks = 0;
-  bool reason_told = false;  ///< to the user, before the end
+  bool reason_reported = false;  ///< to the user, before the end
   bool operator==(const Outcome&) const = default;
 };
 

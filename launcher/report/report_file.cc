@@ -35,7 +35,8 @@ struct Draft {
 Result<Draft> make_draft(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
-  Draft draft{.path = format("{}.dtrain-report-{}", folder, TRY(random_name(8))), .file = Fd()};
+  const std::string suffix = TRY(random_name(8));
+  Draft draft{.path = format("{}.dtrain-report-{}", folder, suffix), .file = Fd()};
   draft.file = Fd(::open(draft.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!draft.file) return refusal(path, errno_text(errno));
   return draft;

@@ -31,8 +31,8 @@ constexpr Meaning meanings[] = {
     {"Connection refused", "is sshd running there?", true},
     {"Connection timed out", "is the host up, and its port open?"},
     {"No route to host", "is the host up?"},
-    {"kex_exchange_identification", "the log of its sshd tells why (MaxStartups, hosts.deny, …)",
-     true},
+    {"kex_exchange_identification",
+     "the log of its sshd has the reason (MaxStartups, hosts.deny, …)", true},
     {.text = "Connection reset", .again = true},
     {.text = "Connection closed", .again = true},
 };

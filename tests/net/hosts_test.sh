@@ -72,7 +72,7 @@ test_a_login_that_is_no_shell_shows_what_it_said() {
   sshd_option 1 'ForceCommand echo This account is for show.'
   run_on_launcher "$DTRAIN" run -H node1:1 true
   expect_status 3
-  expect_stderr_contains "node1: it said this instead of starting dtrain's agent:"
+  expect_stderr_contains "node1: it printed this instead of starting dtrain's agent:"
   expect_stderr_contains 'This account is for show.'
 }
 

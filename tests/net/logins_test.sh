@@ -61,14 +61,14 @@ test_a_key_that_the_host_does_not_want() {
 test_an_account_that_is_no_shell() {
   hosts_up 1
   sshd_option 1 'ForceCommand /usr/sbin/nologin'
-  refused_by_both "node1: it said this instead of starting dtrain's agent:" \
+  refused_by_both "node1: it printed this instead of starting dtrain's agent:" \
     'This account is currently not available.'
 }
 
 test_a_message_instead_of_a_shell() {
   hosts_up 1
   sshd_option 1 'ForceCommand echo Maintenance until noon.; exec cat'
-  refused_by_both "node1: it said this instead of starting dtrain's agent:" 'Maintenance until noon.'
+  refused_by_both "node1: it printed this instead of starting dtrain's agent:" 'Maintenance until noon.'
 }
 
 test_a_server_that_closes_at_once() {

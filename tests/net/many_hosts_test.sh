@@ -49,7 +49,7 @@ test_five_hosts_that_fail_in_five_ways_are_named_together() { # R20
   expect_stderr_contains '127.0.0.62: no answer for 10s (--connect-timeout)'
   expect_stderr_contains '127.0.0.63: its host key ssh-ed25519 SHA256:'
   expect_stderr_contains '127.0.0.64: login refused (no key to try)'
-  expect_stderr_contains '127.0.0.65: it said this instead of starting'
+  expect_stderr_contains '127.0.0.65: it printed this instead of starting'
   [[ $(grep -c '^dtrain: 127' "$out/stderr") -eq 5 ]] || fail 'not five hosts'
   expect_no_processes
 }

@@ -147,7 +147,7 @@ Result<Outcome> JobWorld::run_job() {
   job_name_ = "simulated";
   record_.planned(plan_, job_name_);
   const auto output = TRY(TaskOutput::open(plan_, {}, console_.out(), console_.err(), log_));
-  agents.keep(plan_);
+  agents.retain(plan_);
   const std::vector<Prepare> orders = prepare_orders(config, plan_, job_name_, token_, forwarded);
   const std::vector<Prepared> prepared = TRY(agents.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan_, orders, prepared)) return *failed;
@@ -188,15 +188,15 @@ AgentGroup::Options JobWorld::agent_options() {
   return {.heartbeat = config.heartbeat,
           .dead_after = config.dead_after,
           .ssh = config.ssh,
-          .ways = ConnectOptions{.ssh = config.ssh,
-                                 .binary = AgentBinary::of(Bytes(pushed_bytes)),
-                                 .architecture = "x86_64",
-                                 .dead_after = config.dead_after,
-                                 .noise = random_.below(1000),
-                                 .other =
-                                     [this](const Host& host) {
-                                       return host_named(host.name).log_in(host.name);
-                                     }},
+          .connect_options = ConnectOptions{.ssh = config.ssh,
+                                            .binary = AgentBinary::of(Bytes(pushed_bytes)),
+                                            .architecture = "x86_64",
+                                            .dead_after = config.dead_after,
+                                            .noise = random_.below(1000),
+                                            .other =
+                                                [this](const Host& host) {
+                                                  return host_named(host.name).log_in(host.name);
+                                                }},
           .on_connected = {}};
 }
 

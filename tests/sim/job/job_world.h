@@ -2,6 +2,7 @@
 
 #include "base/io/log.h"
 #include "launcher/connect/agent_group.h"
+#include "launcher/console/console.h"
 #include "launcher/environment/job_facts.h"
 #include "launcher/job/job.h"
 #include "launcher/job/prepare.h"

@@ -33,7 +33,7 @@ struct Copies {
   }
   bool has(const std::string& name) const { return std::filesystem::exists(path(name)); }
   void tend(std::time_t at = now, const std::string& digest = own) const {
-    tend_kept_copies(path(own) + "/dtrain", at, [&digest] { return digest; });
+    prune_executable_cache(path(own) + "/dtrain", at, [&digest] { return digest; });
   }
   std::time_t marked(const std::string& name) const {
     struct stat about = {};
@@ -121,7 +121,7 @@ TEST_CASE_FIXTURE(Copies, "nothing else of a folder is touched, nor any other fo
   add(other, 99);
   for (const std::string& executable :
        {path("bin/dtrain"), path(own) + "/other", std::string("/memfd:dtrain (deleted)")}) {
-    tend_kept_copies(executable, now, [] { return own; });
+    prune_executable_cache(executable, now, [] { return own; });
     CHECK(has(other));
   }
 }

@@ -30,7 +30,7 @@ struct Fixture {
   std::vector<PortTaken> taken;
   const bool root = geteuid() == 0;
   PortWatch watching{
-      *loop, {.ports = {port}, .between_looks = milliseconds(1)}, [this](const PortTaken& found) {
+      *loop, {.ports = {port}, .interval = milliseconds(1)}, [this](const PortTaken& found) {
         taken.push_back(found);
         loop->stop();
       }};
@@ -38,18 +38,18 @@ struct Fixture {
 
 TEST_CASE_FIXTURE(Fixture,
                   "PortWatch: nobody's port, our own and others' elsewhere are not taken") {
-  CHECK_FALSE(watching.look());
+  CHECK_FALSE(watching.find_taken());
   const Fd own = listen_on({"127.0.0.1", port}).value();
-  CHECK_FALSE(watching.look());
+  CHECK_FALSE(watching.find_taken());
   if (!root) return;  // nobody else's can be made
   const Fd elsewhere = listen_as(nobody, 0);
-  CHECK_FALSE(watching.look());
+  CHECK_FALSE(watching.find_taken());
 }
 
 TEST_CASE_FIXTURE(Fixture, "PortWatch sees the listener of another user, and its process") {
   if (!root) return;
   const Fd foreign = listen_as(nobody, port);
-  const auto found = watching.look();
+  const auto found = watching.find_taken();
   REQUIRE(found);
   CHECK(found->port == port);
   CHECK(found->uid == nobody);
@@ -68,10 +68,10 @@ TEST_CASE_FIXTURE(Fixture, "PortWatch takes a task that has changed its user for
   }
   char byte = 0;
   REQUIRE(::read(changed.read.get(), &byte, 1) == 1);
-  CHECK_FALSE(watching.look());
+  CHECK_FALSE(watching.find_taken());
   ::kill(task, SIGKILL);
   waitpid(task, nullptr, 0);
-  CHECK(watching.look());
+  CHECK(watching.find_taken());
 }
 
 TEST_CASE_FIXTURE(Fixture, "PortWatch looks again and again, and tells once") {

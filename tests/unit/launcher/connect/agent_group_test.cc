@@ -7,7 +7,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("an interruption ends the wait for agents that do not go, and they are killed") {
+TEST_CASE("an interruption ends the wait for agents that do not exit, and they are killed") {
   const auto loop = Loop::create().value();
   pid_t pid = 0;
   const auto stays = [&pid](const Host&) {
@@ -15,14 +15,15 @@ TEST_CASE("an interruption ends the wait for agents that do not go, and they are
     if (carrier) pid = carrier->process->pid();
     return carrier;
   };
-  AgentGroup crew(
-      *loop, {.ways = ConnectOptions{.ssh = {}, .binary = {}, .architecture = {}, .other = stays},
+  AgentGroup agents(
+      *loop, {.connect_options =
+                  ConnectOptions{.ssh = {}, .binary = {}, .architecture = {}, .other = stays},
               .on_connected = {}});
-  REQUIRE(crew.connect({{.name = "node1", .user = {}}}));
+  REQUIRE(agents.connect({{.name = "node1", .user = {}}}));
   const Time far = Clock::now() + seconds(600);
   while (pid == 0)
     REQUIRE(loop->run_once(far));
-  CHECK(crew.collect({.deadline = far, .interrupted = [] { return true; }}));
+  CHECK(agents.wait_for_exit({.deadline = far, .interrupted = [] { return true; }}));
   CHECK(kill(pid, 0) != 0);
 }
 

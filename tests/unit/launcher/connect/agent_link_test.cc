@@ -13,7 +13,7 @@
 namespace dt {
 namespace {
 
-/// No descriptor can be opened while it lives.
+/// While this lives, the process can open no descriptor.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -32,13 +32,13 @@ class NoDescriptors {
 /// A link to an agent of this machine.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
-  ConnectOptions ways = {.ssh = {}, .binary = {}, .architecture = "x86_64", .other = {}};
+  ConnectOptions options = {.ssh = {}, .binary = {}, .architecture = "x86_64", .other = {}};
   int gone = 0;
   AgentLink link{
       *loop,
       {.name = "localhost", .here = true},
-      ways,
-      {.on_message = [](const FrameView&) { return Result<>(); }, .on_gone = [this] { ++gone; }}};
+      options,
+      {.on_message = [](const FrameView&) { return Result<>(); }, .on_closed = [this] { ++gone; }}};
 
   Result<> start_without_descriptors() {
     const NoDescriptors limit;
@@ -46,17 +46,18 @@ struct Fixture {
   }
 };
 
-TEST_CASE_FIXTURE(Fixture, "AgentLink whose agent cannot start says why, and can be let go") {
+TEST_CASE_FIXTURE(Fixture, "AgentLink whose agent cannot start has the reason, and can be closed") {
   const auto started = start_without_descriptors();
   REQUIRE_FALSE(started);
   CHECK(started.error().message.find("Too many open files") != std::string::npos);
-  link.let_go();
-  CHECK(link.gone());
-  CHECK(link.over());
+  link.close();
+  CHECK(link.closed());
+  CHECK(link.ended());
   CHECK(gone == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "AgentLink whose agent cannot start can be lost, and is told once") {
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentLink whose agent cannot start can be lost, and calls on_closed once") {
   REQUIRE_FALSE(start_without_descriptors());
   link.lose("no agent");
   link.lose("again");
@@ -65,7 +66,7 @@ TEST_CASE_FIXTURE(Fixture, "AgentLink whose agent cannot start can be lost, and 
   CHECK(gone == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "AgentLink alone collects its agent, whose end it explains") {
+TEST_CASE_FIXTURE(Fixture, "AgentLink alone reaps its agent, and explains its end") {
   REQUIRE(link.start());
   const std::vector<pid_t> children = existing_children();
   REQUIRE(children.size() == 1);
@@ -77,14 +78,14 @@ TEST_CASE_FIXTURE(Fixture, "AgentLink alone collects its agent, whose end it exp
   REQUIRE(waitid(P_PID, static_cast<id_t>(agent), &ended, WEXITED | WNOWAIT) == 0);
   reap_strangers([this](pid_t pid) { return link.owns(pid); });
   const Time deadline = Clock::now() + seconds(30);
-  while (!link.gone() && Clock::now() < deadline)
+  while (!link.closed() && Clock::now() < deadline)
     REQUIRE(loop->run_once(deadline));
   // The agent may end by itself before the signal comes.
   const ExitStatus status = ended.si_code == CLD_EXITED ? ExitStatus{.code = ended.si_status}
                                                         : ExitStatus{.signal = ended.si_status};
   CAPTURE(link.why());
   CHECK(link.why().find("its process ended: " + status.text()) != std::string::npos);
-  CHECK(link.over());
+  CHECK(link.ended());
   CHECK_FALSE(link.owns(agent));
 }
 

@@ -28,11 +28,11 @@ std::string own_architecture() {
   return about.machine;
 }
 
-TEST_CASE("what a host says before its agent speaks is told apart from the agent") {
+TEST_CASE("the output of a host before its agent runs is not taken for the agent's") {
   struct Case {
     std::string text;
     Step step;
-    std::string rest;  ///< what is left for the frames
+    std::string rest;  ///< the unused bytes: frames
   };
   const std::string magic(agent_magic);
   const std::vector<Case> cases = {
@@ -62,18 +62,18 @@ TEST_CASE("what a host says before its agent speaks is told apart from the agent
   }
 }
 
-TEST_CASE("the reason for a host without an agent is what came from it") {
+TEST_CASE("the reason for a host without an agent is the output of the host") {
   const auto why_after = [](const std::string& text) {
     AgentStart start("x86_64");
     start.take(as_bytes(text));
     return start.why();
   };
-  CHECK(why_after("") == "it closed the connection without a word");
+  CHECK(why_after("") == "it closed the connection without any output");
   CHECK(why_after("This account is currently not available.\n") ==
-        "it said this instead of starting dtrain's agent:\n"
+        "it printed this instead of starting dtrain's agent:\n"
         "  This account is currently not available.");
   CHECK(why_after("\x1b[2Jgone\n") ==
-        "it said this instead of starting dtrain's agent:\n  \\x1B[2Jgone");
+        "it printed this instead of starting dtrain's agent:\n  \\x1B[2Jgone");
   CHECK(why_after("dtrain-cannot /home/u/.cache/dtrain: no room for 5 bytes\n"
                   "dtrain-cannot /tmp/dtrain-7: it belongs to somebody else\n") ==
         "dtrain could not be put anywhere there:\n"
@@ -85,7 +85,7 @@ TEST_CASE("the reason for a host without an agent is what came from it") {
         "on a machine of its kind");
 }
 
-TEST_CASE("an executable that is asked for too often is sent no more") {
+TEST_CASE("a host that asks for the executable too often gets it no more") {
   AgentStart start("x86_64");
   const std::string line = "dtrain-push x86_64\n";
   for (int i = 0; i < 4; ++i)
@@ -93,7 +93,7 @@ TEST_CASE("an executable that is asked for too often is sent no more") {
   CHECK(start.take(as_bytes(line)).step == Step::failed);
 }
 
-/// A login shell of a kind that runs the command in a home of its own, as sshd would start it.
+/// Runs the command in a login shell of one kind with its own home, as sshd does.
 class Login {
  public:
   Login(const std::string& shell, const std::string& command, const std::string& home,
@@ -112,7 +112,7 @@ class Login {
     from_ = std::move(out.read);
   }
   void send(ByteSpan bytes) { REQUIRE(write_all(to_.get(), bytes)); }
-  /// Until there is something to do.
+  /// Reads until the next step other than wait.
   Step next(AgentStart& start) {
     for (;;) {
       const AgentStart::Taken taken = start.take(as_bytes(received_));
@@ -137,7 +137,7 @@ class Login {
   std::string received_;
 };
 
-/// Stands for dtrain on the host: says the magic line.
+/// A stand-in for dtrain on the host: prints the magic line.
 AgentBinary small_binary() {
   const std::string text =
       format("#!/bin/sh\n[ \"$1\" = agent ] && echo '{}'\n", agent_magic.substr(0, 14));
@@ -168,9 +168,9 @@ TEST_CASE("every login shell starts the agent, and gets the executable once") {
   }
 }
 
-TEST_CASE("a folder that cannot be used is named, and the next one is taken") {
+TEST_CASE("a folder that cannot be used is named, and the next one is used") {
   const TemporaryFolder home;
-  // A file stands where the folder should be made, also for root.
+  // A file at the folder's place: not even root can make the folder.
   std::ofstream(home.path() + "/.cache") << "in the way";
   const AgentBinary binary = small_binary();
   Login login("/bin/sh", agent_command(binary), home.path());
@@ -183,7 +183,7 @@ TEST_CASE("a folder that cannot be used is named, and the next one is taken") {
   std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256()));
 }
 
-TEST_CASE("a host that goes away while it gets the executable keeps no half of it") {
+TEST_CASE("a host that disconnects while it gets the executable keeps no half of it") {
   const TemporaryFolder home;
   const AgentBinary binary = small_binary();
   Login login("/bin/sh", agent_command(binary), home.path());
@@ -195,9 +195,10 @@ TEST_CASE("a host that goes away while it gets the executable keeps no half of i
   std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256()));
 }
 
-/// Starts the agent over a shell that may have to be sent it; returns how often it was.
-int pushes_until_agent(const std::string& home, const AgentBinary& binary, CachedExecutable kept) {
-  Login login("/bin/sh", agent_command(binary, kept), home);
+/// Starts the agent over a shell, and returns how often the shell asked for the executable.
+int pushes_until_agent(const std::string& home, const AgentBinary& binary,
+                       CachedExecutable cached) {
+  Login login("/bin/sh", agent_command(binary, cached), home);
   AgentStart start(own_architecture());
   int pushes = 0;
   Step step = login.next(start);
@@ -210,23 +211,23 @@ int pushes_until_agent(const std::string& home, const AgentBinary& binary, Cache
   return pushes;
 }
 
-TEST_CASE("a kept copy that is not the executable is known by its digest and replaced") {
+TEST_CASE("a cached copy that is not the executable is found by its digest and replaced") {
   const TemporaryFolder home;
   const AgentBinary binary = small_binary();
   const std::string put = format("{}/.cache/dtrain/{}/dtrain", home.path(), binary.sha256());
-  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 1);
-  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 0);
-  // Of the right size, so that only its digest tells.
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trusted) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trusted) == 0);
+  // The size is right, so that only the digest shows the difference.
   std::string wrong(binary.bytes().size(), '#');
   wrong.back() = '\n';
   std::ofstream(put, std::ios::trunc) << wrong;
   Login login("/bin/sh", agent_command(binary), home.path());
   AgentStart start(own_architecture());
   CHECK(login.next(start) == Step::wait);
-  CHECK(start.ran_kept_copy());
+  CHECK(start.ran_cached_copy());
   CHECK(login.end() == 0);
-  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::distrust) == 1);
-  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 0);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::untrusted) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trusted) == 0);
 }
 
 TEST_CASE("a folder of /tmp that others may write to is not used") {
@@ -259,8 +260,8 @@ void write_program(const std::filesystem::path& path, const std::string& text) {
 TEST_CASE("a folder of the home that others may write to is not used") {
   const TemporaryFolder home;
   const AgentBinary binary = small_binary();
-  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 1);
-  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 0);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trusted) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trusted) == 0);
   const std::string folder = home.path() + "/.cache/dtrain";
   using std::filesystem::perms;
   for (const perms others : {perms::group_write, perms::others_write}) {
@@ -268,21 +269,21 @@ TEST_CASE("a folder of the home that others may write to is not used") {
     Login login("/bin/sh", agent_command(binary), home.path());
     AgentStart start(own_architecture());
     CHECK(login.next(start) == Step::push);
-    CHECK_FALSE(start.ran_kept_copy());
+    CHECK_FALSE(start.ran_cached_copy());
     CHECK(start.why().find(folder + ": it must be yours, and no other may write there") !=
           std::string::npos);
     login.end();
   }
   std::filesystem::permissions(folder, perms::owner_all | perms::group_read | perms::group_exec);
-  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trust) == 0);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trusted) == 0);
   std::filesystem::remove_all(format("/tmp/dtrain-{}/{}", getuid(), binary.sha256()));
 }
 
-TEST_CASE("a folder of /tmp that is swapped for a link when it has been looked at is not used") {
+TEST_CASE("a folder of /tmp that is replaced by a link after the check is not used") {
   const TemporaryFolder home;
   const AgentBinary binary = small_binary();
   const std::string user =
-      format("unit-{}", getpid());  // that id(1) tells, so that no other uses it
+      format("unit-{}", getpid());  // for a fake id(1): no other user has this folder
   const std::string folder = "/tmp/dtrain-" + user;
   const std::string evil = home.path() + "/evil";
   write_program(format("{}/{}/dtrain", folder, binary.sha256()), "echo good; cat >/dev/null");
@@ -296,7 +297,7 @@ TEST_CASE("a folder of /tmp that is swapped for a link when it has been looked a
   AgentStart start(own_architecture());
   login.end_input();
   CHECK(login.next(start) == Step::wait);
-  CHECK(start.ran_kept_copy());
+  CHECK(start.ran_cached_copy());
   CHECK(start.why().find("good") != std::string::npos);
   CHECK(start.why().find("evil") == std::string::npos);
   CHECK(std::filesystem::is_symlink(folder));

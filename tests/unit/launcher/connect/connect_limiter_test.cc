@@ -10,13 +10,13 @@ namespace {
 
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
-  ConnectLimiter turns{*loop, 2};
+  ConnectLimiter limiter{*loop, 2};
   std::string order = {};
 
-  std::unique_ptr<ConnectLimiter::Permit> ask(char name) {
-    return turns.ask([this, name] { order += name; });
+  std::unique_ptr<ConnectLimiter::Permit> acquire(char name) {
+    return limiter.acquire([this, name] { order += name; });
   }
-  /// All that is due.
+  /// Runs all timers that are due.
   std::string run() {
     for (int i = 0; i < 3; ++i)
       REQUIRE(loop->run_once(Clock::now()));
@@ -24,12 +24,12 @@ struct Fixture {
   }
 };
 
-TEST_CASE("so many have their turn at once, and the next when one of them has ended") {
+TEST_CASE("as many permits are granted as the limit allows, and the next after a release") {
   Fixture f;
-  auto a = f.ask('a');
-  auto b = f.ask('b');
-  auto c = f.ask('c');
-  auto d = f.ask('d');
+  auto a = f.acquire('a');
+  auto b = f.acquire('b');
+  auto c = f.acquire('c');
+  auto d = f.acquire('d');
   CHECK(f.order.empty());  // never within the call
   CHECK(f.run() == "ab");
   CHECK(f.run().empty());
@@ -40,23 +40,23 @@ TEST_CASE("so many have their turn at once, and the next when one of them has en
   CHECK(f.run() == "d");
 }
 
-TEST_CASE("who no longer waits is passed over") {
+TEST_CASE("a request that was withdrawn is skipped") {
   Fixture f;
-  auto a = f.ask('a');
-  auto b = f.ask('b');
-  auto c = f.ask('c');
-  auto d = f.ask('d');
+  auto a = f.acquire('a');
+  auto b = f.acquire('b');
+  auto c = f.acquire('c');
+  auto d = f.acquire('d');
   c.reset();
   f.run();
   a.reset();
   CHECK(f.run() == "d");
 }
 
-TEST_CASE("a turn that was given and given back before it came is the next one's") {
+TEST_CASE("a permit that is released before its callback goes to the next request") {
   Fixture f;
-  auto a = f.ask('a');
-  auto b = f.ask('b');
-  auto c = f.ask('c');
+  auto a = f.acquire('a');
+  auto b = f.acquire('b');
+  auto c = f.acquire('c');
   a.reset();
   CHECK(f.run() == "bc");
 }

@@ -8,8 +8,8 @@
 
 namespace dt {
 
-/// What is wrong with a message for people, or nothing: it has one to four lines of printable text,
-/// and none is endless.
+/// Returns the fault of a message for people, or nothing. A good one has one to four lines of
+/// printable text, none of them endless.
 inline std::string fault_of_message(std::string_view message) {
   constexpr size_t message_bytes_max = 4096;
   if (message.empty()) return "empty";

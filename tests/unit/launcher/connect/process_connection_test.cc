@@ -13,28 +13,28 @@
 namespace dt {
 namespace {
 
-/// A shell's script as a way, and what it told.
+/// A connection to a shell script, and the results of its handlers.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::string received = {};
-  std::optional<AgentConnection::End> end = {};
-  std::unique_ptr<ProcessConnection> way = {};
+  std::optional<AgentConnection::CloseReason> end = {};
+  std::unique_ptr<ProcessConnection> connection = {};
 
   void start(const std::string& script, bool is_client = true) {
     const auto explain = [](const ProcessConnection::Facts& facts) {
-      return AgentConnection::End{.why = facts.status ? facts.status->text() : "runs",
-                                  .said = facts.said};
+      return AgentConnection::CloseReason{.why = facts.status ? facts.status->text() : "runs",
+                                          .stderr_text = facts.stderr_text};
     };
-    way = ProcessConnection::open(
-              *loop, start_client({"sh", "-c", script}).value(),
-              {.is_client = is_client, .explain = explain},
-              {.on_bytes =
-                   [this](ByteSpan bytes) {
-                     received += as_text(bytes);
-                     return bytes.size();
-                   },
-               .on_end = [this](AgentConnection::End how) { end = std::move(how); }})
-              .value();
+    connection = ProcessConnection::open(
+                     *loop, start_client({"sh", "-c", script}).value(),
+                     {.is_client = is_client, .explain = explain},
+                     {.on_bytes =
+                          [this](ByteSpan bytes) {
+                            received += as_text(bytes);
+                            return bytes.size();
+                          },
+                      .on_end = [this](AgentConnection::CloseReason how) { end = std::move(how); }})
+                     .value();
   }
   template <class Done>
   void run_until(Done done) const {
@@ -46,35 +46,35 @@ struct Fixture {
   }
 };
 
-TEST_CASE("bytes go both ways, and the end tells status and stderr") {
+TEST_CASE("bytes travel in both directions, and the end has status and stderr") {
   Fixture f;
   f.start("echo hello; read line; echo got $line; echo bad >&2; exit 4");
   f.run_until([&] { return f.received == "hello\n"; });
-  f.way->write(as_bytes("it\n"));
+  f.connection->write(as_bytes("it\n"));
   f.run_until([&] { return f.end.has_value(); });
   CHECK(f.received == "hello\ngot it\n");
   CHECK(f.end->why == "exit status 4");
-  CHECK(f.end->said == "bad\n");
-  CHECK(f.way->over());
+  CHECK(f.end->stderr_text == "bad\n");
+  CHECK(f.connection->ended());
 }
 
-TEST_CASE("closing is the end of its input") {
+TEST_CASE("closing ends the input of the process") {
   Fixture f;
   f.start("echo up; cat");
   f.run_until([&] { return f.received == "up\n"; });
-  f.way->write(as_bytes("rest"));
-  f.way->close_after_sending();
+  f.connection->write(as_bytes("rest"));
+  f.connection->close_after_sending();
   f.run_until([&] { return f.end.has_value(); });
   CHECK(f.received == "up\nrest");
   CHECK(f.end->why == "exit status 0");
 }
 
-TEST_CASE("a client that is hung up is gone at once, with what it started") {
+TEST_CASE("hang_up() ends a client at once, with the processes that it started") {
   Fixture f;
   f.start("sleep 60 & echo $!; wait");
   f.run_until([&] { return f.received.ends_with('\n'); });
-  f.way->hang_up();
-  CHECK(f.way->over());
+  f.connection->hang_up();
+  CHECK(f.connection->ended());
   const pid_t started = static_cast<pid_t>(std::stoi(f.received));
   const Time deadline = Clock::now() + seconds(30);
   while (kill(started, 0) == 0 && Clock::now() < deadline)
@@ -83,7 +83,7 @@ TEST_CASE("a client that is hung up is gone at once, with what it started") {
   CHECK_FALSE(f.end);
 }
 
-/// Another process that traces this one: its parent cannot collect it, as if the kernel held it.
+/// A process that traces another one, whose parent then cannot reap it, as if the kernel held it.
 class Tracer {
  public:
   explicit Tracer(pid_t traced) {
@@ -113,43 +113,43 @@ class Tracer {
   bool traces_ = false;
 };
 
-TEST_CASE("a client that does not end when it is killed is left, and collected by others later") {
+TEST_CASE("a client that does not end when it is killed is left, and reaped by others later") {
   Fixture f;
   f.start("echo $$; read line");
   f.run_until([&] { return f.received.ends_with('\n'); });
   const pid_t client = static_cast<pid_t>(std::stoi(f.received));
-  CHECK(f.way->owns(client));
-  CHECK_FALSE(f.way->owns(getpid()));
+  CHECK(f.connection->owns(client));
+  CHECK_FALSE(f.connection->owns(getpid()));
   {
     const Tracer tracer(client);
     if (!tracer.traces()) {
       MESSAGE("no process may trace another one here");
       return;
     }
-    f.way->hang_up();
-    CHECK(f.way->over());
-    CHECK_FALSE(f.way->owns(client));
+    f.connection->hang_up();
+    CHECK(f.connection->ended());
+    CHECK_FALSE(f.connection->owns(client));
   }
   CHECK(waitpid(client, nullptr, 0) == client);
 }
 
-TEST_CASE("an agent that is hung up cleans up first") {
+TEST_CASE("after hang_up() an agent cleans up first") {
   Fixture f;
   f.start("echo up; cat >/dev/null; exit 0", false);
   f.run_until([&] { return f.received == "up\n"; });
-  f.way->hang_up();
-  CHECK_FALSE(f.way->over());
-  f.run_until([&] { return f.way->over(); });
+  f.connection->hang_up();
+  CHECK_FALSE(f.connection->ended());
+  f.run_until([&] { return f.connection->ended(); });
   CHECK_FALSE(f.end);
 }
 
-TEST_CASE("an agent that stays is killed where that is asked") {
+TEST_CASE("kill() ends an agent that stays") {
   Fixture f;
   f.start("trap : TERM; echo up; while :; do sleep 1; done", false);
   f.run_until([&] { return f.received == "up\n"; });
-  f.way->hang_up();
-  f.way->kill();
-  CHECK(f.way->over());
+  f.connection->hang_up();
+  f.connection->kill();
+  CHECK(f.connection->ended());
 }
 
 }  // namespace

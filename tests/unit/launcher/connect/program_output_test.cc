@@ -7,7 +7,7 @@
 namespace dt {
 namespace {
 
-/// What the program printed, or the error.
+/// Returns the output of the program, or the error.
 std::string output_of(const std::vector<std::string>& command) {
   const std::unique_ptr<Loop> loop = Loop::create().value();
   std::optional<Result<std::string>> result;
@@ -20,13 +20,13 @@ std::string output_of(const std::vector<std::string>& command) {
   return *result ? **result : result->error().message;
 }
 
-TEST_CASE("all that a program prints is told once it has ended") {
+TEST_CASE("the whole output of a program is reported when it has ended") {
   CHECK(output_of({"sh", "-c", "echo a; exec echo b"}) == "a\nb\n");
   CHECK(output_of({"true"}).empty());
   CHECK(output_of({"head", "-c", "3000000", "/dev/zero"}).size() == ProgramOutput::bytes_max);
 }
 
-TEST_CASE("a program that fails is told in its own words") {
+TEST_CASE("the error of a program that fails has its stderr") {
   CHECK(output_of({"sh", "-c", "echo out; echo why >&2; exit 3"}) ==
         "sh -c echo out; echo why >&2; exit 3: why (exit status 3)");
   CHECK(output_of({"no-such-program"}).find("no-such-program") != std::string::npos);

@@ -7,7 +7,7 @@
 namespace dt {
 namespace {
 
-/// The way to "node07" as a configuration file says it, and what it told.
+/// The connection to "node07" of a configuration file, and the results of its handlers.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   TemporaryFolder folder = {};
@@ -16,11 +16,11 @@ struct Fixture {
   LoginOptions login = {.connect_timeout = seconds(30)};
   std::string command = "echo up; cat";
   std::string received = {};
-  std::optional<AgentConnection::End> end = {};
+  std::optional<AgentConnection::CloseReason> end = {};
   std::unique_ptr<RemoteHosts> hosts = {};
-  std::unique_ptr<RemoteConnection> way = {};
+  std::unique_ptr<RemoteConnection> connection = {};
 
-  /// `more` comes first in the configuration, and wins.
+  /// Writes the configuration. `more` comes first, and so has precedence.
   void configure(uint16_t port, const std::string& more) {
     folder.write("config", format("{}\nHost *\n  HostName 127.0.0.1\n  Port {}\n"
                                   "  UserKnownHostsFile {}/known_hosts\n",
@@ -34,18 +34,18 @@ struct Fixture {
   }
   void start() {
     hosts = RemoteHosts::create(*loop, log, {.login = login, .noise = 7}).value();
-    way = std::make_unique<RemoteConnection>(
+    connection = std::make_unique<RemoteConnection>(
         *hosts, Host{.name = "node07"},
-        RemoteCommand{.words = [this] { return command; },
+        RemoteCommand{.command = [this] { return command; },
                       .script = [this] { return command + "; exit\n"; }},
         AgentConnection::Handlers{
             .on_bytes =
                 [this](ByteSpan bytes) {
                   received += as_text(bytes);
-                  way->arrived();
+                  connection->arrived();
                   return bytes.size();
                 },
-            .on_end = [this](AgentConnection::End how) { end = std::move(how); }});
+            .on_end = [this](AgentConnection::CloseReason how) { end = std::move(how); }});
   }
   template <class Done>
   void run_until(Done done) const {
@@ -55,13 +55,13 @@ struct Fixture {
       REQUIRE(loop->run_once(deadline));
     }
   }
-  /// Its words and ours there and back; then how it ended.
+  /// Exchanges a line in each direction, and returns why the connection ended.
   std::string talk() {
     start();
     run_until([this] { return end || received == "up\n"; });
     if (end) return end->why;
-    way->write(as_bytes("and back"));
-    way->close_after_sending();
+    connection->write(as_bytes("and back"));
+    connection->close_after_sending();
     run_until([this] { return end.has_value(); });
     CHECK(received == "up\nand back");
     return end->why;
@@ -76,18 +76,18 @@ struct Fixture {
 
 const std::string ended_well = "its process ended: exit status 0";
 
-TEST_CASE("a host is reached within this process where that can be") {
+TEST_CASE("a host is reached by libssh2 where that can do it") {
   if (no_ssh_here()) return;
   const SshServer server;
   Fixture f;
   f.configure(server.port(), "");
   f.know(server);
   CHECK(f.talk() == ended_well);
-  CHECK(f.way->over());
+  CHECK(f.connection->ended());
   CHECK(f.logged == format("dtrain: node07: through {}\n", ssh_library().text));
 }
 
-TEST_CASE("a host is reached by the OpenSSH client where that is asked") {
+TEST_CASE("a host is reached by the OpenSSH client with --ssh openssh") {
   if (no_ssh_here()) return;
   const SshServer server;
   Fixture f;
@@ -98,7 +98,7 @@ TEST_CASE("a host is reached by the OpenSSH client where that is asked") {
   CHECK(f.logged == "dtrain: node07: through the OpenSSH client, for --ssh openssh\n");
 }
 
-TEST_CASE("what only the OpenSSH client can do is left to it, and named") {
+TEST_CASE("an option that only the OpenSSH client has selects it, and is named") {
   if (no_ssh_here()) return;
   const SshServer server;
   Fixture f;
@@ -113,7 +113,7 @@ TEST_CASE("what only the OpenSSH client can do is left to it, and named") {
                f.folder.path()));
 }
 
-TEST_CASE("what only ssh itself can tell is asked of it") {
+TEST_CASE("a configuration that only ssh can evaluate is read by ssh -G") {
   if (no_ssh_here()) return;
   const SshServer server;
   Fixture f;
@@ -123,7 +123,8 @@ TEST_CASE("what only ssh itself can tell is asked of it") {
   CHECK(f.logged_that("through " + ssh_library().text));
 }
 
-TEST_CASE("where libssh2 has nothing in common with the server the OpenSSH client takes over") {
+TEST_CASE(
+    "the OpenSSH client takes over where libssh2 and the server have no algorithm in common") {
   if (no_ssh_here()) return;
   const SshServer server("KexAlgorithms sntrup761x25519-sha512@openssh.com");
   Fixture f;
@@ -134,7 +135,7 @@ TEST_CASE("where libssh2 has nothing in common with the server the OpenSSH clien
   CHECK(f.logged_that("through the OpenSSH client, for "));
 }
 
-TEST_CASE("a program like rsh is given the script on its input") {
+TEST_CASE("a program like rsh gets the script on its input") {
   Fixture f;
   f.folder.write("rsh", "#!/bin/sh\n[ \"$1\" = node07 ] && shift && exec \"$@\"\n", 0700);
   f.login.program = {f.folder.path() + "/rsh"};
@@ -142,7 +143,7 @@ TEST_CASE("a program like rsh is given the script on its input") {
   CHECK(f.logged == format("dtrain: node07: through {}/rsh (--rsh-agent)\n", f.folder.path()));
 }
 
-TEST_CASE("a program that fails is told in its own words") {
+TEST_CASE("the error of a program that fails has its stderr") {
   Fixture f;
   f.folder.write("rsh", "#!/bin/sh\necho no such pod >&2; exit 255\n", 0700);
   f.login.program = {f.folder.path() + "/rsh"};
@@ -150,7 +151,7 @@ TEST_CASE("a program that fails is told in its own words") {
   CHECK_FALSE(f.end->logged_in);
 }
 
-TEST_CASE("who refuses is tried again until the time is up, by either carrier") {
+TEST_CASE("a server that refuses is tried again until the time is over, by either carrier") {
   if (no_ssh_here()) return;
   const Fd held = hold_port(0).value();
   for (const SshCarrier carrier : {SshCarrier::automatic, SshCarrier::openssh}) {
@@ -164,7 +165,7 @@ TEST_CASE("who refuses is tried again until the time is up, by either carrier") 
   }
 }
 
-TEST_CASE("a server that never answers is given up in time, by either carrier") {
+TEST_CASE("a server that never answers times out, by either carrier") {
   if (no_ssh_here()) return;
   const Fd silent = listen_on({"127.0.0.1", 0}).value();
   for (const SshCarrier carrier : {SshCarrier::automatic, SshCarrier::openssh}) {
@@ -173,11 +174,11 @@ TEST_CASE("a server that never answers is given up in time, by either carrier") 
     f.login.carrier = carrier;
     f.login.connect_timeout = milliseconds(200);
     CHECK(f.fail().starts_with("no answer for 200ms (--connect-timeout)"));
-    CHECK(f.way->over());
+    CHECK(f.connection->ended());
   }
 }
 
-TEST_CASE("the time that the ssh configuration gives counts where none is given") {
+TEST_CASE("ConnectTimeout of the ssh configuration counts without --connect-timeout") {
   if (no_ssh_here()) return;
   const Fd silent = listen_on({"127.0.0.1", 0}).value();
   Fixture f;
@@ -186,7 +187,7 @@ TEST_CASE("the time that the ssh configuration gives counts where none is given"
   CHECK(f.fail().starts_with("no answer for 1s"));
 }
 
-TEST_CASE("a login that does not start an agent in time is given up, too") {
+TEST_CASE("a login that does not start an agent in time times out, too") {
   if (no_ssh_here()) return;
   const SshServer server;
   Fixture f;
@@ -205,7 +206,7 @@ TEST_CASE("a configuration that ssh would refuse is an error with its place") {
   CHECK(f.fail() == format("{}/config:1: addressfamily: bad value \"many\"", f.folder.path()));
 }
 
-TEST_CASE("a request says what the command line says, and who asks") {
+TEST_CASE("a request has the facts of the command line and of the user") {
   Fixture f;
   f.login = {.port = 2222, .identity = "key", .config = "cfg"};
   const auto hosts = RemoteHosts::create(*f.loop, f.log, {.login = f.login}).value();

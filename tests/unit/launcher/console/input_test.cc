@@ -46,8 +46,9 @@ TEST_CASE_FIXTURE(Fixture, "InputReader reads a pipe to its end") {
   run_until([this] { return ends == 1; });
 }
 
-TEST_CASE_FIXTURE(Fixture,
-                  "InputReader goes as fast as the slowest reader, and leaves out the dead") {
+TEST_CASE_FIXTURE(
+    Fixture,
+    "InputReader reads as fast as the slowest reader, and ignores readers that have ended") {
   const TemporaryFolder folder;
   folder.write("file", std::string(4 * stream_window_bytes, 'x'));
   const Fd file(::open((folder.path() + "/file").c_str(), O_RDONLY | O_CLOEXEC));
@@ -58,14 +59,14 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(got.size() == stream_window_bytes);
   reader->taken(1, 10);
   run_until([this] { return got.size() == stream_window_bytes + 10; });
-  reader->reader_gone(1);
+  reader->reader_ended(1);
   run_until([this] { return got.size() == 2 * stream_window_bytes; });
   reader->taken(0, 3 * stream_window_bytes);
   run_until([this] { return ends == 1; });
   CHECK(got.size() == 4 * stream_window_bytes);
 }
 
-/// Takes what comes from another reader of the same input, when the loop tells of it.
+/// Another reader of the same input, which takes all bytes when the loop reports them.
 class Thief {
  public:
   Thief(Loop& loop, int fd) : fd_(duplicate(fd).value()) {
@@ -92,7 +93,7 @@ TEST_CASE_FIXTURE(Fixture, "InputReader does not wait when another reader has ta
   const std::vector<std::pair<int, int>> inputs = {{pipe.read.get(), pipe.write.get()},
                                                    {pair.theirs.get(), pair.ours.get()}};
   for (const auto& [from, to] : inputs) {
-    // One before the reader and one behind it: one of them is told first, whatever the order.
+    // One rival before the reader and one behind it: the loop calls one of them first in any order.
     const Thief first(*loop, from);
     const auto reader = open(from, 1);
     const Thief last(*loop, from);
@@ -105,10 +106,10 @@ TEST_CASE_FIXTURE(Fixture, "InputReader does not wait when another reader has ta
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "InputReader stops when all readers are gone") {
+TEST_CASE_FIXTURE(Fixture, "InputReader stops when all readers have ended") {
   Pipe pipe = make_pipe().value();
   const auto reader = open(pipe.read.get(), 1);
-  reader->reader_gone(0);
+  reader->reader_ended(0);
   REQUIRE(write_all(pipe.write.get(), as_bytes("hello")).has_value());
   CHECK(loop->run_once(Clock::now() + milliseconds(20)).has_value());
   CHECK(got.empty());

@@ -25,7 +25,7 @@ struct Fixture {
   std::string task = logs + "/rank.0";
   std::string file = task + "/stdout";
 
-  /// What comes of the file of a task when it is made.
+  /// Makes a task's file, and returns the error's message; empty: it was made.
   std::string refused() const {
     const OutputFolder own = OutputFolder::open(logs).value().task_folder("rank.0").value();
     return refusal(own.make_file("stdout"));
@@ -50,7 +50,7 @@ TEST_CASE_FIXTURE(
             logs);
 }
 
-TEST_CASE_FIXTURE(Fixture, "folders are made for their user alone, also those above") {
+TEST_CASE_FIXTURE(Fixture, "folders and their parents are made for their user alone") {
   const auto made = OutputFolder::open(logs + "/deep/er//").value().task_folder("rank.0");
   REQUIRE(made.has_value());
   for (const char* name : {"", "/deep", "/deep/er", "/deep/er/rank.0"}) {
@@ -76,7 +76,7 @@ TEST_CASE_FIXTURE(Fixture, "a link of another user leads nowhere") {
   CHECK(refusal(OutputFolder::open(logs + "/")) == refused);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a task's folder is none that a link leads to") {
+TEST_CASE_FIXTURE(Fixture, "a link is refused as a task's folder") {
   folder.write("logs/rank.1", "");
   REQUIRE(symlink(folder.path().c_str(), task.c_str()) == 0);
   const OutputFolder base = OutputFolder::open(logs).value();
@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(Fixture, "a task's folder is none that a link leads to") {
   CHECK(refusal(base.task_folder("rank.2")) == "");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a task's folder is none of another user") {
+TEST_CASE_FIXTURE(Fixture, "a folder of another user is refused as a task's folder") {
   std::filesystem::create_directories(task);
   if (!give_to_another_user(task)) return;
   CHECK(refusal(OutputFolder::open(logs).value().task_folder("rank.0")) ==

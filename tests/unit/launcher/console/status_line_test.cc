@@ -30,9 +30,9 @@ TEST_CASE("StartProgress: first the hosts, then the ranks, then nothing") {
   CHECK(progress.line(late, 80) == "dtrain: 0 of 16 ranks started…");
   progress.ranks(12, 16);
   CHECK(progress.line(late, 80) == "dtrain: 12 of 16 ranks started…");
-  CHECK_FALSE(progress.over());
+  CHECK_FALSE(progress.ended());
   progress.ranks(16, 16);
-  CHECK(progress.over());
+  CHECK(progress.ended());
   CHECK(progress.line(late, 80).empty());
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("StartProgress: output ends it, and it does not come back") {
   CHECK_FALSE(progress.line(late, 80).empty());
   progress.end();
   progress.ranks(1, 3);
-  CHECK(progress.over());
+  CHECK(progress.ended());
   CHECK(progress.line(late, 80).empty());
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("StartProgress: the line never reaches the terminal's last column") {
     CHECK(progress.line(late, c.columns) == c.line);
 }
 
-TEST_CASE("wants_status_line: where a person looks at a terminal that can erase") {
+TEST_CASE("wants_status_line: only for a terminal that can erase, with a user") {
   const auto loop = Loop::create().value();
   const auto sink_of = [&loop](const Fd& fd) {
     return Sink::open(*loop, fd.get(), [](const Error&) {}).value();

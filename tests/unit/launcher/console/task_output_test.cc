@@ -70,7 +70,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: quiet shows nothing, without tags no tag
 }
 
 TEST_CASE_FIXTURE(Fixture,
-                  "TaskOutput: merged tasks have one file, and their last words are in it") {
+                  "TaskOutput: merged tasks have one file, and their last lines come from it") {
   const std::string logs = folder.path() + "/logs";
   const auto output =
       TaskOutput::open(plan, {.folder = logs, .merged = true}, *out, *err, log).value();
@@ -84,7 +84,7 @@ TEST_CASE_FIXTURE(Fixture,
 }
 
 TEST_CASE_FIXTURE(Fixture,
-                  "TaskOutput: colours end with the tag, and each stream has its own say") {
+                  "TaskOutput: colours end with the tag, and each stream has its own setting") {
   const auto output = TaskOutput::open(plan, {.colored_out = true}, *out, *err, log).value();
   add(*output, 1, TaskStream::output, "a\n");
   add(*output, 2, TaskStream::output, "b\n");
@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(tag_color(plan.tasks[0]) == tag_color(plan.tasks[10]));
 }
 
-TEST_CASE_FIXTURE(Fixture, "TaskOutput: without a tag a blank parts the time from the line") {
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: without a tag a blank separates the time from the line") {
   const auto output =
       TaskOutput::open(plan, {.tags = false, .timestamps = true}, *out, *err, log).value();
   add(*output, 0, TaskStream::output, "line\n");
@@ -103,7 +103,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: without a tag a blank parts the time fro
   CHECK(shown.ends_with(" line\n"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "TaskOutput: a folder that cannot be had is an input error") {
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: a folder that cannot be made is an input error") {
   folder.write("file", "");
   const auto output =
       TaskOutput::open(plan, {.folder = folder.path() + "/file/logs"}, *out, *err, log);
@@ -113,7 +113,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: a folder that cannot be had is an input 
         "--output-dir: cannot make " + folder.path() + "/file/logs: Not a directory");
 }
 
-TEST_CASE_FIXTURE(Fixture, "TaskOutput follows no symbolic link that lies where a file shall be") {
+TEST_CASE_FIXTURE(Fixture, "TaskOutput follows no symbolic link in the place of a file") {
   folder.write("victim", "keep");
   folder.write("logs/rank.00/x", "");
   REQUIRE(symlink((folder.path() + "/victim").c_str(),

@@ -47,7 +47,7 @@ TEST_CASE("macros in the command and in the user's values are expanded for each 
   const TaskLaunch task = {.id = {"worker", 1}, .rank = 1, .local_rank = 1};
   CHECK(command_of_task(config.command, launch, task) ==
         std::vector<std::string>{"{role}", "--id=1", "a:1,a:2", "{\"rank\": 1}"});
-  CHECK(travelling_of_task(launch, task) ==
+  CHECK(forwarded_of_task(launch, task) ==
         Environment{{"A", "worker-1"}, {"B", "a:2"}, {"C", "{role} of the environment"}});
 }
 
@@ -76,8 +76,8 @@ TEST_CASE("a role has its own command and values") {
   const TaskLaunch worker = {.id = {"worker", 1}, .rank = 1, .local_rank = 1};
   CHECK(command_of_task(plan.roles[1].command, launch, ps) ==
         std::vector<std::string>{"serve", "--at=a:3"});
-  CHECK(travelling_of_task(launch, ps) == Environment{{"A", "ps"}, {"B", "plain"}});
-  CHECK(travelling_of_task(launch, worker) == Environment{{"A", "{role}"}, {"B", "1"}});
+  CHECK(forwarded_of_task(launch, ps) == Environment{{"A", "ps"}, {"B", "plain"}});
+  CHECK(forwarded_of_task(launch, worker) == Environment{{"A", "{role}"}, {"B", "1"}});
 }
 
 TEST_CASE("a job whose roles all have commands has none of its own") {

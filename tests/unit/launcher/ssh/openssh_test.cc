@@ -59,9 +59,8 @@ TEST_CASE("an error of the client is shown with its remedy") {
       {"debug1: Connecting to n\nssh: connect to host n port 22: Connection refused\n",
        "ssh: connect to host n port 22: Connection refused; is sshd running there?", true},
       {"kex_exchange_identification: Connection closed by remote host\n",
-       "kex_exchange_identification: Connection closed by remote host; the log of its sshd tells "
-       "why "
-       "(MaxStartups, hosts.deny, …)",
+       "kex_exchange_identification: Connection closed by remote host; the log of its sshd has "
+       "the reason (MaxStartups, hosts.deny, …)",
        true},
       {"command-line line 0: Bad SSH2 KexAlgorithms '^curve25519-sha256'.\n",
        "command-line line 0: Bad SSH2 KexAlgorithms '^curve25519-sha256'.", false, true},

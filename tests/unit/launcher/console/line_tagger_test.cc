@@ -1,4 +1,4 @@
-#include "launcher/console/output.h"
+#include "launcher/console/line_tagger.h"
 
 #include "base/text.h"
 
@@ -54,7 +54,7 @@ TEST_CASE("LineTagger finds the end of a line of any length, and the first of tw
   }
 }
 
-TEST_CASE("LineTagger cuts a line over 64 KiB into pieces that say so") {
+TEST_CASE("LineTagger cuts a line over 64 KiB into marked pieces") {
   const std::string most(LineTagger::line_bytes_max, 'x');
   CHECK(tagged({most + "\n"}) == "[0]<stdout>:" + most + "\n");
   CHECK(tagged({most, "yz\n"}) == "[0]<stdout>:" + most + " …\n[0]<stdout>:yz\n");
@@ -92,23 +92,7 @@ TEST_CASE("LineTagger: no bytes of a worker can start a line without its tag") {
   }
 }
 
-TEST_CASE("Tail keeps the last lines, bounded and printable") {
-  Tail tail;
-  for (int i = 0; i < 5000; ++i)
-    tail.add("line " + std::to_string(i) + "\n");
-  const std::vector<std::string> lines = tail.lines();
-  REQUIRE(lines.size() == Tail::lines_max);
-  CHECK(lines.back() == "line 4999");
-  CHECK(lines.front() == "line 4992");
-}
-
-TEST_CASE("Tail: of a progress bar the last state, of escapes the hex") {
-  Tail tail;
-  tail.add("10%\r99%\r\n\n\x1b[31mred\n");
-  CHECK(tail.lines() == std::vector<std::string>{"99%", "\\x1B[31mred"});
-}
-
-TEST_CASE("neutralise_escapes lets colours through and shows the rest") {
+TEST_CASE("neutralise_escapes passes colours and shows the rest") {
   CHECK(neutralise_escapes("\x1b[1;31mred\x1b[0m\t|\r\n") == "\x1b[1;31mred\x1b[0m\t|\r\n");
   CHECK(neutralise_escapes("\x1b]0;title\x07") == "\\x1B]0;title\\x07");
   CHECK(neutralise_escapes("\x1b[2J") == "\\x1B[2J");
@@ -124,7 +108,7 @@ TEST_CASE("neutralise_escapes lets colours through and shows the rest") {
         "drow");
 }
 
-TEST_CASE("terminal_line goes back no further than to the line's own first character") {
+TEST_CASE("terminal_line moves back no further than to the line's own first character") {
   struct Case {
     std::string line;
     std::string shown;

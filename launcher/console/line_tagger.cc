@@ -1,4 +1,4 @@
-#include "launcher/console/output.h"
+#include "launcher/console/line_tagger.h"
 
 #include "base/format.h"
 #include "base/text.h"
@@ -10,8 +10,8 @@ namespace dt {
 
 namespace {
 
-/// Where the first line ends: at its \n, or at a \r before that. By memchr(3) and a piece at a
-/// time, since a long progress bar has no \n at all.
+/// Returns the place of the first \n or \r. Searches a piece at a time by memchr(3): a search for
+/// \n alone would scan all of a long progress bar, again for each of its lines.
 size_t find_line_end(std::string_view bytes) {
   constexpr size_t piece_bytes = 512;
   for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
@@ -69,46 +69,27 @@ void LineTagger::end(std::string& out, std::string_view time) {
   if (!partial_.empty()) emit("\n", out, time);
 }
 
-void Tail::add(std::string_view bytes) {
-  if (bytes.size() > bytes_max) bytes.remove_prefix(bytes.size() - bytes_max);
-  const size_t all = kept_.size() + bytes.size();
-  if (all > bytes_max) kept_.erase(0, all - bytes_max);
-  kept_ += bytes;
-}
-
-std::vector<std::string> Tail::lines() const {
-  std::vector<std::string> all;
-  for (const std::string_view part : split(kept_, '\n')) {
-    // Of a progress bar only its last state counts.
-    std::string_view line = part.ends_with('\r') ? part.substr(0, part.size() - 1) : part;
-    line = line.substr(line.rfind('\r') == std::string_view::npos ? 0 : line.rfind('\r') + 1);
-    if (!trim(line).empty()) all.push_back(printable(line, 200));
-  }
-  if (all.size() > lines_max) all.erase(all.begin(), all.end() - lines_max);
-  return all;
-}
-
 namespace {
 
-/// Length of the colour sequence (ESC [ digits ; … m) at the front, or 0.
+/// Returns the length of the colour sequence (ESC [ digits ; … m) at the front, or 0.
 size_t colour_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
   const size_t end = text.find_first_not_of("0123456789;:", 2);
   return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
 }
 
-/// Length of what may go to a terminal as it is, at the front of `text`; 0: its first byte may not.
+/// Returns the length of the front of `text` that is safe for a terminal; 0: not its first byte.
 size_t harmless_length(std::string_view text) {
   constexpr std::string_view moves = "\t\n\r";
   if (moves.find(text.front()) != std::string_view::npos) return 1;
   return std::max(colour_length(text), printable_length(text));
 }
 
-/// The characters that a terminal would show after all backspaces: each goes back by one character,
-/// and none further than to the line's first.
+/// Returns the characters that a terminal would show after all backspaces. Each backspace moves
+/// back by one character, but not beyond the first of the line.
 std::string without_backspaces(std::string_view line) {
   struct Cell {
-    std::string colours;  ///< sequences that were sent before it
+    std::string colours;  ///< colour sequences before it
     std::string_view shown;
   };
   std::vector<Cell> cells;
@@ -137,7 +118,7 @@ std::string without_backspaces(std::string_view line) {
   return text + colours;
 }
 
-/// In neutralised text each escape begins a colour.
+/// Requires neutralised text, where each escape begins a colour.
 bool leaves_color_open(std::string_view neutralised) {
   const size_t last = neutralised.rfind('\x1b');
   if (last == std::string_view::npos) return false;
