@@ -14,18 +14,18 @@
 
 namespace dt {
 
-/// What is known of one task; all of it unknown until it happens.
+/// The facts of one task. Each is empty until it happens.
 struct TaskRecord {
   int64_t pid = 0;
   std::optional<Time> started;
   std::optional<Time> ended;
-  std::optional<ExitStatus> exit;  ///< none although ended: its host was lost
+  std::optional<ExitStatus> exit;  ///< none, although ended is set: its host was lost
   std::optional<ResourceUse> used;
-  bool completed = false;  ///< ended well, or when the job was done
+  bool completed = false;  ///< ended well, or after the job had succeeded
 };
 
-/// What happened in a job, written down as it happens, for --report. Empty is what is not known
-/// yet, or never was because the job did not come so far.
+/// The events of a job, recorded as they happen, for --report. A member is empty while it is not
+/// known, or if the job ended before.
 struct JobRecord {
   WallClock::time_point began_at = WallClock::now();
   Time began = Clock::now();
@@ -37,7 +37,7 @@ struct JobRecord {
   std::vector<std::string> last_stderr;   ///< lines of the first task that failed
   std::optional<RendezvousServer::Counters> rendezvous;
 
-  /// From now on there is a plan.
+  /// Sets the plan and makes room for its tasks and hosts.
   void planned(const Plan& made, const std::string& id) {
     plan = made;
     job = id;

@@ -9,29 +9,29 @@
 
 namespace dt {
 
-/// The first thing that went wrong, for the report: said once.
+/// The first failure of a job. It is reported once.
 struct Failure {
   TaskId task;
   int rank = -1;
   std::string host;
   int64_t pid = 0;  ///< 0: it never started
   std::string cause;
-  std::optional<TaskError> error = {};  ///< by its own word
+  std::optional<TaskError> error = {};  ///< written by the task itself
   bool operator==(const Failure&) const = default;
 };
 
 /// How the job ended.
 struct Outcome {
   int exit_status = 0;
-  std::optional<Failure> failure;  ///< of a worker
-  std::string
-      reason;  ///< otherwise why it ended: "interrupted by SIGINT", "time limit of 10s reached"
+  std::optional<Failure> failure;  ///< of a task
+  /// Why the job ended without a failure: "interrupted by SIGINT", "time limit of 10s reached".
+  std::string reason;
   int failed_tasks = 0;
-  bool reason_reported = false;  ///< to the user, before the end
+  bool reason_reported = false;  ///< the user has seen `reason` before the end
   bool operator==(const Outcome&) const = default;
 };
 
-/// Of a job that a signal to dtrain ended.
+/// Returns the outcome of a job that a signal to dtrain ended.
 Outcome interrupted_outcome(int number);
 
 }  // namespace dt

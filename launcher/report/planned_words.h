@@ -9,13 +9,13 @@
 
 namespace dt {
 
-/// Knows the words of each task's command before the job starts, for --dry-run. Addresses and ports
-/// that only the start decides are shown as "<node1>:<port>".
+/// Computes the arguments of each task's command before the job starts, for --dry-run. Addresses
+/// and ports that are chosen at the start appear as "<node1>:<port>".
 class PlannedWords {
  public:
   PlannedWords(const Plan& plan, const RunConfig& config);
 
-  /// The words that the task gets; empty where they are those that the user wrote.
+  /// Returns the arguments of the task; empty if they are those that the user wrote.
   std::vector<std::string> changed(const Task& task) const;
 
  private:

@@ -11,12 +11,13 @@
 namespace dt {
 
 std::string failure_cause(const ExitStatus& status) {
-  // Of TensorFlow's PreemptionCheckpointHandler.
+  // The exit status of TensorFlow's PreemptionCheckpointHandler.
   constexpr int saved_and_left = 42;
   if (status.signal == 0 && status.code == saved_and_left)
     return status.text() +
-           " (PreemptionCheckpointHandler leaves so, its work saved, when its host is being taken "
-           "away: start the job again)";
+           " (PreemptionCheckpointHandler exits with it when its work is saved and its host is "
+           "being "
+           "taken away: start the job again)";
   if (status.shell_status() == 128 + SIGTERM)
     return status.text() +
            " (SIGTERM not sent by dtrain: is its host being taken away? Then start the job again)";
@@ -61,7 +62,7 @@ size_t cluster_size(const Plan& plan) {
   return plan.tasks.size() + plan.external_layout->tasks_elsewhere;
 }
 
-/// " at host:port", of an address that was given.
+/// Returns " at host:port" for a task of a given cluster.
 std::string given_place(const Plan& plan, const TaskId& task) {
   const std::string* address =
       plan.external_layout ? plan.external_layout->cluster.address_of(task) : nullptr;
@@ -83,7 +84,7 @@ Json task_json(const Plan& plan, const Task& task, const std::vector<std::string
   return json;
 }
 
-/// A line for the first task of each role whose words are not the role's.
+/// Returns a line for the first task of each role, if macros change its command.
 std::string words_text(const Plan& plan, const PlannedWords& planned) {
   std::string text;
   for (const Role& role : plan.roles) {
@@ -116,7 +117,7 @@ Json cluster_json(const Plan& plan) {
 
 namespace {
 
-/// The words of a task; empty where they are those of its role.
+/// Returns the arguments of a task; empty if they are those of its role.
 using TaskWords = std::function<std::vector<std::string>(const Task& task)>;
 
 Json plan_document(const Plan& plan, const std::vector<std::string>& command,

@@ -12,23 +12,26 @@
 
 namespace dt {
 
-/// What a task's end says of its cause, with the two by which training leaves a host that is being
-/// taken away. Only for an end that dtrain has not brought about.
+/// Returns the cause of a failure in words. Explains exit status 42 and SIGTERM, by which training
+/// ends on a host that is being preempted. Requires an end that dtrain has not caused.
 std::string failure_cause(const ExitStatus& status);
 
-/// "rank 3 (host a, pid 77) failed: killed by SIGSEGV" and below the last lines of its `stream`.
+/// Returns "rank 3 (host a, pid 77) failed: killed by SIGSEGV", followed by the last lines of its
+/// `stream`.
 std::string failure_text(const Failure& failure, const std::vector<std::string>& last_lines,
                          std::string_view stream = "stderr");
 
-/// What `dtrain run --dry-run` shows: who would run where.
+/// Returns the text of `dtrain run --dry-run`: which task would run where.
 std::string plan_text(const Plan& plan, const std::vector<std::string>& command);
-/// The cluster that was given, as {role: [address, …]}; null where none was.
+/// Returns the cluster that the user gave, as {role: [address, …]}; null without one.
 Json cluster_json(const Plan& plan);
-/// [{name, tasks, ranked, command}], in the order of their tasks.
+/// Returns [{name, tasks, ranked, command}], in the order of the tasks.
 Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command);
+/// Returns the document of `dtrain run --dry-run --json`, without the tasks' own commands.
 Json plan_json(const Plan& plan, const std::vector<std::string>& command);
 
-/// The text of --dry-run, as JSON with --json; also the words that macros give to tasks.
+/// Returns the output of --dry-run, as JSON with --json. It includes the commands that macros
+/// change.
 std::string plan_report(const Plan& plan, const RunConfig& config);
 
 }  // namespace dt

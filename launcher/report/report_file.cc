@@ -18,7 +18,7 @@
 namespace dt {
 namespace {
 
-/// How long the reader of a pipe may take.
+/// How long write() waits for the reader of a pipe.
 constexpr Duration reader_patience = seconds(5);
 
 tl::unexpected<Error> refusal(const std::string& path, std::string_view why) {
@@ -26,7 +26,7 @@ tl::unexpected<Error> refusal(const std::string& path, std::string_view why) {
               format("--report: cannot write {}: {}", shell_quote(printable(path, 300)), why));
 }
 
-/// A new file beside the one that it shall become.
+/// A new file in the folder of the report, to be renamed to it.
 struct Draft {
   std::string path;
   Fd file;
@@ -42,8 +42,8 @@ Result<Draft> make_draft(const std::string& path) {
   return draft;
 }
 
-/// Another user who can put a file or a FIFO there would get the report, or keep it from being
-/// written when the job is over. Anonymous pipes (/dev/stdout) may have any owner.
+/// True for a file or FIFO of another user. That user could read the report, or block its writing
+/// when the job is over. Anonymous pipes (/dev/stdout) may have any owner.
 bool is_anothers(const std::string& path) {
   struct stat about = {};
   if (::lstat(path.c_str(), &about) < 0 || about.st_uid == ::geteuid()) return false;
@@ -51,7 +51,7 @@ bool is_anothers(const std::string& path) {
 }
 
 Result<Fd> open_stream(const std::string& path) {
-  // Non-blocking: a pipe without a reader shall not hold us.
+  // Non-blocking: a pipe without a reader must not block the launcher.
   Fd stream(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (stream) return stream;
   return refusal(path, errno == ENXIO ? "nobody reads it" : errno_text(errno));
@@ -101,7 +101,7 @@ Result<ReportFile> ReportFile::open(const std::optional<std::string>& wanted) {
     report.stream_ = TRY(open_stream(path));
     return report;
   }
-  // Followed, a link could lead to somebody else's file; replaced, /dev/stdout would be gone.
+  // To follow a link could write to another user's file; to replace it could remove /dev/stdout.
   if (::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode)) {
     return refusal(path, "it is a symbolic link; give the file itself");
   }

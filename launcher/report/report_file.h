@@ -9,20 +9,21 @@
 
 namespace dt {
 
-/// Where --report goes. A file appears whole or not at all, under its own name only when it is
-/// ready; until then nothing of it exists. What is no file (a pipe, a terminal, /dev/null) is
-/// opened at once and written as it is.
+/// Writes the report to the path of --report. A file appears whole or not at all: the text goes to
+/// a draft beside it, which is then renamed. Another kind of path (a pipe, a terminal, /dev/null)
+/// is opened at once and written directly.
 class ReportFile {
  public:
-  /// Tries what write() will need, so that a place that cannot be written is known before the job.
-  /// Nothing is written without a path.
+  /// Tries the steps of write(), so that a bad path fails before the job starts. Without a path,
+  /// write() does nothing. Fails with Errc::input for a path that cannot be written, is a folder or
+  /// a link, or belongs to another user.
   static Result<ReportFile> open(const std::optional<std::string>& path);
 
   Result<> write(std::string_view text);
 
  private:
   std::optional<std::string> path_;
-  Fd stream_;  ///< of what is no file
+  Fd stream_;  ///< open for a path that is no regular file
 };
 
 }  // namespace dt
