@@ -89,7 +89,7 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts) {
         loop_, host, connect_options_,
         AgentLink::Handlers{
             .on_message = [this, &agent](const FrameView& m) { return handle(agent, m); },
-            .on_closed = [this, &agent] { report_lost(agent); }});
+            .on_lost = [this, &agent] { report_lost(agent); }});
     TRY(agent.link->start());
   }
   report_connected();
@@ -246,6 +246,7 @@ void AgentGroup::retain(const Plan& plan) {
     const auto at = std::ranges::find_if(agents_, [&planned](const auto& agent) {
       return agent && agent->link->host().same_as(planned.host);
     });
+    // From now on an agent's number is its host's place in the plan.
     (*at)->number = retained.size();
     retained.push_back(std::move(*at));
   }
@@ -346,6 +347,7 @@ bool AgentGroup::any_left() const {
 Result<> AgentGroup::wait_for_exit(const Awaited& awaited) {
   for (const auto& agent : agents_)
     agent->link->close();
+  // Closed links have no leases: only the deadline and an interruption end the wait.
   while (any_left() && loop_.now() < awaited.deadline && !awaited.interrupted())
     TRY(loop_.run_once(awaited.deadline));
   for (const auto* group : {&agents_, &unneeded_}) {

@@ -138,6 +138,7 @@ void AgentLink::connection_ended(const AgentConnection::CloseReason& reason) {
   if (!was_cached || cached_executable_ == CachedExecutable::untrusted)
     return lose(why_not_started(reason));
   cached_executable_ = CachedExecutable::untrusted;
+  // The cached executable is broken: start once more, and have it sent again.
   starting_.emplace(connect_options_.architecture);
   if (const auto started = start(); !started) lose(started.error().message);
 }
@@ -163,7 +164,7 @@ void AgentLink::lose(std::string why) {
   closed_ = true;
   why_ = std::move(why);
   if (connection_) connection_->hang_up();
-  if (handlers_.on_closed) handlers_.on_closed();
+  if (handlers_.on_lost) handlers_.on_lost();
 }
 
 void AgentLink::close() {

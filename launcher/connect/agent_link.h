@@ -45,7 +45,7 @@ class AgentLink {
     /// When it fails, the link is lost.
     std::function<Result<>(const FrameView& message)> on_message;
     /// Called once when the agent is lost, never after close(); why() has the reason.
-    std::function<void()> on_closed;
+    std::function<void()> on_lost;
   };
   /// `options` outlives this.
   AgentLink(Loop& loop, Host host, const ConnectOptions& options, Handlers handlers);
@@ -57,7 +57,7 @@ class AgentLink {
   Result<> start();
   /// Sends frames; those for an agent that is still starting wait for its magic line.
   void write(ByteSpan frames);
-  /// Closes both directions for this reason, and calls on_closed.
+  /// Closes both directions for this reason, and calls on_lost.
   void lose(std::string why);
   /// Ends the agent's input once all is sent. No handler is called any more.
   void close();

@@ -72,6 +72,7 @@ void ProcessConnection::hang_up() {
   if (options_.is_client) {
     kill();
   } else if (process_ && !exit_watch_) {
+    // The agent ends its tasks first, and is reaped when it has ended.
     [[maybe_unused]] const auto watched = watch_process();
   }
 }
@@ -142,7 +143,7 @@ void ProcessConnection::process_ended() {
 void ProcessConnection::finish() {
   patience_ = Timer();
   if (std::exchange(end_reported_, true)) return;
-  const auto on_end = handlers_.on_end;
+  const auto on_end = handlers_.on_end;  // a copy: the call may destroy this
   on_end(so_far());
 }
 

@@ -39,7 +39,7 @@ Result<> ProgramOutput::start(Loop& loop, const std::vector<std::string>& comman
 }
 
 void ProgramOutput::done(Result<std::string> result) {
-  const OnDone on_done = on_done_;
+  const OnDone on_done = on_done_;  // a copy: the call may destroy this
   on_done(std::move(result));
 }
 

@@ -91,6 +91,7 @@ void RemoteConnection::begin() {
 void RemoteConnection::find_route() {
   const Result<SshSettings> read = read_ssh_config(request_, all_.world());
   const bool wants_openssh = all_.login().carrier == SshCarrier::openssh;
+  // `needs_ssh_g` has the directives that only ssh can evaluate (Match exec, …).
   if (!read || read->needs_ssh_g.empty() || wants_openssh) return take_settings(read);
   config_query_ = std::make_unique<ProgramOutput>(
       all_.loop(), ssh_g_command(request_),
@@ -183,6 +184,7 @@ void RemoteConnection::try_ended(CloseReason reason) {
   const Time when = all_.loop().now() + pause_before_next();
   if (!next || when >= deadline_) return end(std::move(reason));
   connection_.reset();
+  // Another kind of connection starts at once, with the permit; the same kind waits without it.
   if (next->by != route_->by) return take_route(*std::move(next));
   all_.log().info("{}: {}; trying again", request_.host, reason.why);
   permit_.reset();
@@ -218,7 +220,7 @@ void RemoteConnection::clear() {
 
 void RemoteConnection::end(CloseReason reason) {
   clear();
-  const auto on_end = handlers_.on_end;
+  const auto on_end = handlers_.on_end;  // a copy: the call may destroy this
   on_end(std::move(reason));
 }
 
@@ -240,6 +242,7 @@ void RemoteConnection::arrived() {
 }
 
 void RemoteConnection::close_after_sending() {
+  // No agent reads the input yet: without an answer there is nothing to finish.
   if (!arrived_) return hang_up();
   connection_->close_after_sending();
 }

@@ -39,7 +39,7 @@ std::string_view remedy_of(const SshFailure& failure) {
     case SshPhase::banner:
       if (failure.error.code == Errc::timeout) return "; does an sshd listen there?";
       return failure.error.code == Errc::closed
-                 ? "; the log of its sshd tells why (MaxStartups, hosts.deny, …)"
+                 ? "; the log of its sshd has the reason (MaxStartups, hosts.deny, …)"
                  : "";
     default:
       return "";
@@ -140,7 +140,7 @@ void SshConnection::record(const HostKey& key) const {
 
 void SshConnection::ended(const SshSession::End& end) {
   ended_ = true;
-  const auto on_end = handlers_.on_end;
+  const auto on_end = handlers_.on_end;  // a copy: the call may destroy this
   on_end(end_of(end));
 }
 

@@ -10,8 +10,8 @@ namespace dt {
 
 namespace {
 
-/// Returns the place of the first \n or \r. Searches a piece at a time by memchr(3): a search for
-/// \n alone would scan all of a long progress bar, again for each of its lines.
+/// Returns the place of the first \n or \r. Searches a piece at a time by memchr(3). A search for
+/// \n in all bytes would scan a long progress bar again for each of its lines.
 size_t find_line_end(std::string_view bytes) {
   constexpr size_t piece_bytes = 512;
   for (size_t at = 0; at < bytes.size(); at += piece_bytes) {

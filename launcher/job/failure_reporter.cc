@@ -33,7 +33,7 @@ void FailureReporter::report_now() {
 
 void FailureReporter::report_reason() {
   const Outcome& outcome = parts_.supervisor.outcome();
-  if (!parts_.supervisor.lost_host_decided() || outcome.reason_told) return;
+  if (!parts_.supervisor.lost_host_decided() || outcome.reason_reported) return;
   parts_.log.error("{}", outcome.reason);
   parts_.supervisor.reason_reported();
 }

@@ -74,7 +74,7 @@ test_a_message_instead_of_a_shell() {
 test_a_server_that_closes_at_once() {
   hosts_up 1
   instead_of_sshd 'client.close()'
-  refused_by_both 'node1: ' 'the log of its sshd tells why (MaxStartups'
+  refused_by_both 'node1: ' 'the log of its sshd has the reason (MaxStartups'
 }
 
 test_a_server_that_never_answers() {

@@ -33,12 +33,12 @@ class NoDescriptors {
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   ConnectOptions options = {.ssh = {}, .binary = {}, .architecture = "x86_64", .other = {}};
-  int gone = 0;
-  AgentLink link{
-      *loop,
-      {.name = "localhost", .here = true},
-      options,
-      {.on_message = [](const FrameView&) { return Result<>(); }, .on_closed = [this] { ++gone; }}};
+  int lost_count = 0;
+  AgentLink link{*loop,
+                 {.name = "localhost", .here = true},
+                 options,
+                 {.on_message = [](const FrameView&) { return Result<>(); },
+                  .on_lost = [this] { ++lost_count; }}};
 
   Result<> start_without_descriptors() {
     const NoDescriptors limit;
@@ -53,17 +53,17 @@ TEST_CASE_FIXTURE(Fixture, "AgentLink whose agent cannot start has the reason, a
   link.close();
   CHECK(link.closed());
   CHECK(link.ended());
-  CHECK(gone == 0);
+  CHECK(lost_count == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture,
-                  "AgentLink whose agent cannot start can be lost, and calls on_closed once") {
+                  "AgentLink whose agent cannot start can be lost, and calls on_lost once") {
   REQUIRE_FALSE(start_without_descriptors());
   link.lose("no agent");
   link.lose("again");
   link.kill();
   CHECK(link.why() == "no agent");
-  CHECK(gone == 1);
+  CHECK(lost_count == 1);
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentLink alone reaps its agent, and explains its end") {

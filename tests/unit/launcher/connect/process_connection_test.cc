@@ -96,9 +96,9 @@ class Tracer {
       for (;;)
         pause();
     }
-    char word = 'n';
-    CHECK(::read(answer.read.get(), &word, 1) == 1);
-    traces_ = word == 'y';
+    char answered = 'n';
+    CHECK(::read(answer.read.get(), &answered, 1) == 1);
+    traces_ = answered == 'y';
   }
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;

@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(Fixture, "FailureReporter logs the loss of a host at once, and
   reporter.report_reason();
   reporter.report_reason();
   CHECK(logged == "dtrain: agent on a lost: no heartbeat for 5s\n");
-  CHECK(supervisor.outcome().reason_told);
+  CHECK(supervisor.outcome().reason_reported);
 }
 
 }  // namespace
