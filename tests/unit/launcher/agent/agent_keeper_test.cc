@@ -16,14 +16,14 @@
 namespace dt {
 namespace {
 
-/// What a process with a keeper ended with, and what it and all that it has left wrote to stderr.
-struct Kept {
+/// The exit status of a keeper, and the stderr of it and of all processes below it.
+struct KeeperEnd {
   int status = 0;
-  std::string said;
+  std::string stderr_text;
 };
 
-/// Returns when all that `serve` has started is gone: each holds the pipe's end.
-Kept keep(const std::function<int()>& serve) {
+/// Returns when all processes that `serve` has started have ended, since each holds the pipe open.
+KeeperEnd run_keeper(const std::function<int()>& serve) {
   Pipe pipe = make_pipe().value();
   const pid_t keeper = fork();
   REQUIRE(keeper >= 0);
@@ -32,56 +32,57 @@ Kept keep(const std::function<int()>& serve) {
     _exit(keep_agent(serve));
   }
   pipe.write.reset();
-  Kept kept;
+  KeeperEnd end;
   std::array<char, 256> buffer;
   for (ssize_t n = 0; (n = read(pipe.read.get(), buffer.data(), buffer.size())) > 0;)
-    kept.said.append(buffer.data(), static_cast<size_t>(n));
+    end.stderr_text.append(buffer.data(), static_cast<size_t>(n));
   int status = 0;
   REQUIRE(waitpid(keeper, &status, 0) == keeper);
   REQUIRE(WIFEXITED(status));
-  kept.status = WEXITSTATUS(status);
-  return kept;
+  end.status = WEXITSTATUS(status);
+  return end;
 }
 
-/// In a session of its own, and no child of the agent's any more.
-void leave_something_behind() {
+/// Leaves a process with a session of its own that is no child of the agent any more.
+void leave_process() {
   const pid_t child = fork();
   if (child == 0) {
     setsid();
-    std::signal(SIGTERM, SIG_DFL);  // doctest reports it
+    std::signal(SIGTERM, SIG_DFL);  // doctest handles it
     if (fork() == 0) pause();
     _exit(0);
   }
   waitpid(child, nullptr, 0);
 }
 
-TEST_CASE("keep_agent: an agent that ends by itself has the last word") {
+TEST_CASE("keep_agent: an agent that ends by itself decides the status") {
   for (const int status : {0, 1, 7}) {
-    const Kept kept = keep([status] { return status; });
-    CHECK(kept.status == status);
-    CHECK(kept.said.empty());
+    const KeeperEnd end = run_keeper([status] { return status; });
+    CHECK(end.status == status);
+    CHECK(end.stderr_text.empty());
   }
 }
 
-TEST_CASE("keep_agent: what a killed agent leaves is ended, and how it ended is told") {
+TEST_CASE("keep_agent: processes of a killed agent are ended, and its end is reported") {
   for (const int number : {SIGKILL, SIGABRT}) {
-    const Kept kept = keep([number] {
-      leave_something_behind();
+    const KeeperEnd end = run_keeper([number] {
+      leave_process();
       std::signal(number, SIG_DFL);
       raise(number);
       return 0;
     });
-    CHECK(kept.status == 128 + number);
-    CHECK(kept.said == format("{}{}\n", agent_ended_word, ExitStatus{.signal = number}.text()));
+    CHECK(end.status == 128 + number);
+    CHECK(end.stderr_text ==
+          format("{}{}\n", agent_ended_word, ExitStatus{.signal = number}.text()));
   }
 }
 
-TEST_CASE("keep_agent: what an agent leaves that failed is ended, too") {
-  const Kept kept = keep([] {
-    leave_something_behind();
+TEST_CASE("keep_agent: processes of an agent that failed are ended, too") {
+  const KeeperEnd end = run_keeper([] {
+    leave_process();
     return 1;
   });
-  CHECK(kept.status == 1);
+  CHECK(end.status == 1);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 namespace dt {
 namespace {
 
-/// An agent in this process, and the launcher's end of its link in the test's hands.
+/// An agent in this process. The test plays the launcher at the other end of its link.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   AgentSession session{*loop};
@@ -41,7 +41,7 @@ struct Fixture {
     REQUIRE(write_all(link.get(), frames).has_value());
   }
 
-  /// Runs the agent until it has sent such a message, or 10 s.
+  /// Runs the agent until it has sent such a message, for 10 s at most.
   Bytes await(MessageType wanted) {
     const Time deadline = Clock::now() + seconds(10);
     while (Clock::now() < deadline) {
@@ -51,11 +51,11 @@ struct Fixture {
       const ssize_t n = ::read(link.get(), buffer, sizeof buffer);
       if (n > 0) received.insert(received.end(), buffer, buffer + n);
     }
-    FAIL("the agent did not say it: ", static_cast<int>(wanted));
+    FAIL("the agent did not send it: ", static_cast<int>(wanted));
     return {};
   }
 
-  /// The first message of that type among what has come.
+  /// Returns the first received message of that type.
   std::optional<Bytes> take(MessageType wanted) {
     if (!magic_seen) {
       if (received.size() < agent_magic.size()) return std::nullopt;
@@ -104,7 +104,7 @@ bool alive(pid_t pid) {
   return ::kill(pid, 0) == 0;
 }
 
-TEST_CASE("AgentSession does not wait for ever for a launcher that never says a word") {
+TEST_CASE("AgentSession does not wait without limit for a launcher that sends nothing") {
   VirtualTime time;
   const auto loop = VirtualLoop::create(time, [&time](Time until) {
                       time.now = until;
@@ -119,21 +119,21 @@ TEST_CASE("AgentSession does not wait for ever for a launcher that never says a 
   CHECK(time.now - began < seconds(70));
 }
 
-TEST_CASE_FIXTURE(Fixture, "AgentSession says who it is, before it is asked") {
+TEST_CASE_FIXTURE(Fixture, "AgentSession sends its hello unasked") {
   const auto hello = decode<Hello>(await(MessageType::hello)).value();
   CHECK_FALSE(hello.hostname.empty());
   CHECK_FALSE(hello.addresses.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "AgentSession says what its host has when it is asked") {
+TEST_CASE_FIXTURE(Fixture, "AgentSession reports the resources of its host when it is asked") {
   send(MessageType::resources_wanted, encode(ResourcesWanted()));
   const auto resources = decode<HostResources>(await(MessageType::resources)).value();
   CHECK(resources.topology == own_topology().value());
-  // Whatever this machine has: GPUs, or the reason why they are not known.
+  // The machine may have GPUs or not: the answer has a list, or the reason why there is none.
   CHECK((resources.gpu_failure.empty() || resources.gpus.gpus.empty()));
 }
 
-TEST_CASE_FIXTURE(Fixture, "AgentSession holds as many ports as asked, each another one") {
+TEST_CASE_FIXTURE(Fixture, "AgentSession holds as many different ports as asked") {
   const Prepared prepared = prepare({"true"}, "/", 3);
   CHECK(prepared.failure.empty());
   REQUIRE(prepared.ports.size() == 3);
@@ -162,7 +162,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK_FALSE(hold_this_port(free));
 }
 
-/// So many ports in a row that are free now.
+/// Returns a range of so many successive ports that are free now.
 PortRange free_range(int count) {
   std::random_device random;
   for (;;) {
@@ -189,7 +189,8 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(place.address.port == prepared.ports[0]);
 }
 
-TEST_CASE_FIXTURE(Fixture, "AgentSession holds one more for probes where tasks were given others") {
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession holds one more port for probes if all tasks have given addresses") {
   const PortRange range = free_range(1);
   const uint16_t given = hold_ports(1, std::nullopt).value().front().number;
   send(MessageType::prepare, encode(Prepare{.token = std::string(64, 'a'),
@@ -227,7 +228,7 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession listens for a check at two ports of --p
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession starts no task while another user has a held port") {
-  if (geteuid() != 0) return;  // no other user's socket can be made
+  if (geteuid() != 0) return;  // only root can make a socket of another user
   const Prepared prepared = prepare({"true"}, "/", 2);
   REQUIRE(prepared.ports.size() == 2);
   REQUIRE(seteuid(65534) == 0);
@@ -251,7 +252,7 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession: B30, B31 are known before anything sta
         "(use --chdir)");
 }
 
-TEST_CASE_FIXTURE(Fixture, "AgentSession takes the home for a folder that it cannot enter") {
+TEST_CASE_FIXTURE(Fixture, "AgentSession uses the home instead of a folder that it cannot enter") {
   const std::string home = local_host_environment()["HOME"];
   REQUIRE(access(home.c_str(), X_OK) == 0);
   for (const char* folder : {"/no/such folder", "/etc/passwd"}) {
@@ -262,8 +263,7 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession takes the home for a folder that it can
   CHECK(prepare({"true"}, "/", 0, true).home.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture,
-                  "AgentSession runs a task, hands out its output and its end, and finishes") {
+TEST_CASE_FIXTURE(Fixture, "AgentSession runs a task, sends its output and its end, and finishes") {
   launch("echo $MARK; exit 3");
   CHECK(as_text(await(MessageType::output)) == "m\n");
   const auto exited = decode<Exited>(await(MessageType::exited)).value();
@@ -275,7 +275,8 @@ TEST_CASE_FIXTURE(Fixture,
   run_to_end();
 }
 
-TEST_CASE_FIXTURE(Fixture, "AgentSession ends what a task left behind before it says finished") {
+TEST_CASE_FIXTURE(Fixture,
+                  "AgentSession ends the processes that a task left before it sends finished") {
   launch("setsid sleep 60 >/dev/null 2>&1 & exit 0");
   await(MessageType::exited);
   send(MessageType::finish, encode(Finish{seconds(2)}));
@@ -285,7 +286,7 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession ends what a task left behind before it 
   run_to_end();
 }
 
-TEST_CASE("AgentSession starts the rest of a launch for what is meant for all") {
+TEST_CASE("AgentSession starts the rest of a launch before a message for all tasks") {
   for (const MessageType behind : {MessageType::heartbeat, MessageType::signal}) {
     Fixture agent;
     CHECK(agent.prepare({"sleep", "60"}).failure.empty());
@@ -297,7 +298,7 @@ TEST_CASE("AgentSession starts the rest of a launch for what is meant for all") 
     const bool meant = behind == MessageType::signal;
     append_message(frames, behind, {.generation = 1}, meant ? encode(SignalAll{SIGUSR1}) : Bytes());
     REQUIRE(write_all(agent.link.get(), frames).has_value());
-    // The round that reads them; its timers may start some tasks more.
+    // One round reads the messages; its timers may start some more tasks.
     while (existing_children().empty())
       REQUIRE(agent.loop->run_once(Clock::now() + seconds(10)));
     CHECK((existing_children().size() == 64) == meant);
@@ -329,7 +330,7 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession: bytes that are no message end the task
   CHECK_FALSE(alive(pid));
 }
 
-/// The third field of /proc/PID/stat: R, S, T, …
+/// Returns the third field of /proc/PID/stat: R, S, T, …
 char state_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -338,12 +339,12 @@ char state_of(pid_t pid) {
 }
 
 TEST_CASE_FIXTURE(Fixture,
-                  "AgentSession: a pause stops the tasks and the lease, both go on after") {
+                  "AgentSession: a pause stops the tasks and the lease, both continue after") {
   dead_after = milliseconds(300);
   const pid_t pid = launch("exec sleep 60");
   send(MessageType::pause, {});
   await(MessageType::paused);
-  // The kernel stops it a moment after it was told to.
+  // The kernel stops the task a moment after the signal.
   while (state_of(pid) == 'R' || state_of(pid) == 'S')
     CHECK(loop->run_once(Clock::now() + milliseconds(1)).has_value());
   const Time after_lease = Clock::now() + 3 * dead_after;
@@ -351,7 +352,7 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(loop->run_once(after_lease).has_value());
   CHECK(state_of(pid) == 'T');
   send(MessageType::resume, {});
-  // The first beat since then; those of before have been read.
+  // Waits for the first heartbeat after the resume; earlier ones were read.
   messages.clear();
   received.clear();
   await(MessageType::heartbeat);

@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-/// An agent's Diagnostics, and what it sends.
+/// An agent's Diagnostics, and its messages.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   Token token = Token::random().value();
@@ -39,31 +39,31 @@ struct Fixture {
   }
 };
 
-TEST_CASE_FIXTURE(Fixture, "Examiner asks the first Python in the job's PATH for its version") {
+TEST_CASE_FIXTURE(Fixture, "Diagnostics asks the first Python in the job's PATH for its version") {
   CHECK(diagnose().python_path == "");
   folder.write("python", "#!/bin/sh\necho Python 2.7.1 >&2\n", 0755);
   CHECK(diagnose().python_path == folder.path() + "/python");
   CHECK(diagnose().python_version == "2.7.1");
-  // It runs with that PATH, too: a shim that looks for the real one there finds it.
+  // It runs with the same PATH, so that a shim finds the real Python there.
   folder.write("real", "#!/bin/sh\necho Python 3.9.9 $1\n", 0755);
   folder.write("python3", "#!/bin/sh\nreal $1\n", 0755);
   CHECK(diagnose().python_path == folder.path() + "/python3");
   CHECK(diagnose().python_version == "3.9.9");
 }
 
-TEST_CASE_FIXTURE(Fixture, "Examiner answers also when Python cannot be run or says nothing") {
+TEST_CASE_FIXTURE(Fixture, "Diagnostics answers also when Python cannot be run or prints nothing") {
   folder.write("python3", "#!/no/such/interpreter\n", 0755);
   CHECK(diagnose().python_version == "");
   folder.write("python3", "#!/bin/sh\nexit 3\n", 0755);
   CHECK(diagnose().python_version == "");
-  // What it leaves behind holds its output open; nobody waits for that.
+  // A process that it leaves holds its output open; Diagnostics does not wait for that.
   folder.write("python3", "#!/bin/sh\n/bin/sleep 60 &\necho $! >$0.pid\necho Python 3.1\n", 0755);
   CHECK(diagnose().python_version == "3.1");
   const pid_t left = std::stoi(folder.read("python3.pid"));
   ::kill(left, SIGKILL);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Examiner measures the way to another, or says why not") {
+TEST_CASE_FIXTURE(Fixture, "Diagnostics measures the network to another host, or reports why not") {
   diagnose();
   const Claim claim = {.token = token, .job = "check", .generation = 1, .self = {"agent", 9}};
   const auto other = BandwidthServer::open(*loop, {Address{"127.0.0.1", 0}}, claim,
@@ -76,7 +76,7 @@ TEST_CASE_FIXTURE(Fixture, "Examiner measures the way to another, or says why no
   CHECK(measured.failure == "");
   CHECK(measured.speed.bytes >= 1 << 20);
   sent.clear();
-  // Somebody else answers there.
+  // Another program answers there.
   examiner.measure({.number = 8, .address = address, .patience = seconds(20)});
   await();
   CHECK(decode<Measured>(sent[0].second).value().failure != "");

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_CASE("an ErrorFolder is private, is found by its process's number, and goes with its owner") {
+TEST_CASE("an ErrorFolder is private, is found by its process's pid, and is removed by its owner") {
   const std::string path = ErrorFolder::path_of(getpid());
   REQUIRE_FALSE(path.empty());
   CHECK(ErrorFolder::path_of(getppid()) != path);
@@ -34,7 +34,7 @@ TEST_CASE("an ErrorFolder is private, is found by its process's number, and goes
   ErrorFolder::remove("");
 }
 
-TEST_CASE("ErrorFolder: what a killed agent has left is removed, what belongs to one is not") {
+TEST_CASE("ErrorFolder: the folder of a killed agent is removed, that of a running one is not") {
   const auto own = ErrorFolder::make();
   REQUIRE(own);
   const std::string left = format("{}-left", own->path());
@@ -48,7 +48,7 @@ TEST_CASE("ErrorFolder: what a killed agent has left is removed, what belongs to
   CHECK(fs::remove(strange));
 }
 
-TEST_CASE("an ErrorFolder reads what a task wrote there, and nothing that is no such file") {
+TEST_CASE("an ErrorFolder reads the file of a task, and nothing that is no regular file") {
   const auto folder = ErrorFolder::make();
   REQUIRE(folder);
   const auto write = [&](uint32_t task, const std::string& text) {

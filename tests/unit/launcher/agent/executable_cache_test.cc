@@ -16,7 +16,7 @@ constexpr std::time_t now = 1000 * day;
 const std::string own(64, 'a');
 const std::string other(64, 'b');
 
-/// A folder of copies, and the days that have gone by since each was used.
+/// A folder of copies with the days since the last use of each.
 struct Copies {
   TemporaryFolder folder;
 
@@ -32,7 +32,7 @@ struct Copies {
     set_age(sha256, days);
   }
   bool has(const std::string& name) const { return std::filesystem::exists(path(name)); }
-  void tend(std::time_t at = now, const std::string& digest = own) const {
+  void prune(std::time_t at = now, const std::string& digest = own) const {
     prune_executable_cache(path(own) + "/dtrain", at, [&digest] { return digest; });
   }
   std::time_t marked(const std::string& name) const {
@@ -44,78 +44,78 @@ struct Copies {
 
 TEST_CASE_FIXTURE(Copies, "the use of a copy is marked once a day") {
   add(own, 0);
-  tend();
+  prune();
   CHECK(marked(own + "/dtrain") == now - 1);
   set_age(own + "/dtrain", 1);
-  tend();
+  prune();
   CHECK(marked(own + "/dtrain") == now);
 }
 
 TEST_CASE_FIXTURE(Copies,
-                  "a copy that was not used for 30 days is set aside, and gone a day later") {
+                  "a copy that was not used for 30 days is retired, and removed a day later") {
   add(own, 40);
   add(other, 30);
-  tend();
+  prune();
   CHECK(has(own));
   CHECK_FALSE(has(other));
   CHECK(has(other + ".old/dtrain"));
-  tend(now + day);
+  prune(now + day);
   CHECK(has(other + ".old"));
-  tend(now + day + 1);
+  prune(now + day + 1);
   CHECK_FALSE(has(other + ".old"));
 }
 
 TEST_CASE_FIXTURE(Copies, "a copy that was used in the last 30 days stays") {
   add(own, 0);
   add(other, 29);
-  tend();
+  prune();
   CHECK(has(other + "/dtrain"));
 }
 
-TEST_CASE_FIXTURE(Copies, "a copy that somebody started while it was set aside stays") {
+TEST_CASE_FIXTURE(Copies, "a copy that was started while it was retired stays") {
   add(own, 0);
   add(other, 31);
-  tend();
+  prune();
   set_age(other + ".old/dtrain", 0);
-  tend(now + 5 * day);
+  prune(now + 5 * day);
   CHECK(has(other + ".old/dtrain"));
-  tend(now + 32 * day);
+  prune(now + 32 * day);
   CHECK_FALSE(has(other + ".old"));
 }
 
-TEST_CASE_FIXTURE(Copies, "a copy that somebody is just sending stays") {
+TEST_CASE_FIXTURE(Copies, "a copy that is being sent stays") {
   add(own, 0);
   folder.write(other + "/new.host.1", "half");
   set_age(other, 2);
-  tend();
+  prune();
   CHECK(has(other + "/new.host.1"));
 }
 
-TEST_CASE_FIXTURE(Copies, "what an interrupted sending has left is removed after a day") {
+TEST_CASE_FIXTURE(Copies, "the file of an interrupted transfer is removed after a day") {
   add(own, 0);
   for (const char* name : {"/new.host.1", "/new.host.2"})
     folder.write(own + name, "half");
   set_age(own + "/new.host.1", 1);
   set_age(own + "/new.host.2", 0);
-  tend();
+  prune();
   CHECK_FALSE(has(own + "/new.host.1"));
   CHECK(has(own + "/new.host.2"));
 }
 
-TEST_CASE_FIXTURE(Copies, "a copy that is not what its name says is used no more") {
+TEST_CASE_FIXTURE(Copies, "a copy whose digest is not its name is retired") {
   add(own, 1);
-  tend(now, other);
+  prune(now, other);
   CHECK_FALSE(has(own));
   CHECK(has(own + ".old/dtrain"));
 }
 
-TEST_CASE_FIXTURE(Copies, "nothing else of a folder is touched, nor any other folder") {
+TEST_CASE_FIXTURE(Copies, "other files of the folder and other folders are not touched") {
   add(own, 0);
   for (const char* name : {"notes", "short0123", "ZZ.txt"}) {
     folder.write(name, "x");
     set_age(name, 99);
   }
-  tend();
+  prune();
   for (const char* name : {"notes", "short0123", "ZZ.txt"})
     CHECK(has(name));
   add(other, 99);

@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("every host can say this much of itself") {
+TEST_CASE("some facts are known on every host") {
   const HostDiagnostics host = gather_facts(777);
   CHECK_FALSE(host.hostname.empty());
   CHECK_FALSE(host.glibc.empty());
@@ -25,7 +25,7 @@ TEST_CASE("every host can say this much of itself") {
   CHECK(host.temporary.free_bytes <= host.temporary.bytes);
 }
 
-TEST_CASE("lines of meminfo are bytes, and 0 where there is none") {
+TEST_CASE("values of meminfo are bytes, and 0 for a missing line") {
   constexpr std::string_view meminfo =
       "MemTotal:       24683668 kB\nMemFree:  1 kB\nMemAvailable:   20000000 kB\nOdd: x\n";
   CHECK(meminfo_bytes(meminfo, "MemTotal") == int64_t{24683668} << 10);
@@ -35,7 +35,7 @@ TEST_CASE("lines of meminfo are bytes, and 0 where there is none") {
   CHECK(meminfo_bytes("", "MemTotal") == 0);
 }
 
-TEST_CASE("a version of Python is what it prints behind its name") {
+TEST_CASE("a version of Python is the text that it prints behind its name") {
   CHECK(python_version_of("Python 3.11.2\n") == "3.11.2");
   CHECK(python_version_of("Python 2.7.18 :: Anaconda, Inc.\n") == "2.7.18");
   CHECK(python_version_of("pyenv: python3: command not found\n") == "");
@@ -43,7 +43,7 @@ TEST_CASE("a version of Python is what it prints behind its name") {
   CHECK(python_version_of("") == "");
 }
 
-TEST_CASE("the smallest memory limit of a cgroup and those above it counts") {
+TEST_CASE("the smallest memory limit of a cgroup and its parents counts") {
   const TemporaryFolder root;
   root.write("a/b/memory.max", "max\n");
   CHECK(cgroup_memory_max(root.path(), "/a/b") == 0);

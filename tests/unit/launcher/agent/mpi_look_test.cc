@@ -13,7 +13,7 @@
 namespace dt {
 namespace {
 
-/// Time passes only where nobody is being waited for.
+/// Virtual time passes only while no child runs.
 struct Fixture {
   VirtualTime time;
   std::unique_ptr<Loop> loop = VirtualLoop::create(time, [this](Time until) {
@@ -30,7 +30,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_FIXTURE(Fixture, "MpiLook looks at the tasks once, a second after its beginning") {
+TEST_CASE_FIXTURE(Fixture, "MpiLook checks the tasks once, a second after its start") {
   const MpiLook look(
       *loop,
       [this] {
@@ -48,11 +48,11 @@ TEST_CASE_FIXTURE(Fixture, "MpiLook looks at the tasks once, a second after its 
   REQUIRE(asked);
   CHECK(*asked - began == seconds(1));
   CHECK(alone == 0);
-  // Once it has answered, its number may be another's.
+  // Its process has answered and ended, so the pid may be used again.
   CHECK(look.processes().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "MpiLook names its process while that looks") {
+TEST_CASE_FIXTURE(Fixture, "MpiLook returns its process while that runs") {
   MpiLook look(
       *loop,
       [this] {

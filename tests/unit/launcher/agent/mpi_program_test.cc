@@ -50,7 +50,7 @@ TEST_CASE("a process with an MPI library is known by the files that it maps") {
   CHECK_FALSE(maps_mpi(""));
 }
 
-TEST_CASE("what a launcher of MPI has started is known by its environment") {
+TEST_CASE("a process that an MPI launcher has started is known by its environment") {
   struct Case {
     std::string_view entry;
     bool by_mpi;
@@ -78,7 +78,7 @@ TEST_CASE("what a launcher of MPI has started is known by its environment") {
   CHECK_FALSE(started_by_mpi(""));
 }
 
-/// A process that maps the file, itself or by one that it starts, until it is killed.
+/// A process that maps the file until it is killed, itself or in a child.
 class Mapper {
  public:
   enum class By { itself, child };
@@ -114,7 +114,7 @@ class Mapper {
   Result<Child> child_ = fail(Errc::os, "not started");
 };
 
-TEST_CASE("programs with MPI alone are counted among real processes") {
+TEST_CASE("MPI programs that run alone are counted among real processes") {
   const TemporaryFolder folder;
   const std::string library = folder.path() + "/libmpi.so.40";
   const std::string other = folder.path() + "/libm.so.6";
@@ -128,8 +128,8 @@ TEST_CASE("programs with MPI alone are counted among real processes") {
   CHECK(count_alone({wrapped.pid()}) == 1);
   CHECK(count_alone({alone.pid(), alone.pid()}) == 2);
   CHECK(count_alone({}) == 0);
-  const pid_t gone = 0x7ffffffe;
-  CHECK(count_alone({gone}) == 0);
+  const pid_t no_process = 0x7ffffffe;
+  CHECK(count_alone({no_process}) == 0);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uid_t nobody = 65534;
 
-/// Listens beside a port that we hold, as this user would.
+/// Listens on a port that we hold, as this user can.
 Fd listen_as(uid_t user, uint16_t port) {
   REQUIRE(seteuid(user) == 0);
   auto listener = listen_on({"127.0.0.1", port});
@@ -37,11 +37,11 @@ struct Fixture {
 };
 
 TEST_CASE_FIXTURE(Fixture,
-                  "PortWatch: nobody's port, our own and others' elsewhere are not taken") {
+                  "PortWatch: free ports, our own, and others' listeners elsewhere are not taken") {
   CHECK_FALSE(watching.find_taken());
   const Fd own = listen_on({"127.0.0.1", port}).value();
   CHECK_FALSE(watching.find_taken());
-  if (!root) return;  // nobody else's can be made
+  if (!root) return;  // only root can make a listener of another user
   const Fd elsewhere = listen_as(nobody, 0);
   CHECK_FALSE(watching.find_taken());
 }
@@ -56,7 +56,7 @@ TEST_CASE_FIXTURE(Fixture, "PortWatch sees the listener of another user, and its
   CHECK(found->process == format("dtrain_unit (pid {})", getpid()));
 }
 
-TEST_CASE_FIXTURE(Fixture, "PortWatch takes a task that has changed its user for ours") {
+TEST_CASE_FIXTURE(Fixture, "PortWatch counts a task that has changed its user as ours") {
   if (!root) return;
   const Fd foreign = listen_as(nobody, port);
   Pipe changed = make_pipe().value();
@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(Fixture, "PortWatch takes a task that has changed its user for
   CHECK(watching.find_taken());
 }
 
-TEST_CASE_FIXTURE(Fixture, "PortWatch looks again and again, and tells once") {
+TEST_CASE_FIXTURE(Fixture, "PortWatch checks repeatedly, and reports once") {
   if (!root) return;
   for (int i = 0; i < 3; ++i)
     REQUIRE(loop->run_once(Clock::now() + seconds(10)));

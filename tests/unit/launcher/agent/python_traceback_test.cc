@@ -42,7 +42,7 @@ TEST_CASE("a traceback may come in any pieces, and its time is that of its first
   }
 }
 
-TEST_CASE("of tracebacks the last one counts") {
+TEST_CASE("the last of several tracebacks counts") {
   struct Case {
     const char* text;
     std::optional<TaskError> expected;
@@ -52,35 +52,35 @@ TEST_CASE("of tracebacks the last one counts") {
       {"nothing of the kind\n", std::nullopt},
       {"Traceback (most recent call last):\n", std::nullopt},
       {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n", std::nullopt},
-      // PyTorch's, by rank.
+      // PyTorch adds the rank to each line.
       {"[rank1]: Traceback (most recent call last):\n[rank1]:   File \"a.py\", line 1, in f\n"
        "[rank1]:     g()\n[rank1]: E: x\n",
        TaskError{"E: x", "a.py:1", 7}},
       {"[rank]: Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nE: x\n",
        std::nullopt},
-      // One while another was dealt with.
+      // The exception was raised while another was handled.
       {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 1\n\n"
        "During handling of the above exception, another exception occurred:\n\n"
        "Traceback (most recent call last):\n  File \"b.py\", line 2, in g\nValueError: 2\n",
        TaskError{"ValueError: 2", "b.py:2", 7}},
-      // What goes wrong at the interpreter's end is not why it ends.
+      // A failure while the interpreter ends is not the cause of its end.
       {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nE: x\n"
        "Exception ignored in: <function P.__del__ at 0x7f>\n"
        "Traceback (most recent call last):\n  File \"p.py\", line 9, in __del__\nAttributeError: "
        "y\n",
        TaskError{"E: x", "a.py:1", 7}},
-      // Behind a progress bar, which has not ended its line.
+      // The traceback follows a progress bar that has not ended its line.
       {"\r 10%|#  | 1/10\r 20%|## | 2/10Traceback (most recent call last):\n  File \"a.py\", line "
        "1, "
        "in f\nE: x\n",
        TaskError{"E: x", "a.py:1", 7}},
       {"Traceback (most recent call last):\r\n  File \"a.py\", line 1, in f\r\nE: x\r\n",
        TaskError{"E: x", "a.py:1", 7}},
-      // Of a log, whose lines all begin so.
+      // A log puts its level before each line.
       {"ERROR Traceback (most recent call last):\nERROR   File \"a.py\", line 1, in f\nERROR E: "
        "x\n",
        std::nullopt},
-      // Further lines of a message stay in the output.
+      // Further lines of a message are ignored.
       {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nE: x\nmore\n",
        TaskError{"E: x", "a.py:1", 7}},
       {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n\n", std::nullopt},
@@ -91,7 +91,7 @@ TEST_CASE("of tracebacks the last one counts") {
   }
 }
 
-TEST_CASE("a traceback is the last word until anything follows") {
+TEST_CASE("a traceback is last until a line follows it") {
   PythonTraceback traceback;
   CHECK_FALSE(traceback.is_last());
   traceback.add(plain, 7);
@@ -101,7 +101,7 @@ TEST_CASE("a traceback is the last word until anything follows") {
   CHECK(traceback.error());
 }
 
-TEST_CASE("a progress bar of any length does not hide what follows it") {
+TEST_CASE("a progress bar of any length does not hide the text behind it") {
   PythonTraceback traceback;
   for (int i = 0; i < 10'000; ++i)
     traceback.add("\r 10%|###      | 1/10", 1);
@@ -109,7 +109,7 @@ TEST_CASE("a progress bar of any length does not hide what follows it") {
   CHECK(traceback.error() == TaskError{"ValueError: no such batch", "/home/me/train.py:6", 7});
 }
 
-TEST_CASE("lines without an end take no memory") {
+TEST_CASE("lines without an end use no memory") {
   PythonTraceback traceback;
   const std::string much(size_t{1} << 20, 'x');
   for (int i = 0; i < 64; ++i)

@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-/// A shell script run as a task, and what came of it.
+/// A shell script run as a task, and the results of its handlers.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::unique_ptr<TaskProcess> task;
@@ -50,7 +50,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_FIXTURE(Fixture, "TaskProcess hands out both streams, their ends and the status") {
+TEST_CASE_FIXTURE(Fixture, "TaskProcess reports both streams, their ends and the status") {
   start("echo out; echo err >&2; exit 3");
   run_to_end();
   CHECK(output == "out\n");
@@ -62,7 +62,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess hands out both streams, their ends and t
   CHECK_FALSE(task->output_open());
 }
 
-TEST_CASE_FIXTURE(Fixture, "TaskProcess tells why the program does not run, and of no end then") {
+TEST_CASE_FIXTURE(Fixture, "TaskProcess reports why the program does not run, and then no end") {
   program = "/no/such/file";
   start("");
   run_until([this] { return executed && ends == 2; });
@@ -72,7 +72,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess tells why the program does not run, and 
   CHECK(task->exited());
 }
 
-TEST_CASE_FIXTURE(Fixture, "TaskProcess tells that the program runs before what it writes") {
+TEST_CASE_FIXTURE(Fixture, "TaskProcess reports that the program runs before its output") {
   start("echo out; cat", {.wants_input = true});
   run_until([this] { return !output.empty(); });
   CHECK(executed);
@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess reads no more than its credit, and the t
   CHECK(output.size() == 1'000'000);
 }
 
-TEST_CASE_FIXTURE(Fixture, "TaskProcess tells the end after what was written before it") {
+TEST_CASE_FIXTURE(Fixture, "TaskProcess reports the end after the output written before it") {
   program = "/usr/bin/python3";
   constexpr size_t size = 200'000;
   start(
@@ -118,7 +118,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess tells the end after what was written bef
   run_to_end();
 }
 
-TEST_CASE_FIXTURE(Fixture, "TaskProcess: what nobody reads any more does not hold the task") {
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: discarded output does not block the task") {
   start("head -c 5000000 /dev/zero");
   run_until([this] { return task->output_waits_for_credit(); });
   task->discard_output();
@@ -126,7 +126,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: what nobody reads any more does not hol
   CHECK(output.size() == stream_window_bytes);
 }
 
-TEST_CASE_FIXTURE(Fixture, "TaskProcess writes input as it is taken, to its end") {
+TEST_CASE_FIXTURE(Fixture, "TaskProcess writes input as fast as the task reads it, to its end") {
   start("sleep 0.05; wc -c", {.wants_input = true});
   const Bytes zeros(300'000);
   task->write_input(zeros);
@@ -164,7 +164,8 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: a signal reaches the whole group") {
   CHECK(status->signal == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "TaskProcess: helpers that keep a stream keep it open, not the task") {
+TEST_CASE_FIXTURE(
+    Fixture, "TaskProcess: processes that a task has left keep its stream open, not the task") {
   start("sleep 0.2 & exit 0");
   run_until([this] { return status.has_value(); });
   CHECK(task->output_open());

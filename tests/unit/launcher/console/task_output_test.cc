@@ -18,8 +18,8 @@ struct Fixture {
   Fd err_file = make("err");
   std::unique_ptr<Sink> out = Sink::open(*loop, out_file.get(), [](const Error&) {}).value();
   std::unique_ptr<Sink> err = Sink::open(*loop, err_file.get(), [](const Error&) {}).value();
-  std::string said;
-  Log log{Log::Level::normal, [this](std::string_view line) { said += line; }};
+  std::string logged;
+  Log log{Log::Level::normal, [this](std::string_view line) { logged += line; }};
   Plan plan;
   int done = 0;
 

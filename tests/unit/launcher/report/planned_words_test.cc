@@ -7,7 +7,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// A ps on b and two workers on a.
+/// Returns a plan with a ps on b and two workers on a.
 Plan sample_plan() {
   Plan plan;
   plan.hosts = {{.host = {.name = "a", .slots = 2}}, {.host = {.name = "b", .slots = 1}}};
@@ -20,7 +20,7 @@ Plan sample_plan() {
   return plan;
 }
 
-TEST_CASE("each task's words are known before the start, but for addresses and ports") {
+TEST_CASE("each task's arguments are known before the start, except addresses and ports") {
   const Plan plan = sample_plan();
   RunConfig config;
   config.command = {"train", "--i={index}", "--ps={hosts:ps}", "{master_addr}:{master_port}"};
@@ -39,7 +39,7 @@ TEST_CASE("the addresses of a given cluster are known") {
   CHECK(PlannedWords(plan, config).changed(plan.tasks[1]) == Words{"train", "h:7", "9"});
 }
 
-TEST_CASE("words that stay as they were written are not shown again") {
+TEST_CASE("arguments without changes are not shown again") {
   const Plan plan = sample_plan();
   RunConfig config;
   config.command = {"bash", "-c", "echo {rank}"};

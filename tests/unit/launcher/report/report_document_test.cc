@@ -7,7 +7,7 @@
 namespace dt {
 namespace {
 
-/// A job of two ranks and one task without rank, as it stands before anything has happened.
+/// Returns the record of a job with two ranks and one task without rank, before any event.
 JobRecord planned_record() {
   JobRecord record;
   record.began_at = WallClock::time_point(seconds(1'000'000'000));
@@ -34,7 +34,7 @@ const Json& at(const Json& json, std::string_view list, size_t number) {
   return (*array)[number];
 }
 
-TEST_CASE("report_document: a job that never came to a plan has its reason, and all members") {
+TEST_CASE("report_document: a job without a plan has its reason, and all members") {
   JobRecord record;
   record.began_at = WallClock::time_point();
   const Json json = report_document(record, {"true"}, {.exit_status = 3, .reason = "no host"},
@@ -61,7 +61,7 @@ TEST_CASE("report_document: a task that never started is all null") {
         R"({"name":"node1","slots":2,"tasks":3,"contained_by":null})");
 }
 
-TEST_CASE("report_document: what is known of a task that ended") {
+TEST_CASE("report_document: the facts of a task that ended") {
   JobRecord record = planned_record();
   record.tasks[0] = {.pid = 77,
                      .started = record.began + milliseconds(250),
@@ -117,7 +117,7 @@ TEST_CASE("report_document: the failure, with the last lines of its stderr") {
   CHECK(at(json, "failed_tasks") == Json(2));
 }
 
-TEST_CASE("report_document: bytes that are no UTF-8 do not make it another format") {
+TEST_CASE("report_document: bytes that are not UTF-8 do not break the JSON") {
   JobRecord record;
   const std::string text =
       report_document(record, {"a\xff", "quote\"\n"}, {}, record.began).text(2);

@@ -29,7 +29,7 @@ struct Fixture {
 };
 
 TEST_CASE_FIXTURE(Fixture,
-                  "ReportFile: nothing is there before the text, and only the text after") {
+                  "ReportFile: before the text there is no file, and afterwards only the text") {
   auto file = ReportFile::open(path).value();
   CHECK(entries() == 0);
   REQUIRE(file.write("{}\n").has_value());
@@ -40,7 +40,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK((about.st_mode & 0777) == 0600);
 }
 
-TEST_CASE_FIXTURE(Fixture, "ReportFile replaces what was there, whole") {
+TEST_CASE_FIXTURE(Fixture, "ReportFile replaces an older file as a whole") {
   folder.write("report.json", "an older and longer one");
   auto file = ReportFile::open(path).value();
   CHECK(folder.read("report.json") == "an older and longer one");
@@ -48,7 +48,7 @@ TEST_CASE_FIXTURE(Fixture, "ReportFile replaces what was there, whole") {
   CHECK(folder.read("report.json") == "new");
 }
 
-TEST_CASE_FIXTURE(Fixture, "ReportFile: what cannot be written is refused before anything starts") {
+TEST_CASE_FIXTURE(Fixture, "ReportFile: a path that cannot be written is refused before the job") {
   folder.write("file", "");
   const std::string start = "--report: cannot write " + folder.path();
   CHECK(refusal(folder.path() + "/no/report.json") ==
@@ -68,7 +68,7 @@ TEST_CASE_FIXTURE(Fixture, "ReportFile neither follows nor replaces a link to a 
   CHECK(folder.read("victim") == "keep");
 }
 
-TEST_CASE_FIXTURE(Fixture, "ReportFile: what another user has put there is refused at once") {
+TEST_CASE_FIXTURE(Fixture, "ReportFile: a file or FIFO of another user is refused at once") {
   const std::string refused = "--report: cannot write " + path +
                               ": it belongs to another user; remove it, or give another name";
   folder.write("report.json", "keep", 0666);
@@ -82,7 +82,7 @@ TEST_CASE_FIXTURE(Fixture, "ReportFile: what another user has put there is refus
   CHECK(refusal(path) == refused);
 }
 
-TEST_CASE_FIXTURE(Fixture, "ReportFile writes a pipe as it is, and wants a reader") {
+TEST_CASE_FIXTURE(Fixture, "ReportFile writes directly to a pipe, which needs a reader") {
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   CHECK(refusal(path).ends_with("nobody reads it"));
   const Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -99,8 +99,8 @@ TEST_CASE("ReportFile: a device stays what it is") {
   CHECK(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST_CASE_FIXTURE(Fixture,
-                  "ReportFile: a folder that is gone at the end is told, and leaves nothing") {
+TEST_CASE_FIXTURE(
+    Fixture, "ReportFile: a folder that was removed meanwhile is an error, and nothing is left") {
   std::filesystem::create_directory(folder.path() + "/gone");
   auto file = ReportFile::open(folder.path() + "/gone/r").value();
   std::filesystem::remove(folder.path() + "/gone");
@@ -109,7 +109,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(written.error().message.ends_with("/gone/r: No such file or directory"));
 }
 
-TEST_CASE("ReportFile without a path is no report") {
+TEST_CASE("ReportFile without a path writes nothing") {
   auto file = ReportFile::open(std::nullopt).value();
   CHECK(file.write("text").has_value());
 }

@@ -31,7 +31,7 @@ TEST_CASE("failure_text names rank, host, pid and cause, and the last lines of s
   CHECK(failure_text(failure, {}) == "ps:0 (host node2) could not be started: cannot run x");
 }
 
-TEST_CASE("failure_cause names the two ends of a host that is being taken away") {
+TEST_CASE("failure_cause explains the two ends on a host that is being taken away") {
   CHECK(failure_cause({.code = 3}) == "exit status 3");
   CHECK(failure_cause({.signal = SIGINT}) == "killed by SIGINT");
   CHECK(failure_cause({.code = 42}) ==
@@ -44,7 +44,7 @@ TEST_CASE("failure_cause names the two ends of a host that is being taken away")
   CHECK(failure_cause({.signal = SIGTERM}) == "killed by SIGTERM" + ending);
 }
 
-TEST_CASE("plan_text and plan_json show who would run where") {
+TEST_CASE("plan_text and plan_json show which task would run where") {
   PlanRequest request;
   request.hosts = {{.name = "a", .slots = 1}, {.name = "longer", .slots = 2}};
   const Plan plan = make_plan(request).value();
