@@ -41,6 +41,7 @@ Result<> CheckRunner::await_hellos() {
 }
 
 Result<> CheckRunner::diagnose() {
+  // Probe and measurement prove this token, so that strangers cannot take part.
   token_ = TRY(Token::random());
   std::vector<DiagnoseRequest> orders;
   for (size_t host = 0; host < seen_.size(); ++host) {
@@ -67,6 +68,7 @@ Result<> CheckRunner::diagnose() {
 }
 
 Result<> CheckRunner::probe() {
+  // A job on this machine alone uses loopback.
   if (seen_.size() == 1 && seen_.front().host.here) return {};
   // Without an address in these networks this machine does not listen: agents relay for it.
   std::unique_ptr<ProbeListener> own;
@@ -136,6 +138,8 @@ std::optional<Pair> CheckRunner::working_direction(const Pair& pair) const {
   return std::nullopt;
 }
 
+/// The order to measure along this direction; none when the second host has no measuring listener
+/// at the address that the first one reached.
 std::optional<Measure> CheckRunner::order_for(const Pair& direction) const {
   const std::string& ip = pairs_.at(direction).reached.front().ip;
   const std::vector<Address>& points = found(direction.second).bandwidth_addresses;

@@ -63,6 +63,7 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
 }
 
 Result<> Job::launch(const LaunchFacts& facts) {
+  // All orders are encoded before the first one is sent: after an error no agent runs tasks.
   const std::vector<Bytes> orders = TRY(launch_orders(config_, plan_, facts));
   parts_.status.ranks(0, plan_.tasks.size());
   for (size_t agent = 0; agent < orders.size(); ++agent) {
@@ -161,6 +162,7 @@ Result<> Job::on_output(size_t agent, size_t task, const FrameView& message) {
   const TaskStream stream = StreamId::parse(number)->stream;
   const size_t index = task * 2 + (stream == TaskStream::error ? 1 : 0);
   const size_t size = message.payload.size();
+  // An agent that sends more than its credit is lost: it would fill the launcher's memory.
   TRY(output_streams_[index].credit.received(size));
   output_streams_[index].unwritten += size;
   parts_.status.end();
@@ -246,6 +248,7 @@ Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
   return actions;
 }
 
+/// Ends the streams of the agent's tasks, so that nothing waits for their output or input.
 void Job::end_streams(size_t agent) {
   for (const size_t task : plan_.hosts[agent].tasks) {
     parts_.output.end(task, TaskStream::output);
@@ -257,6 +260,7 @@ void Job::end_streams(size_t agent) {
 void Job::agent_lost(size_t agent, const std::string& why) {
   if (agent_done_[agent]) return;
   agent_done_[agent] = true;
+  // If the agent was on this machine, its processes are now children of the launcher.
   must_sweep_ = true;
   end_streams(agent);
   relays_.drop(agent);
@@ -288,6 +292,7 @@ std::optional<TaskError> Job::error_of(size_t agent, const Exited& exited) {
 
 Result<Actions> Job::on_mpi_alone(size_t agent, ByteSpan payload) {
   const auto found = TRY(decode<MpiAlone>(payload));
+  // The number goes into a message to the user: a wrong one is an error of the agent.
   if (found.tasks > plan_.hosts[agent].tasks.size())
     return fail(Errc::protocol,
                 format("reported {} MPI programs, more than it has tasks", found.tasks));
@@ -317,6 +322,7 @@ Result<Actions> Job::on_finished(size_t agent, ByteSpan payload) {
     parts_.log.warn("{}: {} cannot be killed (it waits in the kernel); it is left there", host,
                     process);
   }
+  // From now on the end of its connection is no loss.
   parts_.agents.close(agent);
   return supervisor_.agent_finished(agent, parts_.loop.now());
 }
@@ -379,6 +385,7 @@ void Job::check_end() {
   failures_.report_if_complete();
   if (!supervisor_.finishing()) return;
   if (std::ranges::find(agent_done_, false) != agent_done_.end()) return;
+  // Every agent has sent `finished`, or is lost: no message comes any more.
   failures_.report_now();
   if (must_sweep_ && !swept_) sweep_own();
   if (!must_sweep_ || swept_) over_ = true;

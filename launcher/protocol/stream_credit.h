@@ -23,7 +23,7 @@ class StreamCredit {
   /// This end received so many bytes. Fails with Errc::protocol when the sender had no credit.
   Result<> received(size_t bytes);
   /// Returns the credit to grant to the other end, when this end still buffers `unwritten` of the
-  /// received bytes. 0: not yet, since a grant for a few bytes would cost more than they do.
+  /// received bytes. Zero means not yet: a grant for a few bytes would cost more than they do.
   uint32_t to_grant(size_t unwritten);
 
  private:
