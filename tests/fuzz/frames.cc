@@ -1,5 +1,5 @@
-// What launcher and agents, and rendezvous and clients, read from each other: any bytes are
-// messages or an error, and a message that was read can be written and read again.
+// The frames between launcher and agents, and between rendezvous and clients. Any bytes decode to
+// messages or to an error. A decoded message, encoded and decoded again, is equal.
 
 #include "launcher/protocol/host_resources.h"
 #include "launcher/protocol/message.h"

@@ -11,10 +11,12 @@
 
 namespace dt {
 
-/// What each target defines: one run over any bytes. It returns, or a broken promise ends the
-/// process: an assertion, a sanitizer's finding, or libFuzzer's limits of time and memory.
+/// Each target defines this function: one run over any bytes. It returns if all promises held.
+/// Otherwise the process ends by an assertion, a sanitizer, or libFuzzer's limits of time and
+/// memory.
 void fuzz_one(ByteSpan bytes);
 
+/// Asserts that the error's message has the form that people can read.
 inline void check_message(const Error& error) {
   assert(fault_of_message(error.message).empty());
 }

@@ -1,6 +1,8 @@
-// Two that shake hands and talk, and somebody between them. The first byte says who hears what:
-// the acceptor or the dialer strange bytes alone, or both each other's with bytes changed, or a
-// session's frames with bytes changed. (Nonces are fresh each time; what is checked holds for all.)
+// The handshake and the session of a dialer and an acceptor, with an attacker. The first byte of
+// the input chooses the run. After 'a' or 'd', the acceptor or the dialer receives the rest as its
+// peer's bytes. After 'h', both shake hands, and the input changes their messages. After any other
+// byte, both have a session, and the input changes its frames. Each run has fresh nonces, and the
+// assertions hold for all nonces.
 
 #include "rendezvous/secure/handshake.h"
 
@@ -28,34 +30,35 @@ Handshake new_acceptor() {
   return Handshake::accept(claim_of(server)).value();
 }
 
-/// Who does not know the token proves nothing, whatever it says, and is heard for 256 bytes.
-void hear_stranger(Handshake side, Reader& input) {
-  size_t heard = 0;
+/// A peer without the token never proves itself, and is refused within 256 bytes.
+void receive_from_stranger(Handshake side, Reader& input) {
+  size_t received = 0;
   while (side.wanted() > 0 && !input.rest().empty()) {
-    const ByteSpan piece = input.raw(std::min<size_t>(input.rest().size(), 1 + heard % 7));
+    const ByteSpan piece = input.raw(std::min<size_t>(input.rest().size(), 1 + received % 7));
     for (size_t at = 0; at < piece.size() && side.wanted() > 0;) {
       const auto used = side.receive(piece.subspan(at));
       if (!used) return check_message(used.error());
       assert(*used > 0);
       at += *used;
-      heard += *used;
+      received += *used;
     }
     static_cast<void>(side.take_output());
     assert(!side.proved() && !side.done());
-    assert(heard + side.wanted() <= handshake_bytes_max);
+    assert(received + side.wanted() <= handshake_bytes_max);
   }
 }
 
-/// Changes one byte of a message, or cuts it, as the input says; none when it says nothing.
-class Meddler {
+/// Changes a byte of a message, cuts it, or appends a byte, as the input commands. Once the input
+/// is used up, messages pass unchanged.
+class Attacker {
  public:
-  explicit Meddler(Reader& input) : input_(input) {}
+  explicit Attacker(Reader& input) : input_(input) {}
 
   Bytes pass(Bytes message) {
     const size_t at = input_.number<uint8_t>();
     const auto change = input_.number<std::byte>();
     if (change == std::byte{0} || at > message.size()) return message;
-    meddled_ = true;
+    touched_ = true;
     changed_ = changed_ || at < message.size();
     if (at == message.size()) {
       message.push_back(change);
@@ -66,17 +69,19 @@ class Meddler {
     }
     return message;
   }
-  bool meddled() const { return meddled_; }
-  /// Not counting what was only made longer, which its receiver sees with the next message.
+  /// True once a message was changed, cut or made longer.
+  bool touched() const { return touched_; }
+  /// True once a message was changed or cut. The receiver of a longer message takes the extra byte
+  /// for a part of the next message.
   bool changed() const { return changed_; }
 
  private:
   Reader& input_;
-  bool meddled_ = false;
+  bool touched_ = false;
   bool changed_ = false;
 };
 
-/// False when the receiver refuses it, or waits for what does not come.
+/// Returns false when the receiver refuses the message, or does not take all of it.
 bool deliver(Handshake& to, const Bytes& message) {
   size_t at = 0;
   while (at < message.size() && to.wanted() > 0) {
@@ -95,8 +100,8 @@ struct Sessions {
   Session acceptor;
 };
 
-/// Both ends' sessions, when nobody was refused.
-std::optional<Sessions> shake_hands(Meddler& between) {
+/// Returns the sessions of both ends; nothing when an end refuses the other.
+std::optional<Sessions> shake_hands(Attacker& between) {
   Handshake dialer = new_dialer();
   Handshake acceptor = new_acceptor();
   if (!deliver(acceptor, between.pass(dialer.take_output()))) return std::nullopt;
@@ -109,13 +114,14 @@ std::optional<Sessions> shake_hands(Meddler& between) {
   if (!deliver(dialer, between.pass(acceptor.take_output())) || !dialer.done()) {
     return std::nullopt;
   }
-  assert(!between.meddled());
+  assert(!between.touched());
   return Sessions{dialer.session(), acceptor.session()};
 }
 
-/// What was opened is what was sealed, in order; anything changed is refused.
-void talk(Sessions sessions, Reader& input) {
-  Meddler between(input);
+/// The acceptor opens exactly the frames that the dialer has sealed, in their order. It refuses a
+/// frame that the attacker has changed.
+void exchange_frames(Sessions sessions, Reader& input) {
+  Attacker between(input);
   for (uint32_t number = 0; !input.rest().empty(); ++number) {
     const ByteSpan payload =
         input.raw(std::min<size_t>(input.number<uint8_t>(), input.rest().size()));
@@ -134,11 +140,11 @@ void talk(Sessions sessions, Reader& input) {
     size_t used = 0;
     if (header_only) {
       const auto opened = sessions.acceptor.open_header(sealed, &used);
-      if (!opened || !*opened) return assert(between.meddled());
+      if (!opened || !*opened) return assert(between.touched());
       assert(**opened == header);
     } else {
       const auto opened = sessions.acceptor.open(sealed, &used);
-      if (!opened || !*opened) return assert(between.meddled());
+      if (!opened || !*opened) return assert(between.touched());
       assert((*opened)->header == header && std::ranges::equal((*opened)->payload, payload));
     }
   }
@@ -150,18 +156,18 @@ void fuzz_one(ByteSpan bytes) {
   Reader input(bytes);
   switch (input.number<uint8_t>()) {
     case 'a':
-      return hear_stranger(new_acceptor(), input);
+      return receive_from_stranger(new_acceptor(), input);
     case 'd':
-      return hear_stranger(new_dialer(), input);
+      return receive_from_stranger(new_dialer(), input);
     case 'h': {
-      Meddler between(input);
+      Attacker between(input);
       static_cast<void>(shake_hands(between));
       return;
     }
     default: {
       Reader nothing(ByteSpan{});
-      Meddler nobody(nothing);
-      return talk(shake_hands(nobody).value(), input);
+      Attacker idle(nothing);
+      return exchange_frames(shake_hands(idle).value(), input);
     }
   }
 }

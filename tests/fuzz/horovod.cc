@@ -1,6 +1,6 @@
-// What a worker of Horovod's, or somebody who poses as one, sends to the store: the first byte says
-// in what pieces the rest arrives. In pieces it must be answered as it is at once, within the
-// limits.
+// The requests of a Horovod worker, or of an attacker, to the Horovod store. The first byte is the
+// size of the pieces in which the rest arrives. In pieces, the store must send the same answers as
+// in one, and keep its limits.
 
 #include "rendezvous/horovod/horovod_store.h"
 #include "tests/fuzz/fuzz.h"
@@ -10,10 +10,10 @@
 namespace dt {
 namespace {
 
-/// Small, so that short inputs reach them.
+/// Small limits, so that short inputs reach them.
 constexpr HorovodLimits limits = {.keys = 8, .bytes = 64, .value_bytes = 32};
 
-/// A connection as HorovodServer keeps it.
+/// A connection with its buffers, as HorovodServer has it.
 class Connection {
  public:
   explicit Connection(size_t out_bytes_max) : out_bytes_max_(out_bytes_max) {}
@@ -32,7 +32,7 @@ class Connection {
       assert(store_.keys() <= limits.keys && store_.bytes() <= limits.bytes);
       if (answers.empty()) break;
     }
-    // What waits for its rest is not yet refused.
+    // The store refuses an unfinished request as soon as it is too long.
     assert(closed_ || in_.size() < store_.request_bytes_max());
   }
   const Bytes& answered() const { return answered_; }
@@ -48,7 +48,7 @@ class Connection {
   bool closed_ = false;
 };
 
-/// How many answers these are; each is whole.
+/// Returns the number of answers, after asserting that each is whole.
 uint64_t count_answers(std::string_view text) {
   constexpr std::string_view length_name = "\r\nContent-Length: ";
   uint64_t count = 0;
@@ -82,7 +82,7 @@ void fuzz_one(ByteSpan bytes) {
   }
   assert(at_once.answered() == in_pieces.answered());
   const uint64_t answers = count_answers(as_text(at_once.answered()));
-  // What cannot be understood has an answer, and is no request.
+  // Malformed input gets an answer, but does not count as a request.
   assert(answers == at_once.requests() || answers == at_once.requests() + 1);
 }
 

@@ -1,4 +1,4 @@
-// -H lists and hostfiles: any text is a list of usable hosts or an error for people.
+// -H lists and hostfiles: any text parses to a list of usable hosts, or to a readable error.
 
 #include "launcher/config/hosts/hosts.h"
 
@@ -13,7 +13,7 @@ void check_host(const Host& host) {
   assert(host.slots >= 0 && host.slots <= slots_max);
   static_cast<void>(is_local(host, {"here", "10.0.0.1"}));
   assert(host.max_slots == 0 || host.max_slots >= host.slots);
-  // What a message shows of a host can be given back to us, but for max_slots.
+  // Messages show hosts in a form that -H accepts; only max_slots gets lost.
   const Result<HostList> again = parse_host_list(host.text(), "-H");
   Host shown = host;
   shown.max_slots = 0;
@@ -24,7 +24,7 @@ void check_host(const Host& host) {
 void check(const Result<HostList>& list) {
   if (!list) return check_message(list.error());
   assert(!list->hosts.empty() && list->hosts.size() <= hosts_max);
-  // A range of a few letters makes thousands of hosts; those at its ends show what there is to see.
+  // A short range makes thousands of hosts: checking the first and the last of them is enough.
   constexpr size_t checked_max = 32;
   const std::span<const Host> hosts = list->hosts;
   const size_t checked = std::min(checked_max, hosts.size());

@@ -1,4 +1,4 @@
-// known_hosts: any bytes give each host a verdict, and what is refused has a message.
+// known_hosts: for any bytes, each host key gets a verdict, and a refused one a readable message.
 
 #include "launcher/ssh/keys/known_hosts.h"
 
@@ -17,7 +17,7 @@ void check(const KnownHost& host, const HostKey& key) {
   check_message({Errc::refused, host.needs_openssh() + "."});
   check_message(
       {Errc::refused, refused_host_key_message(verdict, host, name_of(key), {.host = "node1"})});
-  // Our own line makes a key known, whatever it was before.
+  // The line that dtrain itself writes makes the key known.
   for (const std::optional<Sha1Digest> salt :
        {std::optional<Sha1Digest>(), std::optional(Sha1Digest())}) {
     const KnownHosts written({{"kh", known_hosts_line(host.name, key, salt)}});

@@ -1,4 +1,4 @@
-// A target over the files of its corpus, without libFuzzer: what `make test` runs.
+// The driver of `make test`: runs a target over the files of its corpus, without libFuzzer.
 
 #include "base/format.h"
 #include "tests/fuzz/fuzz.h"
@@ -29,7 +29,8 @@ std::vector<std::filesystem::path> files_of(std::span<char*> arguments) {
 
 }  // namespace
 
-/// The files and folders to run over; the last name printed is that of the input that broke it.
+/// The arguments are files and folders. The name of each file is printed before its run: after a
+/// crash, the last one printed is the cause.
 int main(int argc, char** argv) {
   const std::vector<std::filesystem::path> files =
       files_of(std::span(argv, static_cast<size_t>(argc)).subspan(1));

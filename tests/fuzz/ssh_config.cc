@@ -1,4 +1,5 @@
-// ssh_config and the answer of `ssh -G`: any text is a host's settings or an error for people.
+// ssh_config and the output of `ssh -G`: any text parses to a host's settings, or to a readable
+// error.
 
 #include "launcher/ssh/config/ssh_config.h"
 

@@ -1,6 +1,6 @@
 // The rendezvous' store under any sequence of requests, joins, deaths and times. The input is a
-// list of steps: what (a letter), which client (a byte), how many ms later (a byte), and for a
-// request its length (a byte) and its bytes as on the wire.
+// list of steps. Each step has a letter for its kind, a byte for the task, and a byte for the
+// milliseconds since the last step. A request adds a byte for its length and its encoded bytes.
 
 #include "rendezvous/store/store.h"
 
@@ -13,7 +13,7 @@ namespace dt {
 namespace {
 
 constexpr int workers = 4;
-/// Small, so that short inputs reach them.
+/// Small limits, so that short inputs reach them.
 constexpr StoreLimits limits = {
     .keys = 6, .bytes = 200, .waits_per_client = 3, .watches_per_client = 3};
 
@@ -24,7 +24,7 @@ TaskTable small_table() {
   return table;
 }
 
-/// When a request must have been answered at the latest.
+/// Returns the time by which the store must have answered a request.
 Time deadline_of(const Request& request, Time now) {
   return std::visit(
       [now](const auto& which) {
@@ -34,7 +34,8 @@ Time deadline_of(const Request& request, Time now) {
       request);
 }
 
-/// The store with an observer in it, who watches every key and knows what was asked.
+/// The store with its clients. One client, the observer, watches every key: the changes that it
+/// receives must add up to the values that the store returns.
 class World {
  public:
   World() {
@@ -75,10 +76,10 @@ class World {
     store_.expire(now_);
     hear();
     assert(store_.next_deadline() > now_);
-    for (const auto& [who, deadline] : asked_)
+    for (const auto& [request, deadline] : asked_)
       assert(deadline > now_);
   }
-  /// Each request has been answered when the last deadline has passed.
+  /// After the last deadline, no request is without its reply.
   void end() {
     advance(timeout_max + seconds(1));
     assert(asked_.empty());
@@ -138,8 +139,8 @@ class World {
   std::array<std::optional<ClientId>, workers> clients_;
   ClientId next_client_ = observer + 1;
   uint32_t next_request_ = 1;
-  std::map<std::pair<ClientId, uint32_t>, Time> asked_;  // not answered yet, and until when
-  std::map<std::string, Bytes> values_;                  // as the observer was told
+  std::map<std::pair<ClientId, uint32_t>, Time> asked_;  // requests without a reply: deadlines
+  std::map<std::string, Bytes> values_;                  // by the changes sent to the observer
   Reply last_;
 };
 

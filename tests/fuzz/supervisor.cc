@@ -1,5 +1,5 @@
-// The supervisor under any sequence of events. The input is readable: a flag character, then words
-// of a letter and a character, for example "0 s0 s1 s2 f3 +5 x0 x1": see `happen`.
+// The supervisor under any sequence of events. The input is readable: a character of flags, then
+// events of two characters each, for example "0 s0 s1 s2 f3 +5 x0 x1". `happen` has their meaning.
 
 #include "launcher/job/supervisor.h"
 
@@ -14,7 +14,7 @@ constexpr size_t hosts = 2;
 constexpr size_t per_host = 2;
 constexpr size_t tasks = hosts * per_host;
 
-/// With roles: a chief, two workers and an evaluator.
+/// Returns a plan of four workers, or of a chief, two workers and an evaluator.
 Plan small_plan(bool with_roles) {
   Plan plan;
   plan.world_size = tasks;
@@ -34,8 +34,8 @@ Plan small_plan(bool with_roles) {
   return plan;
 }
 
-/// '0' plain; 1: --on-failure continue; 2: --timeout; 4: --grace 0; 8: with roles;
-/// 64: --clean all; 128: --clean none.
+/// Bits: 1: --on-failure continue; 2: --timeout; 4: --grace 0; 8: with roles; 64: --clean all;
+/// 128: --clean none. '0' has none of these.
 Supervisor::Options options_of(uint8_t flags, Time now) {
   Supervisor::Options options = {.start_deadline = now + seconds(30)};
   options.continue_on_failure = (flags & 1) != 0;
@@ -46,7 +46,7 @@ Supervisor::Options options_of(uint8_t flags, Time now) {
   return options;
 }
 
-/// A job, and what was seen of it.
+/// A supervisor, and the record of its actions, against which each further action is checked.
 class World {
  public:
   explicit World(uint8_t flags)
@@ -85,7 +85,7 @@ class World {
     }
   }
 
-  /// Told to end by signals, the job ends soon, whoever answers or not.
+  /// After SIGTERM the job ends in bounded time, even if no agent answers.
   void end() {
     for (int i = 0; i < 3 && !job_.finishing(); ++i) {
       take(job_.interrupted(SIGTERM, now_));
@@ -98,7 +98,7 @@ class World {
   }
 
  private:
-  /// As the loop does it: tick when the next deadline has come.
+  /// Ticks at each deadline, as the loop does.
   void advance(Duration step) {
     const Time until = now_ + step;
     int ticks = 0;
@@ -135,7 +135,7 @@ class World {
         paused_ = true;
         break;
       case Action::Kind::suspend:
-        // However long it takes, nothing has expired when it is over.
+        // No deadline expires during a suspension, however long.
         assert(paused_ && job_.next_deadline() == Time::max());
         now_ += std::chrono::hours(1);
         take(job_.resumed(now_));

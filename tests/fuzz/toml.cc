@@ -1,4 +1,4 @@
-// dtrain.toml: any text is a decided run or an error for people.
+// dtrain.toml: any text parses to a complete RunConfig, or to a readable error.
 
 #include "launcher/config/config.h"
 #include "launcher/plan/job_plan.h"

@@ -15,7 +15,7 @@ TaskId task_of(int rank) {
   return {"worker", rank};
 }
 
-/// The call as the odd rank makes it.
+/// Returns the call as the odd rank makes it.
 Call odd_call(Call call, size_t index) {
   if (call.kind == OperationKind::barrier) {
     call.kind = OperationKind::broadcast;
@@ -68,7 +68,8 @@ void World::connect() {
   }
 }
 
-/// Frames with MACs over wires that nobody can listen to: only the code is the same as on TCP.
+/// Returns a session whose frames have MACs, as over TCP. The keys need no secret here: the point
+/// is that the engine runs the same code.
 std::unique_ptr<Session> World::session(int self, int other) const {
   if (!plan_.sealed) return nullptr;
   const auto key = [](int from, int to) {
@@ -111,7 +112,8 @@ void World::strike() {
   }
 }
 
-/// The task is over: its engine never moves again, its links end, and the others are told.
+/// Ends a task: its engine never steps again, and the others get a notice, sooner or later than
+/// the end of its links.
 void World::end_task(int number, Notice::Kind kind) {
   if (!rank(number).alive) return;
   rank(number).alive = false;
@@ -142,7 +144,7 @@ void World::run() {
       moved |= collect(number);
       maybe_leave(number);
     }
-    if (everybody_finished()) return;
+    if (all_ranks_finished()) return;
     if (moved) continue;
     now_ = next_time();
     if (now_ > end) break;
@@ -204,7 +206,8 @@ void World::submit(int number, size_t index) {
   rank(number).running.push_back(std::move(running));
 }
 
-/// Judges what has ended and frees its buffers: nobody may touch them any more.
+/// Judges the operations that have ended and frees their buffers. A sanitizer then reports an
+/// engine that still uses a buffer.
 bool World::collect(int number) {
   return std::erase_if(rank(number).running, [&](const Running& running) {
            if (!running.operation->outcome) return false;
@@ -221,7 +224,7 @@ void World::maybe_leave(int number) {
   if (user.engine->idle() || *user.finished <= now_) end_task(number, Notice::Kind::left);
 }
 
-bool World::everybody_finished() const {
+bool World::all_ranks_finished() const {
   return std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.alive; });
 }
 
@@ -232,7 +235,7 @@ Time World::next_time() const {
   for (size_t number = 0; number < ranks_.size(); ++number) {
     const Rank& user = ranks_[number];
     if (!user.alive) continue;
-    // A deadline of now that moves nothing would stop the clock.
+    // A deadline that is due but moves nothing would stop the clock.
     next = std::min(next, std::max(user.engine->next_deadline(), now_ + microseconds(1)));
     if (user.next_call < plan_.program.by_rank[number].size())
       next = std::min(next, user.next_submit);
@@ -251,7 +254,7 @@ void World::judge(int number, const Running& running) {
 
 void World::judge_success(int number, const Running& running) {
   const Call& call = plan_.program.calls[running.call];
-  // Once a receive has timed out, the next one gets its message.
+  // Once a receive has timed out, the next receive gets its message: the result may be another's.
   if (call.is_message() && (plan_.timeouts_strike() || call.from == number)) return;
   if (call.odd_rank >= 0) return complain(number, running, "succeeds although one differs");
   if (call.kind == OperationKind::broadcast && call.root == number) return;

@@ -12,7 +12,7 @@
 
 namespace dt {
 
-/// One call that all ranks make, or that two make with each other.
+/// One call: a collective of all ranks, or a message between two ranks.
 struct Call {
   OperationKind kind = OperationKind::barrier;
   ElementType type = ElementType::float32;
@@ -22,13 +22,13 @@ struct Call {
   int to = 0;    ///< message
   size_t count = 0;
   std::string name = {};
-  int odd_rank = -1;   ///< calls it differently (a message: its receiver does)
-  bool rough = false;  ///< inputs whose sum is rounded: only the sameness of the bits is known
+  int odd_rank = -1;   ///< this rank makes the call differently; for a message, its receiver does
+  bool rough = false;  ///< sums are rounded: the test only checks that all ranks have equal bits
 
   bool is_message() const { return kind == OperationKind::send; }
 };
 
-/// What the ranks do: by rank, the calls in the order of submission.
+/// The calls of a run. `by_rank` has each rank's indices into `calls`, in the order of submission.
 struct Program {
   std::vector<Call> calls;
   std::vector<std::vector<size_t>> by_rank;
@@ -61,8 +61,8 @@ inline void store(ElementType type, std::byte* at, double value) {
   }
 }
 
-/// What element `i` of rank `rank`'s input is: small whole numbers, so that every type holds their
-/// sums and products exactly.
+/// Returns an element of a rank's input. Values are small whole numbers, unless the call is rough:
+/// every type holds their sums and products exactly.
 inline double input_value(const Call& call, int rank, size_t i) {
   const size_t mixed = (i * 7 + static_cast<size_t>(rank) * 13 + call.count) % 4;
   if (call.rough) return 1.0 / static_cast<double>(mixed * 3 + static_cast<size_t>(rank) + 1);
@@ -85,7 +85,7 @@ inline double reduced_value(const Call& call, int size, size_t i) {
               : static_cast<double>(static_cast<float>(result) / static_cast<float>(size));
 }
 
-/// The elements of `rank`'s input.
+/// Returns the number of elements of each rank's input.
 inline size_t input_count(const Call& call, int size) {
   const bool parts = call.kind == OperationKind::reduce_scatter;
   return call.kind == OperationKind::barrier ? 0
@@ -98,7 +98,7 @@ inline size_t output_count(const Call& call, int size) {
                                              : call.count * static_cast<size_t>(parts ? size : 1);
 }
 
-/// The output that `rank` must get.
+/// Returns the output that this rank must get.
 inline Bytes expected_output(const Call& call, int rank, int size) {
   const size_t bytes = element_bytes(call.type);
   Bytes output(output_count(call, size) * bytes);
@@ -138,8 +138,8 @@ inline Call random_call(Random& random, int size, bool large) {
   return call;
 }
 
-/// Collectives in one order on all ranks, and messages strewn between them: each pair of ranks
-/// sends and receives in one order, at places of its own.
+/// Makes collectives in one order for all ranks, and messages between them. Sender and receiver
+/// keep the same order of messages, but may call them at different places among the collectives.
 inline Program random_program(Random& random, int size, bool mismatches) {
   Program program;
   program.by_rank.resize(static_cast<size_t>(size));

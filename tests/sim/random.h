@@ -8,7 +8,7 @@
 
 namespace dt {
 
-/// All chance of a simulation: the same seed makes the same run.
+/// The only source of chance in a simulation: the same seed makes the same run.
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}

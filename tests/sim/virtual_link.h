@@ -12,13 +12,14 @@
 
 namespace dt {
 
-/// One direction between two virtual ranks: holds some bytes, delays them and cuts them anywhere.
+/// One direction between two virtual ranks. It holds some bytes, delays them, and cuts them at any
+/// place. Segments never overtake each other.
 class Wire {
  public:
   struct Nature {
     size_t capacity = 1 << 16;
     Duration delay_max = milliseconds(1);
-    bool cut = true;  ///< into arbitrary pieces
+    bool cut = true;  ///< send and receive take pieces of random size
   };
   Wire(const Time& now, Random& random, Nature nature)
       : now_(now), random_(random), nature_(nature) {}
@@ -51,16 +52,16 @@ class Wire {
     return size;
   }
 
-  /// From now on nothing arrives, and nobody hears of it.
+  /// From now on nothing arrives, and neither end gets an error.
   void silence() { silent_ = true; }
-  /// What is under way is lost; both ends find out.
+  /// Drops all bytes under way. From now on, both ends fail with Errc::closed.
   void break_now() { broken_ = true; }
-  /// Its sender is gone: what is under way arrives, then the end.
+  /// The sender has closed: the receiver still gets the bytes under way, then Errc::closed.
   void end_after(Duration delay) {
     if (!ended_) ended_ = std::max(last_arrival_, now_ + delay);
   }
 
-  /// The next time at which receive() has more to say, if that is in the future.
+  /// Returns the next future time at which receive() has bytes or an error; Time::max() if none.
   Time next_event() const {
     if (silent_ || broken_) return Time::max();
     Time next = segments_.empty() ? ended_.value_or(Time::max()) : segments_.front().arrives;

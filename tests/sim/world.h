@@ -15,7 +15,7 @@ namespace dt {
 
 enum class Fault { none, death, leave, link_break, silence, slow_user, launcher_lost, hurry };
 
-/// What one seed decides before its run.
+/// Everything that a seed decides before its run.
 struct Plan {
   int size = 2;
   Fault fault = Fault::none;
@@ -42,7 +42,7 @@ inline Plan make_plan(Random& random) {
   plan.other = (plan.victim + random.between(1, plan.size - 1)) % plan.size;
   plan.fault_at = random.up_to(milliseconds(30));
   plan.tight_timeouts = plan.fault == Fault::silence || plan.fault == Fault::slow_user;
-  // Where one rank is in a hurry, the others hear of its timeouts from it alone.
+  // The others have no timeouts of their own then: they only learn of those of the hurried rank.
   plan.generous_timeouts = plan.fault != Fault::hurry && random.percent(50);
   plan.dead_after = milliseconds(random.between(100, 2000));
   plan.think_max = random.percent(50) ? Duration::zero() : random.up_to(milliseconds(5));
@@ -57,8 +57,8 @@ inline Plan make_plan(Random& random) {
   return plan;
 }
 
-/// Runs a plan in virtual time and judges what every operation says at its end. The first broken
-/// promise is in `complaint`.
+/// Runs a plan in virtual time and checks the outcome of every operation. `complaint` has the
+/// first broken promise.
 class World {
  public:
   explicit World(uint64_t seed);
@@ -78,7 +78,7 @@ class World {
     Time next_submit = {};
     std::vector<Running> running;
     bool alive = true;
-    Time last_notice = {};  ///< they come over one connection, in order
+    Time last_notice = {};  ///< arrival of the last one; notices keep their order
     std::optional<Time> finished;
   };
 
@@ -86,7 +86,7 @@ class World {
   Wire& wire(int from, int to) { return *wires_[{from, to}]; }
   void connect();
   std::unique_ptr<Session> session(int self, int other) const;
-  void at(Time when, std::function<void()> what) { events_.emplace(when, std::move(what)); }
+  void at(Time when, std::function<void()> event) { events_.emplace(when, std::move(event)); }
   void schedule_fault();
   void strike();
   void end_task(int number, Notice::Kind kind);
@@ -95,7 +95,7 @@ class World {
   void submit(int number, size_t call);
   bool collect(int number);
   void maybe_leave(int number);
-  bool everybody_finished() const;
+  bool all_ranks_finished() const;
   Time next_time() const;
 
   void judge(int number, const Running& running);
@@ -111,7 +111,8 @@ class World {
   std::map<std::pair<int, int>, std::shared_ptr<Wire>> wires_;
   std::vector<Rank> ranks_;
   std::multimap<Time, std::function<void()>> events_;
-  std::map<std::pair<size_t, int>, Bytes> rough_results_;  ///< by call (and rank, if it has a part)
+  /// The first result of each rough call; for reduce_scatter, that of each rank's part.
+  std::map<std::pair<size_t, int>, Bytes> rough_results_;
   std::map<size_t, std::string> mismatch_texts_;
   std::string complaint_;
 };
