@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Times whole commands in alternation, so that a machine whose speed drifts is fair to all of them.
+"""Times whole commands in alternation, so that a drift of the machine's speed affects all of them alike.
 
     alternate.py ROUNDS LABEL NAME=COMMAND…
 
 Each command runs once in each round, in an order that rotates, and once before that to fill the caches.
 Prints the rows of a Markdown table: median, quartiles and minimum of the wall time, median of user and
-system time (of the command and all that it waited for), and the ratio of the medians to the first
-command's. Runs that fail are not counted, and their number is told; a command whose first run fails is
-not run again.
+system time (of the command and the children that it waited for), and the ratio of the medians to the
+first command's. Failed runs are not counted; stderr has their number. A command whose first run fails
+does not run again.
 """
 import os
 import shlex
@@ -17,7 +17,7 @@ import time
 
 
 def run_once(words, null):
-    """Wall and CPU time in ms; None when it fails."""
+    """Returns wall and CPU time in ms; None when the command fails."""
     actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
     begin = time.perf_counter()
     pid = os.posix_spawnp(words[0], words, os.environ, file_actions=actions)
@@ -44,7 +44,7 @@ def measure(commands, rounds, label):
     for name, count in failures.items():
         if count > 0:
             print(f"{label} {name}: failed {count} times", file=sys.stderr)
-    # Quartiles need two.
+    # Quartiles need two values.
     return {name: took for name, took in times.items() if len(took) > 1}
 
 

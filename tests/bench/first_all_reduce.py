@@ -1,4 +1,4 @@
-"""Ends with the first sum over all ranks: first_all_reduce.py horovod|torch."""
+"""Ends after its first sum over all ranks: first_all_reduce.py horovod|torch."""
 import sys
 
 import torch

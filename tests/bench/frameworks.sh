@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# How long dtrain takes beside the launchers that Horovod and PyTorch bring: for `true`, for a script that ends with
-# its first all-reduce, and for one that trains. Whole commands in alternation; prints Markdown tables.
+# Compares dtrain's time with that of the launchers of Horovod and PyTorch. They run `true`, a script that ends with
+# its first all-reduce, and a script that trains. Runs whole commands in alternation; prints Markdown tables.
 #
 #   frameworks.sh [--install] [rounds] [np]
 #
-# --install first installs what is compared with, PyTorch (5.4 GB) and Horovod, under build/.
+# --install first installs PyTorch (5.4 GB) and Horovod under build/.
 set -euo pipefail
 
 here=$(realpath "$(dirname "$0")")
@@ -13,21 +13,21 @@ if [[ ${1-} == --install ]]; then
   "$here/../../tools/setup.sh" frameworks --bench
   shift
 fi
-# As it is installed. What a linker writes piece by piece lies in the page cache in small pages, and starts 0.2 ms later.
+# Measures a copy, like an installed binary: the linker's own file lies in small pages and starts 0.2 ms later.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 dtrain=$folder/dtrain
 install "${DTRAIN:-$build/release/dtrain}" "$dtrain"
 rounds=${1:-11}
 np=${2:-4}
-# torchrun sets it for each process, with a warning; the others leave as many threads as there are CPUs.
+# torchrun sets this itself, with a warning; with the other launchers, each process has a thread for each CPU.
 export OMP_NUM_THREADS=1
 
-# compare WHAT NAME=COMMAND WORDS…: COMMAND, which starts np processes of WORDS, beside dtrain.
+# compare LABEL NAME=LAUNCHER WORDS…: runs np processes of the command WORDS by LAUNCHER and by dtrain.
 compare() {
-  local what=$1 yardstick=$2
+  local label=$1 yardstick=$2
   shift 2
-  python3 "$here/alternate.py" "$rounds" "$what" "$yardstick $*" "dtrain=$dtrain run -np $np $*"
+  python3 "$here/alternate.py" "$rounds" "$label" "$yardstick $*" "dtrain=$dtrain run -np $np $*"
 }
 
 printf '\n| what | launcher | median ms | quartiles | min | CPU ms | ratio |\n|---|---|---|---|---|---|---|\n'

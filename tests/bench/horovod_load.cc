@@ -1,7 +1,7 @@
-// What the ranks of a Horovod job ask of their rendezvous while they start, all on this machine:
-// the requests of the gloo controller's client, a connection each, without the links between ranks
-// that come of them. Reads the rendezvous' place where Horovod does; prints the milliseconds until
-// the last rank was through.
+// The requests of a Horovod job's ranks to their rendezvous during the start, all from this
+// machine. Each request is one of the gloo controller's client and has a connection of its own; the
+// ranks do not connect to each other. The rendezvous' address comes from Horovod's variables.
+// Prints the milliseconds until the last rank was through.
 //
 //   horovod_load RANKS
 
@@ -34,7 +34,7 @@ constexpr int tries_max = 3;
 const char* variable(const char* name) {
   const char* value = std::getenv(name);
   if (value != nullptr) return value;
-  std::fputs("horovod_load runs under dtrain, or what else sets Horovod's variables\n", stderr);
+  std::fputs("horovod_load runs under a launcher that sets Horovod's variables\n", stderr);
   std::exit(2);
 }
 
@@ -61,7 +61,8 @@ class Store {
   void connected(const std::string& path) { ask("DELETE", path, ""); }
 
  private:
-  /// Whether it is there; ends the program when there is no answer, as a worker would.
+  /// Returns true when the key exists. Ends the program after `tries_max` requests without an
+  /// answer, as a worker would.
   bool ask(const char* method, const std::string& path, const std::string& body) {
     const std::string request =
         format("{} {} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n\r\n{}", method, path,
@@ -102,7 +103,7 @@ class Store {
   sockaddr_in address_;
 };
 
-/// As a rank connects to its group.
+/// Makes the requests by which a rank connects to its group.
 template <class Barrier>
 void meet(Store& store, const std::string& scope, int rank, int size, Barrier& all_connected) {
   const auto path = [&scope](std::string_view prefix, int of) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long the ranks of a Horovod job take to find each other at dtrain's rendezvous, and at horovodrun's own (of
-# the package that tools/setup.sh frameworks installs), in turn. Prints a Markdown table.
+# Measures how long the ranks of a Horovod job take to find each other: at dtrain's rendezvous and, in turn, at
+# that of horovodrun (of the package that tools/setup.sh frameworks installs). Prints a Markdown table.
 #
 #   horovod_rendezvous.sh [rounds] [ranks…]
 set -euo pipefail
@@ -19,7 +19,7 @@ if [[ ! -x $python ]]; then
   echo 'Horovod is not installed (tools/setup.sh frameworks): no comparison with horovodrun'
 fi
 
-# The middle of the lines of a file, then the least and the most of them.
+# Prints the median of a file's lines, then the least and the greatest.
 summary() { sort -n "$1" | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)], all[1], all[NR] }'; }
 
 folder=$(mktemp -d)

@@ -1,4 +1,4 @@
-"""Runs a command with the rendezvous of horovodrun, as the package serves it: horovod_server.py RANKS COMMAND…"""
+"""Runs a command with the rendezvous server of the horovodrun package: horovod_server.py RANKS COMMAND…"""
 import os
 import subprocess
 import sys

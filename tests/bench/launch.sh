@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long a local job of `true` takes, beside MPICH's hydra and Open MPI where they are installed, and how
-# much memory launcher and agent need. Whole commands in alternation; prints a Markdown table.
+# Measures the time of a local job of `true`, beside MPICH's hydra and Open MPI where they are installed, and
+# the memory of launcher and agent. Runs whole commands in alternation; prints a Markdown table.
 #
 #   launch.sh [rounds] [np…]
 set -euo pipefail
@@ -13,7 +13,7 @@ if (($# > 0)); then shift; fi
 counts=("$@")
 if (($# == 0)); then counts=(1 8 64 128); fi
 
-# The first is the yardstick of the ratios.
+# The ratios of the table are to the first launcher.
 launchers=()
 if command -v mpiexec.hydra >/dev/null; then
   launchers+=('hydra=mpiexec.hydra -n %d true')
@@ -29,7 +29,7 @@ fi
 
 peak_kb() { awk '$1 == "VmHWM:" { print $2 }' "/proc/$1/status"; }
 
-# Of launcher and agent, once all tasks run.
+# Prints the peak memory of launcher and agent once all tasks run.
 print_memory() {
   local np=$1 launcher agent
   "$dtrain" run -np "$np" sleep 600 &

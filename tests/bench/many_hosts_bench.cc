@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
-// What a job on many hosts costs the launcher: each message of its start made and read again, and
-// the whole start simulated (tests/sim/job), hosts and network included.
+// The launcher's cost of a job on many hosts. Some benchmarks encode and decode the messages of the
+// start. One simulates the whole job (tests/sim/job), with its hosts and network.
 
 namespace dt {
 namespace {
@@ -38,7 +38,7 @@ TaskTable table_of(const Plan& plan) {
   return task_table(plan, "job", reach);
 }
 
-/// A login's environment, as it travels.
+/// An environment of the size that a login shell typically has.
 Environment forwarded() {
   Environment all;
   for (int i = 0; i < 60; ++i)
@@ -102,8 +102,9 @@ double cpu_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-/// One task a host, to its end; `joined_cpu_s` is what launcher, hosts and network together have
-/// taken until all had passed their first barrier, which was after `joined_s` of simulated time.
+/// Simulates a whole job with one task on each host. `joined_s` is the simulated time until every
+/// task has read in the store that all have joined. `joined_cpu_s` is the CPU time of launcher,
+/// hosts and network together until then.
 void simulated_job(benchmark::State& state) {
   for (auto _ : state) {
     Random random(1);

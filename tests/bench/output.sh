@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How fast the output of eight tasks comes through, half of it on stdout and half on stderr: into files by
+# Measures the throughput of the output of eight tasks, half of it on stdout and half on stderr: into files by
 # --output-dir, and tagged into a pipe. Checks every byte of the files, and prints a Markdown table with the
 # peak memory of launcher and agent.
 #
@@ -12,7 +12,7 @@ tasks=8
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# Lines as training scripts print them.
+# The lines have the form that training scripts print.
 lines=$folder/lines
 yes 'epoch 3 step 01200/05000 loss 0.218437 accuracy 0.9312 lr 1.0e-03 tokens/s 48210.7' |
   head -c "$((megabytes * 500000))" >"$lines" || true
@@ -21,7 +21,7 @@ task=(sh -c "cat '$lines'; cat '$lines' >&2")
 
 peak_kb() { awk '$1 == "VmHWM:" { print $2 }' "/proc/$1/status" 2>/dev/null || true; }
 
-# Of a running job, into $folder/peak, until it has ended.
+# Writes the peak memory of a job's launcher and agent to $folder/peak until the job has ended.
 watch_memory() {
   local launcher=$1 agent here there
   while kill -0 "$launcher" 2>/dev/null; do
@@ -33,7 +33,7 @@ watch_memory() {
   done
 }
 
-# Runs the job and prints its row: name, then the command line.
+# measure NAME COMMAND…: runs the job and prints its row of the table.
 measure() {
   local name=$1 begin took launcher
   shift

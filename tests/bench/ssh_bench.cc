@@ -1,5 +1,5 @@
-// One exec of `true` on each of N hosts at once, all of them one sshd: by libssh2 in this process,
-// and by the ssh command beside it. cpu_ms is the client's CPU time for each host.
+// One exec of `true` on each of N hosts at once; all hosts are the same sshd. One benchmark uses
+// libssh2 in this process, the other the ssh command. cpu_ms is the client's CPU time per host.
 #include "launcher/ssh/session.h"
 #include "tests/unit/launcher/ssh/ssh_server.h"
 
@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-// A shell of level 5 reads no ~/.bashrc, which is no part of what is measured.
+// At SHLVL=5, bash reads no ~/.bashrc, whose time would count too.
 constexpr const char* server_settings = "MaxStartups 1000\nSetEnv SHLVL=5";
 
 double cpu_ms(int who) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# How long `true` takes on N hosts over ssh, one process each, beside raw ssh in parallel, pdsh, MPICH's hydra
-# and Open MPI over ssh, where they are installed. All hosts are one sshd of this machine at 127.0.0.x, so that
-# its work is the same for all and every launcher's own can be told apart. As root, in a mount namespace with a
-# home of its own. Prints a Markdown table; CPU ms is that of the launcher and what it has started here.
+# Measures the time of `true` on N hosts over ssh, one process each: by dtrain, raw ssh in parallel, pdsh,
+# MPICH's hydra and Open MPI, where they are installed. All hosts are one sshd of this machine at 127.0.0.x:
+# sshd's work is the same for every launcher, so the differences are the launchers' own. Runs as root, in a
+# mount namespace with a home of its own. Prints a Markdown table; CPU ms is the time of the launcher and of
+# its children on this machine.
 #
 #   ssh_hosts.sh [rounds] [hosts…]
 set -euo pipefail
@@ -24,14 +25,14 @@ folder=$(mktemp -d)
 trap '[[ -z ${sshd-} ]] || kill "$sshd"; rm -rf "$folder"' EXIT
 mount --make-rprivate /
 mkdir -p "$folder/home/.ssh" /run/sshd
-# As they are installed: what a linker writes piece by piece lies in the page cache in small pages.
+# Measures a copy, like an installed binary: the linker's own file lies in the page cache in small pages.
 install "$built" "$folder/dtrain"
 dtrain=$folder/dtrain
 ssh-keygen -q -t ed25519 -N '' -f "$folder/home/.ssh/id_ed25519"
 ssh-keygen -q -t ed25519 -N '' -f "$folder/host_key"
 cp "$folder/home/.ssh/id_ed25519.pub" "$folder/home/.ssh/authorized_keys"
 port=$((20000 + $$ % 10000))
-# A shell of level 5 reads no ~/.bashrc, which is no part of what is measured.
+# At SHLVL=5, bash reads no ~/.bashrc, whose time would count too.
 cat >"$folder/sshd_config" <<CONFIG
 ListenAddress 0.0.0.0:$port
 HostKey $folder/host_key
@@ -57,7 +58,7 @@ until [[ -s $folder/sshd.pid ]]; do sleep 0.05; done
 mount --bind "$folder/home" /root
 export HOME=/root
 
-# The hosts, with what comes after each and between them.
+# hosts N SUFFIX SEPARATOR: prints N addresses, each with the suffix.
 hosts() {
   local i list=
   for ((i = 2; i < 2 + $1; ++i)); do list+="${list:+$3}127.0.0.$i$2"; done

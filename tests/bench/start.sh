@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long the binary takes to start and end, beside the smallest program there is.
+# Measures the time from start to end of `dtrain version`, beside that of /bin/true.
 #
 #   start.sh [rounds]
 set -euo pipefail
