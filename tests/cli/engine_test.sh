@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What libdtrain tells the other ranks when one is gone or differs, in real processes.
+# The errors of libdtrain on the other ranks when one has ended or differs, in real processes.
 . "$(dirname "$0")/lib.sh"
 
 worker=$(dirname "$DTRAIN")/tests/programs/collective_worker
 rounds=$(long_or 2 200)
 
-# The other three ranks were told TEXT, each within a second of the death.
-expect_told() {
-  [[ $(grep -cF "told: $1" "$out/stdout") -eq 3 ]] || fail "expected all three others to be told: $1"
-  [[ $(sed -n 's/.*after_ms: //p' "$out/stdout" | awk '$1 > 1000' | wc -l) -eq 0 ]] || fail 'told too late'
+# expect_error_on_the_others TEXT: all three others print this error within a second of the death.
+expect_error_on_the_others() {
+  [[ $(grep -cF "error: $1" "$out/stdout") -eq 3 ]] || fail "expected this error on all three others: $1"
+  [[ $(sed -n 's/.*after_ms: //p' "$out/stdout" | awk '$1 > 1000' | wc -l) -eq 0 ]] || fail 'an error came too late'
   rm -f stamp
 }
 
@@ -17,8 +17,8 @@ die_by() {
   for _ in $(seq "$rounds"); do
     run_dtrain run -np 4 --on-failure continue "$worker" 2 "$way" "$PWD/stamp"
     expect_status "$status"
-    expect_told "$cause"
-    grep -q 'told: all_reduce #[0-9]* "gradients": ' "$out/stdout" || fail 'the operation is not named'
+    expect_error_on_the_others "$cause"
+    grep -q 'error: all_reduce #[0-9]* "gradients": ' "$out/stdout" || fail 'the operation is not named'
   done
   expect_no_processes
 }
@@ -47,12 +47,12 @@ test_leaving_too_early_is_named() { # R3
 test_a_mismatch_fails_that_operation_everywhere_and_nothing_else() { # B40
   run_dtrain run -np 4 "$worker" 1 mismatch "$PWD/stamp"
   expect_status 0
-  [[ $(grep -cF 'told: all_reduce #21 "gradients": rank 1 sent float32[9999], others float32[10000]' "$out/stdout") \
-    -eq 4 ]] || fail 'expected all four to be told'
-  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 4 ]] || fail 'the engine was not usable afterwards'
+  [[ $(grep -cF 'error: all_reduce #21 "gradients": rank 1 sent float32[9999], others float32[10000]' "$out/stdout") \
+    -eq 4 ]] || fail 'expected the error on all four'
+  [[ $(grep -c 'reached the end' "$out/stdout") -eq 4 ]] || fail 'the engine was not usable afterwards'
 }
 
-test_a_worker_whose_environment_was_tampered_with_says_so() { # B42
+test_a_worker_names_the_variable_that_was_tampered_with() { # B42
   tamper() { run_dtrain run -np 2 --no-tag sh -c "$1; exec $worker 0 exit0 $PWD/stamp"; }
   tamper 'DTRAIN_RANK=x'
   expect_status 5

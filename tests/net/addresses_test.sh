@@ -35,7 +35,7 @@ test_the_address_that_leads_there_is_used_and_each_host_told_its_own_interface()
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1 "$collective" -1 none none
   expect_status 0
   expect_stderr ''
-  expect_lines_with 2 'went on to the end'
+  expect_lines_with 2 'reached the end'
 }
 
 # let_in K|l INTERFACE PORTS: sshd and these alone
@@ -56,7 +56,7 @@ test_hosts_that_let_in_ssh_and_the_port_range_alone_need_no_other_port() { # F17
       "$collective" -1 none none
     expect_status 0
     expect_stderr_lacks 'cannot'
-    expect_lines_with 4 'went on to the end'
+    expect_lines_with 4 'reached the end'
   done
   run_on_launcher "$DTRAIN" run --port-range 25000-25002 -H node1:2,node2:2 "$collective" -1 none none
   expect_status 2
@@ -106,7 +106,7 @@ test_network_interfaces_are_the_only_ones_used() {
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1 --network-interfaces 10.78.0.0/16 \
     "$collective" -1 none none
   expect_status 0
-  expect_lines_with 2 'went on to the end'
+  expect_lines_with 2 'reached the end'
 }
 
 test_a_network_that_a_host_lacks_is_told_with_what_it_has() {
@@ -136,7 +136,7 @@ test_a_ring_of_cables_without_a_switch_sums_together() {
   done
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1,node3:2 "$collective" -1 none none
   expect_status 0
-  expect_lines_with 4 'went on to the end'
+  expect_lines_with 4 'reached the end'
   expect_stderr_contains 'node3 can reach node1 only at 10.103.0.1, others at 10.101.0.1;'
 }
 
@@ -160,7 +160,7 @@ test_ipv6_alone_is_enough() { # F20 R29
   expect_stdout_contains '[0]<stdout>:fd77::1 [fd77::254] =eth0 eth0 {"cluster":{"worker":["[fd77::1]","[fd77::2]"]}'
   run_on_launcher "$DTRAIN" run -H '[fd77::1]:1,[fd77::2]:1' "$collective" -1 none none
   expect_status 0
-  expect_lines_with 2 'went on to the end'
+  expect_lines_with 2 'reached the end'
 }
 
 test_a_dead_name_server_does_not_matter_to_hosts_that_are_addresses() { # F19 R29
@@ -198,7 +198,7 @@ test_a_host_that_loses_its_power_ends_the_job_and_serves_the_next() { # F21 F29
   sshd_up 2
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1 "$collective" -1 none none
   expect_status 0
-  expect_lines_with 2 'went on to the end'
+  expect_lines_with 2 'reached the end'
 }
 
 run_tests "$@"

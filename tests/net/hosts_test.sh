@@ -27,7 +27,7 @@ test_this_machine_and_others_sum_together() {
   hosts_up 2
   run_on_launcher "$DTRAIN" run -H localhost:2,node1:2,node2:1 "$collective" -1 none none
   expect_status 0
-  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 5 ]] || fail 'not every rank came to the end'
+  [[ $(grep -c 'reached the end' "$out/stdout") -eq 5 ]] || fail 'not every rank reached the end'
   expect_no_processes
 }
 

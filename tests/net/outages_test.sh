@@ -131,7 +131,7 @@ test_every_second_call_disturbed_on_both_sides_of_ssh() { # F28
   [[ $(awk '$1 >= 5' "$out/counts" | wc -l) -eq 3 ]] || fail "hardly anything was disturbed: $(cat "$out/counts")"
   run_on_launcher env LD_PRELOAD="$shim" "$DTRAIN" run -H node1:2,node2:1 "$collective" -1 none none
   expect_status 0
-  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 3 ]] || fail 'not every rank came to the end'
+  [[ $(grep -c 'reached the end' "$out/stdout") -eq 3 ]] || fail 'not every rank reached the end'
   expect_no_processes
 }
 

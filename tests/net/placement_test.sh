@@ -25,7 +25,7 @@ test_ranks_dealt_to_hosts_in_turn_keep_their_streams_apart() {
   expect_file "$out/files/rank.3/stdout" 'node2 1 1 for-rank-3'
   run_on_launcher "$DTRAIN" run -H node1:2,node2:3 --rank-by node "$collective" -1 none none
   expect_status 0
-  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 5 ]] || fail 'not every rank came to the end'
+  [[ $(grep -c 'reached the end' "$out/stdout") -eq 5 ]] || fail 'not every rank reached the end'
   # shellcheck disable=SC2016
   run_on_launcher "$DTRAIN" run -H node1:2,node2:3 --map-by node sh -c '[ $RANK = 3 ] && exit 9; sleep 60'
   expect_status 9

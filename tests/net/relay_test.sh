@@ -30,7 +30,7 @@ test_a_launcher_whose_firewall_refuses_is_found_out_at_once() {
   run_on_launcher "$DTRAIN" run -H node1:16,node2:16 "$collective" -1 none none
   expect_status 0
   expect_stderr ''
-  expect_lines_with 32 'went on to the end'
+  expect_lines_with 32 'reached the end'
 }
 
 test_only_hosts_that_need_it_are_relayed() {
@@ -44,7 +44,7 @@ test_only_hosts_that_need_it_are_relayed() {
   expect_stderr_lacks 'node1: cannot dial'
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1 "$collective" -1 none none
   expect_status 0
-  expect_lines_with 2 'went on to the end'
+  expect_lines_with 2 'reached the end'
 }
 
 test_ranks_on_a_machine_that_lets_nobody_in_dial_the_others() {
@@ -52,7 +52,7 @@ test_ranks_on_a_machine_that_lets_nobody_in_dial_the_others() {
   shut REJECT --reject-with tcp-reset
   run_on_launcher "$DTRAIN" run -H localhost:2,node1:2,node2:1 "$collective" -1 none none
   expect_status 0
-  expect_lines_with 5 'went on to the end'
+  expect_lines_with 5 'reached the end'
   expect_stderr 'dtrain: warning: node1, node2 cannot reach localhost at 10.77.0.254, fd77::254, 127.0.0.1, ::1, but can be reached from there; that is enough for dtrain'"'"'s engine, not for every program'
 }
 
@@ -62,7 +62,7 @@ test_a_death_is_told_through_the_relay_within_a_second() {
   run_on_launcher "$DTRAIN" run --on-failure continue -H node1:2,node2:2 \
     "$collective" 3 kill "$out/stamp"
   expect_status 137
-  expect_lines_with 3 'told: .*rank 3 .*node2.*SIGKILL'
+  expect_lines_with 3 'error: .*rank 3 .*node2.*SIGKILL'
   local after
   while read -r after; do
     [[ $after -le 1000 ]] || fail "told after $after ms"
@@ -127,7 +127,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 END
   run_on_launcher "$DTRAIN" run -H node1:2 /usr/bin/python3 "$PWD/knock.py" "$collective" -1 none none
   expect_status 0
-  expect_lines_with 2 'went on to the end'
+  expect_lines_with 2 'reached the end'
   expect_no_processes
 }
 

@@ -43,7 +43,7 @@ test_servers_of_another_host_end_with_the_workers_and_have_completed() {
     --role-command 'evaluator=sleep 600' "$collective" -1 none none
   expect_status 0
   expect_stdout_contains '[ps:0]<stdout>:told'
-  [[ $(grep -c 'went on to the end' "$out/stdout") -eq 2 ]] || fail 'not every worker came to the end'
+  [[ $(grep -c 'reached the end' "$out/stdout") -eq 2 ]] || fail 'not every worker reached the end'
   expect_stderr_lacks failed
   expect test "$(grep -c '"completed": true' "$out/report.json")" = 4
   expect_no_processes

@@ -1,10 +1,11 @@
-// A worker for the tests of what engines say when one of them is gone. Sums for ever, until the
-// victim ends itself in the middle of one by the given way; all others print what they were told,
-// and after how many milliseconds:
+// A worker that sums in rounds until its victim, a rank, fails in round 20.
 //
-//   collective_worker VICTIM WAY STAMP    WAY: kill, segv, abort, exit3, exit0, hang, mismatch
+//   collective_worker VICTIM FAULT STAMP    FAULT: kill, segv, abort, exit3, exit0, mismatch.
 //
-// The victim leaves its time of death (CLOCK_MONOTONIC, ms) in the file STAMP.
+// The victim ends while the others sum, or sums another number of elements (mismatch). Every rank
+// whose sum fails prints the error, and its delay in ms after the victim's death. The victim writes
+// the time of its death (CLOCK_MONOTONIC, ms) to the file STAMP. Ranks without such a victim print
+// "reached the end" after round 40.
 #include <unistd.h>
 
 #include <chrono>
@@ -23,15 +24,15 @@ int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-[[noreturn]] void die(std::string_view way, const char* stamp) {
+[[noreturn]] void die(std::string_view fault, const char* stamp) {
   std::ofstream(stamp) << now_ms() << std::endl;
-  if (way == "kill") std::raise(SIGKILL);
-  if (way == "segv") std::raise(SIGSEGV);
-  if (way == "abort") std::abort();
-  _exit(way == "exit3" ? 3 : 0);
+  if (fault == "kill") std::raise(SIGKILL);
+  if (fault == "segv") std::raise(SIGSEGV);
+  if (fault == "abort") std::abort();
+  _exit(fault == "exit3" ? 3 : 0);
 }
 
-/// What was told, or nothing when the sum came out.
+/// Sums over all ranks. Returns the error's text; empty on success.
 std::string sum(dtrain::Context& world, std::vector<float>& values) {
   try {
     world.all_reduce(values, dtrain::Op::sum, {.name = "gradients"});
@@ -41,33 +42,33 @@ std::string sum(dtrain::Context& world, std::vector<float>& values) {
   }
 }
 
-int run(int victim, std::string_view way, const char* stamp) {
+int run(int victim, std::string_view fault, const char* stamp) {
   dtrain::Context world = dtrain::init();
   std::vector<float> values(10'000);
   const bool is_victim = world.rank() == victim;
   for (int round = 0;; ++round) {
     std::ranges::fill(values, 1.0F);
     if (is_victim && round == 20) {
-      if (way == "mismatch") {
+      if (fault == "mismatch") {
         values.resize(9'999);
       } else {
-        die(way, stamp);
+        die(fault, stamp);
       }
     }
-    const std::string told = sum(world, values);
-    if (told.empty()) {
+    const std::string error = sum(world, values);
+    if (error.empty()) {
       if (values[0] != static_cast<float>(world.size())) return 4;
       if (round == 40) break;
       continue;
     }
     int64_t died = 0;
     std::ifstream(stamp) >> died;
-    std::cout << "told: " << told << "\nafter_ms: " << (died == 0 ? 0 : now_ms() - died)
+    std::cout << "error: " << error << "\nafter_ms: " << (died == 0 ? 0 : now_ms() - died)
               << std::endl;
-    if (way != "mismatch") return 0;
+    if (fault != "mismatch") return 0;
     values.resize(10'000);
   }
-  std::cout << "went on to the end" << std::endl;
+  std::cout << "reached the end" << std::endl;
   return 0;
 }
 

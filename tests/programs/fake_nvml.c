@@ -1,10 +1,11 @@
-/* A libnvidia-ml.so.1 for machines without GPUs. FAKE_NVML says what it shows, words with blanks
- * between: gpu=NAME          a GPU (NAME without blanks) at the next PCI address, a1:00.0 and up
- *   mig=N             the GPU before it is in MIG mode and has N instances
- *   denied, lost      the GPU before it belongs to others, or has fallen off the bus
- *   init=STATUS       nvmlInit fails so
+/* A libnvidia-ml.so.1 for machines without GPUs. The variable FAKE_NVML lists the GPUs that it
+ * reports, as words with blanks between:
+ *   gpu=NAME          a GPU (NAME without blanks) at the next PCI address, a1:00.0 and up
+ *   mig=N             the last GPU is in MIG mode and has N instances
+ *   denied, lost      the last GPU fails with "Insufficient Permissions", or with "GPU is lost"
+ *   init=STATUS       nvmlInit fails with this status
  *   hang              nvmlInit never returns
- * Prototypes are those of NVIDIA's documentation. */
+ * The prototypes follow NVIDIA's documentation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +152,7 @@ int nvmlDeviceGetMaxMigDeviceCount(const struct device* device, unsigned* result
   return success;
 }
 
-/* There may be gaps: the numbers are places, and not each of them is taken. */
+/* Real drivers leave gaps between the indices of MIG devices, so every second index is empty. */
 int nvmlDeviceGetMigDeviceHandleByIndex(const struct device* device, unsigned index,
                                         struct device** result) {
   if (index % 2 == 1 || index / 2 >= device->instances) return not_found;

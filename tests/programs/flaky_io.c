@@ -1,12 +1,12 @@
-/* A library to preload (LD_PRELOAD) that makes input and output as awkward as POSIX allows: every
- * second call of each function below is interrupted, cut short, or refused for now. Only programs
- * named in FLAKY_IO_PROGRAMS ("dtrain" when unset; colons between names) are treated so; their
- * children inherit the variable, and are left alone.
+/* A library to preload (LD_PRELOAD) that makes input and output as awkward as POSIX allows. Every
+ * second call of each function below fails with EINTR or EAGAIN, or transfers fewer bytes. This
+ * holds only for the programs in FLAKY_IO_PROGRAMS ("dtrain" when unset; colons between names).
+ * Other programs inherit the library and run undisturbed.
  *
- * FLAKY_IO_EPIPE=1 (or 2, or 12) does something else instead: every second write to these
- * descriptors finds its reader gone. The agent is spared, whose descriptor 1 is its link.
+ * FLAKY_IO_EPIPE=1 (or 2, or 12) replaces all that: every second write to these descriptors fails
+ * with EPIPE. The agent runs undisturbed then, because its descriptor 1 is its connection.
  *
- * FLAKY_IO_COUNT names a file to which each program adds how many calls it had disturbed. */
+ * FLAKY_IO_COUNT is a file to which each program appends the number of its disturbed calls. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +61,7 @@ __attribute__((destructor)) static void end(void) {
   fclose(file);
 }
 
-/* How an agent ends that began as a copy of its launcher. */
+/* A local agent is a fork of its launcher and ends by _exit, which would run no destructors. */
 __attribute__((noreturn)) void _exit(int status) {
   end();
   for (;;)
@@ -70,7 +70,7 @@ __attribute__((noreturn)) void _exit(int status) {
 
 enum trouble { none, interrupted, cut_short, not_now };
 
-/* What the next call of a function meets, which counts its calls. */
+/* Returns the trouble for the next call of a function; `calls` is that function's counter. */
 static enum trouble next_trouble(atomic_uint* calls) {
   if (!active || *broken_fds != '\0') return none;
   const unsigned call = atomic_fetch_add(calls, 1);
@@ -80,7 +80,8 @@ static enum trouble next_trouble(atomic_uint* calls) {
   return troubles[call / 2 % 3];
 }
 
-/* Whether bytes may come or go in any portions; an eventfd or a datagram is whole. */
+/* True for descriptors whose bytes POSIX may transfer in any portions; eventfds and datagram
+ * sockets transfer whole messages. */
 static bool is_stream(int fd) {
   struct stat status;
   if (fstat(fd, &status) != 0) return false;
@@ -91,8 +92,8 @@ static bool is_stream(int fd) {
          type == SOCK_STREAM;
 }
 
-/* Descriptors that somebody watches edge-triggered: for them "not now" means that all was taken,
- * and is said by the kernel alone. */
+/* Descriptors in an epoll with EPOLLET. They must get no EAGAIN from us: the caller would wait for
+ * an edge that never comes. */
 enum { fds_max = 4096 };
 static atomic_bool edge_triggered[fds_max];
 
@@ -103,7 +104,7 @@ int epoll_ctl(int epoll, int operation, int fd, struct epoll_event* event) {
   return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, event);
 }
 
-/* Files are always ready, O_NONBLOCK or not. */
+/* True where the kernel itself could fail with EAGAIN. Regular files never do. */
 static bool may_refuse(int fd, int flags) {
   struct stat status;
   if (fd < 0 || fd >= fds_max || edge_triggered[fd]) return false;
@@ -111,13 +112,13 @@ static bool may_refuse(int fd, int flags) {
   return (flags & MSG_DONTWAIT) != 0 || (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
 }
 
-/* What the kernel tells of the machine comes at once and whole, and hwloc counts on it. */
+/* Files of sysfs arrive whole in one read, and hwloc relies on that. */
 static bool is_of_sysfs(int fd) {
   struct statfs system;
   return fstatfs(fd, &system) == 0 && system.f_type == SYSFS_MAGIC;
 }
 
-/* True when the call fails at once, with errno; otherwise `*length` may have become shorter. */
+/* Returns true when the call shall fail, and sets errno. Otherwise it may shorten `*length`. */
 static bool disturb(atomic_uint* calls, int fd, int flags, size_t* length) {
   enum trouble trouble = next_trouble(calls);
   if (trouble == none || is_of_sysfs(fd)) return false;
@@ -175,7 +176,7 @@ ssize_t send(int fd, const void* buffer, size_t length, int flags) {
   return syscall(SYS_sendto, fd, buffer, length, flags, NULL, 0);
 }
 
-/* Shortens a list of buffers to its first, and that as `disturb` says. */
+/* A list of buffers, which `disturb_buffers` may replace by a part of its first one. */
 struct portion {
   struct iovec first;
   const struct iovec* buffers;

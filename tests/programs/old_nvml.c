@@ -1,4 +1,4 @@
-/* A libnvidia-ml.so.1 of a time before the functions that dtrain needs. */
+/* An old libnvidia-ml.so.1, which lacks the functions that dtrain needs. */
 int nvmlInit(void);
 int nvmlInit(void) {
   return 0;

@@ -1,6 +1,6 @@
-/* Runs a program to which the kernel refuses one system call, as a container's filter may do:
+/* Runs a program under a seccomp filter that refuses one system call, as containers do:
  *   refuse NAME EPERM|ENOSYS PROGRAM ARG…
- * Without arguments it prints the names that it knows. */
+ * Without arguments it prints the names of the calls that it can refuse. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -16,7 +16,7 @@ struct named {
   unsigned number;
 };
 
-/* What launcher, agent and the start of a task ask for; loading a program needs none of them. */
+/* Calls of the launcher, the agent and the start of a task. The loader of programs needs none. */
 static const struct named calls[] = {
     {"socketpair", SYS_socketpair},
     {"clone", SYS_clone},

@@ -1,9 +1,9 @@
-// A worker that sums for as long as its job lets it, for the tests that pause and disturb jobs:
+// A worker that sums until the file STOP exists, for the tests that pause and disturb jobs.
 //
-//   steady_worker STOP [TRANSPORT]    TRANSPORT: auto, tcp
+//   steady_worker STOP [TRANSPORT]    TRANSPORT: auto, tcp.
 //
-// Each sum has a time limit of 3 s. Rank 0 says "steady" after the first; the file STOP ends the
-// job. Every rank then prints "all sums were right".
+// Each sum has a time limit of 3 s. Rank 0 prints "steady" after the first sum. At the end, every
+// rank prints "all sums were right".
 #include <chrono>
 #include <cstdlib>
 #include <dtrain/dtrain.hpp>
@@ -17,7 +17,7 @@ namespace {
 int run(const char* stop, dtrain::Transport transport) {
   dtrain::Context world =
       dtrain::init({.transport = transport, .timeout = std::chrono::seconds(10)});
-  // Enough that over TCP some of it is always on the way.
+  // Large enough that over TCP some bytes are always under way.
   std::vector<float> values(1'000'000);
   for (int round = 0;; ++round) {
     const bool last = world.rank() == 0 && std::filesystem::exists(stop);

@@ -1,7 +1,6 @@
-// A worker for the tests of the job's store in real processes:
-//
-//   store_worker all      every rank uses each request, and prints "good" if all came out right
-//   store_worker waiter   rank 1 is killed while it waits; the others print what becomes of theirs
+// A worker for the tests of the job's store in real processes. With the argument "all", every rank
+// makes each kind of request, and prints "good" on success. With "waiter", rank 1 is killed while
+// it waits, and the others print the errors of their waits.
 #include <csignal>
 #include <cstdint>
 #include <dtrain/dtrain.hpp>
@@ -13,7 +12,8 @@
 
 namespace {
 
-/// How many of the ranks found themselves first must be one; who counted, all.
+/// Makes each kind of request; returns the status to exit with. Exactly one rank may win the
+/// compare_and_set, and the counter of arrivals must reach the number of ranks.
 int use_all(dtrain::Context& world) {
   dtrain::Store store = world.store();
   const std::string blob(500'000, static_cast<char>('0' + world.rank()));
@@ -50,7 +50,7 @@ int lose_a_waiter(dtrain::Context& world) {
   try {
     store.wait("never", {.name = "in vain"});
   } catch (const dtrain::Error& error) {
-    std::cout << "told: " << error.what() << std::endl;
+    std::cout << "error: " << error.what() << std::endl;
   }
   killer.join();
   if (store.add("survivors", 1) == 2) std::cout << "still counts" << std::endl;

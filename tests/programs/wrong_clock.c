@@ -1,5 +1,5 @@
-/* A library to preload (LD_PRELOAD): the clock on the wall is an hour ahead as soon as the file
- * exists that WRONG_CLOCK names. */
+/* A library to preload (LD_PRELOAD). It puts CLOCK_REALTIME an hour ahead once a file exists at the
+ * path in the variable WRONG_CLOCK. */
 
 #include <stdlib.h>
 #include <sys/syscall.h>
