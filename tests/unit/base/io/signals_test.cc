@@ -1,5 +1,7 @@
 #include "base/io/signals.h"
 
+#include "tests/unit/run_until.h"
+
 #include <doctest/doctest.h>
 
 #include <signal.h>
@@ -41,8 +43,7 @@ TEST_CASE("signals arrive on the loop, one call each") {
   raise(SIGUSR1);
   raise(SIGUSR2);
   CHECK(seen.empty());
-  while (seen.size() < 2)
-    REQUIRE(loop->run_once(Clock::now() + seconds(10)));
+  run_until(*loop, [&seen] { return seen.size() >= 2; });
   CHECK(seen == std::vector<int>{SIGUSR1, SIGUSR2});
 }
 
@@ -64,8 +65,7 @@ TEST_CASE("a signal that was inherited as ignored stays ignored") {
       Signals::block(*loop, {SIGHUP, SIGUSR1}, [&](int number) { seen.push_back(number); }).value();
   raise(SIGHUP);
   raise(SIGUSR1);
-  while (seen.empty())
-    REQUIRE(loop->run_once(Clock::now() + seconds(10)));
+  run_until(*loop, [&seen] { return !seen.empty(); });
   REQUIRE(loop->run_once(Clock::now()));
   CHECK(seen == std::vector<int>{SIGUSR1});
 }

@@ -1,5 +1,7 @@
 #include "base/io/stream.h"
 
+#include "tests/unit/run_until.h"
+
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
@@ -90,7 +92,7 @@ TEST_CASE("bytes arrive both ways, over one descriptor or two") {
     Fixture f;
     pipes ? f.open_pipes(f.handlers()) : f.open_socket(f.handlers());
     f.peer_writes("hello");
-    f.run_until([&] { return f.received == "hello"; });
+    run_until(*f.loop, [&] { return f.received == "hello"; });
     f.stream->write(as_bytes("world"));
     CHECK(f.peer_reads(5) == "world");
   }
@@ -105,10 +107,10 @@ TEST_CASE("what on_bytes does not use stays in front of what comes next") {
   };
   f.open_socket(std::move(handlers));
   f.peer_writes("abc");
-  f.run_until([&] { return f.received == "abc"; });
+  run_until(*f.loop, [&] { return f.received == "abc"; });
   CHECK(f.stream->unread() == 2);
   f.peer_writes("!");
-  f.run_until([&] { return f.received == "bc!"; });
+  run_until(*f.loop, [&] { return f.received == "bc!"; });
   CHECK(f.stream->unread() == 0);
 }
 
@@ -123,7 +125,7 @@ TEST_CASE("what the kernel does not take at once is queued and leaves in order")
     CHECK(f.drained == 0);
     REQUIRE(set_nonblocking(f.peer_in.get()));
     std::string all;
-    f.run_until([&] {
+    run_until(*f.loop, [&] {
       char buffer[65536];
       for (ssize_t n = 0; (n = ::read(f.peer_in.get(), buffer, sizeof buffer)) > 0;)
         all.append(buffer, static_cast<size_t>(n));
@@ -144,7 +146,7 @@ TEST_CASE("on_drained comes from the loop, never from within write") {
   f.stream->write(as_bytes("a"));
   CHECK(f.stream->unsent() == 0);
   CHECK(f.drained == 0);
-  f.run_until([&] { return f.drained == 1; });
+  run_until(*f.loop, [&] { return f.drained == 1; });
   f.glance();
   CHECK(f.drained == 1);
 }
@@ -157,7 +159,7 @@ TEST_CASE("on_drained may write again, many times") {
   };
   f.open_socket(std::move(handlers));
   f.stream->write(as_bytes("x"));
-  f.run_until([&] { return f.drained == 50; });
+  run_until(*f.loop, [&] { return f.drained == 50; });
   CHECK(f.peer_reads(50) == std::string(50, 'x'));
 }
 
@@ -173,7 +175,7 @@ TEST_CASE("each handler may destroy the stream and still use what it captured") 
     };
     f.open_socket(std::move(handlers));
     f.peer_writes("!");
-    f.run_until([&] { return f.received == "alive!"; });
+    run_until(*f.loop, [&] { return f.received == "alive!"; });
   }
   SUBCASE("on_drained") {
     Fixture f;
@@ -185,7 +187,7 @@ TEST_CASE("each handler may destroy the stream and still use what it captured") 
     f.open_socket(std::move(handlers));
     f.peer_writes("there are bytes to read in the same round");
     f.stream->write(as_bytes("a"));
-    f.run_until([&] { return f.received == "alive"; });
+    run_until(*f.loop, [&] { return f.received == "alive"; });
   }
   SUBCASE("on_end") {
     Fixture f;
@@ -196,7 +198,7 @@ TEST_CASE("each handler may destroy the stream and still use what it captured") 
     };
     f.open_socket(std::move(handlers));
     f.peer_in.reset();
-    f.run_until([&] { return f.received == "alive"; });
+    run_until(*f.loop, [&] { return f.received == "alive"; });
   }
   CHECK(mark.use_count() == 1);
 }
@@ -209,7 +211,7 @@ TEST_CASE("the end of the other side is reported once, after all its bytes") {
     f.peer_writes(std::string(50'000, 'z'));
     f.peer_in.reset();
     f.peer_out.reset();
-    f.run_until([&] { return f.ends > 0; });
+    run_until(*f.loop, [&] { return f.ends > 0; });
     f.glance();
     CHECK(f.ends == 1);
     CHECK(f.received.size() == 50'000);
@@ -234,7 +236,7 @@ TEST_CASE("a paused stream reads nothing, and a hang-up meanwhile does not keep 
     CHECK(f.received.empty());
     CHECK(f.ends == 0);
     f.stream->resume();
-    f.run_until([&] { return f.ends == 1; });
+    run_until(*f.loop, [&] { return f.ends == 1; });
     CHECK(f.received == "late");
   }
 }
@@ -249,12 +251,12 @@ TEST_CASE("pausing within on_bytes stops after this call") {
   };
   f.open_socket(std::move(handlers));
   f.peer_writes("one");
-  f.run_until([&] { return f.received == "one"; });
+  run_until(*f.loop, [&] { return f.received == "one"; });
   f.peer_writes("two");
   f.glance();
   CHECK(f.received == "one");
   f.stream->resume();
-  f.run_until([&] { return f.received == "onetwo"; });
+  run_until(*f.loop, [&] { return f.received == "onetwo"; });
 }
 
 TEST_CASE("close_after_sending ends our direction after all is sent, and still reads") {
@@ -267,7 +269,7 @@ TEST_CASE("close_after_sending ends our direction after all is sent, and still r
     f.stream->write(as_bytes("too late"));
     CHECK(f.peer_reads(100) == "bye");
     f.peer_writes("answer");
-    f.run_until([&] { return f.received == "answer"; });
+    run_until(*f.loop, [&] { return f.received == "answer"; });
     CHECK(f.ends == 0);
   }
 }
@@ -280,7 +282,7 @@ TEST_CASE("close_after_sending waits for a queue") {
   REQUIRE(set_nonblocking(f.peer_in.get()));
   size_t total = 0;
   bool end = false;
-  f.run_until([&] {
+  run_until(*f.loop, [&] {
     char buffer[65536];
     ssize_t n = 0;
     while ((n = ::read(f.peer_in.get(), buffer, sizeof buffer)) > 0)
@@ -297,7 +299,7 @@ TEST_CASE("writing to a peer that is gone ends the stream, without SIGPIPE on a 
   f.peer_in.reset();
   f.stream->write(as_bytes("lost"));
   CHECK(f.ends == 0);
-  f.run_until([&] { return f.ends == 1; });
+  run_until(*f.loop, [&] { return f.ends == 1; });
   CHECK(f.stream->unsent() == 0);
 }
 
@@ -323,7 +325,7 @@ TEST_CASE("a pipe whose reader is gone ends the stream although the other pipe l
     Fixture f;
     f.open_pipes(f.handlers());
     f.peer_in.reset();
-    f.run_until([&] { return f.ends == 1; });
+    run_until(*f.loop, [&] { return f.ends == 1; });
     CHECK(f.why == Error{Errc::closed, "Broken pipe"});
   }
   SUBCASE("while writing; what the other side still said comes first") {
@@ -332,7 +334,7 @@ TEST_CASE("a pipe whose reader is gone ends the stream although the other pipe l
     f.peer_writes("last words");
     f.peer_in.reset();
     f.stream->write(as_bytes(megabytes));
-    f.run_until([&] { return f.ends == 1; });
+    run_until(*f.loop, [&] { return f.ends == 1; });
     CHECK(f.received == "last words");
     CHECK(f.why.has_value());
   }
@@ -344,7 +346,7 @@ TEST_CASE("a pipe whose reader is gone ends the stream although the other pipe l
     f.glance();
     CHECK(f.ends == 0);
     f.peer_writes("still heard");
-    f.run_until([&] { return f.received == "still heard"; });
+    run_until(*f.loop, [&] { return f.received == "still heard"; });
   }
 }
 
@@ -354,7 +356,7 @@ TEST_CASE("a reset connection ends with its reason") {
   // A Unix socket closed with unread bytes resets its peer.
   f.stream->write(as_bytes("never read"));
   f.peer_in.reset();
-  f.run_until([&] { return f.ends == 1; });
+  run_until(*f.loop, [&] { return f.ends == 1; });
   CHECK(f.why == Error{Errc::closed, "Connection reset by peer"});
 }
 

@@ -1,5 +1,6 @@
 #include "launcher/agent/diagnostics.h"
 
+#include "tests/unit/run_until.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -21,9 +22,7 @@ struct Fixture {
   TemporaryFolder folder;
 
   void await() {
-    const Time deadline = Clock::now() + seconds(20);
-    while (sent.empty() && Clock::now() < deadline)
-      REQUIRE(loop->run_once(deadline));
+    run_until(*loop, [this] { return !sent.empty(); });
     REQUIRE(sent.size() == 1);
   }
   HostDiagnostics diagnose() {

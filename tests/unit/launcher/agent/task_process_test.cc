@@ -1,5 +1,7 @@
 #include "launcher/agent/task_process.h"
 
+#include "tests/unit/run_until.h"
+
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
@@ -38,15 +40,8 @@ struct Fixture {
                                .on_exit = [this](ExitStatus exit) { status = exit; }})
                .value();
   }
-  template <class Condition>
-  void run_until(Condition condition) {
-    const Time deadline = Clock::now() + seconds(20);
-    while (!condition() && Clock::now() < deadline)
-      CHECK(loop->run_once(deadline).has_value());
-    CHECK(condition());
-  }
   void run_to_end() {
-    run_until([this] { return status && ends == 2; });
+    run_until(*loop, [this] { return status && ends == 2; });
   }
 };
 
@@ -65,7 +60,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess reports both streams, their ends and the
 TEST_CASE_FIXTURE(Fixture, "TaskProcess reports why the program does not run, and then no end") {
   program = "/no/such/file";
   start("");
-  run_until([this] { return executed && ends == 2; });
+  run_until(*loop, [this] { return executed && ends == 2; });
   REQUIRE_FALSE(executed->has_value());
   CHECK(executed->error().code == Errc::not_found);
   CHECK_FALSE(status);
@@ -74,7 +69,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess reports why the program does not run, an
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess reports that the program runs before its output") {
   start("echo out; cat", {.wants_input = true});
-  run_until([this] { return !output.empty(); });
+  run_until(*loop, [this] { return !output.empty(); });
   CHECK(executed);
   task->end_input();
   run_to_end();
@@ -82,7 +77,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess reports that the program runs before its
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess: one pipe for both streams keeps the order written") {
   start("for i in 1 2 3; do echo out $i; echo err $i >&2; done", {.merge_stderr = true});
-  run_until([this] { return status && ends == 1; });
+  run_until(*loop, [this] { return status && ends == 1; });
   CHECK(output == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
   CHECK(error.empty());
   CHECK_FALSE(task->output_open());
@@ -91,11 +86,11 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: one pipe for both streams keeps the ord
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess reads no more than its credit, and the task waits") {
   start("head -c 1000000 /dev/zero; echo done >&2");
-  run_until([this] { return task->output_waits_for_credit(); });
+  run_until(*loop, [this] { return task->output_waits_for_credit(); });
   CHECK(output.size() == stream_window_bytes);
   CHECK_FALSE(status);
   task->add_credit(TaskStream::output, 100);
-  run_until([this] { return task->output_waits_for_credit(); });
+  run_until(*loop, [this] { return task->output_waits_for_credit(); });
   CHECK(output.size() == stream_window_bytes + 100);
   task->add_credit(TaskStream::output, 1'000'000);
   run_to_end();
@@ -112,7 +107,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess reports the end after the output written
       "    os.write(fd, bytes(200000))\n");
   siginfo_t info = {};
   CHECK(::waitid(P_PID, static_cast<id_t>(task->pid()), &info, WEXITED | WNOWAIT) == 0);
-  run_until([this] { return status.has_value(); });
+  run_until(*loop, [this] { return status.has_value(); });
   CHECK(output.size() == size);
   CHECK(error.size() == size);
   run_to_end();
@@ -120,7 +115,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess reports the end after the output written
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess: discarded output does not block the task") {
   start("head -c 5000000 /dev/zero");
-  run_until([this] { return task->output_waits_for_credit(); });
+  run_until(*loop, [this] { return task->output_waits_for_credit(); });
   task->discard_output();
   run_to_end();
   CHECK(output.size() == stream_window_bytes);
@@ -144,7 +139,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: input that the task does not want count
   pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
   start("exec true", {.wants_input = true});
   task->write_input(Bytes(300'000));
-  run_until([this] { return input_taken == 300'000; });
+  run_until(*loop, [this] { return input_taken == 300'000; });
   run_to_end();
   const timespec none = {};
   sigtimedwait(&pipe_signal, nullptr, &none);
@@ -155,7 +150,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: a signal reaches the whole group") {
   start(
       "trap 'wait; exit 7' TERM;"
       "(trap 'echo child; exit' TERM; echo ready; while :; do sleep 0.02; done) & wait");
-  run_until([this] { return output == "ready\n"; });
+  run_until(*loop, [this] { return output == "ready\n"; });
   task->signal(SIGTERM);
   run_to_end();
   CHECK(output == "ready\nchild\n");
@@ -167,7 +162,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: a signal reaches the whole group") {
 TEST_CASE_FIXTURE(
     Fixture, "TaskProcess: processes that a task has left keep its stream open, not the task") {
   start("sleep 0.2 & exit 0");
-  run_until([this] { return status.has_value(); });
+  run_until(*loop, [this] { return status.has_value(); });
   CHECK(task->output_open());
   run_to_end();
 }

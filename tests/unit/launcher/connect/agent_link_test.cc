@@ -1,6 +1,7 @@
 #include "launcher/connect/agent_link.h"
 
 #include "launcher/process/sweep.h"
+#include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
 

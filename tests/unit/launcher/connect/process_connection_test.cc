@@ -1,5 +1,7 @@
 #include "launcher/connect/process_connection.h"
 
+#include "tests/unit/run_until.h"
+
 #include <doctest/doctest.h>
 
 #include <sys/prctl.h>
@@ -35,14 +37,6 @@ struct Fixture {
                           },
                       .on_end = [this](AgentConnection::CloseReason how) { end = std::move(how); }})
                      .value();
-  }
-  template <class Done>
-  void run_until(Done done) const {
-    const Time deadline = Clock::now() + seconds(30);
-    while (!done()) {
-      REQUIRE(Clock::now() < deadline);
-      REQUIRE(loop->run_once(deadline));
-    }
   }
 };
 
@@ -116,7 +110,7 @@ class Tracer {
 TEST_CASE("a client that does not end when it is killed is left, and reaped by others later") {
   Fixture f;
   f.start("echo $$; read line");
-  f.run_until([&] { return f.received.ends_with('\n'); });
+  run_until(*f.loop, [&] { return f.received.ends_with('\n'); });
   const pid_t client = static_cast<pid_t>(std::stoi(f.received));
   CHECK(f.connection->owns(client));
   CHECK_FALSE(f.connection->owns(getpid()));

@@ -1,5 +1,7 @@
 #include "launcher/connect/program_output.h"
 
+#include "tests/unit/run_until.h"
+
 #include <doctest/doctest.h>
 
 #include <optional>
@@ -13,10 +15,7 @@ std::string output_of(const std::vector<std::string>& command) {
   std::optional<Result<std::string>> result;
   const ProgramOutput program(
       *loop, command, [&result](Result<std::string> output) { result = std::move(output); });
-  const Time deadline = Clock::now() + seconds(30);
-  while (!result && Clock::now() < deadline)
-    REQUIRE(loop->run_once(deadline));
-  REQUIRE(result);
+  run_until(*loop, [&result] { return result.has_value(); });
   return *result ? **result : result->error().message;
 }
 

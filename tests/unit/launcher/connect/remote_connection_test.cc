@@ -1,6 +1,7 @@
 #include "launcher/connect/remote_connection.h"
 
 #include "tests/unit/launcher/ssh/ssh_client.h"
+#include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
 
@@ -58,7 +59,7 @@ struct Fixture {
   /// Exchanges a line in each direction, and returns why the connection ended.
   std::string talk() {
     start();
-    run_until([this] { return end || received == "up\n"; });
+    run_until(*loop, [this] { return end || received == "up\n"; });
     if (end) return end->why;
     connection->write(as_bytes("and back"));
     connection->close_after_sending();
@@ -68,7 +69,7 @@ struct Fixture {
   }
   std::string fail() {
     start();
-    run_until([this] { return end.has_value(); });
+    run_until(*loop, [this] { return end.has_value(); });
     return end->why;
   }
   bool logged_that(std::string_view what) const { return logged.find(what) != std::string::npos; }

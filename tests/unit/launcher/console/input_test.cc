@@ -1,6 +1,7 @@
 #include "launcher/console/input.h"
 
 #include "launcher/protocol/message.h"
+#include "tests/unit/run_until.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -26,24 +27,16 @@ struct Fixture {
                               .on_end = [this] { ++ends; }})
         .value();
   }
-  template <class Condition>
-  void run_until(Condition condition) {
-    const Time deadline = Clock::now() + seconds(10);
-    while (!condition() && Clock::now() < deadline) {
-      CHECK(loop->run_once(Clock::now() + milliseconds(20)).has_value());
-    }
-    CHECK(condition());
-  }
 };
 
 TEST_CASE_FIXTURE(Fixture, "InputReader reads a pipe to its end") {
   Pipe pipe = make_pipe().value();
   const auto reader = open(pipe.read.get(), 1);
   REQUIRE(write_all(pipe.write.get(), as_bytes("hello")).has_value());
-  run_until([this] { return got == "hello"; });
+  run_until(*loop, [this] { return got == "hello"; });
   CHECK(ends == 0);
   pipe.write.reset();
-  run_until([this] { return ends == 1; });
+  run_until(*loop, [this] { return ends == 1; });
 }
 
 TEST_CASE_FIXTURE(
@@ -53,7 +46,7 @@ TEST_CASE_FIXTURE(
   folder.write("file", std::string(4 * stream_window_bytes, 'x'));
   const Fd file(::open((folder.path() + "/file").c_str(), O_RDONLY | O_CLOEXEC));
   const auto reader = open(file.get(), 2);
-  run_until([this] { return got.size() == stream_window_bytes; });
+  run_until(*loop, [this] { return got.size() == stream_window_bytes; });
   reader->taken(0, stream_window_bytes);
   CHECK(loop->run_once(Clock::now() + milliseconds(20)).has_value());
   CHECK(got.size() == stream_window_bytes);
@@ -62,7 +55,7 @@ TEST_CASE_FIXTURE(
   reader->reader_ended(1);
   run_until([this] { return got.size() == 2 * stream_window_bytes; });
   reader->taken(0, 3 * stream_window_bytes);
-  run_until([this] { return ends == 1; });
+  run_until(*loop, [this] { return ends == 1; });
   CHECK(got.size() == 4 * stream_window_bytes);
 }
 

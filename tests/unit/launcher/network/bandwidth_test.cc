@@ -1,5 +1,7 @@
 #include "launcher/network/bandwidth.h"
 
+#include "tests/unit/run_until.h"
+
 #include <doctest/doctest.h>
 
 #include <optional>

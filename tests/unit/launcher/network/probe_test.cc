@@ -1,5 +1,7 @@
 #include "launcher/network/probe.h"
 
+#include "tests/unit/run_until.h"
+
 #include <doctest/doctest.h>
 
 #include <sys/socket.h>
@@ -34,8 +36,7 @@ struct Fixture {
     std::optional<ProbeDialer::Reached> reached;
     const ProbeDialer calls(*loop, token, std::move(targets), Clock::now() + patience,
                             [&reached](ProbeDialer::Reached r) { reached = std::move(r); });
-    while (!reached)
-      REQUIRE(loop->run_once(Clock::now() + seconds(10)));
+    run_until(*loop, [&reached] { return reached.has_value(); });
     return *reached;
   }
 };

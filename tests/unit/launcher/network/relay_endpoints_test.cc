@@ -4,6 +4,7 @@
 #include "base/io/log.h"
 #include "rendezvous/secure/handshake.h"
 #include "tests/unit/rendezvous/fixture.h"
+#include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
 

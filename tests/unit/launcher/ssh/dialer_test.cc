@@ -1,6 +1,7 @@
 #include "launcher/ssh/dialer.h"
 
 #include "base/format.h"
+#include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
 
@@ -19,11 +20,7 @@ struct Fixture {
 
   const Result<Fd>& dial(Dialer::Target target) {
     Dialer dialer(*loop, std::move(target), [&](Result<Fd> socket) { result = std::move(socket); });
-    const Time deadline = Clock::now() + seconds(30);
-    while (!result) {
-      REQUIRE(Clock::now() < deadline);
-      REQUIRE(loop->run_once(deadline));
-    }
+    run_until(*loop, [this] { return result.has_value(); });
     return *result;
   }
 };

@@ -1,6 +1,7 @@
 #include "launcher/ssh/resolver.h"
 
 #include "base/format.h"
+#include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
 
@@ -16,14 +17,6 @@ struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::unique_ptr<Resolver> resolver = Resolver::create(*loop).value();
 
-  template <class Done>
-  void run_until(Done done) const {
-    const Time deadline = Clock::now() + seconds(60);
-    while (!done()) {
-      REQUIRE(Clock::now() < deadline);
-      REQUIRE(loop->run_once(deadline));
-    }
-  }
   Answer look_up(const std::string& name, Resolver::Family family = Resolver::Family::any,
                  Duration patience = seconds(30)) const {
     std::optional<Answer> answer;
@@ -34,7 +27,7 @@ struct Fixture {
           answer = std::move(result);
         });
     REQUIRE(!answer);  // not within the call
-    run_until([&] { return answer.has_value(); });
+    run_until(*loop, [&] { return answer.has_value(); });
     return *answer;
   }
 };
@@ -71,7 +64,7 @@ TEST_CASE("more look-ups than threads are all answered") {
         {.name = "localhost", .port = 1, .deadline = Clock::now() + seconds(30)},
         [&](const Answer& answer) { answers += answer ? 1 : 0; });
   }
-  fixture.run_until([&] { return answers == count; });
+  run_until(*fixture.loop, [&] { return answers == count; });
 }
 
 TEST_CASE("an answer may ask the next question") {
@@ -83,7 +76,7 @@ TEST_CASE("an answer may ask the next question") {
           {.name = "localhost", .port = 1, .deadline = Clock::now() + seconds(30)}, again);
   };
   again(Answer());
-  fixture.run_until([&] { return answers == 5; });
+  run_until(*fixture.loop, [&] { return answers == 5; });
 }
 
 TEST_CASE("look-ups that time out are answered once, and their threads do no harm later") {
@@ -97,7 +90,7 @@ TEST_CASE("look-ups that time out are answered once, and their threads do no har
           ++(timeout ? timeouts : others);
         });
   }
-  fixture.run_until([&] { return timeouts + others == 20; });
+  run_until(*fixture.loop, [&] { return timeouts + others == 20; });
   CHECK(fixture.look_up("localhost", Resolver::Family::v4).has_value());
   CHECK(timeouts + others == 20);
   // Abandoned during the look-ups: the threads end later.

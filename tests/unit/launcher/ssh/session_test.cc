@@ -2,6 +2,7 @@
 
 #include "base/crypto.h"
 #include "tests/unit/launcher/ssh/ssh_client.h"
+#include "tests/unit/run_until.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -153,7 +154,7 @@ TEST_CASE("a reader that pauses for good holds the sender back") {
     REQUIRE(loop->run_once(Clock::now() + milliseconds(1)));
   CHECK(client.received.size() == had);
   CHECK(!client.end);
-  client.run_until([&] {
+  run_until(*loop, [&] {
     client.session->resume();
     return client.end.has_value();
   });
@@ -173,7 +174,7 @@ TEST_CASE("either side may end its direction first") {
 
   SshClient theirs(*loop, server, "echo open; exec >&-; read word; test $word = go; exit $?");
   theirs.start();
-  theirs.run_until([&] { return theirs.received == "open\n"; });
+  run_until(*loop, [&] { return theirs.received == "open\n"; });
   theirs.session->write(as_bytes("go\n"));
   CHECK(theirs.run() == "ended");
   CHECK(theirs.end->exit.status == 0);
@@ -347,7 +348,7 @@ TEST_CASE("a session may be destroyed in any phase and in any of its handlers") 
                                SshPhase::login, SshPhase::channel, SshPhase::open}) {
     SshClient client(*loop, server, "cat");
     client.start();
-    client.run_until([&] { return client.session->phase() >= phase; });
+    run_until(*loop, [&] { return client.session->phase() >= phase; });
     client.session.reset();
     CHECK(!client.end);
   }
@@ -364,7 +365,7 @@ TEST_CASE("a session may be destroyed in any phase and in any of its handlers") 
     };
     handlers.on_end = [&](const SshSession::End&) { destroy(2); };
     client.start(std::move(handlers));
-    client.run_until([&] { return client.session == nullptr; });
+    run_until(*loop, [&] { return client.session == nullptr; });
   }
 }
 
@@ -395,10 +396,7 @@ TEST_CASE("60 sessions at once get through a server that drops the half of them"
   };
   for (size_t number = 0; number < count; ++number)
     connect(number);
-  const Time deadline = Clock::now() + seconds(60);
-  while (done < count && Clock::now() < deadline)
-    REQUIRE(loop->run_once(deadline));
-  CHECK(done == count);
+  run_until(*loop, [&] { return done == count; });
   CHECK(failures == std::vector<std::string>());
 }
 

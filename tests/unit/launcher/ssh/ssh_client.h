@@ -2,6 +2,7 @@
 
 #include "launcher/ssh/session.h"
 #include "tests/unit/launcher/ssh/ssh_server.h"
+#include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
 
@@ -92,7 +93,7 @@ struct SshClient {
   }
   /// Runs the session to its end. Returns the failure's message, or "ended".
   std::string run() {
-    run_until([&] { return end.has_value(); });
+    run_until(loop, [&] { return end.has_value(); });
     return end->failure ? end->failure->error.message : "ended";
   }
   SshPhase failed_in() const { return end->failure.value().phase; }

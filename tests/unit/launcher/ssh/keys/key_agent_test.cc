@@ -2,6 +2,7 @@
 
 #include "base/io/socket.h"
 #include "launcher/ssh/keys/wire.h"
+#include "tests/unit/run_until.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -39,11 +40,7 @@ struct Fixture {
   }
   void answer(ByteSpan bytes) const { REQUIRE(write_all(peer.get(), bytes)); }
   void run() const {
-    const Time deadline = Clock::now() + seconds(30);
-    while (!keys || !signature) {
-      REQUIRE(Clock::now() < deadline);
-      REQUIRE(loop->run_once(deadline));
-    }
+    run_until(*loop, [this] { return keys && signature; });
   }
 };
 
