@@ -25,6 +25,18 @@ OperationRequest send(int to, Ints& values) {
 OperationRequest receive(int from, Ints& values) {
   return request(OperationKind::receive, from, values);
 }
+OperationRequest hurried(OperationRequest request) {
+  request.timeout = seconds(1);
+  return request;
+}
+
+/// Steps both ranks a few times: a message larger than its pipe is then under way.
+void step_both(EngineGroup& group) {
+  for (int i = 0; i < 4; ++i) {
+    group[0].step(group.now);
+    group[1].step(group.now);
+  }
+}
 
 TEST_CASE("messages match in the order of submission, whichever side is first") {
   for (const bool receiver_first : {false, true}) {
@@ -111,9 +123,7 @@ TEST_CASE("a send that times out takes its offer back") {
   Ints lost = {1};
   Ints kept = {2};
   Ints into = {0};
-  OperationRequest hurried = send(1, lost);
-  hurried.timeout = seconds(1);
-  const auto first = group.submit(0, hurried);
+  const auto first = group.submit(0, hurried(send(1, lost)));
   const auto second = group.submit(0, send(1, kept));
   group.settle();
   CHECK(group[0].next_deadline() == group.now + seconds(1));
@@ -131,9 +141,7 @@ TEST_CASE("a receive that times out leaves the message to the next one") {
   EngineGroup group(2);
   Ints values = {1};
   Ints into = {0};
-  OperationRequest hurried = receive(0, into);
-  hurried.timeout = seconds(1);
-  const auto first = group.submit(1, hurried);
+  const auto first = group.submit(1, hurried(receive(0, into)));
   group.settle();
   group.pass(seconds(1));
   CHECK(failure(first) == "receive from rank 0: timed out after 1s: rank 0 (host n0) has not sent");
@@ -149,15 +157,10 @@ TEST_CASE("a receive that ends in the middle of its data discards the rest") {
   Ints values(200'000);
   std::iota(values.begin(), values.end(), 0);
   Ints into(200'000);
-  OperationRequest hurried = receive(0, into);
-  hurried.timeout = seconds(1);
   group.pipe(0, 1).capacity = 10'000;
-  const auto receiving = group.submit(1, hurried);
+  const auto receiving = group.submit(1, hurried(receive(0, into)));
   const auto sending = group.submit(0, send(1, values));
-  for (int i = 0; i < 4; ++i) {
-    group[0].step(group.now);
-    group[1].step(group.now);
-  }
+  step_both(group);
   CHECK(into[100] == 100);
   group.now += seconds(1);
   group[1].step(group.now);
@@ -174,16 +177,11 @@ TEST_CASE("receives that end in the middle of their data leave nothing behind") 
   EngineGroup group(2);
   Ints values(10'000, 1);
   Ints into(10'000);
-  OperationRequest hurried = receive(0, into);
-  hurried.timeout = seconds(1);
   group.pipe(0, 1).capacity = 10'000;
   for (size_t i = 0; i < PointToPoint::offers_max + 1; ++i) {
-    const auto receiving = group.submit(1, hurried);
+    const auto receiving = group.submit(1, hurried(receive(0, into)));
     const auto sending = group.submit(0, send(1, values));
-    for (int step = 0; step < 4; ++step) {
-      group[0].step(group.now);
-      group[1].step(group.now);
-    }
+    step_both(group);
     group.now += seconds(1);
     group[1].step(group.now);
     REQUIRE(failure_code(receiving) == Errc::timeout);
@@ -197,15 +195,10 @@ TEST_CASE("a send that ends in the middle of its data fails the receive, too") {
   EngineGroup group(2);
   Ints values(200'000, 1);
   Ints into(200'000);
-  OperationRequest hurried = send(1, values);
-  hurried.timeout = seconds(1);
   group.pipe(0, 1).capacity = 10'000;
-  const auto sending = group.submit(0, hurried);
+  const auto sending = group.submit(0, hurried(send(1, values)));
   const auto receiving = group.submit(1, receive(0, into));
-  for (int i = 0; i < 4; ++i) {
-    group[0].step(group.now);
-    group[1].step(group.now);
-  }
+  step_both(group);
   group.pass(seconds(1));
   CHECK(failure_code(sending) == Errc::timeout);
   CHECK(failure(receiving) ==

@@ -62,9 +62,9 @@ TEST_CASE("some tasks decide, some are excused, and some get time to end by them
       {"worker ps evaluator", {.by = SuccessBy::role, .role = "evaluator"}, "--D"},
       {"chief worker ps", {.by = SuccessBy::role, .role = "worker"}, "-D-"},
   };
-  for (const Case& c : cases) {
+  for (const RuleCase& c : cases) {
     CAPTURE(c.roles);
-    CHECK(letters(success_rule(plan_of(c.roles), c.wanted)) == c.parts);
+    CHECK(letters(success_rule(plan_of(c.roles), c.wanted)) == c.letters);
     CHECK(check_success(c.wanted, plan_of(c.roles)));
   }
 }
@@ -91,14 +91,14 @@ TEST_CASE("in a partial plan all tasks here decide, unless the chief is here") {
       {"worker ps", all_workers, "D-"},
       {"ps", {.by = SuccessBy::role, .role = "client"}, "D"},
   };
-  for (const Case& c : cases) {
+  for (const RuleCase& c : cases) {
     CAPTURE(c.roles);
     Plan plan = plan_of(c.roles);
     plan.external_layout = {.tasks_elsewhere = 4};
     plan.world_size = 2;
     for (const char* role : {"chief", "worker", "ps", "client"})
       plan.roles.push_back({.name = role, .count = 1});
-    CHECK(letters(success_rule(plan, c.wanted)) == c.parts);
+    CHECK(letters(success_rule(plan, c.wanted)) == c.letters);
     CHECK(check_success(c.wanted, plan));
     CHECK_FALSE(check_success({.by = SuccessBy::role, .role = "scheduler"}, plan));
   }
