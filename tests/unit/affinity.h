@@ -8,7 +8,7 @@
 
 namespace dt {
 
-/// The CPUs that this thread may use.
+/// Returns the CPUs that this thread may use.
 inline std::vector<int> own_affinity() {
   cpu_set_t set;
   REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);

@@ -11,14 +11,14 @@
 
 namespace dt {
 
-/// How a program ended and what it printed.
+/// The exit status and the output of a program.
 struct ProgramResult {
-  int status = -1;  ///< its exit status; -1: a signal
+  int status = -1;  ///< -1 after the end by a signal
   std::string output;
   std::string error;
 };
 
-/// Runs a program to its end with an empty stdin. It must be one that ends by itself.
+/// Runs a program to its end with an empty stdin. There is no time limit.
 inline ProgramResult run_program(const std::vector<std::string>& command) {
   const TemporaryFolder folder;
   std::string line;

@@ -10,7 +10,7 @@
 
 namespace dt {
 
-/// A folder of a test's own, gone when the test is.
+/// A new, empty folder under /tmp, removed with this object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

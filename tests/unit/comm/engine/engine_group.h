@@ -11,7 +11,7 @@
 
 namespace dt {
 
-/// Engines of ranks 0 … n-1 over links in memory, at a time that the test sets.
+/// The engines of ranks 0 … n-1, over links in memory. The test sets the time.
 class EngineGroup {
  public:
   explicit EngineGroup(int size, Duration dead_after = seconds(5)) {
@@ -35,13 +35,13 @@ class EngineGroup {
   static TaskId task(int rank) { return {"worker", rank}; }
   int size() const { return static_cast<int>(engines_.size()); }
   Engine& operator[](int rank) { return *engines_[static_cast<size_t>(rank)]; }
-  /// The bytes from one rank to another.
+  /// Returns the pipe with the bytes from one rank to another.
   MemoryPipe& pipe(int from, int to) { return *shared_pipe(from, to); }
 
   std::shared_ptr<Operation> submit(int rank, OperationRequest request) {
     return (*this)[rank].submit(std::move(request), now);
   }
-  /// The same call on every rank.
+  /// Submits the same request on every rank.
   std::vector<std::shared_ptr<Operation>> submit_all(const OperationRequest& request) {
     std::vector<std::shared_ptr<Operation>> operations;
     for (int rank = 0; rank < size(); ++rank)
@@ -49,7 +49,7 @@ class EngineGroup {
     return operations;
   }
 
-  /// Steps all ranks but those stopped until nothing moves.
+  /// Steps all ranks that are not stopped until nothing moves.
   void settle() {
     bool moved = true;
     while (moved) {
@@ -58,6 +58,7 @@ class EngineGroup {
         if (!stopped[rank]) moved |= (*this)[rank].step(now);
     }
   }
+  /// Lets this time pass, then settles.
   void pass(Duration time) {
     now += time;
     settle();
@@ -95,7 +96,7 @@ inline bool pending(const std::shared_ptr<Operation>& operation) {
 inline bool succeeded(const std::shared_ptr<Operation>& operation) {
   return operation->outcome && operation->outcome->has_value();
 }
-/// The error's message; "pending" or "ok" when there is none.
+/// Returns the error's message; "pending" or "ok" when there is none.
 inline std::string failure(const std::shared_ptr<Operation>& operation) {
   if (!operation->outcome) return "pending";
   return *operation->outcome ? "ok" : operation->outcome->error().message;
