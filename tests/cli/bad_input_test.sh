@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The worst that people can give: the binary ends with 2 and words, and nothing has started. The tables
-# of single values are in tests/unit; here a sample of them, and what needs a file system.
+# Invalid input: the binary ends with 2 and a message, and starts nothing. The tables of single values are in
+# tests/unit; here are a sample of them, and the cases that need a file system.
 . "$(dirname "$0")/lib.sh"
 
 expect_refusal_of() { # of the option $1
@@ -47,10 +47,10 @@ test_files_and_folders_of_endless_names_are_refused_before_anything_starts() {
   done
 }
 
-test_random_lines_end_soon_with_a_status_of_ours_or_the_commands() {
+test_random_command_lines_end_soon_with_a_status_of_dtrain_or_of_the_command() {
   cat >lines.py <<'END'
 import os, random, re, shutil, subprocess, sys
-# Any word may end up as the command, "kill" as well: nothing else is found.
+# Random words may become the command, even "kill": PATH has harmless programs alone.
 os.mkdir("harmless")
 for name in "true", "false":
     os.symlink(shutil.which(name), "harmless/" + name)
@@ -74,9 +74,9 @@ for number in range(count):
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
     except subprocess.TimeoutExpired:
         sys.exit(f"hangs: {words!r}"[:2000])
-    told = [l for l in done.stderr.split(b"\n") if l.startswith(b"dtrain: ") and b"warning: " not in l]
+    reported = [l for l in done.stderr.split(b"\n") if l.startswith(b"dtrain: ") and b"warning: " not in l]
     chatty = any(word.startswith("--verbose") for word in words)
-    if done.returncode not in (0, 1, 2, 3, 126, 127) or (len(told) > 4 and not chatty) or (done.returncode == 2 and not told):
+    if done.returncode not in (0, 1, 2, 3, 126, 127) or (len(reported) > 4 and not chatty) or (done.returncode == 2 and not reported):
         sys.exit(f"status {done.returncode}: {words!r}"[:2000] + f"\n{done.stderr!r}"[:2000])
     statuses[done.returncode] = statuses.get(done.returncode, 0) + 1
 if statuses.get(0, 0) < count / 20 or statuses.get(2, 0) < count / 20:
@@ -88,7 +88,7 @@ END
   expect_no_processes
 }
 
-test_an_output_folder_that_cannot_be_made_is_told_with_its_reason() { # B44
+test_an_output_folder_that_cannot_be_made_is_reported_with_the_reason() { # B44
   ln -s nowhere dangling
   touch file
   for place in /proc/logs:'No such file' file:'no folder' file/logs:'Not a directory' dangling:'No such file'; do
@@ -119,7 +119,7 @@ test_an_output_folder_in_which_others_can_put_links_is_refused() { # B44
   expect_status 0
 }
 
-test_a_full_or_read_only_output_folder_is_told_before_the_start() { # B44
+test_a_full_or_read_only_output_folder_is_reported_before_the_start() { # B44
   mkdir full locked
   unshare -m true 2>/dev/null || skip 'no mount namespaces here'
   run unshare -m sh -c 'mount -t tmpfs -o nr_inodes=1 none full && mount -t tmpfs -o ro none locked || exit 77

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# `dtrain check` of this machine, and of hosts that are none; several real hosts are in tests/net.
+# `dtrain check` of this machine, and of hosts that do not exist. tests/net has several real hosts.
 . "$(dirname "$0")/lib.sh"
 
 topics='ssh agent versions clock addresses gpus cores memory open_files locked_memory shared_memory home temporary python'
 
-test_this_machine_is_looked_at_without_any_word() {
+test_without_arguments_this_machine_is_checked() {
   run_dtrain check
   expect_status 0
   expect_stderr ''
@@ -62,7 +62,7 @@ test_limits_are_those_that_tasks_would_have() {
   expect_stdout_contains '100 tasks need '
 }
 
-test_hosts_that_cannot_be_had_fail_and_the_others_are_looked_at() {
+test_unreachable_hosts_fail_and_the_others_are_checked() {
   run_dtrain check --connect-timeout 300ms -p 1 -H localhost,127.0.0.2,nosuchhost
   expect_status 1
   expect_stderr ''
@@ -84,7 +84,7 @@ test_options_come_from_the_file_and_variables_as_for_run() {
   expect_stdout_contains 'localhost'
 }
 
-# refused WORDS… -- TEXT
+# refused ARGUMENT… -- TEXT: expects status 2 and this message.
 refused() {
   local words=() text=${!#}
   while [[ $1 != -- ]]; do words+=("$1") && shift; done
@@ -95,7 +95,7 @@ refused() {
   expect test "$(wc -l <"$out/stderr")" -le 4
 }
 
-test_wrong_words_are_refused_before_anything_starts() {
+test_wrong_arguments_are_refused_before_anything_starts() {
   refused --oversubscribe -- '--oversubscribe: an option of dtrain run, not of dtrain check'
   refused -np 4 -- '-np: an option of dtrain run, not of dtrain check; see: dtrain help check'
   refused --hostfil x -- '--hostfil: no such option; did you mean --hostfile?'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What tasks are told of the job's cluster: by TF_CONFIG, and by macros in commands and variables.
+# The description of the job's cluster that tasks get: in TF_CONFIG, and by macros in commands and variables.
 . "$(dirname "$0")/lib.sh"
 
 expect_refusal_of() { # in words that contain $1
@@ -32,7 +32,7 @@ END
   expect_stdout_lines 'worker 0 3' 'worker 1 3' 'worker 2 3'
 }
 
-test_every_macro_says_what_the_variables_say() {
+test_every_macro_has_the_value_of_its_variable() {
   # shellcheck disable=SC2016  # the workers' shell expands it
   run_dtrain run -np 2 --no-tag sh -c \
     '[ "$*" = "$RANK $LOCAL_RANK $WORLD_SIZE $MASTER_ADDR $MASTER_PORT $DTRAIN_JOB_ID" ] && echo same' \
@@ -63,7 +63,7 @@ test_braces_in_code_stay() {
   expect_stdout '${role} a {rank} ${rank} 0{wrank}'
 }
 
-test_a_dry_run_shows_the_words_as_tasks_get_them() {
+test_a_dry_run_shows_the_arguments_as_tasks_get_them() {
   # shellcheck disable=SC2016  # not for this shell
   run_dtrain run --role ps=1 --role worker=2 --role-command 'ps=serve {port}' --dry-run \
     train '--task_index={index}' '--ps={hosts:ps}' 'a {rank}' '${rank}'
@@ -81,7 +81,7 @@ assert [t["command"] for t in plan["tasks"]] == [["train", str(i), "-c", "{rank}
 END
 }
 
-test_a_word_that_is_nearly_a_macro_is_told_and_stays() {
+test_a_word_that_is_nearly_a_macro_is_reported_and_stays() {
   run_dtrain run -np 2 --no-tag echo '{rank}' '{wrank}'
   expect_status 0
   expect_stdout_lines '0 {wrank}' '1 {wrank}'
@@ -105,7 +105,7 @@ test_values_are_expanded_where_the_user_wrote_them_alone() {
   expect_stdout_lines 'worker0 0/2 {role} {role}' 'worker1 1/2 {role} {role}'
 }
 
-test_macros_of_what_the_job_has_not_are_refused() {
+test_macros_for_tasks_that_the_job_lacks_are_refused() {
   for words in 'touch started {hosts:ps}' 'touch{rank} started' './{role}.sh'; do
     # shellcheck disable=SC2086
     run_dtrain run -np 1 $words
@@ -124,7 +124,7 @@ test_a_filter_needs_a_ps() {
   expect_refusal_of '--cluster-filter: expected none or ps, got "device"'
 }
 
-test_what_macros_make_too_long_for_the_kernel_is_refused_before_the_start() {
+test_a_command_that_macros_make_too_long_for_the_kernel_is_refused_before_the_start() {
   ulimit -s 2048 # a quarter of it for arguments: 512 KiB
   words=()
   for ((i = 0; i < 700; ++i)); do words+=('{hosts:worker}'); done

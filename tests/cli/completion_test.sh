@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Completions in the real shells: keys are typed on a terminal, and the shell tells its line.
+# Completions in the real shells: the tests type keys on a terminal, and the shell prints its line.
 . "$(dirname "$0")/lib.sh"
 typing=$(realpath "$(dirname "$0")/typing.py")
 export PYTHONDONTWRITEBYTECODE=1 # typing.py includes a file beside it
 
-# What there is to complete: hosts, files and folders that are told apart, and a command with words
-# of its own.
+# Makes names to complete: hosts, a file and a folder with different continuations, and a command with
+# completions of its own.
 prepare_world() {
   mkdir -p "$HOME/.ssh/more" bin configs
   printf 'node1 slots=8\nnode2 slots=4\n' >hostfile
@@ -19,8 +19,8 @@ prepare_world() {
   export PATH=$PWD/bin:$PATH MARKED_VARIABLE=1
 }
 
-# expect_completions SHELL-COMMAND…: types each left side and TAB at the shell that was set up to
-# show its line on ^G, and compares.
+# expect_completions SHELL-COMMAND…: types each left side and TAB, and compares the line with the right side.
+# The shell must be set up to print its line on ^G.
 completions=(
   'dtrain comp' 'dtrain completion '
   'dtrain completion z' 'dtrain completion zsh '

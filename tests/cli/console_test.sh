@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How workers' lines look where they are shown, and in which files they are kept.
+# The form of the workers' lines on the console, and the files of their output.
 . "$(dirname "$0")/lib.sh"
 
 test_merged_streams_keep_the_order_in_which_a_worker_wrote() {
@@ -76,7 +76,7 @@ test_an_error_before_the_job_is_red_too() {
   expect_stderr 'dtrain: --color: expected auto, always or never, got "sometimes"'
 }
 
-test_quiet_silences_the_workers_and_verbose_lets_dtrain_speak() {
+test_quiet_hides_the_output_of_workers_and_verbose_shows_the_log_of_dtrain() {
   run_dtrain run -np 1 --quiet --verbose sh -c 'echo line; echo line >&2'
   expect_status 0
   expect_stdout ''

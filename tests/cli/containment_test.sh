@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# What tasks leave behind ends with the job, however well it hides.
+# Processes that tasks leave behind end with the job, however well they hide.
 . "$(dirname "$0")/lib.sh"
 
-# Forks for ever, so that nobody who lists processes ever meets it: double-forked, in a session of
-# its own, without our environment, deaf to TERM. Its name is on its command line.
+# A process that forks without end, so that a list of processes never has its current pid. It is
+# double-forked, in a session of its own, without our environment, and ignores TERM. Its name is on its
+# command line.
 write_hare() {
   cat >hare.py <<'END'
 import os, signal, time
@@ -20,7 +21,7 @@ if os.fork() == 0:
 END
 }
 
-# One look may miss it between two forks.
+# A single look may miss the process between two forks.
 no_hare() {
   for _ in $(seq 30); do
     ! pgrep -f "hare-$$" >/dev/null || return 1
@@ -68,7 +69,7 @@ test_the_cgroup_of_a_killed_agent_is_removed_by_the_next_one() {
   [[ ! -e $folder/dtrain-tasks-$agent ]] || fail 'it is still there'
 }
 
-test_without_a_cgroup_the_sweep_ends_strays_and_says_so() { # F24 R14
+test_without_a_cgroup_the_sweep_ends_strays_and_logs_it() { # F24 R14
   ((EUID == 0)) || skip 'needs root to hide the cgroups'
   unshare -m true 2>/dev/null || skip 'no mount namespaces here'
   cat >stray.sh <<'END'

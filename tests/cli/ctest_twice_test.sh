@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# tools/ctest_twice.sh: a test that needs a second try fails the run, unless the list has it.
+# tools/ctest_twice.sh: a test that needs a second try fails the run, unless the list allows it.
 . "$(dirname "$0")/lib.sh"
 tools_dir=$(realpath "$(dirname "$0")/../../tools")
 
-# project NAME… : CTest tests of these names. "good" passes, "bad" fails, others fail only once.
+# project NAME… : makes CTest tests of these names. "good" passes, "bad" fails, others fail only once.
 project() {
   local name
   printf '%s\n' 'cmake_minimum_required(VERSION 3.20)' 'project(p NONE)' 'enable_testing()' >CMakeLists.txt
@@ -24,12 +24,12 @@ twice() {
   run "$tools_dir/ctest_twice.sh" list --test-dir build
 }
 
-# The last summary in the output, which a machine may read.
+# expect_closing TEXT: TEXT is the last summary in the output, which other programs may parse.
 expect_closing() {
   expect test "$(grep '% tests passed' "$out/stdout" | tail -n 1)" = "$1"
 }
 
-test_what_passes_at_once_runs_once() {
+test_a_test_that_passes_runs_once() {
   project good
   twice ''
   expect_status 0
@@ -61,7 +61,7 @@ test_a_name_in_the_list_is_no_pattern() {
   expect_stdout_contains 'late_one needed a second try, and is not in list'
 }
 
-test_what_fails_twice_fails_the_run_listed_or_not() {
+test_a_test_that_fails_twice_fails_the_run_listed_or_not() {
   project good bad late
   twice 'bad: hopeless' 'late: of a busy machine'
   expect_status 8

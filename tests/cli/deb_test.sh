@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The Debian packages: what lintian says, and that they install, run and go, in a root of their own.
+# The Debian packages: they pass lintian, and install, run and uninstall in a root of their own.
 . "$(dirname "$0")/lib.sh"
 source_dir=$(realpath "$(dirname "$0")/../..")
 
-# What it says that we know of, and why they stay.
+# Lintian's known findings, and the reasons why they stay.
 expected_warnings=(
   embedded-library                            # libssh2 and its zlib: hosts of a job need none, see SECURITY.md
   hardening-no-pie                            # measured, see SECURITY.md
@@ -17,7 +17,7 @@ make_packages() {
   expect_status 0
 }
 
-# dpkg in ./root, which has nothing: what the packages need is on the machine that runs the test.
+# Runs dpkg for the empty root ./root. The machine that runs the test has the packages' dependencies.
 dpkg_there() {
   run dpkg --root="$PWD/root" --force-depends --log=/dev/null "$@"
   expect_status 0

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 digits=$(dirname "$DTRAIN")/examples/digits
 
-# The number on the line of stdout that starts with a word or two.
+# Prints the number on the line of stdout that starts with these words.
 number_of() { sed -n "s/^$1 \([0-9.]*\).*/\1/p" "$out/stdout"; }
 
 expect_accuracy() {
@@ -20,7 +20,7 @@ expect_close() {
     fail "expected losses within 1e-4: $1 and $2"
 }
 
-# Each in a folder of its own, where no data lies.
+# The working directory has no data: the program must find its own.
 test_it_needs_no_argument_and_ends_with_an_accuracy_of_95_percent() {
   run "$digits"
   expect_status 0
@@ -111,7 +111,7 @@ test_a_checkpoint_that_cannot_be_read_ends_the_job() {
   expect_stderr 'digits: rank 0: none: the checkpoint cannot be read: No such file or directory'
 }
 
-test_a_checkpoint_of_another_seed_is_not_gone_on_with() {
+test_a_checkpoint_of_another_seed_is_not_resumed() {
   run "$digits" --epochs 1 --seed 7 --checkpoint saved
   expect_status 0
   run "$digits" --epochs 2 --checkpoint saved --resume
@@ -133,11 +133,11 @@ test_a_rank_that_fails_is_named_by_the_others() {
 test_a_rate_that_is_too_high_ends_every_rank() {
   run_dtrain run -np 2 --on-failure continue "$digits" --learning-rate 1e300
   expect_status 1
-  # Whoever sees it first ends; the other sees it too, or is told of that end.
+  # The first rank that sees it ends. The other one sees it, too, or gets a notice of that end.
   grep -q ']<stderr>:digits: rank [01]: the loss is no longer a number' "$out/stderr" || fail 'the cause is not named'
   for rank in 0 1; do
     grep -q "^\[$rank\]<stderr>:digits: rank $rank: .*\(no longer a number\|died: exit status 1\)" "$out/stderr" ||
-      fail "rank $rank did not say why it ended"
+      fail "rank $rank did not log why it ended"
   done
 }
 
@@ -146,7 +146,7 @@ test_a_program_that_was_moved_finds_its_images_beside_it() {
   data=$(realpath "$(dirname "$DTRAIN")/../../examples/data/digits.csv")
   mkdir -p moved/bin moved/share/dtrain
   cp "$digits" moved/bin
-  # Fewer images than the whole file, so that it is seen which one was read.
+  # Fewer images than in the original file: the output shows which file was read.
   head -n 100 "$data" >moved/share/dtrain/digits.csv
   run moved/bin/digits --epochs 1
   expect_status 0

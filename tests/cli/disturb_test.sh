@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Others disturb a job that goes well: nobody reads what it prints, its terminal goes away, strangers
-# knock at its port. And what is left of it after many starts.
+# Disturbances of a healthy job: nobody reads its output, its terminal closes, strangers connect to its
+# port. And the leftovers after many starts.
 . "$(dirname "$0")/lib.sh"
 
 worker=$(dirname "$DTRAIN")/tests/programs/steady_worker
@@ -36,7 +36,7 @@ test_a_blocked_console_holds_the_workers_and_nothing_else() { # F13 R9
   done
 }
 
-# Runs its arguments on a terminal, which is left unread for PAUSE seconds, then read to the end, or
+# Runs its arguments on a terminal. After PAUSE seconds without a read, the terminal is read to the end, or
 # closed.
 write_terminal() {
   cat >terminal.py <<'END'
@@ -78,7 +78,7 @@ test_a_terminal_that_nobody_reads_loses_nothing() { # F13
   [[ $(tr -d '\r' <"$out/stdout" | grep -c '^[0-9]*$') -eq 100000 ]] || fail 'lines are lost'
 }
 
-test_a_terminal_that_goes_away_ends_the_job_but_not_under_nohup() { # F27 R13
+test_a_terminal_that_closes_ends_the_job_but_not_under_nohup() { # F27 R13
   write_terminal
   for _ in $(seq "$(long_or 1 20)"); do
     rm -f up survived
@@ -94,8 +94,8 @@ test_a_terminal_that_goes_away_ends_the_job_but_not_under_nohup() { # F27 R13
   done
 }
 
-# Knocks at a port until the file `enough` is there: a thousand connections that say nothing or one
-# byte, whole and half handshakes of noise, and as many connections as one process can make.
+# Connects to a port until the file `enough` exists: with a thousand connections that send nothing or one
+# byte, with whole and half handshakes of noise, and with as many connections as one process can make.
 write_strangers() {
   cat >strangers.py <<'END'
 import os, random, resource, socket, sys
@@ -158,8 +158,8 @@ test_strangers_at_the_rendezvous_change_nothing() { # R22
   done
 }
 
-# Holds 200 connections that say nothing, and dials again, some 2000 times a second, for each that is
-# closed, until the file `enough` is there.
+# Holds 200 connections that send nothing until the file `enough` exists. It replaces each closed
+# connection, some 2000 times a second.
 write_silent_strangers() {
   cat >silent.py <<'END'
 import os, selectors, socket, sys
@@ -247,8 +247,8 @@ mkdir own && mount -t tmpfs none own && export TMPDIR=$PWD/own
 import fcntl, socket, struct
 fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh", b"lo", 0x41)) # up'
 [ -z "$4" ] || echo 0 >"$4/cgroup.procs"
-world() { # all that this machine of our own holds
-  processes=0 # counted by the shell alone: what it starts to count would count itself
+world() { # prints the processes and the other resources of this test's namespaces
+  processes=0 # counted by the shell itself: a program that counts would be one more process
   for each in /proc/[0-9]*; do processes=$((processes + 1)); done
   echo $processes
   find /dev/shm own . | sort

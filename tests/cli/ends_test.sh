@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# How a job ends: who decides (--success), what becomes of the others (--clean), and what a failure
-# report says of the cause.
+# The end of a job: the tasks that decide it (--success), the end of the others (--clean), and the cause in
+# the report of a failure.
 . "$(dirname "$0")/lib.sh"
 
-# Rank 0 is done when rank 1 has told that it has set its traps.
+# Rank 0 ends when rank 1 has signalled that its traps are set.
 first_done='[ $RANK = 1 ] || { while [ ! -e ready ]; do sleep 0.02; done; exit 0; }'
 
 test_a_worker_that_is_not_needed_any_more_ends_and_has_completed() {
@@ -26,7 +26,7 @@ test_a_worker_gets_time_to_end_by_itself() {
   expect_within_ms 20000
 }
 
-test_clean_none_waits_for_the_others_whatever_becomes_of_them() {
+test_clean_none_waits_for_the_others_and_ignores_their_statuses() {
   run_dtrain run -np 2 --success worker-0 --clean none --grace 0 -- \
     sh -c "$first_done; trap 'echo told' TERM; : >ready; sleep 0.5; echo by itself; exit 3"
   expect_status 0
@@ -34,7 +34,7 @@ test_clean_none_waits_for_the_others_whatever_becomes_of_them() {
   expect_stderr ''
 }
 
-# The chief is done when all others have told that they are ready.
+# The chief ends when all others have signalled that they are ready.
 chief_of() {
   echo "[ \$DTRAIN_ROLE != chief ] || { until [ \"\$(ls ready.* 2>/dev/null | wc -l)\" = $1 ]; do sleep 0.02; done; exit 0; }"
 }
@@ -56,7 +56,7 @@ test_servers_are_ended_when_the_chief_is_done_and_have_completed() {
   expect_no_processes
 }
 
-test_verbose_tells_who_has_completed() {
+test_verbose_logs_the_tasks_that_have_completed() {
   run_dtrain run --verbose --role chief=1 --role ps=1 -- sh -c "$(chief_of 1); : >ready.ps; exec sleep 60"
   expect_status 0
   expect_stderr_contains 'dtrain: chief:0 ended: exit status 0'
@@ -85,8 +85,8 @@ test_an_evaluator_that_fails_is_a_warning() {
   expect_stderr_contains 'dtrain: warning: evaluator:0 (host localhost, pid '
 }
 
-# As much as a pipe takes, and ends by itself as the worker does, or is ended.
-test_all_that_was_written_before_the_end_appears() {
+# Each ps writes as much as a pipe holds. Two end by themselves when the worker does; dtrain ends the others.
+test_all_output_from_before_the_end_appears() {
   run_dtrain run --role worker=1 --role ps=4 --no-tag -- sh -c '
     if [ $DTRAIN_ROLE = worker ]; then
       until [ "$(ls ready.* 2>/dev/null | wc -l)" = 4 ]; do sleep 0.01; done
@@ -100,8 +100,8 @@ test_all_that_was_written_before_the_end_appears() {
   expect test "$(grep -c -x 0123456789abcde "$out/stdout")" = 16000
 }
 
-# What a task leaves behind gets the whole grace with --clean all, and 2 s else.
-test_clean_all_gives_what_tasks_left_behind_the_grace_too() {
+# A process that a task leaves behind gets the whole grace with --clean all, and 2 s otherwise.
+test_clean_all_gives_leftover_processes_the_grace_too() {
   run_dtrain run -np 1 --clean all --grace 20 -- \
     sh -c 'sh -c "trap : TERM; : >set; sleep 3.5; sleep 0.5; : >saved" >/dev/null 2>&1 &
            while [ ! -e set ]; do sleep 0.02; done'
@@ -110,13 +110,13 @@ test_clean_all_gives_what_tasks_left_behind_the_grace_too() {
   expect_no_processes
 }
 
-test_a_failure_of_who_does_not_decide_fails_the_job_too() {
+test_a_failure_of_a_task_that_does_not_decide_fails_the_job_too() {
   run_dtrain run -np 2 --success worker-0 sh -c '[ $RANK = 0 ] || exit 5; sleep 60'
   expect_status 5
   expect_stderr_contains 'rank 1 (host localhost'
 }
 
-test_a_wish_by_which_nobody_decides_is_refused() {
+test_a_success_rule_without_a_deciding_task_is_refused() {
   run_dtrain run -np 1 --success role:cheif touch started
   expect_status 2
   expect_stderr 'dtrain: --success role:cheif: this job has no such task; its roles: worker'
@@ -135,7 +135,7 @@ test_the_ends_of_preempted_training_are_named() {
   expect_stderr_contains 'killed by SIGTERM (SIGTERM not sent by dtrain'
 }
 
-# As PyTorch's @record writes it.
+# Writes an error file in the form of PyTorch's @record.
 record='import json, os, sys, time, traceback
 def record(e):
     told = {"message": f"{type(e).__name__}: {e}",
@@ -163,7 +163,7 @@ END
   expect grep -q '"frame": ".*train.py:[0-9]*"' report.json
 }
 
-test_a_traceback_tells_the_cause_too() {
+test_a_traceback_shows_the_cause_too() {
   cat >train.py <<'END'
 import os, sys, time
 if os.environ["RANK"] == "1":
@@ -177,7 +177,7 @@ END
   run_dtrain run -np 2 --merge-stderr python3 train.py
   expect_status 1
   expect_stderr_contains "dtrain:   ValueError: no such batch ($PWD/train.py:3)"
-  # One that was dealt with is not the cause of another end.
+  # An error that the script has handled is not the cause of another end.
   run_dtrain run -np 1 python3 -c 'import os, traceback
 try: raise ValueError("dealt with")
 except ValueError: traceback.print_exc()
@@ -186,7 +186,7 @@ os._exit(7)'
   expect_stderr_lacks 'dtrain:   ValueError: dealt with ('
 }
 
-# As Horovod does it: others learn of the end of the rank that raised before it has ended.
+# With Horovod, the other ranks see the loss of the rank that raised an error before its process has ended.
 test_the_rank_whose_traceback_is_the_oldest_is_the_cause() {
   cat >train.py <<'END'
 import atexit, os, signal, time
@@ -204,7 +204,7 @@ END
   expect_stderr_contains 'rank 1 (host localhost'
   expect_stderr_contains 'dtrain:   ValueError: the cause'
   expect_stderr_lacks 'dtrain:   ConnectionError'
-  # Even if it is told to end while it does.
+  # This holds even if the rank gets a TERM while it ends.
   rm raised
   sed -i /SIGTERM/d train.py
   run_dtrain run -np 2 python3 train.py
@@ -213,7 +213,7 @@ END
   expect_stderr_contains 'dtrain:   ValueError: the cause'
 }
 
-# Rank 0 ends first, of the error of rank 1, who takes its time to end.
+# Rank 0 ends first, because of an error of rank 1, whose process takes longer to end.
 test_the_rank_whose_error_is_the_oldest_is_the_cause() {
   cat >train.py <<END
 $record
@@ -240,7 +240,7 @@ END
   expect_stderr_lacks 'peer gone'
 }
 
-test_error_files_are_private_and_go_with_the_job() {
+test_error_files_are_private_and_are_removed_with_the_job() {
   # shellcheck disable=SC2016
   run_dtrain run -np 2 sh -c 'dirname "$TORCHELASTIC_ERROR_FILE" >folder.$RANK; stat -c %a "$(cat folder.$RANK)"'
   expect_status 0
@@ -250,7 +250,7 @@ test_error_files_are_private_and_go_with_the_job() {
   expect_stdout '[0]<stdout>:mine'
 }
 
-test_the_error_files_of_a_killed_agent_go_too() {
+test_the_error_files_of_a_killed_agent_are_removed_too() {
   # shellcheck disable=SC2016
   start_dtrain run -np 1 sh -c 'dirname "$TORCHELASTIC_ERROR_FILE" >folder; echo $PPID; sleep 60'
   wait_for 10 stdout_has '[0]<stdout>:'

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# What workers of each framework find in their environment, from outside. The frameworks themselves are in
-# tests/frameworks.
+# The environment of workers for each framework. tests/frameworks has the frameworks themselves.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2016  # the workers' shell expands it
@@ -49,7 +48,7 @@ test_an_outer_jobs_place_does_not_reach_the_workers() {
   expect_status 0
   expect_stdout_contains 'SLURM_JOB_ID=kept'
   expect_stdout_lacks '=stale'
-  # All sets, and a task that has no rank to set over the stale one.
+  # All sets of variables, and a task without a rank, which must not keep the stale one.
   run env "${stale[@]/%/=stale}" "$DTRAIN" run --role ps=1,worker=1 --success all --no-tag --env-set jax,paddle env
   expect_status 0
   expect_stdout_lacks '=stale'
@@ -79,7 +78,7 @@ test_a_task_without_rank_is_given_none_by_any_set() {
     "$out/stdout"
 }
 
-test_parameter_servers_and_the_evaluator_see_no_gpu_unless_told() {
+test_parameter_servers_and_the_evaluator_see_no_gpu_by_default() {
   # shellcheck disable=SC2016
   local print='echo $DTRAIN_ROLE: ${CUDA_VISIBLE_DEVICES-unset}.'
   local job=(--role ps=1 --role evaluator=1 --role worker=1 --success all --no-tag sh -c "$print")
@@ -147,7 +146,7 @@ test_paddle_finds_all_trainers_and_itself_among_them() {
   expect_stdout_lines '0 2 0 2 0 2 0 1 0 gloo none' '1 2 1 2 1 2 1 1 1 gloo none'
 }
 
-test_paddles_parameter_servers_are_told_apart_from_its_trainers() {
+test_paddles_parameter_servers_are_distinguished_from_its_trainers() {
   # shellcheck disable=SC2016
   local print='[ $PADDLE_ROLE = $TRAINING_ROLE ] || exit 1
     case ,$PADDLE_PSERVERS_IP_PORT_LIST,$PADDLE_TRAINER_ENDPOINTS, in *,$POD_IP:$PADDLE_PORT,*) ;; *) exit 2;; esac

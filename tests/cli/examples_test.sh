@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The small examples: they run, say what their README shows, and the same for any number of ranks.
-# The large one has tests of its own (digits_test.sh).
+# The small examples: they run, print the lines of their README, and the same for any number of ranks.
+# digits_test.sh tests the large one.
 . "$(dirname "$0")/lib.sh"
 examples=$(realpath "$(dirname "$0")/../../examples")
 programs=$(dirname "$DTRAIN")/examples
 
-# The lines that a README shows behind a command that contains a word.
+# Prints the output that a README shows after the command that contains a word.
 shown_after() {
   sed -n "/^    \\\$ .*$2/,/^\$/{/^    [^\$]/s/^    //p}" "$examples/$1/README.md"
 }
@@ -32,7 +32,7 @@ test_hello_prints_what_its_readme_shows() {
   expect_stdout_lines "${lines[@]}"
 }
 
-test_hello_is_alone_without_a_launcher() {
+test_hello_runs_alone_without_a_launcher() {
   run "$programs/hello"
   expect_status 0
   expect_stdout_contains 'rank 0 of 1'

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What happens when somebody dies, hangs, or is told to stop. Deadlines are the faults' own.
+# The job when a process dies, hangs, or gets a signal. Each fault has its own deadline.
 . "$(dirname "$0")/lib.sh"
 
 rounds=$(long_or 3 50)
 
 agent_pid() { pgrep -P "$pid" -x dtrain-agent; }
 
-# Starts a job whose workers have written their pids, and waits for all of them.
+# Starts a job whose workers write their pids, and waits for all pids.
 start_job() {
   local count=$1
   shift
@@ -42,7 +42,7 @@ test_killing_the_launcher_ends_the_children_of_workers_too() { # F1 R1 R14
   expect_no_processes
 }
 
-test_a_stuck_console_does_not_hold_a_job_that_is_told_to_end() { # R12 F13
+test_a_stuck_console_does_not_hold_a_job_that_gets_a_term() { # R12 F13
   mkfifo console
   exec 9<>console # nobody reads
   last_command='dtrain run sh -c yes >console'
@@ -58,7 +58,7 @@ test_a_stuck_console_does_not_hold_a_job_that_is_told_to_end() { # R12 F13
   expect_no_processes
 }
 
-test_a_closing_terminal_tells_hup_twice_and_still_gives_the_grace() { # F27
+test_a_closing_terminal_sends_hup_twice_and_workers_still_get_the_grace() { # F27
   start_job 1 sh -c 'trap "sleep 0.3; echo saved; exit 0" HUP; echo $$ >pid.$RANK; while :; do sleep 0.02; done'
   kill -HUP "$pid"
   sleep 0.02

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What becomes of a job whose input and output are awkward; the other files run under the same
-# library once more (flaky_exclusions.txt).
+# Jobs under flaky_io, which disturbs input and output. The other test files run under it a second time, too,
+# unless flaky_exclusions.txt has them.
 . "$(dirname "$0")/lib.sh"
 
 FLAKY_IO=$(realpath "${FLAKY_IO:-$(dirname "$DTRAIN")/tests/programs/flaky_io.so}")
@@ -13,7 +13,7 @@ test_launcher_and_agent_have_every_second_call_disturbed() { # F28
   awk '$1 < 5 { exit 1 }' counts || fail "hardly anything was disturbed: $(cat counts)"
 }
 
-test_a_job_goes_on_without_a_stdout_that_nobody_reads() { # F28 F13
+test_a_job_continues_when_nobody_reads_its_stdout() { # F28 F13
   run env LD_PRELOAD="$FLAKY_IO" FLAKY_IO_EPIPE=1 "$DTRAIN" run -np 2 --output-dir logs seq 2000
   expect_status 0
   expect_stderr_contains 'standard output cannot be written (Broken pipe)'
@@ -23,7 +23,7 @@ test_a_job_goes_on_without_a_stdout_that_nobody_reads() { # F28 F13
   expect_no_processes
 }
 
-test_a_job_goes_on_without_any_console() { # F28 F13
+test_a_job_continues_without_any_console() { # F28 F13
   run env LD_PRELOAD="$FLAKY_IO" FLAKY_IO_EPIPE=12 "$DTRAIN" run -np 2 --on-failure continue --output-dir logs \
     sh -c 'seq 2000; seq 2000 >&2; test $RANK = 0 || exit 3'
   expect_status 3

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Clusters that somebody else has laid out: --cluster-spec, and a TF_CONFIG that dtrain finds.
+# Clusters with an external layout: --cluster-spec, and a TF_CONFIG in dtrain's environment.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 unset TF_CONFIG
 ring=$(realpath "$(dirname "$0")")/cluster_ring.py
 digits=$(dirname "$DTRAIN")/examples/digits
 
-# So many ports that are free now, outside of those that the kernel gives to others, in $ports.
+# choose_ports N: sets $ports to N ports that are free now, outside of the kernel's ephemeral range.
 choose_ports() {
   mapfile -t ports < <(python3 - "$1" <<'PY'
 import random, socket, sys
@@ -22,7 +22,7 @@ PY
   )
 }
 
-# TF_CONFIG of the task $1 $2: a worker and a ps at $ports, on this machine.
+# Prints the TF_CONFIG of the task $1 $2: a worker and a ps at $ports, on this machine.
 config_of() {
   printf '{"cluster": {"worker": ["127.0.0.1:%d", "127.0.0.1:%d"], "ps": ["127.0.0.1:%d"]}, "task": {"type": "%s", "index": %s}, "rpc_layer": "grpc"}' \
     "${ports[0]}" "${ports[1]}" "${ports[2]}" "$1" "$2"
@@ -43,7 +43,7 @@ test_a_cluster_that_is_here_as_a_whole_runs_at_its_addresses() {
   expect_status 0
   expect_stderr ''
   expect_stdout_lines 'worker:0 heard ps:0 worker:1' 'worker:1 heard ps:0 worker:0' 'ps:0 heard worker:0 worker:1'
-  # libdtrain finds the others, as in any job.
+  # libdtrain finds the other tasks, as in any job.
   run_dtrain run --cluster-spec "worker|127.0.0.1:${ports[0]};127.0.0.1:${ports[1]}" --no-tag "$digits" --epochs 1
   expect_status 0
   expect_no_processes
@@ -131,7 +131,7 @@ test_tasks_that_others_may_need_are_not_ended_by_a_worker_here() {
   signal TERM
   finish
   expect_stdout_lines finished told
-  # Who decides by the same words on all hosts waits where he is.
+  # With a rule that all hosts share, each launcher waits for its own tasks.
   touch go
   run_dtrain run --cluster-spec "$spec,chief|h3.invalid:1" --success chief sh -c "$command"
   expect_status 0
@@ -178,7 +178,7 @@ PY
   expect_not test -e started
   kill "$listener"
   wait "$listener" 2>/dev/null || true
-  # The port of a task that runs belongs to it, also before it listens.
+  # The port of a running task belongs to that task, even before the task listens.
   start_dtrain run --cluster-spec "$spec" sh -c 'echo up; exec sleep 60'
   wait_for 20 stdout_has up
   last_command='a second dtrain for the same tasks'

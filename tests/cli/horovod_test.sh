@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Horovod's rendezvous from outside: what its workers are told, and what they are answered. The real ones are
-# in tests/frameworks.
+# Horovod's rendezvous: the variables of its workers, and the answers to their requests. tests/frameworks has
+# real workers.
 . "$(dirname "$0")/lib.sh"
 horovod_get=$(realpath "$(dirname "$0")")/horovod_get.py
 steady_worker=$(dirname "$DTRAIN")/tests/programs/steady_worker
 
-# Speaks as a worker does: a connection a request, until its peers are there.
+# Makes the requests of a worker, each on its own connection, until all peers have joined.
 cat_worker() {
   cat >worker.py <<'END'
 import http.client, os, time
@@ -29,7 +29,7 @@ rank, size = int(os.environ["HOROVOD_RANK"]), int(os.environ["HOROVOD_SIZE"])
 assert ask("PUT", f"/global/{rank}", f"address {rank}".encode()) == (200, b"")
 peers = [wait_for(f"/global/{i}") for i in range(size)]
 assert peers == [f"address {i}" for i in range(size)], peers
-# Gone once all have said so, which is not before each has all addresses.
+# A scope is deleted once all ranks have asked for it, which each does after it has all addresses.
 assert ask("DELETE", f"/global/{rank}") == (200, b"")
 while ask("GET", f"/global/{rank}")[0] != 404:
     time.sleep(0.01)
@@ -47,7 +47,7 @@ test_workers_meet_at_the_rendezvous_and_leave_nothing() {
   expect grep -q '"rejected": 0' report.json
 }
 
-test_workers_are_told_their_place() {
+test_workers_get_their_place() {
   run_dtrain run -np 1 --no-tag sh -c 'env | grep ^HOROVOD_ | grep -v PORT | sort'
   expect_status 0
   expect_stdout 'HOROVOD_CONTROLLER=gloo
@@ -63,7 +63,7 @@ HOROVOD_RANK=0
 HOROVOD_SIZE=1'
 }
 
-test_no_horovod_answers_nobody_who_cannot_prove_the_token() {
+test_no_horovod_refuses_every_peer_without_the_token() {
   # shellcheck disable=SC2016
   run_dtrain run -np 1 --no-horovod --report report.json --no-tag sh -c 'python3 "$0" "$DTRAIN_RENDEZVOUS"; env | grep -c ^HOROVOD_GLOO; true' "$horovod_get"
   expect_status 0
@@ -74,8 +74,8 @@ test_no_horovod_answers_nobody_who_cannot_prove_the_token() {
   expect grep -q '"horovod_requests": 0' report.json
 }
 
-# Speak other protocols, or say nothing, on many connections each. Prints what each kind was answered, once all
-# are closed: 5 s after the last word at the latest, and as long again for a machine that is busy.
+# Strangers that send other protocols, or nothing, on many connections each. Prints the answers to each kind once
+# all connections are closed. The server closes each within 5 s of its last byte; a busy machine gets 5 s more.
 cat_strangers() {
   cat >strangers.py <<'END'
 import pathlib, random, socket, sys, time
@@ -114,8 +114,8 @@ assert took <= 10, took
 END
 }
 
-# A job of three, with these options, whose workers meet by $meet and by libdtrain while 90 strangers are at the
-# rendezvous; what these were answered is in the file `answered`.
+# Runs a job of three with these options. Its workers meet by $meet and by libdtrain while 90 strangers are
+# connected to the rendezvous. The file `answered` has the answers to the strangers.
 run_among_strangers() {
   cat_strangers
   # shellcheck disable=SC2016  # the workers' shell expands it
@@ -128,7 +128,7 @@ until [ -e "strangers are there" ]; do sleep 0.02; done; eval "$1" && exec "$2" 
   finish
   expect_status 0
   [[ $(grep -c 'all sums were right' "$out/stdout") -eq 3 ]] || fail 'not all three came to the end'
-  # At most one a second, not one for each.
+  # At most one message a second, not one for each stranger.
   expect_not grep -v '^dtrain: warning: rendezvous: authentication failed from 127.0.0.1: ' "$out/stderr"
   (($(wc -l <"$out/stderr") <= 12)) || fail 'a line for each of 90 strangers'
   expect_no_processes

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# What `make install` puts down, and that programs in C and C++ can be built with it alone, by
-# pkg-config and by find_package, with the shared and with the static library.
+# The files of `make install`. Programs in C and C++ can be built with these alone, by pkg-config and by
+# find_package, with the shared and with the static library.
 . "$(dirname "$0")/lib.sh"
 build_dir=$(dirname "$DTRAIN")
 source_dir=$(realpath "$(dirname "$0")/../..")
 
-# Installs with the words of the Makefile, without building anything anew.
+# Installs by the commands of the Makefile, without building anything again.
 make_install() {
   run env -u MAKEFLAGS -u MAKELEVEL make -C "$source_dir" --no-print-directory -o build install "$@"
   expect_status 0
 }
 
-# Into ./prefix of the test's folder. Only OpenSSL's own pkg-config file is taken from elsewhere.
+# Installs into ./prefix of the test's folder. Only OpenSSL's pkg-config file comes from the system.
 install_here() {
   make_install "PREFIX=$PWD/prefix"
   use_prefix "$PWD/prefix"
@@ -65,7 +65,7 @@ build_by_pkg_config() {
   expect_status 0
 }
 
-# The four programs by find_package, in ./build; $1 is the prefix.
+# Builds the four programs by find_package, in ./build; $1 is the prefix.
 build_by_find_package() {
   cat >CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.16)
@@ -85,7 +85,7 @@ END
   expect_status 0
 }
 
-# Whether a program has the library in it, or looks for the shared one.
+# expect_static, expect_shared PROGRAM: the program contains the library, or needs the shared one.
 expect_static() { expect_not grep -q 'NEEDED.*libdtrain' <(readelf -d "$1"); }
 expect_shared() { expect grep -q 'NEEDED.*libdtrain\.so\.0' <(readelf -d "$1"); }
 
@@ -169,7 +169,7 @@ test_programs_are_built_by_find_package_shared_and_static_in_c99_and_cpp20_from_
   expect_stdout "$c_says"
 }
 
-# readme_blocks LANGUAGE: the names of the files that hold README's blocks of code in it, in order.
+# readme_blocks LANGUAGE: writes README's blocks of code in a language to files, and prints their names in order.
 readme_blocks() {
   awk -v language="$1" '$0 == "```" language { ++n; inside = 1; next }
     /^```/ { inside = 0 }
@@ -237,7 +237,7 @@ test_installed_programs_run_as_a_job() {
   run prefix/bin/dtrain run -np 2 --no-tag ./program
   expect_status 0
   expect_stdout_lines 'C++: rank 0 of 2, sum 4' 'C++: rank 1 of 2, sum 4'
-  # The examples too can be built as they lie there.
+  # The installed examples can be built, too.
   local examples=prefix/share/doc/dtrain/examples
   build_by_pkg_config hello cc -std=c99 $examples/hello/main.c
   build_by_pkg_config line c++ -std=c++20 $examples/linear_regression/main.cc

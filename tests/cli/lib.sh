@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What tests of the binary from outside are written with. A test file sources this, holds functions
+# The library for tests of the binary from outside. A test file sources this, has functions
 # test_<a_sentence_of_the_specification>, and ends with `run_tests "$@"`:
 #
 #   . "$(dirname "$0")/lib.sh"
@@ -11,28 +11,28 @@
 #   }
 #   run_tests "$@"
 #
-# Each function runs in its own subshell and its own temporary folder (the working directory), with
-# nothing on stdin, no configuration of the user's, and a marker in its environment by which whatever
-# it leaves behind is found and killed. The first expectation that does not hold ends the function.
+# Each function runs in its own subshell and in its own temporary folder (the working directory), with an
+# empty stdin and without the user's configuration. A marker in the environment finds the processes that it
+# leaves behind, which are then killed. The first expectation that does not hold ends the function.
 # `tests/cli/x_test.sh word` runs only the functions whose names contain `word`.
 #
-#   run CMD…               to the end, at most $run_timeout_s: sets $status and $elapsed_ms, and
-#   run_dtrain ARG…        writes the files `stdout` and `stderr` in $out
-#   start CMD…             in the background, signals at their defaults: sets $pid
+#   run CMD…               runs it to its end, for at most $run_timeout_s; sets $status and $elapsed_ms,
+#   run_dtrain ARG…        and writes the files `stdout` and `stderr` in $out
+#   start CMD…             starts it in the background, with default signal actions; sets $pid
 #   start_dtrain ARG…
-#   signal NAME            to $pid; `finish` waits for it and sets $status and $elapsed_ms (since
-#                          the start, or since the last signal)
+#   signal NAME            sends it to $pid; `finish` waits for $pid, and sets $status and $elapsed_ms
+#                          (since the start, or since the last signal)
 #   wait_for SECONDS CMD…  until the command succeeds; fails after that time
 #   stdout_has TEXT        true or false, for wait_for; also stderr_has
 #   expect_status N, expect_within_ms N, expect CMD…, expect_not CMD…
-#   expect_stdout TEXT     equal, but for the last newline; also expect_stderr, expect_file FILE TEXT
+#   expect_stdout TEXT     equal, except for the last newline; also expect_stderr, expect_file FILE TEXT
 #   expect_stdout_contains TEXT, expect_stdout_lacks TEXT; the same for stderr
 #   expect_stdout_lines LINE…  these lines in any order (ranks race) and no others; also stderr
-#   expect_no_processes    nothing that this test started still runs; waits up to 5 s
+#   expect_no_processes    no process of this test is left; waits up to 5 s
 #   states_are STATE PID…  true or false, for wait_for; STATE is T for stopped, [RSD] for not
-#   expect_steady_end      the job of three steady workers goes on to a good end
+#   expect_steady_end      the job of three steady workers ends with success
 #   long_or SHORT LONG     prints LONG in `make test-long`, else SHORT
-#   cgroup_folder          prints where an agent makes its cgroups; fails where it cannot
+#   cgroup_folder          prints the folder in which an agent makes its cgroups; fails where it cannot
 #   skip REASON            ends the function; CTest shows the file as skipped when all were
 set -u -o pipefail
 
@@ -55,7 +55,7 @@ fail() {
 show() {
   printf '  %s:\n' "$1"
   head -c 4000 "$out/$1" | head -n 40 | sed 's/^/    | /'
-  # Behind what a framework has to say, what dtrain has.
+  # Long output is shown without its middle: frameworks print much before dtrain's own messages.
   if (($(wc -c <"$out/$1") > 4000 || $(wc -l <"$out/$1") > 40)); then
     printf '    …\n'
     grep -a '^dtrain: ' "$out/$1" | head -n 20 | sed 's/^/    | /'
@@ -71,7 +71,7 @@ run() {
   local begin
   begin=$(now_ms)
   last_command="$*"
-  # --foreground: the command stays in our process group, as when a person types it.
+  # --foreground: the command stays in our process group, like a typed command.
   status=0
   timeout --foreground -k 5 "$run_timeout_s" "$@" >"$out/stdout" 2>"$out/stderr" || status=$?
   elapsed_ms=$(($(now_ms) - begin))
@@ -82,7 +82,7 @@ start() {
   unset status elapsed_ms
   : >"$out/stdout"
   : >"$out/stderr"
-  # A shell starts its background commands with INT and QUIT ignored; a person's shell does not.
+  # A script's background commands ignore INT and QUIT; those of an interactive shell do not.
   env --default-signal=INT,QUIT "$@" >"$out/stdout" 2>"$out/stderr" &
   pid=$!
   since_ms=$(now_ms)
@@ -157,7 +157,7 @@ expect_lines() {
 expect_stdout_lines() { expect_lines stdout "$@"; }
 expect_stderr_lines() { expect_lines stderr "$@"; }
 
-# This shell is not among them: /proc shows the environment that a process began with.
+# This shell is not in the list: /proc has the environment from the start of a process.
 marked_pids() (
   marker=TEST_MARKER=$TEST_MARKER
   unset TEST_MARKER
@@ -182,7 +182,7 @@ states_are() {
   done
 }
 
-# Three steady workers (tests/programs/steady_worker.cc) are told to stop, and end well.
+# Ends the job of three steady workers (tests/programs/steady_worker.cc), and expects success.
 expect_steady_end() {
   touch stop
   since_ms=$(now_ms)
@@ -221,7 +221,7 @@ end_marked_processes() {
   [[ -z $left ]] || kill -KILL $left 2>/dev/null || true
 }
 
-# Runs one function in its own world; what it prints is shown by the caller when it fails.
+# Runs one function in its own folder. The caller prints the function's output when it fails.
 run_one() (
   for name in ${!DTRAIN_@}; do
     [[ $name == DTRAIN_TEST_LONG ]] || unset "$name"
@@ -240,7 +240,7 @@ run_one() (
 run_tests() {
   local root names name sentence log status passed=0 failed=0 skipped=0
   root=$(mktemp -d "${TMPDIR:-/tmp}/dtrain-test.XXXXXX")
-  # shellcheck disable=SC2064  # the folder of now
+  # shellcheck disable=SC2064  # expands now
   trap "chmod -R u+rwx '$root'; rm -rf '$root'" EXIT
   names=$(grep -o '^test_[a-zA-Z0-9_]*' "$0" | grep -e "${1-}")
   for name in $names; do

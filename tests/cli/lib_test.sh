@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The harness itself: an expectation that does not hold must fail, or no test of ours means anything.
+# Tests of lib.sh itself: an expectation that does not hold must fail.
 DTRAIN=/bin/sh
 lib=$(realpath "$(dirname "$0")/lib.sh")
 # shellcheck source=tests/cli/lib.sh
 . "$lib"
 
-# Runs the rest as a test function would be, and expects it to fail with `message`.
+# Runs the other arguments like a test function, and expects a failure with `message`.
 expect_failure() {
   local message=$1
   shift

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Which libssh2 the build takes in: cmake/libssh2.cmake configured in a project of its own, with a
-# header that says what version it is.
+# The choice of libssh2 at build time: a project of its own configures cmake/libssh2.cmake with a header of
+# some version.
 . "$(dirname "$0")/lib.sh"
 module=$(realpath "$(dirname "$0")/../../cmake/libssh2.cmake")
 
-# configure VERSION [ARGUMENT…]: what the module chose is on stdout.
+# configure VERSION [ARGUMENT…]: prints the choice of the module.
 configure() {
   mkdir -p include
   printf '#define LIBSSH2_VERSION                             "%s"\n' "$1" >include/libssh2.h

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What runs out: descriptors, ports, disks and shared memory.
+# Resources that run out: descriptors, ports, disks and shared memory.
 . "$(dirname "$0")/lib.sh"
 
 worker=$(dirname "$DTRAIN")/tests/programs/steady_worker
@@ -11,7 +11,7 @@ in_own_mounts() {
   run unshare -m sh -c "$@"
 }
 
-test_too_few_descriptors_are_told_with_both_numbers_before_anything_starts() { # F16 R19
+test_too_few_descriptors_are_reported_with_both_numbers_before_anything_starts() { # F16 R19
   for limit in 64 100 200; do
     run sh -c 'ulimit -n '$limit'; exec "$0" run -np 100 touch started' "$DTRAIN"
     expect_status 2
@@ -24,7 +24,7 @@ test_too_few_descriptors_are_told_with_both_numbers_before_anything_starts() { #
   done
 }
 
-test_too_few_descriptors_for_all_hosts_are_told_before_any_is_called() { # F16 R19
+test_too_few_descriptors_for_all_hosts_are_reported_before_any_connection() { # F16 R19
   run sh -c 'ulimit -n 256; exec "$0" run -H "$1" true' "$DTRAIN" "$(seq -s, -f 'node%g:1' 400)"
   expect_status 2
   expect_within_ms 1000
@@ -52,7 +52,7 @@ test_workers_have_the_soft_limit_that_dtrain_was_started_with() { # F16
   expect_stdout 200
 }
 
-# So many ports in a row that nobody has now.
+# Prints the first of N consecutive ports that are free now.
 free_ports() {
   /usr/bin/python3 - "$1" <<'END'
 import random, socket, sys
@@ -148,7 +148,7 @@ test_a_full_disk_costs_bytes_of_the_log_and_nothing_else() { # F14 R17
   done
 }
 
-# Runs dtrain with files of 2 KiB at most, its streams in pipes; what they carry is kept without a limit.
+# Runs dtrain with a file size limit of 2 KiB. Its streams are pipes, and their bytes are stored without that limit.
 run_with_small_files() {
   run bash -c 'set -o pipefail; { (ulimit -f 2; exec "$0" "$@") 2>&3 | cat; } 3>&1 >stdout.copy | cat >&2' \
     "$DTRAIN" "$@"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The manual pages as the build makes them: no findings, no option that is not one, examples that
-# work. That no option is missing is in tests/unit/man/mdoc_test.cc.
+# The built manual pages: mandoc has no findings, every option exists, the examples work.
+# tests/unit/man/mdoc_test.cc tests that no option is missing.
 . "$(dirname "$0")/lib.sh"
 pages=$(dirname "$DTRAIN")/man
 
@@ -10,7 +10,7 @@ test_mandoc_finds_nothing_in_the_pages() {
   command -v mandoc >/dev/null || skip 'no mandoc; run: tools/setup.sh test'
   local page
   run mandoc -Tlint "$pages"/man*/*
-  # It looks for other pages among the installed ones only; ours are looked for here.
+  # mandoc searches for other pages among the installed ones only; the test searches for ours.
   expect_not grep -v 'referenced manual not found: Xr dtrain' "$out/stdout"
   grep -ho '^\.Xr dtrain[^ ]* [0-9]' "$pages"/man*/* | sort -u >references
   expect test -s references
@@ -19,11 +19,11 @@ test_mandoc_finds_nothing_in_the_pages() {
   done <references
 }
 
-test_the_pages_name_no_option_and_no_variable_that_is_none() {
+test_every_option_and_variable_of_the_pages_exists() {
   command -v mandoc >/dev/null || skip 'no mandoc; run: tools/setup.sh test'
   local page option variable
   for page in "$pages"/man*/*; do text_of "$page"; done >all
-  # Every spelling stands in the help, also those of other commands.
+  # Every spelling must be in a help text; the options of the other commands count, too.
   for page in run check config version; do "$DTRAIN" help $page; done >known
   while read -r option; do
     expect grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" known
@@ -45,7 +45,7 @@ test_every_variable_that_a_worker_gets_is_in_the_page() {
   while read -r name; do
     expect grep -qE "^\\.It Ev.* $name( |\$)" "$page"
   done < <(sed -n 's/^\([A-Za-z_]*\)=.*/\1/p' "$out/stdout" | grep -vx 'PATH\|TEST_MARKER\|CUDA_VISIBLE_DEVICES' | sort -u)
-  # And no other: what the page lists for workers was there.
+  # And the reverse: workers have every variable that the page lists for them.
   sed -n '/^.Sh VARIABLES OF A WORKER/,/^.Sh VARIABLES THAT/p' "$page" | sed -n 's,^\.It Ev,,p' |
     grep -o '[A-Z][A-Za-z_]*' >listed
   expect test "$(wc -l <listed)" -gt 30

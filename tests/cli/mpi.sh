@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# For tests of how programs with MPI are found. Sourced after lib.sh.
+# For tests of the detection of MPI programs. Sourced after lib.sh.
 #
-#   make_program LIBRARY   compiles the library and $PWD/alone, which has it mapped when it starts, and ends when
-#                          there is a file `end` beside it, or after 20 s
+#   make_program LIBRARY   compiles the library and the program $PWD/alone, which is linked with it. The program
+#                          ends when the file `end` exists beside it, or after 20 s
 
 make_program() {
   echo 'int MPI_Init(void) { return 0; }' >library.c

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Programs with MPI that are started as if they were any others: each is a world of its own, and
-# nobody but the launcher can tell. (tests/frameworks has the real library.)
+# MPI programs that dtrain starts like any others: each is an MPI world of its own, and only the launcher can
+# detect that. tests/frameworks has the real library.
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=mpi.sh
 . "$(dirname "$0")/mpi.sh"
 
-# The warning, and the job goes on to its end.
+# Expects the warning, and a job that still reaches its end.
 expect_one_warning_of() {
   wait_for 15 stderr_has "dtrain: warning: $1 processes, each alone: MPI was not started by mpirun"
   touch end
@@ -22,13 +22,13 @@ test_processes_with_mpi_that_mpirun_did_not_start_get_one_warning() {
   expect_one_warning_of 3
 }
 
-test_a_program_that_a_wrapper_starts_is_seen_too() {
+test_a_program_that_a_wrapper_starts_is_detected_too() {
   make_program libmpich.so.12
   start_dtrain run -np 2 sh -c './alone; true'
   expect_one_warning_of 2
 }
 
-# One is alone by itself, and the other has been started by a launcher of MPI.
+# Rank 0 is the only MPI program without a launcher: that of rank 1 has the variables of an MPI launcher.
 test_one_process_alone_and_those_of_a_launcher_of_mpi_get_no_warning() {
   make_program libmpi.so.40
   run_dtrain run -np 3 sh -c 'case $RANK in

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Options as people know them from other launchers, where they come from, and hosts in every dialect.
+# Options that other launchers have, too; their sources; and hosts in every dialect.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2016  # the workers' shell expands it
@@ -25,7 +25,7 @@ test_x_wins_over_an_option_for_the_library_and_the_option_over_the_environment()
   expect_stdout '2097152'
 }
 
-# refused WORDS… -- TEXT: ends with 2 and this text, in at most four lines, and starts nothing
+# refused ARGUMENT… -- TEXT: dtrain ends with 2 and this text, in at most four lines, and starts nothing.
 refused() {
   local words=() text=${!#}
   while [[ $1 != -- ]]; do words+=("$1") && shift; done
@@ -37,7 +37,7 @@ refused() {
   expect_not test -e started
 }
 
-test_what_would_make_another_job_of_it_is_refused() {
+test_options_that_dtrain_cannot_honour_are_refused() {
   refused -np 2 --min-np 1 --max-np 4 -- '--min-np: not in this version'
   refused -np 2 --blacklist-cooldown-range 10 100 -- '--blacklist-cooldown-range: not in this version'
   refused -np 2 --host-discovery-script ./find -- '--host-discovery-script: not in this version'
@@ -132,7 +132,7 @@ test_each_line_of_a_hostfile_without_slots_is_one_slot() {
   expect_stderr_contains 'host "localhost" is given twice, but not always with slots'
 }
 
-test_config_show_tells_what_decides_and_can_be_saved() {
+test_config_show_has_the_origin_of_each_value_and_can_be_saved() {
   printf 'np = 2\ngrace = 3\nhosts = ["localhost:4"]\n' >dtrain.toml
   run env DTRAIN_OPT_QUIET=1 "$DTRAIN" config show --origin -np 3 --no-tag echo x
   expect_status 0
@@ -152,7 +152,7 @@ quiet = true           # DTRAIN_OPT_QUIET'
   expect_stdout '# No option is set; see the defaults: dtrain config show --all'
 }
 
-test_slips_find_what_was_meant() {
+test_misspelt_options_get_a_suggestion() {
   refused -np 2 --on-failure continu -- 'got "continu"; did you mean continue?'
   refused -np 2 --env-fil a -- '--env-fil: no such option; did you mean --env-file?'
   refused --num-p 2 -- '--num-p: no such option; did you mean'
@@ -199,7 +199,7 @@ test_variables_that_choose_programs_are_not_taken_from_a_file_that_merely_lies_t
   done
 }
 
-# expect_left_out WORDS: dtrain.toml, which names 3 processes, does not count, for the reason WORDS.
+# expect_left_out REASON: dtrain ignores dtrain.toml, which has 3 processes, and logs this reason.
 expect_left_out() {
   run_dtrain run -np 1 --no-tag sh -c 'echo $WORLD_SIZE'
   expect_status 0
@@ -262,7 +262,7 @@ test_the_own_configuration_of_a_user_must_be_the_users_too() {
 
 test_a_configuration_that_may_not_be_read_counts_as_absent() {
   local as=()
-  # Root reads all files but for these capabilities.
+  # Without these capabilities, even root cannot read all files.
   if ((EUID == 0)); then as=(setpriv --bounding-set '-dac_override,-dac_read_search'); fi
   mkdir -p "$XDG_CONFIG_HOME/dtrain"
   printf 'np = 2\n' >"$XDG_CONFIG_HOME/dtrain/config.toml"
@@ -281,7 +281,7 @@ test_a_configuration_that_may_not_be_read_counts_as_absent() {
   expect_stderr_contains '--config-file: cannot read "dtrain.toml": Permission denied'
 }
 
-test_a_found_file_is_told_to_choose_hosts_and_places() {
+test_a_found_file_that_chooses_hosts_and_places_is_logged() {
   printf 'np = 1\nhosts = ["localhost:1"]\nchdir = "."\nreport = "r.json"\ngrace = 3\n' >dtrain.toml
   run_dtrain run true
   expect_status 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where the output of workers goes, and what becomes of it on the way.
+# The output of workers: its destinations, and its bytes on the way.
 . "$(dirname "$0")/lib.sh"
 
 test_stdout_and_stderr_keep_their_streams() {
@@ -130,7 +130,7 @@ seq -f '%030.0f' 1 5000
 touch "begun.$RANK"
 seq -f '%030.0f' 5001 30000
 END
-  # The reader starts when the pipe is full and both streams wait for room.
+  # The reader starts once the pipe is full and both streams wait for space.
   "$DTRAIN" run -np 2 sh loud 2>&1 | (
     wait_for 30 test -e begun.0
     wait_for 30 test -e begun.1
@@ -158,7 +158,7 @@ test_a_closed_reader_does_not_stop_the_job() {
   grep -q 'standard output cannot be written (Broken pipe)' errors || fail "no warning: $(cat errors)"
 }
 
-test_stdin_is_nobodys_by_default_so_that_loops_keep_their_list() {
+test_no_worker_reads_stdin_by_default_so_that_loops_keep_their_list() {
   printf 'a\nb\nc\n' | while read -r item; do
     "$DTRAIN" run -np 2 --no-tag sh -c "cat; echo $item"
   done >seen

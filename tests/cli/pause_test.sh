@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ctrl-Z, fg and bg, and what becomes of a dtrain that was stopped in a harder way.
+# Ctrl-Z, fg and bg, and a dtrain that was stopped by SIGSTOP or frozen.
 . "$(dirname "$0")/lib.sh"
 
 worker=$(dirname "$DTRAIN")/tests/programs/steady_worker
@@ -23,7 +23,7 @@ test_a_paused_job_stands_still_and_nothing_of_it_expires() { # F33 R34
       signal TSTP
       wait_for 5 states_are T "$pid" "${ranks[@]}"
       sleep "$pause_s" # longer than every deadline of the job
-      states_are T "$pid" "${ranks[@]}" || fail 'something went on'
+      states_are T "$pid" "${ranks[@]}" || fail 'a process was running'
       signal CONT
       wait_for 5 states_are '[RSD]' "$pid" "${ranks[@]}"
     done
@@ -44,8 +44,8 @@ test_the_time_limit_stands_still_too() { # F33
   expect_no_processes
 }
 
-# Before dtrain takes its signals itself the kernel does, and in a process group that no shell looks after
-# it drops this one.
+# True once dtrain blocks SIGTSTP, to read it from a descriptor. Before that, the default action applies, and in an
+# orphaned process group the kernel drops the signal.
 takes_tstp() {
   local blocked
   blocked=$(awk '$1 == "SigBlk:" { print $2 }' "/proc/$1/status") && ((0x$blocked & 1 << 19))
@@ -64,7 +64,7 @@ test_a_pause_that_was_asked_for_before_the_start_comes_with_it() {
   done
 }
 
-test_term_to_a_paused_job_ends_it_when_it_goes_on() {
+test_term_to_a_paused_job_ends_it_when_it_continues() {
   start_dtrain run -np 2 sh -c 'echo up; exec sleep 60'
   wait_for 5 stdout_has '[1]<stdout>:up'
   signal TSTP
@@ -101,7 +101,7 @@ test_a_rank_that_is_killed_during_the_pause_fails_the_job_afterwards() {
 }
 
 test_a_tstp_that_was_ignored_stays_ignored() {
-  # A shell that ignores it hands that on.
+  # A shell that ignores the signal passes that to its children.
   (
     trap '' TSTP
     exec "$DTRAIN" run -np 1 sh -c 'echo up; sleep 1; echo done'
@@ -115,7 +115,7 @@ test_a_tstp_that_was_ignored_stays_ignored() {
   expect_stdout_contains 'done'
 }
 
-test_a_dtrain_stopped_for_longer_than_the_lease_ends_cleanly_and_says_so() { # F33 R34
+test_a_dtrain_stopped_for_longer_than_the_lease_ends_cleanly_and_reports_it() { # F33 R34
   start_steady auto
   signal STOP
   for rank in "${ranks[@]}"; do
@@ -130,7 +130,7 @@ test_a_dtrain_stopped_for_longer_than_the_lease_ends_cleanly_and_says_so() { # F
   expect_no_processes
 }
 
-test_a_job_that_was_frozen_as_a_whole_goes_on() { # docker pause, a virtual machine
+test_a_job_that_was_frozen_as_a_whole_continues() { # docker pause, a virtual machine
   start_steady auto
   frozen=("$pid" "$(pgrep -P "$pid" -x dtrain-agent)" "${ranks[@]}")
   kill -STOP "${frozen[@]}"
@@ -139,8 +139,7 @@ test_a_job_that_was_frozen_as_a_whole_goes_on() { # docker pause, a virtual mach
   expect_steady_end
 }
 
-# Drives an interactive shell on a terminal: each line of the script is sent, after what it waits
-# for has appeared.
+# Runs an interactive shell on a terminal. Each line of the script waits for a text, then sends a line.
 terminal() {
   cat >terminal.py <<'END_PY'
 import os, pty, re, select, sys, time

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Slots and devices by GPUs, which a fake libnvidia-ml shows (tests/programs/fake_nvml.c); CPUs by
-# what this machine has.
+# Slots and devices by GPUs, which a fake libnvidia-ml reports (tests/programs/fake_nvml.c). The CPUs are those
+# of this machine.
 . "$(dirname "$0")/lib.sh"
 
 fakes=$(realpath "${FAKE_NVML_FOLDER:-$(dirname "$DTRAIN")/tests/programs/fake_nvml}")
 unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES CUDA_DEVICE_ORDER
 
-# dtrain on a machine with these GPUs: with_gpus WORLD ARG…
+# with_gpus GPUS ARG…: runs dtrain on a machine with these GPUs.
 with_gpus() {
   local world=$1
   shift
   run env LD_LIBRARY_PATH="$fakes" FAKE_NVML="$world" "$DTRAIN" "$@"
 }
 
-# How many processes this machine gets when nobody says how many.
+# Prints the number of processes that this machine gets without -np.
 slots_of() {
   with_gpus "$@" run -H localhost --no-tag sh -c 'echo $DTRAIN_LOCAL_SIZE'
   expect_status 0
@@ -34,7 +34,7 @@ test_only_gpus_that_were_left_to_us_count() {
   expect test "$(NVIDIA_VISIBLE_DEVICES=void slots_of 'gpu=A gpu=B gpu=C')" = "$(nproc)"
 }
 
-test_gpus_that_cannot_be_listed_are_told_once() {
+test_gpus_that_cannot_be_listed_are_reported_once() {
   with_gpus init=18 run -H localhost --no-tag true
   expect_status 0
   expect_stderr "dtrain: warning: localhost: cannot list GPUs: NVML says \"Driver/library version mismatch\"; NVIDIA's driver was updated: reboot the host, or load its kernel modules anew"
@@ -57,7 +57,7 @@ test_nothing_is_left_of_a_dtrain_that_ends_while_a_driver_hangs() {
   local name
   for name in INT KILL; do
     start env LD_LIBRARY_PATH="$fakes" FAKE_NVML=hang "$DTRAIN" run -H localhost true
-    # Launcher, agent, and what asks the driver.
+    # The launcher, the agent, and the process that queries the driver.
     wait_for 10 asker_runs
     signal $name
     finish
@@ -71,14 +71,14 @@ test_a_host_without_a_driver_has_no_gpus_and_no_warning() {
   ldconfig -p | grep -q libnvidia-ml || expect_stderr ''
 }
 
-test_the_driver_is_asked_only_where_slots_are_missing() {
+test_the_driver_is_queried_only_where_slots_are_missing() {
   with_gpus hang run -np 1 -H localhost:1 --no-tag echo hi
   expect_status 0
   expect_within_ms 5000
   expect_stdout hi
 }
 
-# The CPUs that this process may use, one a line.
+# Prints the CPUs that this process may use, one a line.
 own_cpus() {
   taskset -pc $$ | sed 's/.*: //' | tr ',' '\n' | while IFS=- read -r first last; do
     seq "$first" "${last:-$first}"
@@ -128,7 +128,7 @@ test_a_process_is_not_bound_unless_it_is_asked_for() {
   expect test "$(sort -u "$out/stdout")" = "$(grep Cpus_allowed_list /proc/self/status)"
 }
 
-# What each rank sees.
+# Prints the GPUs that each rank sees.
 devices_of() {
   with_gpus "$@" --no-tag sh -c 'echo "$RANK ${CUDA_VISIBLE_DEVICES-unset} ${CUDA_DEVICE_ORDER-unset}"'
 }
@@ -161,7 +161,7 @@ test_more_processes_than_gpus_are_refused_before_anything_starts() {
   devices_of init=9 run -np 1 --gpu-bind rank
   expect_status 2
   expect_stderr_contains 'dtrain: localhost: --gpu-bind rank: cannot list GPUs: NVML says "Driver Not Loaded"'
-  [[ $(wc -l <"$out/stderr") -eq 1 ]] || fail 'told more than once'
+  [[ $(wc -l <"$out/stderr") -eq 1 ]] || fail 'reported more than once'
 }
 
 test_bindings_are_reported_without_a_start_too() {

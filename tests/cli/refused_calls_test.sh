@@ -5,26 +5,26 @@
 refuse=$(dirname "$DTRAIN")/tests/programs/refuse
 run_timeout_s=30
 
-# Each call alone, with both answers that filters give: a good end, or words and a status.
-test_a_refused_system_call_ends_in_success_or_in_clear_words() {
+# Each call alone, with both errors that filters return. The job succeeds, or there are a message and a status.
+test_a_refused_system_call_ends_in_success_or_in_a_clear_message() {
   "$refuse" uname EPERM true || skip 'no filters of system calls here'
   local name error
   for name in $("$refuse"); do
     for error in EPERM ENOSYS; do
       run "$refuse" "$name" "$error" "$DTRAIN" run -np 1 --start-timeout 10s --no-tag echo hello
-      # 124 and 125 are timeout's and refuse's own, all above 127 are signals.
+      # 124 is the status of timeout, 125 that of refuse; all above 127 are signals.
       ((status <= 127 && status != 124 && status != 125)) || fail "$name refused with $error"
       if ((status == 0)); then
         expect_stdout hello
       else
-        grep -q '^dtrain: .' "$out/stderr" || fail "$name refused with $error: no words"
+        grep -q '^dtrain: .' "$out/stderr" || fail "$name refused with $error: no message"
       fi
       expect_no_processes
     done
   done
 }
 
-# An agent that cannot be started or watched: run ends with 3, check as always when something fails.
+# An agent that cannot be started or watched: `run` ends with 3, `check` with its status for a failure.
 expect_no_agent() {
   local status_of_run=3 status_of_check=1 words expected
   for words in 'run -np 2 touch started' check; do

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# dtrain run --report: one JSON document at the end, whatever the end was.
+# dtrain run --report: one JSON document at the end of every job.
 . "$(dirname "$0")/lib.sh"
 
-# expect_report EXPRESSION…: each is true of the document, which is `r` there.
+# expect_report EXPRESSION…: each Python expression holds; `r` is the document.
 expect_report() {
   python3 - report.json "$@" <<'END' || fail "the report is not as expected: $(cat report.json)"
 import json, sys
@@ -12,7 +12,7 @@ sys.exit("not so: " + "; ".join(wrong) if wrong else 0)
 END
 }
 
-test_a_report_tells_who_ran_where_how_long_and_with_what() {
+test_a_report_has_hosts_tasks_times_and_counts() {
   before=$(date -u +%Y-%m-%dT%H:%M)
   run_dtrain run -np 2 --report report.json sh -c 'echo twelve bytes; echo err >&2; sleep 0.2'
   expect_status 0
@@ -122,7 +122,7 @@ test_a_report_goes_to_a_pipe_as_well() {
   expect_report 'r["exit_status"] == 0'
 }
 
-test_a_report_that_fails_at_the_end_is_told_and_changes_no_status() {
+test_a_report_that_fails_at_the_end_is_logged_and_changes_no_status() {
   mkdir folder
   run_dtrain run -np 1 --report folder/report.json rmdir folder
   expect_status 0

@@ -5,14 +5,14 @@
 digits=$(dirname "$DTRAIN")/examples/digits
 unset CUDA_VISIBLE_DEVICES
 
-# Refused with this one message, and nothing was started.
+# Expects status 2 with this one message, and that nothing has started.
 expect_refused() {
   expect_status 2
   expect_stderr "dtrain: $1"
   expect_not test -e started
 }
 
-# As people type it, with a command that would leave a trace.
+# Runs a command that would leave a trace if it started.
 run_roles() { run_dtrain run "$@" touch started; }
 
 test_ranks_go_to_the_chief_then_to_the_workers_and_ps_have_an_index() {
@@ -50,7 +50,7 @@ test_a_role_has_a_command_and_an_environment_of_its_own() {
   expect_stdout_lines '[0]<stdout>:b' '[ps:0]<stdout>:a'
 }
 
-test_ps_and_evaluator_see_no_gpu_unless_told() {
+test_ps_and_evaluator_see_no_gpu_by_default() {
   local show='echo "$DTRAIN_ROLE ${CUDA_VISIBLE_DEVICES-all}"'
   run_dtrain run --role ps=1,worker=1,evaluator=1 --success all --no-tag sh -c "$show"
   expect_status 0
@@ -59,7 +59,7 @@ test_ps_and_evaluator_see_no_gpu_unless_told() {
   expect_stdout_lines 'worker all' 'ps 1'
 }
 
-test_a_role_looks_its_command_up_in_its_own_path() {
+test_a_role_finds_its_command_in_its_own_path() {
   mkdir bin
   printf '#!/bin/sh\necho mine\n' >bin/own_program
   chmod +x bin/own_program
@@ -131,7 +131,7 @@ ps: serve now
     -  a              -           -  ps:0'
 }
 
-test_a_role_gets_ranks_if_it_is_said_so() {
+test_a_role_gets_ranks_on_request() {
   run_dtrain run --role client=1,worker=1 --role-ranked client --no-tag sh -c "echo \$DTRAIN_ROLE \$RANK"
   expect_status 0
   expect_stdout_lines 'worker 0' 'client 1'
@@ -180,7 +180,7 @@ test_roles_stand_in_files_and_variables_too() {
   expect_stderr_contains 'role-command: it can make programs run'
 }
 
-# A look through all hosts for each would take minutes.
+# A search through all hosts for each task would take minutes.
 test_a_role_may_have_very_many_hosts_of_its_own() {
   run timeout 20 "$DTRAIN" run --dry-run --role 'worker=32768@h[1-32768]:1' true
   expect_status 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `dtrain run` promises when all goes well: starting, ranks, environment, statuses.
+# The promises of `dtrain run` for jobs without faults: start, ranks, environment, statuses.
 . "$(dirname "$0")/lib.sh"
 
 test_each_rank_runs_the_command_once_and_output_is_tagged() {
@@ -54,7 +54,7 @@ test_another_host_gives_3_and_one_honest_sentence() {
   [[ $(wc -l <"$out/stderr") -eq 1 ]] || fail 'expected one line'
 }
 
-test_wrong_input_is_told_before_another_host() {
+test_wrong_input_is_reported_before_another_host() {
   run_dtrain run -np 16 -H nosuchhost:2,other:2 echo hi
   expect_status 2
   expect_stderr_contains '--oversubscribe'
@@ -70,7 +70,7 @@ test_more_processes_than_slots_need_oversubscribe() {
   expect_stdout_lines hi hi hi hi
 }
 
-# The host, local rank and cross rank of each rank.
+# Prints the host, local rank and cross rank of each rank.
 planned() {
   run_dtrain run --dry-run "$@" true
   expect_status 0
@@ -99,12 +99,12 @@ test_the_status_is_that_of_the_first_worker_that_failed() {
   expect_no_processes
 }
 
-test_a_failure_is_told_once_with_the_last_lines_of_its_stderr() {
+test_a_failure_is_reported_once_with_the_last_lines_of_its_stderr() {
   run_dtrain run -np 3 sh -c 'test $RANK = 2 || exec sleep 30; echo first >&2; echo the cause >&2; exit 1'
   expect_status 1
   expect_stderr_contains 'last lines of its stderr:'
   expect_stderr_contains 'dtrain:   the cause'
-  [[ $(grep -c 'failed' "$out/stderr") -eq 1 ]] || fail 'told more than once'
+  [[ $(grep -c 'failed' "$out/stderr") -eq 1 ]] || fail 'reported more than once'
 }
 
 test_a_worker_killed_by_a_signal_gives_128_plus_n_and_its_name() {
@@ -159,7 +159,7 @@ test_x_passes_variables() {
   expect_stdout 'from-outside|a b'
 }
 
-test_workers_find_who_they_are_in_every_dialect() {
+test_workers_find_their_ranks_in_every_dialect() {
   run_dtrain run -np 2 --no-tag sh -c 'test $RANK = 1 || exit 0
     echo $DTRAIN_RANK $DTRAIN_SIZE $DTRAIN_LOCAL_RANK $DTRAIN_LOCAL_SIZE $DTRAIN_CROSS_RANK $DTRAIN_CROSS_SIZE
     echo $DTRAIN_ROLE $DTRAIN_TASK_INDEX $DTRAIN_GENERATION $DTRAIN_HOSTNAME
@@ -171,7 +171,7 @@ test_workers_find_who_they_are_in_every_dialect() {
 {"cluster":{"worker":["127.0.0.1:PORT","127.0.0.1:PORT"]},"task":{"type":"worker","index":1}}\n64\n0'
 }
 
-test_held_ports_serve_a_worker_that_sets_reuseaddr_and_nobody_else() {
+test_held_ports_serve_a_worker_that_sets_reuseaddr_and_no_other_process() {
   cat >bind.py <<'END'
 import os, socket
 for name in ("MASTER_PORT", "JAX"):
@@ -247,7 +247,7 @@ test_a_nested_run_gets_its_own_ranks() {
   expect_stdout_lines 0/2 1/2
 }
 
-test_version_says_which_build_this_is() {
+test_version_names_the_build() {
   run_dtrain version
   expect_status 0
   expect_stdout_contains 'dtrain 0.'

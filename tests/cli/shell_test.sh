@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dtrain in the hands of a shell: in loops, in the background of a terminal, in pipes.
+# dtrain under a shell: in loops, in the background of a terminal, in pipes.
 . "$(dirname "$0")/lib.sh"
 typing=$(realpath "$(dirname "$0")/typing.py")
 export PYTHONDONTWRITEBYTECODE=1 # typing.py includes a file beside it

@@ -106,10 +106,10 @@ class Terminal:
         set_size(self.master, columns)
 
     def stop_agent(self):
-        """Stops dtrain's agent as soon as there is one; its pid, or None when it was too quick."""
-        # Not its command line, which is empty for a moment in each exec.
+        """Stops dtrain's agent as soon as it exists. Returns its pid; None when the agent was too quick."""
+        # The command line would not do: it is empty for a moment in each exec.
         while b") Z " not in read_file(f"/proc/{self.pid}/stat"):
-            # Before it has its name it may be one that the launcher waits for.
+            # A child without this name may be another program, for which the launcher waits.
             for child in read_file(f"/proc/{self.pid}/task/{self.pid}/children").split():
                 if read_file(f"/proc/{child.decode()}/comm") == b"dtrain-agent\n":
                     try:
@@ -121,14 +121,14 @@ class Terminal:
 
 
 def slow_start(command, shows=True, **options):
-    """A terminal with a dtrain whose agent was stopped on the way, and that agent's pid.
+    """Returns a terminal with a dtrain whose agent was stopped during the start, and the agent's pid.
 
-    `shows`: there is the line that tells of a slow start; else it had the time to come."""
+    With `shows`, the status line of a slow start has appeared; else there was time enough for it."""
     for _ in range(100):
         terminal = Terminal(command, **options)
         agent = terminal.stop_agent()
         terminal.read(0.4)
-        # Without these the agent was quicker than we are, and the job is over or has begun.
+        # Without these, the agent was faster than this script, and the job has begun or ended.
         alive = read_file(f"/proc/{terminal.pid}/cmdline") != b""
         if agent and alive and (terminal.output.startswith(b"dtrain: ") or not shows):
             return terminal, agent

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# dtrain on a real terminal (terminal.py): the line that shows the start, colours, resizing, and a
-# terminal that goes away.
+# dtrain on a real terminal (terminal.py): the status line of the start, colours, resizing, and a terminal that
+# closes.
 . "$(dirname "$0")/lib.sh"
 
 tests=$(realpath "$(dirname "$0")")
 
-# on_terminal <<PYTHON: `Terminal` and `dtrain` are known there.
+# on_terminal <<PYTHON: runs a script that can use `Terminal` and `dtrain`.
 on_terminal() {
   {
     echo 'import os, re, signal, sys, time; from terminal import *; dtrain = os.environ["DTRAIN"]'
@@ -27,7 +27,7 @@ END
 }
 
 test_the_line_counts_the_ranks_that_have_started() {
-  # The first rank to run stops its agent, which then has others left to start.
+  # The first rank that runs stops its agent, which still has other ranks to start.
   on_terminal <<'END'
 stop = 'mkdir stopped 2>/dev/null && { kill -STOP $PPID; echo $PPID >pid; mv pid agent; }; true'
 with Terminal([dtrain, "run", "-np", "200", "sh", "-c", stop]) as t:
@@ -65,7 +65,7 @@ with t:
 END
 }
 
-test_there_is_no_line_where_nobody_wants_it() {
+test_there_is_no_line_where_the_user_does_not_want_it() {
   on_terminal <<'END'
 def check(command, environment=None):
     t, agent = slow_start(command, shows=False, environment=environment)
@@ -133,7 +133,7 @@ assert read_file("file") == b"[0]<stdout>:out\n", read_file("file")
 END
 }
 
-test_workers_hear_of_a_resize() {
+test_workers_get_a_signal_for_a_resize() {
   on_terminal <<'END'
 worker = 'trap "echo resized; exit 0" WINCH; echo ready; while :; do sleep 0.02; done'
 with Terminal([dtrain, "run", "-np", "2", "sh", "-c", worker]) as t:
@@ -173,7 +173,7 @@ END
 }
 
 test_a_job_in_the_background_may_write_to_its_terminal() {
-  # With tostop the kernel stops those who write from the background, unless they are deaf to it.
+  # With `stty tostop`, the kernel stops a background process that writes, unless it ignores SIGTTOU.
   on_terminal <<'END'
 script = 'set -m; stty tostop; "$0" run -np 1 --stdin all sh -c "echo from behind; cat" & wait $!; echo status $?'
 with Terminal(["sh", "-c", script, dtrain]) as t:

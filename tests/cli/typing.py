@@ -34,7 +34,7 @@ def follow(terminal, steps, deadline):
         while terminal.output.find(text, begin) < 0:
             if not terminal.read(deadline - time.monotonic()):
                 return text
-        if keys:  # what came before them is no answer to them
+        if keys:  # output from before the keys is no answer to them
             begin = len(terminal.output)
             os.write(terminal.master, keys)
     while terminal.read(deadline - time.monotonic()):
