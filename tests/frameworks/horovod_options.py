@@ -1,5 +1,5 @@
-"""Gives options to the parser of the installed horovodrun and to dtrain (the first argument), and compares
-which variables the workers get from each."""
+"""Gives the same options to the installed horovodrun's parser and to dtrain (the first argument), and compares
+the variables of the workers."""
 import subprocess
 import sys
 from unittest import mock

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Horovod scripts for TensorFlow as they are. Building this Horovod takes minutes: make test-long has it.
+# Unchanged Horovod scripts for TensorFlow. Only make test-long has them: building this Horovod takes minutes.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
@@ -15,12 +15,12 @@ test_ranks_learn_a_line_and_the_first_saves_it() {
   expect_status 0
   expect_readme horovod_tensorflow
   expect test -e checkpoints/model.ckpt-400.index
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   run_dtrain run -np 1 --no-tag "$python" "$train" saved
   expect_status 0
   expect_stdout_contains 'rank 0 of 1: y = 2.000 x + 10.000'
   expect test -e saved/model.ckpt-400.index
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -31,7 +31,7 @@ test_training_goes_over_two_hosts() {
   expect_status 0
   expect_stdout_lines 'rank '{0,1}' of 2: y = 2.000 x + 10.000'
   expect test -e saved/model.ckpt-400.index
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 

@@ -1,4 +1,4 @@
-"""Each operation of Horovod's PyTorch interface with a result that is known beforehand."""
+"""Checks each operation of Horovod's PyTorch interface against a known result."""
 import horovod.torch as hvd
 import torch
 
@@ -15,14 +15,14 @@ assert hvd.broadcast(torch.tensor([rank]), root_rank=size - 1).item() == size - 
 assert hvd.alltoall(torch.arange(size) + 10 * rank).tolist() == [10 * i + rank for i in range(size)]
 assert hvd.broadcast_object({"from": rank}, root_rank=0) == {"from": 0}
 
-# A group of its own for every other rank, then the whole job anew: both go through the rendezvous again.
+# A group of every other rank, then the whole job again: both use the rendezvous again.
 if size > 2:
     hvd.shutdown()
     even = hvd.ProcessSet(range(0, size, 2))
     hvd.init(process_sets=[even])
     if even.included():
         assert hvd.allgather(torch.tensor([rank]), process_set=even).tolist() == list(range(0, size, 2))
-# Nobody shuts down while others still gather. From here on ranks have counted differently, so that names differ.
+# No rank may shut down while others still gather. From here on, operations need names: the ranks' counters differ.
 hvd.allreduce(torch.ones(1), name="all are here")
 hvd.shutdown()
 hvd.init()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Horovod scripts for PyTorch as they are, with the Horovod that tools/setup.sh frameworks has built.
+# Unchanged Horovod scripts for PyTorch, with the Horovod that tools/setup.sh frameworks has built.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh

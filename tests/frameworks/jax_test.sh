@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# JAX scripts as they are.
+# Unchanged JAX scripts.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
@@ -7,7 +7,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# expect_processes N TEXT: each of them printed that it is one of N and then the text.
+# expect_processes N TEXT: each of N processes printed its number, and then the text.
 expect_processes() {
   local process expected=()
   for ((process = 0; process < $1; process++)); do expected+=("process $process of $1: $2"); done
@@ -22,7 +22,7 @@ test_three_processes_gather_what_each_has() {
   run_readme jax_allgather
   expect_status 0
   expect_readme jax_allgather
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -32,7 +32,7 @@ test_processes_of_two_hosts_gather() {
   run_on_launcher "$DTRAIN" run -H node1:2,node2:1 --no-tag "$python" "$examples/jax_allgather/gather.py"
   expect_status 0
   expect_processes 3 'the squares are [0, 1, 4]'
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -41,7 +41,7 @@ test_processes_find_each_other_without_arguments() {
   run_readme jax_training
   expect_status 0
   expect_readme jax_training
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -52,7 +52,7 @@ test_processes_of_two_hosts_find_each_other_without_arguments() {
     "$python" "$examples/jax_training/train.py"
   expect_status 0
   expect_processes 3 'y = 2.000 x + 10.000'
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 

@@ -5,10 +5,10 @@
 #   uses NAME              $python is that of build/venv-NAME, or Debian's with `uses debian-torch`; skips the
 #                          test where it is not installed
 #   $examples, $scripts    the folders of the examples, and of this file
-#   run_readme EXAMPLE     the command that the README of an example shows, as it stands there
-#   expect_readme EXAMPLE  stdout has the lines that it shows, in any order, and no others
-#   expect_cause RANK ERROR          dtrain says which rank failed first, and its Python error with its place
-#   expect_dtrain_says_nothing       on stderr, where the frameworks print much of themselves
+#   run_readme EXAMPLE     runs the command in the README of an example, unchanged
+#   expect_readme EXAMPLE  stdout has the lines of that README, in any order, and no others
+#   expect_cause RANK ERROR          dtrain names the rank that failed first, and its Python error with its place
+#   expect_no_dtrain_message         stderr, where the frameworks print much, has no message of dtrain
 #   expect_training_result N         N ranks have trained on the digits
 scripts=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 # shellcheck disable=SC2034  # for the tests
@@ -33,7 +33,7 @@ shown_output() {
   awk '/^    \$ dtrain / { on = 1 } on && !NF { exit } shown { sub(/^ +/, ""); print } on && !/\\$/ { shown = 1 }' "$1"
 }
 
-# In a folder that has the example's scripts, by a shell that finds dtrain and python.
+# Runs in a folder with links to the example's scripts, by a shell that finds dtrain and python.
 run_readme() {
   local command
   command=$(shown_command "$examples/$1/README.md")
@@ -41,13 +41,13 @@ run_readme() {
   ln -sf "$examples/$1"/*.py .
   mkdir -p bin
   ln -sf "$DTRAIN" bin/dtrain
-  # A virtual environment's own folder: by a link from elsewhere Python would not know which it is.
+  # PATH has a virtual environment's own folder: by a link elsewhere, Python would not recognise it.
   local folder=${python%/*}
   if [[ ! -e $folder/python ]]; then ln -sf "$python" bin/python; fi
   run env PATH="$PWD/bin:$folder:$PATH" bash -c "$command"
 }
 
-# Gloo tells on stdout whom it has connected.
+# Leaves out the lines of Gloo, which logs its connections on stdout.
 expect_readme() {
   # shellcheck disable=SC2154  # set by the library
   grep -v '^\[Gloo\] ' "$out/stdout" | sort >printed || true
@@ -56,7 +56,7 @@ expect_readme() {
   expect_file printed "$(cat shown)"
 }
 
-# Of N ranks that train on the digits: every framework comes to the same network, up to how sums are rounded.
+# Every framework trains the digits to the same network, except for the rounding of sums.
 expect_training_result() {
   local ranks="$1 ranks"
   if (($1 == 1)); then ranks='1 rank'; fi
@@ -66,11 +66,11 @@ expect_training_result() {
   awk -v loss="${BASH_REMATCH[1]}" 'BEGIN { exit !((loss - 0.0189) ^ 2 <= 1e-6) }' || fail 'expected the loss 0.0189'
 }
 
-# Peers may end of the error before the rank that raised it, which is told to end while it does.
+# Other ranks may fail first because of the error. The rank that raised it then gets a TERM while it ends.
 expect_cause() {
   local failed="^dtrain: rank $1 \(host localhost, pid [0-9]+\) failed: (exit status 1|killed by SIGTERM .*)$"
-  grep -E -A 1 "$failed" "$out/stderr" >told || fail "rank $1 is not told as the cause"
-  expect grep -qxF "dtrain:   $2" told
+  grep -E -A 1 "$failed" "$out/stderr" >cause || fail "rank $1 is not reported as the cause"
+  expect grep -qxF "dtrain:   $2" cause
 }
 
-expect_dtrain_says_nothing() { ! grep -q '^dtrain: ' "$out/stderr" || fail 'dtrain had something to tell'; }
+expect_no_dtrain_message() { ! grep -q '^dtrain: ' "$out/stderr" || fail 'dtrain logged a message'; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# MPI programs: dtrain does not serve them, and says so.
+# MPI programs: dtrain does not support them, and logs a warning.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
@@ -12,7 +12,7 @@ import time
 from mpi4py import MPI
 
 print(f"rank {MPI.COMM_WORLD.rank} of {MPI.COMM_WORLD.size}", flush=True)
-time.sleep(3)  # as one that works
+time.sleep(3)  # stands for work
 END
   run_dtrain run -np 4 --no-tag "$python" alone.py
   expect_status 0
@@ -30,7 +30,7 @@ import sys
 import time
 from mpi4py import MPI
 
-# mpiexec takes what both ranks write as it comes: a line has to be one write.
+# mpiexec mixes the writes of both ranks, so a line has to be one write.
 sys.stdout.write(f"rank {MPI.COMM_WORLD.rank} of {MPI.COMM_WORLD.size}\n")
 time.sleep(3)
 END
@@ -46,7 +46,7 @@ test_a_program_of_mpi_adds_up_what_its_readme_shows() {
   run_readme mpi_sum
   expect_status 0
   expect_readme mpi_sum
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 

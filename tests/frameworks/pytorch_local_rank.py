@@ -1,4 +1,4 @@
-"""Each rank tells its place as scripts for torchrun find it, and older ones that get it as an option."""
+"""Each rank prints its place: from the variables of torchrun, and for older scripts from an option."""
 import argparse
 import os
 
@@ -15,7 +15,7 @@ dist.init_process_group("gloo", init_method="env://")
 places = [None] * dist.get_world_size()
 dist.all_gather_object(places, (int(os.environ["GROUP_RANK"]), local_rank))
 assert len(set(places)) == len(places), f"two ranks would take one device: {places}"
-told = "" if flags.local_rank is None else ", as told"
+option = "" if flags.local_rank is None else ", as given"
 assert flags.local_rank in (None, local_rank)
 print(f"rank {dist.get_rank()} of {len(places)}: node {places[dist.get_rank()][0]}, "
-      f"local rank {local_rank} of {local_size}{told}")
+      f"local rank {local_rank} of {local_size}{option}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# PyTorch scripts as they are.
+# Unchanged PyTorch scripts.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
@@ -46,7 +46,7 @@ test_older_scripts_get_their_local_rank_as_an_option() {
   uses debian-torch
   run_dtrain run -np 2 --pass-local-rank --no-tag "$python" "$scripts/pytorch_local_rank.py" --device cpu
   expect_status 0
-  expect_stdout_lines 'rank 0 of 2: node 0, local rank 0 of 2, as told' 'rank 1 of 2: node 0, local rank 1 of 2, as told'
+  expect_stdout_lines 'rank 0 of 2: node 0, local rank 0 of 2, as given' 'rank 1 of 2: node 0, local rank 1 of 2, as given'
   expect_stderr ''
 }
 
@@ -63,7 +63,7 @@ test_training_goes_over_two_hosts() {
   expect_no_processes
 }
 
-test_an_error_of_one_rank_is_told_as_the_cause() {
+test_an_error_of_one_rank_is_reported_as_the_cause() {
   uses debian-torch
   cat >broken.py <<'END'
 import torch
@@ -81,7 +81,7 @@ END
   expect_no_processes
 }
 
-test_an_error_that_a_script_records_is_told_with_its_place() {
+test_an_error_that_a_script_records_is_reported_with_its_place() {
   uses debian-torch
   cat >recorded.py <<'END'
 import torch.distributed

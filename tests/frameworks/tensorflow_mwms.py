@@ -1,4 +1,4 @@
-"""A training loop of one's own under MultiWorkerMirroredStrategy, without Keras, beside the same in plain numbers."""
+"""Compares a training loop under MultiWorkerMirroredStrategy, without Keras, with the same loop on one process."""
 import tensorflow as tf
 
 STEPS = 60
@@ -15,7 +15,7 @@ assert float(total) == size * (size - 1) / 2
 x = tf.random.stateless_uniform([12 * size], seed=(1, 2), minval=-1.0)
 share = x[me::size]
 with strategy.scope():
-    weight, bias = tf.Variable(float(me)), tf.Variable(-float(me))  # all begin with what the first has
+    weight, bias = tf.Variable(float(me)), tf.Variable(-float(me))  # all start with the values of worker 0
 
 
 def replica_step():

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# TensorFlow jobs with servers that never return, of both its generations: their end is dtrain's to decide.
+# Jobs of TensorFlow 1 and 2 with servers that never return: dtrain has to end these.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
@@ -11,7 +11,7 @@ between=$examples/tensorflow1_between_graph/train.py
 spec_flags=('--cluster_spec={cluster_spec}' '--job_name={role}' '--task_id={index}')
 hosts_flags=('--job_name={role}' '--task_index={index}' '--ps_hosts={hosts:ps}' '--worker_hosts={hosts:worker}')
 
-# expect_line NAME: what the job printed ends with a line y = w x + b, both within 1 % of 2 and 10.
+# expect_line NAME: the job printed NAME and a line y = w x + b, with w and b within 1 % of 2 and 10.
 expect_line() {
   local number='([0-9]+\.[0-9]+)'
   # shellcheck disable=SC2031  # set by the library
@@ -20,8 +20,8 @@ expect_line() {
     'BEGIN { exit !(w >= 1.98 && w <= 2.02 && b >= 9.9 && b <= 10.1) }' || fail 'not the line y = 2 x + 10'
 }
 
-# expect_all_completed FILE TASKS: all TASKS of the report are at their end as they should be: those that decide
-# by themselves, the others because dtrain has ended them.
+# expect_all_completed FILE TASKS: the report has exactly these tasks, and all have completed: those that decide
+# ended by themselves, and dtrain ended the others.
 expect_all_completed() {
   python3 - "$1" "$2" <<'END' || fail "not what the report $1 should have"
 import json
@@ -43,11 +43,11 @@ test_the_chief_of_a_parameter_server_strategy_ends_the_job() {
   expect_status 0
   expect_line ''
   expect test -e checkpoints/line-5.index
-  # How many checkpoints the evaluator gets to see is chance.
+  # The number of checkpoints that the evaluator sees is random.
   # shellcheck disable=SC2031  # set by the library
   expect_not grep -vE '^line-[1-5]: error 0\.[0-9]{6}$|^y = ' "$out/stdout"
   expect_all_completed report.json 'chief 0, evaluator 0, ps 0, ps 1, worker 0, worker 1'
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -58,7 +58,7 @@ test_workers_that_each_build_the_graph_learn_from_flags_of_hosts() {
   expect_line 'worker 0: '
   expect_line 'worker 1: '
   expect_all_completed report.json 'ps 0, ps 1, worker 0, worker 1'
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -71,9 +71,9 @@ test_servers_and_workers_may_be_on_different_hosts() {
   expect_line 'worker 0: '
   expect_line 'worker 1: '
   expect_all_completed report.json 'ps 0, worker 0, worker 1'
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
-  # A second worker would look for the chief's variables once in 30 s.
+  # There is one worker: a second one would poll for the chief's variables every 30 s.
   local flags
   for flags in spec hosts; do
     local -n words=${flags}_flags
@@ -81,7 +81,7 @@ test_servers_and_workers_may_be_on_different_hosts() {
       "$python" "$between" "${words[@]}"
     expect_status 0
     expect_line 'worker 0: '
-    expect_dtrain_says_nothing
+    expect_no_dtrain_message
   done
   expect_no_processes
 }
@@ -89,7 +89,7 @@ test_servers_and_workers_may_be_on_different_hosts() {
 test_a_dtrain_on_each_host_runs_a_cluster_that_is_given() {
   uses tensorflow
   hosts_up 2
-  # A variable is on each ps, and both may be needed by workers elsewhere, so that dtrain ends neither.
+  # Each ps has variables that workers on other hosts may need, so dtrain ends no ps.
   local spec='worker|node1:2222,ps|node2:2222;node1:2223' started=() k
   for k in 1 2; do
     on_host "$k" "$DTRAIN" run --cluster-spec "$spec" --no-tag "$python" "$between" "${hosts_flags[@]}" >"on $k" 2>&1 &
@@ -114,7 +114,7 @@ test_a_client_with_the_whole_graph_ends_the_servers() {
   expect_status 0
   expect_line '2 workers: '
   expect_all_completed report.json 'client 0, ps 0, worker 0, worker 1'
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -125,7 +125,7 @@ test_a_client_finds_servers_on_other_hosts() {
     --success role:client --no-tag "$python" "$examples/tensorflow1_in_graph/train.py" "${hosts_flags[@]}"
   expect_status 0
   expect_line '2 workers: '
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -137,7 +137,7 @@ test_a_parameter_server_strategy_goes_over_hosts() {
   expect_status 0
   expect_line ''
   expect_all_completed report.json 'chief 0, ps 0, ps 1, worker 0, worker 1'
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 

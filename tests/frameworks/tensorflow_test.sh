@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# TensorFlow 2 scripts as they are: each task finds the others, and itself, by TF_CONFIG.
+# Unchanged TensorFlow 2 scripts: each task finds the others, and itself, by TF_CONFIG.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
@@ -12,7 +12,7 @@ test_two_mirrored_workers_learn_what_one_learns() {
   run_dtrain run -np 2 --no-tag "$python" "$scripts/tensorflow_mwms.py"
   expect_status 0
   expect_stdout_lines 'worker '{0,1}' of 2 learned the same as one alone'
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -21,7 +21,7 @@ test_keras_fits_a_line_on_two_mirrored_workers() {
   run_readme tensorflow_mwms
   expect_status 0
   expect_readme tensorflow_mwms
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
@@ -31,7 +31,7 @@ test_mirrored_workers_learn_over_two_hosts() {
   run_on_launcher "$DTRAIN" run -H node1,node2 -np 2 --ppn 1 --no-tag "$python" "$scripts/tensorflow_mwms.py"
   expect_status 0
   expect_stdout_lines 'worker '{0,1}' of 2 learned the same as one alone'
-  expect_dtrain_says_nothing
+  expect_no_dtrain_message
   expect_no_processes
 }
 
