@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which addresses a job over several hosts uses.
+# The addresses that a job over several hosts uses.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
@@ -13,14 +13,14 @@ ways='echo $MASTER_ADDR ${DTRAIN_RENDEZVOUS%:*} ${NCCL_SOCKET_IFNAME-none} ${GLO
   $TF_CONFIG | sed "s/:[0-9][0-9]*\"/\"/g"'
 two_workers='{"cluster":{"worker":["10.77.0.1","10.77.0.2"]},"task":{"type":"worker","index":'
 
-# expect_ways RANK INTERFACE: what one of two hosts at their usual addresses is told
+# expect_ways RANK INTERFACE: the rank printed the addresses of two hosts in $ways, and this interface.
 expect_ways() {
   expect_stdout_contains "[$1]<stdout>:10.77.0.1 10.77.0.254 =$2 $2 $two_workers$1}}"
 }
 
-test_the_address_that_leads_there_is_used_and_each_host_told_its_own_interface() {
+test_the_reachable_address_is_used_and_each_host_gets_its_own_interface() {
   hosts_up 2
-  # The address that leads nowhere comes first on both, and on this machine, too.
+  # On both hosts and on this machine, the first address is one that others cannot reach.
   local k
   for k in 1 2; do unplug $k && container_bridge $k; done
   container_bridge l
@@ -38,7 +38,7 @@ test_the_address_that_leads_there_is_used_and_each_host_told_its_own_interface()
   expect_lines_with 2 'reached the end'
 }
 
-# let_in K|l INTERFACE PORTS: sshd and these alone
+# let_in K|l INTERFACE PORTS: a firewall that accepts connections to sshd and to these ports only.
 let_in() {
   firewall "$1" -i "$2" -p tcp --dport 22 -j ACCEPT
   firewall "$1" -i "$2" -p tcp --dport "$3" -j ACCEPT
@@ -50,7 +50,7 @@ test_hosts_that_let_in_ssh_and_the_port_range_alone_need_no_other_port() { # F17
   let_in 1 eth0 25000:25003
   let_in 2 eth0 25000:25003
   let_in l bridge 25000:25003
-  # Twice: what the first has left behind on its ports is in nobody's way.
+  # Twice: leftovers of the first job on the ports must not disturb the second.
   for _ in 1 2; do
     run_on_launcher "$DTRAIN" run --verbose --port-range 25000-25003 -H node1:2,node2:2 \
       "$collective" -1 none none
@@ -86,7 +86,7 @@ test_a_single_host_has_no_interface_to_name() {
   expect_stdout_lines '[0]<stdout>:none none' '[1]<stdout>:none none'
 }
 
-# second_network K: another cable to each, 10.78.0.K
+# second_network K: gives node K a second network card, with the address 10.78.0.K.
 second_network() {
   ip -n "$net-l" link add "more$1" type veth peer name ib0 netns "$net-$1"
   ip -n "$net-l" link set "more$1" master bridge up
@@ -101,7 +101,7 @@ test_network_interfaces_are_the_only_ones_used() {
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1 --network-interface ib0 --verbose -- \
     sh -c 'echo $MASTER_ADDR $NCCL_SOCKET_IFNAME ${DTRAIN_RENDEZVOUS%:*}'
   expect_status 0
-  # This machine has no such network: agents carry the rendezvous.
+  # This machine is not in that network: the agents relay the rendezvous.
   expect_stdout_lines '[0]<stdout>:10.78.0.1 =ib0 127.0.0.1' '[1]<stdout>:10.78.0.1 =ib0 127.0.0.1'
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1 --network-interfaces 10.78.0.0/16 \
     "$collective" -1 none none
@@ -109,7 +109,7 @@ test_network_interfaces_are_the_only_ones_used() {
   expect_lines_with 2 'reached the end'
 }
 
-test_a_network_that_a_host_lacks_is_told_with_what_it_has() {
+test_a_network_that_a_host_lacks_is_reported_with_those_that_it_has() {
   hosts_up 3
   second_network 1
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1,node3:1 --network-interface ib0 touch started
@@ -125,7 +125,7 @@ test_a_ring_of_cables_without_a_switch_sums_together() {
   hosts_up 3
   local k next
   for k in 1 2 3; do
-    # From here on each reaches this machine alone by the common network.
+    # From here on, the common network leads each host to this machine only.
     bridge -n "$net-l" link set dev "port$k" isolated on || skip 'ports of bridges cannot be isolated'
     next=$((k % 3 + 1))
     ip -n "$net-$k" link add "to$next" type veth peer name "to$k" netns "$net-$next"
@@ -183,7 +183,7 @@ test_a_host_that_loses_its_power_ends_the_job_and_serves_the_next() { # F21 F29
   hosts_up 2
   start_on_launcher "$DTRAIN" run --dead-after 2s -H node1:1,node2:1 "$steady" "$out/stop"
   wait_for 20 stdout_has steady
-  # It says nothing any more, and all its connections stay half open.
+  # The host sends nothing any more, and all its connections stay half open.
   cut_cable 2
   local pids
   pids=$(ip netns pids "$net-2")

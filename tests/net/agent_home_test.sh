@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where a host without dtrain gets its agent from, and what it keeps.
+# The agent's binary on a host without dtrain: its transfer, its places, and the copy that stays.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
@@ -8,8 +8,8 @@
 sha256=$(sha256sum <"$DTRAIN" | cut -c-64)
 copy_of() { echo "$(home_of "$1")/.cache/dtrain/$sha256/dtrain"; }
 
-# Places that are tried one after the other, none of them of use: the first has no programs, in the
-# second there is room for the few bytes of a look only.
+# Places for the binary that dtrain tries in turn, and which do not work: the first is mounted noexec, and the
+# second is too small for the binary.
 home_unusable='mkdir -p /root/.cache && mount -t tmpfs -o noexec cache /root/.cache'
 runtime_full='mkdir -p /root/run && mount -t tmpfs -o size=64k,mode=700 runtime /root/run'
 
@@ -54,7 +54,7 @@ test_many_first_starts_at_once_in_a_home_that_hosts_share() {
   expect test "$(ls -A "$(home_of 1)/.cache/dtrain/$sha256")" = dtrain
 }
 
-test_a_copy_that_is_not_what_its_name_says_is_replaced() {
+test_a_copy_that_differs_from_its_checksum_is_replaced() {
   hosts_up 1
   local size wrong
   size=$(stat -c %s "$DTRAIN")
@@ -65,7 +65,7 @@ test_a_copy_that_is_not_what_its_name_says_is_replaced() {
     expect_a_job_on node1
     expect test "$(sha256sum <"$(copy_of 1)" | cut -c-64)" = "$sha256"
   done
-  # One that runs and is wrong is found once a day.
+  # A wrong copy that still runs is detected by a check once a day.
   printf 'x' >>"$(copy_of 1)"
   touch -d '2 days ago' "$(copy_of 1)"
   expect_a_job_on node1
@@ -127,7 +127,7 @@ test_each_place_that_cannot_be_used_is_named() {
   expect_within_ms 5000
 }
 
-test_a_host_that_lacks_a_library_says_which() {
+test_a_host_that_lacks_a_library_reports_its_name() {
   hosts_up 1
   : >"$out/empty"
   host_setup 1 "for file in \$(ldconfig -p | sed -n 's/.*libgcc_s.so.1.*=> //p'); do mount --bind $out/empty \$file; done"
@@ -139,7 +139,7 @@ test_a_host_that_lacks_a_library_says_which() {
   done
 }
 
-test_another_processor_is_told_with_both_names() { # B35
+test_another_processor_is_reported_with_both_names() { # B35
   hosts_up 1
   printf '#!/bin/sh\necho sparc64\n' >"$out/uname"
   chmod +x "$out/uname"

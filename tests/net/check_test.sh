@@ -5,7 +5,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Of the last document: the status of a topic on a host, or of the way from one to another.
+# finding HOST TOPIC: prints the topic's status on a host, in the last document.
 finding() {
   /usr/bin/python3 -c '
 import json, sys
@@ -37,7 +37,7 @@ test_good_hosts_and_the_ways_between_them_are_measured() {
   expect_no_processes
 }
 
-test_a_host_that_is_down_and_one_that_knows_no_key_fail_and_the_others_are_looked_at() {
+test_a_host_that_is_down_and_one_that_knows_no_key_fail_and_the_others_are_checked() {
   hosts_up 3
   kill "$(cat "$out/net/node1/sshd.pid")"
   rm "$(home_of 2)/.ssh/authorized_keys"
@@ -49,7 +49,7 @@ test_a_host_that_is_down_and_one_that_knows_no_key_fail_and_the_others_are_looke
   expect_stdout_contains 'ssh-copy-id node2'
   expect_stdout_contains 'reaches this machine at 10.77.0.254'
   expect_stdout_contains '3 hosts: 2 failures'
-  # The words are those of run.
+  # The message is the same as that of `run`.
   run_on_launcher "$DTRAIN" check --connect-timeout 2s --json -H node2
   text=$(/usr/bin/python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["hosts"][0]["findings"][0]["text"])' "$out/stdout")
   run_on_launcher "$DTRAIN" run --connect-timeout 2s -H node2 true
@@ -75,14 +75,14 @@ test_a_firewall_between_two_hosts_fails_their_pair_in_its_direction() {
   command -v iptables >/dev/null || skip 'no iptables; run: tools/setup.sh test'
   on_host 2 iptables -A INPUT -s 10.77.0.1 -p tcp --syn -j REJECT --reject-with tcp-reset 2>"$out/iptables" ||
     skip "iptables does not work here: $(cat "$out/iptables")"
-  # Loss of every SYN looks like a host that is down; here it must not hold up the others.
+  # A lost SYN looks like a host that is down; it must not delay the other pairs.
   on_host 2 ip6tables -A INPUT -s fd77::1 -p tcp --syn -j DROP
   run_on_launcher "$DTRAIN" check -H node1:1,node2:1,node3:1
   expect_status 1
   expect_stdout_contains 'node1 → node2  failure  node1 cannot reach node2 at 10.77.0.2, fd77::2'
   expect_stdout_contains 'a firewall must let TCP connections from node1 to'
   expect_stdout_contains '3 hosts, 4 pairs: 1 failure'
-  # The other direction leads there, and is measured.
+  # The other direction works, and is measured.
   expect grep -qE '^  node2 → node1 +(ok|warning) .*B/s  10\.77\.0\.1$' "$out/stdout"
   expect_no_processes
 }
@@ -98,7 +98,7 @@ test_only_the_networks_that_are_named_count() {
   expect_stdout_contains 'ib0'
 }
 
-test_a_launcher_behind_a_firewall_is_told_for_each_host() {
+test_a_launcher_behind_a_firewall_is_reported_for_each_host() {
   hosts_up 2
   command -v iptables >/dev/null || skip 'no iptables; run: tools/setup.sh test'
   ip netns exec "$net-l" iptables -A INPUT -i bridge -p tcp --syn -j REJECT --reject-with tcp-reset 2>"$out/iptables" ||
@@ -112,7 +112,7 @@ test_a_launcher_behind_a_firewall_is_told_for_each_host() {
 
 test_a_host_that_goes_away_meanwhile_fails_and_nothing_is_left() {
   hosts_up 2
-  # Its Python tells no version until the agent is gone.
+  # This host's Python prints no version before the agent has ended.
   mkdir -p "$(home_of 1)/bin"
   printf '#!/bin/sh\necho $PPID >/root/agent\nexec sleep 60\n' >"$(home_of 1)/bin/python3"
   chmod +x "$(home_of 1)/bin/python3"

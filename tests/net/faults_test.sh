@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What is left when a launcher, an agent or a connection dies: nothing on any host.
+# When a launcher, an agent or a connection dies, nothing is left on any host.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Says "up", and leaves processes behind that are in no group or session of the job's; one of them
-# does not mind a TERM.
+# Prints "up", and leaves processes behind that are in no process group or session of the job. One of them
+# ignores TERM.
 stray_script='(setsid sh -c "trap \"\" TERM; while :; do sleep 60; done" &); (sleep 60 &); echo up; exec sleep 60'
 start_strays_on() {
   start_on_launcher "$DTRAIN" run --dead-after 2s -H "$1" sh -c "$stray_script"
@@ -78,8 +78,8 @@ test_a_reset_connection_ends_the_job_and_leaves_nothing() { # F3 R5
   done
 }
 
-# Where a killed agent has a cgroup of its tasks, its keeper ends and removes that.
-test_what_a_killed_agent_has_started_ends_with_it() { # F2 R2 F24
+# The keeper of a killed agent ends the processes in the cgroup of its tasks, and removes the cgroup.
+test_the_processes_of_a_killed_agent_end_with_it() { # F2 R2 F24
   hosts_up 2
   host_setup 1 'mount -t tmpfs cgroups /sys/fs/cgroup; mkdir /sys/fs/cgroup/unified
     mount -t cgroup2 unified /sys/fs/cgroup/unified || true'
@@ -112,7 +112,7 @@ test_an_agent_whose_keeper_is_killed_ends_everything_itself() {
   expect_no_processes
 }
 
-test_what_an_agent_that_was_stopped_for_ever_has_started_ends_too() { # F33
+test_the_processes_of_an_agent_that_stays_stopped_end_too() { # F33
   hosts_up 2
   start_strays_on node1:1,node2:1
   kill -STOP "$(agent_on 2)"
@@ -123,14 +123,14 @@ test_what_an_agent_that_was_stopped_for_ever_has_started_ends_too() { # F33
   expect_no_processes
 }
 
-test_an_agent_that_hears_nothing_says_so() {
+test_an_agent_that_receives_nothing_reports_it() {
   hosts_up 1
   cat >"$out/rsh" <<EOF
 #!/usr/bin/env python3
 import os, select, subprocess, sys
 sshd = open(f"$out/net/{sys.argv[1]}/sshd.pid").read().strip()
 child = subprocess.Popen(["nsenter", "--target", sshd, "--mount", "--uts", "--net", *sys.argv[2:]], stdin=subprocess.PIPE)
-# The agent, which inherits the other end of it, makes it one that does not block.
+# This stdin may not block: the agent shares the other end, and sets O_NONBLOCK on it.
 while select.select([0], [], []) and (data := os.read(0, 65536)):
     if not os.path.exists("$out/deaf"):
         child.stdin.write(data)

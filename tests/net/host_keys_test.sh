@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Host keys: what a real ssh makes of a known_hosts file, both carriers and the choice between them do, too.
+# Host keys: for any known_hosts file, both carriers reach the verdict of a real ssh, and so does --ssh auto.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
@@ -7,7 +7,7 @@
 
 known() { echo "$(launcher_home)/.ssh/known_hosts"; }
 
-# "ssh-ed25519 AAAA…" of the host, or of nobody.
+# Print "ssh-ed25519 AAAA…": the key of the host, and one of no host.
 host_key() { cut -d' ' -f1,2 "$out/net/node1/host_key.pub"; }
 other_key() { cut -d' ' -f1,2 "$out/net/other_key.pub"; }
 
@@ -18,24 +18,24 @@ keys_up() {
   ssh-keygen -q -s "$out/net/authority" -h -I node1 -n node1 "$out/net/node1/host_key.pub"
 }
 
-# What the last run came to: accepted, recorded, unknown, changed or revoked. $1: how many lines
-# known_hosts had before.
+# verdict N: prints the verdict of the last run: accepted, recorded, unknown, changed or revoked. N is the
+# number of lines in known_hosts before the run.
 verdict() {
-  local before=$1 said
-  said=$(cat "$out/stderr")
+  local before=$1 error
+  error=$(cat "$out/stderr")
   if ((status == 0)); then
     if (($(wc -l <"$(known)") > before)); then echo recorded; else echo accepted; fi
   else
-    case $said in
+    case $error in
       *'REVOKED HOST KEY'* | *'is revoked by'*) echo revoked ;;
       *'IDENTIFICATION HAS CHANGED'* | *'is not the one of'*) echo changed ;;
       *'Host key verification failed'* | *'is not known: no known_hosts file'*) echo unknown ;;
-      *) echo "$said" ;;
+      *) echo "$error" ;;
     esac
   fi
 }
 
-# expect_verdict WANTED KNOWN_HOSTS [CONFIG LINE…]: of ssh, and of dtrain by each carrier that may be.
+# expect_verdict WANTED KNOWN_HOSTS [CONFIG LINE…]: ssh, and dtrain by each possible carrier, have this verdict.
 expect_verdict() {
   local wanted=$1 lines=$2 carrier seen
   shift 2
@@ -55,7 +55,7 @@ expect_verdict() {
   done
 }
 
-# Host, type, fingerprint; where a line decided, file and line; and what repairs it.
+# Expects the host, the type and the fingerprint in the message; the deciding file and line, if any; and a remedy.
 expect_named_key() {
   expect_stderr_contains "node1: its host key ssh-ed25519 $(ssh-keygen -lf "$out/net/node1/host_key.pub" | cut -d' ' -f2)"
   case $(cat "$out/stderr") in

@@ -31,7 +31,7 @@ test_this_machine_and_others_sum_together() {
   expect_no_processes
 }
 
-test_a_failure_on_a_host_is_told_with_its_name() {
+test_a_failure_on_a_host_is_reported_with_its_name() {
   hosts_up 2
   # shellcheck disable=SC2016
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1 -- sh -c '[ $RANK = 0 ] && sleep 60; exit 7'
@@ -67,7 +67,7 @@ test_a_changed_host_key_ends_before_anything_is_sent() {
   expect_not test -e "$(home_of 1)/.cache"
 }
 
-test_a_login_that_is_no_shell_shows_what_it_said() {
+test_the_output_of_a_login_that_is_no_shell_is_shown() {
   hosts_up 1
   sshd_option 1 'ForceCommand echo This account is for show.'
   run_on_launcher "$DTRAIN" run -H node1:1 true

@@ -1,30 +1,30 @@
 # shellcheck shell=bash
-# Hosts for tests: network namespaces on a bridge, each with an sshd, a host key, a home and a name
-# of its own. Sourced after tests/cli/lib.sh, by tests that call
+# Hosts for tests: network namespaces on a bridge. Each has an sshd, a host key, a home and a name of its own.
+# Sourced after tests/cli/lib.sh. Functions:
 #
-#   hosts_up N             node1 … nodeN at 10.77.0.1 … N (and fd77::1 … N), this machine (in the
-#                          namespace "launcher") at 10.77.0.254; skips the test where the kernel
-#                          or the user does not allow it
-#   on_launcher CMD…       runs it there, with a home whose ssh configuration knows the hosts
-#   on_host K CMD…         runs it in node K's namespaces, as if typed there
+#   hosts_up N             makes node1 … nodeN at 10.77.0.1 … N (and fd77::1 … N), and this machine (in
+#                          the namespace "launcher") at 10.77.0.254; skips the test where the kernel
+#                          does not allow it or the user is not root
+#   on_launcher CMD…       runs it in the launcher's namespace, with a home whose known_hosts has the hosts
+#   on_host K CMD…         runs it in node K's namespaces
 #   run_on_launcher, start_on_launcher    as `run` and `start` of tests/cli/lib.sh
-#   sshd_option K LINE     adds a line to node K's sshd_config and starts its sshd anew
-#   host_setup K LINE      the same with a line of shell, run in node K's namespaces before its sshd:
-#                          mounts of its own, say
-#   host_variable K NAME=VALUE    the same with a variable of all that its sshd starts
-#   private_tmp OPTIONS    prints a line for host_setup: a /tmp of the node's own
+#   sshd_option K LINE     adds a line to node K's sshd_config and restarts its sshd
+#   host_setup K LINE      adds a line of shell, which runs in node K's namespaces before its sshd (for
+#                          mounts, for example), and restarts its sshd
+#   host_variable K NAME=VALUE    gives all children of node K's sshd a variable, and restarts the sshd
+#   private_tmp OPTIONS    prints a line for host_setup that gives the node a /tmp of its own
 #   cut_cable K, mend_cable K
-#   plug_in K NAME         gives node K another network card of this name, after it was unplugged
+#   plug_in K NAME         gives node K a new network card of this name, after `unplug K`
 #   unplug K
 #   container_bridge K|l   gives it the address that every machine with docker has, 172.17.0.1
-#   firewall K|l RULE…     an iptables rule for what comes in there; skips where there is no iptables
+#   firewall K|l RULE…     adds an iptables rule for incoming packets; skips where there is no iptables
 #   firewall_rule iptables|ip6tables K|l RULE…    the same for one kind of address; drop_on K RULE…
 #                          is that for IPv4
-#   expect_lines_with N TEXT    so many lines of stdout have it
-#   agent_on K, keeper_on K, processes_on K NAME    pids
-#   home_of K, launcher_home    folders as seen from outside
+#   expect_lines_with N TEXT    N lines of stdout have this text
+#   agent_on K, keeper_on K, processes_on K NAME    print pids
+#   home_of K, launcher_home    print folders, as paths outside of the namespaces
 #
-# All of it ends with the test: processes in the namespaces, the namespaces, and their links.
+# The processes in the namespaces, the namespaces and their links end with the test.
 
 net=dt$$x$RANDOM
 net=${net:0:11}
@@ -45,7 +45,7 @@ hosts_up() {
   if ! ip netns exec "$net-l" unshare -m -u sh -c 'mount --make-rprivate / && hostname x' 2>/dev/null; then
     skip 'no mount namespaces here'
   fi
-  # A chatty rc file must not slow each login of a test.
+  # At SHLVL=5, bash reads no rc file, which may be slow.
   export SHLVL=5
   mkdir -p "$out/net" /run/sshd
   local k
@@ -114,7 +114,7 @@ firewall_rule() {
 }
 drop_on() { firewall_rule iptables "$@"; }
 
-# In a mount namespace of its own /root is the host's home; in a uts namespace it has its name.
+# Runs a command in new namespaces of the host: one of mounts, where /root is its home, and one of its name.
 enter_host() {
   local k=$1
   shift
@@ -143,7 +143,7 @@ sshd_option() {
   sshd_again "$1"
 }
 
-# sshd takes one line of these.
+# sshd reads only one SetEnv line.
 host_variable() {
   sed -i "s%^SetEnv %&$2 %" "$out/net/node$1/sshd_config"
   sshd_again "$1"
@@ -154,13 +154,13 @@ host_setup() {
   sshd_again "$1"
 }
 
-# The test's own files must still be seen, wherever they are.
+# The test's own files must stay visible, even if they are in /tmp.
 private_tmp() {
   local own=${out%/*}
   echo "mount --bind $own /mnt && mount -t tmpfs -o $1 tmp /tmp && mkdir -p $own && mount --bind /mnt $own"
 }
 
-# It takes its file away when nobody can reach it any more; its process may stay for init to see.
+# A pid file that is removed shows that the port is free. The process itself may remain as a zombie for a while.
 sshd_again() {
   kill "$(cat "$out/net/node$1/sshd.pid")"
   wait_for 10 test ! -e "$out/net/node$1/sshd.pid"
@@ -176,8 +176,8 @@ launcher_up() {
   for ((k = 1; k <= host_count; ++k)); do
     echo "node$k,10.77.0.$k,fd77::$k $(cut -d' ' -f1,2 "$out/net/node$k/host_key.pub")"
   done >"$home/.ssh/known_hosts"
-  # A program, so that `run` and `start` can have it as a process that becomes the command. HOME as
-  # the tests of tests/cli have it would hide the ssh configuration.
+  # `run` and `start` need a program that becomes the command by exec. It sets HOME, because that of
+  # tests/cli/lib.sh would hide the ssh configuration.
   cat >"$out/net/on_launcher" <<SCRIPT
 #!/bin/bash
 exec ip netns exec $net-l unshare -m bash -c '

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Logins that fail, by either carrier: one message each, which says what to do.
+# Logins that fail, by either carrier: each has one message, with a remedy.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# refused_by_both TEXT…: `true` on node1 fails by both carriers with all of these.
+# refused_by_both TEXT…: `true` on node1 fails by both carriers, and the message has all these texts.
 refused_by_both() {
   local carrier text
   for carrier in auto openssh; do
@@ -17,7 +17,7 @@ refused_by_both() {
   done
 }
 
-# Somebody who listens where sshd did: a Python program on its port.
+# instead_of_sshd CODE: replaces node1's sshd by a Python server on its port, which runs CODE for each client.
 instead_of_sshd() {
   kill "$(cat "$out/net/node1/sshd.pid")"
   ip netns exec "$net-1" env -u TEST_MARKER python3 -c "

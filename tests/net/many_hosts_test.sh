@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Many hosts at once, of which one machine can make believe: one sshd at 127.0.0.x.
+# Jobs on many hosts at once, all of which are one sshd of this machine, at 127.0.0.x.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# sshd_everywhere [LINE…]: one sshd at all addresses of the launcher's loopback, with these options.
+# sshd_everywhere [LINE…]: starts one sshd on all addresses of the launcher's loopback, with these options.
 sshd_everywhere() {
   hosts_up 0
   local folder=$out/net/everywhere
@@ -33,7 +33,7 @@ test_five_hosts_that_fail_in_five_ways_are_named_together() { # R20
   sshd_everywhere
   local ssh
   ssh=$(launcher_home)/.ssh
-  # Refused, swallowed, another key, no login, no shell.
+  # A refused connection, dropped packets, another host key, no login, no shell.
   ip netns exec "$net-l" iptables -A INPUT -d 127.0.0.61 -p tcp --dport 22 -j REJECT --reject-with tcp-reset 2>"$out/iptables" ||
     skip 'no iptables here'
   ip netns exec "$net-l" iptables -A INPUT -d 127.0.0.62 -p tcp --dport 22 -j DROP

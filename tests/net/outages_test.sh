@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What disturbs hosts for a while, and then the job goes on as if nothing had been.
+# Disturbances that end: the job continues without any loss.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
@@ -9,7 +9,7 @@ collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
 
 no_agent_on() { [[ -z $(agent_on "$1") ]]; }
 
-# Lines over three seconds, for an outage to fall into.
+# Output that takes three seconds, so that an outage falls into it.
 slow_output='i=0; while [ $i -lt 30 ]; do seq $((i * 10000)) $((i * 10000 + 9999)); i=$((i + 1)); sleep 0.1; done'
 
 expect_all_output_of() {
@@ -55,7 +55,7 @@ test_lost_packets_cost_time_only() { # F6 R7
   [[ $(wc -l <"$out/stdout") -eq 20000 ]] || fail 'output was lost'
 }
 
-# A job on two hosts that sums for as long as it may; sets $ranks to its processes.
+# Starts a job of steady workers on two hosts; sets $ranks to the pids of its ranks.
 start_steady() {
   rm -f stop
   start_on_launcher "$DTRAIN" run -H node1:2,node2:1 --heartbeat 100ms "$@" \
@@ -77,7 +77,7 @@ test_a_pause_holds_the_tasks_of_all_hosts() { # F33 R34
   expect_steady_end
 }
 
-test_a_launcher_stopped_for_longer_than_the_lease_ends_cleanly_and_says_so() { # F33 R34
+test_a_launcher_stopped_for_longer_than_the_lease_ends_cleanly_and_reports_it() { # F33 R34
   hosts_up 2
   start_steady --dead-after 1s
   signal STOP
@@ -90,7 +90,7 @@ test_a_launcher_stopped_for_longer_than_the_lease_ends_cleanly_and_says_so() { #
   expect_no_processes
 }
 
-test_an_agent_that_stood_still_for_less_than_the_lease_goes_on() { # F33
+test_an_agent_that_was_stopped_for_less_than_the_lease_continues() { # F33
   hosts_up 2
   start_steady --dead-after 3s
   local agent
@@ -127,7 +127,7 @@ test_every_second_call_disturbed_on_both_sides_of_ssh() { # F28
   run_on_launcher env LD_PRELOAD="$shim" FLAKY_IO_COUNT="$out/counts" "$DTRAIN" run --no-tag -H node1:2,node2:2 seq 20000
   expect_status 0
   [[ $(sort -n "$out/stdout" | uniq -c | awk '$1 == 4' | wc -l) -eq 20000 ]] || fail 'lines were lost'
-  # Launcher and agents; keepers have hardly anything to do.
+  # The launcher and two agents; keepers make few calls.
   [[ $(awk '$1 >= 5' "$out/counts" | wc -l) -eq 3 ]] || fail "hardly anything was disturbed: $(cat "$out/counts")"
   run_on_launcher env LD_PRELOAD="$shim" "$DTRAIN" run -H node1:2,node2:1 "$collective" -1 none none
   expect_status 0

@@ -8,7 +8,7 @@
 collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
 fakes=$(realpath "${FAKE_NVML_FOLDER:-$(dirname "$DTRAIN")/tests/programs/fake_nvml}")
 
-# Logins on host K find a libnvidia-ml that shows these GPUs.
+# give_gpus K GPUS: logins on node K get a libnvidia-ml that reports these GPUs.
 give_gpus() {
   sed -i "s|^SetEnv |SetEnv LD_LIBRARY_PATH=$fakes \"FAKE_NVML=$2\" |" "$out/net/node$1/sshd_config"
   sshd_option "$1" 'X11Forwarding no'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A launcher that its hosts cannot dial: behind a firewall here, behind NAT elsewhere.
+# A launcher to which its hosts cannot connect, as behind NAT: the tests use a firewall.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
@@ -9,7 +9,7 @@ collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
 steady=$(dirname "$DTRAIN")/tests/programs/steady_worker
 digits=$(dirname "$DTRAIN")/examples/digits
 
-# What has come in by the network may not open connections; ssh goes out, and loopback stays.
+# Blocks all connections from the network to this machine. Outgoing ssh and loopback still work.
 shut() { firewall l -i bridge -p tcp --syn -j "$@"; }
 
 test_a_launcher_whose_firewall_drops_trains_through_its_agents() {
@@ -47,7 +47,7 @@ test_only_hosts_that_need_it_are_relayed() {
   expect_lines_with 2 'reached the end'
 }
 
-test_ranks_on_a_machine_that_lets_nobody_in_dial_the_others() {
+test_ranks_on_a_machine_that_accepts_no_connections_dial_the_others() {
   hosts_up 2
   shut REJECT --reject-with tcp-reset
   run_on_launcher "$DTRAIN" run -H localhost:2,node1:2,node2:1 "$collective" -1 none none
@@ -56,7 +56,7 @@ test_ranks_on_a_machine_that_lets_nobody_in_dial_the_others() {
   expect_stderr 'dtrain: warning: node1, node2 cannot reach localhost at 10.77.0.254, fd77::254, 127.0.0.1, ::1, but can be reached from there; that is enough for dtrain'"'"'s engine, not for every program'
 }
 
-test_a_death_is_told_through_the_relay_within_a_second() {
+test_a_death_is_reported_through_the_relay_within_a_second() {
   hosts_up 2
   shut REJECT --reject-with tcp-reset
   run_on_launcher "$DTRAIN" run --on-failure continue -H node1:2,node2:2 \
@@ -70,7 +70,7 @@ test_a_death_is_told_through_the_relay_within_a_second() {
   expect_no_processes
 }
 
-# sums_for_long: a job of two hosts whose engines have met
+# sums_for_long: starts a job of two hosts, and waits for its first sum.
 sums_for_long() {
   start_on_launcher "$DTRAIN" run --dead-after 2s -H node1:1,node2:1 "$steady" "$out/stop"
   wait_for 20 stdout_has steady

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What comes to a worker of what was said here: all of it, whatever the login shell is and whatever
-# that prints, but for what belongs to another host or job.
+# Arguments and variables reach a worker unchanged, with any login shell and any output of that shell. Only
+# variables that belong to another host or job stay behind.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
@@ -19,7 +19,7 @@ set_odd() {
   done
 }
 
-# root and tester, who may do nothing special, log in with this shell on host 1.
+# set_login_shell SHELL: makes it the login shell of root and of the unprivileged user tester, on host 1.
 set_login_shell() {
   local passwd=$out/net/passwd
   sed "s%^root:.*%root:x:0:0:root:/root:$1%" /etc/passwd >"$passwd"
@@ -28,7 +28,7 @@ set_login_shell() {
     mount -t tmpfs home /mnt && cp -r /root /mnt/tester && chown -R 12345:12345 /mnt/tester"
 }
 
-# What the shells read before a command says much, and not all of it in lines.
+# Makes the rc files of all shells print much, and not only in lines.
 make_noise() {
   local home=$1 file
   mkdir -p "$home/.config/fish"
@@ -42,7 +42,7 @@ NOISE
   done
 }
 
-# The program has an odd name, in an odd folder, and odd arguments and variables.
+# Runs a program with an odd name in an odd folder, with odd arguments and variables.
 expect_all_bytes_arrive() {
   local folder=$PWD/$odd_name variables words=("$odd" '' ' ' '*' "'" '"' "\\" '!!' $'\n' -x "$odd")
   mkdir -p "$folder"
@@ -85,7 +85,7 @@ test_zsh_changes_nothing() { expect_no_difference_under zsh; }
 test_tcsh_changes_nothing() { expect_no_difference_under tcsh; }
 test_fish_changes_nothing() { expect_no_difference_under fish; }
 
-test_what_belongs_to_this_machine_or_an_outer_job_stays_here() {
+test_variables_of_this_machine_or_of_an_outer_job_stay_here() {
   hosts_up 1
   host_variable 1 SSH_TESTED=theirs
   local -a staying=(NVIDIA_VISIBLE_DEVICES= NVIDIA_DRIVER_CAPABILITIES= KUBERNETES_PORT=x K_MPI_JOB_ROLE=launcher
