@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures speeds: every program and script of tests/bench, one after the other.
+# Measures speeds: runs every program and script of tests/bench, one after the other.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

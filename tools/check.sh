@@ -7,8 +7,8 @@ tools/setup.sh test
 cmake --preset release --log-level=WARNING
 cmake --build --preset release
 
-# Changed since the branch began (or in the last commit), committed or not; a header brings the .cc
-# file beside it.
+# The files that changed since the branch began (or in the last commit), committed or not. For a header, this
+# is the .cc file of the same name.
 base=$(git merge-base origin/main HEAD 2>/dev/null || git rev-parse -q --verify HEAD~1 || git rev-parse HEAD)
 if [[ $base == "$(git rev-parse HEAD)" ]]; then base=$(git rev-parse -q --verify HEAD~1 || echo "$base"); fi
 {

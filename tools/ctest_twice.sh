@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs CTest, and then once more what has failed: `tools/ctest_twice.sh LIST CTEST-ARGUMENT…`. A test
-# that passes at its second try fails the run nevertheless, unless LIST has it: lines of "name: reason".
+# Runs CTest, and then the failed tests a second time: `tools/ctest_twice.sh LIST CTEST-ARGUMENT…`. A test
+# that passes at its second try still fails the run, unless LIST allows it by a line "name: reason".
 #
-# The output ends with a summary of CTest's own: the first run's where a second try was not allowed,
-# else the last run's.
+# The output ends with a summary of CTest: that of the first run if a second try was not allowed, else that
+# of the last run.
 set -euo pipefail
 
 list=$1
@@ -15,7 +15,7 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# The names of the tests that a run's output says have failed.
+# Prints the names of the failed tests in a run's output.
 failed_in() {
   sed -n '/^The following tests FAILED:/,$ s/^[[:space:]]*[0-9]* - \([^ ]*\) (.*/\1/p' "$1" | sort
 }
@@ -27,7 +27,7 @@ ctest "$@" | tee "$folder/first" || status=$?
 failed_in "$folder/first" >"$folder/failed"
 if [[ ! -s $folder/failed ]]; then exit $status; fi
 
-printf '\n== once more what has failed\n'
+printf '\n== the failed tests once more\n'
 last_status=0
 ctest "$@" --rerun-failed | tee "$folder/last" || last_status=$?
 failed_in "$folder/last" >"$folder/failed_again"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the Debian packages dtrain, libdtrain0 and libdtrain-dev of what is built: deb.sh FOLDER.
-# What `make install` puts down is shared out by packaging/files. The same build of the same commit
-# gives the same packages.
+# Makes the Debian packages dtrain, libdtrain0 and libdtrain-dev from the release build: deb.sh FOLDER.
+# packaging/files has the package of each file of `make install`. The same build of the same commit gives
+# the same packages.
 set -euo pipefail
 source_dir=$(realpath "$(dirname "$0")/..")
 packages=$(realpath "$1")
@@ -17,11 +17,11 @@ export SOURCE_DATE_EPOCH
 DESTDIR=$stage cmake --install build/release --prefix /usr --strip >/dev/null
 strip --strip-debug "$stage/usr/lib/libdtrain.a"
 find "$stage/usr/share/man" -type f -exec gzip -9n {} +
-# Debian's zsh reads the files of packages here.
+# Debian's zsh reads the completions of packages in this folder.
 mv "$stage/usr/share/zsh/site-functions" "$stage/usr/share/zsh/vendor-completions"
 mv "$stage/usr/share/doc/dtrain" "$stage/usr/share/doc/libdtrain-dev"
 
-cd "$work" # the tools of dpkg look for debian/ here
+cd "$work" # the tools of dpkg expect debian/ in the working directory
 version=$("$source_dir/build/release/dtrain" version)
 version=${version#dtrain }-1
 mkdir debian
@@ -34,7 +34,7 @@ dtrain ($version) unstable; urgency=medium
  -- $(sed -n 's/^Maintainer: //p' debian/control)  $(date -uRd "@$SOURCE_DATE_EPOCH")
 END_CHANGELOG
 
-# Moves what packaging/files gives to package $1 into its tree.
+# Moves the files of package $1, by packaging/files, into its tree.
 take_files() {
   local package pattern path
   while read -r package pattern; do
@@ -57,7 +57,7 @@ add_documents() {
   fi
 }
 
-# What the programs and libraries of package $1 need, for ${shlibs:Depends}.
+# Prints the dependencies of the programs and libraries of package $1, for ${shlibs:Depends}.
 find_dependencies() {
   local programs=()
   mapfile -t programs < <(find "$1" -type f \( -path '*/bin/*' -o -name '*.so.*' \))

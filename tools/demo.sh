@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `make demo` shows after the build: four processes train a small network together, and then what
-# one, two and four of them reach. All numbers come from the runs.
+# The part of `make demo` after the build. Four processes train a small network together; then a table has the
+# accuracy and the speed of one, two and four processes. All numbers come from the runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dtrain=build/release/dtrain
@@ -12,12 +12,12 @@ for program in "$dtrain" "$digits"; do
   fi
 done
 
-# The number on the line that starts with a word.
+# Prints the number on the line that starts with a word.
 number_of() {
   local number
   number=$(awk -v word="$1" '$1 == word { print $2 }' <<<"$report")
   if [[ -z $number ]]; then
-    echo "demo: digits has not said its $1" >&2
+    echo "demo: digits printed no line '$1'" >&2
     exit 1
   fi
   echo "$number"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Formats all C and C++ files; with --check only says which are not formatted, and fails.
+# Formats all C and C++ files. With --check, it only lists the files that are not formatted, and fails.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,19 +1,19 @@
 #!/bin/bash
-# Installs the frameworks whose scripts tests/frameworks and tests/bench run, each in a virtual environment of its
-# own under build/, from PyPI; PyTorch itself is Debian's. Says nothing when all is there.
+# Installs the frameworks for the scripts of tests/frameworks and tests/bench from PyPI, each in a virtual
+# environment of its own under build/. PyTorch itself is Debian's. Prints nothing when all are installed.
 #
-#   frameworks.sh               what `make test` needs
-#   frameworks.sh --long        what `make test-long` needs besides
-#   frameworks.sh --bench       PyTorch of PyPI, for its torchrun (Debian's is broken): 5.4 GB, by tests/bench alone
+#   frameworks.sh               those of `make test`
+#   frameworks.sh --long        also those of `make test-long`
+#   frameworks.sh --bench       also PyTorch of PyPI (5.4 GB), for tests/bench: Debian's torchrun is broken
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build
 
-# Two of these at once, of two tests say, must not build into one folder.
+# Two runs at once, for example of two tests, must not build into one folder.
 exec {lock}>build/frameworks.lock
 flock "$lock"
 
-# PyPI is far away: an attempt that a lost connection ended is made again.
+# Retries, because connections to PyPI get lost.
 pip_install() {
   local python=$1 attempt
   shift
@@ -24,9 +24,9 @@ pip_install() {
   return 1
 }
 
-# Makes build/venv-NAME, unless just that is there: install_venv NAME VENV_OPTIONS PIP_WORDS…, one run of pip for
-# each PIP_WORDS. It is there when the file `installed` says so, which comes last: what a killed run left is made
-# anew. (It cannot be made under another name and renamed: its programs know their own path.)
+# install_venv NAME VENV_OPTIONS PIP_ARGUMENTS…: makes build/venv-NAME, with one run of pip for each PIP_ARGUMENTS.
+# The file `installed` has these arguments and is written last: an environment with other arguments, or of a killed
+# run, is made again. A rename at the end would not do, because the programs contain their own path.
 install_venv() {
   local folder=build/venv-$1 words
   if [[ $(cat "$folder/installed" 2>/dev/null) == "${*:2}" ]]; then return; fi
@@ -41,13 +41,13 @@ install_venv() {
   echo "${*:2}" >"$folder/installed"
 }
 
-# Downloads come first. tf-keras says that it needs `tensorflow`, the same as tensorflow-cpu with 400 MB for GPUs.
+# Downloads come first. tf-keras depends on `tensorflow`, which is tensorflow-cpu and 400 MB for GPUs: --no-deps.
 install_venv tensorflow '' tensorflow-cpu==2.21.0 '--no-deps tf-keras==2.21.0'
 install_venv jax '' jax==0.10.2
 install_venv mpi '' 'mpi4py==4.1.2 mpich==5.0.2'
 
-# Horovod comes as source and is built against the framework that is there, which an isolated build would not
-# see; a wheel that pip once built and kept would be for another framework.
+# pip builds Horovod from source against the installed framework, which an isolated build would not find. A cached
+# wheel could be for another framework.
 horovod='--no-build-isolation --no-cache-dir horovod==0.28.1'
 export HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_WITHOUT_MXNET=1
 HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 \

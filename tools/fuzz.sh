@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fuzzes every target of tests/fuzz, or those that are named, for SECONDS each (60). What breaks one is
-# kept in build/fuzz/found with the command that repeats it; so is what reached new code, and the next
-# run goes on from there.
+# Fuzzes every target of tests/fuzz, or those in the arguments, for SECONDS each (60). Inputs that break a target
+# stay in build/fuzz/found, and the script prints the command that repeats the failure. Inputs that reach new code
+# stay, too: the next run starts from them.
 #
 #   tools/fuzz.sh [SECONDS [TARGET…]]
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for `setup.sh build`, `test`, `frameworks`, `fuzz`, `deb` or
-# `fresh_machine`; with `test` also the pinned clang tools, with `frameworks` (and `--long` for all of them) what
-# tests/frameworks needs from PyPI. Says nothing when all is there.
+# Installs the missing Debian packages for `setup.sh build`, `test`, `frameworks`, `hosts`, `fuzz`, `deb` or
+# `fresh_machine`. With `test` it also installs the pinned clang tools, with `frameworks` (and `--long` for all of
+# them) the packages of PyPI for tests/frameworks. Prints nothing when all are installed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,7 @@ case ${1-build} in
   *) echo "usage: setup.sh [build|test|frameworks [--long]|hosts|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
 esac
 
-# The names of `packages` that are not installed.
+# Prints the names of the `packages` that are not installed.
 missing_packages() {
   # shellcheck disable=SC2086  # one word a package
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages 2>/dev/null) || true
@@ -36,7 +36,7 @@ installed $package
   done
 }
 
-# Installs $1 or explains what a person must do.
+# Installs the packages $1, or prints the commands for the user.
 install_packages() {
   as_root=
   if [ "$(id -u)" -ne 0 ]; then as_root="sudo -n"; fi
@@ -45,7 +45,7 @@ install_packages() {
       echo "setup: missing packages:$1"
       echo "setup: neither root nor passwordless sudo on a Debian system, so please install them:"
       echo "setup:   sudo apt-get install$1"
-      echo "setup: elsewhere install their like, then: cmake --preset release && cmake --build --preset release"
+      echo "setup: elsewhere install their equivalents, then: cmake --preset release && cmake --build --preset release"
     } >&2
     exit 1
   fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # All tests. `--long` adds the full counts and timers, and the test on a fresh machine.
 #
-# What finds bugs in the code comes first; the release tests come last, so that the end of the
-# output is CTest's summary of them.
+# The sanitizers and clang-tidy come first. The release tests come last, so that the output ends with CTest's
+# summary of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,9 +11,9 @@ if [[ ${1-} == --long ]]; then long=ON; fi
 jobs=$(nproc)
 step() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
 
-step 'what testing needs'
+step 'packages for the tests'
 tools/setup.sh test
-# Minutes of downloads and of building Horovod, while we build. Nothing before the release tests needs it.
+# Downloads, and builds Horovod, in the background for minutes. Only the release tests need the result.
 mkdir -p build
 tools/setup.sh frameworks ${1:+"$1"} >build/frameworks.log 2>&1 &
 frameworks=$!
@@ -27,14 +27,14 @@ program="$PWD/build/tools/bin/clang-tidy;--quiet"
 if [[ $long == ON ]]; then
   program+=$(printf ';--extra-arg=%s' -Xclang -analyzer-config -Xclang mode=deep)
 fi
-settings=build/tidy/settings # ninja looks again at changed code, but knows nothing of these
+settings=build/tidy/settings # ninja detects changed code, but not changed settings of clang-tidy
 wanted=$(cat .clang-tidy tests/.clang-tidy && echo "$program")
 if [[ $(cat $settings 2>/dev/null) != "$wanted" ]]; then rm -rf build/tidy; fi
 cmake --preset tidy -DCMAKE_CXX_CLANG_TIDY="$program"
 echo "$wanted" >$settings
 cmake --build --preset tidy
 
-# TSan needs the classic layout of memory, which a kernel with much randomness does not give.
+# TSan fails under a kernel that randomises addresses with many bits.
 fixed_addresses=
 if setarch -R true 2>/dev/null; then fixed_addresses='setarch -R'; fi
 for sanitizer in asan tsan; do
@@ -44,14 +44,14 @@ for sanitizer in asan tsan; do
   $fixed_addresses ctest --preset "$sanitizer" -j "$jobs"
 done
 
-step 'what the tests with real frameworks need'
+step 'frameworks for the tests'
 installed=0
 wait $frameworks || installed=$?
 cat build/frameworks.log
 if ((installed != 0)); then exit $installed; fi
 
-# These use real processes, signals and clocks of a machine that may be busy: one that fails is tried
-# once more, to tell what is broken from what is unreliable. Either fails the run.
+# These tests use real processes, signals and clocks of a machine that may be busy. A failed test runs a second
+# time, which separates broken tests from unreliable ones. Both fail the run.
 step 'release: all tests'
 second_tries=tests/second_tries.txt
 if [[ $long == ON ]]; then second_tries=/dev/null; fi

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs clang-tidy on the given .cc files, as build/release compiles them. All files together are
-# quicker by the preset `tidy`, which looks again only at what changed.
+# Runs clang-tidy on the given .cc files, with the compile commands of build/release. For all files, the preset
+# `tidy` is quicker, because it checks changed files only.
 set -eu
 cd "$(dirname "$0")/.."
 
