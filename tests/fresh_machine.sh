@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The two commands of the README on a machine that never saw the project: a Debian 12 in a folder,
-# with git and make and nothing else, and a clone of the last commit. `fresh_machine.sh TARGET…` runs
-# other targets of the Makefile. Needs root for debootstrap, chroot and mounts; else it is skipped.
+# Runs `make demo` and `make test` on a fresh machine: a Debian 12 in a folder, with git and make only, and
+# with a clone of the last commit. `fresh_machine.sh TARGET…` runs other targets of the Makefile. Skipped
+# without root, which debootstrap, chroot and mounts need.
 set -euo pipefail
 script=$(realpath "$0")
 cd "$(dirname "$script")/.."
@@ -11,8 +11,8 @@ skip() {
   exit 77
 }
 
-# Everything in here is mounted in a namespace of its own, which ends with this process and takes
-# mounts and leftover processes along, whatever happens.
+# Runs in a namespace of its own, which ends with this process. The mounts and leftover processes always end
+# with the namespace.
 inside_namespace() {
   local root=$1
   shift
@@ -23,15 +23,15 @@ inside_namespace() {
   for target in "$@"; do
     local begin=$SECONDS
     printf '\n== fresh machine: make %s\n' "$target"
-    # Nothing of our environment but what the network here needs.
+    # The environment has only the variables that this network needs.
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
       "${network[@]}" chroot "$root" make -C /src/dtrain "$target"
     printf '== fresh machine: make %s took %d s\n' "$target" $((SECONDS - begin))
   done
 }
 
-# What a machine in this network needs to reach Debian and PyPI: our name servers, the settings of
-# apt and pip, and the authorities we trust.
+# Copies the settings by which a machine of this network reaches Debian and PyPI: name servers, the settings of
+# apt and pip, and the trusted certificate authorities.
 copy_network_settings() {
   local root=$1
   cp /etc/resolv.conf /etc/hosts "$root/etc/"
@@ -66,7 +66,7 @@ targets=("$@")
 if ((${#targets[@]} == 0)); then targets=(demo test); fi
 root=$(mktemp -d /var/tmp/dtrain-fresh-machine.XXXXXX)
 trap 'rm -rf --one-file-system "$root" "$root.log"' EXIT
-chmod 755 "$root" # apt drops root to download
+chmod 755 "$root" # apt downloads as another user than root
 
 # shellcheck disable=SC2016  # apt's variables, not the shell's
 mirror=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'ShortDesc: Packages' |

@@ -70,7 +70,7 @@ sys.exit(status if status >= 0 else 128 - status)
 END
 }
 
-test_a_terminal_that_nobody_reads_loses_nothing() { # F13
+test_a_terminal_without_a_reader_loses_nothing() { # F13
   write_terminal
   run /usr/bin/python3 terminal.py read "$blocked_s" "$DTRAIN" run -np 2 --heartbeat 100ms --dead-after 1s \
     --no-tag sh -c ': >up; seq 50000'

@@ -97,7 +97,7 @@ test_the_error_file_is_of_the_torch_set() {
   expect_stdout 'none'
 }
 
-test_threads_are_shared_out_unless_the_user_says_how_many() {
+test_threads_are_shared_out_unless_the_user_sets_their_number() {
   # shellcheck disable=SC2016
   run env -u OMP_NUM_THREADS taskset -c 0 "$DTRAIN" run -np 2 --no-tag sh -c 'echo $OMP_NUM_THREADS'
   expect_stdout_lines 1 1

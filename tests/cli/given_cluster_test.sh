@@ -105,7 +105,7 @@ test_the_evaluator_has_no_place_in_the_cluster() {
   expect_stdout "[evaluator:0]<stdout>:none [] $TF_CONFIG"
 }
 
-test_a_ps_serves_until_it_is_told_to_end() {
+test_a_ps_serves_until_a_term() {
   choose_ports 3
   TF_CONFIG=$(config_of ps 0) start_dtrain run --success all-workers --no-tag python3 "$ring" --serve
   local task
@@ -230,7 +230,7 @@ dtrain: (-np N starts so many instead, --cluster-spec none ignores it)"
 ROWS
 }
 
-test_what_a_shell_has_cut_is_told() {
+test_a_list_that_a_shell_has_cut_is_reported() {
   run bash -c "'$DTRAIN' run --cluster-spec worker|no_such_host:1;no_such_host:2 touch started"
   expect_stderr_contains "'worker' has no |"
   expect_stderr_contains 'a shell takes an unquoted | or ; for itself'

@@ -92,7 +92,7 @@ expect_shared() { expect grep -q 'NEEDED.*libdtrain\.so\.0' <(readelf -d "$1"); 
 c_says='C: rank 0 of 1'
 cpp_says='C++: rank 0 of 1, sum 2'
 
-test_the_files_are_where_the_words_say() {
+test_the_files_are_in_their_places() {
   install_here
   for file in bin/dtrain lib/libdtrain.so lib/libdtrain.a include/dtrain/dtrain.h \
     include/dtrain/dtrain.hpp lib/pkgconfig/dtrain.pc lib/cmake/dtrain/dtrainConfig.cmake \
@@ -209,7 +209,7 @@ test_an_older_standard_is_refused_in_one_sentence() {
   expect_stderr_contains 'error: #error "dtrain.hpp needs C++20: compile with -std=c++20'
 }
 
-test_find_package_says_why_not() {
+test_find_package_reports_the_reason_of_a_failure() {
   install_here
   printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(user C)' \
     'find_package(dtrain ${wanted} REQUIRED COMPONENTS ${part})' >CMakeLists.txt

@@ -29,7 +29,7 @@ test_versions_without_a_known_hole_are_taken() {
   done
 }
 
-test_1_11_0_and_1_11_1_are_left_out_and_why_is_said() {
+test_1_11_0_and_1_11_1_are_left_out_with_the_reason() {
   local version
   for version in 1.11.0 1.11.1 1.11.1_DEV; do
     configure "$version"
@@ -39,12 +39,12 @@ test_1_11_0_and_1_11_1_are_left_out_and_why_is_said() {
   done
 }
 
-test_a_patched_1_11_1_is_taken_when_the_builder_says_so() {
+test_a_patched_1_11_1_is_taken_on_request_of_the_builder() {
   configure 1.11.1 -DDTRAIN_LIBSSH2_PATCHED=ON
   expect_stdout_contains 'source ssh/libssh2.cc'
 }
 
-test_without_libssh2_the_build_goes_on_and_says_what_is_missing() {
+test_without_libssh2_the_build_continues_and_reports_it() {
   configure 1.10.0 -DDTRAIN_LIBSSH2_LIBRARY=
   expect_status 0
   expect_stdout_contains 'source ssh/libssh2_absent.cc, absent: this build has no libssh2, which was not found'
