@@ -1,26 +1,26 @@
-# The words people type. How things are built is in CMakePresets.json, how they are tested in tools/.
+# The commands for users. CMakePresets.json has the settings of builds, tools/ the scripts.
 PREFIX ?= /usr/local
 .PHONY: build test check test-long fuzz demo demo-hosts bench install deb clean format
 
-# build/release/dtrain, the libraries and the examples
+# builds build/release/dtrain, the libraries and the examples
 build:
 	tools/setup.sh build
 	cmake --preset release -DBUILD_TESTING=OFF --log-level=WARNING
 	cmake --build --preset release
 
-# everything that must pass before a change goes in
+# runs all tests that must pass before a change goes in
 test:
 	tools/test.sh
 
-# the quick tier, for every few minutes
+# runs the quick tests, every few minutes
 check:
 	tools/check.sh
 
-# the full counts and timers, and a machine that never saw the project
+# runs the tests with full counts and timers, and on a fresh machine
 test-long:
 	tools/test.sh --long
 
-# any bytes for everything that reads some, a minute each; longer: make fuzz SECONDS=600
+# fuzzes everything that reads bytes, a minute each; longer: make fuzz SECONDS=600
 fuzz:
 	tools/fuzz.sh $(SECONDS)
 
@@ -28,19 +28,19 @@ fuzz:
 demo: build
 	tools/demo.sh
 
-# the same on four hosts over ssh, which are namespaces of this machine; as root
+# trains it on four hosts over ssh, which are namespaces of this machine; as root
 demo-hosts: build
 	tools/demo_hosts.sh
 
-# speeds; none of them is a test
+# measures speeds; no test does
 bench:
 	tools/bench.sh
 
-# bin, lib, include and share under PREFIX (DESTDIR in front of it, for packages)
+# installs bin, lib, include and share under PREFIX (below DESTDIR, for packages)
 install: build
 	umask 022 && cmake --install build/release --prefix $(abspath $(PREFIX))
 
-# Debian packages of dtrain, libdtrain0 and libdtrain-dev in DEBS
+# makes the Debian packages dtrain, libdtrain0 and libdtrain-dev in DEBS
 DEBS ?= build/deb
 deb: build
 	tools/setup.sh deb

@@ -1,4 +1,4 @@
-# Compiler settings of every target of ours, carried by the interface target dtrain_flags.
+# The compiler settings of all our targets, in the interface target dtrain_flags.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -7,7 +7,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
-# Assertions stay on in release: they guard against our own bugs, not the world's.
+# Assertions stay on in release builds: they guard against our own bugs.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_C_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
@@ -22,10 +22,10 @@ endif()
 
 add_library(dtrain_flags INTERFACE)
 target_include_directories(dtrain_flags INTERFACE ${PROJECT_SOURCE_DIR})
-# Designated initialisers name what they set; the rest has its default, so that warning says nothing.
+# Designated initialisers leave members at their defaults on purpose, so this warning is useless.
 target_compile_options(dtrain_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Wno-missing-field-initializers
-  # What gcc's -Wconversion leaves out in C++, clang's has.
+  # In C++, clang's -Wconversion includes -Wsign-conversion, which gcc's does not.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
   -fstack-protector-strong -ffunction-sections -fdata-sections
@@ -35,15 +35,15 @@ target_link_options(dtrain_flags INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now
 
 if(DTRAIN_SANITIZE)
   add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  # Half the time of -O1 -g for a build that is made to run once; reports have their lines.
+  # Such a build runs once, and takes half the time of one with -O1 -g. Reports still have line numbers.
   add_compile_options(-Og -g1)
   add_link_options(-fsanitize=${DTRAIN_SANITIZE})
-  # gcc's own manual: sanitizers make it warn falsely of uninitialised values.
+  # By its manual, gcc warns falsely of uninitialised values under sanitizers.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-  # Empty optionals, indices out of range: checked at each access.
+  # Checks each access for empty optionals and indices out of range.
   add_compile_definitions($<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
   if(CMAKE_UNITY_BUILD)
-    # In a unity build gcc takes each .cc file for a header, and its types for another's.
+    # In a unity build, gcc treats each .cc file as a header, and warns of its types with internal linkage.
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
 else()
@@ -54,7 +54,7 @@ if(DTRAIN_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# One static target a folder: dtrain_folder(<name> SOURCES … LINK …).
+# Makes the static library of a folder: dtrain_folder(<name> SOURCES … LINK …).
 function(dtrain_folder name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_library(dtrain_${name} STATIC ${arg_SOURCES})

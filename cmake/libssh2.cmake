@@ -1,8 +1,8 @@
-# libssh2 for launcher/ssh/libssh2.cc, the carrier to other hosts within this process:
+# Finds libssh2 for launcher/ssh/libssh2.cc, the carrier to other hosts within this process. It sets:
 #   DTRAIN_SSH_SOURCE     that file, or libssh2_absent.cc, with which the ssh command is the only carrier
-#   DTRAIN_SSH_ABSENT     why it is the latter, for --verbose
-#   DTRAIN_SSH_LIBRARIES  what to link: the static library where there is one, since the hosts of a
-#                         job and the machines that the binary is copied to have no libssh2.so
+#   DTRAIN_SSH_ABSENT     the reason for libssh2_absent.cc, for --verbose
+#   DTRAIN_SSH_LIBRARIES  the libraries to link. The static one comes first: hosts of a job, and machines
+#                         to which the binary is copied, have no libssh2.so
 set(DTRAIN_SSH_SOURCE ssh/libssh2_absent.cc)
 set(DTRAIN_SSH_ABSENT "this build has no libssh2 (-DDTRAIN_LIBSSH2=OFF)")
 set(DTRAIN_SSH_LIBRARIES "")
@@ -33,7 +33,7 @@ endif()
 
 set(DTRAIN_SSH_SOURCE ssh/libssh2.cc)
 add_library(dtrain_libssh2 UNKNOWN IMPORTED GLOBAL)
-# Its OpenSSL is that of base, which the binary brings with it.
+# libssh2 uses the OpenSSL of base, which is linked into the binary.
 set_target_properties(dtrain_libssh2 PROPERTIES
   IMPORTED_LOCATION ${DTRAIN_LIBSSH2_LIBRARY}
   INTERFACE_INCLUDE_DIRECTORIES ${DTRAIN_LIBSSH2_INCLUDE}

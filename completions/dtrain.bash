@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# bash completion for dtrain. `dtrain __complete` does the thinking; here is what only bash can do.
+# bash completion for dtrain. `dtrain __complete` finds the candidates; this file has the parts that only bash can do.
 
 _dtrain() {
-  # readline also splits at = : and @; what no blank separates is one word of dtrain's.
+  # readline also splits words at = : and @. For dtrain, only blanks separate words.
   local line=${COMP_LINE:0:COMP_POINT} words=() starts=() part="" bare i
   for ((i = 0; i <= COMP_CWORD; i++)); do
     bare=${line#"${line%%[![:space:]]*}"}
@@ -17,7 +17,7 @@ _dtrain() {
   done
   local current=${words[${#words[@]} - 1]} answer kind behind kept
   if [[ $part == [=:] ]]; then part=""; fi
-  # An @ is a part of the word that readline replaces, unlike the other two.
+  # The word that readline replaces includes an @, but no = and no colon.
   if [[ $part != @* && ${current%"$part"} == *@ ]]; then part=@$part; fi
 
   answer=$("$1" __complete "${words[@]:1}" 2>/dev/null) || return
@@ -31,14 +31,14 @@ _dtrain() {
       local candidate
       while IFS=$'\t' read -r candidate _; do
         candidate=$kept$candidate
-        # readline replaces its own word only, which may be the end of ours.
+        # readline replaces only its own word, which may be the last part of ours.
         COMPREPLY+=("${candidate:${#current}-${#part}}")
       done < <(tail -n +2 <<<"$answer")
       ;;
   esac
 }
 
-# The workers' command as bash would complete it on a line of its own.
+# Completes the workers' command as bash would on a line of its own.
 _dtrain_workers_command() {
   if declare -F _comp_command_offset >/dev/null; then
     _comp_command_offset "$1"

@@ -1,4 +1,4 @@
-# fish completion for dtrain. `dtrain __complete` does the thinking; here is what only fish can do.
+# fish completion for dtrain. `dtrain __complete` finds the candidates; this file has the parts that only fish can do.
 
 function __dtrain_complete
     set -l before (commandline -opc)
