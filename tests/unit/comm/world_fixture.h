@@ -16,7 +16,7 @@ namespace dt {
 /// The outcome of a rank's calls.
 struct RankOutcome {
   int code = DTRAIN_OK;
-  int rank = -1;  ///< the rank that the error blames
+  int rank = -1;  ///< blamed
   std::string text;
 };
 
@@ -25,7 +25,7 @@ class World {
  public:
   struct Options {
     int size = 4;
-    int per_host = 4;  ///< number of ranks on each "host"
+    int per_host = 4;  ///< how many ranks share a "host"
     dtrain::Transport transport = dtrain::Transport::automatic;
     std::chrono::milliseconds timeout = std::chrono::seconds(30);
     std::chrono::milliseconds dead_after = std::chrono::seconds(5);
@@ -53,7 +53,7 @@ class World {
       body(world);
     });
   }
-  /// Like `run`, but without init: the function gets the rank's number.
+  /// The same without init.
   std::vector<RankOutcome> on_threads(const std::function<void(int)>& body) {
     std::vector<RankOutcome> outcomes(static_cast<size_t>(options_.size));
     std::vector<std::thread> threads;
@@ -95,7 +95,7 @@ inline dtrain_error new_error() {
   return error;
 }
 
-/// A context without a job, freed with this object.
+/// A context without network, freed at the end.
 struct Alone {
   Alone() { REQUIRE(context != nullptr); }
   Alone(const Alone&) = delete;

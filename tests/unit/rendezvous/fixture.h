@@ -24,8 +24,8 @@
 
 namespace dt {
 
-/// Returns a table of ranked workers. Each `per_host` of them share an agent number, and thus a
-/// host "node0", "node1", …; all addresses are on loopback.
+/// Ranked workers 0 to workers-1; every `per_host` of them share an agent number and thus a host
+/// "node0", "node1", …, all reached over loopback.
 inline TaskTable table_of_workers(int workers, int per_host = 1, uint32_t generation = 1) {
   TaskTable table;
   table.job = "test-job";
@@ -55,7 +55,7 @@ T must(Result<T> result) {
   return take(std::move(result));
 }
 
-/// Posts a request of the client, and returns its reply.
+/// The reply to a request that the client posts.
 inline Reply ask(RendezvousClient& client, const Request& request) {
   const uint32_t id = must(client.post(request, Clock::now()));
   for (const Time end = soon(); Clock::now() < end;) {
@@ -67,8 +67,7 @@ inline Reply ask(RendezvousClient& client, const Request& request) {
   throw std::runtime_error("the rendezvous has not answered");
 }
 
-/// A RendezvousServer with a hand-made table. It runs on a thread of its own, which ends with this
-/// object.
+/// A RendezvousServer on a thread of its own, with a hand-made table; ends with this object.
 class RendezvousFixture {
  public:
   explicit RendezvousFixture(TaskTable table, RendezvousServer::Options options = {})
@@ -107,9 +106,9 @@ class RendezvousFixture {
   }
   std::unique_ptr<RendezvousClient> join_worker(int index) const { return join({"worker", index}); }
 
-  /// Runs a function on the server's thread and waits for its end.
-  void on_server(std::function<void(RendezvousServer&)> function) {
-    std::packaged_task<void()> call([&] { function(*server_); });
+  /// Runs `what` on the server's thread and waits for it.
+  void on_server(std::function<void(RendezvousServer&)> what) {
+    std::packaged_task<void()> call([&] { what(*server_); });
     std::future<void> done = call.get_future();
     {
       const std::lock_guard lock(mutex_);
@@ -126,10 +125,10 @@ class RendezvousFixture {
     on_server([&](RendezvousServer& server) { counters = server.counters(); });
     return counters;
   }
-  /// Waits until the predicate holds for the server's counters; the test fails after 10 s.
+  /// Lets the server work until `done` of its counters holds; fails the test after 10 s.
   void until(const std::function<bool(const RendezvousServer::Counters&)>& done) {
     for (const Time end = Clock::now() + seconds(10); !done(counters());) {
-      if (Clock::now() >= end) throw std::runtime_error("the counters never had these values");
+      if (Clock::now() >= end) throw std::runtime_error("the server never got there");
     }
   }
   /// The lines that the server has logged so far.
@@ -179,7 +178,7 @@ class RendezvousFixture {
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<RendezvousServer> server_;
   Fd wake_;
-  Watch watch_;  // destroyed before wake_ and loop_, which it uses
+  Watch watch_;  // ends before wake_ and loop_
   std::thread thread_;
 };
 

@@ -13,11 +13,11 @@ namespace dt {
 struct MemoryPipe {
   std::deque<std::byte> bytes;
   size_t capacity = 1 << 20;
-  size_t piece_max = 1 << 20;  ///< limit of one send or receive
+  size_t piece_max = 1 << 20;  ///< of one send or receive
   bool closed = false;
 };
 
-/// A Link in memory. Tests can read, fill and close its pipes.
+/// A Link in memory, whose pipes a test can look into, fill and close.
 class MemoryLink final : public Link {
  public:
   MemoryLink(std::shared_ptr<MemoryPipe> out, std::shared_ptr<MemoryPipe> in)

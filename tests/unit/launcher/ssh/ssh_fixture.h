@@ -43,7 +43,7 @@ inline std::string shown(const Result<SshSettings>& settings) {
   return settings ? shown(*settings) : settings.error().message;
 }
 
-/// The files and variables of a user "me" with home /home/me, in memory.
+/// Files by their paths, for a user "me" with home /home/me.
 struct FakeWorld {
   std::map<std::string, std::string> files;
   std::map<std::string, std::string> variables = {{"HOME", "/home/me"}, {"SOCK", "/run/agent"}};

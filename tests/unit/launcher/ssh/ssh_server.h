@@ -26,7 +26,7 @@ namespace dt {
 /// RealSshd::obstacle() is the reason why it cannot run.
 class SshServer {
  public:
-  /// Starts sshd. The lines of sshd_config(5) in `more` come first, so they override the others.
+  /// `more` are lines of sshd_config(5); they win.
   explicit SshServer(const std::string& more = "") {
     make_key("host_key");
     make_key("user_key");
@@ -56,7 +56,6 @@ class SshServer {
                 const std::string& passphrase = "") const {
     run({"ssh-keygen", "-q", "-t", type, "-N", passphrase, "-C", name, "-f", path(name)});
   }
-  /// Lets clients log in with this key, too.
   void allow(const std::string& name) const {
     folder_.write("authorized", folder_.read("authorized") + folder_.read(name + ".pub"));
   }
@@ -75,7 +74,7 @@ class SshServer {
   }
 
  private:
-  /// Starts sshd and waits for its pid file, which it writes once it listens.
+  /// It listens once it has written its pid.
   void start() {
     const Fd watcher(inotify_init1(IN_CLOEXEC));
     inotify_add_watch(watcher.get(), folder_.path().c_str(), IN_CLOSE_WRITE);

@@ -19,7 +19,7 @@ namespace dt {
 /// A real ssh's verdict on a server's host key.
 struct RealVerdict {
   std::string outcome;  ///< "accepted", "recorded", "unknown", "changed", "revoked", or its output
-  std::string place;    ///< file and line of the deciding known_hosts entry
+  std::string place;    ///< of the line that it names
   std::string key_type;
   std::string fingerprint;
 };
@@ -33,14 +33,14 @@ class RealSshd {
   static std::optional<std::string> obstacle() {
     if (run_program({"ssh", "-V"}).status != 0) return "there is no ssh";
     if (access("/usr/sbin/sshd", X_OK) != 0) return "there is no /usr/sbin/sshd";
-    // As root, sshd needs this empty folder, which Debian's service would make.
+    // As root, sshd wants this empty folder, which Debian's service makes.
     if (getuid() == 0 && mkdir("/run/sshd", 0755) != 0 && errno != EEXIST) {
       return "/run/sshd cannot be made";
     }
     return std::nullopt;
   }
 
-  /// Makes keys "ed25519", "ecdsa", "rsa", "other" (an ed25519 key of no host) and "ca".
+  /// Makes keys "ed25519", "ecdsa", "rsa", "other" (an ed25519 key of nobody) and "ca".
   RealSshd() {
     for (const std::string name : {"ed25519", "ecdsa", "rsa", "other", "ca"}) {
       const std::string type = name == "other" || name == "ca" ? "ed25519" : name;
@@ -68,7 +68,7 @@ class RealSshd {
     folder_.write("sshd_config", config);
   }
 
-  /// Runs ssh for a host name, with the known_hosts files "user" and "global" of the folder.
+  /// Logs in to `host` with known_hosts files "user" and "global" of the folder.
   RealVerdict ask(const std::string& host, const std::vector<std::string>& options) const {
     std::vector<std::string> command = {"ssh", "-v", "-F", "none"};
     const auto add = [&command](const std::string& option) {
@@ -91,7 +91,7 @@ class RealSshd {
   static std::string after(const std::string& text, std::string_view what) {
     const size_t begin = text.find(what);
     if (begin == std::string::npos) return {};
-    const size_t first = begin + label.size();
+    const size_t first = begin + what.size();
     return text.substr(first, text.find_first_of(" \r\n", first) - first);
   }
 
