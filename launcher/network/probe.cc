@@ -46,7 +46,7 @@ Result<std::unique_ptr<ProbeListener>> ProbeListener::open(Loop& loop, const Lis
         TRY(loop.watch(fd, EPOLLIN, [&self, &listener](uint32_t) { self.accept(listener); }));
     self.endpoints_.push_back({*address, interface});
   }
-  if (self.endpoints_.empty()) return fail(Errc::os, "no address of it can be listened on");
+  if (self.endpoints_.empty()) return fail(Errc::os, "cannot listen at any of its addresses");
   return opened;
 }
 

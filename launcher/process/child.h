@@ -21,15 +21,15 @@ struct ChildRequest {
   std::string path;                      ///< of the executable; not looked up in PATH
   std::vector<std::string> arguments;    ///< argv, the first being the name
   std::vector<std::string> environment;  ///< NAME=value
-  std::string cwd;                       ///< empty: ours
+  std::string cwd;                       ///< empty: inherited
   /// Descriptors of this process, each above 2, that become the child's 0, 1 and 2.
   /// -1: /dev/null for input; output and error are inherited.
   int input = -1;
   int output = -1;
   int error = -1;
   int death_signal = 9;         ///< the kernel sends it when the parent's thread dies; 0: none
-  uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: ours
-  bool new_session = false;     ///< else a process group of its own
+  uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: inherited
+  bool new_session = false;     ///< false: only a new process group
   std::vector<int> cpus = {};   ///< that it may use; empty: the same as this process
   int cgroup = -1;              ///< folder of its cgroup (version 2); -1: that of this process
 };

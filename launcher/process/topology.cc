@@ -32,7 +32,7 @@ class WithoutPlugins {
 Result<Handle> make_handle() {
   const WithoutPlugins no_plugins;
   hwloc_topology* topology = nullptr;
-  if (hwloc_topology_init(&topology) < 0) return fail_errno("cannot look at the CPUs");
+  if (hwloc_topology_init(&topology) < 0) return fail_errno("cannot read the CPU topology");
   Handle handle(topology);
   hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
   hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
@@ -53,7 +53,7 @@ std::vector<int> numbers_of(hwloc_const_bitmap_t bitmap) {
 
 Result<Topology> load(const Handle& handle) {
   hwloc_topology* const topology = handle.get();
-  if (hwloc_topology_load(topology) < 0) return fail_errno("cannot look at the CPUs");
+  if (hwloc_topology_load(topology) < 0) return fail_errno("cannot read the CPU topology");
   Topology result;
   // Some virtual machines report no cores; then each CPU counts as one.
   const int depth = hwloc_get_type_or_below_depth(topology, HWLOC_OBJ_CORE);
@@ -63,7 +63,7 @@ Result<Topology> load(const Handle& handle) {
     result.cores.push_back({.cpus = numbers_of(core->cpuset),
                             .numa_node = std::max(0, hwloc_bitmap_first(core->nodeset))});
   }
-  if (result.cores.empty()) return fail(Errc::os, "cannot look at the CPUs: hwloc finds none");
+  if (result.cores.empty()) return fail(Errc::os, "cannot read the CPU topology: hwloc finds none");
   return result;
 }
 
