@@ -22,9 +22,9 @@
  * fork: a child must not use its parent's handles; each call fails with DTRAIN_ERROR_INPUT there.
  * It may call exec, or _exit.
  *
- * Later versions append fields to the structs that have a `struct_size`, which tells the library
- * which fields the caller knows. A field that is zero has its default. dtrain_buffers has none: it
- * is passed by value and will never change.
+ * Later versions append fields to the structs that have a `struct_size`. By its value the library
+ * knows which fields the caller has. A field that is zero has its default. dtrain_buffers has no
+ * struct_size: it is passed by value and will never change.
  */
 
 #include <stddef.h>
