@@ -70,7 +70,7 @@ Result<CheckReport> run_check(const RunConfig& config, const Environment& enviro
   TRY(runner.probe());
   TRY(runner.measure());
   TRY(agents.wait_for_exit({.deadline = Clock::now() + collect_patience,
-                      .interrupted = [&runtime] { return runtime.interrupted() != 0; }}));
+                            .interrupted = [&runtime] { return runtime.interrupted() != 0; }}));
   CheckReport report = runner.report();
   report.began_at = began_at;
   report.took = Clock::now() - began;

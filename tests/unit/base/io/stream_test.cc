@@ -68,15 +68,6 @@ struct Fixture {
     }
     return text;
   }
-  /// Runs rounds until `done`; a test fails after 10 s.
-  template <class Done>
-  void run_until(Done done) const {
-    const Time deadline = Clock::now() + seconds(10);
-    while (!done()) {
-      REQUIRE(Clock::now() < deadline);
-      REQUIRE(loop->run_once(deadline));
-    }
-  }
   /// How many handlers run in rounds without waiting: this shows a busy loop.
   void glance(int rounds = 5) const {
     for (int i = 0; i < rounds; ++i)

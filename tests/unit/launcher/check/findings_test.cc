@@ -108,7 +108,9 @@ TEST_CASE("each obstacle for a job is a finding with its remedy") {
        "launcher warning: cannot reach this machine at 10.0.0.9 → its tasks will reach the "
        "rendezvous through their agent; to avoid that, allow TCP connections from that host to "
        "this machine"},
-      {[](HostSeen& seen, HostDiagnostics&) { seen.diagnosis->found.listen_failure = "it has only eth0"; },
+      {[](HostSeen& seen, HostDiagnostics&) {
+         seen.diagnosis->found.listen_failure = "it has only eth0";
+       },
        "addresses failure: it has only eth0"},
       {[](HostSeen&, HostDiagnostics& host) { host.dtrain = "0.9"; },
        "versions failure: dtrain 0.9, glibc 2.36, Linux 6.1 x86_64 → the other hosts have dtrain "

@@ -78,9 +78,7 @@ TEST_CASE_FIXTURE(Fixture, "AgentLink alone reaps its agent, and explains its en
   siginfo_t ended = {};
   REQUIRE(waitid(P_PID, static_cast<id_t>(agent), &ended, WEXITED | WNOWAIT) == 0);
   reap_strangers([this](pid_t pid) { return link.owns(pid); });
-  const Time deadline = Clock::now() + seconds(30);
-  while (!link.closed() && Clock::now() < deadline)
-    REQUIRE(loop->run_once(deadline));
+  run_until(*loop, [this] { return link.closed(); });
   // The agent may end by itself before the signal comes.
   const ExitStatus status = ended.si_code == CLD_EXITED ? ExitStatus{.code = ended.si_status}
                                                         : ExitStatus{.signal = ended.si_status};

@@ -43,9 +43,9 @@ struct Fixture {
 TEST_CASE("bytes travel in both directions, and the end has status and stderr") {
   Fixture f;
   f.start("echo hello; read line; echo got $line; echo bad >&2; exit 4");
-  f.run_until([&] { return f.received == "hello\n"; });
+  run_until(*f.loop, [&] { return f.received == "hello\n"; });
   f.connection->write(as_bytes("it\n"));
-  f.run_until([&] { return f.end.has_value(); });
+  run_until(*f.loop, [&] { return f.end.has_value(); });
   CHECK(f.received == "hello\ngot it\n");
   CHECK(f.end->why == "exit status 4");
   CHECK(f.end->stderr_text == "bad\n");
@@ -55,10 +55,10 @@ TEST_CASE("bytes travel in both directions, and the end has status and stderr") 
 TEST_CASE("closing ends the input of the process") {
   Fixture f;
   f.start("echo up; cat");
-  f.run_until([&] { return f.received == "up\n"; });
+  run_until(*f.loop, [&] { return f.received == "up\n"; });
   f.connection->write(as_bytes("rest"));
   f.connection->close_after_sending();
-  f.run_until([&] { return f.end.has_value(); });
+  run_until(*f.loop, [&] { return f.end.has_value(); });
   CHECK(f.received == "up\nrest");
   CHECK(f.end->why == "exit status 0");
 }
@@ -66,7 +66,7 @@ TEST_CASE("closing ends the input of the process") {
 TEST_CASE("hang_up() ends a client at once, with the processes that it started") {
   Fixture f;
   f.start("sleep 60 & echo $!; wait");
-  f.run_until([&] { return f.received.ends_with('\n'); });
+  run_until(*f.loop, [&] { return f.received.ends_with('\n'); });
   f.connection->hang_up();
   CHECK(f.connection->ended());
   const pid_t started = static_cast<pid_t>(std::stoi(f.received));
@@ -130,17 +130,17 @@ TEST_CASE("a client that does not end when it is killed is left, and reaped by o
 TEST_CASE("after hang_up() an agent cleans up first") {
   Fixture f;
   f.start("echo up; cat >/dev/null; exit 0", false);
-  f.run_until([&] { return f.received == "up\n"; });
+  run_until(*f.loop, [&] { return f.received == "up\n"; });
   f.connection->hang_up();
   CHECK_FALSE(f.connection->ended());
-  f.run_until([&] { return f.connection->ended(); });
+  run_until(*f.loop, [&] { return f.connection->ended(); });
   CHECK_FALSE(f.end);
 }
 
 TEST_CASE("kill() ends an agent that stays") {
   Fixture f;
   f.start("trap : TERM; echo up; while :; do sleep 1; done", false);
-  f.run_until([&] { return f.received == "up\n"; });
+  run_until(*f.loop, [&] { return f.received == "up\n"; });
   f.connection->hang_up();
   f.connection->kill();
   CHECK(f.connection->ended());

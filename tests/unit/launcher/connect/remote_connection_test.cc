@@ -48,14 +48,6 @@ struct Fixture {
                 },
             .on_end = [this](AgentConnection::CloseReason how) { end = std::move(how); }});
   }
-  template <class Done>
-  void run_until(Done done) const {
-    const Time deadline = Clock::now() + seconds(60);
-    while (!done()) {
-      REQUIRE(Clock::now() < deadline);
-      REQUIRE(loop->run_once(deadline));
-    }
-  }
   /// Exchanges a line in each direction, and returns why the connection ended.
   std::string talk() {
     start();
@@ -63,7 +55,7 @@ struct Fixture {
     if (end) return end->why;
     connection->write(as_bytes("and back"));
     connection->close_after_sending();
-    run_until([this] { return end.has_value(); });
+    run_until(*loop, [this] { return end.has_value(); });
     CHECK(received == "up\nand back");
     return end->why;
   }

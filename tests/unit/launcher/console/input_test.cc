@@ -51,9 +51,9 @@ TEST_CASE_FIXTURE(
   CHECK(loop->run_once(Clock::now() + milliseconds(20)).has_value());
   CHECK(got.size() == stream_window_bytes);
   reader->taken(1, 10);
-  run_until([this] { return got.size() == stream_window_bytes + 10; });
+  run_until(*loop, [this] { return got.size() == stream_window_bytes + 10; });
   reader->reader_ended(1);
-  run_until([this] { return got.size() == 2 * stream_window_bytes; });
+  run_until(*loop, [this] { return got.size() == 2 * stream_window_bytes; });
   reader->taken(0, 3 * stream_window_bytes);
   run_until(*loop, [this] { return ends == 1; });
   CHECK(got.size() == 4 * stream_window_bytes);

@@ -21,8 +21,7 @@ struct Fixture {
     std::optional<Result<Speed>> result;
     const BandwidthClient client(*loop, {address, {"agent", 1}, Clock::now() + patience}, own,
                                  [&result](Result<Speed> done) { result = std::move(done); });
-    while (!result)
-      REQUIRE(loop->run_once(Clock::now() + seconds(20)));
+    run_until(*loop, [&result] { return result.has_value(); });
     return *result;
   }
 };

@@ -42,12 +42,6 @@ struct Fixture {
     return relays.receive(agent, {.header = {.type = static_cast<uint8_t>(type), .stream = stream},
                                   .payload = payload});
   }
-  void run_until(const std::function<bool()>& done) {
-    const Time deadline = soon();
-    while (!done() && Clock::now() < deadline)
-      REQUIRE(loop->run_once(Clock::now() + milliseconds(5)));
-    REQUIRE(done());
-  }
   /// Joins the rendezvous as this task, over a stream of its agent.
   void join(size_t agent, int task, uint32_t stream) {
     REQUIRE(receive(agent, MessageType::relay_open, stream));
@@ -61,7 +55,7 @@ struct Fixture {
       if (const Bytes out = handshake.take_output(); !out.empty()) {
         REQUIRE(receive(agent, MessageType::relay_bytes, stream, out));
       }
-      run_until([this] { return !sent.empty(); });
+      run_until(*loop, [this] { return !sent.empty(); });
       CHECK(sent.front().agent == agent);
       CHECK(sent.front().stream == stream);
       REQUIRE(sent.front().type == MessageType::relay_bytes);
@@ -85,7 +79,7 @@ TEST_CASE_FIXTURE(Fixture, "RelayEndpoints: a lost agent's connections are close
   join(0, 0, 1);
   join(1, 1, 1);
   relays.drop(0);
-  run_until([this] { return server->counters().joined == 1; });
+  run_until(*loop, [this] { return server->counters().joined == 1; });
   CHECK(receive(0, MessageType::relay_bytes, 1, as_bytes("late")));
   CHECK(receive(0, MessageType::relay_open, 2));
   CHECK(server->counters().accepted == 2);
@@ -95,7 +89,7 @@ TEST_CASE_FIXTURE(
     Fixture, "RelayEndpoints: a connection without proof is closed, and logged with the host") {
   REQUIRE(receive(1, MessageType::relay_open, 5));
   REQUIRE(receive(1, MessageType::relay_bytes, 5, Bytes(200, std::byte{'G'})));
-  run_until([this] { return !sent.empty(); });
+  run_until(*loop, [this] { return !sent.empty(); });
   CHECK(sent.front().agent == 1);
   CHECK(sent.front().stream == 5);
   CHECK(sent.front().type == MessageType::relay_end);
@@ -132,8 +126,9 @@ TEST_CASE_FIXTURE(Fixture,
     REQUIRE(receive(0, MessageType::relay_end, stream));
   }
   CHECK(server->counters().joined == 1);
-  run_until(
-      [this] { return std::ranges::count(sent, MessageType::relay_end, &Sent::type) == 1998; });
+  run_until(*loop, [this] {
+    return std::ranges::count(sent, MessageType::relay_end, &Sent::type) == 1998;
+  });
   sent.clear();
   join(1, 1, 1);
   CHECK(server->counters().joined == 2);

@@ -34,18 +34,20 @@ std::string letters(const std::vector<TaskRule>& parts) {
   return text;
 }
 
+const SuccessOptions automatic = {};
+const SuccessOptions chief = {.by = SuccessBy::chief};
+const SuccessOptions worker_0 = {.by = SuccessBy::worker_0};
+const SuccessOptions all_workers = {.by = SuccessBy::all_workers};
+const SuccessOptions all = {.by = SuccessBy::all};
+
+struct RuleCase {
+  const char* roles;
+  SuccessOptions wanted;
+  const char* parts;
+};
+
 TEST_CASE("some tasks decide, some are excused, and some get time to end by themselves") {
-  struct Case {
-    const char* roles;
-    SuccessOptions wanted;
-    const char* parts;
-  };
-  const SuccessOptions automatic = {};
-  const SuccessOptions chief = {.by = SuccessBy::chief};
-  const SuccessOptions worker_0 = {.by = SuccessBy::worker_0};
-  const SuccessOptions all_workers = {.by = SuccessBy::all_workers};
-  const SuccessOptions all = {.by = SuccessBy::all};
-  const Case cases[] = {
+  const RuleCase cases[] = {
       {"worker worker worker", automatic, "DDD"},
       {"chief worker worker", automatic, "Dll"},
       {"master worker evaluator", automatic, "Dle"},
@@ -64,22 +66,13 @@ TEST_CASE("some tasks decide, some are excused, and some get time to end by them
   };
   for (const RuleCase& c : cases) {
     CAPTURE(c.roles);
-    CHECK(letters(success_rule(plan_of(c.roles), c.wanted)) == c.letters);
+    CHECK(letters(success_rule(plan_of(c.roles), c.wanted)) == c.parts);
     CHECK(check_success(c.wanted, plan_of(c.roles)));
   }
 }
 
 TEST_CASE("in a partial plan all tasks here decide, unless the chief is here") {
-  struct Case {
-    const char* roles;
-    SuccessOptions wanted;
-    const char* parts;
-  };
-  const SuccessOptions automatic = {};
-  const SuccessOptions chief = {.by = SuccessBy::chief};
-  const SuccessOptions worker_0 = {.by = SuccessBy::worker_0};
-  const SuccessOptions all_workers = {.by = SuccessBy::all_workers};
-  const Case cases[] = {
+  const RuleCase cases[] = {
       {"worker", automatic, "D"},
       {"worker ps", automatic, "DD"},
       {"chief ps", automatic, "D-"},
@@ -98,7 +91,7 @@ TEST_CASE("in a partial plan all tasks here decide, unless the chief is here") {
     plan.world_size = 2;
     for (const char* role : {"chief", "worker", "ps", "client"})
       plan.roles.push_back({.name = role, .count = 1});
-    CHECK(letters(success_rule(plan, c.wanted)) == c.letters);
+    CHECK(letters(success_rule(plan, c.wanted)) == c.parts);
     CHECK(check_success(c.wanted, plan));
     CHECK_FALSE(check_success({.by = SuccessBy::role, .role = "scheduler"}, plan));
   }

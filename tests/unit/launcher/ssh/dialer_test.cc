@@ -74,9 +74,7 @@ TEST_CASE("a dialer may be destroyed by what it calls, also for a host without a
                                         dialer.reset();
                                         after = ours.use_count();
                                       });
-    const Time deadline = Clock::now() + seconds(30);
-    while (dialer && Clock::now() < deadline)
-      REQUIRE(fixture.loop->run_once(deadline));
+    run_until(*fixture.loop, [&dialer] { return dialer == nullptr; });
     // One owner is the test, one the function that still runs.
     CHECK(owners == 2);
   }

@@ -147,7 +147,7 @@ TEST_CASE("a reader that pauses for good holds the sender back") {
     return bytes.size();
   };
   client.start(std::move(handlers));
-  client.run_until([&] { return paused; });
+  run_until(*loop, [&] { return paused; });
   // No more bytes may come, however long the Loop runs.
   const size_t had = client.received.size();
   for (int round = 0; round < 100; ++round)

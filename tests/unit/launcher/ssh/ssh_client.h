@@ -83,14 +83,6 @@ struct SshClient {
   SshSession& start(KeyAgent* agent = nullptr, Duration patience = seconds(30)) {
     return start(handlers(), agent, patience);
   }
-  template <class Done>
-  void run_until(Done done) const {
-    const Time deadline = Clock::now() + seconds(60);
-    while (!done()) {
-      REQUIRE(Clock::now() < deadline);
-      REQUIRE(loop.run_once(deadline));
-    }
-  }
   /// Runs the session to its end. Returns the failure's message, or "ended".
   std::string run() {
     run_until(loop, [&] { return end.has_value(); });
