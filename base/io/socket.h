@@ -38,6 +38,11 @@ Result<Fd> start_connect(const Address& address, const std::string& from_ip = {}
 Result<> connect_result(int fd, const Address& to);
 /// Accepts one connection, non-blocking. Returns an empty Fd when none waits.
 Result<Fd> accept_one(int listener);
+/// A listener accepts at most these in one round of its loop: a flood of strangers must not keep
+/// the loop from all else.
+inline constexpr int accepts_per_round = 64;
+/// A listener pauses for so long when the system has no descriptor for its next connection.
+inline constexpr Duration out_of_descriptors_pause = milliseconds(100);
 Result<Address> local_address(int fd);
 Result<Address> peer_address(int fd);
 

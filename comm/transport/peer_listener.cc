@@ -11,10 +11,6 @@ namespace dt {
 
 namespace {
 constexpr size_t local_name_bytes = 16;
-/// The limit for all TCP listeners together. A flood of foreign connections then neither delays the
-/// accepted ones nor displaces them before their first bytes are read.
-constexpr size_t accepts_per_round = 64;
-constexpr Duration out_of_descriptors_pause = milliseconds(100);
 
 Result<> check_usable(uint16_t held_port) {
   if (held_port == 0 || check_no_listener(held_port)) return {};
@@ -65,7 +61,7 @@ Result<> PeerListener::accept_waiting(const Fd& listener, bool local, Time now) 
   if (closed_until_ && now < *closed_until_) return {};
   closed_until_.reset();
   const size_t listeners = std::max(tcp_.size(), size_t{1});
-  const size_t accepts = std::max(accepts_per_round / listeners, size_t{1});
+  const size_t accepts = std::max(static_cast<size_t>(accepts_per_round) / listeners, size_t{1});
   for (size_t i = 0; listener && i < accepts; ++i) {
     Result<Fd> accepted = accept_one(listener.get());
     if (!accepted) {

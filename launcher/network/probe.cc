@@ -12,9 +12,6 @@ namespace dt {
 namespace {
 
 constexpr size_t nonce_bytes = 16;
-/// Bounds one round, so that a flood of foreign connections does not block the loop.
-constexpr int accepts_per_round = 64;
-constexpr Duration out_of_descriptors_pause = milliseconds(100);
 /// The other addresses of the targets have this much time after each target is reached.
 constexpr Duration moment = milliseconds(100);
 /// The time for the launcher's addresses. Short: each job of a launcher behind a firewall that

@@ -9,10 +9,6 @@ namespace dt {
 
 namespace {
 
-// Bounds one round, so that a flood of foreign connections does not delay the tasks' output.
-constexpr int accepts_per_round = 64;
-constexpr Duration out_of_descriptors_pause = milliseconds(100);
-
 /// Tries IPv4 first; a host without it may lack 127.0.0.1, too.
 Result<Fd> listen_on_loopback() {
   auto listener = listen_on({"127.0.0.1", 0});

@@ -15,9 +15,6 @@ namespace dt {
 
 namespace {
 
-// The limit keeps the loop responsive to its clients during a flood of foreign connections.
-constexpr int accepts_per_round = 64;
-constexpr Duration out_of_descriptors_pause = milliseconds(100);
 constexpr Duration between_warnings = seconds(1);
 
 std::string peer_text(int fd, const std::string& from) {
