@@ -14,7 +14,7 @@ namespace {
 constexpr size_t name_bytes_max = 253;
 constexpr size_t label_bytes_max = 63;
 constexpr size_t user_bytes_max = 64;
-constexpr std::string_view digits = "0123456789";
+constexpr std::string_view decimal_digits = "0123456789";
 constexpr std::string_view letters_and_digits =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
@@ -83,7 +83,7 @@ std::optional<NameFault> host_name_fault(std::string_view name) {
   if (auto fault = label_fault(name)) return fault;
   // Resolvers read "4" as 0.0.0.4: a last label of digits is an address or a mistake.
   const std::string_view last = split(name.substr(0, name.find_last_not_of('.') + 1), '.').back();
-  if (last.find_first_not_of(digits) == std::string_view::npos && !is_ipv4(name)) {
+  if (last.find_first_not_of(decimal_digits) == std::string_view::npos && !is_ipv4(name)) {
     return NameFault{format("\"{}\" is neither a host name nor an IPv4 address", name), 0};
   }
   return std::nullopt;

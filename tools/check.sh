@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tools/setup.sh test
-cmake --preset release --log-level=WARNING
-cmake --build --preset release
+cmake --preset dev --log-level=WARNING
+cmake --build --preset dev
 
 # The files that changed since the branch began (or in the last commit), committed or not. For a header, this
 # is the .cc file of the same name.
@@ -18,4 +18,4 @@ if [[ $base == "$(git rev-parse HEAD)" ]]; then base=$(git rev-parse -q --verify
   if [[ -e $file ]]; then echo "$file"; fi
 done | xargs -r tools/tidy.sh
 
-ctest --preset release -j "$(nproc)" -L 'unit|cli|lint'
+ctest --preset dev -j "$(nproc)" -L 'unit|cli|lint'

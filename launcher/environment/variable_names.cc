@@ -10,7 +10,7 @@ namespace {
 // A name, or a prefix of names when it ends in "*".
 using Pattern = std::string_view;
 
-constexpr Pattern host_environment[] = {
+constexpr Pattern names_of_the_host[] = {
     "HOME",
     "USER",
     "LOGNAME",
@@ -136,7 +136,7 @@ bool matches(std::string_view name, std::span<const Pattern> patterns) {
 }  // namespace
 
 bool is_host_part(std::string_view name) {
-  return matches(name, host_environment);
+  return matches(name, names_of_the_host);
 }
 
 bool is_outer_job(std::string_view name) {

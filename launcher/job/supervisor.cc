@@ -17,7 +17,7 @@ constexpr Duration kill_patience = seconds(5);
 
 /// How long agents may take to finish after a stop: a console that blocks must not delay the end
 /// for longer.
-constexpr Duration finish_patience = seconds(8);
+constexpr Duration agents_finish_patience = seconds(8);
 
 /// How long further stop signals belong to the first one. A terminal that closes sends SIGHUP
 /// twice. A wrapper may send TERM after a Ctrl-C that both processes received; systemd sends TERM,
@@ -324,7 +324,7 @@ void Supervisor::finish(Actions& actions, Time now) {
   end_pause(now, actions);
   phase_ = Phase::finishing;
   // A job that ended by itself waits for a slow reader of its output without a limit.
-  phase_deadline_ = outcome_.reason.empty() ? Time::max() : now + finish_patience;
+  phase_deadline_ = outcome_.reason.empty() ? Time::max() : now + agents_finish_patience;
   actions.push_back(plain(Action::Kind::finish));
 }
 
