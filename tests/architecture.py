@@ -9,6 +9,8 @@ import os
 import re
 import sys
 
+import words
+
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 FOLDER_SOURCES_MAX = 40
@@ -284,6 +286,45 @@ def check_type_names(tree):
                 yield f"{path}:{line_of(text, match.start())}: {match.group(1)} is a type of {home}, too"
 
 
+TRY_HEAD = re.compile(r"(return|[\w:<>,*&\s\[\].>|\"-]+=|(if|while) \((!|(const )?[\w:<>*& ]+(\[[\w, ]+\])? =)?"
+                      r"|for \([^;]*:)?")
+
+
+def check_try(tree):
+    """TRY is a whole statement, initialiser, condition or returned value: where it leaves in the middle
+    of an expression, GCC does not fix what else of that was evaluated."""
+    for path, text in code_of(tree).items():
+        code = re.sub(r"^#define.*", "", bare(text), flags=re.M)
+        for match in re.finditer(r"\bTRY\(", code):
+            end, depth = match.end(), 1
+            while depth > 0 and end < len(code):
+                depth += {"(": 1, ")": -1}.get(code[end], 0)
+                end += 1
+            start = max(code.rfind(mark, 0, match.start()) for mark in ";{}") + 1
+            head = code[start:match.start()].strip()
+            head = re.sub(r'^("" *\s*)+', "", head)  # comments
+            head = re.sub(r"^(case [\w:]+:|default:|else\b)\s*", "", head)
+            while re.match(r"(if|for|while) \(", head) and head.count("(") == head.count(")"):
+                head = re.sub(r"^\w+ \(.*\)\s*", "", head, flags=re.S)
+            if head.count(")") > head.count("("):  # the end of a for (;;)
+                head = head.rsplit(")", 1)[1].strip()
+            closed = ")" if re.match(r"if|while|for", head) else ";"
+            if not TRY_HEAD.fullmatch(head) or not code[end:].lstrip().startswith(closed):
+                yield f"{path}:{line_of(code, match.start())}: TRY within an expression"
+
+
+SPOKEN = (".cc", ".h", ".hpp", ".c", ".md")
+
+
+def check_sentences(tree):
+    """Comments and documents are sentences that a stranger understands: tests/words.py."""
+    for path, text in tree.items():
+        if path.endswith(SPOKEN):
+            for line, block in (words.prose if path.endswith(".md") else words.comments)(text):
+                for fault in words.faults(block):
+                    yield f"{path}:{line}: {fault}"
+
+
 def check_tests_exist(tree):
     """Each .cc file has a unit test of its name and folder, or a test includes its header; else it stands
     in TESTED_ELSEWHERE, with the test that covers it."""
@@ -346,7 +387,7 @@ def check_sleep(tree):
 
 RULES = [check_arrows, check_floors, check_cycles, check_folder_size, check_file_size, check_function_size, check_homes,
          check_preprocessor, check_header_guards, check_type_names, check_tests_exist, check_words,
-         check_close, check_sleep]
+         check_close, check_sleep, check_try, check_sentences]
 
 H = "#pragma once\n"
 # For each rule trees that it must refuse, with as many findings as the number says.
@@ -365,6 +406,16 @@ BAD = [
     (check_arrows, 1, {"base/a.cc": '#include "base/io/b.h"\n', "base/io/b.h": H}),
     (check_floors, 2, {"launcher/a.cc": "", "launcher/ps/b.cc": "", "launcher/job/c.cc": "", "comm/d.cc": ""}),
     (check_folder_size, 1, {f"base/{i}.cc": "" for i in range(41)} | {f"cmd/{i}.cc": "" for i in range(40)}),
+    (check_try, 4, {"base/a.cc": "void f() {\n  g(TRY(h()), TRY(h()));\n  x = TRY(h()).y;\n"
+                                 "  if (TRY(h()) == 1) return;\n}\n"}),
+    (check_try, 0, {"base/a.cc": "void f() {\n  TRY(h());\n  auto [a, b] = TRY(h());\n  m.y = TRY(h({1}));\n"
+                                 "  if (!TRY(h())) return TRY(g());\n  if (a) TRY(h());\n"
+                                 "  for (const X& x : TRY(h())) f(x);\n  if (const X x = TRY(h())) f(x);\n}\n"}),
+    (check_arrows, 1, {"examples/a.cc": '#include "base/b.h"\n', "base/b.h": H}),
+    (check_sentences, 3, {"base/a.h": "/// Of those that go on for ever.\nint a();\n"}),
+    (check_sentences, 2, {"base/a.h": "/// Closes whoever is late.\nint a();  ///< Who waits here.\n"}),
+    (check_sentences, 1, {"README.md": "# A\n\n" + "word " * 28 + "end.\n\n```\nOf code\n```\n"}),
+    (check_sentences, 0, {"base/a.h": "/// Returns the user who asked, or `whoever` did. Why? \"What\" is quoted.\nint a();\n"}),
     (check_cycles, 1, {"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}),
     (check_cycles, 1, {"comm/x/a.h": '#include "comm/y/b.h"\n', "comm/y/b.h": H,
                        "comm/y/c.h": '#include "comm/x/d.h"\n', "comm/x/d.h": H}),

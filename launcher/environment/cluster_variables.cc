@@ -193,7 +193,7 @@ Result<> add_cluster_variables(Launch& launch, const RunConfig& config, const Pl
                      (config.cluster_filter != ClusterFilter::none ||
                       tf_cluster(facts.cluster).size() <= variable_bytes_max);
   if (launch.tf_config && config.external_cluster && !config.external_cluster->tf_config.empty()) {
-    // Of the one task that there is; with members of which we know nothing.
+    // It is for the one task of this plan, and has members that dtrain does not know.
     launch.tf_config = false;
     launch.common["TF_CONFIG"] =
         TRY(tf_config_seen(config.external_cluster->tf_config, config.cluster_filter));

@@ -188,7 +188,7 @@ Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
                      count, per_host, hosts.size(), hosts.size() == 1 ? "" : "s", all, all));
 }
 
-/// What this machine starts of the cluster that was given.
+/// Plans the tasks of the external cluster that this machine starts.
 Result<Plan> given_plan(const RunConfig& config) {
   Plan plan = TRY(make_external_plan(*config.external_cluster, config.roles, own_names()));
   for (const Role* role : plan.roles_here()) {

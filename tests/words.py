@@ -1,0 +1,69 @@
+"""The words of comments and documents, as far as a program can check them (CONTRIBUTING.md, Words)."""
+import re
+
+# Beginnings of a sentence that leave its subject to guess.
+BAD_START = re.compile(r"(Of|Those (of|that|who)|That of|What|Who|Whoever|Whom|Whose)\b")
+# Words that name no thing, or that name it by a picture; who and its kind are for people.
+BAD_WORDS = re.compile(
+    r"\b(whom|whoever|whosoever|for ever|(go|goes|going|went|gone) on|let(s|ting)? go|g[ia]ve(s|n)? up|giving up"
+    r"|(is|are|was|were|be|been) told|tells? (of|what|how|why|which|whether)|told of|says? so|said so"
+    r"|(its|their|our|a|last) words?)\b", re.I)
+SENTENCE_WORDS_MAX = 28  # write 20; this counts lists and code, too
+
+# who is for people: "the user who", "nobody who".
+BAD_WHO = re.compile(r"(?<!\busers )(?<!\buser )(?<!\bpeople )(?<!\bperson )(?<!body )(?<!\banyone )\bwho\b", re.I)
+
+SENTENCE_END = re.compile(r"(?<=[.!?])\*{0,2}\s+(?=[A-Z`\"*]|dtrain|libdtrain|sshd?\b|mpirun|torchrun|horovodrun)")
+DRAWING = re.compile(r"[│─▶◀▲▼└┌┐┘├┬↗↘]|^ {3}")
+COMMENT_LINE = re.compile(r"\s*///?<? ?(.*)")
+COMMENT_TAIL = re.compile(r"[;,{})]\s+///?<? (.*)")
+
+
+def comments(text):
+    """(line, text) of each comment; lines of // that follow each other are one."""
+    block, start = [], 0
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        alone, tail = COMMENT_LINE.fullmatch(line), COMMENT_TAIL.search(line)
+        if alone and DRAWING.search(alone.group(1)):
+            alone = None
+        if alone and block:
+            block.append(alone.group(1))
+            continue
+        if block:
+            yield start, " ".join(block)
+            block = []
+        if alone or tail:
+            block, start = [(alone or tail).group(1)], number
+    if block:
+        yield start, " ".join(block)
+
+
+def prose(text):
+    """(line, text) of each paragraph, item and heading of a Markdown text; no code, no tables."""
+    fenced, block, start = False, [], 0
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        ends = fenced or not line.strip() or line.lstrip().startswith(("#", "|", "```")) or line.startswith("    ")
+        if block and (ends or re.match(r"\s*([-*]|\d+\.) ", line)):
+            yield start, " ".join(block)
+            block = []
+        if not ends:
+            start = start if block else number
+            block.append(re.sub(r"^\s*([-*]|\d+\.) ", "", line).strip())
+
+
+def faults(text):
+    """What is wrong with the sentences of one comment or paragraph."""
+    plain = re.sub(r"`[^`]*`|\"[^\"]*\"|\[[^\]]*\]\([^)]*\)|\*\*[^*]*\*\*", "X", text)
+    for sentence in SENTENCE_END.split(plain):
+        sentence = sentence.strip()
+        start = BAD_START.match(sentence)
+        if start and not sentence.endswith("?"):
+            yield f"a sentence begins with \"{start.group()}\""
+        for match in BAD_WORDS.finditer(sentence):
+            yield f"\"{match.group()}\""
+        if not sentence.endswith("?") and not start and BAD_WHO.search(sentence):
+            yield "\"who\", which is for people"
+        if len(sentence.split()) > SENTENCE_WORDS_MAX:
+            yield f"a sentence of {len(sentence.split())} words: \"{' '.join(sentence.split()[:6])} …\""
