@@ -1,5 +1,6 @@
 #include "launcher/console/sink.h"
 
+#include "tests/unit/launcher/console/sink_fixture.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -13,29 +14,11 @@
 namespace dt {
 namespace {
 
-struct Fixture {
-  std::unique_ptr<Loop> loop = Loop::create().value();
+struct Fixture : SinkFixture {
   int broken = 0;
-  int written = 0;
 
   std::unique_ptr<Sink> open(int fd) {
     return Sink::open(*loop, fd, [this](const Error&) { ++broken; }).value();
-  }
-  void write(Sink& sink, std::string text) {
-    sink.write(std::move(text), [this] { ++written; });
-  }
-  /// Makes the descriptor non-blocking, and runs the loop until `size` bytes were read from it.
-  std::string read(int fd, size_t size) {
-    CHECK(set_nonblocking(fd).has_value());
-    std::string all;
-    const Time deadline = Clock::now() + seconds(10);
-    while (all.size() < size && Clock::now() < deadline) {
-      char buffer[4096];
-      const ssize_t n = ::read(fd, buffer, sizeof buffer);
-      if (n > 0) all.append(buffer, static_cast<size_t>(n));
-      CHECK(loop->run_once(Clock::now() + (n > 0 ? seconds(0) : milliseconds(1))).has_value());
-    }
-    return all;
   }
 };
 
