@@ -2,6 +2,7 @@
 
 #include "launcher/job/prepare.h"
 #include "launcher/job/rendezvous.h"
+#include "tests/unit/launcher/job/local_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -9,15 +10,6 @@
 
 namespace dt {
 namespace {
-
-Plan plan_of(int count) {
-  PlanRequest request;
-  request.hosts = {{.name = "here", .slots = count, .here = true}};
-  return make_plan(request).value();
-}
-
-const Reach at_home = {
-    .launcher = "127.0.0.1", .hosts = {{.ips = {"127.0.0.1"}, .interface = {}}}, .warnings = {}};
 
 TEST_CASE("job_facts gives each held port to one user only") {
   const Plan plan = plan_of(3);

@@ -1,15 +1,11 @@
 #include "launcher/job/prepare.h"
 
+#include "tests/unit/launcher/job/local_plan.h"
+
 #include <doctest/doctest.h>
 
 namespace dt {
 namespace {
-
-Plan plan_of(int count) {
-  PlanRequest request;
-  request.hosts = {{.name = "here", .slots = count, .here = true}};
-  return make_plan(request).value();
-}
 
 TEST_CASE("a host gets the commands of its roles, each with its PATH") {
   PlanRequest request;

@@ -1,18 +1,11 @@
 #include "launcher/job/rendezvous.h"
 
+#include "tests/unit/launcher/job/local_plan.h"
+
 #include <doctest/doctest.h>
 
 namespace dt {
 namespace {
-
-Plan plan_of(int count) {
-  PlanRequest request;
-  request.hosts = {{.name = "here", .slots = count, .here = true}};
-  return make_plan(request).value();
-}
-
-const Reach at_home = {
-    .launcher = "127.0.0.1", .hosts = {{.ips = {"127.0.0.1"}, .interface = {}}}, .warnings = {}};
 
 TEST_CASE("task_table: every task with rank, host and where its peers reach it") {
   const TaskTable table = task_table(plan_of(2), "job", at_home);
