@@ -1,0 +1,87 @@
+#include "comm/transport/shared_area.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace dt {
+
+namespace {
+
+constexpr size_t slot_bytes_max = size_t{64} << 10;
+constexpr size_t slot_bytes_min = size_t{4} << 10;
+/// The slots of all members take at most this much, down to the smallest slots.
+constexpr size_t all_slots_bytes_max = size_t{16} << 20;
+/// A slot has a cache line for each member at least.
+constexpr size_t line_bytes = 64;
+
+}  // namespace
+
+/// A member's part of the memory; its slots follow.
+struct SharedArea::Member {
+  std::array<Mailbox, 2> mailboxes;
+  Progress progress;
+};
+
+SharedArea::SharedArea(Options options)
+    : options_(std::move(options)),
+      slot_bytes_(std::min(slot_bytes(options_.members), options_.slot_bytes_max)),
+      member_bytes_(bytes_for(options_.members) / static_cast<size_t>(options_.members)) {
+  assert(options_.memory.size() >= bytes_for(options_.members));
+  assert(options_.self >= 0 && options_.self < options_.members);
+}
+
+size_t SharedArea::slot_bytes(int members) {
+  const size_t share = all_slots_bytes_max / static_cast<size_t>(members) / (2 * depth);
+  return std::max(std::clamp(std::bit_floor(share), slot_bytes_min, slot_bytes_max),
+                  std::bit_ceil(line_bytes * static_cast<size_t>(members)));
+}
+
+size_t SharedArea::bytes_for(int members) {
+  return static_cast<size_t>(members) * (sizeof(Member) + 2 * depth * slot_bytes(members));
+}
+
+SharedArea::Member& SharedArea::member(int index) const {
+  assert(index >= 0 && index < options_.members);
+  return *reinterpret_cast<Member*>(options_.memory.data() +
+                                    static_cast<size_t>(index) * member_bytes_);
+}
+
+Mailbox& SharedArea::mailbox(int index, uint64_t round) const {
+  return member(index).mailboxes[round % 2];
+}
+
+Progress& SharedArea::progress(int index) const {
+  return member(index).progress;
+}
+
+std::byte* SharedArea::input_slot(int index, uint64_t block) const {
+  return reinterpret_cast<std::byte*>(&member(index) + 1) + block % depth * slot_bytes_;
+}
+
+std::byte* SharedArea::result_slot(int index, uint64_t block) const {
+  return input_slot(index, block) + depth * slot_bytes_;
+}
+
+void SharedArea::publish(std::atomic<uint64_t>& position, uint64_t value) const {
+  // Sequentially consistent, because the load of a sleep flag in wake() must follow it.
+  position.store(value, std::memory_order_seq_cst);
+  if (options_.wake) options_.wake();
+}
+
+uint64_t SharedArea::published_by_others() const {
+  // All positions only grow, so their sum changes with each of them.
+  uint64_t sum = 0;
+  for (int index = 0; index < options_.members; ++index) {
+    if (index == options_.self) continue;
+    Member& other = member(index);
+    for (const Mailbox& mailbox : other.mailboxes)
+      sum += mailbox.round.load(std::memory_order_seq_cst);
+    sum += other.progress.sent.load(std::memory_order_seq_cst);
+    sum += other.progress.reduced.load(std::memory_order_seq_cst);
+    sum += other.progress.received.load(std::memory_order_seq_cst);
+  }
+  return sum;
+}
+
+}  // namespace dt

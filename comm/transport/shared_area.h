@@ -1,0 +1,93 @@
+#pragma once
+
+#include "comm/transport/shm_ring.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace dt {
+
+/// A member's announcement of one collective call, with its input where that is small. Only the
+/// member writes it.
+struct alignas(shared_line_bytes) Mailbox {
+  /// Input up to this size shares the cache line of the announcement.
+  static constexpr size_t near_bytes = 32;
+  static constexpr size_t input_bytes_max = size_t{8} << 10;
+
+  std::atomic<uint64_t> round;  ///< stored last: the rest is valid for this round
+  uint64_t call_hash;           ///< equal on all members, or their calls differ
+  int64_t timeout_ns;           ///< of the call; 0: none
+  int64_t remaining_ns;         ///< of the timeout
+  std::array<std::byte, near_bytes> near;
+  alignas(64) std::array<std::byte, input_bytes_max> far;
+
+  std::byte* input(size_t bytes) { return bytes <= near_bytes ? near.data() : far.data(); }
+  const std::byte* input(size_t bytes) const {
+    return bytes <= near_bytes ? near.data() : far.data();
+  }
+};
+
+/// A member's position in the blocks of large collectives, counted from the group's beginning.
+/// Only the member writes it.
+struct alignas(shared_line_bytes) Progress {
+  std::atomic<uint64_t> sent;      ///< blocks of its input that lie in its input slots
+  std::atomic<uint64_t> reduced;   ///< blocks whose result lies in its result slots
+  std::atomic<uint64_t> received;  ///< blocks that it has copied out of all slots
+};
+
+/// The memory through which the members of a group on one host run collectives. Each member has two
+/// mailboxes, one position and `depth` slots each for blocks of input and of results. Zeroed memory
+/// is the initial state.
+class SharedArea {
+ public:
+  static constexpr size_t depth = 4;
+
+  struct Options {
+    std::shared_ptr<void> owner = {};  ///< keeps the memory
+    std::span<std::byte> memory = {};  ///< bytes_for(members), aligned to shared_line_bytes
+    int members = 2;
+    int self = 0;
+    size_t slot_bytes_max = SIZE_MAX;  ///< uses less of each slot: tests get many blocks
+    /// Wakes the members that sleep. Called after each publication.
+    std::function<void()> wake = {};
+  };
+  explicit SharedArea(Options options);
+  SharedArea(const SharedArea&) = delete;
+  SharedArea& operator=(const SharedArea&) = delete;
+
+  static size_t bytes_for(int members);
+  /// The size of each slot: at most 64 KiB, less for many members.
+  static size_t slot_bytes(int members);
+
+  int members() const { return options_.members; }
+  int self() const { return options_.self; }
+  size_t slot_bytes() const { return slot_bytes_; }
+
+  /// Mailboxes alternate. A member fills the one of round r + 2 when all have arrived at round r + 1:
+  /// then none reads that of round r any more.
+  Mailbox& mailbox(int member, uint64_t round) const;
+  Progress& progress(int member) const;
+  std::byte* input_slot(int member, uint64_t block) const;
+  std::byte* result_slot(int member, uint64_t block) const;
+
+  /// Stores a position of this member after all that it has written, and wakes the others.
+  void publish(std::atomic<uint64_t>& position, uint64_t value) const;
+  /// Returns a number that differs when another member has published since the last call. Ordered
+  /// after earlier sequentially consistent stores, as sleeping needs it (see shm_ring.h).
+  uint64_t published_by_others() const;
+
+ private:
+  struct Member;
+  Member& member(int index) const;
+
+  Options options_;
+  size_t slot_bytes_;
+  size_t member_bytes_;
+};
+
+}  // namespace dt

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "comm/transport/shared_area.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace dt {
+
+/// Memory of this process in the place of a host's shared memory, for members in one process.
+class HeapArea {
+ public:
+  explicit HeapArea(int members, size_t slot_bytes_max = SIZE_MAX)
+      : members_(members),
+        slot_bytes_max_(slot_bytes_max),
+        memory_(new(alignment) std::byte[SharedArea::bytes_for(members)](), Free()) {}
+
+  std::span<std::byte> bytes() const { return {memory_.get(), SharedArea::bytes_for(members_)}; }
+  /// Returns the area as this member sees it.
+  std::shared_ptr<SharedArea> of(int member) const {
+    return std::make_shared<SharedArea>(SharedArea::Options{.owner = memory_,
+                                                            .memory = bytes(),
+                                                            .members = members_,
+                                                            .self = member,
+                                                            .slot_bytes_max = slot_bytes_max_});
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{4096};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete[](memory, alignment); }
+  };
+
+  int members_;
+  size_t slot_bytes_max_;
+  std::shared_ptr<std::byte[]> memory_;
+};
+
+}  // namespace dt

@@ -1,0 +1,93 @@
+#include "comm/transport/shared_area.h"
+
+#include "tests/unit/comm/transport/heap_area.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace dt {
+namespace {
+
+struct Part {
+  const std::byte* begin;
+  size_t bytes;
+};
+
+TEST_CASE("the parts of an area do not overlap, and lie in its memory") {
+  for (const int members : {2, 3, 17, 128}) {
+    CAPTURE(members);
+    const HeapArea memory(members);
+    const auto area = memory.of(0);
+    std::vector<Part> parts;
+    for (int member = 0; member < members; ++member) {
+      for (const uint64_t round : {1, 2})
+        parts.push_back(
+            {reinterpret_cast<std::byte*>(&area->mailbox(member, round)), sizeof(Mailbox)});
+      parts.push_back({reinterpret_cast<std::byte*>(&area->progress(member)), sizeof(Progress)});
+      for (uint64_t block = 0; block < SharedArea::depth; ++block) {
+        parts.push_back({area->input_slot(member, block), area->slot_bytes()});
+        parts.push_back({area->result_slot(member, block), area->slot_bytes()});
+      }
+    }
+    std::ranges::sort(parts, {}, &Part::begin);
+    for (size_t i = 1; i < parts.size(); ++i)
+      CHECK(parts[i - 1].begin + parts[i - 1].bytes <= parts[i].begin);
+    const Part& last = parts.back();
+    CHECK(last.begin + last.bytes <= parts.front().begin + SharedArea::bytes_for(members));
+    for (const Part& part : parts)
+      CHECK(reinterpret_cast<uintptr_t>(part.begin) % 64 == 0);
+  }
+}
+
+TEST_CASE("an area grows slowly with its members, and a slot has a line for each of them") {
+  for (const int members : {2, 8, 128, 1000}) {
+    CAPTURE(members);
+    CHECK(SharedArea::slot_bytes(members) >= 64 * static_cast<size_t>(members));
+    CHECK(SharedArea::slot_bytes(members) <= size_t{64} << 10);
+  }
+  CHECK(SharedArea::bytes_for(128) <= size_t{24} << 20);
+}
+
+TEST_CASE("blocks use the slots in turn, and rounds the mailboxes") {
+  const HeapArea memory(2);
+  const auto area = memory.of(1);
+  CHECK(area->input_slot(0, 5) == area->input_slot(0, 5 + SharedArea::depth));
+  CHECK(area->input_slot(0, 5) != area->input_slot(0, 6));
+  CHECK(&area->mailbox(0, 5) == &area->mailbox(0, 7));
+  CHECK(&area->mailbox(0, 5) != &area->mailbox(0, 6));
+  CHECK(area->input_slot(1, 0) == memory.of(0)->input_slot(1, 0));
+}
+
+TEST_CASE("every publication of another member shows, and its own wakes the others") {
+  const HeapArea memory(3);
+  int woken = 0;
+  const auto self = memory.of(0);
+  const SharedArea waking(
+      {.owner = {}, .memory = memory.bytes(), .members = 3, .self = 1, .wake = [&woken] {
+         ++woken;
+       }});
+  uint64_t seen = self->published_by_others();
+  Progress& progress = waking.progress(1);
+  for (std::atomic<uint64_t>* position : {&waking.mailbox(1, 1).round, &waking.mailbox(1, 2).round,
+                                          &progress.sent, &progress.reduced, &progress.received}) {
+    waking.publish(*position, *position + 1);
+    CHECK(self->published_by_others() != seen);
+    seen = self->published_by_others();
+  }
+  CHECK(woken == 5);
+  CHECK(waking.published_by_others() == 0);
+}
+
+TEST_CASE("a small input shares the line of its announcement") {
+  const HeapArea memory(2);
+  Mailbox& mailbox = memory.of(0)->mailbox(0, 1);
+  const auto* begin = reinterpret_cast<std::byte*>(&mailbox);
+  CHECK(mailbox.input(Mailbox::near_bytes) + Mailbox::near_bytes <= begin + 64);
+  CHECK(mailbox.input(Mailbox::near_bytes + 1) == begin + 64);
+}
+
+}  // namespace
+}  // namespace dt
