@@ -81,10 +81,11 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
                                                .port = options.port,
                                                .dead_after = dead_after},
                                               deadline, blamed_rank));
-  auto engine = std::make_unique<Engine>(
-      Engine::Options{
-          .rank = self.rank, .dead_after = dead_after, .generation = options.claim.generation},
-      engine_peers(*mesh, self, layout.size));
+  auto engine = std::make_unique<Engine>(Engine::Options{.rank = self.rank,
+                                                         .dead_after = dead_after,
+                                                         .generation = options.claim.generation,
+                                                         .shared = mesh->shared_area()},
+                                         engine_peers(*mesh, self, layout.size));
   const bool sharing =
       static_cast<unsigned>(layout.local_size) > std::thread::hardware_concurrency();
   return std::make_shared<Context>(std::move(layout),

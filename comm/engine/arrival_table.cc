@@ -1,5 +1,7 @@
 #include "comm/engine/arrival_table.h"
 
+#include "base/format.h"
+
 #include <cassert>
 #include <utility>
 
@@ -7,7 +9,12 @@ namespace dt {
 
 Result<> ArrivalTable::add(int rank, Arrival arrival, Time now) {
   Entry& entry = entries_[static_cast<size_t>(rank)];
+  if (!empty() && arrival.sequence != sequence_) {
+    return fail(Errc::protocol, format("descriptor of collective #{}, others are at #{}",
+                                       arrival.sequence, sequence_));
+  }
   if (entry.arrived) return fail(Errc::protocol, "a second descriptor for one collective");
+  sequence_ = arrival.sequence;
   const bool limited = arrival.timeout > Duration::zero() && arrival.remaining < Time::max() - now;
   const Time deadline = limited ? now + arrival.remaining : Time::max();
   entry = Entry{true, std::move(arrival), deadline};
@@ -40,7 +47,6 @@ std::vector<Descriptor> ArrivalTable::take() {
     entry = Entry{};
   }
   arrived_ = 0;
-  ++sequence_;
   return descriptors;
 }
 

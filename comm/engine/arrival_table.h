@@ -7,15 +7,15 @@
 
 namespace dt {
 
-/// Rank 0's list of the ranks that have arrived at the next collective, with their descriptors. One
+/// Rank 0's list of the ranks that have arrived at one collective, with their descriptors. One
 /// descriptor a rank suffices: no rank sends the next one before the verdict on this one.
 class ArrivalTable {
  public:
   explicit ArrivalTable(int size) : entries_(static_cast<size_t>(size)) {}
 
-  /// The number of the next collective; counted from 1.
+  /// The number of the collective at which the ranks arrive. Requires that one has arrived.
   uint64_t sequence() const { return sequence_; }
-  /// Fails with Errc::protocol when that rank has arrived already.
+  /// Fails with Errc::protocol when that rank has arrived already, or at another collective.
   Result<> add(int rank, Arrival arrival, Time now);
   bool empty() const { return arrived_ == 0; }
   bool arrived(int rank) const { return entries_[static_cast<size_t>(rank)].arrived; }
@@ -40,7 +40,7 @@ class ArrivalTable {
   };
   std::vector<Entry> entries_;
   size_t arrived_ = 0;
-  uint64_t sequence_ = 1;
+  uint64_t sequence_ = 0;
 };
 
 }  // namespace dt

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <utility>
 
 namespace dt {
 
 namespace {
 
-/// Other ranks wait this much longer than their timeout for rank 0's stop, which names the missing
-/// ranks.
+/// Other ranks wait this much longer than their timeout for the stop that names the missing ranks.
 constexpr Duration verdict_grace = milliseconds(250);
 /// Reasons are cut to this length: two of them fit into a control message.
 constexpr size_t reason_bytes_max = 1500;
@@ -25,16 +25,25 @@ std::vector<MessageLink*> links_of(Peers& peers) {
   return links;
 }
 
+std::vector<int> all_ranks(int size) {
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
 std::string cut(const std::string& text) {
   return text.substr(0, reason_bytes_max);
 }
 
 }  // namespace
 
-Collectives::Collectives(Peers& peers)
+Collectives::Collectives(Peers& peers, std::shared_ptr<SharedArea> shared)
     : peers_(peers),
-      communicator_({peers.rank(), peers.size()}, links_of(peers)),
+      scheduled_({peers.rank(), peers.size()}, links_of(peers)),
       arrivals_(peers.size()) {
+  if (shared) {
+    shared_ = std::make_unique<SharedCommunicator>(std::move(shared), all_ranks(peers.size()));
+  }
 }
 
 void Collectives::submit(std::shared_ptr<Operation> operation) {
@@ -68,16 +77,32 @@ bool Collectives::step_front(Time now) {
 }
 
 void Collectives::begin(Time now) {
+  if (!shared_) return announce(now);
+  const Operation& operation = front();
+  phase_ = Phase::running;
+  communicator_ = shared_.get();
+  communicator_->start(operation.request, operation.sequence,
+                       {operation.request.timeout, deadline(operation)}, now);
+}
+
+/// Begins the agreement.
+void Collectives::announce(Time now) {
   const Operation& operation = front();
   const Time end = deadline(operation);
   const Arrival arrival{
+      .sequence = operation.sequence,
       .descriptor = Descriptor::of(operation.request),
       .timeout = end == Time::max() ? Duration::zero() : operation.request.timeout,
       .remaining = end == Time::max() ? Duration::zero() : end - now};
   phase_ = Phase::agreeing;
   if (peers_.rank() == 0) {
     const Result<> added = arrivals_.add(0, arrival, now);
-    assert(added && arrivals_.sequence() == operation.sequence);
+    // A peer that is at another collective has broken the protocol.
+    if (!added) {
+      stop_from({operation.sequence,
+                 {added.error().code, -1, added.error().message},
+                 added.error().message});
+    }
   } else {
     peers_.send(0, EngineMessageType::descriptor, static_cast<uint32_t>(operation.sequence),
                 encode(arrival));
@@ -110,11 +135,12 @@ void Collectives::decide() {
 }
 
 void Collectives::apply_verdict(const OperationFailure* mismatch) {
-  if (mismatch == nullptr) {
-    phase_ = Phase::running;
-    communicator_.start(front().request, front().sequence);
+  if (mismatch == nullptr && shared_) {
+    const std::string reason = "the calls differ in shared memory, but their descriptors are equal";
+    stop_from({front().sequence, {Errc::protocol, -1, reason}, reason});
     return;
   }
+  if (mismatch == nullptr) return play_scheduled();
   // The text includes the label and is the same on every rank, although the calls' names may
   // differ. So end(), which would add this rank's label, is not used.
   Operation& operation = front();
@@ -123,18 +149,40 @@ void Collectives::apply_verdict(const OperationFailure* mismatch) {
   pop_front();
 }
 
+void Collectives::play_scheduled() {
+  phase_ = Phase::running;
+  communicator_ = &scheduled_;
+  scheduled_.start(front().request, front().sequence, {}, {});
+}
+
 bool Collectives::run(Time now) {
-  const bool moved = communicator_.step(now);
-  if (communicator_.done()) {
-    succeed(front());
-    pop_front();
+  const bool moved = communicator_->step(now);
+  switch (communicator_->state()) {
+    case Communicator::State::done:
+      succeed(front());
+      pop_front();
+      return true;
+    case Communicator::State::agreed:
+      play_scheduled();
+      return true;
+    case Communicator::State::mismatch:
+      communicator_->cancel();
+      announce(now);
+      return true;
+    default:
+      return moved || stop_without_needed();
+  }
+}
+
+/// Stops the running collective when a rank that it needs is gone.
+bool Collectives::stop_without_needed() {
+  for (int rank = 0; rank < peers_.size(); ++rank) {
+    if (!peers_.gone(rank) || !communicator_->needs(rank)) continue;
+    const std::string reason = peers_.gone_reason(rank);
+    stop_from({front().sequence, {Errc::peer_lost, rank, reason}, reason});
     return true;
   }
-  const int peer = communicator_.waits_for();
-  if (peer < 0 || !peers_.gone(peer)) return moved;
-  const std::string reason = peers_.gone_reason(peer);
-  stop_from({front().sequence, {Errc::peer_lost, peer, reason}, reason});
-  return true;
+  return false;
 }
 
 void Collectives::pop_front() {
@@ -143,7 +191,7 @@ void Collectives::pop_front() {
 }
 
 void Collectives::fail_all(const OperationFailure& why) {
-  communicator_.cancel();
+  communicator_->cancel();
   for (const std::shared_ptr<Operation>& operation : queue_)
     end(*operation, why);
   queue_.clear();
@@ -152,10 +200,22 @@ void Collectives::fail_all(const OperationFailure& why) {
 
 Time Collectives::expires_at(const Operation& operation) const {
   const Time end = deadline(operation);
-  const bool agreeing = &operation == queue_.front().get() && phase_ == Phase::agreeing;
-  if (end == Time::max() || !agreeing) return end;
-  // Meanwhile rank 0 uses the deadlines of all descriptors that it has, its own included.
-  return peers_.rank() == 0 ? Time::max() : end + verdict_grace;
+  const bool first = &operation == queue_.front().get();
+  const bool agreeing = first && phase_ == Phase::agreeing;
+  const bool comparing = first && phase_ == Phase::running && communicator_->any_missing();
+  if (!agreeing && !comparing) return end;
+  // One rank names the missing ranks, by the first time limit of all calls that it has seen: in an
+  // agreement rank 0, by those in arrivals_.
+  if (agreeing && peers_.rank() == 0) return Time::max();
+  if (comparing && is_first_caller()) return communicator_->first_limit().end;
+  return end == Time::max() ? end : end + verdict_grace;
+}
+
+/// True when no lower rank has made the call of the running collective, as far as this one knows.
+bool Collectives::is_first_caller() const {
+  for (int rank = 0; rank < peers_.rank(); ++rank)
+    if (!communicator_->needs(rank)) return false;
+  return true;
 }
 
 void Collectives::expire(Time now) {
@@ -174,8 +234,12 @@ void Collectives::time_out(const Operation& operation) {
   } else if (phase_ == Phase::agreeing) {
     blamed = 0;
     reason += format(": {} has not answered", peers_.name(0));
+  } else if (communicator_->any_missing()) {
+    const std::vector<int> missing = communicator_->missing();
+    blamed = missing.front();
+    reason = missing_text(communicator_->first_limit().timeout, missing);
   } else {
-    blamed = communicator_.waits_for();
+    blamed = communicator_->waits_for();
     reason += " on " + peers_.name(peers_.rank());
     if (blamed >= 0) reason += ", waiting for " + peers_.name(blamed);
   }
@@ -190,14 +254,16 @@ void Collectives::time_out_missing(int rank) {
   if (missing.empty()) return;
   const Arrival& arrival = arrivals_.of(rank);
   const Descriptor& descriptor = arrival.descriptor;
+  stop_from({arrivals_.sequence(),
+             {Errc::timeout, missing.front(), missing_text(arrival.timeout, missing)},
+             format("not possible after {} timed out",
+                    collective_label(descriptor.kind, arrivals_.sequence(), descriptor.name))});
+}
+
+std::string Collectives::missing_text(Duration timeout, const std::vector<int>& missing) const {
   const bool one = missing.size() == 1;
-  stop_from(
-      {arrivals_.sequence(),
-       {Errc::timeout, missing.front(),
-        format("timed out after {}: {} {} not arrived", duration_text(arrival.timeout),
-               one ? peers_.name(missing.front()) : ranks_text(missing), one ? "has" : "have")},
-       format("not possible after {} timed out",
-              collective_label(descriptor.kind, arrivals_.sequence(), descriptor.name))});
+  return format("timed out after {}: {} {} not arrived", duration_text(timeout),
+                one ? peers_.name(missing.front()) : ranks_text(missing), one ? "has" : "have");
 }
 
 /// Rank 0: stops the collective as soon as a missing rank is gone, also before rank 0's own call.
@@ -233,7 +299,7 @@ bool Collectives::apply_stop() {
   bool ended = false;
   while (!queue_.empty() && queue_.back()->sequence >= stop.from) {
     if (queue_.size() == 1) {
-      communicator_.cancel();
+      communicator_->cancel();
       phase_ = Phase::queued;
     }
     Operation& last = *queue_.back();
@@ -248,7 +314,10 @@ bool Collectives::apply_stop() {
 Result<> Collectives::descriptor(const Message& message, ByteSpan payload, Time now) {
   Arrival arrival = TRY(decode_arrival(payload));
   if (stopped(arrivals_.sequence())) return {};
-  if (peers_.rank() != 0 || message.stream != static_cast<uint32_t>(arrivals_.sequence()))
+  // Another rank may be done with the collective that this one still runs, and be at the next one.
+  const uint64_t first = queue_.empty() ? submitted_ + 1 : front().sequence;
+  const bool expected = arrival.sequence == first || arrival.sequence == first + 1;
+  if (peers_.rank() != 0 || !expected)
     return fail(Errc::protocol, format("descriptor of collective #{}", message.stream));
   return arrivals_.add(message.from, std::move(arrival), now);
 }
@@ -285,9 +354,9 @@ Result<> Collectives::stop(ByteSpan payload) {
 
 Result<PayloadTarget> Collectives::place(const Message& message) {
   if (!queue_.empty() && message.stream == static_cast<uint32_t>(front().sequence)) {
-    if (phase_ == Phase::running) return communicator_.place(message);
-    // The sender has received the verdict before this rank; the data waits in the link.
-    if (phase_ == Phase::agreeing) return PayloadTarget{};
+    if (phase_ == Phase::running && communicator_ == &scheduled_) return scheduled_.place(message);
+    // The sender knows before this rank that all calls are equal; the data waits in the link.
+    if (phase_ != Phase::queued) return PayloadTarget{};
   }
   // After a stop, data of failed collectives still arrives.
   if (stop_) return PayloadTarget{PayloadTarget::Action::discard};

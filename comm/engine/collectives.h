@@ -4,6 +4,7 @@
 #include "comm/engine/operation.h"
 #include "comm/engine/peers.h"
 #include "comm/engine/scheduled_communicator.h"
+#include "comm/engine/shared_communicator.h"
 
 #include <deque>
 #include <memory>
@@ -11,12 +12,16 @@
 
 namespace dt {
 
-/// The collectives of one engine, one at a time in order of submission. Each begins with an
-/// agreement. Every rank sends rank 0 a descriptor of its call. Rank 0 sends all a verdict: start,
-/// or how the calls differ. So no data moves in vain.
+/// The collectives of one engine, one at a time in order of submission. The ranks compare their
+/// calls before any data moves. Ranks of one host do so in shared memory. Others agree: every rank
+/// sends rank 0 a descriptor of its call, and rank 0 sends all a verdict: start, or how the calls
+/// differ. Ranks whose calls differ in shared memory also agree, because the verdict names the
+/// ranks that differ.
 ///
-///   queued ▶ agreeing ─ start ▶ running ▶ done
-///               └─ mismatch ▶ failed; the next one begins
+///   over links:     queued ▶ agreeing ─ start ▶ running ▶ done
+///                               └─ mismatch ▶ failed; the next one begins
+///   shared memory:  queued ▶ running ▶ done
+///                               └─ the calls differ ▶ agreeing ─ mismatch ▶ failed
 ///
 /// A timeout or the loss of a rank stops all collectives from that one on, on every rank. The rank
 /// that detects it sends a stop to all, and every rank forwards it once. The forwarding is needed:
@@ -24,7 +29,8 @@ namespace dt {
 /// The rank that it waits for forwards the stop.
 class Collectives {
  public:
-  explicit Collectives(Peers& peers);
+  /// `shared` is null unless all ranks are on one host.
+  Collectives(Peers& peers, std::shared_ptr<SharedArea> shared);
 
   void submit(std::shared_ptr<Operation> operation);
   /// Returns true if anything moved or ended.
@@ -38,7 +44,7 @@ class Collectives {
   Result<> verdict(const Message& message, ByteSpan payload);
   Result<> stop(ByteSpan payload);
   Result<PayloadTarget> place(const Message& message);
-  Result<> arrived(const Message& message) { return communicator_.arrived(message); }
+  Result<> arrived(const Message& message) { return scheduled_.arrived(message); }
 
   /// Returns the sequence number of a collective that fails at once and is never queued.
   uint64_t take_sequence() { return ++submitted_; }
@@ -55,24 +61,31 @@ class Collectives {
   const Operation& front() const { return *queue_.front(); }
   bool step_front(Time now);
   void begin(Time now);
+  void announce(Time now);
   bool agree();
   bool run(Time now);
   void decide();
   void apply_verdict(const OperationFailure* mismatch);
+  void play_scheduled();
   void pop_front();
 
   void expire(Time now);
+  bool is_first_caller() const;
   Time expires_at(const Operation& operation) const;
   void time_out(const Operation& operation);
   void time_out_missing(int rank);
+  std::string missing_text(Duration timeout, const std::vector<int>& missing) const;
   void check_missing();
+  bool stop_without_needed();
   bool stopped(uint64_t sequence) const;
   void stop_from(Stop stop);
   bool apply_stop();
 
   Peers& peers_;
-  ScheduledCommunicator communicator_;
-  ArrivalTable arrivals_;  ///< used by rank 0 only
+  ScheduledCommunicator scheduled_;
+  std::unique_ptr<SharedCommunicator> shared_;  ///< null: ranks are on several hosts
+  Communicator* communicator_ = &scheduled_;    ///< of the first operation in the queue
+  ArrivalTable arrivals_;                       ///< used by rank 0 only
   std::deque<std::shared_ptr<Operation>> queue_;
   Phase phase_ = Phase::queued;
   uint64_t submitted_ = 0;

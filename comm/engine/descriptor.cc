@@ -25,6 +25,14 @@ uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
+/// Mixes a value into a hash, after the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+uint64_t mixed(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) + 0x9e3779b97f4a7c15U;
+  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9U;
+  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebU;
+  return hash ^ (hash >> 31);
+}
+
 bool reduces(OperationKind kind) {
   return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter;
 }
@@ -102,10 +110,28 @@ Descriptor Descriptor::of(const OperationRequest& request) {
   return d;
 }
 
+uint64_t call_hash(const OperationRequest& request, uint64_t sequence) {
+  // The fields that Descriptor::of uses.
+  uint64_t hash = mixed(hash_of(request.name), sequence);
+  hash = mixed(hash, static_cast<uint64_t>(request.kind));
+  if (request.kind == OperationKind::barrier) return hash;
+  hash = mixed(hash, static_cast<uint64_t>(request.type));
+  hash = mixed(hash, request.count);
+  if (reduces(request.kind)) hash = mixed(hash, static_cast<uint64_t>(request.reduce));
+  if (request.kind == OperationKind::broadcast)
+    hash = mixed(hash, static_cast<uint64_t>(request.peer));
+  return hash;
+}
+
 Bytes encode(const Arrival& arrival) {
   const Descriptor& d = arrival.descriptor;
   Writer writer;
-  writer.number(d.kind).number(d.type).number(d.reduce).number(d.root).number(d.count);
+  writer.number(arrival.sequence)
+      .number(d.kind)
+      .number(d.type)
+      .number(d.reduce)
+      .number(d.root)
+      .number(d.count);
   writer.number(d.name_hash).text(d.name);
   writer.number(arrival.timeout.count()).number(arrival.remaining.count());
   return writer.take();
@@ -114,6 +140,7 @@ Bytes encode(const Arrival& arrival) {
 Result<Arrival> decode_arrival(ByteSpan bytes) {
   Reader reader(bytes);
   Arrival arrival;
+  arrival.sequence = reader.number<uint64_t>();
   Descriptor& d = arrival.descriptor;
   d.kind = reader.number<OperationKind>();
   d.type = reader.number<ElementType>();

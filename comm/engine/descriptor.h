@@ -25,8 +25,13 @@ struct Descriptor {
   static Descriptor of(const OperationRequest& request);
 };
 
+/// Returns a number that is equal for the calls of two ranks when their descriptors are, and
+/// different otherwise but for one case in 2^64. Allocates nothing.
+uint64_t call_hash(const OperationRequest& request, uint64_t sequence);
+
 /// A descriptor as it is sent to rank 0, with the time limit of its rank.
 struct Arrival {
+  uint64_t sequence = 0;  ///< of the collective
   Descriptor descriptor;
   Duration timeout = Duration::zero();    ///< zero: none
   Duration remaining = Duration::zero();  ///< of the timeout

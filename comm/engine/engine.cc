@@ -17,7 +17,7 @@ namespace dt {
 /// Dispatches messages to `collectives` and `messages`, and fails all operations when a task died.
 struct Engine::State final : MessageReceiver {
   State(const Options& options, std::vector<Peer> given)
-      : peers(options, std::move(given)), collectives(peers), messages(peers) {}
+      : peers(options, std::move(given)), collectives(peers, options.shared), messages(peers) {}
 
   Result<> control(const Message& message, ByteSpan payload) override;
   Result<PayloadTarget> place(const Message& message) override;

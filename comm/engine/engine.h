@@ -41,6 +41,7 @@ enum class ElementType : uint8_t {
 
 enum class ReduceOp : uint8_t { sum, average, min, max, product };
 
+class SharedArea;
 struct OperationFailure;
 
 /// One call of a user. Buffers belong to the caller and live until the operation is done.
@@ -85,6 +86,8 @@ class Engine {
     int rank = 0;
     Duration dead_after = seconds(5);  ///< how long a broken link waits for the launcher's notice
     uint32_t generation = 0;           ///< in every frame; both ends of a link must agree
+    /// The memory of all ranks; null unless all of them are on one host.
+    std::shared_ptr<SharedArea> shared = {};
   };
 
   /// `peers` by rank.

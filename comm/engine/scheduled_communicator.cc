@@ -48,7 +48,8 @@ ScheduledCommunicator::ScheduledCommunicator(Group group, std::vector<MessageLin
     : group_(group), links_(std::move(links)) {
 }
 
-void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequence) {
+void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequence,
+                                  CallLimit /*limit*/, Time /*now*/) {
   assert(done_);
   request_ = &request;
   stream_ = static_cast<uint32_t>(sequence);

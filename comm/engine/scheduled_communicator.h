@@ -17,9 +17,10 @@ class ScheduledCommunicator final : public Communicator {
   /// Requires `links` by rank, null for this rank, that outlive this object.
   ScheduledCommunicator(Group group, std::vector<MessageLink*> links);
 
-  void start(const OperationRequest& request, uint64_t sequence) override;
+  void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
+             Time now) override;
   bool step(Time now) override;
-  bool done() const override { return done_; }
+  State state() const override { return done_ ? State::done : State::running; }
   int waits_for() const override;
   void cancel() override;
 

@@ -50,13 +50,13 @@ Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, Options optio
   *blamed_rank = builder.blamed_rank();
   if (!joined) return tl::unexpected(joined.error());
   std::unique_ptr<Mesh> mesh(new Mesh);
-  TRY(mesh->build(builder));
+  TRY(mesh->build(builder, client.self()));
   mesh->rendezvous_fd_ = client.fd();
   TRY(mesh->watch(client.fd(), socket_events, tag_rendezvous));
   return mesh;
 }
 
-Result<> Mesh::build(MeshBuilder& builder) {
+Result<> Mesh::build(MeshBuilder& builder, const TaskEntry& self) {
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return fail_errno("cannot make an epoll descriptor");
   wake_ = TRY(make_doorbell());
@@ -72,10 +72,26 @@ Result<> Mesh::build(MeshBuilder& builder) {
     TRY(peer.local() ? add_local(peer, locals) : add_tcp(peer));
   segment_ = locals.segment();
   if (segment_) asleep_ = &segment_->asleep(locals.own_slot());
+  if (segment_ && sockets_.empty()) add_area(self);
   for (size_t i = 0; i < locals_.size(); ++i)
     TRY(watch(locals_[i].shared->socket.get(), EPOLLIN | EPOLLRDHUP | uint32_t{EPOLLET}, i));
   notices_ = builder.notices();
   return {};
+}
+
+void Mesh::add_area(const TaskEntry& self) {
+  std::vector<std::shared_ptr<ShmPeer>> others;
+  for (const LocalPeer& peer : locals_)
+    others.push_back(peer.shared);
+  area_ = std::make_shared<SharedArea>(
+      SharedArea::Options{.owner = segment_,
+                          .memory = segment_->area(),
+                          .members = static_cast<int>(others.size()) + 1,
+                          .self = self.rank,
+                          .wake = [others = std::move(others)] {
+                            for (const auto& other : others)
+                              other->wake();
+                          }});
 }
 
 Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
@@ -85,6 +101,7 @@ Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
   const ShmSegment::Pair in{peer.slot, locals.own_slot()};
   const auto& segment = locals.segment();
   shared->socket = std::move(peer.connection->socket);
+  shared->asleep = &segment->asleep(peer.slot);
   locals_.push_back({.shared = shared, .in = &segment->control(in), .out = &segment->control(out)});
   peers_.push_back({peer.task, std::make_unique<ShmLink>(segment, out, shared), nullptr});
   return {};
@@ -127,18 +144,20 @@ Result<bool> Mesh::wait(Time deadline) {
   return rendezvous;
 }
 
-/// Sets this task's sleep flag, then checks the rings once more. Returns true when a ring has
-/// changed and the task must not sleep. The order matters, see shm_ring.h.
+/// Sets this task's sleep flag, then checks the shared memory once more. Returns true when another
+/// task has changed it and this one must not sleep. The order matters, see shm_ring.h.
 bool Mesh::fall_asleep() {
   if (asleep_ == nullptr) return false;
   asleep_->store(1, std::memory_order_seq_cst);
-  if (!rings_changed()) return false;
+  if (!memory_changed()) return false;
   asleep_->store(0, std::memory_order_relaxed);
   return true;
 }
 
-bool Mesh::rings_changed() {
-  bool changed = false;
+bool Mesh::memory_changed() {
+  const uint64_t published = area_ ? area_->published_by_others() : 0;
+  bool changed = published != seen_published_;
+  seen_published_ = published;
   for (LocalPeer& peer : locals_) {
     const uint64_t written = peer.in->written.load(std::memory_order_seq_cst);
     const uint64_t read = peer.out->read.load(std::memory_order_seq_cst);

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "comm/transport/link.h"
 #include "comm/transport/mesh_builder.h"
+#include "comm/transport/shared_area.h"
 #include "comm/transport/shm_link.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
@@ -40,6 +41,9 @@ class Mesh {
   /// Returns the other tasks in no particular order. Called once. The links may be destroyed before
   /// or after the mesh.
   std::vector<Peer> take_peers() { return std::move(peers_); }
+  /// The memory for collectives, with the tasks in order of their ranks. Null unless all ranked
+  /// tasks are on this host and share memory. wait() notices what others publish in it.
+  const std::shared_ptr<SharedArea>& shared_area() const { return area_; }
   /// The notices that the rendezvous sent before all tasks had joined.
   const std::vector<Notice>& notices() const { return notices_; }
 
@@ -65,12 +69,13 @@ class Mesh {
   };
 
   Mesh() = default;
-  Result<> build(MeshBuilder& builder);
+  Result<> build(MeshBuilder& builder, const TaskEntry& self);
+  void add_area(const TaskEntry& self);
   Result<> add_local(MeshBuilder::Peer& peer, LocalGroup& locals);
   Result<> add_tcp(MeshBuilder::Peer& peer);
   Result<> watch(int fd, uint32_t events, uint64_t tag) const;
   bool fall_asleep();
-  bool rings_changed();
+  bool memory_changed();
   void local_socket_event(LocalPeer& peer) const;
   bool drained();
 
@@ -81,6 +86,8 @@ class Mesh {
   std::shared_ptr<ShmSegment> segment_;
   std::atomic<uint32_t>* asleep_ = nullptr;  ///< this task's flag; null without local peers
   std::vector<LocalPeer> locals_;
+  std::shared_ptr<SharedArea> area_;
+  uint64_t seen_published_ = 0;                     ///< in area_
   std::vector<std::shared_ptr<const Fd>> sockets_;  ///< of the TCP links
   std::vector<Peer> peers_;
   std::vector<Notice> notices_;

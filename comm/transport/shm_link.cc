@@ -17,7 +17,6 @@ ShmLink::ShmLink(std::shared_ptr<ShmSegment> segment, ShmSegment::Pair pair,
                  std::shared_ptr<ShmPeer> peer)
     : segment_(std::move(segment)),
       peer_(std::move(peer)),
-      peer_asleep_(segment_->asleep(pair.to)),
       writer_(segment_->control(pair), segment_->data(pair)),
       reader_(segment_->control({pair.to, pair.from}), segment_->data({pair.to, pair.from})) {
 }
@@ -32,7 +31,7 @@ Result<size_t> ShmLink::send(ByteSpan bytes) {
         TRY(writer_.write(bytes.subspan(sent, std::min(piece_bytes, bytes.size() - sent))));
     if (n == 0) break;
     sent += n;
-    wake_peer();
+    peer_->wake();
   }
   return sent;
 }
@@ -41,7 +40,7 @@ Result<size_t> ShmLink::receive(std::span<std::byte> into) {
   // Loaded before the ring is read: a peer writes first and closes then.
   const bool closed = peer_->closed.load(std::memory_order_acquire);
   const size_t n = TRY(reader_.read(into));
-  if (reader_.made_room()) wake_peer();
+  if (reader_.made_room()) peer_->wake();
   if (n == 0 && closed && !into.empty()) {
     return fail(Errc::closed, "the process on this host is gone");
   }
@@ -53,11 +52,11 @@ void ShmLink::close() {
   ::shutdown(peer_->socket.get(), SHUT_RDWR);
 }
 
-void ShmLink::wake_peer() {
+void ShmPeer::wake() {
   // The load comes after the position's store in the single order that shm_ring.h describes. The
   // exchange makes one of several peers ring.
-  if (peer_asleep_.load(std::memory_order_seq_cst) == 0) return;
-  if (peer_asleep_.exchange(0, std::memory_order_seq_cst) != 0) ring(peer_->doorbell.get());
+  if (asleep->load(std::memory_order_seq_cst) == 0) return;
+  if (asleep->exchange(0, std::memory_order_seq_cst) != 0) ring(doorbell.get());
 }
 
 }  // namespace dt

@@ -15,6 +15,10 @@ struct ShmPeer {
   Fd doorbell;                       ///< the peer's
   Fd socket;                         ///< to the peer; carries no data, its end means the peer's end
   std::atomic<bool> closed = false;  ///< the socket has ended; bytes in the ring are still read
+  std::atomic<uint32_t>* asleep = nullptr;  ///< the peer's sleep flag
+
+  /// Wakes the peer if it sleeps. Called after a sequentially consistent store of a position.
+  void wake();
 };
 
 /// A Link through two rings of the host's shared memory. Its only system calls wake a peer that
@@ -31,11 +35,8 @@ class ShmLink : public Link {
   bool exposed() const override { return false; }
 
  private:
-  void wake_peer();
-
   std::shared_ptr<ShmSegment> segment_;
   std::shared_ptr<ShmPeer> peer_;
-  std::atomic<uint32_t>& peer_asleep_;
   RingWriter writer_;
   RingReader reader_;
 };

@@ -1,6 +1,7 @@
 #include "comm/transport/shm_segment.h"
 
 #include "base/format.h"
+#include "comm/transport/shared_area.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -15,11 +16,11 @@ namespace dt {
 
 namespace {
 
-// Layout: a SleepFlag for each slot, a RingControl for each ordered pair of slots, then the rings'
-// data from a page boundary on.
+// Layout: a SleepFlag for each slot, a RingControl for each ordered pair of slots, then from a page
+// boundary on the area, and behind it the rings' data.
 constexpr size_t ring_bytes_max = size_t{256} << 10;
-constexpr size_t ring_bytes_min = size_t{16} << 10;
-constexpr size_t all_rings_bytes_max = size_t{256} << 20;
+constexpr size_t ring_bytes_min = size_t{2} << 10;
+constexpr size_t all_rings_bytes_max = size_t{32} << 20;
 constexpr size_t page_bytes = 4096;
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
@@ -35,9 +36,16 @@ size_t controls_at(int slots) {
   return static_cast<size_t>(slots) * sizeof(SleepFlag);
 }
 
+size_t page_above(size_t bytes) {
+  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+size_t area_at(int slots) {
+  return page_above(controls_at(slots) + pair_count(slots) * sizeof(RingControl));
+}
+
 size_t data_at(int slots) {
-  const size_t end = controls_at(slots) + pair_count(slots) * sizeof(RingControl);
-  return (end + page_bytes - 1) / page_bytes * page_bytes;
+  return page_above(area_at(slots) + SharedArea::bytes_for(slots));
 }
 
 size_t segment_bytes(int slots) {
@@ -128,6 +136,10 @@ size_t ShmSegment::ring_index(Pair pair) const {
 
 RingControl& ShmSegment::control(Pair pair) const {
   return reinterpret_cast<RingControl*>(base_ + controls_at(slots_))[ring_index(pair)];
+}
+
+std::span<std::byte> ShmSegment::area() const {
+  return {base_ + area_at(slots_), SharedArea::bytes_for(slots_)};
 }
 
 std::span<std::byte> ShmSegment::data(Pair pair) const {

@@ -11,10 +11,10 @@
 
 namespace dt {
 
-/// The memory that the tasks of one host share. It has a ring for each ordered pair of slots and a
-/// sleep flag for each slot. A slot is a task's index among the host's tasks. The memory is an
-/// unnamed memfd with sealed size: the kernel frees it with its last process, and no peer can
-/// shrink it.
+/// The memory that the tasks of one host share. It has a ring for each ordered pair of slots, a
+/// sleep flag for each slot, and the memory of a SharedArea with all of them. A slot is a task's
+/// index among the host's tasks. The memory is an unnamed memfd with sealed size: the kernel frees
+/// it with its last process, and no peer can shrink it.
 class ShmSegment {
  public:
   /// Allocates all of it, so that no later access can fail because memory is short.
@@ -35,6 +35,9 @@ class ShmSegment {
   };
   RingControl& control(Pair pair) const;
   std::span<std::byte> data(Pair pair) const;
+
+  /// The memory for collectives; zero at first.
+  std::span<std::byte> area() const;
 
   /// The size of each ring: a power of two, at most 256 KiB, less when there are many slots.
   static size_t ring_bytes(int slots);

@@ -48,6 +48,7 @@ World::World(uint64_t seed) : seed_(seed), random_(seed), plan_(make_plan(random
 
 void World::connect() {
   ranks_.resize(static_cast<size_t>(plan_.size));
+  const HeapArea area(plan_.size, plan_.slot_bytes);
   for (int from = 0; from < plan_.size; ++from)
     for (int to = 0; to < plan_.size; ++to)
       wires_[{from, to}] = std::make_shared<Wire>(now_, random_, plan_.wires);
@@ -62,7 +63,10 @@ void World::connect() {
       peer.session = session(self, other);
     }
     rank(self).engine = std::make_unique<Engine>(
-        Engine::Options{.rank = self, .dead_after = plan_.dead_after, .generation = 1},
+        Engine::Options{.rank = self,
+                        .dead_after = plan_.dead_after,
+                        .generation = 1,
+                        .shared = plan_.one_host ? area.of(self) : nullptr},
         std::move(peers));
     rank(self).next_submit = now_ + random_.up_to(plan_.think_max);
   }

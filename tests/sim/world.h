@@ -4,6 +4,7 @@
 #include "comm/engine/engine.h"
 #include "tests/sim/program.h"
 #include "tests/sim/virtual_link.h"
+#include "tests/unit/comm/transport/heap_area.h"
 
 #include <functional>
 #include <map>
@@ -28,6 +29,8 @@ struct Plan {
   Duration think_max = {};
   Wire::Nature wires;
   bool sealed = false;
+  bool one_host = false;  ///< the ranks share memory
+  size_t slot_bytes = 0;  ///< of that memory
   Program program;
 
   bool timeouts_strike() const { return tight_timeouts || fault == Fault::hurry; }
@@ -47,6 +50,8 @@ inline Plan make_plan(Random& random) {
   plan.dead_after = milliseconds(random.between(100, 2000));
   plan.think_max = random.percent(50) ? Duration::zero() : random.up_to(milliseconds(5));
   plan.sealed = random.percent(30);
+  plan.one_host = random.percent(50);
+  plan.slot_bytes = size_t{1} << random.between(10, 16);
   plan.program = random_program(random, plan.size, random.percent(40));
   // Large buffers over wires that hold a few bytes would only take long.
   const bool large = std::any_of(plan.program.calls.begin(), plan.program.calls.end(),

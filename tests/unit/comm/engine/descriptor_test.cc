@@ -74,16 +74,17 @@ TEST_CASE("fields that a kind does not use do not count") {
 }
 
 TEST_CASE("a descriptor is read as it was written, and nothing else is read") {
-  const Arrival arrival{reduce_of(9, ReduceOp::product), seconds(3), milliseconds(2900)};
+  const Arrival arrival{12, reduce_of(9, ReduceOp::product), seconds(3), milliseconds(2900)};
   const Bytes bytes = encode(arrival);
   const Result<Arrival> read = decode_arrival(bytes);
   REQUIRE(read);
   CHECK(read->descriptor == arrival.descriptor);
+  CHECK(read->sequence == 12);
   CHECK(read->timeout == arrival.timeout);
   CHECK(read->remaining == arrival.remaining);
   for (size_t size = 0; size < bytes.size(); ++size)
     CHECK(!decode_arrival(ByteSpan(bytes).first(size)));
-  for (const size_t at : {size_t{0}, size_t{1}, size_t{2}}) {  // kind, type, reduction
+  for (const size_t at : {size_t{8}, size_t{9}, size_t{10}}) {  // kind, type, reduction
     Bytes broken = bytes;
     broken[at] = std::byte{200};
     CHECK(!decode_arrival(broken));
@@ -94,18 +95,21 @@ TEST_CASE("an arrival table knows the missing ranks and the next deadline") {
   ArrivalTable arrivals(3);
   const Time now{seconds(50)};
   CHECK(arrivals.empty());
-  REQUIRE(arrivals.add(2, {reduce_of(1), seconds(5), seconds(4)}, now));
-  REQUIRE(arrivals.add(0, {reduce_of(1), {}, {}}, now));
+  REQUIRE(arrivals.add(2, {7, reduce_of(1), seconds(5), seconds(4)}, now));
+  REQUIRE(arrivals.add(0, {7, reduce_of(1), {}, {}}, now));
   CHECK(arrivals.missing() == std::vector<int>{1});
   CHECK(arrivals.next_deadline().rank == 2);
   CHECK(arrivals.next_deadline().time == now + seconds(4));
-  CHECK(!arrivals.add(2, {reduce_of(1), {}, {}}, now));
-  REQUIRE(arrivals.add(1, {reduce_of(4), seconds(1), seconds(1)}, now));
+  CHECK(!arrivals.add(2, {7, reduce_of(1), {}, {}}, now));
+  REQUIRE(arrivals.add(1, {7, reduce_of(4), seconds(1), seconds(1)}, now));
   const std::vector<Descriptor> descriptors = arrivals.take();
   CHECK(descriptors == std::vector{reduce_of(1), reduce_of(4), reduce_of(1)});
-  CHECK(arrivals.sequence() == 2);
+  CHECK(arrivals.sequence() == 7);
   CHECK(arrivals.empty());
   CHECK(arrivals.next_deadline().time == Time::max());
+  REQUIRE(arrivals.add(1, {9, reduce_of(1), {}, {}}, now));
+  CHECK(!arrivals.add(0, {8, reduce_of(1), {}, {}}, now));
+  CHECK(arrivals.missing() == std::vector<int>{0, 2});
 }
 
 }  // namespace

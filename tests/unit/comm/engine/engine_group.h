@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "comm/engine/engine.h"
+#include "tests/unit/comm/transport/heap_area.h"
 #include "tests/unit/comm/transport/memory_link.h"
 
 #include <map>
@@ -14,7 +15,10 @@ namespace dt {
 /// The engines of ranks 0 … n-1, over links in memory. The test sets the time.
 class EngineGroup {
  public:
-  explicit EngineGroup(int size, Duration dead_after = seconds(5)) {
+  enum class Hosts : uint8_t { several, one };  ///< one: the ranks share memory
+
+  explicit EngineGroup(int size, Duration dead_after = seconds(5), Hosts hosts = Hosts::several) {
+    const HeapArea area(size);
     for (int self = 0; self < size; ++self) {
       std::vector<Engine::Peer> peers(static_cast<size_t>(size));
       for (int other = 0; other < size; ++other) {
@@ -27,7 +31,10 @@ class EngineGroup {
               std::make_unique<MemoryLink>(shared_pipe(self, other), shared_pipe(other, self));
       }
       engines_.push_back(std::make_unique<Engine>(
-          Engine::Options{.rank = self, .dead_after = dead_after, .generation = 3},
+          Engine::Options{.rank = self,
+                          .dead_after = dead_after,
+                          .generation = 3,
+                          .shared = hosts == Hosts::one ? area.of(self) : nullptr},
           std::move(peers)));
     }
   }

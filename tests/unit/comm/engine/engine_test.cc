@@ -11,6 +11,7 @@ namespace dt {
 namespace {
 
 using Floats = std::vector<float>;
+using Hosts = EngineGroup::Hosts;
 using Works = std::vector<std::shared_ptr<Operation>>;
 /// Numbers that a C caller may give.
 constexpr auto no_type = std::bit_cast<ElementType>(uint8_t{77});
@@ -99,119 +100,129 @@ struct OneOfEach {
 };
 
 TEST_CASE("every collective gives its result on every number of ranks") {
-  for (int size = 1; size <= 9; ++size) {
-    for (const size_t count : {size_t{0}, size_t{1}, size_t{3}, size_t{20'000}}) {
-      CAPTURE(size);
-      CAPTURE(count);
-      EngineGroup group(size);
-      OneOfEach calls(size, count);
-      Works works;
-      for (int rank = 0; rank < size; ++rank)
-        for (const OperationRequest& request : calls.of_rank(static_cast<size_t>(rank)))
-          works.push_back(group.submit(rank, request));
-      group.settle();
-      for (const auto& work : works)
-        REQUIRE(failure(work) == "ok");
-      calls.check();
-      for (int rank = 0; rank < size; ++rank)
-        CHECK(group[rank].idle());
+  for (const Hosts hosts : {Hosts::several, Hosts::one}) {
+    for (int size = 1; size <= 9; ++size) {
+      for (const size_t count : {size_t{0}, size_t{1}, size_t{3}, size_t{20'000}}) {
+        CAPTURE(size);
+        CAPTURE(count);
+        EngineGroup group(size, seconds(5), hosts);
+        OneOfEach calls(size, count);
+        Works works;
+        for (int rank = 0; rank < size; ++rank)
+          for (const OperationRequest& request : calls.of_rank(static_cast<size_t>(rank)))
+            works.push_back(group.submit(rank, request));
+        group.settle();
+        for (const auto& work : works)
+          REQUIRE(failure(work) == "ok");
+        calls.check();
+        for (int rank = 0; rank < size; ++rank)
+          CHECK(group[rank].idle());
+      }
     }
   }
 }
 
 TEST_CASE("a sum that is rounded has the same bits on every rank") {
-  for (const size_t count : {size_t{10}, size_t{100'000}}) {
-    EngineGroup group(7);
-    std::vector<Floats> values(7, Floats(count));
-    for (size_t rank = 0; rank < 7; ++rank) {
-      for (size_t i = 0; i < count; ++i)
-        values[rank][i] = 1.0F / static_cast<float>(3 + (i * 7 + rank * 11) % 101);
-      group.submit(static_cast<int>(rank), all_reduce(values[rank], ReduceOp::average));
+  for (const Hosts hosts : {Hosts::several, Hosts::one}) {
+    for (const size_t count : {size_t{10}, size_t{100'000}}) {
+      EngineGroup group(7, seconds(5), hosts);
+      std::vector<Floats> values(7, Floats(count));
+      for (size_t rank = 0; rank < 7; ++rank) {
+        for (size_t i = 0; i < count; ++i)
+          values[rank][i] = 1.0F / static_cast<float>(3 + (i * 7 + rank * 11) % 101);
+        group.submit(static_cast<int>(rank), all_reduce(values[rank], ReduceOp::average));
+      }
+      group.settle();
+      for (size_t rank = 1; rank < 7; ++rank)
+        CHECK(std::memcmp(values[rank].data(), values[0].data(), count * sizeof(float)) == 0);
+      CHECK(values[0][0] > 0.01F);
     }
-    group.settle();
-    for (size_t rank = 1; rank < 7; ++rank)
-      CHECK(std::memcmp(values[rank].data(), values[0].data(), count * sizeof(float)) == 0);
-    CHECK(values[0][0] > 0.01F);
   }
 }
 
 TEST_CASE("nobody leaves a barrier before the last one is in it") {
-  EngineGroup group(4);
-  Works waiting(3);
-  for (int rank = 0; rank < 3; ++rank)
-    waiting[static_cast<size_t>(rank)] = group.submit(rank, barrier());
-  group.settle();
-  for (const auto& operation : waiting)
-    CHECK(pending(operation));
-  waiting.push_back(group.submit(3, barrier()));
-  group.settle();
-  for (const auto& operation : waiting)
-    CHECK(succeeded(operation));
+  for (const Hosts hosts : {Hosts::several, Hosts::one}) {
+    EngineGroup group(4, seconds(5), hosts);
+    Works waiting(3);
+    for (int rank = 0; rank < 3; ++rank)
+      waiting[static_cast<size_t>(rank)] = group.submit(rank, barrier());
+    group.settle();
+    for (const auto& operation : waiting)
+      CHECK(pending(operation));
+    waiting.push_back(group.submit(3, barrier()));
+    group.settle();
+    for (const auto& operation : waiting)
+      CHECK(succeeded(operation));
+  }
 }
 
 TEST_CASE("a mismatch fails that operation on every rank with one text, and the next one works") {
-  struct Case {
-    OperationRequest odd;
-    const char* text;
-  };
-  Floats buffer(1000);
-  const OperationRequest usual{.kind = OperationKind::all_reduce,
-                               .count = 101,
-                               .input = buffer.data(),
-                               .output = buffer.data(),
-                               .name = "grad"};
-  const auto odd = [&](auto change) {
-    OperationRequest request = usual;
-    change(request);
-    return request;
-  };
-  const Case cases[] = {
-      {odd([](auto& r) { r.count = 100; }), "rank 2 sent float32[100], others float32[101]"},
-      {odd([](auto& r) { r.type = ElementType::int32; }),
-       "rank 2 sent int32[101], others float32[101]"},
-      {odd([](auto& r) { r.reduce = ReduceOp::max; }), "rank 2 asked for max, others sum"},
-      {odd([](auto& r) { r.kind = OperationKind::broadcast; }),
-       "rank 2 called broadcast, others all_reduce"},
-      {odd([](auto& r) { r.kind = OperationKind::barrier; }),
-       "rank 2 called barrier, others all_reduce"},
-      {odd([](auto& r) { r.name = "loss"; }),
-       "rank 2 gave the name \"loss\", others the name \"grad\""},
-      {odd([](auto& r) { r.name = ""; }), "rank 2 gave no name, others the name \"grad\""},
-  };
-  EngineGroup group(4);
-  uint64_t sequence = 0;
-  for (const Case& c : cases) {
-    Works operations(4);
-    for (int rank = 0; rank < 4; ++rank)
-      operations[static_cast<size_t>(rank)] = group.submit(rank, rank == 2 ? c.odd : usual);
-    group.settle();
-    const std::string text = format("all_reduce #{} \"grad\": {}", ++sequence, c.text);
-    for (const auto& operation : operations) {
-      CHECK(failure(operation) == text);
-      CHECK(failure_code(operation) == Errc::mismatch);
-      CHECK(operation->blamed_rank == 2);
+  for (const Hosts hosts : {Hosts::several, Hosts::one}) {
+    struct Case {
+      OperationRequest odd;
+      const char* text;
+    };
+    Floats buffer(1000);
+    const OperationRequest usual{.kind = OperationKind::all_reduce,
+                                 .count = 101,
+                                 .input = buffer.data(),
+                                 .output = buffer.data(),
+                                 .name = "grad"};
+    const auto odd = [&](auto change) {
+      OperationRequest request = usual;
+      change(request);
+      return request;
+    };
+    const Case cases[] = {
+        {odd([](auto& r) { r.count = 100; }), "rank 2 sent float32[100], others float32[101]"},
+        {odd([](auto& r) { r.type = ElementType::int32; }),
+         "rank 2 sent int32[101], others float32[101]"},
+        {odd([](auto& r) { r.reduce = ReduceOp::max; }), "rank 2 asked for max, others sum"},
+        {odd([](auto& r) { r.kind = OperationKind::broadcast; }),
+         "rank 2 called broadcast, others all_reduce"},
+        {odd([](auto& r) { r.kind = OperationKind::barrier; }),
+         "rank 2 called barrier, others all_reduce"},
+        {odd([](auto& r) { r.name = "loss"; }),
+         "rank 2 gave the name \"loss\", others the name \"grad\""},
+        {odd([](auto& r) { r.name = ""; }), "rank 2 gave no name, others the name \"grad\""},
+    };
+    EngineGroup group(4, seconds(5), hosts);
+    uint64_t sequence = 0;
+    for (const Case& c : cases) {
+      Works operations(4);
+      for (int rank = 0; rank < 4; ++rank)
+        operations[static_cast<size_t>(rank)] = group.submit(rank, rank == 2 ? c.odd : usual);
+      group.settle();
+      const std::string text = format("all_reduce #{} \"grad\": {}", ++sequence, c.text);
+      for (const auto& operation : operations) {
+        CHECK(failure(operation) == text);
+        CHECK(failure_code(operation) == Errc::mismatch);
+        CHECK(operation->blamed_rank == 2);
+      }
+      const auto next = group.submit_all(barrier());
+      ++sequence;
+      group.settle();
+      for (const auto& operation : next)
+        CHECK(failure(operation) == "ok");
     }
-    const auto next = group.submit_all(barrier());
-    ++sequence;
-    group.settle();
-    for (const auto& operation : next)
-      CHECK(failure(operation) == "ok");
   }
 }
 
 TEST_CASE("roots that differ are a mismatch") {
-  EngineGroup group(3);
-  Floats buffer(4);
-  Works operations(3);
-  for (int rank = 0; rank < 3; ++rank)
-    operations[static_cast<size_t>(rank)] = group.submit(rank, {.kind = OperationKind::broadcast,
-                                                                .peer = rank == 0 ? 1 : 2,
-                                                                .count = 4,
-                                                                .input = buffer.data(),
-                                                                .output = buffer.data()});
-  group.settle();
-  for (const auto& operation : operations)
-    CHECK(failure(operation) == "broadcast #1: rank 0 asked for root 1, others root 2");
+  for (const Hosts hosts : {Hosts::several, Hosts::one}) {
+    EngineGroup group(3, seconds(5), hosts);
+    Floats buffer(4);
+    Works operations(3);
+    for (int rank = 0; rank < 3; ++rank)
+      operations[static_cast<size_t>(rank)] = group.submit(rank, {.kind = OperationKind::broadcast,
+                                                                  .peer = rank == 0 ? 1 : 2,
+                                                                  .count = 4,
+                                                                  .input = buffer.data(),
+                                                                  .output = buffer.data()});
+    group.settle();
+    for (const auto& operation : operations)
+      CHECK(failure(operation) == "broadcast #1: rank 0 asked for root 1, others root 2");
+  }
 }
 
 TEST_CASE("collectives run in the order of submission, although a rank is ahead") {
@@ -238,42 +249,47 @@ TEST_CASE("collectives run in the order of submission, although a rank is ahead"
 }
 
 TEST_CASE("rank 0 blames the one who has not arrived when a timeout ends") {
-  EngineGroup group(4);
-  Floats values = {1};
-  OperationRequest request = all_reduce(values);
-  request.name = "grad";
-  request.timeout = seconds(1);
-  Works operations;
-  for (const int rank : {0, 1, 2})
-    operations.push_back(group.submit(rank, request));
-  group.settle();
-  CHECK(group[0].next_deadline() == group.now + seconds(1));
-  group.pass(milliseconds(999));
-  CHECK(pending(operations[0]));
-  group.pass(milliseconds(1));
-  for (const auto& operation : operations) {
-    CHECK(failure(operation) ==
-          "all_reduce #1 \"grad\": timed out after 1s: rank 3 (host n3) has not arrived");
-    CHECK(failure_code(operation) == Errc::timeout);
-    CHECK(operation->blamed_rank == 3);
-  }
-  const auto late = group.submit(3, request);
-  group.settle();
-  CHECK(failure(late) == failure(operations[0]));
-  for (const auto& operation : group.submit_all(barrier())) {
+  for (const Hosts hosts : {Hosts::several, Hosts::one}) {
+    EngineGroup group(4, seconds(5), hosts);
+    Floats values = {1};
+    OperationRequest request = all_reduce(values);
+    request.name = "grad";
+    request.timeout = seconds(1);
+    Works operations;
+    for (const int rank : {0, 1, 2})
+      operations.push_back(group.submit(rank, request));
     group.settle();
-    CHECK(failure(operation) == "barrier #2: not possible after all_reduce #1 \"grad\" timed out");
+    CHECK(group[0].next_deadline() == group.now + seconds(1));
+    group.pass(milliseconds(999));
+    CHECK(pending(operations[0]));
+    group.pass(milliseconds(1));
+    for (const auto& operation : operations) {
+      CHECK(failure(operation) ==
+            "all_reduce #1 \"grad\": timed out after 1s: rank 3 (host n3) has not arrived");
+      CHECK(failure_code(operation) == Errc::timeout);
+      CHECK(operation->blamed_rank == 3);
+    }
+    const auto late = group.submit(3, request);
+    group.settle();
+    CHECK(failure(late) == failure(operations[0]));
+    for (const auto& operation : group.submit_all(barrier())) {
+      group.settle();
+      CHECK(failure(operation) ==
+            "barrier #2: not possible after all_reduce #1 \"grad\" timed out");
+    }
   }
 }
 
 TEST_CASE("several who have not arrived are named together, also when rank 0 is one of them") {
-  EngineGroup group(4);
-  OperationRequest request = barrier();
-  request.timeout = milliseconds(1500);
-  const auto waiting = group.submit(2, request);
-  group.settle();
-  group.pass(milliseconds(1500));
-  CHECK(failure(waiting) == "barrier #1: timed out after 1500ms: ranks 0, 1, 3 have not arrived");
+  for (const Hosts hosts : {Hosts::several, Hosts::one}) {
+    EngineGroup group(4, seconds(5), hosts);
+    OperationRequest request = barrier();
+    request.timeout = milliseconds(1500);
+    const auto waiting = group.submit(2, request);
+    group.settle();
+    group.pass(milliseconds(1500));
+    CHECK(failure(waiting) == "barrier #1: timed out after 1500ms: ranks 0, 1, 3 have not arrived");
+  }
 }
 
 TEST_CASE("without an answer from rank 0 a rank ends by itself soon after its timeout") {

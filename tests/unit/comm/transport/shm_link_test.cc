@@ -29,6 +29,8 @@ struct LinkPair {
   LinkPair() {
     zero->doorbell = make_doorbell().value();
     one->doorbell = make_doorbell().value();
+    zero->asleep = &segment->asleep(0);
+    one->asleep = &segment->asleep(1);
   }
   ShmLink at_zero{segment, {0, 1}, one};
   ShmLink at_one{segment, {1, 0}, zero};

@@ -1,0 +1,95 @@
+#pragma once
+
+#include "comm/engine/engine.h"
+#include "comm/engine/reduce.h"
+#include "comm/transport/shared_area.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dt {
+
+/// One large collective among the members of a SharedArea, cut into blocks that fit into the slots.
+/// Every function moves one block by one phase and returns the bytes that it moved.
+///
+///     send      copies this member's input to its input slot
+///     reduce    reads the others' input slots, and writes this member's part of the result
+///     receive   copies what this member still needs out of the others' slots
+///
+/// A member only writes into its own slots and its own user's buffers. So an aborted operation
+/// leaves no other member with a pointer into them.
+class BlockTransfer {
+ public:
+  virtual ~BlockTransfer() = default;
+  /// The number of blocks; equal on all members.
+  virtual uint64_t blocks() const = 0;
+  /// True when receive() reads results instead of inputs.
+  virtual bool reduces() const = 0;
+  /// `index` is the block's number within this operation, `slot` its number within the group.
+  struct Block {
+    uint64_t index = 0;
+    uint64_t slot = 0;
+  };
+  virtual size_t send(Block block) = 0;
+  virtual size_t reduce(Block block) = 0;
+  virtual size_t receive(Block block) = 0;
+};
+
+/// all_reduce and reduce_scatter. Each member reduces one chunk of every block, in the order of the
+/// members: the result has the same bits everywhere.
+class ReduceTransfer final : public BlockTransfer {
+ public:
+  explicit ReduceTransfer(const SharedArea& area);
+  void start(const OperationRequest& request);
+
+  uint64_t blocks() const override { return blocks_; }
+  bool reduces() const override { return true; }
+  size_t send(Block block) override;
+  size_t reduce(Block block) override;
+  size_t receive(Block block) override;
+
+ private:
+  /// Elements [begin, begin + count) of a buffer.
+  struct Chunk {
+    size_t begin = 0;
+    size_t count = 0;
+  };
+  bool scatters() const { return request_->kind == OperationKind::reduce_scatter; }
+  /// The chunk of a block that `member` reduces, in the input.
+  Chunk chunk(uint64_t index, int member) const;
+  const std::byte* input(size_t element) const;
+  std::byte* output(size_t element) const;
+
+  const SharedArea& area_;
+  const OperationRequest* request_ = nullptr;
+  size_t element_bytes_ = 1;
+  size_t chunk_elements_ = 1;  ///< of every member and block but the last
+  uint64_t blocks_ = 0;
+  std::vector<const std::byte*> sources_;
+};
+
+/// broadcast and all_gather: members copy blocks of other members' inputs.
+class CopyTransfer final : public BlockTransfer {
+ public:
+  explicit CopyTransfer(const SharedArea& area) : area_(area) {}
+  void start(const OperationRequest& request);
+
+  uint64_t blocks() const override { return blocks_; }
+  bool reduces() const override { return false; }
+  size_t send(Block block) override;
+  size_t reduce(Block /*block*/) override { return 0; }
+  size_t receive(Block block) override;
+
+ private:
+  bool gathers() const { return request_->kind == OperationKind::all_gather; }
+  bool gives(int member) const { return gathers() || member == request_->peer; }
+  size_t block_bytes(uint64_t index) const;
+
+  const SharedArea& area_;
+  const OperationRequest* request_ = nullptr;
+  size_t bytes_ = 0;  ///< of each input
+  uint64_t blocks_ = 0;
+};
+
+}  // namespace dt
