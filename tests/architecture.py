@@ -33,7 +33,7 @@ PUBLIC = {"comm/dtrain.h", "comm/dtrain.hpp"}
 FLOORS = {
     "base": ("", "io"),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
-    "comm": ("transport", "schedule", "engine", ""),
+    "comm": ("kernels", "transport", "schedule", "engine", ""),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
                  "connect", "console", "report", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),

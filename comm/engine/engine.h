@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "comm/kernels/element.h"
 #include "comm/transport/link.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
@@ -24,22 +25,6 @@ enum class OperationKind : uint8_t {
   send,
   receive,
 };
-
-/// In the order of dtrain_type in dtrain.h, whose numbers begin at 1.
-enum class ElementType : uint8_t {
-  int8,
-  uint8,
-  int32,
-  uint32,
-  int64,
-  uint64,
-  float16,
-  bfloat16,
-  float32,
-  float64,
-};
-
-enum class ReduceOp : uint8_t { sum, average, min, max, product };
 
 class SharedArea;
 struct OperationFailure;

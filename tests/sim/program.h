@@ -1,7 +1,7 @@
 #pragma once
 
 #include "comm/engine/engine.h"
-#include "comm/engine/half.h"
+#include "comm/kernels/half.h"
 #include "comm/engine/reduce.h"
 #include "tests/sim/virtual_link.h"
 

@@ -1,6 +1,6 @@
 #include "comm/engine/reduce.h"
 
-#include "comm/engine/half.h"
+#include "comm/kernels/half.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,162 @@
+#pragma once
+
+#include "comm/kernels/element.h"
+#include "comm/kernels/half.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace dt {
+
+// The files for AVX include this header. `Isa` is a type in the anonymous namespace of such a file,
+// so that its instances of these templates are its own. They call no function of the standard
+// library.
+
+template <class T, size_t n>
+struct VectorOf {
+  using Type [[gnu::vector_size(n * sizeof(T))]] = T;
+};
+template <class T>
+struct VectorOf<T, 1> {
+  using Type = T;
+};
+
+template <size_t bytes>
+using UnsignedOfBytes =
+    std::conditional_t<bytes == 1, uint8_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>;
+
+/// `n` elements as they are computed: a vector, or with n = 1 a scalar. The same expressions serve
+/// both, so that both have the same bits.
+template <class Isa, class T, size_t n>
+struct Lanes {
+  using Value = typename VectorOf<T, n>::Type;
+  using Bits = typename VectorOf<UnsignedOfBytes<sizeof(T)>, n>::Type;
+
+  [[gnu::always_inline]] static Value load(const std::byte* from) {
+    Value value;
+    __builtin_memcpy(&value, from, sizeof value);
+    return value;
+  }
+  [[gnu::always_inline]] static void store(std::byte* to, Value value) {
+    __builtin_memcpy(to, &value, sizeof value);
+  }
+
+  [[gnu::always_inline]] static Value sum(Value a, Value b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return a + unless_nan(a, b);
+    } else {
+      // The overflow of unsigned integers is defined.
+      return value_of(static_cast<Bits>(bits_of(a) + bits_of(b)));
+    }
+  }
+  [[gnu::always_inline]] static Value product(Value a, Value b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return a * unless_nan(a, b);
+    } else {
+      return value_of(static_cast<Bits>(bits_of(a) * bits_of(b)));
+    }
+  }
+  [[gnu::always_inline]] static Value min(Value a, Value b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      // The two differ for zeros of different signs only. The union of their bits is the negative
+      // zero.
+      const Bits least = bits_of(a < b ? a : b) | bits_of(b < a ? b : a);
+      return ordered(a, b) ? value_of(least) : sum(a, b);
+    } else {
+      return a < b ? a : b;
+    }
+  }
+  [[gnu::always_inline]] static Value max(Value a, Value b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      const Bits most = bits_of(a > b ? a : b) & bits_of(b > a ? b : a);
+      return ordered(a, b) ? value_of(most) : sum(a, b);
+    } else {
+      return a > b ? a : b;
+    }
+  }
+  [[gnu::always_inline]] static Value quotient(Value value, int divisor) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return value / static_cast<T>(divisor);
+    } else {
+      T each[n];
+      __builtin_memcpy(each, &value, sizeof value);
+      // No CPU divides vectors of integers. A divisor may be too large for T, but not for 64 bits.
+      using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+      for (T& element : each)
+        element = static_cast<T>(static_cast<Wide>(element) / static_cast<Wide>(divisor));
+      __builtin_memcpy(&value, each, sizeof value);
+      return value;
+    }
+  }
+
+  template <ReduceOp op>
+  [[gnu::always_inline]] static Value apply(Value a, Value b) {
+    if constexpr (op == ReduceOp::min) return min(a, b);
+    if constexpr (op == ReduceOp::max) return max(a, b);
+    if constexpr (op == ReduceOp::product) return product(a, b);
+    if constexpr (op == ReduceOp::sum || op == ReduceOp::average) return sum(a, b);
+  }
+
+ private:
+  /// CPUs take the first operand if both are NaN, but compilers exchange operands. If `a` is NaN,
+  /// this makes both operands `a`.
+  [[gnu::always_inline]] static Value unless_nan(Value a, Value b) { return a != a ? a : b; }
+  [[gnu::always_inline]] static auto ordered(Value a, Value b) { return (a == a) & (b == b); }
+  [[gnu::always_inline]] static Bits bits_of(Value value) {
+    return __builtin_bit_cast(Bits, value);
+  }
+  [[gnu::always_inline]] static Value value_of(Bits bits) {
+    return __builtin_bit_cast(Value, bits);
+  }
+};
+
+/// 16-bit floats are computed as float32 and rounded once, when they are stored.
+template <class Isa, class Half, size_t n>
+struct HalfLanes : Lanes<Isa, float, n> {
+  using typename Lanes<Isa, float, n>::Value;
+  using Stored = typename VectorOf<uint16_t, n>::Type;
+
+  [[gnu::always_inline]] static Value load(const std::byte* from) {
+    Stored stored;
+    __builtin_memcpy(&stored, from, sizeof stored);
+    if constexpr (n == 1) {
+      return to_float(Half{stored});
+    } else if constexpr (std::is_same_v<Half, Float16>) {
+      return Isa::widen(stored);
+    } else {
+      return __builtin_bit_cast(Value, Isa::extend(stored) << 16);
+    }
+  }
+  [[gnu::always_inline]] static void store(std::byte* to, Value value) {
+    Stored stored;
+    if constexpr (n == 1) {
+      Half half;
+      from_float(value, half);
+      stored = half.bits;
+    } else if constexpr (std::is_same_v<Half, Float16>) {
+      stored = Isa::narrow(value);
+    } else {
+      stored = rounded(value);
+    }
+    __builtin_memcpy(to, &stored, sizeof stored);
+  }
+
+ private:
+  using Wide = typename VectorOf<uint32_t, n>::Type;
+
+  /// As from_float for one BFloat16.
+  [[gnu::always_inline]] static Stored rounded(Value value) {
+    const Wide bits = __builtin_bit_cast(Wide, value);
+    const Wide upper = bits >> 16;
+    const Wide nearest = (bits + 0x7fffU + (upper & 1U)) >> 16;
+    return Isa::truncate(value != value ? upper | 0x40U : nearest);
+  }
+};
+
+template <class Isa, size_t n>
+struct Lanes<Isa, Float16, n> : HalfLanes<Isa, Float16, n> {};
+template <class Isa, size_t n>
+struct Lanes<Isa, BFloat16, n> : HalfLanes<Isa, BFloat16, n> {};
+
+}  // namespace dt

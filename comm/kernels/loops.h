@@ -1,0 +1,160 @@
+#pragma once
+
+#include "comm/kernels/kernel_set.h"
+#include "comm/kernels/lanes.h"
+
+#include <cstddef>
+#include <type_traits>
+
+namespace dt {
+
+// As in lanes.h, `Isa` belongs to one file, and with it each instance of these templates.
+
+/// How many elements a full register computes, and a small one for what full ones leave. A 16-bit
+/// float takes 32 bits there.
+template <class Isa, class T>
+struct RegisterLanes {
+  static constexpr size_t computed_bytes = sizeof(T) == 2 ? 4 : sizeof(T);
+  static constexpr size_t full = Isa::register_bytes / computed_bytes;
+  static constexpr size_t small = sizeof(T) == 2 ? 8 : 16 / sizeof(T);
+};
+
+/// Runs `step` over `count` elements: four registers at once, one, a small one, single elements.
+template <class Isa, class T, class Step>
+[[gnu::always_inline]] inline void run_steps(size_t count, const Step& step) {
+  size_t i = 0;
+  if constexpr (Isa::register_bytes > 0) {
+    constexpr size_t full = RegisterLanes<Isa, T>::full;
+    constexpr size_t small = RegisterLanes<Isa, T>::small;
+    for (; count - i >= 4 * full; i += 4 * full)
+      step.template run<full, 4>(i);
+    for (; count - i >= full; i += full)
+      step.template run<full, 1>(i);
+    for (; small < full && count - i >= small; i += small)
+      step.template run<small, 1>(i);
+  }
+  for (; i < count; ++i)
+    step.template run<1, 1>(i);
+}
+
+/// All elements of a step are loaded before the first is stored. So a destination may be a source.
+template <class Isa, class T, ReduceOp op, bool publish>
+struct CombineStep {
+  Destination to;
+  const std::byte* a;
+  const std::byte* b;
+
+  template <size_t n, size_t registers>
+  [[gnu::always_inline]] void run(size_t i) const {
+    using L = Lanes<Isa, T, n>;
+    typename L::Value results[registers];
+    for (size_t r = 0; r < registers; ++r) {
+      const size_t at = (i + r * n) * sizeof(T);
+      results[r] = L::template apply<op>(L::load(a + at), L::load(b + at));
+    }
+    for (size_t r = 0; r < registers; ++r) {
+      const size_t at = (i + r * n) * sizeof(T);
+      L::store(to.into + at, results[r]);
+      if constexpr (publish) L::store(to.also + at, results[r]);
+    }
+  }
+};
+
+template <class Isa, class T, ReduceOp op, bool publish>
+struct ReduceManyStep {
+  Destination to;
+  SourceList sources;
+  int divisor;
+
+  template <size_t n, size_t registers>
+  [[gnu::always_inline]] void run(size_t i) const {
+    using L = Lanes<Isa, T, n>;
+    typename L::Value results[registers];
+    for (size_t r = 0; r < registers; ++r)
+      results[r] = L::load(sources.arrays[0] + (i + r * n) * sizeof(T));
+    for (size_t s = 1; s < sources.count; ++s) {
+      const std::byte* from = sources.arrays[s] + i * sizeof(T);
+      for (size_t r = 0; r < registers; ++r)
+        results[r] = L::template apply<op>(results[r], L::load(from + r * n * sizeof(T)));
+    }
+    for (size_t r = 0; r < registers; ++r) {
+      const size_t at = (i + r * n) * sizeof(T);
+      if constexpr (op == ReduceOp::average) results[r] = L::quotient(results[r], divisor);
+      L::store(to.into + at, results[r]);
+      if constexpr (publish) L::store(to.also + at, results[r]);
+    }
+  }
+};
+
+template <class Isa, class T>
+struct DivideStep {
+  std::byte* elements;
+  int divisor;
+
+  template <size_t n, size_t registers>
+  [[gnu::always_inline]] void run(size_t i) const {
+    using L = Lanes<Isa, T, n>;
+    for (size_t r = 0; r < registers; ++r) {
+      std::byte* at = elements + (i + r * n) * sizeof(T);
+      L::store(at, L::quotient(L::load(at), divisor));
+    }
+  }
+};
+
+template <class Isa, class T, ReduceOp op, bool publish>
+void combine_loop(Destination to, const std::byte* a, const std::byte* b, size_t count) {
+  run_steps<Isa, T>(count, CombineStep<Isa, T, op, publish>{to, a, b});
+}
+
+template <class Isa, class T, ReduceOp op, bool publish>
+void reduce_many_loop(Destination to, SourceList sources, size_t count, int divisor) {
+  run_steps<Isa, T>(count, ReduceManyStep<Isa, T, op, publish>{to, sources, divisor});
+}
+
+template <class Isa, class T>
+void divide_loop(std::byte* elements, size_t count, int divisor) {
+  run_steps<Isa, T>(count, DivideStep<Isa, T>{elements, divisor});
+}
+
+template <class Isa, class T, ReduceOp op>
+consteval ReduceLoops reduce_loops() {
+  // Integers of one size have the same sums and products, and a pair's average is its sum.
+  constexpr bool wraps = std::is_integral_v<T> && op != ReduceOp::min && op != ReduceOp::max;
+  using Bits = std::conditional_t<wraps, UnsignedOfBytes<sizeof(T)>, T>;
+  constexpr ReduceOp pair_op = op == ReduceOp::average ? ReduceOp::sum : op;
+  using Summed = std::conditional_t<op == ReduceOp::average, T, Bits>;
+  return {combine_loop<Isa, Bits, pair_op, false>, combine_loop<Isa, Bits, pair_op, true>,
+          reduce_many_loop<Isa, Summed, op, false>, reduce_many_loop<Isa, Summed, op, true>};
+}
+
+template <class Isa, class T>
+consteval void add_type(KernelSet& set, ElementType type) {
+  const auto row = static_cast<size_t>(type);
+  set.loops[row][static_cast<size_t>(ReduceOp::sum)] = reduce_loops<Isa, T, ReduceOp::sum>();
+  set.loops[row][static_cast<size_t>(ReduceOp::average)] =
+      reduce_loops<Isa, T, ReduceOp::average>();
+  set.loops[row][static_cast<size_t>(ReduceOp::min)] = reduce_loops<Isa, T, ReduceOp::min>();
+  set.loops[row][static_cast<size_t>(ReduceOp::max)] = reduce_loops<Isa, T, ReduceOp::max>();
+  set.loops[row][static_cast<size_t>(ReduceOp::product)] =
+      reduce_loops<Isa, T, ReduceOp::product>();
+  set.divide[row] = divide_loop<Isa, T>;
+}
+
+template <class Isa>
+consteval KernelSet make_kernel_set(const char* name) {
+  KernelSet set;
+  set.name = name;
+  add_type<Isa, int8_t>(set, ElementType::int8);
+  add_type<Isa, uint8_t>(set, ElementType::uint8);
+  add_type<Isa, int32_t>(set, ElementType::int32);
+  add_type<Isa, uint32_t>(set, ElementType::uint32);
+  add_type<Isa, int64_t>(set, ElementType::int64);
+  add_type<Isa, uint64_t>(set, ElementType::uint64);
+  add_type<Isa, Float16>(set, ElementType::float16);
+  add_type<Isa, BFloat16>(set, ElementType::bfloat16);
+  add_type<Isa, float>(set, ElementType::float32);
+  add_type<Isa, double>(set, ElementType::float64);
+  return set;
+}
+
+}  // namespace dt

@@ -1,0 +1,11 @@
+#include "tests/unit/comm/kernels/kernel_checks.h"
+
+namespace dt {
+namespace {
+
+TEST_CASE("the kernels avx512 compute the same bits as the scalar ones") {
+  compare_with_scalar("avx512");
+}
+
+}  // namespace
+}  // namespace dt
