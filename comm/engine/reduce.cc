@@ -1,10 +1,9 @@
 #include "comm/engine/reduce.h"
 
-#include "comm/kernels/half.h"
+#include "comm/kernels/reducer.h"
 
 #include <array>
 #include <cassert>
-#include <type_traits>
 
 namespace dt {
 
@@ -35,103 +34,6 @@ const TypeFacts& facts(ElementType type) {
   return types[static_cast<size_t>(type)];
 }
 
-template <class T>
-constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-
-/// Integers are computed as unsigned ones, whose overflow is defined. They have at least 32 bits,
-/// because smaller ones would be promoted to a signed int.
-template <class T>
-using Wrapping =
-    std::make_unsigned_t<std::conditional_t<(sizeof(T) < sizeof(uint32_t)), uint32_t, T>>;
-
-struct Sum {
-  template <class T>
-  static T of(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
-    } else {
-      return a + b;
-    }
-  }
-};
-
-struct Product {
-  template <class T>
-  static T of(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
-    } else {
-      return a * b;
-    }
-  }
-};
-
-// `a != a` selects a NaN on the left. A NaN on the right makes `a < b` false and is selected by
-// that.
-struct Min {
-  template <class T>
-  static T of(T a, T b) {
-    return (a != a || a < b) ? a : b;
-  }
-};
-
-struct Max {
-  template <class T>
-  static T of(T a, T b) {
-    return (a != a || a > b) ? a : b;
-  }
-};
-
-template <class Op, class T>
-void apply_typed(T* into, const T* from, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if constexpr (is_half<T>) {
-      from_float(Op::of(to_float(into[i]), to_float(from[i])), into[i]);
-    } else {
-      into[i] = Op::of(into[i], from[i]);
-    }
-  }
-}
-
-template <class T>
-void divide_typed(T* elements, size_t count, int divisor) {
-  for (size_t i = 0; i < count; ++i) {
-    if constexpr (is_half<T>) {
-      from_float(to_float(elements[i]) / static_cast<float>(divisor), elements[i]);
-    } else {
-      elements[i] /= static_cast<T>(divisor);
-    }
-  }
-}
-
-/// Calls `action` with a value of the C++ type that `type` names.
-template <class Action>
-void with_type(ElementType type, Action action) {
-  switch (type) {
-    case ElementType::int8:
-      return action(int8_t{});
-    case ElementType::uint8:
-      return action(uint8_t{});
-    case ElementType::int32:
-      return action(int32_t{});
-    case ElementType::uint32:
-      return action(uint32_t{});
-    case ElementType::int64:
-      return action(int64_t{});
-    case ElementType::uint64:
-      return action(uint64_t{});
-    case ElementType::float16:
-      return action(Float16{});
-    case ElementType::bfloat16:
-      return action(BFloat16{});
-    case ElementType::float32:
-      return action(float{});
-    case ElementType::float64:
-      return action(double{});
-  }
-  assert(!"an element type that was not checked");
-}
-
 }  // namespace
 
 bool known(ElementType type) {
@@ -156,22 +58,7 @@ bool is_floating(ElementType type) {
 }
 
 void Reduction::apply(std::byte* into, const std::byte* from, size_t count) const {
-  with_type(type, [&](auto element) {
-    using T = decltype(element);
-    auto* left = reinterpret_cast<T*>(into);
-    const auto* right = reinterpret_cast<const T*>(from);
-    switch (op) {
-      case ReduceOp::sum:
-      case ReduceOp::average:
-        return apply_typed<Sum>(left, right, count);
-      case ReduceOp::product:
-        return apply_typed<Product>(left, right, count);
-      case ReduceOp::min:
-        return apply_typed<Min>(left, right, count);
-      case ReduceOp::max:
-        return apply_typed<Max>(left, right, count);
-    }
-  });
+  Reducer(type, op).reduce(into, from, count);
 }
 
 void reduce_in_order(const OperationRequest& request, std::span<const std::byte* const> sources,
@@ -195,11 +82,7 @@ void reduce_in_order(const OperationRequest& request, std::span<const std::byte*
 
 void average_over(ElementType type, std::byte* elements, size_t count, int divisor) {
   assert(is_floating(type));
-  with_type(type, [&](auto element) {
-    using T = decltype(element);
-    if constexpr (!std::is_integral_v<T>)
-      divide_typed(reinterpret_cast<T*>(elements), count, divisor);
-  });
+  divide(type, elements, count, divisor);
 }
 
 }  // namespace dt

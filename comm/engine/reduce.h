@@ -17,9 +17,8 @@ std::string_view element_name(ElementType type);
 std::string_view reduce_name(ReduceOp op);
 bool is_floating(ElementType type);
 
-/// `into[i] = into[i] op from[i]` for `count` elements; both must be aligned for the type. 16-bit
-/// floats are computed in float32 and rounded to nearest even. Integers wrap. Minimum and maximum
-/// yield NaN when either is NaN. Average adds; average_over divides later.
+/// `into[i] = into[i] op from[i]` for `count` elements, by the rules of Reducer. Average adds;
+/// average_over divides later.
 struct Reduction {
   ElementType type = ElementType::float32;
   ReduceOp op = ReduceOp::sum;
