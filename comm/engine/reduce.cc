@@ -11,20 +11,19 @@ namespace {
 
 struct TypeFacts {
   std::string_view name;
-  size_t bytes;
   bool floating;
 };
 
-constexpr std::array<TypeFacts, 10> types = {{{"int8", 1, false},
-                                              {"uint8", 1, false},
-                                              {"int32", 4, false},
-                                              {"uint32", 4, false},
-                                              {"int64", 8, false},
-                                              {"uint64", 8, false},
-                                              {"float16", 2, true},
-                                              {"bfloat16", 2, true},
-                                              {"float32", 4, true},
-                                              {"float64", 8, true}}};
+constexpr std::array<TypeFacts, 10> types = {{{"int8", false},
+                                              {"uint8", false},
+                                              {"int32", false},
+                                              {"uint32", false},
+                                              {"int64", false},
+                                              {"uint64", false},
+                                              {"float16", true},
+                                              {"bfloat16", true},
+                                              {"float32", true},
+                                              {"float64", true}}};
 
 constexpr std::array<std::string_view, 5> reduce_names = {"sum", "average", "min", "max",
                                                           "product"};
@@ -43,9 +42,6 @@ bool known(ReduceOp op) {
   return static_cast<size_t>(op) < reduce_names.size();
 }
 
-size_t element_bytes(ElementType type) {
-  return facts(type).bytes;
-}
 std::string_view element_name(ElementType type) {
   return facts(type).name;
 }

@@ -12,7 +12,6 @@ namespace dt {
 bool known(ElementType type);
 bool known(ReduceOp op);
 
-size_t element_bytes(ElementType type);
 std::string_view element_name(ElementType type);
 std::string_view reduce_name(ReduceOp op);
 bool is_floating(ElementType type);

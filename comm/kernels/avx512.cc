@@ -6,15 +6,14 @@ namespace dt {
 
 namespace {
 
-/// Conversions of 16 elements, and of the 8 of a small register.
+/// Converts registers of 16 elements, and small ones of 8.
 struct Avx512 {
   static constexpr size_t register_bytes = 64;
+  static constexpr size_t block_registers = 4;
 
   using Halves = VectorOf<uint16_t, 16>::Type;
-  using Words = VectorOf<uint32_t, 16>::Type;
   using Floats = VectorOf<float, 16>::Type;
   using SmallHalves = VectorOf<uint16_t, 8>::Type;
-  using SmallWords = VectorOf<uint32_t, 8>::Type;
   using SmallFloats = VectorOf<float, 8>::Type;
 
   static constexpr int rounding = _MM_FROUND_TO_NEAREST_INT;
@@ -35,22 +34,6 @@ struct Avx512 {
   [[gnu::always_inline]] static SmallHalves narrow(SmallFloats floats) {
     return __builtin_bit_cast(SmallHalves,
                               _mm256_cvtps_ph(__builtin_bit_cast(__m256, floats), rounding));
-  }
-  [[gnu::always_inline]] static Words extend(Halves halves) {
-    const auto bits = __builtin_bit_cast(__m256i, halves);
-    return __builtin_bit_cast(Words, _mm512_maskz_cvtepu16_epi32(all, bits));
-  }
-  [[gnu::always_inline]] static SmallWords extend(SmallHalves halves) {
-    return __builtin_bit_cast(SmallWords,
-                              _mm256_cvtepu16_epi32(__builtin_bit_cast(__m128i, halves)));
-  }
-  [[gnu::always_inline]] static Halves truncate(Words words) {
-    const auto bits = __builtin_bit_cast(__m512i, words);
-    return __builtin_bit_cast(Halves, _mm512_maskz_cvtepi32_epi16(all, bits));
-  }
-  [[gnu::always_inline]] static SmallHalves truncate(SmallWords words) {
-    const auto bits = __builtin_bit_cast(__m256i, words);
-    return __builtin_bit_cast(SmallHalves, _mm256_maskz_cvtepi32_epi16(0xff, bits));
   }
 };
 

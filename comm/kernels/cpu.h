@@ -10,7 +10,7 @@ namespace dt {
 
 // The build chooses cpu_x86_64.cc or cpu_portable.cc for this header.
 
-/// The kernels that this CPU and its operating system can run, fastest first. The scalar ones are
+/// The kernels that this CPU and its operating system can run, fastest first. The portable ones are
 /// last.
 std::span<const KernelSet* const> usable_kernels();
 

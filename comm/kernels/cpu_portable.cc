@@ -5,7 +5,7 @@
 namespace dt {
 
 std::span<const KernelSet* const> usable_kernels() {
-  static const KernelSet* const sets[] = {&scalar_kernels};
+  static const KernelSet* const sets[] = {&portable_kernels};
   return sets;
 }
 

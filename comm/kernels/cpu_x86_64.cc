@@ -41,7 +41,7 @@ UsableKernels find_usable() {
   UsableKernels usable;
   if (has_avx512()) usable.sets[usable.count++] = &avx512_kernels;
   if (has_avx2()) usable.sets[usable.count++] = &avx2_kernels;
-  usable.sets[usable.count++] = &scalar_kernels;
+  usable.sets[usable.count++] = &portable_kernels;
   return usable;
 }
 

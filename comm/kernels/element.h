@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace dt {
@@ -17,6 +18,11 @@ enum class ElementType : uint8_t {
   float32,
   float64,
 };
+
+constexpr size_t element_bytes(ElementType type) {
+  constexpr size_t bytes[] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8};
+  return bytes[static_cast<size_t>(type)];
+}
 
 enum class ReduceOp : uint8_t { sum, average, min, max, product };
 

@@ -38,8 +38,8 @@ struct KernelSet {
   DivideLoop divide[10] = {};
 };
 
-extern const KernelSet avx512_kernels;  ///< AVX-512 F, BW, DQ and VL; on x86-64 only
-extern const KernelSet avx2_kernels;    ///< AVX2 and F16C; on x86-64 only
-extern const KernelSet scalar_kernels;  ///< for any CPU of the architecture
+extern const KernelSet avx512_kernels;    ///< AVX-512 F, BW, DQ and VL; on x86-64 only
+extern const KernelSet avx2_kernels;      ///< AVX2 and F16C; on x86-64 only
+extern const KernelSet portable_kernels;  ///< for any CPU of the architecture
 
 }  // namespace dt

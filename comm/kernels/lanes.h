@@ -111,52 +111,78 @@ struct Lanes {
   }
 };
 
-/// 16-bit floats are computed as float32 and rounded once, when they are stored.
-template <class Isa, class Half, size_t n>
-struct HalfLanes : Lanes<Isa, float, n> {
+/// Computed as float32, rounded when it is stored. One instruction converts a register.
+template <class Isa, size_t n>
+struct Lanes<Isa, Float16, n> : Lanes<Isa, float, n> {
   using typename Lanes<Isa, float, n>::Value;
   using Stored = typename VectorOf<uint16_t, n>::Type;
 
   [[gnu::always_inline]] static Value load(const std::byte* from) {
     Stored stored;
     __builtin_memcpy(&stored, from, sizeof stored);
-    if constexpr (n == 1) {
-      return to_float(Half{stored});
-    } else if constexpr (std::is_same_v<Half, Float16>) {
-      return Isa::widen(stored);
-    } else {
-      return __builtin_bit_cast(Value, Isa::extend(stored) << 16);
-    }
+    return Isa::widen(stored);
   }
   [[gnu::always_inline]] static void store(std::byte* to, Value value) {
-    Stored stored;
-    if constexpr (n == 1) {
-      Half half;
-      from_float(value, half);
-      stored = half.bits;
-    } else if constexpr (std::is_same_v<Half, Float16>) {
-      stored = Isa::narrow(value);
-    } else {
-      stored = rounded(value);
-    }
+    const Stored stored = Isa::narrow(value);
     __builtin_memcpy(to, &stored, sizeof stored);
-  }
-
- private:
-  using Wide = typename VectorOf<uint32_t, n>::Type;
-
-  /// As from_float for one BFloat16.
-  [[gnu::always_inline]] static Stored rounded(Value value) {
-    const Wide bits = __builtin_bit_cast(Wide, value);
-    const Wide upper = bits >> 16;
-    const Wide nearest = (bits + 0x7fffU + (upper & 1U)) >> 16;
-    return Isa::truncate(value != value ? upper | 0x40U : nearest);
   }
 };
 
+/// Computed as float32, rounded when it is stored. A float32 with a zero lower half is one. So
+/// elements at even indices are shifted up in their 32 bits and those at odd indices are masked,
+/// without moves across the register.
 template <class Isa, size_t n>
-struct Lanes<Isa, Float16, n> : HalfLanes<Isa, Float16, n> {};
-template <class Isa, size_t n>
-struct Lanes<Isa, BFloat16, n> : HalfLanes<Isa, BFloat16, n> {};
+struct Lanes<Isa, BFloat16, n> {
+  using Floats = Lanes<Isa, float, n / 2>;
+  using Words = typename VectorOf<uint32_t, n / 2>::Type;
+  struct Value {
+    typename Floats::Value even;
+    typename Floats::Value odd;
+  };
+
+  [[gnu::always_inline]] static Value load(const std::byte* from) {
+    Words words;
+    __builtin_memcpy(&words, from, sizeof words);
+    return {__builtin_bit_cast(typename Floats::Value, words << 16),
+            __builtin_bit_cast(typename Floats::Value, words & 0xffff0000U)};
+  }
+  [[gnu::always_inline]] static void store(std::byte* to, const Value& value) {
+    const Words words = (rounded(value.even) >> 16) | (rounded(value.odd) & 0xffff0000U);
+    __builtin_memcpy(to, &words, sizeof words);
+  }
+  template <ReduceOp op>
+  [[gnu::always_inline]] static Value apply(const Value& a, const Value& b) {
+    return {Floats::template apply<op>(a.even, b.even), Floats::template apply<op>(a.odd, b.odd)};
+  }
+  [[gnu::always_inline]] static Value quotient(const Value& value, int divisor) {
+    return {Floats::quotient(value.even, divisor), Floats::quotient(value.odd, divisor)};
+  }
+
+ private:
+  /// As from_float, in the upper halves. An operation has made a NaN quiet; it is cut only.
+  [[gnu::always_inline]] static Words rounded(typename Floats::Value value) {
+    const Words bits = __builtin_bit_cast(Words, value);
+    return value == value ? bits + (0x7fffU + (bits >> 16 & 1U)) : bits;
+  }
+};
+
+/// A 16-bit float alone.
+template <class Isa, class Half>
+struct HalfLane : Lanes<Isa, float, 1> {
+  [[gnu::always_inline]] static float load(const std::byte* from) {
+    Half half;
+    __builtin_memcpy(&half.bits, from, sizeof half.bits);
+    return to_float(half);
+  }
+  [[gnu::always_inline]] static void store(std::byte* to, float value) {
+    Half half;
+    from_float(value, half);
+    __builtin_memcpy(to, &half.bits, sizeof half.bits);
+  }
+};
+template <class Isa>
+struct Lanes<Isa, Float16, 1> : HalfLane<Isa, Float16> {};
+template <class Isa>
+struct Lanes<Isa, BFloat16, 1> : HalfLane<Isa, BFloat16> {};
 
 }  // namespace dt

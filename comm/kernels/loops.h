@@ -10,27 +10,28 @@ namespace dt {
 
 // As in lanes.h, `Isa` belongs to one file, and with it each instance of these templates.
 
-/// How many elements a full register computes, and a small one for what full ones leave. A 16-bit
-/// float takes 32 bits there.
+/// How many elements a full register holds, and a small one for the remainder. A float16 takes the
+/// place of the float32 as which it is computed.
 template <class Isa, class T>
 struct RegisterLanes {
-  static constexpr size_t computed_bytes = sizeof(T) == 2 ? 4 : sizeof(T);
-  static constexpr size_t full = Isa::register_bytes / computed_bytes;
-  static constexpr size_t small = sizeof(T) == 2 ? 8 : 16 / sizeof(T);
+  static constexpr size_t full =
+      Isa::register_bytes / (std::is_same_v<T, Float16> ? sizeof(float) : sizeof(T));
+  static constexpr size_t small = 16 / sizeof(T);
 };
 
-/// Runs `step` over `count` elements: four registers at once, one, a small one, single elements.
+/// Runs `step` over `count` elements: several registers at once, one, a small one, single elements.
 template <class Isa, class T, class Step>
 [[gnu::always_inline]] inline void run_steps(size_t count, const Step& step) {
+  constexpr size_t full = RegisterLanes<Isa, T>::full;
+  constexpr size_t small = RegisterLanes<Isa, T>::small;
   size_t i = 0;
-  if constexpr (Isa::register_bytes > 0) {
-    constexpr size_t full = RegisterLanes<Isa, T>::full;
-    constexpr size_t small = RegisterLanes<Isa, T>::small;
-    for (; count - i >= 4 * full; i += 4 * full)
-      step.template run<full, 4>(i);
-    for (; count - i >= full; i += full)
-      step.template run<full, 1>(i);
-    for (; small < full && count - i >= small; i += small)
+  constexpr size_t block = Isa::block_registers * full;
+  for (; count - i >= block; i += block)
+    step.template run<full, Isa::block_registers>(i);
+  for (; count - i >= full; i += full)
+    step.template run<full, 1>(i);
+  if constexpr (small < full) {
+    for (; count - i >= small; i += small)
       step.template run<small, 1>(i);
   }
   for (; i < count; ++i)

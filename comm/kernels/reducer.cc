@@ -3,6 +3,7 @@
 #include "comm/kernels/cpu.h"
 
 #include <cassert>
+#include <cstring>
 
 namespace dt {
 
@@ -10,7 +11,9 @@ Reducer::Reducer(ElementType type, ReduceOp op) : Reducer(type, op, *usable_kern
 }
 
 Reducer::Reducer(ElementType type, ReduceOp op, const KernelSet& kernels)
-    : loops_(kernels.loops[static_cast<size_t>(type)][static_cast<size_t>(op)]) {
+    : copies_one_(op != ReduceOp::average),
+      element_bytes_(element_bytes(type)),
+      loops_(kernels.loops[static_cast<size_t>(type)][static_cast<size_t>(op)]) {
 }
 
 void Reducer::reduce(std::byte* into, const std::byte* from, size_t count) const {
@@ -26,6 +29,11 @@ void Reducer::combine(Destination to, const std::byte* a, const std::byte* b, si
 void Reducer::reduce_many(Destination to, std::span<const std::byte* const> sources, size_t count,
                           int divisor) const {
   assert(!sources.empty() && divisor > 0);
+  if (sources.size() == 1 && copies_one_ && count > 0) {
+    std::memmove(to.into, sources[0], count * element_bytes_);
+    if (to.also != nullptr) std::memcpy(to.also, to.into, count * element_bytes_);
+    return;
+  }
   const DefaultRounding rounding;
   (to.also == nullptr ? loops_.reduce_many : loops_.reduce_many_also)(
       to, {sources.data(), sources.size()}, count, divisor);

@@ -38,6 +38,8 @@ class Reducer {
                    int divisor = 1) const;
 
  private:
+  bool copies_one_;  ///< all operations but average
+  size_t element_bytes_;
   const ReduceLoops& loops_;
 };
 

@@ -5,9 +5,9 @@
 namespace dt {
 namespace {
 
-TEST_CASE("the scalar kernels are the only ones of other architectures") {
+TEST_CASE("the portable kernels are the only ones of other architectures") {
   REQUIRE(usable_kernels().size() == 1);
-  CHECK(usable_kernels().front() == &scalar_kernels);
+  CHECK(usable_kernels().front() == &portable_kernels);
 }
 
 TEST_CASE("a copy past the caches copies as memcpy does") {

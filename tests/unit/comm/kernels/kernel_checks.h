@@ -6,7 +6,7 @@
 
 namespace dt {
 
-/// Compares a set of kernels with the scalar one, on equal arrays.
+/// Compares a set of kernels with the portable one, on equal arrays.
 class KernelComparison {
  public:
   explicit KernelComparison(const KernelSet& set) : set_(set) {}
@@ -86,9 +86,9 @@ class KernelComparison {
 
   void compare_pairs(const ElementFormat& format, ReduceOp op, const Inputs& in) {
     const Reducer reducer(format.type, op, set_);
-    const Reducer scalar(format.type, op, scalar_kernels);
+    const Reducer portable(format.type, op, portable_kernels);
     ElementArray expected(format, in.count, in.offset);
-    scalar.combine({expected.at()}, in.a.at(), in.b.at(), in.count);
+    portable.combine({expected.at()}, in.a.at(), in.b.at(), in.count);
     ElementArray into(format, in.count, in.offset);
     reducer.combine({into.at()}, in.a.at(), in.b.at(), in.count);
     REQUIRE(into == expected);
@@ -102,22 +102,22 @@ class KernelComparison {
 
   void compare_in_place(const ElementFormat& format, ReduceOp op, const Inputs& in) {
     const Reducer reducer(format.type, op, set_);
-    const Reducer scalar(format.type, op, scalar_kernels);
+    const Reducer portable(format.type, op, portable_kernels);
     ElementArray left = in.a;
     ElementArray expected = in.a;
     reducer.reduce(left.at(), in.b.at(), in.count);
-    scalar.combine({expected.at()}, in.a.at(), in.b.at(), in.count);
+    portable.combine({expected.at()}, in.a.at(), in.b.at(), in.count);
     REQUIRE(left == expected);
     ElementArray right = in.b;
     ElementArray expected_right = in.b;
     reducer.combine({right.at()}, in.a.at(), right.at(), in.count);
-    scalar.combine({expected_right.at()}, in.a.at(), in.b.at(), in.count);
+    portable.combine({expected_right.at()}, in.a.at(), in.b.at(), in.count);
     REQUIRE(right == expected_right);
   }
 
   void compare_many(const ElementFormat& format, ReduceOp op, const Inputs& in) {
     const Reducer reducer(format.type, op, set_);
-    const Reducer scalar(format.type, op, scalar_kernels);
+    const Reducer portable(format.type, op, portable_kernels);
     const std::vector<const std::byte*> sources = {in.a.at(), in.b.at(), in.b.at(), in.a.at(),
                                                    in.a.at()};
     for (const size_t n : {1, 2, 3, 5}) {
@@ -125,7 +125,7 @@ class KernelComparison {
       const int divisor = n == 5 ? 200 : static_cast<int>(n);
       CAPTURE(n);
       ElementArray expected(format, in.count, in.offset);
-      scalar.reduce_many({expected.at()}, some, in.count, divisor);
+      portable.reduce_many({expected.at()}, some, in.count, divisor);
       ElementArray into(format, in.count, in.offset);
       reducer.reduce_many({into.at()}, some, in.count, divisor);
       REQUIRE(into == expected);
@@ -143,7 +143,7 @@ class KernelComparison {
       ElementArray divided = values;
       ElementArray expected = values;
       divide(set_, format.type, divided.at(), count, divisor);
-      divide(scalar_kernels, format.type, expected.at(), count, divisor);
+      divide(portable_kernels, format.type, expected.at(), count, divisor);
       REQUIRE(divided == expected);
     }
   }
@@ -152,9 +152,9 @@ class KernelComparison {
   std::mt19937_64 random_{7};
 };
 
-/// Compares the kernels of this name with the scalar ones, or reports that this CPU cannot run
+/// Compares the kernels of this name with the portable ones, or reports that this CPU cannot run
 /// them.
-inline void compare_with_scalar(const char* name) {
+inline void compare_with_portable(const char* name) {
   const KernelSet* set = usable_kernels_named(name);
   if (set == nullptr) {
     MESSAGE("skipped: this CPU cannot run the kernels ", name);

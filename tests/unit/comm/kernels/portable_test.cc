@@ -84,7 +84,7 @@ void check_pair(const ElementFormat& format, ReduceOp op, size_t count) {
   ElementArray into(format, count, 3);
   a.fill(random);
   b.fill(random);
-  Reducer(format.type, op, scalar_kernels).combine({into.at()}, a.at(), b.at(), count);
+  Reducer(format.type, op, portable_kernels).combine({into.at()}, a.at(), b.at(), count);
   for (size_t i = 0; i < count; ++i)
     REQUIRE(into.get(i) == bits_of<T>(step(op, value_at<T>(a, i), value_at<T>(b, i))));
 }
@@ -100,7 +100,7 @@ void check_many(const ElementFormat& format, ReduceOp op, size_t count) {
   }
   constexpr int divisor = 130;
   ElementArray into(format, count, 0);
-  Reducer(format.type, op, scalar_kernels).reduce_many({into.at()}, sources, count, divisor);
+  Reducer(format.type, op, portable_kernels).reduce_many({into.at()}, sources, count, divisor);
   for (size_t i = 0; i < count; ++i) {
     auto value = value_at<T>(arrays[0], i);
     for (size_t s = 1; s < arrays.size(); ++s)
@@ -118,7 +118,7 @@ void check_divide(const ElementFormat& format, size_t count) {
   const ElementArray before = elements;
   for (const int divisor : {3, 1000}) {
     elements = before;
-    divide(scalar_kernels, format.type, elements.at(), count, divisor);
+    divide(portable_kernels, format.type, elements.at(), count, divisor);
     for (size_t i = 0; i < count; ++i)
       REQUIRE(elements.get(i) == bits_of<T>(quotient(value_at<T>(before, i), divisor)));
   }
@@ -140,7 +140,7 @@ void check_type(ElementType type) {
   check_divide<T>(format, 3000);
 }
 
-TEST_CASE("the scalar kernels obey the rules of Reducer for every type and operation") {
+TEST_CASE("the portable kernels obey the rules of Reducer for every type and operation") {
   check_type<int8_t>(ElementType::int8);
   check_type<uint8_t>(ElementType::uint8);
   check_type<int32_t>(ElementType::int32);
