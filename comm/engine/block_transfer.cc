@@ -97,10 +97,10 @@ size_t ReduceTransfer::reduce(Block block) {
             : area_.input_slot(member, block.slot) + place * chunk_elements_ * element_bytes_;
   }
   std::byte* into = output(scatters() ? block.index * chunk_elements_ : own.begin);
-  reduce_in_order(*request_, sources_, into, own.count);
-  if (scatters()) return bytes;
-  copy_bytes(area_.result_slot(self, block.slot), into, bytes);
-  return 2 * bytes;
+  std::byte* also = scatters() ? nullptr : area_.result_slot(self, block.slot);
+  const Reducer reducer(request_->type, request_->reduce);
+  reducer.reduce_many({into, also}, sources_, own.count, area_.members());
+  return also == nullptr ? bytes : 2 * bytes;
 }
 
 size_t ReduceTransfer::receive(Block block) {

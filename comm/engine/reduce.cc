@@ -57,25 +57,6 @@ void Reduction::apply(std::byte* into, const std::byte* from, size_t count) cons
   Reducer(type, op).reduce(into, from, count);
 }
 
-void reduce_in_order(const OperationRequest& request, std::span<const std::byte* const> sources,
-                     std::byte* into, size_t count) {
-  const Reduction reduction{request.type, request.reduce};
-  const size_t bytes = element_bytes(request.type);
-  // `into` may be any of the sources, so the result grows in a buffer, one part after the other.
-  constexpr size_t part_bytes = 4096;
-  alignas(64) std::array<std::byte, part_bytes> part;
-  for (size_t done = 0; done < count;) {
-    const size_t n = std::min(part_bytes / bytes, count - done);
-    std::memcpy(part.data(), sources.front() + done * bytes, n * bytes);
-    for (const std::byte* source : sources.subspan(1))
-      reduction.apply(part.data(), source + done * bytes, n);
-    if (request.reduce == ReduceOp::average)
-      average_over(request.type, part.data(), n, static_cast<int>(sources.size()));
-    std::memcpy(into + done * bytes, part.data(), n * bytes);
-    done += n;
-  }
-}
-
 void average_over(ElementType type, std::byte* elements, size_t count, int divisor) {
   assert(is_floating(type));
   divide(type, elements, count, divisor);

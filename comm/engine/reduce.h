@@ -3,7 +3,6 @@
 #include "comm/engine/engine.h"
 
 #include <cstddef>
-#include <span>
 #include <string_view>
 
 namespace dt {
@@ -23,12 +22,6 @@ struct Reduction {
   ReduceOp op = ReduceOp::sum;
   void apply(std::byte* into, const std::byte* from, size_t count) const;
 };
-
-/// Reduces one array of each rank, in the order of the ranks: `into[i] = sources[0][i] op
-/// sources[1][i] op …` for `count` elements. `into` may be one of the sources, and overlaps none
-/// otherwise. An average is divided by the number of sources.
-void reduce_in_order(const OperationRequest& request, std::span<const std::byte* const> sources,
-                     std::byte* into, size_t count);
 
 /// Divides `count` elements of a floating type by `divisor`.
 void average_over(ElementType type, std::byte* elements, size_t count, int divisor);

@@ -162,7 +162,9 @@ void SharedCommunicator::reduce_small() {
                           : 0;
   for (int member = 0; member < area_->members(); ++member)
     sources_[static_cast<size_t>(member)] = area_->mailbox(member, round_).input(bytes) + part;
-  reduce_in_order(*request_, sources_, static_cast<std::byte*>(request_->output), request_->count);
+  const Reducer reducer(request_->type, request_->reduce);
+  reducer.reduce_many({static_cast<std::byte*>(request_->output)}, sources_, request_->count,
+                      area_->members());
 }
 
 bool SharedCommunicator::step_blocks() {
