@@ -97,11 +97,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
 }
 
 Context::Context(RankLayout layout, Driver::Parts parts)
-    : layout_(std::move(layout)), driver_(std::move(parts)), process_(getpid()) {
-}
-
-bool Context::forked() const {
-  return getpid() != process_;
+    : layout_(std::move(layout)), driver_(std::move(parts)) {
 }
 
 }  // namespace dt

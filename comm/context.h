@@ -4,10 +4,9 @@
 #include "base/result.h"
 #include "comm/engine/driver.h"
 #include "comm/engine/engine.h"
+#include "comm/fork_detector.h"
 #include "comm/init_options.h"
 #include "comm/rank_layout.h"
-
-#include <sys/types.h>
 
 #include <memory>
 
@@ -29,12 +28,12 @@ class Context {
   Driver& driver() { return driver_; }
   /// True in a fork of the process that made the context. The fork must not use the context: the
   /// mutex may be locked by a thread of the parent, and the sockets belong to the parent.
-  bool forked() const;
+  bool forked() const { return fork_detector_.forked(); }
 
  private:
   RankLayout layout_;
   Driver driver_;
-  pid_t process_;
+  ForkDetector fork_detector_;
 };
 
 }  // namespace dt
