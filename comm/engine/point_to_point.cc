@@ -6,7 +6,6 @@
 #include "comm/engine/reduce.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace dt {
 
@@ -14,6 +13,11 @@ namespace {
 
 constexpr auto message_data = static_cast<uint8_t>(EngineMessageType::message_data);
 constexpr size_t refusal_bytes_max = 2000;
+
+template <class Items>
+auto find_id(Items& items, uint32_t id) {
+  return std::find_if(items.begin(), items.end(), [&](const auto& item) { return item.id == id; });
+}
 
 size_t bytes_of(const OperationRequest& request) {
   return request.count * element_bytes(request.type);
@@ -28,15 +32,32 @@ PointToPoint::PointToPoint(Peers& peers) : peers_(peers) {
 
 void PointToPoint::submit(Pending operation) {
   Channel& to = channel(operation->request.peer);
+  if (!to.active) active_.push_back(to.peer);
+  to.active = true;
+  earliest_ = std::min(earliest_, deadline(*operation));
   const bool send = operation->request.kind == OperationKind::send;
   (send ? to.waiting : to.posted).push_back(std::move(operation));
 }
 
 bool PointToPoint::step(Time now) {
   bool moved = false;
-  for (Channel& channel : channels_)
-    moved |= step_channel(channel, now);
+  for (const int peer : active_)
+    moved |= step_channel(channel(peer), now);
+  std::erase_if(active_, [this](int peer) {
+    channel(peer).active = busy(channel(peer));
+    return !channel(peer).active;
+  });
+  if (earliest_ > now) return moved;
+  earliest_ = Time::max();
+  for (const int peer : active_)
+    earliest_ = std::min(earliest_, next_deadline(channel(peer)));
   return moved;
+}
+
+/// Data to be discarded counts, too: its sender waits until this rank has read it.
+bool PointToPoint::busy(const Channel& channel) {
+  return !channel.waiting.empty() || !channel.offered.empty() || !channel.posted.empty() ||
+         !channel.receiving.empty();
 }
 
 bool PointToPoint::step_channel(Channel& channel, Time now) {
@@ -46,8 +67,10 @@ bool PointToPoint::step_channel(Channel& channel, Time now) {
     return fail(channel, why) || moved;
   }
   moved |= match(channel);
-  moved |= expire_sends(channel, now);
-  moved |= expire_receives(channel, now);
+  if (earliest_ <= now) {
+    moved |= expire_sends(channel, now);
+    moved |= expire_receives(channel, now);
+  }
   moved |= make_offers(channel);
   return moved;
 }
@@ -60,7 +83,7 @@ bool PointToPoint::make_offers(Channel& channel) {
     Writer writer;
     writer.number(request.type).number(uint64_t{request.count});
     peers_.send(channel.peer, EngineMessageType::offer, id, writer.view());
-    channel.offered.emplace(id, Offered{std::move(channel.waiting.front())});
+    channel.offered.push_back({id, std::move(channel.waiting.front())});
     channel.waiting.pop_front();
     moved = true;
   }
@@ -92,7 +115,7 @@ void PointToPoint::match(Channel& channel, const Offer& offer, const Pending& op
   if (request.count == 0) {
     succeed(*operation);
   } else {
-    channel.receiving.emplace(offer.id, Receiving{operation, bytes_of(request)});
+    channel.receiving.push_back({offer.id, operation, bytes_of(request)});
   }
 }
 
@@ -104,9 +127,8 @@ std::string PointToPoint::mismatch_text(const Channel& channel, const Offer& off
 }
 
 bool PointToPoint::finish_sends(Channel& channel) {
-  return std::erase_if(channel.offered, [&](const auto& item) {
-           const auto& [id, offered] = item;
-           if (!offered.accepted || peers_.link(channel.peer)->sending(message_data, id))
+  return std::erase_if(channel.offered, [&](const Offered& offered) {
+           if (!offered.accepted || peers_.link(channel.peer)->sending(message_data, offered.id))
              return false;
            succeed(*offered.operation);
            return true;
@@ -126,13 +148,12 @@ bool PointToPoint::expire_sends(Channel& channel, Time now) {
     end(*o, late(channel, *o));
     return true;
   };
-  size_t ended = std::erase_if(channel.waiting, expired);
-  ended += std::erase_if(channel.offered, [&](const auto& item) {
-    if (!expired(item.second.operation)) return false;
-    peers_.link(channel.peer)->cancel_send(message_data, item.first);
-    const std::string why =
-        "timed out after " + duration_text(item.second.operation->request.timeout);
-    peers_.send(channel.peer, EngineMessageType::cancel, item.first, as_bytes(why));
+  size_t ended = channel.waiting.erase_if(expired);
+  ended += std::erase_if(channel.offered, [&](const Offered& offered) {
+    if (!expired(offered.operation)) return false;
+    peers_.link(channel.peer)->cancel_send(message_data, offered.id);
+    const std::string why = "timed out after " + duration_text(offered.operation->request.timeout);
+    peers_.send(channel.peer, EngineMessageType::cancel, offered.id, as_bytes(why));
     return true;
   });
   return ended > 0;
@@ -144,42 +165,43 @@ bool PointToPoint::expire_receives(Channel& channel, Time now) {
     end(*o, late(channel, *o));
     return true;
   };
-  size_t ended = std::erase_if(channel.posted, expired);
-  for (auto at = channel.receiving.begin(); at != channel.receiving.end();) {
-    Receiving& receiving = at->second;
-    const auto item = at++;
-    if (!receiving.operation || !expired(receiving.operation)) continue;
+  size_t ended = channel.posted.erase_if(expired);
+  std::erase_if(channel.receiving, [&](Receiving& receiving) {
+    if (!receiving.operation || !expired(receiving.operation)) return false;
     ++ended;
     // The sender does not know of the timeout: the rest of its data is discarded.
     receiving.operation = nullptr;
-    receiving.arrived += peers_.link(channel.peer)->cancel_receive(message_data, item->first);
-    if (receiving.arrived == receiving.bytes) channel.receiving.erase(item);
-  }
+    receiving.arrived += peers_.link(channel.peer)->cancel_receive(message_data, receiving.id);
+    return receiving.arrived == receiving.bytes;
+  });
   return ended > 0;
 }
 
 bool PointToPoint::fail(Channel& channel, const OperationFailure& why) {
   bool ended = !channel.waiting.empty() || !channel.offered.empty() || !channel.posted.empty();
-  for (const Pending& operation : std::exchange(channel.waiting, {}))
-    end(*operation, why);
-  for (const Pending& operation : std::exchange(channel.posted, {}))
-    end(*operation, why);
-  for (const auto& [id, offered] : std::exchange(channel.offered, {})) {
-    peers_.link(channel.peer)->cancel_send(message_data, id);
+  for (VectorQueue<Pending>* queue : {&channel.waiting, &channel.posted}) {
+    for (const Pending& operation : *queue)
+      end(*operation, why);
+    queue->clear();
+  }
+  for (const Offered& offered : channel.offered) {
+    peers_.link(channel.peer)->cancel_send(message_data, offered.id);
     end(*offered.operation, why);
   }
-  for (const auto& [id, receiving] : std::exchange(channel.receiving, {})) {
-    peers_.link(channel.peer)->cancel_receive(message_data, id);
+  channel.offered.clear();
+  for (const Receiving& receiving : channel.receiving) {
+    peers_.link(channel.peer)->cancel_receive(message_data, receiving.id);
     if (!receiving.operation) continue;
     end(*receiving.operation, why);
     ended = true;
   }
+  channel.receiving.clear();
   return ended;
 }
 
 void PointToPoint::fail_all(const OperationFailure& why) {
-  for (Channel& channel : channels_)
-    fail(channel, why);
+  for (const int peer : active_)
+    fail(channel(peer), why);
 }
 
 Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
@@ -190,9 +212,8 @@ Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
   Channel& from = channel(message.from);
   if (!known(type) || from.offers.size() + from.receiving.size() >= offers_max)
     return dt::fail(Errc::protocol, "an offer of no known type, or one too many");
-  const bool twice = from.receiving.contains(message.stream) ||
-                     std::any_of(from.offers.begin(), from.offers.end(),
-                                 [&](const Offer& o) { return o.id == message.stream; });
+  const bool twice = find_id(from.receiving, message.stream) != from.receiving.end() ||
+                     find_id(from.offers, message.stream) != from.offers.end();
   if (twice) return dt::fail(Errc::protocol, format("a second offer {}", message.stream));
   from.offers.push_back({message.stream, type, count});
   return {};
@@ -200,11 +221,11 @@ Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
 
 Result<> PointToPoint::accept(const Message& message) {
   Channel& to = channel(message.from);
-  const auto found = to.offered.find(message.stream);
+  const auto found = find_id(to.offered, message.stream);
   if (found == to.offered.end()) return {};  // it timed out meanwhile
-  if (found->second.accepted) return dt::fail(Errc::protocol, "a second accept");
-  found->second.accepted = true;
-  const OperationRequest& request = found->second.operation->request;
+  if (found->accepted) return dt::fail(Errc::protocol, "a second accept");
+  found->accepted = true;
+  const OperationRequest& request = found->operation->request;
   if (request.count > 0) {
     peers_.link(to.peer)->send_data(
         message_data, message.stream,
@@ -215,22 +236,21 @@ Result<> PointToPoint::accept(const Message& message) {
 
 Result<> PointToPoint::refuse(const Message& message, ByteSpan payload) {
   Channel& to = channel(message.from);
-  const auto found = to.offered.find(message.stream);
+  const auto found = find_id(to.offered, message.stream);
   if (found == to.offered.end()) return {};
-  if (found->second.accepted) return dt::fail(Errc::protocol, "refuse after accept");
-  end(*found->second.operation,
-      {Errc::mismatch, to.peer, printable(as_text(payload), refusal_bytes_max)});
+  if (found->accepted) return dt::fail(Errc::protocol, "refuse after accept");
+  end(*found->operation, {Errc::mismatch, to.peer, printable(as_text(payload), refusal_bytes_max)});
   to.offered.erase(found);
   return {};
 }
 
 Result<> PointToPoint::cancel(const Message& message, ByteSpan payload) {
   Channel& from = channel(message.from);
-  std::erase_if(from.offers, [&](const Offer& o) { return o.id == message.stream; });
-  const auto found = from.receiving.find(message.stream);
+  from.offers.erase_if([&](const Offer& o) { return o.id == message.stream; });
+  const auto found = find_id(from.receiving, message.stream);
   if (found == from.receiving.end()) return {};
-  if (found->second.operation) {
-    end(*found->second.operation,
+  if (found->operation) {
+    end(*found->operation,
         {Errc::timeout, from.peer,
          format("{} aborted its send: {}", peers_.name(from.peer), printable(as_text(payload)))});
   }
@@ -240,11 +260,11 @@ Result<> PointToPoint::cancel(const Message& message, ByteSpan payload) {
 
 Result<PayloadTarget> PointToPoint::place(const Message& message) {
   Channel& from = channel(message.from);
-  const auto found = from.receiving.find(message.stream);
+  const auto found = find_id(from.receiving, message.stream);
   if (found == from.receiving.end())
     return dt::fail(Errc::protocol,
                     format("data of message {}, which was not accepted", message.stream));
-  Receiving& receiving = found->second;
+  Receiving& receiving = *found;
   if (message.length > receiving.bytes - receiving.arrived)
     return dt::fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
   if (receiving.operation) {
@@ -258,9 +278,9 @@ Result<PayloadTarget> PointToPoint::place(const Message& message) {
 
 Result<> PointToPoint::arrived(const Message& message) {
   Channel& from = channel(message.from);
-  const auto found = from.receiving.find(message.stream);
+  const auto found = find_id(from.receiving, message.stream);
   if (found == from.receiving.end()) return {};
-  Receiving& receiving = found->second;
+  Receiving& receiving = *found;
   receiving.arrived += message.length;
   if (receiving.arrived < receiving.bytes) return {};
   succeed(*receiving.operation);
@@ -268,26 +288,22 @@ Result<> PointToPoint::arrived(const Message& message) {
   return {};
 }
 
-Time PointToPoint::next_deadline() const {
+Time PointToPoint::next_deadline(const Channel& channel) {
   Time next = Time::max();
-  for (const Channel& channel : channels_) {
-    for (const Pending& operation : channel.waiting)
-      next = std::min(next, deadline(*operation));
-    for (const Pending& operation : channel.posted)
-      next = std::min(next, deadline(*operation));
-    for (const auto& [id, offered] : channel.offered)
-      next = std::min(next, deadline(*offered.operation));
-    for (const auto& [id, receiving] : channel.receiving)
-      if (receiving.operation) next = std::min(next, deadline(*receiving.operation));
-  }
+  for (const Pending& operation : channel.waiting)
+    next = std::min(next, deadline(*operation));
+  for (const Pending& operation : channel.posted)
+    next = std::min(next, deadline(*operation));
+  for (const Offered& offered : channel.offered)
+    next = std::min(next, deadline(*offered.operation));
+  for (const Receiving& receiving : channel.receiving)
+    if (receiving.operation) next = std::min(next, deadline(*receiving.operation));
   return next;
 }
 
 bool PointToPoint::idle() const {
-  return std::all_of(channels_.begin(), channels_.end(), [](const Channel& c) {
-    // Data to be discarded counts, too: its sender waits until this rank has read it.
-    return c.waiting.empty() && c.offered.empty() && c.posted.empty() && c.receiving.empty();
-  });
+  return std::none_of(active_.begin(), active_.end(),
+                      [this](int peer) { return busy(channels_[static_cast<size_t>(peer)]); });
 }
 
 }  // namespace dt

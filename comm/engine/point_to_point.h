@@ -1,11 +1,10 @@
 #pragma once
 
+#include "base/vector_queue.h"
 #include "comm/engine/operation.h"
 #include "comm/engine/peers.h"
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -28,7 +27,8 @@ class PointToPoint {
   void submit(std::shared_ptr<Operation> operation);
   /// Returns true if anything moved or ended.
   bool step(Time now);
-  Time next_deadline() const;
+  /// No pending operation has an earlier deadline. One that is done may have had this one.
+  Time next_deadline() const { return earliest_; }
   bool idle() const;
   /// Fails all pending operations.
   void fail_all(const OperationFailure& why);
@@ -43,6 +43,7 @@ class PointToPoint {
  private:
   using Pending = std::shared_ptr<Operation>;
   struct Offered {
+    uint32_t id = 0;
     Pending operation;
     bool accepted = false;
   };
@@ -52,23 +53,28 @@ class PointToPoint {
     uint64_t count = 0;
   };
   struct Receiving {
+    uint32_t id = 0;
     Pending operation;  ///< null: it timed out, and the data is discarded
     size_t bytes = 0;
     size_t arrived = 0;
   };
-  /// The messages between this rank and one other.
+  /// The messages between this rank and one other. At most offers_max are offered or receiving, so
+  /// vectors suffice.
   struct Channel {
     int peer = 0;
     uint32_t next_id = 1;
-    std::deque<Pending> waiting = {};
-    std::map<uint32_t, Offered> offered = {};
-    std::deque<Pending> posted = {};
-    std::deque<Offer> offers = {};
-    std::map<uint32_t, Receiving> receiving = {};
+    bool active = false;  ///< it is in active_
+    VectorQueue<Pending> waiting = {};
+    std::vector<Offered> offered = {};
+    VectorQueue<Pending> posted = {};
+    VectorQueue<Offer> offers = {};
+    std::vector<Receiving> receiving = {};
   };
 
   Channel& channel(int rank) { return channels_[static_cast<size_t>(rank)]; }
+  static bool busy(const Channel& channel);
   bool step_channel(Channel& channel, Time now);
+  static Time next_deadline(const Channel& channel);
   bool expire_sends(Channel& channel, Time now);
   bool expire_receives(Channel& channel, Time now);
   bool make_offers(Channel& channel);
@@ -81,7 +87,9 @@ class PointToPoint {
                             const OperationRequest& request) const;
 
   Peers& peers_;
-  std::vector<Channel> channels_;  // by rank
+  std::vector<Channel> channels_;  ///< by rank
+  std::vector<int> active_;        ///< the ranks whose channels have pending operations
+  Time earliest_ = Time::max();    ///< no pending operation has an earlier deadline
 };
 
 }  // namespace dt

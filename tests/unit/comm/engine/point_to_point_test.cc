@@ -63,6 +63,27 @@ TEST_CASE("messages match in the order of submission, whichever side is first") 
   }
 }
 
+TEST_CASE("a message keeps its time limit when one with an earlier limit is done") {
+  EngineGroup group(2);
+  Ints values(10, 7);
+  Ints first(10);
+  Ints second(10);
+  const Time start = group.now;
+  OperationRequest later = receive(0, second);
+  later.timeout = seconds(3);
+  const auto early = group.submit(1, hurried(receive(0, first)));
+  const auto late = group.submit(1, later);
+  group.submit(0, send(1, values));
+  group.settle();
+  CHECK(succeeded(early));
+  group.pass(seconds(2));
+  CHECK(pending(late));
+  CHECK(group[1].next_deadline() == start + seconds(3));
+  group.pass(seconds(1));
+  CHECK(failure_code(late) == Errc::timeout);
+  CHECK(group[1].next_deadline() == Time::max());
+}
+
 TEST_CASE("a send is not done, and no data moves, before the receiver has posted") {
   EngineGroup group(2);
   Ints values(100'000, 7);
