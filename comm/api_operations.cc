@@ -52,19 +52,20 @@ const void* input_of(const Call& call, ElementType type, int rank) {
   }
 }
 
-Result<OperationRequest> request_of(const Call& call, const dtrain_op_options* given, int rank) {
+Result<Driver::Call> checked(const Call& call, const dtrain_op_options* given, int rank) {
   const dtrain_op_options options = TRY(read_op_options(given));
-  OperationRequest request{.kind = call.kind,
-                           .peer = call.peer,
-                           .name = options.name == nullptr ? "" : options.name,
-                           .timeout = milliseconds(options.timeout_ms)};
-  if (call.kind == OperationKind::barrier) return request;
+  Driver::Call result{.request = {.kind = call.kind,
+                                  .peer = call.peer,
+                                  .timeout = milliseconds(options.timeout_ms)},
+                      .name = options.name == nullptr ? "" : options.name};
+  if (call.kind == OperationKind::barrier) return result;
+  OperationRequest& request = result.request;
   request.type = TRY(type_of(call.buffers.type));
   request.reduce = TRY(reduce_of(call.op));
   request.count = call.buffers.count;
   request.input = input_of(call, request.type, rank);
   request.output = call.buffers.output;
-  return request;
+  return result;
 }
 
 int report_outcome(const Driver::Outcome& outcome, dtrain_error* error) {
@@ -76,10 +77,8 @@ int run(dtrain_context* handle, const Call& call, const dtrain_op_options* optio
         dtrain_error* error) {
   const auto body = [&]() -> Result<Driver::Outcome> {
     const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    Driver& driver = context->driver();
-    OperationRequest request = TRY(request_of(call, options, context->layout().rank));
-    const Driver::Work work = driver.submit(std::move(request));
-    return *driver.wait(work, Time::max());
+    const Driver::Call operation = TRY(checked(call, options, context->layout().rank));
+    return context->driver().run(operation);
   };
   const Result<Driver::Outcome> outcome = guarded(body);
   return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
@@ -89,9 +88,9 @@ dtrain_work* start(dtrain_context* handle, const Call& call, const dtrain_op_opt
                    dtrain_error* error) {
   const auto body = [&]() -> Result<dtrain_work*> {
     auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    OperationRequest request = TRY(request_of(call, options, context->layout().rank));
+    const Driver::Call operation = TRY(checked(call, options, context->layout().rank));
     auto work = std::make_unique<dtrain_work>();
-    work->work = context->driver().start(std::move(request));
+    work->work = context->driver().start(operation);
     work->context = std::move(context);
     return work.release();
   };

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "base/vector_queue.h"
 #include "comm/engine/arrival_table.h"
 #include "comm/engine/operation.h"
 #include "comm/engine/peers.h"
 #include "comm/engine/scheduled_communicator.h"
 #include "comm/engine/shared_communicator.h"
 
-#include <deque>
 #include <memory>
 #include <optional>
 
@@ -86,7 +86,7 @@ class Collectives {
   std::unique_ptr<SharedCommunicator> shared_;  ///< null: ranks are on several hosts
   Communicator* communicator_ = &scheduled_;    ///< of the first operation in the queue
   ArrivalTable arrivals_;                       ///< used by rank 0 only
-  std::deque<std::shared_ptr<Operation>> queue_;
+  VectorQueue<std::shared_ptr<Operation>> queue_;
   Phase phase_ = Phase::queued;
   uint64_t submitted_ = 0;
   std::optional<Stop> stop_;

@@ -19,6 +19,8 @@ constexpr Duration drain_reply_time = milliseconds(200);
 /// How often a driver offers the mutex to other threads before it continues. They need some
 /// microseconds to wake up.
 constexpr int yield_turns_max = 64;
+/// As many threads may be in blocking calls before one of them allocates an operation.
+constexpr size_t unused_max = 8;
 /// Not every system accepts Time::max() for a condition variable.
 constexpr Duration sleep_max = std::chrono::hours(1);
 
@@ -45,6 +47,10 @@ Driver::Driver(Parts parts)
     : parts_(std::move(parts)),
       local_store_(parts_.client ? nullptr : std::make_unique<LocalStore>()),
       calls_(parts_.client ? static_cast<StorePort&>(*parts_.client) : *local_store_) {
+  sleepers_.reserve(unused_max);
+  unused_.reserve(unused_max);
+  for (size_t i = 0; i < unused_max; ++i)
+    unused_.push_back(std::make_shared<Operation>());
   if (!parts_.mesh) return;
   const Time now = clock_.now();
   for (const Notice& notice : parts_.mesh->notices())
@@ -73,53 +79,130 @@ void Driver::yield_mutex(Lock& lock) {
   }
 }
 
-Driver::Work Driver::submit(OperationRequest request) {
-  const Lock lock = enter();
-  return submit_locked(std::move(request));
+Driver::Outcome Driver::run(const Call& call) {
+  Lock lock(mutex_, std::try_to_lock);
+  Work work = lock ? unused_operation() : std::make_shared<Operation>();
+  work->request = call.request;
+  work->request.name.assign(call.name);
+  if (!lock) {
+    inbox_.put(work);
+    lock = enter();
+    if (driving_ && sleeping_) submit_locked(nullptr);
+  } else if (driving_) {
+    submit_locked(work);
+  } else if (!finished_) {
+    // This thread drives at once.
+    const Time now = clock_.now();
+    submit_inbox(now);
+    submit_now(work, now);
+  }
+  do {
+    wait_locked(lock, *work, Time::max());
+  } while (!ended(*work));  // a wait fails earlier when memory runs out
+  const std::optional<Outcome> ended = outcome(*work);
+  keep_unused(std::move(work));
+  return *ended;
 }
 
-Driver::Work Driver::start(OperationRequest request) {
-  const Lock lock = enter();
-  Work work = submit_locked(std::move(request));
-  if (!ended(*work)) ensure_background();
+Driver::Work Driver::start(const Call& call) {
+  auto work = std::make_shared<Operation>();
+  work->request = call.request;
+  work->request.name.assign(call.name);
+  inbox_.put(work);
+  serve_inbox();
   return work;
 }
 
-Driver::Work Driver::submit_locked(OperationRequest request) {
+/// Returns an operation that no other thread has. Its strings keep their memory.
+Driver::Work Driver::unused_operation() {
+  if (unused_.empty()) return std::make_shared<Operation>();
+  Work work = std::move(unused_.back());
+  unused_.pop_back();
+  return work;
+}
+
+void Driver::keep_unused(Work work) {
+  if (unused_.size() == unused_max || work.use_count() > 1) return;
+  work->sequence = 0;
+  work->outcome.reset();
+  work->blamed_rank = -1;
+  unused_.push_back(std::move(work));
+}
+
+/// Submits the inbox, then `work` unless it is null. The first bytes are sent at once, also while
+/// another thread drives.
+void Driver::submit_locked(const Work& work) {
+  if (finished_) return;
   const Time now = clock_.now();
-  if (finished_) {
-    auto work = std::make_shared<Operation>();
-    work->request = std::move(request);
-    return work;  // ended() from the start
-  }
-  Work work;
-  protect([&] {
-    work = parts_.engine->submit(std::move(request), now);
-    // Its first bytes are sent at once, also while another thread drives.
-    step(now);
-  });
-  if (!work) {
-    work = std::make_shared<Operation>();
-    work->outcome.emplace(fail(Errc::os, "out of memory"));
-  }
+  const bool first = !inbox_.stepping();
+  inbox_.begin_steps();
+  submit_inbox(now);
+  if (work) submit_now(work, now);
+  step(now);
+  if (first) end_steps();
   wake_driver();  // it must learn the new time limit
-  return work;
+}
+
+void Driver::submit_now(const Work& work, Time now) {
+  const bool submitted = protect([&] { parts_.engine->submit(work, now); });
+  // If memory ran out, the engine may not have queued it.
+  if (!submitted && !work->outcome) work->outcome.emplace(fail(Errc::os, "out of memory"));
+}
+
+void Driver::submit_inbox(Time now) {
+  while (!inbox_.empty()) {
+    const Work work = inbox_.take();
+    if (work) submit_now(work, now);
+  }
+}
+
+/// Submits what is in the inbox, unless another thread will do that.
+void Driver::serve_inbox() {
+  while (inbox_.orphaned()) {
+    const Lock lock(mutex_, std::try_to_lock);
+    if (!lock) {
+      // No thread steps the engine, so the mutex is free again within microseconds.
+      std::this_thread::yield();
+      continue;
+    }
+    if (finished_) return;
+    submit_locked(nullptr);
+    hand_off();
+  }
+}
+
+/// Called by a thread that has stepped the engine, before it unlocks the mutex.
+void Driver::end_steps() {
+  while (!inbox_.end_steps())
+    step(clock_.now());
 }
 
 std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
   Lock lock = enter();
-  ++waiting_;
-  {
-    const Finally leave([this] {
-      --waiting_;
-      hand_off();
-    });
-    const Time now = clock_.now();
-    const Time running_deadline =
-        deadline == Time::max() ? deadline : now + (deadline - Clock::now());
-    protect([&] { wait_or_drive(lock, [&] { return ended(*work); }, running_deadline); });
+  const Time now = Clock::now();
+  if (now < deadline) {
+    wait_locked(lock, *work, deadline == Time::max() ? deadline : clock_.now() + (deadline - now));
+  } else if (!driving_ && !ended(*work)) {
+    // A driver is not interrupted, because it does all that this thread can do.
+    submit_locked(nullptr);
+    hand_off();
   }
-  if (const auto& outcome = work->outcome) return Outcome{*outcome, work->blamed_rank};
+  return outcome(*work);
+}
+
+/// `deadline` is a time of clock_.
+void Driver::wait_locked(Lock& lock, const Operation& operation, Time deadline) {
+  ++waiting_;
+  const Finally leave([this] {
+    --waiting_;
+    hand_off();
+  });
+  const auto reached = [&] { return ended(operation); };
+  protect([&] { wait_or_drive(lock, {PredicateRef(reached), deadline}); });
+}
+
+std::optional<Driver::Outcome> Driver::outcome(const Operation& operation) const {
+  if (operation.outcome) return Outcome{*operation.outcome, operation.blamed_rank};
   if (!finished_) return std::nullopt;
   return Outcome{fail(Errc::closed, "the context has been finalized")};
 }
@@ -146,7 +229,8 @@ Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
 
 void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
   if (!call.waits_for_key) {
-    wait_or_drive(lock, [this] { return finished_ || !calls_.busy(); }, deadline);
+    const auto free = [this] { return finished_ || !calls_.busy(); };
+    wait_or_drive(lock, {PredicateRef(free), deadline});
     if (calls_.busy()) return;
   }
   if (finished_) return;
@@ -156,7 +240,8 @@ void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time 
   read_rendezvous(now);  // which also sends
   wake_waiters();
   wake_driver();  // it must learn the new time limit
-  wait_or_drive(lock, [&] { return finished_ || call.answer; }, deadline);
+  const auto answered = [&] { return finished_ || call.answer; };
+  wait_or_drive(lock, {PredicateRef(answered), deadline});
 }
 
 Time Driver::running_time() {
@@ -164,37 +249,39 @@ Time Driver::running_time() {
   return clock_.now();
 }
 
-void Driver::wait_or_drive(Lock& lock, const Ready& ready, Time deadline) {
+void Driver::wait_or_drive(Lock& lock, const Goal& goal) {
   // A background driver stops for this thread; any other drives until its own operation is done.
   // Once is enough. If each thread woke the driver at every wake-up, they would never sleep.
   wake_driver();
-  while (!ready() && clock_.now() < deadline) {
+  while (!goal.reached() && (goal.deadline == Time::max() || clock_.now() < goal.deadline)) {
     if (driving_) {
-      sleep(lock, ready, deadline);
+      sleep(lock, goal);
     } else {
-      drive(lock, ready, deadline);
+      drive(lock, goal);
     }
   }
 }
 
 /// Catches what the engine's containers throw: the background thread could not report it. The
-/// engine's state may then be incomplete, so all operations and calls fail.
+/// engine's state may then be incomplete, so all operations and calls fail, and this returns false.
 template <class Body>
-void Driver::protect(const Body& body) {
+bool Driver::protect(const Body& body) {
   try {
     body();
+    return true;
   } catch (const std::exception& thrown) {
     parts_.engine->abort(thrown.what());
     calls_.fail_all({Errc::os, -1, thrown.what()});
     wake_waiters();
     wake_driver();
+    return false;
   }
 }
 
-void Driver::sleep(Lock& lock, const Ready& ready, Time deadline) {
-  Sleeper self{&ready};
+void Driver::sleep(Lock& lock, const Goal& goal) {
+  Sleeper self{&goal};
   sleepers_.push_back(&self);
-  changed_.wait_until(lock, not_too_late(clock_.wake_up_at(deadline)));
+  changed_.wait_until(lock, not_too_late(clock_.wake_up_at(goal.deadline)));
   std::erase(sleepers_, &self);
   if (self.woken) --woken_;
 }
@@ -211,7 +298,7 @@ void Driver::wake_waiters() {
   answer_calls();
   bool any = false;
   for (Sleeper* sleeper : sleepers_) {
-    if (sleeper->woken || !(*sleeper->ready)()) continue;
+    if (sleeper->woken || !sleeper->goal->reached()) continue;
     sleeper->woken = true;
     ++woken_;
     any = true;
@@ -266,43 +353,52 @@ void Driver::ensure_background() {
 void Driver::run_background() {
   Lock lock = enter();
   const auto not_needed = [this] { return finished_ || waiting_ > 0 || parts_.engine->idle(); };
+  const Goal goal{PredicateRef(not_needed)};
   while (!finished_) {
     if (driving_ || not_needed()) {
       background_.wait(lock);
       continue;
     }
-    protect([&] { drive(lock, not_needed, Time::max()); });
+    protect([&] { drive(lock, goal); });
     if (waiting_ > 0 || finished_) changed_.notify_all();
   }
 }
 
-void Driver::drive(Lock& lock, const Ready& ready, Time deadline) {
+void Driver::drive(Lock& lock, const Goal& goal) {
   driving_ = true;
-  const Finally leave([this] { driving_ = false; });
-  Time spin_until = clock_.now() + parts_.spin;
-  while (!ready()) {
-    const Time now = clock_.now();
+  inbox_.begin_steps();
+  const Finally leave([this] {
+    driving_ = false;
+    end_steps();
+  });
+  Time now = clock_.now();
+  Time spin_until = now + parts_.spin;
+  while (true) {
     poll_once(now);
     const bool moved = step(now);
-    if (now >= deadline) break;  // also while data flows
+    if (goal.reached() || now >= goal.deadline) return;  // the deadline also while data flows
     if (moved) {
       spin_until = now + parts_.spin;
     } else if (now >= spin_until) {
-      if (ready()) break;  // poll_once() may have read the end of it
-      wait_for_peers(lock, deadline);
+      wait_for_peers(lock, goal.deadline);
       spin_until = clock_.now() + parts_.spin;
-      continue;
     } else if (parts_.yield) {
       std::this_thread::yield();
     }
     yield_mutex(lock);
+    if (goal.reached()) return;
+    now = clock_.now();
   }
 }
 
 bool Driver::step(Time now) {
-  if (local_store_) local_store_->expire(now);
-  const bool moved = parts_.engine->step(now);
-  wake_waiters();  // also when nothing moved: a time limit may have passed
+  bool moved = false;
+  protect([&] {
+    if (local_store_) local_store_->expire(now);
+    submit_inbox(now);
+    moved = parts_.engine->step(now);
+    wake_waiters();  // also when nothing moved: a time limit may have passed
+  });
   return moved;
 }
 
@@ -310,17 +406,19 @@ void Driver::wait_for_peers(Lock& lock, Time deadline) {
   Time next = std::min(deadline, parts_.engine->next_deadline());
   if (local_store_) next = std::min(next, local_store_->next_deadline());
   const Time until = not_too_late(clock_.wake_up_at(next));
+  if (!inbox_.end_steps()) return;
   sleeping_ = true;
-  if (!parts_.mesh) {
+  Result<bool> waited = false;
+  if (parts_.mesh) {
+    lock.unlock();
+    waited = parts_.mesh->wait(until);
+    lock.lock();
+  } else {
     // A rank that is alone waits only for a time limit or another thread's call.
     changed_.wait_until(lock, until);
-    sleeping_ = false;
-    return;
   }
-  lock.unlock();
-  const Result<bool> waited = parts_.mesh->wait(until);
-  lock.lock();
   sleeping_ = false;
+  inbox_.begin_steps();
   const Time now = clock_.now();
   if (!waited) return lose_launcher(now);
   polled_at_ = now;

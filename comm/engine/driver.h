@@ -4,6 +4,8 @@
 #include "base/result.h"
 #include "base/running_time_clock.h"
 #include "comm/engine/engine.h"
+#include "comm/engine/inbox.h"
+#include "comm/engine/predicate_ref.h"
 #include "comm/engine/store_calls.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
@@ -11,10 +13,10 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -38,9 +40,13 @@ namespace dt {
 /// The driver also sends and receives the requests to the job's store. A rank that is alone has a
 /// store of its own here.
 ///
-/// Ownership: `mutex_` guards all members, the engine, its operations and the client. The mesh
-/// belongs to the driver (`driving_`), which releases the mutex only in yield_mutex() and while it
-/// sleeps. Any thread may call Mesh::wake.
+/// Operations go through the inbox when another thread has the mutex. So a thread that only starts
+/// one never waits for a step of the driver. The operation of a blocking call is used again by
+/// later calls, so that a call on an idle engine allocates no memory.
+///
+/// Ownership: `mutex_` guards all members but the inbox, the engine, its operations and the client.
+/// The mesh belongs to the driver (`driving_`), which releases the mutex only in yield_mutex() and
+/// while it sleeps. Any thread may call Mesh::wake.
 ///
 /// If memory runs out on any thread while the engine runs, all operations fail with Errc::os.
 /// Otherwise an operation could use its buffers although no thread sees its end.
@@ -62,12 +68,16 @@ class Driver {
     Result<> result;
     int blamed_rank = -1;
   };
-  using Work = std::shared_ptr<Operation>;
+  using Work = Inbox::Work;
+  struct Call {
+    OperationRequest request;    ///< without its name
+    std::string_view name = {};  ///< copied
+  };
 
-  /// Submits an operation. Requires that the caller waits for it at once.
-  Work submit(OperationRequest request);
-  /// Submits an operation that also proceeds while no thread waits for it.
-  Work start(OperationRequest request);
+  /// Performs an operation.
+  Outcome run(const Call& call);
+  /// Starts an operation that also proceeds while no thread waits for it. Returns soon.
+  Work start(const Call& call);
   /// Returns the outcome; none if the deadline, a time of the monotonic clock, passed first. Time
   /// in which this process was stopped does not count.
   std::optional<Outcome> wait(const Work& work, Time deadline);
@@ -91,27 +101,38 @@ class Driver {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  /// True when a thread has what it waits for.
-  using Ready = std::function<bool()>;
+  /// The state that a thread waits for, and its deadline.
+  struct Goal {
+    PredicateRef reached;
+    Time deadline = Time::max();
+  };
   /// A thread in wait_or_drive() that sleeps while another one drives.
   struct Sleeper {
-    const Ready* ready;
-    bool woken = false;  ///< it has what it waits for, and was notified
+    const Goal* goal;
+    bool woken = false;  ///< it has reached its goal, and was notified
   };
   Lock enter();
   void yield_mutex(Lock& lock);
-  Work submit_locked(OperationRequest request);
+  Work unused_operation();
+  void keep_unused(Work work);
+  void submit_locked(const Work& work);
+  void submit_now(const Work& work, Time now);
+  void submit_inbox(Time now);
+  void serve_inbox();
+  void end_steps();
+  std::optional<Outcome> outcome(const Operation& operation) const;
   bool ended(const Operation& operation) const { return finished_ || operation.outcome; }
   void ensure_background();
   void run_background();
-  void wait_or_drive(Lock& lock, const Ready& ready, Time deadline);
-  void sleep(Lock& lock, const Ready& ready, Time deadline);
+  void wait_locked(Lock& lock, const Operation& operation, Time deadline);
+  void wait_or_drive(Lock& lock, const Goal& goal);
+  void sleep(Lock& lock, const Goal& goal);
   void run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline);
   void answer_calls();
   void wake_waiters();
   void wake_driver();
 
-  void drive(Lock& lock, const Ready& ready, Time deadline);
+  void drive(Lock& lock, const Goal& goal);
   bool step(Time now);
   void wait_for_peers(Lock& lock, Time deadline);
   void poll_once(Time now);
@@ -120,7 +141,7 @@ class Driver {
   void hand_off();
   void drain();
   template <class Body>
-  void protect(const Body& body);
+  bool protect(const Body& body);
 
   std::mutex mutex_;
   std::condition_variable changed_;     ///< a sleeper was woken, or no thread drives any more
@@ -129,6 +150,8 @@ class Driver {
   Parts parts_;
   std::unique_ptr<LocalStore> local_store_;  ///< null when there is a client
   StoreCalls calls_;
+  Inbox inbox_;
+  std::vector<Work> unused_;  ///< operations for later blocking calls
   std::thread thread_;
   bool driving_ = false;
   bool sleeping_ = false;  ///< the driver sleeps until wake_driver()

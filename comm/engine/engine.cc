@@ -122,12 +122,14 @@ int Engine::size() const {
 std::shared_ptr<Operation> Engine::submit(OperationRequest request, Time now) {
   auto operation = std::make_shared<Operation>();
   operation->request = std::move(request);
+  submit(operation, now);
+  return operation;
+}
+
+void Engine::submit(const std::shared_ptr<Operation>& operation, Time now) {
   operation->submitted = now;
   const Result<> checked = check_request(operation->request, rank(), size());
-  if (!checked) {
-    end(*operation, {checked.error().code, -1, checked.error().message});
-    return operation;
-  }
+  if (!checked) return end(*operation, {checked.error().code, -1, checked.error().message});
   const bool collective = is_collective(operation->request.kind);
   const std::optional<OperationFailure>& aborted = state_->aborted;
   if (aborted && collective) operation->sequence = state_->collectives.take_sequence();
@@ -138,7 +140,6 @@ std::shared_ptr<Operation> Engine::submit(OperationRequest request, Time now) {
   } else {
     state_->messages.submit(operation);
   }
-  return operation;
 }
 
 bool Engine::step(Time now) {

@@ -87,6 +87,8 @@ class Engine {
   /// Checks the request (peer in range, average of integers, …) and queues it. An operation with
   /// wrong arguments fails at once, on this rank only.
   std::shared_ptr<Operation> submit(OperationRequest request, Time now);
+  /// The same for an operation that the caller has made, and that has its request only.
+  void submit(const std::shared_ptr<Operation>& operation, Time now);
 
   /// Moves all data that can move; true if anything moved. Never blocks.
   bool step(Time now);
