@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The cost of libdtrain's calls in allocations, system calls and wake-ups, in real processes.
+. "$(dirname "$0")/lib.sh"
+
+programs=$(dirname "$DTRAIN")/tests/programs
+
+test_a_blocking_call_of_a_lone_rank_needs_no_memory_and_no_system_call() {
+  local bytes
+  for bytes in 4 4096; do
+    run "$programs/call_counter" 334 "$bytes"
+    ((status != 77)) || skip 'the kernel allows no tracing here'
+    expect_status 0
+    expect_stdout 'calls: 1002, allocating: 0, entering the kernel: 0'
+  done
+}
+
+run_tests "$@"
