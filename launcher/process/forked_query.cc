@@ -1,9 +1,10 @@
 #include "launcher/process/forked_query.h"
 
+#include "launcher/process/pidfd.h"
+
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -44,9 +45,8 @@ Result<std::unique_ptr<ForkedQuery>> ForkedQuery::start(Loop& loop, const Questi
   if (pid == 0) answer_in_fork(pipe.write.get(), parent, question);
   std::unique_ptr<ForkedQuery> query(new ForkedQuery(loop, std::move(on_done)));
   query->pid_ = pid;
-  // No race: a later round of the loop collects the status, so the pid is still this fork's. The
-  // system call is made directly since glibc 2.34 has no function for it.
-  query->process_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  // No race: a later round of the loop collects the status, so the pid is still this fork's.
+  query->process_ = open_pidfd(pid);
   query->pipe_ = std::move(pipe.read);
   TRY(set_nonblocking(query->pipe_.get()));
   const auto readable = [&it = *query](uint32_t) { it.read_answer(); };
@@ -56,7 +56,7 @@ Result<std::unique_ptr<ForkedQuery>> ForkedQuery::start(Loop& loop, const Questi
 }
 
 void ForkedQuery::kill() const {
-  if (process_) ::syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
+  if (process_) signal_pidfd(process_.get(), SIGKILL);
 }
 
 void ForkedQuery::read_answer() {
