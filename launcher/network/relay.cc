@@ -113,6 +113,12 @@ bool Relay::Connection::proved() const {
   return first && begins_handshake(*first) && received > challenge_bytes;
 }
 
+uint32_t Relay::free_stream(uint32_t from) const {
+  while (from == 0 || connections_.contains(from))
+    ++from;
+  return from;
+}
+
 void Relay::end_unproved(size_t count) {
   auto ending = static_cast<size_t>(
       std::ranges::count_if(connections_, [](const auto& each) { return !each.second.stream; }));

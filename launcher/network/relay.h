@@ -52,6 +52,8 @@ class Relay {
   /// Stops when `count` streams wait for relay_end from the other end.
   void end_unproved(size_t count);
   size_t size() const { return connections_.size(); }
+  /// Returns the first number from `from` on that no stream has. The number 1 follows the last one.
+  uint32_t free_stream(uint32_t from) const;
 
  private:
   struct Connection {

@@ -18,8 +18,10 @@ Result<Fd> listen_on_loopback() {
 }  // namespace
 
 Result<std::unique_ptr<RelayListener>> RelayListener::open(Loop& loop, const Relay::Send& send,
-                                                           size_t connections_max) {
-  std::unique_ptr<RelayListener> opened(new RelayListener(loop, send, connections_max));
+                                                           size_t connections_max,
+                                                           uint32_t first_stream) {
+  std::unique_ptr<RelayListener> opened(
+      new RelayListener(loop, send, connections_max, first_stream));
   RelayListener& self = *opened;
   self.listener_ = TRY(listen_on_loopback());
   self.address_ = TRY(local_address(self.listener_.get()));
@@ -40,7 +42,9 @@ void RelayListener::accept_waiting() {
       return;
     }
     if (!*connection) return;
-    const uint32_t stream = next_stream_++;
+    // Foreign connections may use up all numbers while a task's connection keeps an early one.
+    const uint32_t stream = relay_.free_stream(next_stream_);
+    next_stream_ = stream + 1;
     if (relay_.add(stream, *std::move(connection))) send_(MessageType::relay_open, stream, {});
   }
 }

@@ -17,9 +17,11 @@ namespace dt {
 class RelayListener {
  public:
   /// At the limit it closes the oldest connections that have not proved the token. It accepts
-  /// others after the launcher's relay_end for those.
+  /// others after the launcher's relay_end for those. Numbers them from `first_stream`
+  /// on, and later again from 1 on, without the numbers in use.
   static Result<std::unique_ptr<RelayListener>> open(Loop& loop, const Relay::Send& send,
-                                                     size_t connections_max);
+                                                     size_t connections_max,
+                                                     uint32_t first_stream = 1);
   RelayListener(const RelayListener&) = delete;
   RelayListener& operator=(const RelayListener&) = delete;
 
@@ -32,10 +34,11 @@ class RelayListener {
   }
 
  private:
-  RelayListener(Loop& loop, const Relay::Send& send, size_t connections_max)
+  RelayListener(Loop& loop, const Relay::Send& send, size_t connections_max, uint32_t first_stream)
       : loop_(loop),
         send_(send),
         connections_max_(connections_max),
+        next_stream_(first_stream),
         relay_(loop, [this](MessageType type, uint32_t stream, ByteSpan payload) {
           send_(type, stream, payload);
           if (type == MessageType::relay_end) accept_if_room();
@@ -47,12 +50,12 @@ class RelayListener {
   Loop& loop_;
   Relay::Send send_;
   size_t connections_max_;
+  uint32_t next_stream_;
   Relay relay_;
   Fd listener_;
   Watch watch_;
   Timer resume_;  ///< runs while this process is out of descriptors
   Address address_;
-  uint32_t next_stream_ = 1;
 };
 
 }  // namespace dt

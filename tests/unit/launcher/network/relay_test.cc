@@ -11,7 +11,11 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -29,10 +33,15 @@ struct Fixture {
   std::deque<Message> to_launcher;
   std::deque<Message> to_agent;
   size_t connections_max = 8;
+  uint32_t first_stream = 1;
   std::unique_ptr<RelayListener> listener =
-      RelayListener::open(*loop, queue_into(to_launcher), connections_max).value();
+      RelayListener::open(*loop, queue_into(to_launcher), connections_max, first_stream).value();
   Relay launcher{*loop, queue_into(to_agent)};
   std::map<uint32_t, Fd> peers;
+  std::vector<uint32_t> opened;  ///< all streams, in their order
+
+  Fixture() = default;
+  explicit Fixture(uint32_t first) : first_stream(first) {}
 
   static Relay::Send queue_into(std::deque<Message>& queue) {
     return [&queue](MessageType type, uint32_t stream, ByteSpan payload) {
@@ -67,15 +76,16 @@ struct Fixture {
     REQUIRE(set_nonblocking(pair.theirs.get()));
     REQUIRE(launcher.add(stream, std::move(pair.ours)));
     peers[stream] = std::move(pair.theirs);
+    opened.push_back(stream);
   }
   /// Connects a task; returns its socket and stream.
   std::pair<Fd, uint32_t> task() {
     Fd socket = start_connect(listener->address()).value();
-    const size_t before = peers.size();
-    for (int i = 0; peers.size() == before && i < 1000; ++i)
+    const size_t before = opened.size();
+    for (int i = 0; opened.size() == before && i < 1000; ++i)
       carry();
-    REQUIRE(peers.size() == before + 1);
-    return {std::move(socket), peers.rbegin()->first};
+    REQUIRE(opened.size() == before + 1);
+    return {std::move(socket), opened.back()};
   }
 };
 
@@ -268,6 +278,37 @@ TEST_CASE("Relay: one round accepts a bounded number of connections") {
   CHECK(f.to_launcher.size() == 64);
   REQUIRE(f.loop->run_once(Clock::now()));
   CHECK(f.to_launcher.size() == 70);
+}
+
+constexpr uint32_t last_stream = std::numeric_limits<uint32_t>::max();
+
+TEST_CASE("Relay: after the last number the listener opens streams from 1 again") {
+  Fixture f(last_stream);
+  const auto [one, first] = f.task();
+  const auto [two, second] = f.task();
+  CHECK(first == last_stream);
+  CHECK(second == 1);
+  send_all_that_goes(one, as_bytes("from one"));
+  send_all_that_goes(two, as_bytes("from two"));
+  f.carry();
+  CHECK(read_all(f.peers[first]) == "from one");
+  CHECK(read_all(f.peers[second]) == "from two");
+}
+
+TEST_CASE("Relay: the next stream has no number that is in use") {
+  Fixture f;
+  for (const uint32_t stream : {last_stream, 1U, 2U, 7U})
+    f.open(stream);
+  CHECK(f.launcher.free_stream(last_stream) == 3);
+  CHECK(f.launcher.free_stream(0) == 3);
+  CHECK(f.launcher.free_stream(6) == 6);
+  CHECK(f.launcher.free_stream(7) == 8);
+  // The other end may still send for a stream whose connection ended here.
+  f.peers.erase(2);
+  REQUIRE(f.loop->run_once(Clock::now() + seconds(10)));
+  CHECK(f.launcher.free_stream(1) == 3);
+  CHECK(f.launcher.receive(MessageType::relay_end, 2, {}));
+  CHECK(f.launcher.free_stream(1) == 2);
 }
 
 TEST_CASE("Relay: a late message for a stream that has ended here is ignored") {
