@@ -176,8 +176,8 @@ Result<> AgentSession::handle_stream_message(MessageType type, const FrameView& 
       return {};
     case MessageType::credit: {
       const uint32_t bytes = TRY(decode_credit(frame.payload));
-      if (task != nullptr) task->add_credit(StreamId::parse(stream)->stream, bytes);
-      return {};
+      return task == nullptr ? Result<>()
+                             : task->add_credit(StreamId::parse(stream)->stream, bytes);
     }
     case MessageType::relay_bytes:
     case MessageType::relay_credit:

@@ -47,7 +47,7 @@ Result<> TaskProcess::watch_all() {
 
 Result<> TaskProcess::watch_output(TaskStream stream) {
   Source& from = source(stream);
-  const bool wanted = from.pipe && (from.credit > 0 || discarding_);
+  const bool wanted = from.pipe && (from.credit.room() > 0 || discarding_);
   if (!wanted) {
     // The watch is removed, since epoll reports a hang-up even without requested events.
     from.watch = Watch();
@@ -67,7 +67,7 @@ void TaskProcess::watch_or_end(TaskStream stream) {
 void TaskProcess::read_output(TaskStream stream) {
   Source& from = source(stream);
   std::array<std::byte, stream_chunk_bytes> buffer;
-  const size_t room = discarding_ ? buffer.size() : std::min<size_t>(buffer.size(), from.credit);
+  const size_t room = discarding_ ? buffer.size() : std::min(buffer.size(), from.credit.room());
   const ssize_t n = ::read(from.pipe.get(), buffer.data(), room);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0) {
@@ -78,7 +78,7 @@ void TaskProcess::read_output(TaskStream stream) {
   }
   if (discarding_) return;
   check_exec();
-  from.credit -= static_cast<uint32_t>(n);
+  from.credit.sent(static_cast<size_t>(n));
   handlers_.on_output(stream, ByteSpan(buffer).first(static_cast<size_t>(n)));
   watch_or_end(stream);
 }
@@ -87,14 +87,15 @@ void TaskProcess::read_rest(TaskStream stream) {
   const Source& from = source(stream);
   int bytes = 0;
   // The credit limits the loop: processes that the task has left may still write.
-  while (!discarding_ && from.pipe && from.credit > 0 &&
+  while (!discarding_ && from.pipe && from.credit.room() > 0 &&
          ::ioctl(from.pipe.get(), FIONREAD, &bytes) == 0 && bytes > 0)
     read_output(stream);
 }
 
-void TaskProcess::add_credit(TaskStream stream, uint32_t bytes) {
-  source(stream).credit += bytes;
+Result<> TaskProcess::add_credit(TaskStream stream, uint32_t bytes) {
+  TRY(source(stream).credit.granted(bytes));
   watch_or_end(stream);
+  return {};
 }
 
 void TaskProcess::discard_output() {

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "launcher/process/child.h"
 #include "launcher/protocol/message.h"
+#include "launcher/protocol/stream_credit.h"
 
 #include <deque>
 #include <functional>
@@ -46,13 +47,14 @@ class TaskProcess {
   bool output_open() const { return output_.pipe || error_.pipe; }
   /// True if there may be output that waits for credit.
   bool output_waits_for_credit() const {
-    return (output_.pipe && output_.credit == 0) || (error_.pipe && error_.credit == 0);
+    return output_.waits_for_credit() || error_.waits_for_credit();
   }
   /// Calls on_executed if the result is known by now. Output and the end do the same.
   void check_exec();
   /// Signals its process group, until its leader has been reaped.
   void signal(int number) const;
-  void add_credit(TaskStream stream, uint32_t bytes);
+  /// Fails with Errc::protocol for more bytes than on_output has passed on without credit since.
+  Result<> add_credit(TaskStream stream, uint32_t bytes);
   /// Reads and drops the output from now on, so that the task can end.
   void discard_output();
   void write_input(ByteSpan bytes);
@@ -62,7 +64,9 @@ class TaskProcess {
   struct Source {
     Fd pipe;
     Watch watch;  // after the pipe: destroyed before it is closed
-    uint32_t credit = stream_window_bytes;
+    StreamCredit credit;
+
+    bool waits_for_credit() const { return pipe && credit.room() == 0; }
   };
   TaskProcess(Loop& loop, Child child, Handlers handlers)
       : loop_(loop), child_(std::move(child)), handlers_(std::move(handlers)) {}

@@ -89,12 +89,29 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess reads no more than its credit, and the t
   run_until(*loop, [this] { return task->output_waits_for_credit(); });
   CHECK(output.size() == stream_window_bytes);
   CHECK_FALSE(status);
-  task->add_credit(TaskStream::output, 100);
+  CHECK(task->add_credit(TaskStream::output, 100));
   run_until(*loop, [this] { return task->output_waits_for_credit(); });
   CHECK(output.size() == stream_window_bytes + 100);
-  task->add_credit(TaskStream::output, 1'000'000);
+  while (output.size() < 1'000'000 - stream_window_bytes) {
+    CHECK(task->add_credit(TaskStream::output, stream_window_bytes));
+    run_until(*loop, [this] { return task->output_waits_for_credit(); });
+  }
+  CHECK(task->add_credit(TaskStream::output, stream_window_bytes));
   run_to_end();
   CHECK(output.size() == 1'000'000);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskProcess: credit for more output than there was breaks the protocol") {
+  start("echo out; cat", {.wants_input = true});
+  run_until(*loop, [this] { return output == "out\n"; });
+  const auto more = task->add_credit(TaskStream::output, 5);
+  REQUIRE_FALSE(more);
+  CHECK(more.error().code == Errc::protocol);
+  CHECK(task->add_credit(TaskStream::output, 4));
+  CHECK_FALSE(task->add_credit(TaskStream::error, 1));
+  task->end_input();
+  run_to_end();
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess reports the end after the output written before it") {
