@@ -14,6 +14,7 @@ constexpr Duration loading_time = seconds(1);
 /// An MPI program that is not found by then is not reported.
 constexpr Duration check_patience = seconds(5);
 
+/// Returns 0 for an answer that is not complete.
 uint32_t decode_count(const ForkedQuery::Answer& answer) {
   Reader reader(answer.bytes);
   const auto count = reader.number<uint32_t>();

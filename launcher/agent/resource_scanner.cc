@@ -31,6 +31,21 @@ Bytes list_gpus_as_bytes() {
   return encode(resources);
 }
 
+/// Returns why list_gpus_as_bytes() sent no list, when its process ended so.
+std::string why_no_list(ForkedQuery::End end, Duration patience) {
+  switch (end) {
+    case ForkedQuery::End::late:
+      return format("NVIDIA's driver has not answered for {}", duration_text(patience));
+    case ForkedQuery::End::silent:
+      return "the process that asked NVIDIA's driver has ended without an answer";
+    case ForkedQuery::End::cut:
+      return "the process that asked NVIDIA's driver has ended in the middle of its answer";
+    case ForkedQuery::End::answered:
+      break;
+  }
+  return "the process that asked NVIDIA's driver has sent no list";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ResourceScanner>> ResourceScanner::start(Loop& loop,
@@ -56,14 +71,9 @@ void ResourceScanner::driver_answered(const ForkedQuery::Answer& answer, Duratio
     resources_.gpus = std::move(resources->gpus);
     resources_.gpu_failure = std::move(resources->gpu_failure);
     resources_.has_driver = resources->has_driver;
-  } else if (answer.end == ForkedQuery::End::late) {
-    resources_.gpu_failure =
-        format("cannot list GPUs: NVIDIA's driver has not answered for {}; see nvidia-smi",
-               duration_text(patience));
   } else {
     resources_.gpu_failure =
-        "cannot list GPUs: the process that asked NVIDIA's driver has ended without an answer; see "
-        "nvidia-smi";
+        format("cannot list GPUs: {}; see nvidia-smi", why_no_list(answer.end, patience));
   }
   on_done_(resources_);
 }

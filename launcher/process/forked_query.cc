@@ -10,11 +10,15 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <utility>
 
 namespace dt {
 
 namespace {
+
+/// Before each answer: its size. The exit status would not do, since reap_strangers() collects it.
+using AnswerSize = uint64_t;
 
 /// Runs in the fork: closes all descriptors but the pipe, writes the answer into it, and exits. It
 /// uses _exit(2), so that no destructor of the parent's objects runs here.
@@ -31,7 +35,9 @@ namespace {
   // An agent's stdout is its link to the launcher: output of a library must not get into it.
   const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (dup2(null.get(), STDIN_FILENO) < 0 || dup2(null.get(), STDOUT_FILENO) < 0) _exit(1);
-  _exit(write_all(kept, question()) ? 0 : 1);
+  const Bytes answer = question();
+  const Bytes size = Writer().number(AnswerSize{answer.size()}).take();
+  _exit(write_all(kept, size) && write_all(kept, answer) ? 0 : 1);
 }
 
 }  // namespace
@@ -63,10 +69,19 @@ void ForkedQuery::read_answer() {
   std::array<std::byte, 4096> buffer;
   const ssize_t n = ::read(pipe_.get(), buffer.data(), buffer.size());
   if (n > 0) {
-    answer_.insert(answer_.end(), buffer.begin(), buffer.begin() + n);
+    received_.insert(received_.end(), buffer.begin(), buffer.begin() + n);
   } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-    finish(answer_.empty() ? End::silent : End::answered);
+    pipe_ended();
   }
+}
+
+void ForkedQuery::pipe_ended() {
+  if (received_.empty()) return finish(End::silent);
+  Reader reader(received_);
+  const auto size = reader.number<AnswerSize>();
+  if (received_.size() != sizeof size + size) return finish(End::cut);
+  received_.erase(received_.begin(), received_.begin() + sizeof size);
+  finish(End::answered);
 }
 
 void ForkedQuery::finish(End end) {
@@ -75,7 +90,7 @@ void ForkedQuery::finish(End end) {
   kill();
   // The callback may destroy this object.
   const Done on_done = std::exchange(on_done_, nullptr);
-  on_done({.end = end, .bytes = std::move(answer_)});
+  on_done({.end = end, .bytes = end == End::answered ? std::move(received_) : Bytes()});
 }
 
 }  // namespace dt

@@ -16,11 +16,12 @@ namespace dt {
 class ForkedQuery {
  public:
   using Question = std::function<Bytes()>;
-  /// silent: the process ended without a byte; late: the patience ran out first.
-  enum class End { answered, silent, late };
+  /// silent: the process ended without a byte; cut: it ended within its answer, killed perhaps;
+  /// late: the patience ran out first.
+  enum class End { answered, silent, cut, late };
   struct Answer {
     End end = End::silent;
-    Bytes bytes;  ///< complete when `end` is answered
+    Bytes bytes;  ///< empty unless `end` is answered
   };
   using Done = std::function<void(const Answer&)>;
   /// `on_done` is called once, at the latest after `patience`, and not after the destruction.
@@ -37,6 +38,7 @@ class ForkedQuery {
  private:
   ForkedQuery(Loop& loop, Done on_done) : loop_(loop), on_done_(std::move(on_done)) {}
   void read_answer();
+  void pipe_ended();
   void finish(End end);
   void kill() const;
 
@@ -47,7 +49,7 @@ class ForkedQuery {
   Fd pipe_;
   Watch watch_;  // after the pipe: destroyed before it is closed
   Timer deadline_;
-  Bytes answer_;
+  Bytes received_;
 };
 
 }  // namespace dt

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <optional>
 #include <vector>
 
@@ -39,6 +40,31 @@ TEST_CASE_FIXTURE(Fixture, "ForkedQuery delivers the whole answer, however long"
   ask([&long_answer] { return long_answer; });
   CHECK(answers[0].end == ForkedQuery::End::answered);
   CHECK(answers[0].bytes == long_answer);
+  reap_all();
+}
+
+TEST_CASE_FIXTURE(Fixture, "ForkedQuery delivers an empty answer as an answer") {
+  ask([] { return Bytes(); });
+  CHECK(answers[0].end == ForkedQuery::End::answered);
+  CHECK(answers[0].bytes.empty());
+  reap_all();
+}
+
+TEST_CASE_FIXTURE(Fixture, "ForkedQuery reports a process that was killed within its answer") {
+  // Far more than a pipe holds: the process is still writing when its first bytes arrive.
+  const auto long_answer = [] { return Bytes(3'000'000, std::byte{7}); };
+  const auto query =
+      ForkedQuery::start(*loop, long_answer, seconds(60), [this](const ForkedQuery::Answer& cut) {
+        answers.push_back(cut);
+        loop->stop();
+      }).value();
+  CHECK(loop->run_once(Time::max()).has_value());
+  REQUIRE(answers.empty());
+  CHECK(::kill(query->pid(), SIGKILL) == 0);
+  CHECK(loop->run().has_value());
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].end == ForkedQuery::End::cut);
+  CHECK(answers[0].bytes.empty());
   reap_all();
 }
 
