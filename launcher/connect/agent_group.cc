@@ -14,7 +14,7 @@ namespace dt {
 namespace {
 
 /// The longest pause between heartbeats before agents know the terms of the lease. Agents wait for
-/// 60 s then (AgentSession::unprepared_patience).
+/// 60 s then (LauncherLink::unprepared_patience).
 constexpr Duration first_beats = seconds(10);
 
 std::string own_architecture() {

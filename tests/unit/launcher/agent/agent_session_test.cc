@@ -13,7 +13,6 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <string>
 
 namespace dt {
@@ -76,13 +75,11 @@ struct Fixture {
     return payload;
   }
 
-  Prepared prepare(std::vector<std::string> command, std::string cwd = "/", int ports = 0,
-                   bool home_instead = false) {
+  Prepared prepare(std::vector<std::string> command, int ports = 0) {
     send(MessageType::prepare, encode(Prepare{.job = "j",
                                               .generation = 1,
                                               .command = std::move(command),
-                                              .cwd = std::move(cwd),
-                                              .home_instead = home_instead,
+                                              .cwd = "/",
                                               .path = "/usr/bin:/bin",
                                               .ports = ports,
                                               .heartbeat = milliseconds(50),
@@ -133,103 +130,9 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession reports the resources of its host when 
   CHECK((resources.gpu_failure.empty() || resources.gpus.gpus.empty()));
 }
 
-TEST_CASE_FIXTURE(Fixture, "AgentSession holds as many different ports as asked") {
-  const Prepared prepared = prepare({"true"}, "/", 3);
-  CHECK(prepared.failure.empty());
-  REQUIRE(prepared.ports.size() == 3);
-  CHECK(prepared.ports[0] != prepared.ports[1]);
-  CHECK(prepared.ports[1] != prepared.ports[2]);
-}
-
-TEST_CASE_FIXTURE(Fixture,
-                  "AgentSession holds the ports of given addresses, or names the address") {
-  const Fd listener = listen_on({"127.0.0.1", 0}).value();
-  const uint16_t taken = local_address(listener.get()).value().port;
-  const uint16_t free = hold_ports(1, std::nullopt).value().front().number;
-  const auto prepare_at = [this](uint16_t port) {
-    send(MessageType::prepare, encode(Prepare{.command = {"true"},
-                                              .cwd = "/",
-                                              .path = "/usr/bin:/bin",
-                                              .addresses = {format("a.b:{}", port)}}));
-    return decode<Prepared>(await(MessageType::prepared)).value();
-  };
-  const Prepared refused = prepare_at(taken);
-  CHECK(refused.failure == format("a.b:{0}: cannot hold port {0}: Address already in use", taken));
-  CHECK(refused.status == 4);
-  const Prepared prepared = prepare_at(free);
-  CHECK(prepared.failure.empty());
-  CHECK(prepared.ports.empty());
-  CHECK_FALSE(hold_this_port(free));
-}
-
-/// Returns a range of so many successive ports that are free now.
-PortRange free_range(int count) {
-  std::random_device random;
-  for (;;) {
-    const auto first = static_cast<uint16_t>(10'000 + random() % 20'000);
-    const PortRange range = {first, static_cast<uint16_t>(first + count - 1)};
-    if (hold_ports(count, range)) return range;
-  }
-}
-
-TEST_CASE_FIXTURE(Fixture,
-                  "AgentSession listens for probes at a port of --port-range that it holds") {
-  const PortRange range = free_range(2);
-  send(MessageType::prepare, encode(Prepare{.token = std::string(64, 'a'),
-                                            .command = {"true"},
-                                            .cwd = "/",
-                                            .path = "/usr/bin:/bin",
-                                            .ports = 2,
-                                            .port_range = range,
-                                            .probe = true}));
-  const auto prepared = decode<Prepared>(await(MessageType::prepared)).value();
-  CHECK(prepared.failure == "");
-  REQUIRE_FALSE(prepared.probe_endpoints.empty());
-  for (const ProbeEndpoint& place : prepared.probe_endpoints)
-    CHECK(place.address.port == prepared.ports[0]);
-}
-
-TEST_CASE_FIXTURE(Fixture,
-                  "AgentSession holds one more port for probes if all tasks have given addresses") {
-  const PortRange range = free_range(1);
-  const uint16_t given = hold_ports(1, std::nullopt).value().front().number;
-  send(MessageType::prepare, encode(Prepare{.token = std::string(64, 'a'),
-                                            .command = {"true"},
-                                            .cwd = "/",
-                                            .path = "/usr/bin:/bin",
-                                            .addresses = {format("a.b:{}", given)},
-                                            .port_range = range,
-                                            .probe = true}));
-  const auto prepared = decode<Prepared>(await(MessageType::prepared)).value();
-  CHECK(prepared.failure == "");
-  REQUIRE_FALSE(prepared.probe_endpoints.empty());
-  CHECK(prepared.probe_endpoints[0].address.port == range.first);
-}
-
-TEST_CASE_FIXTURE(Fixture, "AgentSession listens for a check at two ports of --port-range") {
-  const PortRange range = free_range(2);
-  const auto examine_in = [this](const PortRange& in) {
-    send(MessageType::diagnose,
-         encode(
-             DiagnoseRequest{.token = std::string(64, 'a'), .path = "/nowhere", .port_range = in}));
-    return decode<DiagnoseReply>(await(MessageType::diagnosed)).value();
-  };
-  const DiagnoseReply few = examine_in({range.first, range.first});
-  CHECK(few.listen_failure == format("--port-range {}: 2 ports are needed, it has 1", range.first));
-  CHECK(few.probe_addresses.empty());
-  const DiagnoseReply examined = examine_in(range);
-  CHECK(examined.listen_failure == "");
-  REQUIRE_FALSE(examined.probe_addresses.empty());
-  REQUIRE(examined.bandwidth_addresses.size() == examined.probe_addresses.size());
-  for (size_t i = 0; i < examined.probe_addresses.size(); ++i) {
-    CHECK(examined.probe_addresses[i].port == range.first);
-    CHECK(examined.bandwidth_addresses[i] == Address{examined.probe_addresses[i].ip, range.last});
-  }
-}
-
 TEST_CASE_FIXTURE(Fixture, "AgentSession starts no task while another user has a held port") {
   if (geteuid() != 0) return;  // only root can make a socket of another user
-  const Prepared prepared = prepare({"true"}, "/", 2);
+  const Prepared prepared = prepare({"true"}, 2);
   REQUIRE(prepared.ports.size() == 2);
   REQUIRE(seteuid(65534) == 0);
   const auto foreign = listen_on({"127.0.0.1", prepared.ports[1]});
@@ -240,27 +143,6 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession starts no task while another user has a
   CHECK(failed.status == 3);
   CHECK(failed.why.starts_with("uid 65534, "));
   CHECK(failed.why.find(format("port {}", prepared.ports[1])) != std::string::npos);
-}
-
-TEST_CASE_FIXTURE(Fixture, "AgentSession: B30, B31 are known before anything starts") {
-  CHECK(prepare({"no-such-command"}).status == 127);
-  CHECK(prepare({"/etc/passwd"}).status == 126);
-  const Prepared folder = prepare({"true"}, "/no/such folder");
-  CHECK(folder.status == 2);
-  CHECK(folder.failure ==
-        "cannot enter the working directory '/no/such folder': No such file or directory "
-        "(use --chdir)");
-}
-
-TEST_CASE_FIXTURE(Fixture, "AgentSession uses the home instead of a folder that it cannot enter") {
-  const std::string home = local_host_environment()["HOME"];
-  REQUIRE(access(home.c_str(), X_OK) == 0);
-  for (const char* folder : {"/no/such folder", "/etc/passwd"}) {
-    const Prepared prepared = prepare({"true"}, folder, 0, true);
-    CHECK(prepared.failure.empty());
-    CHECK(prepared.home == home);
-  }
-  CHECK(prepare({"true"}, "/", 0, true).home.empty());
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession runs a task, sends its output and its end, and finishes") {
