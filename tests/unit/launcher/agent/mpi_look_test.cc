@@ -1,14 +1,12 @@
 #include "launcher/agent/mpi_look.h"
 
-#include "launcher/process/sweep.h"
 #include "tests/sim/job/virtual_loop.h"
+#include "tests/unit/new_children.h"
 
 #include <doctest/doctest.h>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -16,7 +14,6 @@ namespace dt {
 namespace {
 
 /// Virtual time passes until the check begins: its process then has all the time that it needs.
-/// Other tests of this program may have left children, so none of them counts.
 struct Fixture {
   VirtualTime time;
   std::unique_ptr<Loop> loop = VirtualLoop::create(time, [this](Time until) {
@@ -26,13 +23,9 @@ struct Fixture {
   Time began = time.now;
   std::optional<Time> asked;
   std::optional<uint32_t> alone;
-  std::vector<pid_t> before = existing_children();
+  NewChildren children;
 
-  ~Fixture() {
-    for (const pid_t pid : existing_children()) {
-      if (std::ranges::find(before, pid) == before.end()) waitpid(pid, nullptr, 0);
-    }
-  }
+  ~Fixture() { children.collect(); }
 };
 
 TEST_CASE_FIXTURE(Fixture, "MpiLook checks the tasks once, a second after its start") {

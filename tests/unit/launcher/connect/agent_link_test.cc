@@ -1,6 +1,7 @@
 #include "launcher/connect/agent_link.h"
 
 #include "launcher/process/sweep.h"
+#include "tests/unit/new_children.h"
 #include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
@@ -70,8 +71,9 @@ TEST_CASE_FIXTURE(Fixture,
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentLink alone reaps its agent, and explains its end") {
+  const NewChildren all;
   REQUIRE(link.start());
-  const std::vector<pid_t> children = existing_children();
+  const std::vector<pid_t> children = all.pids();
   REQUIRE(children.size() == 1);
   const pid_t agent = children.front();
   CHECK(link.owns(agent));

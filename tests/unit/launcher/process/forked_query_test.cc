@@ -1,7 +1,7 @@
 #include "launcher/process/forked_query.h"
 
-#include "launcher/process/sweep.h"
 #include "tests/sim/job/virtual_loop.h"
+#include "tests/unit/new_children.h"
 
 #include <doctest/doctest.h>
 
@@ -17,6 +17,10 @@ namespace {
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::vector<ForkedQuery::Answer> answers;
+  NewChildren children;
+
+  /// Ends only when all processes have ended by themselves, or were killed.
+  ~Fixture() { children.collect(); }
 
   void ask(const ForkedQuery::Question& question) {
     const auto query =
@@ -29,25 +33,17 @@ struct Fixture {
   }
 };
 
-/// Waits until the kernel has ended the killed processes.
-void reap_all() {
-  while (has_children())
-    reap_strangers([](pid_t) { return false; });
-}
-
 TEST_CASE_FIXTURE(Fixture, "ForkedQuery delivers the whole answer, however long") {
   const Bytes long_answer(300'000, std::byte{7});
   ask([&long_answer] { return long_answer; });
   CHECK(answers[0].end == ForkedQuery::End::answered);
   CHECK(answers[0].bytes == long_answer);
-  reap_all();
 }
 
 TEST_CASE_FIXTURE(Fixture, "ForkedQuery delivers an empty answer as an answer") {
   ask([] { return Bytes(); });
   CHECK(answers[0].end == ForkedQuery::End::answered);
   CHECK(answers[0].bytes.empty());
-  reap_all();
 }
 
 TEST_CASE_FIXTURE(Fixture, "ForkedQuery reports a process that was killed within its answer") {
@@ -65,16 +61,15 @@ TEST_CASE_FIXTURE(Fixture, "ForkedQuery reports a process that was killed within
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].end == ForkedQuery::End::cut);
   CHECK(answers[0].bytes.empty());
-  reap_all();
 }
 
 TEST_CASE_FIXTURE(Fixture, "ForkedQuery reports a process that ended without an answer") {
   ask([]() -> Bytes { _exit(3); });
   CHECK(answers[0].end == ForkedQuery::End::silent);
-  reap_all();
 }
 
 TEST_CASE("ForkedQuery reports the end of its patience, and kills the process") {
+  const NewChildren children;
   VirtualTime time;
   const auto loop = VirtualLoop::create(time, [&time](Time until) {
                       time.now = until;
@@ -94,10 +89,11 @@ TEST_CASE("ForkedQuery reports the end of its patience, and kills the process") 
   CHECK(loop->run().has_value());
   CHECK(end == ForkedQuery::End::late);
   CHECK(time.now - began == seconds(5));
-  reap_all();
+  children.collect();
 }
 
 TEST_CASE("ForkedQuery that is destroyed kills its process, and does not call back") {
+  const NewChildren children;
   const auto loop = Loop::create().value();
   bool called = false;
   auto query = ForkedQuery::start(
@@ -110,7 +106,7 @@ TEST_CASE("ForkedQuery that is destroyed kills its process, and does not call ba
                    .value();
   CHECK(query->pid() > 0);
   query.reset();
-  reap_all();
+  children.collect();
   CHECK_FALSE(called);
 }
 
