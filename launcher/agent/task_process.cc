@@ -93,6 +93,7 @@ void TaskProcess::read_rest(TaskStream stream) {
 }
 
 Result<> TaskProcess::add_credit(TaskStream stream, uint32_t bytes) {
+  if (stream == TaskStream::input) return fail(Errc::protocol, "credit for the input of a task");
   TRY(source(stream).credit.granted(bytes));
   watch_or_end(stream);
   return {};

@@ -53,7 +53,8 @@ class TaskProcess {
   void check_exec();
   /// Signals its process group, until its leader has been reaped.
   void signal(int number) const;
-  /// Fails with Errc::protocol for more bytes than on_output has passed on without credit since.
+  /// Grants credit for output that its receiver no longer buffers. Fails with Errc::protocol for
+  /// more bytes than on_output received, and for the stream of the input.
   Result<> add_credit(TaskStream stream, uint32_t bytes);
   /// Reads and drops the output from now on, so that the task can end.
   void discard_output();

@@ -17,8 +17,8 @@ namespace dt {
 class RelayListener {
  public:
   /// At the limit it closes the oldest connections that have not proved the token. It accepts
-  /// others after the launcher's relay_end for those. Numbers them from `first_stream`
-  /// on, and later again from 1 on, without the numbers in use.
+  /// others after the launcher's relay_end for those. Streams get numbers from `first_stream` on,
+  /// and later again from 1 on, without those in use.
   static Result<std::unique_ptr<RelayListener>> open(Loop& loop, const Relay::Send& send,
                                                      size_t connections_max,
                                                      uint32_t first_stream = 1);

@@ -114,6 +114,16 @@ TEST_CASE_FIXTURE(Fixture,
   run_to_end();
 }
 
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: credit for its input is not credit for its errors") {
+  start("echo err >&2; cat", {.wants_input = true});
+  run_until(*loop, [this] { return error == "err\n"; });
+  const auto granted = task->add_credit(TaskStream::input, 4);
+  REQUIRE_FALSE(granted);
+  CHECK(granted.error().code == Errc::protocol);
+  task->end_input();
+  run_to_end();
+}
+
 TEST_CASE_FIXTURE(Fixture, "TaskProcess reports the end after the output written before it") {
   program = "/usr/bin/python3";
   constexpr size_t size = 200'000;
