@@ -151,7 +151,11 @@ void AgentGroup::report_lost(const Agent& agent) {
 void AgentGroup::beat() {
   const Time now = loop_.now();
   for (const auto& agent : agents_) {
-    if (!agent->link->speaking()) continue;
+    if (!agent->link->speaking()) {
+      // The time until an agent speaks is no suspension of this process.
+      if (!agent->link->closed()) agent->link->lease().restart(now);
+      continue;
+    }
     if (leased_ && agent->link->lease().over(now)) {
       agent->link->lose(format("no heartbeat for {}", duration_text(options_.dead_after)));
     } else {
