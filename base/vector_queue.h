@@ -37,6 +37,11 @@ class VectorQueue {
     items_.pop_back();
     if (empty()) clear();
   }
+  /// Removes the item at `place`, an iterator of this queue.
+  void erase(typename std::vector<T>::iterator place) {
+    items_.erase(place);
+    if (empty()) clear();
+  }
   void clear() {
     items_.clear();
     first_ = 0;

@@ -179,7 +179,7 @@ void dtrain_finalize(dtrain_context* context) {
   if (context == nullptr || context->context->forked()) return;
   const std::unique_ptr<dtrain_context> owned(context);
   [[maybe_unused]] const auto finished = dt::guarded([&] {
-    owned->context->driver().finish();
+    owned->context->finalize();
     return dt::Result<>();
   });
 }

@@ -52,9 +52,11 @@ const void* input_of(const Call& call, ElementType type, int rank) {
   }
 }
 
-Result<Driver::Call> checked(const Call& call, const dtrain_op_options* given, int rank) {
+Result<Driver::Call> checked(const Call& call, const dtrain_op_options* given,
+                             const Context& context) {
   const dtrain_op_options options = TRY(read_op_options(given));
   Driver::Call result{.request = {.kind = call.kind,
+                                  .group = context.group(),
                                   .peer = call.peer,
                                   .timeout = milliseconds(options.timeout_ms)},
                       .name = options.name == nullptr ? "" : options.name};
@@ -63,7 +65,7 @@ Result<Driver::Call> checked(const Call& call, const dtrain_op_options* given, i
   request.type = TRY(type_of(call.buffers.type));
   request.reduce = TRY(reduce_of(call.op));
   request.count = call.buffers.count;
-  request.input = input_of(call, request.type, rank);
+  request.input = input_of(call, request.type, context.layout().rank);
   request.output = call.buffers.output;
   return result;
 }
@@ -77,7 +79,7 @@ int run(dtrain_context* handle, const Call& call, const dtrain_op_options* optio
         dtrain_error* error) {
   const auto body = [&]() -> Result<Driver::Outcome> {
     const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    const Driver::Call operation = TRY(checked(call, options, context->layout().rank));
+    const Driver::Call operation = TRY(checked(call, options, *context));
     return context->driver().run(operation);
   };
   const Result<Driver::Outcome> outcome = guarded(body);
@@ -88,7 +90,7 @@ dtrain_work* start(dtrain_context* handle, const Call& call, const dtrain_op_opt
                    dtrain_error* error) {
   const auto body = [&]() -> Result<dtrain_work*> {
     auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    const Driver::Call operation = TRY(checked(call, options, context->layout().rank));
+    const Driver::Call operation = TRY(checked(call, options, *context));
     auto work = std::make_unique<dtrain_work>();
     work->work = context->driver().start(operation);
     work->context = std::move(context);

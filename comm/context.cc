@@ -1,6 +1,7 @@
 #include "comm/context.h"
 
 #include "base/format.h"
+#include "comm/engine/group_peers.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
 
@@ -54,13 +55,22 @@ Result<std::unique_ptr<RendezvousClient>> connect(const InitOptions& options, Ti
 
 }  // namespace
 
+Context::Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared)
+    : members_(std::move(members)), layout_(std::move(layout)), shared_(std::move(shared)) {
+}
+
 std::shared_ptr<Context> Context::alone() {
   RankLayout layout{.host = this_host()};
   std::vector<Engine::Peer> peers(1);
   peers[0].task.rank = 0;
   peers[0].task.host = layout.host;
+  Members members;
+  members.tasks.tasks = {peers[0].task};
+  members.job_ranks = {0};
   auto engine = std::make_unique<Engine>(Engine::Options(), std::move(peers));
-  return std::make_shared<Context>(std::move(layout), Driver::Parts{.engine = std::move(engine)});
+  return std::shared_ptr<Context>(
+      new Context(std::move(members), std::move(layout),
+                  std::make_shared<Shared>(Driver::Parts{.engine = std::move(engine)})));
 }
 
 Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* blamed_rank) {
@@ -88,16 +98,93 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
                                          engine_peers(*mesh, self, layout.size));
   const bool sharing =
       static_cast<unsigned>(layout.local_size) > std::thread::hardware_concurrency();
-  return std::make_shared<Context>(std::move(layout),
-                                   Driver::Parts{.engine = std::move(engine),
-                                                 .client = std::move(client),
-                                                 .mesh = std::move(mesh),
-                                                 .spin = sharing ? spin_sharing : spin_alone,
-                                                 .yield = sharing});
+  Members members;
+  members.tasks = client->table();
+  for (int rank = 0; rank < layout.size; ++rank)
+    members.job_ranks.push_back(rank);
+  auto shared = std::make_shared<Shared>(Driver::Parts{.engine = std::move(engine),
+                                                       .client = std::move(client),
+                                                       .mesh = std::move(mesh),
+                                                       .spin = sharing ? spin_sharing : spin_alone,
+                                                       .yield = sharing});
+  return std::shared_ptr<Context>(
+      new Context(std::move(members), std::move(layout), std::move(shared)));
 }
 
-Context::Context(RankLayout layout, Driver::Parts parts)
-    : layout_(std::move(layout)), driver_(std::move(parts)) {
+Context::SplitResult Context::split(const Context& parent, Part part, const Driver::Call& options) {
+  // Each rank proposes the lowest number that is new to it, and the members use the highest.
+  const std::scoped_lock one_at_a_time(parent.shared_->splitting);
+  Driver& driver = parent.shared_->driver;
+  constexpr size_t fields = 3;
+  const auto size = static_cast<size_t>(parent.layout_.size);
+  const auto rank = static_cast<size_t>(parent.layout_.rank);
+  std::vector<int32_t> proposals(fields * size);
+  const std::array<int32_t, fields> own = {part.color, part.key,
+                                           static_cast<int32_t>(driver.next_group())};
+  std::ranges::copy(own, proposals.begin() + static_cast<std::ptrdiff_t>(fields * rank));
+
+  Driver::Call call = options;
+  call.request.kind = OperationKind::all_gather;
+  call.request.type = ElementType::int32;
+  call.request.group = parent.members_.group;
+  call.request.count = fields;
+  call.request.input = proposals.data() + fields * rank;
+  call.request.output = proposals.data();
+  const Driver::Outcome outcome = driver.run(call);
+  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  if (part.color < 0) return {std::shared_ptr<Context>()};
+
+  struct Candidate {
+    int key;
+    int rank;
+    auto operator<=>(const Candidate&) const = default;
+  };
+  std::vector<Candidate> candidates;
+  int32_t number = 0;
+  for (size_t other = 0; other < size; ++other) {
+    const int32_t* proposal = proposals.data() + fields * other;
+    if (proposal[0] != part.color) continue;
+    candidates.push_back({proposal[1], static_cast<int>(other)});
+    number = std::max(number, proposal[2]);
+  }
+  std::ranges::sort(candidates);
+  std::vector<int> ranks;
+  for (const Candidate& candidate : candidates)
+    ranks.push_back(candidate.rank);
+  return {create_group(parent, static_cast<uint32_t>(number), ranks)};
+}
+
+/// `ranks` are those of the parent's members that form the group.
+Result<std::shared_ptr<Context>> Context::create_group(const Context& parent, uint32_t number,
+                                                       const std::vector<int>& ranks) {
+  if (number >= GroupPeers::groups_max) {
+    return fail(Errc::unsupported,
+                format("this job has made {} groups already, and no more are possible",
+                       GroupPeers::groups_max - 1));
+  }
+  Members members;
+  members.group = number;
+  members.tasks.job = parent.members_.tasks.job;
+  for (const int rank : ranks) {
+    TaskEntry task = *parent.members_.tasks.by_rank(rank);
+    task.rank = static_cast<int>(members.job_ranks.size());
+    members.tasks.tasks.push_back(std::move(task));
+    members.job_ranks.push_back(parent.members_.job_ranks[static_cast<size_t>(rank)]);
+  }
+  const auto place = std::ranges::find(ranks, parent.layout_.rank) - ranks.begin();
+  RankLayout layout =
+      TRY(rank_layout(members.tasks, members.tasks.tasks[static_cast<size_t>(place)]));
+  parent.shared_->driver.create_group(number, members.job_ranks);
+  return std::shared_ptr<Context>(
+      new Context(std::move(members), std::move(layout), parent.shared_));
+}
+
+void Context::finalize() {
+  if (members_.group == 0) {
+    shared_->driver.finish();
+  } else {
+    shared_->driver.leave_group(members_.group);
+  }
 }
 
 }  // namespace dt

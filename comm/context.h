@@ -7,12 +7,17 @@
 #include "comm/fork_detector.h"
 #include "comm/init_options.h"
 #include "comm/rank_layout.h"
+#include "rendezvous/cluster/task.h"
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 namespace dt {
 
-/// The object behind a handle of the public API: this rank's layout and the driver of its engine.
+/// The object behind a handle of the public API: this rank's layout within a group, and the driver
+/// of the engine, which all groups of the job share.
 class Context {
  public:
   /// A job of one rank, without network.
@@ -20,20 +25,54 @@ class Context {
   /// Joins all other ranks. On failure *blamed_rank is the rank to blame, if there is one.
   static Result<std::shared_ptr<Context>> join(const InitOptions& options, int* blamed_rank);
 
-  Context(RankLayout layout, Driver::Parts parts);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   const RankLayout& layout() const { return layout_; }
-  Driver& driver() { return driver_; }
+  Driver& driver() { return shared_->driver; }
+  /// The number of the group in the engine; 0: all ranks of the job.
+  uint32_t group() const { return members_.group; }
+  /// Fails all pending operations of the group; of all groups, for that of the whole job.
+  void finalize();
   /// True in a fork of the process that made the context. The fork must not use the context: the
   /// mutex may be locked by a thread of the parent, and the sockets belong to the parent.
-  bool forked() const { return fork_detector_.forked(); }
+  bool forked() const { return shared_->fork_detector.forked(); }
+
+  /// The arguments of one rank to split().
+  struct Part {
+    int color = 0;  ///< ranks with the same color form a group; negative: this rank is in none
+    int key = 0;    ///< orders the ranks of a group; equal keys are ordered by rank
+  };
+  struct SplitResult {
+    Result<std::shared_ptr<Context>> context;  ///< null for a rank that is in no group
+    int blamed_rank = -1;
+  };
+  /// Splits the parent's group into smaller ones. A collective of that group, with the name and the
+  /// timeout of `options`. Threads of one rank split one after the other.
+  static SplitResult split(const Context& parent, Part part, const Driver::Call& options);
 
  private:
+  /// The parts that the contexts of all groups share.
+  struct Shared {
+    explicit Shared(Driver::Parts parts) : driver(std::move(parts)) {}
+    Driver driver;
+    std::mutex splitting;
+    ForkDetector fork_detector;
+  };
+  /// The ranks of the group.
+  struct Members {
+    uint32_t group = 0;
+    TaskTable tasks;             ///< with their ranks in the group
+    std::vector<int> job_ranks;  ///< by rank in the group
+  };
+
+  Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared);
+  static Result<std::shared_ptr<Context>> create_group(const Context& parent, uint32_t number,
+                                                       const std::vector<int>& ranks);
+
+  Members members_;
   RankLayout layout_;
-  Driver driver_;
-  ForkDetector fork_detector_;
+  std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace dt

@@ -119,10 +119,10 @@ typedef struct dtrain_context dtrain_context;
  * dtrain_finalize. */
 DTRAIN_API dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error);
 
-/* Leaves the job and frees the context, also after an error; NULL does nothing. Pending operations
- * fail with DTRAIN_ERROR_CLOSED. When it returns, no buffer is in use any more. It waits, 2 s at
- * most, until the other ranks have received what this rank has sent. Works stay valid until they
- * are freed. */
+/* Leaves the job, or the group, and frees the context, also after an error; NULL does nothing.
+ * Pending operations fail with DTRAIN_ERROR_CLOSED. When it returns, no buffer is in use any more.
+ * It waits, 2 s at most, until the other ranks have received what this rank has sent. Works stay
+ * valid until they are freed. */
 DTRAIN_API void dtrain_finalize(dtrain_context* context);
 
 /* This rank's numbers. local: among the ranks of this host; cross: the index of this host among the
@@ -228,6 +228,34 @@ DTRAIN_API int dtrain_recv(dtrain_context* context, dtrain_buffers buffers, int 
 /* Returns when every rank has called it. */
 DTRAIN_API int dtrain_barrier(dtrain_context* context, const dtrain_op_options* options,
                               dtrain_error* error);
+
+/* ---- Groups ---- */
+
+/* Some of the ranks of a context, as a context of their own: with ranks from 0, own collectives,
+ * and own sends and receives. Collectives of different groups run side by side. All functions take
+ * the context of a group in the place of that of the whole job; ranks are then those in the group.
+ * error.rank, the ranks in texts, and the store stay those of the job.
+ *
+ * The caller owns a group and ends it with dtrain_finalize, which concerns only its operations: the
+ * other members' operations of the group fail with _PEER_LOST from then on. dtrain_finalize of the
+ * job's context ends all groups, whose handles still have to be finalized.
+ *
+ * Both functions are collectives of `context`: all its ranks call them, in the same order as other
+ * collectives. If several threads of a rank make groups, they must take turns in the same order on
+ * all ranks. Errors: those of dtrain_all_gather; _SYSTEM after 1,048,575 groups in one job. A group
+ * costs the ranks outside nothing. */
+
+/* *group = the group of all ranks with the same color, ordered by key, then by rank. NULL if color
+ * is negative: then this rank is in no group. */
+DTRAIN_API int dtrain_split(dtrain_context* context, int color, int key,
+                            const dtrain_op_options* options, dtrain_context** group,
+                            dtrain_error* error);
+/* *group = the group of the `count` ranks in the list, in its order. NULL for a rank that is not in
+ * it. All ranks give the same list. _INPUT, on this rank only: a rank that context does not have,
+ * or has twice in the list. */
+DTRAIN_API int dtrain_group(dtrain_context* context, const int* ranks, int count,
+                            const dtrain_op_options* options, dtrain_context** group,
+                            dtrain_error* error);
 
 /* ---- Asynchronous operations ---- */
 

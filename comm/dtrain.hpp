@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -304,6 +305,23 @@ class Context {
   /// Leaves the job now instead of at destruction.
   void finalize() { context_.reset(); }
 
+  /// Returns the group of all ranks with the same color, ordered by key, then by rank; none if
+  /// color is negative. A collective of this context. See dtrain_split for groups.
+  std::optional<Context> split(int color, int key = 0, const OpOptions& options = {}) {
+    return make_group(options,
+                      [&](const dtrain_op_options* c, dtrain_context** group, dtrain_error* error) {
+                        return dtrain_split(get(), color, key, c, group, error);
+                      });
+  }
+  /// Returns the group of the ranks in the list, in its order; none for a rank that is not in it. A
+  /// collective of this context: all its ranks give the same list.
+  std::optional<Context> group(std::span<const int> ranks, const OpOptions& options = {}) {
+    return make_group(
+        options, [&](const dtrain_op_options* c, dtrain_context** group, dtrain_error* error) {
+          return dtrain_group(get(), ranks.data(), static_cast<int>(ranks.size()), c, group, error);
+        });
+  }
+
   /// The keys and values that all ranks share.
   Store store() const { return Store(get()); }
 
@@ -414,6 +432,15 @@ class Context {
     const dtrain_op_options c = detail::c_options(options);
     dtrain_error error = detail::empty_error();
     if (call(&c, &error) != DTRAIN_OK) throw Error(error);
+  }
+
+  template <class Make>
+  static std::optional<Context> make_group(const OpOptions& options, const Make& make) {
+    dtrain_context* group = nullptr;
+    run(options,
+        [&](const dtrain_op_options* c, dtrain_error* error) { return make(c, &group, error); });
+    if (group == nullptr) return std::nullopt;
+    return Context(group);
   }
 
   template <class Start>

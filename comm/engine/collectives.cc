@@ -17,7 +17,7 @@ constexpr Duration verdict_grace = milliseconds(250);
 /// Reasons are cut to this length: two of them fit into a control message.
 constexpr size_t reason_bytes_max = 1500;
 
-std::vector<MessageLink*> links_of(Peers& peers) {
+std::vector<MessageLink*> links_of(GroupPeers& peers) {
   std::vector<MessageLink*> links;
   links.reserve(static_cast<size_t>(peers.size()));
   for (int rank = 0; rank < peers.size(); ++rank)
@@ -37,12 +37,12 @@ std::string cut(const std::string& text) {
 
 }  // namespace
 
-Collectives::Collectives(Peers& peers, std::shared_ptr<SharedArea> shared)
-    : peers_(peers),
-      scheduled_({peers.rank(), peers.size()}, links_of(peers)),
-      arrivals_(peers.size()) {
+Collectives::Collectives(GroupPeers peers, std::shared_ptr<SharedArea> shared)
+    : peers_(std::move(peers)),
+      scheduled_({peers_.rank(), peers_.size()}, links_of(peers_)),
+      arrivals_(peers_.size()) {
   if (shared) {
-    shared_ = std::make_unique<SharedCommunicator>(std::move(shared), all_ranks(peers.size()));
+    shared_ = std::make_unique<SharedCommunicator>(std::move(shared), all_ranks(peers_.size()));
   }
 }
 
@@ -105,8 +105,7 @@ void Collectives::announce(Time now) {
                  added.error().message});
     }
   } else {
-    peers_.send(0, EngineMessageType::descriptor, static_cast<uint32_t>(operation.sequence),
-                encode(arrival));
+    peers_.send(0, EngineMessageType::descriptor, operation.sequence, encode(arrival));
   }
 }
 
@@ -120,18 +119,18 @@ bool Collectives::agree() {
   }
   if (!peers_.gone(0)) return false;
   const std::string reason = peers_.gone_reason(0);
-  stop_from({front().sequence, {Errc::peer_lost, 0, reason}, reason});
+  stop_from({front().sequence, {Errc::peer_lost, peers_.job_rank(0), reason}, reason});
   return true;
 }
 
 void Collectives::decide() {
   const uint64_t sequence = arrivals_.sequence();
-  const std::optional<Mismatch> mismatch = compare(arrivals_.take(), sequence);
+  const std::optional<Mismatch> mismatch = compare(arrivals_.take(), peers_.job_ranks(), sequence);
   const OperationFailure failure{Errc::mismatch, mismatch ? mismatch->blamed_rank : -1,
                                  mismatch ? cut(mismatch->text) : ""};
   Writer writer;
   writer.number(int32_t{failure.blamed_rank}).text(failure.reason);
-  peers_.send_all(EngineMessageType::verdict, static_cast<uint32_t>(sequence), writer.view());
+  peers_.send_all(EngineMessageType::verdict, sequence, writer.view());
   apply_verdict(mismatch ? &failure : nullptr);
 }
 
@@ -153,7 +152,7 @@ void Collectives::apply_verdict(const OperationFailure* mismatch) {
 void Collectives::play_scheduled() {
   phase_ = Phase::running;
   communicator_ = &scheduled_;
-  scheduled_.start(front().request, front().sequence, {}, {});
+  scheduled_.start(front().request, peers_.stream(front().sequence), {}, {});
 }
 
 bool Collectives::run(Time now) {
@@ -180,7 +179,7 @@ bool Collectives::stop_without_needed() {
   for (int rank = 0; rank < peers_.size(); ++rank) {
     if (!peers_.gone(rank) || !communicator_->needs(rank)) continue;
     const std::string reason = peers_.gone_reason(rank);
-    stop_from({front().sequence, {Errc::peer_lost, rank, reason}, reason});
+    stop_from({front().sequence, {Errc::peer_lost, peers_.job_rank(rank), reason}, reason});
     return true;
   }
   return false;
@@ -233,16 +232,17 @@ void Collectives::time_out(const Operation& operation) {
   if (&operation != &front() || phase_ == Phase::queued) {
     reason += format(" on {} behind {}", peers_.name(peers_.rank()), label(front()));
   } else if (phase_ == Phase::agreeing) {
-    blamed = 0;
+    blamed = peers_.job_rank(0);
     reason += format(": {} has not answered", peers_.name(0));
   } else if (communicator_->any_missing()) {
     const std::vector<int> missing = communicator_->missing();
-    blamed = missing.front();
+    blamed = peers_.job_rank(missing.front());
     reason = missing_text(communicator_->first_limit().timeout, missing);
   } else {
-    blamed = communicator_->waits_for();
+    const int awaited = communicator_->waits_for();
     reason += " on " + peers_.name(peers_.rank());
-    if (blamed >= 0) reason += ", waiting for " + peers_.name(blamed);
+    if (awaited >= 0) reason += ", waiting for " + peers_.name(awaited);
+    if (awaited >= 0) blamed = peers_.job_rank(awaited);
   }
   stop_from({operation.sequence,
              {Errc::timeout, blamed, reason},
@@ -255,16 +255,20 @@ void Collectives::time_out_missing(int rank) {
   if (missing.empty()) return;
   const Arrival& arrival = arrivals_.of(rank);
   const Descriptor& descriptor = arrival.descriptor;
-  stop_from({arrivals_.sequence(),
-             {Errc::timeout, missing.front(), missing_text(arrival.timeout, missing)},
-             format("not possible after {} timed out",
-                    collective_label(descriptor.kind, arrivals_.sequence(), descriptor.name))});
+  stop_from(
+      {arrivals_.sequence(),
+       {Errc::timeout, peers_.job_rank(missing.front()), missing_text(arrival.timeout, missing)},
+       format("not possible after {} timed out",
+              collective_label(descriptor.kind, arrivals_.sequence(), descriptor.name))});
 }
 
 std::string Collectives::missing_text(Duration timeout, const std::vector<int>& missing) const {
   const bool one = missing.size() == 1;
+  std::vector<int> ranks;
+  for (const int rank : missing)
+    ranks.push_back(peers_.job_rank(rank));
   return format("timed out after {}: {} {} not arrived", duration_text(timeout),
-                one ? peers_.name(missing.front()) : ranks_text(missing), one ? "has" : "have");
+                one ? peers_.name(missing.front()) : ranks_text(ranks), one ? "has" : "have");
 }
 
 /// Rank 0: stops the collective as soon as a missing rank is gone, also before rank 0's own call.
@@ -273,7 +277,7 @@ void Collectives::check_missing() {
   for (int rank = 1; rank < peers_.size(); ++rank) {
     if (arrivals_.arrived(rank) || !peers_.gone(rank)) continue;
     const std::string reason = peers_.gone_reason(rank);
-    stop_from({arrivals_.sequence(), {Errc::peer_lost, rank, reason}, reason});
+    stop_from({arrivals_.sequence(), {Errc::peer_lost, peers_.job_rank(rank), reason}, reason});
     return;
   }
 }
@@ -312,6 +316,19 @@ bool Collectives::apply_stop() {
   return ended;
 }
 
+void Collectives::leave() {
+  const std::string reason = peers_.name(peers_.rank()) + " has finalized the group";
+  const uint64_t from = queue_.empty() ? submitted_ + 1 : front().sequence;
+  stop_from({from, {Errc::peer_lost, peers_.job_rank(peers_.rank()), reason}, reason});
+  fail_all({Errc::closed, -1, "the group has been finalized"});
+}
+
+/// The message with its sender's rank in the group.
+Message Collectives::in_group(Message message) const {
+  message.from = peers_.rank_of(message.from);
+  return message;
+}
+
 Result<> Collectives::descriptor(const Message& message, ByteSpan payload, Time now) {
   Arrival arrival = TRY(decode_arrival(payload));
   if (stopped(arrivals_.sequence())) return {};
@@ -320,7 +337,7 @@ Result<> Collectives::descriptor(const Message& message, ByteSpan payload, Time 
   const bool expected = arrival.sequence == first || arrival.sequence == first + 1;
   if (peers_.rank() != 0 || !expected)
     return fail(Errc::protocol, format("descriptor of collective #{}", message.stream));
-  return arrivals_.add(message.from, std::move(arrival), now);
+  return arrivals_.add(peers_.rank_of(message.from), std::move(arrival), now);
 }
 
 Result<> Collectives::verdict(const Message& message, ByteSpan payload) {
@@ -329,9 +346,9 @@ Result<> Collectives::verdict(const Message& message, ByteSpan payload) {
   TRY(reader.finish("verdict"));
   TRY(peers_.check_blamed(mismatch.blamed_rank));
   const bool awaited = !queue_.empty() && phase_ == Phase::agreeing &&
-                       message.stream == static_cast<uint32_t>(front().sequence);
+                       message.stream == peers_.stream(front().sequence);
   if (!awaited && stop_) return {};
-  if (!awaited || message.from != 0)
+  if (!awaited || message.from != peers_.job_rank(0))
     return fail(Errc::protocol, format("verdict on collective #{}", message.stream));
   apply_verdict(mismatch.reason.empty() ? nullptr : &mismatch);
   return {};
@@ -354,8 +371,9 @@ Result<> Collectives::stop(ByteSpan payload) {
 }
 
 Result<PayloadTarget> Collectives::place(const Message& message) {
-  if (!queue_.empty() && message.stream == static_cast<uint32_t>(front().sequence)) {
-    if (phase_ == Phase::running && communicator_ == &scheduled_) return scheduled_.place(message);
+  if (!queue_.empty() && message.stream == peers_.stream(front().sequence)) {
+    if (phase_ == Phase::running && communicator_ == &scheduled_)
+      return scheduled_.place(in_group(message));
     // The sender knows before this rank that all calls are equal; the data waits in the link.
     if (phase_ != Phase::queued) return PayloadTarget{};
   }

@@ -2,8 +2,8 @@
 
 #include "base/vector_queue.h"
 #include "comm/engine/arrival_table.h"
+#include "comm/engine/group_peers.h"
 #include "comm/engine/operation.h"
-#include "comm/engine/peers.h"
 #include "comm/engine/scheduled_communicator.h"
 #include "comm/engine/shared_communicator.h"
 
@@ -12,7 +12,7 @@
 
 namespace dt {
 
-/// The collectives of one engine, one at a time in order of submission. The ranks compare their
+/// The collectives of one group, one at a time in order of submission. The ranks compare their
 /// calls before any data moves. Ranks of one host do so in shared memory. Others agree: every rank
 /// sends rank 0 a descriptor of its call, and rank 0 sends all a verdict: start, or how the calls
 /// differ. Ranks whose calls differ in shared memory also agree, because the verdict names the
@@ -29,22 +29,30 @@ namespace dt {
 /// The rank that it waits for forwards the stop.
 class Collectives {
  public:
-  /// `shared` is null unless all ranks are on one host.
-  Collectives(Peers& peers, std::shared_ptr<SharedArea> shared);
+  /// `shared` is the memory of all members of the group; null if there is none.
+  Collectives(GroupPeers peers, std::shared_ptr<SharedArea> shared);
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
 
+  const GroupPeers& peers() const { return peers_; }
   void submit(std::shared_ptr<Operation> operation);
   /// Returns true if anything moved or ended.
   bool step(Time now);
   Time next_deadline() const;
   bool idle() const { return queue_.empty(); }
+  /// True when no step is needed until the next submission or message.
+  bool quiet() const { return idle() && arrivals_.empty(); }
   /// Fails all pending operations. Nothing may be submitted afterwards.
   void fail_all(const OperationFailure& why);
+  /// Fails all pending operations, and those of the other members from here on. Nothing may be
+  /// submitted afterwards.
+  void leave();
 
   Result<> descriptor(const Message& message, ByteSpan payload, Time now);
   Result<> verdict(const Message& message, ByteSpan payload);
   Result<> stop(ByteSpan payload);
   Result<PayloadTarget> place(const Message& message);
-  Result<> arrived(const Message& message) { return scheduled_.arrived(message); }
+  Result<> arrived(const Message& message) { return scheduled_.arrived(in_group(message)); }
 
   /// Returns the sequence number of a collective that fails at once and is never queued.
   uint64_t take_sequence() { return ++submitted_; }
@@ -57,6 +65,7 @@ class Collectives {
     std::string later;     ///< the reason for all later ones
   };
 
+  Message in_group(Message message) const;
   Operation& front() { return *queue_.front(); }
   const Operation& front() const { return *queue_.front(); }
   bool step_front(Time now);
@@ -81,7 +90,7 @@ class Collectives {
   void stop_from(Stop stop);
   bool apply_stop();
 
-  Peers& peers_;
+  GroupPeers peers_;
   ScheduledCommunicator scheduled_;
   std::unique_ptr<SharedCommunicator> shared_;  ///< null: ranks are on several hosts
   Communicator* communicator_ = &scheduled_;    ///< of the first operation in the queue

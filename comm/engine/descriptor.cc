@@ -159,20 +159,21 @@ Result<Arrival> decode_arrival(ByteSpan bytes) {
   return arrival;
 }
 
-std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, uint64_t sequence) {
+std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, std::span<const int> ranks,
+                                uint64_t sequence) {
   const Descriptor& most = descriptors[majority(descriptors)];
   std::vector<Dissent> groups;
   std::vector<int> agreeing;
-  for (size_t rank = 0; rank < descriptors.size(); ++rank) {
-    if (descriptors[rank] == most) {
-      agreeing.push_back(static_cast<int>(rank));
+  for (size_t i = 0; i < descriptors.size(); ++i) {
+    if (descriptors[i] == most) {
+      agreeing.push_back(ranks[i]);
       continue;
     }
-    Difference differs = difference(descriptors[rank], most);
+    Difference differs = difference(descriptors[i], most);
     auto same = std::find_if(groups.begin(), groups.end(),
                              [&](const Dissent& g) { return g.difference.one == differs.one; });
     if (same == groups.end()) same = groups.insert(groups.end(), {std::move(differs), {}});
-    same->ranks.push_back(static_cast<int>(rank));
+    same->ranks.push_back(ranks[i]);
   }
   if (groups.empty()) return std::nullopt;
   return Mismatch{

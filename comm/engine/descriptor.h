@@ -45,9 +45,10 @@ struct Mismatch {
   int blamed_rank = -1;
 };
 
-/// Returns how the descriptors of all ranks (by rank) differ; none when they agree. The majority is
-/// right and the others are named. If two parts are equal, the one with the lowest rank is right.
-std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, uint64_t sequence);
+/// Returns how the descriptors of `ranks` differ; none when they agree. The majority is right and
+/// the others are named. If two parts are equal, the one with the first rank is right.
+std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, std::span<const int> ranks,
+                                uint64_t sequence);
 
 std::string_view kind_name(OperationKind kind);
 /// `all_reduce #12 "grad"`.

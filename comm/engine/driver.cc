@@ -455,6 +455,28 @@ void Driver::lose_launcher(Time now) {
   wake_waiters();
 }
 
+uint32_t Driver::next_group() {
+  const Lock lock = enter();
+  return finished_ ? 0 : parts_.engine->next_group();
+}
+
+void Driver::create_group(uint32_t number, const std::vector<int>& job_ranks) {
+  const Lock lock = enter();
+  if (finished_) return;
+  protect([&] { parts_.engine->create_group(number, job_ranks, clock_.now()); });
+}
+
+void Driver::leave_group(uint32_t number) {
+  const Lock lock = enter();
+  if (finished_) return;
+  protect([&] {
+    parts_.engine->leave_group(number);
+    step(clock_.now());
+  });
+  wake_waiters();
+  hand_off();
+}
+
 void Driver::finish() {
   Lock lock = enter();
   finished_ = true;

@@ -94,6 +94,11 @@ class Driver {
   /// Returns the time without stops of this process, for the deadlines of ask().
   Time running_time();
 
+  // As in Engine. Creating a group wakes no thread; leaving one wakes those that wait for it.
+  uint32_t next_group();
+  void create_group(uint32_t number, const std::vector<int>& job_ranks);
+  void leave_group(uint32_t number);
+
   /// Ends the engine. Pending operations fail with Errc::closed, and no buffer is used any more.
   /// Waits at most 2 s until the peers have received all that was sent. May be called again, but
   /// not by two threads at once.

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/engine/collectives.h"
+#include "comm/engine/groups.h"
 #include "comm/engine/messages.h"
 #include "comm/engine/operation.h"
 #include "comm/engine/peers.h"
@@ -14,10 +14,10 @@
 
 namespace dt {
 
-/// Dispatches messages to `collectives` and `messages`, and fails all operations when a task died.
+/// Dispatches messages to `groups` and `messages`, and fails all operations when a task died.
 struct Engine::State final : MessageReceiver {
   State(const Options& options, std::vector<Peer> given)
-      : peers(options, std::move(given)), collectives(peers, options.shared), messages(peers) {}
+      : peers(options, std::move(given)), groups(peers, options.shared), messages(peers) {}
 
   Result<> control(const Message& message, ByteSpan payload) override;
   Result<PayloadTarget> place(const Message& message) override;
@@ -27,7 +27,7 @@ struct Engine::State final : MessageReceiver {
   Result<> peer_aborted(ByteSpan payload);
 
   Peers peers;
-  Collectives collectives;
+  Groups groups;
   PointToPoint messages;
   std::optional<OperationFailure> aborted;  ///< the failure of all operations from now on
   Time now = {};                            ///< of the current step
@@ -37,11 +37,9 @@ Result<> Engine::State::control(const Message& message, ByteSpan payload) {
   if (aborted) return {};
   switch (static_cast<EngineMessageType>(message.type)) {
     case EngineMessageType::descriptor:
-      return collectives.descriptor(message, payload, now);
     case EngineMessageType::verdict:
-      return collectives.verdict(message, payload);
     case EngineMessageType::stop:
-      return collectives.stop(payload);
+      return groups.control(message, payload, now);
     case EngineMessageType::aborted:
       return peer_aborted(payload);
     case EngineMessageType::offer:
@@ -63,7 +61,7 @@ Result<PayloadTarget> Engine::State::place(const Message& message) {
   if (aborted) return PayloadTarget{PayloadTarget::Action::discard};
   switch (static_cast<EngineMessageType>(message.type)) {
     case EngineMessageType::collective_data:
-      return collectives.place(message);
+      return groups.place(message);
     case EngineMessageType::message_data:
       return messages.place(message);
     default:
@@ -73,12 +71,12 @@ Result<PayloadTarget> Engine::State::place(const Message& message) {
 
 Result<> Engine::State::arrived(const Message& message) {
   const bool collective = message.type == static_cast<uint8_t>(EngineMessageType::collective_data);
-  return collective ? collectives.arrived(message) : messages.arrived(message);
+  return collective ? groups.arrived(message) : messages.arrived(message);
 }
 
 void Engine::State::fail_all(OperationFailure why) {
   if (aborted) return;
-  collectives.fail_all(why);
+  groups.fail_all(why);
   messages.fail_all(why);
   aborted = std::move(why);
 }
@@ -128,18 +126,37 @@ std::shared_ptr<Operation> Engine::submit(OperationRequest request, Time now) {
 
 void Engine::submit(const std::shared_ptr<Operation>& operation, Time now) {
   operation->submitted = now;
-  const Result<> checked = check_request(operation->request, rank(), size());
+  OperationRequest& request = operation->request;
+  const GroupPeers* group = state_->groups.find(request.group);
+  if (group == nullptr) return end(*operation, {Errc::closed, -1, "the group has been finalized"});
+  const Result<> checked = check_request(request, group->rank(), group->size());
   if (!checked) return end(*operation, {checked.error().code, -1, checked.error().message});
-  const bool collective = is_collective(operation->request.kind);
+  const bool collective = is_collective(request.kind);
+  if (!collective) request.peer = group->job_rank(request.peer);
   const std::optional<OperationFailure>& aborted = state_->aborted;
-  if (aborted && collective) operation->sequence = state_->collectives.take_sequence();
+  if (aborted && collective) operation->sequence = state_->groups.take_sequence(request.group);
   if (aborted) {
     end(*operation, *aborted);
   } else if (collective) {
-    state_->collectives.submit(operation);
+    state_->groups.submit(operation);
   } else {
     state_->messages.submit(operation);
   }
+}
+
+uint32_t Engine::next_group() const {
+  return state_->groups.next_number();
+}
+
+void Engine::create_group(uint32_t number, std::vector<int> ranks, Time now) {
+  if (state_->aborted) return;
+  state_->groups.create(number, std::move(ranks), now);
+}
+
+void Engine::leave_group(uint32_t number) {
+  if (state_->aborted) return;
+  state_->groups.leave(number);
+  state_->messages.leave_group(number, {Errc::closed, -1, "the group has been finalized"});
 }
 
 bool Engine::step(Time now) {
@@ -148,7 +165,7 @@ bool Engine::step(Time now) {
   bool moved = s.peers.receive(s, now);
   s.peers.settle(now);
   if (!s.aborted) {
-    moved |= s.collectives.step(now);
+    moved |= s.groups.step(now);
     moved |= s.messages.step(now);
   }
   moved |= s.peers.flush(now);
@@ -157,12 +174,12 @@ bool Engine::step(Time now) {
 
 Time Engine::next_deadline() const {
   if (state_->aborted) return Time::max();
-  return std::min({state_->peers.next_deadline(), state_->collectives.next_deadline(),
+  return std::min({state_->peers.next_deadline(), state_->groups.next_deadline(),
                    state_->messages.next_deadline()});
 }
 
 bool Engine::idle() const {
-  return state_->collectives.idle() && state_->messages.idle() && state_->peers.all_sent();
+  return state_->groups.idle() && state_->messages.idle() && state_->peers.all_sent();
 }
 
 const OperationFailure* Engine::aborted() const {

@@ -34,7 +34,8 @@ struct OperationRequest {
   OperationKind kind = OperationKind::barrier;
   ElementType type = ElementType::float32;
   ReduceOp reduce = ReduceOp::sum;
-  int peer = 0;      ///< broadcast: root; send, receive: the other rank
+  uint32_t group = 0;  ///< 0: all ranks of the job
+  int peer = 0;        ///< broadcast: root; send, receive: the other rank; its rank in the group
   size_t count = 0;  ///< elements in `input` (all_reduce, broadcast, send, receive: in the buffer;
                      ///< all_gather: of this rank; reduce_scatter: in this rank's result)
   const void* input = nullptr;
@@ -55,7 +56,7 @@ struct Operation {
 
 /// The ranks of one generation, and the links between this rank and the others. A state machine
 /// without threads, clocks or waiting; its caller calls step(). Collectives run one at a time in
-/// the order of submission. Sends and receives run beside them.
+/// the order of submission in each group. Sends and receives run beside them.
 ///
 /// Promises: every operation ends with a result or a named error on every rank. A mismatch fails
 /// that operation on every rank; the engine stays usable. A death fails all operations, now and
@@ -89,6 +90,14 @@ class Engine {
   std::shared_ptr<Operation> submit(OperationRequest request, Time now);
   /// The same for an operation that the caller has made, and that has its request only.
   void submit(const std::shared_ptr<Operation>& operation, Time now);
+
+  /// The lowest number that this rank has not used for a group. The members of a new group use the
+  /// highest of their numbers.
+  uint32_t next_group() const;
+  /// `ranks` has the job's rank of each member, this one included.
+  void create_group(uint32_t number, std::vector<int> ranks, Time now);
+  /// Fails the group's pending operations, and those of its other members.
+  void leave_group(uint32_t number);
 
   /// Moves all data that can move; true if anything moved. Never blocks.
   bool step(Time now);

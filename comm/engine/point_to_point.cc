@@ -81,7 +81,7 @@ bool PointToPoint::make_offers(Channel& channel) {
     const OperationRequest& request = channel.waiting.front()->request;
     const uint32_t id = channel.next_id++;
     Writer writer;
-    writer.number(request.type).number(uint64_t{request.count});
+    writer.number(request.type).number(uint64_t{request.count}).number(request.group);
     peers_.send(channel.peer, EngineMessageType::offer, id, writer.view());
     channel.offered.push_back({id, std::move(channel.waiting.front())});
     channel.waiting.pop_front();
@@ -92,14 +92,18 @@ bool PointToPoint::make_offers(Channel& channel) {
 
 bool PointToPoint::match(Channel& channel) {
   bool moved = false;
-  while (!channel.offers.empty() && !channel.posted.empty()) {
-    const Offer offer = channel.offers.front();
-    const Pending operation = std::move(channel.posted.front());
-    channel.offers.pop_front();
-    channel.posted.pop_front();
+  if (channel.posted.empty()) return moved;
+  channel.offers.erase_if([&](const Offer& offer) {
+    const auto found =
+        std::find_if(channel.posted.begin(), channel.posted.end(),
+                     [&](const Pending& o) { return o->request.group == offer.group; });
+    if (found == channel.posted.end()) return false;
+    const Pending operation = *found;
+    channel.posted.erase(found);
     match(channel, offer, operation);
     moved = true;
-  }
+    return true;
+  });
   return moved;
 }
 
@@ -199,6 +203,44 @@ bool PointToPoint::fail(Channel& channel, const OperationFailure& why) {
   return ended;
 }
 
+/// Returns false, and does nothing, unless this rank has left the offer's group.
+bool PointToPoint::refuse_left_group(const Channel& channel, const Offer& offer) {
+  if (!left_groups_.contains(offer.group)) return false;
+  const std::string text = peers_.name(peers_.rank()) + " has finalized the group";
+  peers_.send(channel.peer, EngineMessageType::refuse, offer.id, as_bytes(text));
+  return true;
+}
+
+void PointToPoint::leave_group(uint32_t group, const OperationFailure& why) {
+  left_groups_.insert(group);
+  for (Channel& channel : channels_)
+    channel.offers.erase_if([&](const Offer& o) { return refuse_left_group(channel, o); });
+  for (const int peer : active_) {
+    Channel& channel = this->channel(peer);
+    const auto ended = [&](const Pending& o) {
+      if (o->request.group != group) return false;
+      end(*o, why);
+      return true;
+    };
+    channel.posted.erase_if(ended);
+    channel.waiting.erase_if(ended);
+    std::erase_if(channel.offered, [&](const Offered& offered) {
+      if (!ended(offered.operation)) return false;
+      peers_.link(peer)->cancel_send(message_data, offered.id);
+      peers_.send(peer, EngineMessageType::cancel, offered.id, as_bytes(why.reason));
+      return true;
+    });
+    for (Receiving& receiving : channel.receiving) {
+      if (!receiving.operation || !ended(receiving.operation)) continue;
+      // The sender does not know of it: the rest of its data is discarded.
+      receiving.operation = nullptr;
+      receiving.arrived += peers_.link(peer)->cancel_receive(message_data, receiving.id);
+    }
+    std::erase_if(channel.receiving,
+                  [](const Receiving& r) { return !r.operation && r.arrived == r.bytes; });
+  }
+}
+
 void PointToPoint::fail_all(const OperationFailure& why) {
   for (const int peer : active_)
     fail(channel(peer), why);
@@ -208,6 +250,7 @@ Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
   Reader reader(payload);
   const auto type = reader.number<ElementType>();
   const auto count = reader.number<uint64_t>();
+  const auto group = reader.number<uint32_t>();
   TRY(reader.finish("offer"));
   Channel& from = channel(message.from);
   if (!known(type) || from.offers.size() + from.receiving.size() >= offers_max)
@@ -215,7 +258,8 @@ Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
   const bool twice = find_id(from.receiving, message.stream) != from.receiving.end() ||
                      find_id(from.offers, message.stream) != from.offers.end();
   if (twice) return dt::fail(Errc::protocol, format("a second offer {}", message.stream));
-  from.offers.push_back({message.stream, type, count});
+  const Offer offer{message.stream, type, count, group};
+  if (!refuse_left_group(from, offer)) from.offers.push_back(offer);
   return {};
 }
 

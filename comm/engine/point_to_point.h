@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace dt {
 
-/// Sends and receives between this rank and each other rank, matched in order of submission. Data
+/// Sends and receives between this rank and each other rank, matched in order of submission in
+/// each group. Data
 /// is sent only when the receiver has posted a fitting buffer. So it never blocks the frames behind
 /// it on the link.
 ///
@@ -32,6 +34,8 @@ class PointToPoint {
   bool idle() const;
   /// Fails all pending operations.
   void fail_all(const OperationFailure& why);
+  /// Fails the operations of a group, and refuses those of its other members from now on.
+  void leave_group(uint32_t group, const OperationFailure& why);
 
   Result<> offer(const Message& message, ByteSpan payload);
   Result<> accept(const Message& message);
@@ -51,6 +55,7 @@ class PointToPoint {
     uint32_t id = 0;
     ElementType type = ElementType::float32;
     uint64_t count = 0;
+    uint32_t group = 0;
   };
   struct Receiving {
     uint32_t id = 0;
@@ -79,6 +84,7 @@ class PointToPoint {
   bool expire_receives(Channel& channel, Time now);
   bool make_offers(Channel& channel);
   bool match(Channel& channel);
+  bool refuse_left_group(const Channel& channel, const Offer& offer);
   void match(Channel& channel, const Offer& offer, const Pending& operation);
   bool finish_sends(Channel& channel);
   bool fail(Channel& channel, const OperationFailure& why);
@@ -88,8 +94,9 @@ class PointToPoint {
 
   Peers& peers_;
   std::vector<Channel> channels_;  ///< by rank
-  std::vector<int> active_;        ///< the ranks whose channels have pending operations
-  Time earliest_ = Time::max();    ///< no pending operation has an earlier deadline
+  std::set<uint32_t> left_groups_;
+  std::vector<int> active_;      ///< the ranks whose channels have pending operations
+  Time earliest_ = Time::max();  ///< no pending operation has an earlier deadline
 };
 
 }  // namespace dt

@@ -11,8 +11,8 @@
 namespace dt {
 
 /// Runs collectives through the memory of one host. Every member announces its call in a mailbox,
-/// then waits for the calls of all others. So all members know a difference between the calls before
-/// any data moves, and no frame is sent.
+/// then waits for the calls of all others. So all members know a difference between the calls
+/// before any data moves, and no frame is sent.
 ///
 /// Small inputs lie in the mailboxes. Each member computes the whole result from them, in the order
 /// of the members. Large inputs pass through slots in blocks, see BlockTransfer. For a kind that it

@@ -67,5 +67,17 @@ TEST_CASE("a vector queue releases an item when it leaves") {
   CHECK(queue.empty());
 }
 
+TEST_CASE("an item in the middle can be removed") {
+  VectorQueue<int> queue;
+  for (const int number : {1, 2, 3, 4})
+    queue.push_back(number);
+  queue.pop_front();
+  queue.erase(queue.begin() + 1);
+  CHECK(std::vector<int>(queue.begin(), queue.end()) == std::vector{2, 4});
+  queue.erase(queue.begin());
+  queue.erase(queue.begin());
+  CHECK(queue.empty());
+}
+
 }  // namespace
 }  // namespace dt

@@ -7,6 +7,8 @@
 namespace dt {
 namespace {
 
+const std::vector<int> ranks_from_0 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+
 Descriptor reduce_of(uint64_t count, ReduceOp op = ReduceOp::sum) {
   Descriptor d = Descriptor::of({.kind = OperationKind::all_reduce, .reduce = op, .name = "g"});
   d.count = count;
@@ -14,7 +16,7 @@ Descriptor reduce_of(uint64_t count, ReduceOp op = ReduceOp::sum) {
 }
 
 TEST_CASE("descriptors that agree have no mismatch") {
-  CHECK(!compare(std::vector(5, reduce_of(7)), 1));
+  CHECK(!compare(std::vector(5, reduce_of(7)), ranks_from_0, 1));
 }
 
 TEST_CASE("the ranks that differ from most are named, in groups") {
@@ -46,11 +48,19 @@ TEST_CASE("the ranks that differ from most are named, in groups") {
        2},
   };
   for (const Case& k : cases) {
-    const std::optional<Mismatch> mismatch = compare(k.descriptors, 12);
+    const std::optional<Mismatch> mismatch = compare(k.descriptors, ranks_from_0, 12);
     REQUIRE(mismatch);
     CHECK(mismatch->text == std::string("all_reduce #12 \"g\": ") + k.text);
     CHECK(mismatch->blamed_rank == k.blamed);
   }
+}
+
+TEST_CASE("the members of a group have the names of their ranks in the job") {
+  const auto mismatch =
+      compare(std::vector{reduce_of(1), reduce_of(1), reduce_of(2)}, std::vector{3, 5, 8}, 1);
+  REQUIRE(mismatch);
+  CHECK(mismatch->text == "all_reduce #1 \"g\": rank 8 sent float32[2], others float32[1]");
+  CHECK(mismatch->blamed_rank == 8);
 }
 
 TEST_CASE("long names that differ at their end differ") {
@@ -59,7 +69,7 @@ TEST_CASE("long names that differ at their end differ") {
     return Descriptor::of({.kind = OperationKind::barrier, .name = common + end});
   };
   const std::optional<Mismatch> mismatch =
-      compare(std::vector{named("a"), named("a"), named("b")}, 1);
+      compare(std::vector{named("a"), named("a"), named("b")}, ranks_from_0, 1);
   REQUIRE(mismatch);
   CHECK(mismatch->blamed_rank == 2);
   CHECK(mismatch->text.ends_with("others another one with the same beginning"));

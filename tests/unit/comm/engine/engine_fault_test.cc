@@ -319,7 +319,7 @@ TEST_CASE("two offers with one number break the protocol") {
   group.submit(0, message(OperationKind::receive, 1, values));
   const auto second = group.submit(0, message(OperationKind::receive, 1, more));
   Writer offer;
-  offer.number(ElementType::float32).number(uint64_t{1});
+  offer.number(ElementType::float32).number(uint64_t{1}).number(uint32_t{0});
   forge(group, EngineMessageType::offer, 1, offer);
   forge(group, EngineMessageType::offer, 1, offer);
   group.settle();

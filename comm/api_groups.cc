@@ -1,0 +1,86 @@
+#include "base/format.h"
+#include "comm/api_support.h"
+#include "comm/dtrain.h"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// One call of dtrain_split or dtrain_group.
+struct Split {
+  const Context& parent;
+  Context::Part part;
+  std::string_view name;  ///< for messages where the caller gives none
+};
+
+int split(const Split& call, const dtrain_op_options* given, dtrain_context** group,
+          dtrain_error* error) {
+  const auto body = [&]() -> Result<int> {
+    const dtrain_op_options options = TRY(read_op_options(given));
+    const Driver::Call common{.request = {.timeout = milliseconds(options.timeout_ms)},
+                              .name = options.name == nullptr ? call.name : options.name};
+    Context::SplitResult made = Context::split(call.parent, call.part, common);
+    if (!made.context) return report(error, made.context.error(), made.blamed_rank);
+    if (*made.context)
+      *group = std::make_unique<dtrain_context>(*std::move(made.context)).release();
+    return report_success(error);
+  };
+  const Result<int> status = guarded(body);
+  return status ? *status : report(error, status.error());
+}
+
+/// Returns this rank's place in the list; -1 if it is not there.
+Result<int> place_in(std::span<const int> ranks, const RankLayout& layout) {
+  int place = -1;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] < 0 || ranks[i] >= layout.size) {
+      return fail(Errc::input,
+                  format("rank {} is not one of the ranks 0 to {}", ranks[i], layout.size - 1));
+    }
+    if (std::count(ranks.begin(), ranks.end(), ranks[i]) > 1)
+      return fail(Errc::input, format("rank {} is in the list twice", ranks[i]));
+    if (ranks[i] == layout.rank) place = static_cast<int>(i);
+  }
+  return place;
+}
+
+/// Checks what both functions need.
+Result<std::shared_ptr<Context>> parent_of(dtrain_context* handle, dtrain_context** group) {
+  if (group == nullptr) return fail(Errc::input, "the place for the new context is NULL");
+  *group = nullptr;
+  return usable(handle == nullptr ? nullptr : &handle->context);
+}
+
+}  // namespace
+
+}  // namespace dt
+
+int dtrain_split(dtrain_context* context, int color, int key, const dtrain_op_options* options,
+                 dtrain_context** group, dtrain_error* error) {
+  const auto parent = dt::guarded([&] { return dt::parent_of(context, group); });
+  if (!parent) return dt::report(error, parent.error());
+  return dt::split({**parent, {color, key}, "dtrain_split"}, options, group, error);
+}
+
+int dtrain_group(dtrain_context* context, const int* ranks, int count,
+                 const dtrain_op_options* options, dtrain_context** group, dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<std::pair<std::shared_ptr<dt::Context>, int>> {
+    auto parent = TRY(dt::parent_of(context, group));
+    if (count < 0 || (ranks == nullptr && count > 0))
+      return dt::fail(dt::Errc::input, "the list of ranks is NULL, or its length is negative");
+    const std::span<const int> list(ranks, static_cast<size_t>(count));
+    const int place = TRY(dt::place_in(list, parent->layout()));
+    return std::pair(std::move(parent), place);
+  };
+  const auto found = dt::guarded(body);
+  if (!found) return dt::report(error, found.error());
+  const auto& [parent, place] = *found;
+  const dt::Context::Part part{place < 0 ? -1 : 0, place};
+  return dt::split({*parent, part, "dtrain_group"}, options, group, error);
+}

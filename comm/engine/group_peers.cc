@@ -1,0 +1,32 @@
+#include "comm/engine/group_peers.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace dt {
+
+GroupPeers::GroupPeers(Peers& peers, uint32_t group, std::vector<int> ranks)
+    : peers_(peers), group_(group), ranks_(std::move(ranks)), rank_(rank_of(peers.rank())) {
+  assert(group < groups_max && rank_ >= 0);
+}
+
+int GroupPeers::rank_of(int job_rank) const {
+  const auto found = std::find(ranks_.begin(), ranks_.end(), job_rank);
+  return found == ranks_.end() ? -1 : static_cast<int>(found - ranks_.begin());
+}
+
+uint32_t GroupPeers::stream(uint64_t sequence) const {
+  constexpr uint64_t mask = (uint64_t{1} << sequence_bits) - 1;
+  return (group_ << sequence_bits) | static_cast<uint32_t>(sequence & mask);
+}
+
+void GroupPeers::send(int rank, EngineMessageType type, uint64_t sequence, ByteSpan payload) {
+  peers_.send(job_rank(rank), type, stream(sequence), payload);
+}
+
+void GroupPeers::send_all(EngineMessageType type, uint64_t sequence, ByteSpan payload) {
+  for (int rank = 0; rank < size(); ++rank)
+    send(rank, type, sequence, payload);
+}
+
+}  // namespace dt

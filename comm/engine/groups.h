@@ -1,0 +1,75 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "comm/engine/collectives.h"
+#include "comm/engine/messages.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+/// The groups of an engine, each with its own sequence of collectives. Group 0 has all ranks of the
+/// job. The members of a group agree on its number before they create it, so that it is new to all
+/// of them. A step costs what the groups with pending operations cost, not what all groups do.
+class Groups {
+ public:
+  /// `shared` is the memory of all ranks; null unless they are on one host.
+  Groups(Peers& peers, std::shared_ptr<SharedArea> shared);
+
+  /// The lowest number that is new to this rank.
+  uint32_t next_number() const { return next_number_; }
+  /// `ranks` has the job's rank of each member, in the order of their ranks in the group. Requires
+  /// a number that is new to all members.
+  void create(uint32_t number, std::vector<int> ranks, Time now);
+  /// Fails the group's pending operations, and those of its other members.
+  void leave(uint32_t number);
+  /// Returns null for a group that this rank has left.
+  const GroupPeers* find(uint32_t number) const;
+
+  /// Requires that this rank is in the operation's group.
+  void submit(std::shared_ptr<Operation> operation);
+  /// Returns the sequence number of a collective that fails at once and is never queued.
+  uint64_t take_sequence(uint32_t number);
+  /// Returns true if anything moved or ended.
+  bool step(Time now);
+  Time next_deadline() const;
+  bool idle() const;
+  /// Fails all pending operations. Nothing may be submitted afterwards.
+  void fail_all(const OperationFailure& why);
+
+  /// Handles the control frames of collectives. Frames of a group that this rank has not created
+  /// yet wait until then.
+  Result<> control(const Message& message, ByteSpan payload, Time now);
+  Result<PayloadTarget> place(const Message& message);
+  Result<> arrived(const Message& message);
+
+ private:
+  struct EarlyMessage {
+    Message message;
+    Bytes payload;
+  };
+  struct Group {
+    Group(GroupPeers peers, std::shared_ptr<SharedArea> shared)
+        : collectives(std::move(peers), std::move(shared)) {}
+    Collectives collectives;
+    bool active = false;  ///< it is in active_
+  };
+
+  static Result<> handle(Collectives& collectives, const Message& message, ByteSpan payload,
+                         Time now);
+  Group* of(const Message& message);
+  void activate(Group& group);
+
+  Peers& peers_;
+  std::map<uint32_t, Group> groups_;
+  Group* world_ = nullptr;
+  std::vector<Group*> active_;
+  std::vector<EarlyMessage> early_;
+  uint32_t next_number_ = 0;
+};
+
+}  // namespace dt

@@ -1,0 +1,125 @@
+#include "comm/engine/groups.h"
+
+#include "comm/engine/group_peers.h"
+#include "tests/unit/comm/engine/engine_group.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace dt {
+namespace {
+
+OperationRequest sum_in(uint32_t group, std::vector<float>& values) {
+  return {.kind = OperationKind::all_reduce,
+          .group = group,
+          .count = values.size(),
+          .input = values.data(),
+          .output = values.data()};
+}
+
+TEST_CASE("a stream has the group's number, and tells neighbouring collectives apart") {
+  Peers peers({.rank = 1}, std::vector<Engine::Peer>(4));
+  const GroupPeers group(peers, 77, {3, 1});
+  CHECK(group.rank() == 1);
+  CHECK(group.rank_of(3) == 0);
+  CHECK(group.rank_of(2) == -1);
+  CHECK(group.job_rank(0) == 3);
+  for (const uint64_t sequence : {uint64_t{1}, uint64_t{4095}, uint64_t{1} << 40}) {
+    CHECK(GroupPeers::group_of(group.stream(sequence)) == 77);
+    CHECK(group.stream(sequence) != group.stream(sequence + 1));
+  }
+  const GroupPeers last(peers, GroupPeers::groups_max - 1, {1});
+  CHECK(GroupPeers::group_of(last.stream(4095)) == GroupPeers::groups_max - 1);
+}
+
+TEST_CASE("a member that makes its group late finds the calls of the others") {
+  EngineGroup group(3);
+  std::vector<float> one = {1};
+  std::vector<float> two = {2};
+  for (const int rank : {0, 2})
+    CHECK(group[rank].next_group() == 1);
+  group[2].create_group(1, {0, 2}, group.now);
+  const auto early = group.submit(2, sum_in(1, two));
+  group.settle();
+  CHECK(pending(early));
+  group[0].create_group(1, {0, 2}, group.now);
+  CHECK(group[0].next_group() == 2);
+  const auto late = group.submit(0, sum_in(1, one));
+  group.settle();
+  CHECK(failure(early) == "ok");
+  CHECK(failure(late) == "ok");
+  CHECK(one[0] == 3);
+  CHECK(two[0] == 3);
+}
+
+TEST_CASE("a group does not wait for another one's operation") {
+  EngineGroup group(2);
+  for (int rank = 0; rank < 2; ++rank)
+    group[rank].create_group(4, {1, 0}, group.now);
+  std::vector<float> world = {1};
+  std::vector<std::vector<float>> values = {{1}, {2}};
+  const auto waiting = group.submit(0, sum_in(0, world));
+  const auto first = group.submit(0, sum_in(4, values[0]));
+  const auto second = group.submit(1, sum_in(4, values[1]));
+  group.settle();
+  CHECK(pending(waiting));
+  CHECK(failure(first) == "ok");
+  CHECK(failure(second) == "ok");
+  CHECK(values[0][0] == 3);
+}
+
+TEST_CASE("operations of a group that was left fail, and no other ones") {
+  EngineGroup group(2);
+  for (int rank = 0; rank < 2; ++rank)
+    group[rank].create_group(1, {0, 1}, group.now);
+  std::vector<float> values = {1};
+  const auto own = group.submit(0, sum_in(1, values));
+  group[0].leave_group(1);
+  CHECK(failure(own) == "all_reduce #1: the group has been finalized");
+  std::vector<float> other = {1};
+  const auto others = group.submit(1, sum_in(1, other));
+  const auto after = group.submit(0, sum_in(1, values));
+  CHECK(failure(after) == "all_reduce: the group has been finalized");
+  group.settle();
+  CHECK(failure(others) == "all_reduce #1: rank 0 (host n0) has finalized the group");
+  CHECK(others->blamed_rank == 0);
+  const auto world = group.submit_all({.kind = OperationKind::barrier});
+  group.settle();
+  for (const auto& barrier : world)
+    CHECK(failure(barrier) == "ok");
+}
+
+TEST_CASE("a rank's time limit in a group stops that group alone") {
+  EngineGroup group(3);
+  for (const int rank : {1, 2})
+    group[rank].create_group(1, {1, 2}, group.now);
+  std::vector<float> values = {1};
+  OperationRequest limited = sum_in(1, values);
+  limited.timeout = seconds(1);
+  const auto lonely = group.submit(1, limited);
+  group.settle();
+  group.pass(seconds(2));
+  CHECK(failure(lonely) == "all_reduce #1: timed out after 1s: rank 2 (host n2) has not arrived");
+  CHECK(lonely->blamed_rank == 2);
+  const auto world = group.submit_all({.kind = OperationKind::barrier});
+  group.settle();
+  for (const auto& barrier : world)
+    CHECK(failure(barrier) == "ok");
+}
+
+TEST_CASE("messages of groups that never come are bounded") {
+  Peers peers({.rank = 0}, std::vector<Engine::Peer>(2));
+  Groups groups(peers, nullptr);
+  const Message message{.from = 1,
+                        .type = static_cast<uint8_t>(EngineMessageType::stop),
+                        .stream = uint32_t{9} << 12};
+  int accepted = 0;
+  while (groups.control(message, {}, Time()) && accepted < 1000)
+    ++accepted;
+  CHECK(accepted == 16);
+  CHECK(!groups.place(message));
+}
+
+}  // namespace
+}  // namespace dt
