@@ -1,10 +1,14 @@
 #include "comm/engine/driver.h"
 
+#include "base/finally.h"
+#include "comm/engine/operation.h"
+
 #include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <variant>
 
 namespace dt {
@@ -19,8 +23,6 @@ constexpr Duration drain_reply_time = milliseconds(200);
 /// How often a driver offers the mutex to other threads before it continues. They need some
 /// microseconds to wake up.
 constexpr int yield_turns_max = 64;
-/// As many threads may be in blocking calls before one of them allocates an operation.
-constexpr size_t unused_max = 8;
 /// Not every system accepts Time::max() for a condition variable.
 constexpr Duration sleep_max = std::chrono::hours(1);
 
@@ -28,29 +30,13 @@ Time not_too_late(Time deadline) {
   return std::min(deadline, Clock::now() + sleep_max);
 }
 
-/// Runs its body at the end of its scope, also after an exception.
-template <class Body>
-class Finally {
- public:
-  explicit Finally(Body body) : body_(std::move(body)) {}
-  Finally(const Finally&) = delete;
-  Finally& operator=(const Finally&) = delete;
-  ~Finally() { body_(); }
-
- private:
-  Body body_;
-};
-
 }  // namespace
 
 Driver::Driver(Parts parts)
     : parts_(std::move(parts)),
       local_store_(parts_.client ? nullptr : std::make_unique<LocalStore>()),
       calls_(parts_.client ? static_cast<StorePort&>(*parts_.client) : *local_store_) {
-  sleepers_.reserve(unused_max);
-  unused_.reserve(unused_max);
-  for (size_t i = 0; i < unused_max; ++i)
-    unused_.push_back(std::make_shared<Operation>());
+  sleepers_.reserve(OperationPool::kept_max);
   if (!parts_.mesh) return;
   const Time now = clock_.now();
   for (const Notice& notice : parts_.mesh->notices())
@@ -81,7 +67,7 @@ void Driver::yield_mutex(Lock& lock) {
 
 Driver::Outcome Driver::run(const Call& call) {
   Lock lock(mutex_, std::try_to_lock);
-  Work work = lock ? unused_operation() : std::make_shared<Operation>();
+  Work work = lock ? operations_.take() : std::make_shared<Operation>();
   work->request = call.request;
   work->request.name.assign(call.name);
   if (!lock) {
@@ -100,7 +86,7 @@ Driver::Outcome Driver::run(const Call& call) {
     wait_locked(lock, *work, Time::max());
   } while (!ended(*work));  // a wait fails earlier when memory runs out
   const std::optional<Outcome> ended = outcome(*work);
-  keep_unused(std::move(work));
+  operations_.put(std::move(work));
   return *ended;
 }
 
@@ -111,22 +97,6 @@ Driver::Work Driver::start(const Call& call) {
   inbox_.put(work);
   serve_inbox();
   return work;
-}
-
-/// Returns an operation that no other thread has. Its strings keep their memory.
-Driver::Work Driver::unused_operation() {
-  if (unused_.empty()) return std::make_shared<Operation>();
-  Work work = std::move(unused_.back());
-  unused_.pop_back();
-  return work;
-}
-
-void Driver::keep_unused(Work work) {
-  if (unused_.size() == unused_max || work.use_count() > 1) return;
-  work->sequence = 0;
-  work->outcome.reset();
-  work->blamed_rank = -1;
-  unused_.push_back(std::move(work));
 }
 
 /// Submits the inbox, then `work` unless it is null. The first bytes are sent at once, also while
@@ -146,7 +116,8 @@ void Driver::submit_locked(const Work& work) {
 void Driver::submit_now(const Work& work, Time now) {
   const bool submitted = protect([&] { parts_.engine->submit(work, now); });
   // If memory ran out, the engine may not have queued it.
-  if (!submitted && !work->outcome) work->outcome.emplace(fail(Errc::os, "out of memory"));
+  if (!submitted && !work->outcome)
+    work->outcome.emplace(fail(Errc::os, std::string(out_of_memory)));
 }
 
 void Driver::submit_inbox(Time now) {
@@ -216,7 +187,8 @@ Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
       --waiting_;
       hand_off();
     });
-    protect([&] { run_call(lock, call, request, deadline); });
+    const bool well = protect([&] { run_call(lock, call, request, deadline); });
+    if (!well && !call.answer) call.answer.emplace(fail(Errc::os, std::string(out_of_memory)));
     calls_.remove(call);
     // The next request can be posted.
     protect([this] { wake_waiters(); });
@@ -270,12 +242,21 @@ bool Driver::protect(const Body& body) {
     body();
     return true;
   } catch (const std::exception& thrown) {
-    parts_.engine->abort(thrown.what());
-    calls_.fail_all({Errc::os, -1, thrown.what()});
-    wake_waiters();
-    wake_driver();
+    abandon(thrown.what());
     return false;
   }
+}
+
+/// Throws nothing: memory may run out again here, on a thread that nobody waits for.
+void Driver::abandon(std::string_view why) {
+  parts_.engine->abort(why);
+  try {
+    calls_.fail_all({Errc::os, -1, std::string(why)});
+  } catch (const std::bad_alloc&) {
+    calls_.fail_all({Errc::os, -1, std::string(out_of_memory)});
+  }
+  wake_sleepers();
+  wake_driver();
 }
 
 void Driver::sleep(Lock& lock, const Goal& goal) {
@@ -293,9 +274,13 @@ void Driver::answer_calls() {
   if (const OperationFailure* failure = parts_.engine->aborted()) calls_.fail_waits(*failure);
 }
 
-/// Wakes the sleepers that have what they wait for, each once.
 void Driver::wake_waiters() {
   answer_calls();
+  wake_sleepers();
+}
+
+/// Wakes the sleepers that have reached their goals, each once.
+void Driver::wake_sleepers() {
   bool any = false;
   for (Sleeper* sleeper : sleepers_) {
     if (sleeper->woken || !sleeper->goal->reached()) continue;

@@ -5,6 +5,7 @@
 #include "base/running_time_clock.h"
 #include "comm/engine/engine.h"
 #include "comm/engine/inbox.h"
+#include "comm/engine/operation_pool.h"
 #include "comm/engine/predicate_ref.h"
 #include "comm/engine/store_calls.h"
 #include "comm/transport/mesh.h"
@@ -118,8 +119,6 @@ class Driver {
   };
   Lock enter();
   void yield_mutex(Lock& lock);
-  Work unused_operation();
-  void keep_unused(Work work);
   void submit_locked(const Work& work);
   void submit_now(const Work& work, Time now);
   void submit_inbox(Time now);
@@ -135,6 +134,7 @@ class Driver {
   void run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline);
   void answer_calls();
   void wake_waiters();
+  void wake_sleepers();
   void wake_driver();
 
   void drive(Lock& lock, const Goal& goal);
@@ -147,6 +147,7 @@ class Driver {
   void drain();
   template <class Body>
   bool protect(const Body& body);
+  void abandon(std::string_view why);
 
   std::mutex mutex_;
   std::condition_variable changed_;     ///< a sleeper was woken, or no thread drives any more
@@ -156,7 +157,7 @@ class Driver {
   std::unique_ptr<LocalStore> local_store_;  ///< null when there is a client
   StoreCalls calls_;
   Inbox inbox_;
-  std::vector<Work> unused_;  ///< operations for later blocking calls
+  OperationPool operations_;  ///< of blocking calls
   std::thread thread_;
   bool driving_ = false;
   bool sleeping_ = false;  ///< the driver sleeps until wake_driver()

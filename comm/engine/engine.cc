@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <exception>
 #include <utility>
 
 namespace dt {
@@ -24,6 +25,7 @@ struct Engine::State final : MessageReceiver {
   Result<> arrived(const Message& message) override;
   void fail_all(OperationFailure why);
   void abort_and_announce(const OperationFailure& why, const OperationFailure& for_others);
+  void announce(const OperationFailure& for_others);
   Result<> peer_aborted(ByteSpan payload);
 
   Peers peers;
@@ -87,6 +89,10 @@ void Engine::State::abort_and_announce(const OperationFailure& why,
                                        const OperationFailure& for_others) {
   if (aborted) return;
   fail_all(why);
+  announce(for_others);
+}
+
+void Engine::State::announce(const OperationFailure& for_others) {
   Writer writer;
   writer.number(int32_t{for_others.blamed_rank}).text(for_others.reason);
   peers.send_all(EngineMessageType::aborted, 0, writer.view());
@@ -206,11 +212,17 @@ void Engine::close() {
   state_->fail_all({Errc::closed, -1, "the context has been finalized"});
 }
 
-void Engine::abort(const std::string& why) {
-  const std::string self = state_->peers.name(rank());
-  const std::string reason = printable(why, 200);
-  state_->abort_and_announce({Errc::os, -1, reason},
-                             {Errc::peer_lost, rank(), self + " cannot continue: " + reason});
+void Engine::abort(std::string_view why) {
+  if (state_->aborted) return;
+  try {
+    const std::string reason = printable(why, 200);
+    const std::string text = state_->peers.name(rank()) + " cannot continue: " + reason;
+    state_->abort_and_announce({Errc::os, -1, reason}, {Errc::peer_lost, rank(), text});
+  } catch (const std::exception&) {
+    // Memory has run out again, and the announcement with it.
+    state_->fail_all({Errc::os, -1, std::string(out_of_memory)});
+    state_->peers.close_all();
+  }
 }
 
 }  // namespace dt

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -118,8 +119,9 @@ class Engine {
   /// Fails all operations with Errc::closed, now and later. step() still sends the messages that
   /// are queued for the others, until idle().
   void close();
-  /// Called when this process cannot continue, for example because memory ran out.
-  void abort(const std::string& why);
+  /// Called when this process cannot continue, for example because memory ran out. Fails all
+  /// operations, and informs the other ranks. Throws nothing, also when there is no memory at all.
+  void abort(std::string_view why);
 
  private:
   struct State;

@@ -7,6 +7,7 @@
 
 #include <cassert>
 #include <limits>
+#include <new>
 
 namespace dt {
 
@@ -113,7 +114,11 @@ void succeed(Operation& operation) {
 void end(Operation& operation, const OperationFailure& failure) {
   assert(!operation.outcome);
   operation.blamed_rank = failure.blamed_rank;
-  operation.outcome.emplace(fail(failure.code, label(operation) + ": " + failure.reason));
+  try {
+    operation.outcome.emplace(fail(failure.code, label(operation) + ": " + failure.reason));
+  } catch (const std::bad_alloc&) {
+    operation.outcome.emplace(fail(failure.code, std::string(out_of_memory)));
+  }
 }
 
 Result<> check_request(const OperationRequest& request, int rank, int size) {

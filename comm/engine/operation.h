@@ -3,6 +3,7 @@
 #include "comm/engine/engine.h"
 
 #include <string>
+#include <string_view>
 
 namespace dt {
 
@@ -19,7 +20,11 @@ std::string label(const Operation& operation);
 /// The time at which the operation times out; Time::max() without a timeout.
 Time deadline(const Operation& operation);
 
-/// Sets the outcome of the operation.
+/// The text of failures for which there is no memory. It is so short that a std::string of it
+/// allocates none.
+inline constexpr std::string_view out_of_memory = "out of memory";
+
+/// Sets the outcome of the operation. Throws nothing.
 void succeed(Operation& operation);
 void end(Operation& operation, const OperationFailure& failure);
 

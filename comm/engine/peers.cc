@@ -145,6 +145,11 @@ void Peers::left(int rank, Time now) {
   peer.since = now;
 }
 
+void Peers::close_all() {
+  for (Peer& peer : peers_)
+    if (peer.messages) close_link(peer);
+}
+
 std::string Peers::gone_reason(int rank) const {
   const Peer& peer = peers_[static_cast<size_t>(rank)];
   if (peer.left) return name(rank) + " has left the job";

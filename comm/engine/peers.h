@@ -48,6 +48,9 @@ class Peers {
   Time next_deadline() const;
 
   void left(int rank, Time now);
+  /// Closes all links, so that the other ranks detect that this one cannot continue. Throws
+  /// nothing.
+  void close_all();
   /// True when this rank can neither receive from that rank nor send to it any more.
   bool gone(int rank) const { return peers_[static_cast<size_t>(rank)].gone; }
   /// The reason, for people: "rank 3 (host b) has left the job".

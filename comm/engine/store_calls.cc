@@ -1,6 +1,7 @@
 #include "comm/engine/store_calls.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace dt {
@@ -9,8 +10,12 @@ namespace {
 
 void end(StoreCall& call, const OperationFailure& why) {
   if (call.answer) return;
-  call.answer.emplace(fail(why.code, why.reason));
   call.blamed_rank = why.blamed_rank;
+  try {
+    call.answer.emplace(fail(why.code, why.reason));
+  } catch (const std::bad_alloc&) {
+    call.answer.emplace(fail(why.code, std::string(out_of_memory)));
+  }
 }
 
 }  // namespace
@@ -49,8 +54,8 @@ void StoreCalls::fail_waits(const OperationFailure& why) {
     if (call->waits_for_key) end(*call, *wait_failure_);
 }
 
-void StoreCalls::fail_all(const OperationFailure& why) {
-  if (!failure_) failure_ = why;
+void StoreCalls::fail_all(OperationFailure why) {
+  if (!failure_) failure_.emplace(std::move(why));
   for (StoreCall* call : calls_)
     end(*call, *failure_);
 }

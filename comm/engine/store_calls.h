@@ -38,8 +38,8 @@ class StoreCalls {
   void collect();
   /// Fails all waits, now and later: the rank that would set the key may be dead.
   void fail_waits(const OperationFailure& why);
-  /// Fails all calls, now and later.
-  void fail_all(const OperationFailure& why);
+  /// Fails all calls, now and later. Throws nothing.
+  void fail_all(OperationFailure why);
 
  private:
   StorePort& port_;

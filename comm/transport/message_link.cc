@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 
 namespace dt {
 
@@ -49,11 +50,22 @@ bool MessageLink::sending(uint8_t type, uint32_t stream) const {
 void MessageLink::cancel_send(uint8_t type, uint32_t stream) {
   const auto matches = [&](const Data& d) { return d.type == type && d.stream == stream; };
   if (out_.active && out_.data && matches(data_.front())) {
-    out_.body_copy.assign(out_.body.begin(), out_.body.end());
-    out_.body = out_.body_copy;
+    copy_rest();
     out_.data = false;
   }
   std::erase_if(data_, matches);
+}
+
+/// Copies the part of the current frame that is not sent yet.
+void MessageLink::copy_rest() {
+  try {
+    out_.body_copy.assign(out_.body.begin(), out_.body.end());
+  } catch (const std::bad_alloc&) {
+    // A frame without its rest breaks the protocol, so the peer must see the end of the link.
+    out_.body_copy.clear();
+    options_.link->close();
+  }
+  out_.body = out_.body_copy;
 }
 
 Result<bool> MessageLink::flush() {

@@ -74,7 +74,7 @@ class MessageLink {
   /// True when nothing is queued.
   bool all_sent() const { return !out_.active && controls_.empty() && data_.empty(); }
   /// Drops the rest of a data message. A frame that is partly sent is completed from a copy, so
-  /// that the caller's buffer is free at once.
+  /// that the caller's buffer is free at once. Without memory for the copy, the link closes.
   void cancel_send(uint8_t type, uint32_t stream);
   /// Sends what the link takes now, up to a number of frames; true if it sent anything.
   Result<bool> flush();
@@ -119,6 +119,7 @@ class MessageLink {
     size_t body_received = 0;
   };
 
+  void copy_rest();
   bool start_frame();
   void start_control();
   void start_data();
