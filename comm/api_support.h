@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "comm/context.h"
 #include "comm/dtrain.h"
+#include "comm/no_cancellation.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -57,9 +58,10 @@ Result<dtrain_op_options> read_op_options(const dtrain_op_options* given);
 Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context);
 
 /// Calls a body that returns a Result. An exception (out of memory) becomes Errc::os, because none
-/// may reach a C caller.
+/// may reach a C caller. The thread is not cancelled before the end.
 template <class Body>
 auto guarded(const Body& body) -> decltype(body()) {
+  const NoCancellation no_cancellation;
   try {
     return body();
   } catch (const std::exception& thrown) {

@@ -17,7 +17,8 @@
  *
  * Threads: any thread may call any function, also several at once. dtrain_finalize and
  * dtrain_work_free are different: each must be the last use of its handle. Collectives match by the
- * order of each rank's calls, so every rank must call them in the same order.
+ * order of each rank's calls, so every rank must call them in the same order. pthread_cancel of a
+ * thread in a call takes effect after the call.
  *
  * fork: a child must not use its parent's handles; each call fails with DTRAIN_ERROR_INPUT there.
  * It may call exec, or _exit.
