@@ -1,6 +1,7 @@
 #include "comm/context.h"
 
 #include "base/format.h"
+#include "comm/cores.h"
 #include "comm/engine/group_peers.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <thread>
 
 namespace dt {
 
@@ -96,8 +96,8 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
                                                          .generation = options.claim.generation,
                                                          .shared = mesh->shared_area()},
                                          engine_peers(*mesh, self, layout.size));
-  const bool sharing =
-      static_cast<unsigned>(layout.local_size) > std::thread::hardware_concurrency();
+  const Cores cores{.cpus = allowed_cpus(mesh->local_processes()), .quota = cpu_quota()};
+  const bool sharing = ranks_share(cores, layout.local_size);
   Members members;
   members.tasks = client->table();
   for (int rank = 0; rank < layout.size; ++rank)

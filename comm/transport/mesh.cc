@@ -125,6 +125,17 @@ Result<> Mesh::watch(int fd, uint32_t events, uint64_t tag) const {
   return {};
 }
 
+std::vector<pid_t> Mesh::local_processes() const {
+  std::vector<pid_t> processes;
+  for (const LocalPeer& peer : locals_) {
+    ucred credentials = {};
+    socklen_t size = sizeof credentials;
+    ::getsockopt(peer.shared->socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+    processes.push_back(credentials.pid);
+  }
+  return processes;
+}
+
 Result<bool> Mesh::wait(Time deadline) {
   const int timeout_ms = poll_ms(Clock::now(), deadline);
   if (timeout_ms > 0 && fall_asleep()) return false;

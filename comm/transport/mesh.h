@@ -11,6 +11,8 @@
 #include "rendezvous/secure/handshake.h"
 #include "rendezvous/store/client.h"
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -46,6 +48,10 @@ class Mesh {
   const std::shared_ptr<SharedArea>& shared_area() const { return area_; }
   /// The notices that the rendezvous sent before all tasks had joined.
   const std::vector<Notice>& notices() const { return notices_; }
+
+  /// Returns the processes of the peers on this host to which shared memory leads. A process that
+  /// this one cannot see, for example in another container, is 0.
+  std::vector<pid_t> local_processes() const;
 
   /// Waits until a link may have changed, the rendezvous has become readable or writable, wake() is
   /// called, or the deadline passes. Returns true for the rendezvous, once per event: the caller

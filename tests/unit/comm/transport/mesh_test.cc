@@ -9,6 +9,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <latch>
@@ -69,6 +70,14 @@ std::string read_from(Member& member, int rank, size_t size) {
 }
 
 constexpr Transport all_transports[] = {Transport::automatic, Transport::shm, Transport::tcp};
+
+TEST_CASE("a mesh has the processes of its peers in shared memory, and none over TCP") {
+  const RendezvousFixture server(table_of_workers(3, 3));
+  CHECK(join_all(server, Transport::shm)[1].mesh->local_processes() ==
+        std::vector<pid_t>{getpid(), getpid()});
+  const RendezvousFixture other(table_of_workers(2, 2));
+  CHECK(join_all(other, Transport::tcp)[0].mesh->local_processes().empty());
+}
 
 TEST_CASE("a mesh has one link to each other task, sealed where foreigners could write") {
   const RendezvousFixture server(table_of_workers(5, 2));
