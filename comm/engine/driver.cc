@@ -1,6 +1,7 @@
 #include "comm/engine/driver.h"
 
 #include "base/finally.h"
+#include "base/spin_pause.h"
 #include "comm/engine/operation.h"
 
 #include <pthread.h>
@@ -20,6 +21,9 @@ constexpr Duration poll_every = milliseconds(1);
 constexpr Duration drain_timeout = seconds(2);
 /// How long drain() still handles arrived messages: some need a reply or must be forwarded.
 constexpr Duration drain_reply_time = milliseconds(200);
+/// The clock takes longer to read than a spin. Another process may take the core at each yield.
+constexpr int spins_per_step = 32;
+constexpr int yields_per_step = 4;
 /// How often a driver offers the mutex to other threads before it continues. They need some
 /// microseconds to wake up.
 constexpr int yield_turns_max = 64;
@@ -58,7 +62,7 @@ Driver::Lock Driver::enter() {
 /// work would exclude all others.
 void Driver::yield_mutex(Lock& lock) {
   for (int turn = 0; turn < yield_turns_max; ++turn) {
-    if (woken_ == 0 && entering_.load(std::memory_order_relaxed) == 0) return;
+    if (!wanted()) return;
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
@@ -169,7 +173,7 @@ void Driver::wait_locked(Lock& lock, const Operation& operation, Time deadline) 
     hand_off();
   });
   const auto reached = [&] { return ended(operation); };
-  protect([&] { wait_or_drive(lock, {PredicateRef(reached), deadline}); });
+  protect([&] { wait_or_drive(lock, {PredicateRef(reached), deadline, &operation}); });
 }
 
 std::optional<Driver::Outcome> Driver::outcome(const Operation& operation) const {
@@ -367,13 +371,31 @@ void Driver::drive(Lock& lock, const Goal& goal) {
     } else if (now >= spin_until) {
       wait_for_peers(lock, goal.deadline);
       spin_until = clock_.now() + parts_.spin;
-    } else if (parts_.yield) {
-      std::this_thread::yield();
+    } else if (spin(goal.operation)) {
+      spin_until = now + parts_.spin;
     }
     yield_mutex(lock);
     if (goal.reached()) return;
     now = clock_.now();
   }
+}
+
+/// Spins a few times without the clock, the sockets and the rendezvous, or once when no operation
+/// is waited for. Returns true when data has moved.
+bool Driver::spin(const Operation* operation) {
+  const int turns = parts_.yield ? yields_per_step : spins_per_step;
+  for (int turn = 0; turn < turns; ++turn) {
+    if (parts_.yield) {
+      std::this_thread::yield();
+    } else {
+      spin_pause();
+    }
+    if (operation == nullptr || wanted() || !inbox_.empty()) return false;
+    bool moved = true;  // also when memory runs out: the operation has failed then
+    protect([&] { moved = parts_.engine->spin(*operation); });
+    if (moved) return true;
+  }
+  return false;
 }
 
 bool Driver::step(Time now) {

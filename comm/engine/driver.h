@@ -111,6 +111,7 @@ class Driver {
   struct Goal {
     PredicateRef reached;
     Time deadline = Time::max();
+    const Operation* operation = nullptr;  ///< that is waited for; null for other states
   };
   /// A thread in wait_or_drive() that sleeps while another one drives.
   struct Sleeper {
@@ -139,6 +140,9 @@ class Driver {
 
   void drive(Lock& lock, const Goal& goal);
   bool step(Time now);
+  bool spin(const Operation* operation);
+  /// True when other threads want the mutex.
+  bool wanted() const { return woken_ > 0 || entering_.load(std::memory_order_relaxed) > 0; }
   void wait_for_peers(Lock& lock, Time deadline);
   void poll_once(Time now);
   void read_rendezvous(Time now);

@@ -178,6 +178,10 @@ bool Engine::step(Time now) {
   return moved;
 }
 
+bool Engine::spin(const Operation& operation) {
+  return !operation.outcome && step(state_->now);
+}
+
 Time Engine::next_deadline() const {
   if (state_->aborted) return Time::max();
   return std::min({state_->peers.next_deadline(), state_->groups.next_deadline(),

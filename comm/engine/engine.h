@@ -102,6 +102,9 @@ class Engine {
 
   /// Moves all data that can move; true if anything moved. Never blocks.
   bool step(Time now);
+  /// Moves data of a pending operation, at the time of the last step(), for a thread that spins
+  /// between two steps. True if anything moved.
+  bool spin(const Operation& operation);
   /// The time at which step() must be called even if nothing arrives: the next deadline, or
   /// Time::max().
   Time next_deadline() const;
