@@ -14,4 +14,13 @@ test_a_blocking_call_of_a_lone_rank_needs_no_memory_and_no_system_call() {
   done
 }
 
+test_an_engine_without_work_does_not_wake_up() {
+  local transport
+  for transport in shm tcp; do
+    run_dtrain run -np 2 --no-tag "$programs/idle_worker" "$transport"
+    expect_status 0
+    expect_stdout_lines 'idle: 0 wake-ups, in recv: 0 wake-ups' 'idle: 0 wake-ups, in recv: 0 wake-ups'
+  done
+}
+
 run_tests "$@"

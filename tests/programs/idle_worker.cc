@@ -1,0 +1,77 @@
+// Counts how often libdtrain's threads wake up while they have nothing to do.
+//
+//   idle_worker TRANSPORT    shm or tcp
+//
+// A job of two ranks. Each prints "idle: N wake-ups, in recv: N wake-ups" for one second without
+// operations and one second in which a thread waits for a message.
+#include <unistd.h>
+
+#include <chrono>
+#include <dtrain/dtrain.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+/// The time in which the other rank's last messages arrive.
+constexpr std::chrono::milliseconds settle_time(500);
+
+/// How often the threads of this process have slept, without the first one.
+long sleeps() {
+  const std::string self = std::to_string(getpid());
+  long sum = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == self) continue;
+    std::ifstream status(task.path() / "status");
+    const std::string wanted = "voluntary_ctxt_switches:";
+    for (std::string word; status >> word;) {
+      long switches = 0;
+      if (word == wanted && status >> switches) sum += switches;
+    }
+  }
+  return sum;
+}
+
+/// Requires that the other rank does the same at about the same time.
+long wake_ups_in_one_second(dtrain::Context& world) {
+  world.barrier();
+  std::this_thread::sleep_for(settle_time);
+  const long before = sleeps();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  const long after = sleeps();
+  std::this_thread::sleep_for(settle_time);
+  return after - before;
+}
+
+int run(dtrain::Transport transport) {
+  dtrain::Context world = dtrain::init({.transport = transport});
+  // This starts the engine's thread.
+  std::vector<float> values(100'000, 1.0F);
+  world.all_reduce_async(values).wait();
+  const long idle = wake_ups_in_one_second(world);
+  const int other = 1 - world.rank();
+  std::vector<int> message(1);
+  std::thread receiver([&] { world.recv(message, other); });
+  const long receiving = wake_ups_in_one_second(world);
+  world.send(message, other);
+  receiver.join();
+  std::cout << "idle: " << idle << " wake-ups, in recv: " << receiving << " wake-ups" << std::endl;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const bool shm = std::string(argv[1]) == "shm";
+  try {
+    return run(shm ? dtrain::Transport::shm : dtrain::Transport::tcp);
+  } catch (const dtrain::Error& error) {
+    std::cerr << error.what() << std::endl;
+    return 5;
+  }
+}
