@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 
 #include <cstddef>
+#include <initializer_list>
+#include <latch>
 #include <memory>
 #include <new>
 #include <thread>
@@ -114,12 +116,14 @@ class PoorLink final : public Link {
   bool thrown_ = false;
 };
 
-std::unique_ptr<Engine> one_of_two(int rank, std::unique_ptr<Link> link) {
+std::unique_ptr<Engine> one_of_two(int rank, std::unique_ptr<Link> link,
+                                   Duration dead_after = seconds(5)) {
   std::vector<Engine::Peer> peers(2);
   for (int i = 0; i < 2; ++i)
     peers[static_cast<size_t>(i)].task = {.id = {"worker", i}, .rank = i};
   peers[static_cast<size_t>(1 - rank)].link = std::move(link);
-  return std::make_unique<Engine>(Engine::Options{.rank = rank}, std::move(peers));
+  return std::make_unique<Engine>(Engine::Options{.rank = rank, .dead_after = dead_after},
+                                  std::move(peers));
 }
 
 TEST_CASE("memory that runs out ends all operations, and the other ranks learn it") {
@@ -143,6 +147,105 @@ TEST_CASE("memory that runs out ends all operations, and the other ranks learn i
   REQUIRE(theirs->outcome);
   CHECK(theirs->outcome->error().code == Errc::peer_lost);
   CHECK(theirs->blamed_rank == 0);
+}
+
+/// A link whose reads wait for the test.
+class SlowLink final : public Link {
+ public:
+  struct Latches {
+    std::latch reading = std::latch(1);
+    std::latch go_on = std::latch(1);
+  };
+  explicit SlowLink(Latches& latches) : latches_(latches) {}
+  Result<size_t> send(ByteSpan bytes) override { return bytes.size(); }
+  Result<size_t> receive(std::span<std::byte>) override {
+    if (!read_) latches_.reading.count_down();
+    read_ = true;
+    latches_.go_on.wait();
+    return fail(Errc::closed, "closed");
+  }
+  bool exposed() const override { return false; }
+  void close() override {}
+
+ private:
+  Latches& latches_;
+  bool read_ = false;
+};
+
+TEST_CASE("a thread that starts an operation does not wait for the step of another thread") {
+  SlowLink::Latches latches;
+  Driver driver({.engine = one_of_two(0, std::make_unique<SlowLink>(latches), Duration::zero())});
+  const Driver::Call barrier = {.request = {.kind = OperationKind::barrier}};
+  std::thread stepper([&] { driver.run(barrier); });
+  latches.reading.wait();
+  const Driver::Work first = driver.start(barrier);
+  const Driver::Work second = driver.start(barrier);
+  latches.go_on.count_down();
+  // The stepper takes both from the inbox before its step ends; its call fails with the link.
+  stepper.join();
+  for (const Driver::Work& work : {first, second})
+    CHECK(!driver.wait(work, Time::max())->result);
+  CHECK(first->sequence == 2);
+  CHECK(second->sequence == 3);
+}
+
+TEST_CASE("waiting with a time limit of zero does not wake the thread that drives") {
+  World world({.size = 2, .per_host = 2});
+  std::latch polled(1);
+  check_all_well(world.run([&](Context& context) {
+    std::vector<int> values = {1};
+    if (context.rank() == 1) {
+      polled.wait();
+      context.send(values, 0);
+      return;
+    }
+    dtrain::Work work = context.recv_async(values, 1);
+    rusage before = {};
+    getrusage(RUSAGE_SELF, &before);
+    for (int i = 0; i < 2000; ++i)
+      CHECK(!work.wait_for(std::chrono::milliseconds(0)));
+    rusage after = {};
+    getrusage(RUSAGE_SELF, &after);
+    polled.count_down();
+    CHECK(after.ru_nvcsw - before.ru_nvcsw < 500);
+    work.wait();
+  }));
+}
+
+TEST_CASE("many threads start, wait and call at the same time") {
+  for (const int size : {1, 2}) {
+    World world({.size = size, .per_host = 2});
+    check_all_well(world.run([](Context& context) {
+      const auto lone_calls = [&] {
+        for (int i = 0; i < 300; ++i) {
+          std::vector<int> value = {i};
+          dtrain::Work work = context.all_reduce_async(value);
+          context.barrier();
+          work.wait();
+          CHECK(value[0] == i);
+        }
+      };
+      const auto messages = [&] {
+        const int other = 1 - context.rank();
+        for (int i = 0; i < 300; ++i) {
+          const std::vector<int> sent = {1};
+          std::vector<int> got = {0};
+          dtrain::Work sending = context.send_async(sent, other);
+          dtrain::Work receiving = context.recv_async(got, other);
+          sending.wait();
+          receiving.wait();
+          CHECK(got[0] == 1);
+        }
+      };
+      std::vector<std::thread> threads;
+      for (int i = 0; i < 4; ++i) {
+        if (context.size() == 1) threads.emplace_back(lone_calls);
+        if (context.size() == 2) threads.emplace_back(messages);
+      }
+      for (std::thread& thread : threads)
+        thread.join();
+    }));
+  }
 }
 
 TEST_CASE("a request to the store ends when the driver finishes") {
