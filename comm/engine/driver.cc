@@ -366,12 +366,10 @@ void Driver::drive(Lock& lock, const Goal& goal) {
     poll_once(now);
     const bool moved = step(now);
     if (goal.reached() || now >= goal.deadline) return;  // the deadline also while data flows
-    if (moved) {
-      spin_until = now + parts_.spin;
-    } else if (now >= spin_until) {
+    if (!moved && now >= spin_until) {
       wait_for_peers(lock, goal.deadline);
       spin_until = clock_.now() + parts_.spin;
-    } else if (spin(goal.operation)) {
+    } else if (moved || spin(goal.operation)) {
       spin_until = now + parts_.spin;
     }
     yield_mutex(lock);
