@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 namespace dt {
 
 /// Compares a set of kernels with the portable one, on equal arrays.
@@ -157,7 +159,7 @@ class KernelComparison {
 inline void compare_with_portable(const char* name) {
   const KernelSet* set = usable_kernels_named(name);
   if (set == nullptr) {
-    MESSAGE("skipped: this CPU cannot run the kernels ", name);
+    MESSAGE("skipped: this CPU cannot run the kernels ", std::string(name));
     return;
   }
   KernelComparison comparison(*set);
