@@ -30,6 +30,7 @@ std::string absolute(std::string_view file, std::string_view cwd) {
 
 Result<std::string> find_executable(std::string_view command, std::string_view path,
                                     std::string_view cwd) {
+  if (command == own_command) return "/proc/self/exe";
   const std::string shown = shell_quote(printable(command));
   if (command.find('/') != std::string_view::npos) {
     std::string file = absolute(command, cwd);

@@ -28,6 +28,12 @@ TEST_CASE("find_executable searches like a shell, and names the PATH that it sea
   // An empty entry of PATH is the current folder.
   CHECK(find_executable("tool", "", bin).value() == bin + "/./tool");
 
+  // This process's own executable has a name, and a file of that name has its path.
+  folder.write("self", "#!/bin/sh\n", 0755);
+  CHECK(std::filesystem::equivalent(find_executable("self", folder.path(), "/").value(),
+                                    std::filesystem::read_symlink("/proc/self/exe")));
+  CHECK(find_executable("./self", "", folder.path()).value() == folder.path() + "/./self");
+
   struct Case {
     std::string command;
     Errc code;
