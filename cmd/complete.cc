@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "cmd/bench/bench_options.h"
 #include "cmd/complete_hosts.h"
 #include "cmd/help.h"
 #include "launcher/config/options.h"
@@ -148,6 +149,65 @@ Completion complete_run(std::span<const std::string> words, size_t words_before,
   return completion;
 }
 
+/// Offers the literal values in the placeholder.
+void offer_bench_values(Completion& completion, const BenchOption& option, std::string_view typed) {
+  for (const std::string_view choice : split(option.placeholder, '|')) {
+    if (choice.front() >= 'a' && choice.front() <= 'z') offer(completion, typed, choice, "");
+  }
+}
+
+/// Offers the operation, or the usual spelling of each option that is not given yet.
+void offer_bench_words(Completion& completion, std::span<const std::string> words) {
+  const std::string_view typed = words.back();
+  const auto is_given = [words = words.first(words.size() - 1)](std::string_view word) {
+    return std::ranges::count(words, word) > 0;
+  };
+  const std::span<const OperationRow> known = bench_operations();
+  if (std::ranges::none_of(known, is_given, &OperationRow::name)) {
+    for (const OperationRow& row : known)
+      offer(completion, typed, row.name, "");
+  }
+  if (!typed.starts_with('-')) return;
+  for (const BenchOption& option : bench_options()) {
+    const std::vector<std::string_view> spellings = split_words(option.spellings);
+    if (option.hidden || std::ranges::any_of(spellings, is_given)) continue;
+    const auto fits = std::ranges::find_if(
+        spellings, [typed](std::string_view spelling) { return spelling.starts_with(typed); });
+    if (fits != spellings.end()) offer(completion, typed, *fits, option.help);
+  }
+}
+
+/// `words` are those behind "bench". The reader of run's options gets the words of no other.
+Completion complete_bench(std::span<const std::string> words, const CompletionReaders& readers) {
+  const std::string& typed = words.back();
+  Completion completion;
+  std::vector<std::string> of_run;
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    const BenchOption* own = find_bench_option(words[i]);
+    const bool valued = own != nullptr && !own->placeholder.empty();
+    if (valued && i + 2 == words.size()) {
+      offer_bench_values(completion, *own, typed);
+      return completion;
+    }
+    i += valued ? 1 : 0;
+    if (own == nullptr && !parse_bench_operation(words[i])) of_run.push_back(words[i]);
+  }
+  of_run.push_back(typed);
+  const size_t equals = typed.find('=');
+  const BenchOption* own = find_bench_option(std::string_view(typed).substr(0, equals));
+  if (own != nullptr && equals != std::string::npos) {
+    completion.kept = typed.substr(0, equals + 1);
+    offer_bench_values(completion, *own, std::string_view(typed).substr(equals + 1));
+    return completion;
+  }
+  completion = complete_run(of_run, 2, readers, is_bench_option);
+  const bool begins_word = completion.kind == Completion::Kind::command;
+  if (begins_word) completion = {};
+  const bool option = completion.kept.empty() && typed.starts_with('-');
+  if (begins_word || option) offer_bench_words(completion, words);
+  return completion;
+}
+
 Completion complete_command(std::string_view typed) {
   Completion completion;
   for (const CommandHelp& command : commands())
@@ -178,6 +238,7 @@ Completion complete(std::span<const std::string> words, const CompletionReaders&
   if (words.empty()) return {};
   if (words.size() == 1) return complete_command(words[0]);
   if (words[0] == "run") return complete_run(words.subspan(1), 2, readers, takes_all);
+  if (words[0] == "bench") return complete_bench(words.subspan(1), readers);
   if (words[0] == "help" && words.size() == 2) return complete_command(words[1]);
   Completion completion;
   const bool check = words[0] == "check";

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "cmd/bench/bench_options.h"
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,7 @@ constexpr std::array topics = {
     CommandHelp{"run", "Start a job and stay with it to its end."},
     CommandHelp{"check", "Look at the hosts of a job before it: dtrain check -H node1,node2.",
                 "--json --help"},
+    CommandHelp{"bench", "Measure the collectives of libdtrain: dtrain bench all_reduce -np 2."},
     CommandHelp{"config", "Show what flags, variables and files decide: dtrain config show.",
                 "show --origin --all --json --help"},
     CommandHelp{"completion", "Print the completion script for bash, zsh or fish.",
@@ -128,6 +130,45 @@ std::string check_help() {
   return text;
 }
 
+std::string bench_option_entry(const BenchOption& option) {
+  std::string left;
+  for (const std::string_view spelling : split_words(option.spellings))
+    left += format("{}{}", left.empty() ? "" : ", ", spelling);
+  if (!option.placeholder.empty()) left += format(" {}", option.placeholder);
+  return entry(left, option.help);
+}
+
+std::string bench_help() {
+  std::string text =
+      "usage: dtrain bench OPERATION -np N [options]\n\n" +
+      wrapped(format("OPERATION is one of {}.", join(bench_operation_names(), ", ")), 0) + "\n\n" +
+      wrapped(
+          "Starts N processes as run does, checks that every result of the operation is exact, "
+          "and measures it size by size. A single call is timed from a barrier to its end on the "
+          "slowest rank, for p50 and p99; time and bandwidths are those of calls back to back. On "
+          "each host, every rank gets cores of its own where there are enough. latency is half the "
+          "round trip of a message between the ranks 0 and 1.",
+          0) +
+      "\n\nexamples\n"
+      "  dtrain bench all_reduce -np 2\n"
+      "  dtrain bench all_gather -H node1:4,node2:4 -b 1K -e 1G -f 4\n"
+      "  dtrain bench latency -np 2 -e 8 --transport tcp --json\n\noptions\n";
+  for (const BenchOption& option : bench_options()) {
+    if (!option.hidden) text += bench_option_entry(option);
+  }
+  text += "\noptions of run\n";
+  for (const Option& option : run_options) {
+    if (is_bench_option(option)) text += option_entry(option);
+  }
+  text += "\n" +
+          wrapped(
+              "-n is the number of calls here, so that processes are -np. Exit status: 0; 1 when a "
+              "result is wrong or a call fails; else as for run.",
+              0) +
+          "\n";
+  return text;
+}
+
 /// Lists only the names of horovodrun's options, by their effect here, which many have in common.
 /// horovodrun documents their meaning.
 std::string horovod_entries() {
@@ -213,6 +254,7 @@ std::span<const OptionGroupTitle> option_groups() {
 std::string help_text(std::string_view topic) {
   if (topic == "run") return run_help();
   if (topic == "check") return check_help();
+  if (topic == "bench") return bench_help();
   if (topic == "config") return config_help();
   if (topic == "completion") return completion_help();
   if (topic == "version") {

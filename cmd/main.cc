@@ -2,6 +2,8 @@
 #include "base/io/log.h"
 #include "base/json.h"
 #include "base/version.h"
+#include "cmd/bench/rank_program.h"
+#include "cmd/bench_command.h"
 #include "cmd/check_build.h"
 #include "cmd/completion.h"
 #include "cmd/options.h"
@@ -22,6 +24,7 @@
 #include <cstdio>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -84,6 +87,19 @@ int check_command(const Invocation& invocation) {
   return check(*config, parse_environment(environment));
 }
 
+int bench_command(const Invocation& invocation) {
+  const std::vector<std::string> environment = own_environment();
+  BenchOptions options = invocation.bench;
+  options.progress = shows_progress(::isatty(STDERR_FILENO) != 0, parse_environment(environment));
+  RunRequest request = bench_request(options);
+  request.flags = invocation.flags;
+  request.environment = environment;
+  request.notice = log_notices(invocation);
+  const auto config = load_run_config(std::move(request));
+  if (!config) return print_error(config.error(), typed_color(invocation));
+  return run(*config, parse_environment(environment));
+}
+
 int show_config(const Invocation& invocation) {
   const auto sources = load_sources(invocation.flags, own_environment(), log_notices(invocation));
   if (!sources) return print_error(sources.error(), typed_color(invocation));
@@ -100,6 +116,9 @@ int dispatch(const std::vector<std::string>& words) {
   if (!words.empty() && words.front() == "__complete") {
     return print(answer_completion(std::span(words).subspan(1)));
   }
+  if (!words.empty() && words.front() == "__bench") {
+    return run_bench_rank(std::span(words).subspan(1));
+  }
   const auto invocation = parse_command_line(words);
   if (!invocation) return print_error(invocation.error());
   switch (invocation->command) {
@@ -113,6 +132,8 @@ int dispatch(const std::vector<std::string>& words) {
       return show_config(*invocation);
     case Invocation::Command::check:
       return check_command(*invocation);
+    case Invocation::Command::bench:
+      return bench_command(*invocation);
     case Invocation::Command::run:
       break;
   }

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "cmd/bench_words.h"
 #include "cmd/completion.h"
 #include "cmd/help.h"
 #include "cmd/run_words.h"
@@ -150,6 +151,16 @@ Result<Invocation> parse_check(Words words) {
   return invocation;
 }
 
+Result<Invocation> parse_bench(Words words) {
+  BenchWords read = TRY(read_bench_words(words));
+  if (read.help) return help_for("bench");
+  Invocation invocation;
+  invocation.command = Invocation::Command::bench;
+  invocation.flags = std::move(read.flags);
+  invocation.bench = std::move(read.bench);
+  return invocation;
+}
+
 /// `dtrain -np 4 cmd`: an option where a command belongs.
 tl::unexpected<Error> forgotten_command(Words words) {
   if (!is_run_option(words[0])) {
@@ -169,6 +180,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   const Words words = Words(arguments).subspan(1);
   if (arguments[0] == "run") return parse_run(words);
   if (arguments[0] == "check") return parse_check(words);
+  if (arguments[0] == "bench") return parse_bench(words);
   if (arguments[0] == "version" || arguments[0] == "--version") return parse_version(words);
   if (arguments[0] == "config") return parse_config(words);
   if (arguments[0] == "completion") return parse_completion(words);

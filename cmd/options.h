@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "cmd/bench/bench_options.h"
 #include "launcher/config/config.h"
 
 #include <cstdint>
@@ -11,10 +12,11 @@ namespace dt {
 
 /// The parsed command line.
 struct Invocation {
-  enum class Command : uint8_t { help, version, check_build, config_show, check, run };
+  enum class Command : uint8_t { help, version, check_build, config_show, check, bench, run };
   Command command = Command::help;
-  OptionSource flags;              ///< run, check, config show: options as typed
+  OptionSource flags;              ///< run, check, bench, config show: options of run as typed
   std::vector<std::string> words;  ///< run: the workers' command
+  BenchOptions bench = {};         ///< bench: its own options
   bool json = false;               ///< version, check, config show: --json
   bool origin = false;             ///< config show --origin
   bool all = false;                ///< config show --all

@@ -61,8 +61,10 @@ std::optional<Spelled> find_spelled(std::string_view word) {
 
 tl::unexpected<Error> unknown_option(std::string_view word, const Dialect& dialect) {
   const std::string_view name = word.substr(0, word.find('='));
-  const std::optional<std::string> own =
-      nearest(name, std::vector<std::string>(dialect.own_flags.begin(), dialect.own_flags.end()));
+  std::vector<std::string> own_names(dialect.own_flags.begin(), dialect.own_flags.end());
+  for (const OwnOption& option : dialect.own_options)
+    own_names.emplace_back(option.spelling);
+  const std::optional<std::string> own = nearest(name, own_names);
   const std::optional<OptionGuess> guess = guess_option(name);
   const bool taken = guess && (dialect.takes == nullptr || dialect.takes(*guess->option));
   const std::string_view meant = own ? *own : taken ? guess->spelling : "";
@@ -74,6 +76,32 @@ tl::unexpected<Error> unknown_option(std::string_view word, const Dialect& diale
 tl::unexpected<Error> not_taken(const Spelled& spelled, const Dialect& dialect) {
   return fail(Errc::input, format("{}: an option of dtrain run, not of dtrain {}; {}",
                                   spelled.spelling, dialect.command, help_hint(dialect)));
+}
+
+/// Takes the own option at the front of `rest`, with its value; returns false for other words. A
+/// number may follow a short spelling in the same word, as in -b8.
+Result<bool> take_own(std::span<const std::string>& rest, const Dialect& dialect,
+                      RunWords& result) {
+  const std::string& word = rest.front();
+  for (const auto& [spelling, placeholder] : dialect.own_options) {
+    if (!word.starts_with(spelling)) continue;
+    std::string_view value = std::string_view(word).substr(spelling.size());
+    const bool digits = !value.empty() && value[0] >= '0' && value[0] <= '9';
+    const bool equals = value.starts_with('=');
+    const bool attached = equals || (digits && spelling.size() == 2);
+    if (!value.empty() && !attached) continue;
+    const bool next = value.empty() && rest.size() > 1 && !rest[1].starts_with('-');
+    if (!next && !attached) {
+      return fail(Errc::input,
+                  format("{}: needs a value, {}; {}", spelling, placeholder, help_hint(dialect)));
+    }
+    if (next) value = rest[1];
+    if (equals) value.remove_prefix(1);
+    result.own_values.emplace_back(spelling, value);
+    rest = rest.subspan(next ? 2 : 1);
+    return true;
+  }
+  return false;
 }
 
 /// Returns the option's values: from its own word, or from the following words, which it removes
@@ -108,6 +136,7 @@ Result<std::vector<std::string>> take_values(const Spelled& spelled,
 Result<RunWords> read_run_words(std::span<const std::string> words, const Dialect& dialect) {
   RunWords result;
   while (!words.empty() && words.front().size() > 1 && words.front().starts_with('-')) {
+    if (TRY(take_own(words, dialect, result))) continue;
     const std::string& word = words.front();
     words = words.subspan(1);
     if (word == "--") break;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -17,7 +18,14 @@ struct RunWords {
   std::vector<std::string> command;  ///< the workers'
   /// The first option that only prints (--help); the words behind it were not read.
   const Option* prints = nullptr;
-  std::vector<std::string> own;  ///< the flags in Dialect::own_flags
+  std::vector<std::string> own;                                 ///< the flags in Dialect::own_flags
+  std::vector<std::pair<std::string, std::string>> own_values;  ///< those in Dialect::own_options
+};
+
+/// A spelling of an option with a value that only one command has.
+struct OwnOption {
+  std::string_view spelling;
+  std::string_view placeholder;
 };
 
 /// A command that takes all or some of run's options, and its own flags.
@@ -25,6 +33,7 @@ struct Dialect {
   std::string_view command = "run";
   std::span<const std::string_view> own_flags = {};  ///< allowed wherever an option is
   bool (*takes)(const Option& option) = nullptr;     ///< null: all of them
+  std::span<const OwnOption> own_options = {};       ///< win over options of run
 };
 
 /// Reads options up to the first other word, or to `--`. All words from there on are the command.

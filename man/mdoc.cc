@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "cmd/bench/bench_options.h"
 #include "cmd/help.h"
 #include "launcher/config/options.h"
 
@@ -106,9 +107,12 @@ struct List {
   std::string_view mark;
   std::string (*text)();
 };
-constexpr std::array lists = {List{"@COMMANDS@", mdoc_commands}, List{"@OPTIONS@", mdoc_options},
+constexpr std::array lists = {List{"@COMMANDS@", mdoc_commands},
+                              List{"@OPTIONS@", mdoc_options},
                               List{"@KEYS@", mdoc_keys},
-                              List{"@CHECK_OPTIONS@", mdoc_check_options}};
+                              List{"@CHECK_OPTIONS@", mdoc_check_options},
+                              List{"@BENCH_OPTIONS@", mdoc_bench_options},
+                              List{"@BENCH_RUN_OPTIONS@", mdoc_bench_run_options}};
 
 }  // namespace
 
@@ -165,6 +169,27 @@ std::string mdoc_check_options() {
   }
   text += ".It Fl -json\n" + mdoc_text("Print one JSON document; see JSON below.");
   return text + ".El\n";
+}
+
+std::string mdoc_bench_options() {
+  std::string text = ".Bl -tag -width Ds\n";
+  for (const BenchOption& option : bench_options()) {
+    if (option.hidden) continue;
+    const std::string named =
+        spellings({.spellings = option.spellings, .placeholder = option.placeholder});
+    text += format(".It {}\n{}", named, mdoc_text(option.help));
+  }
+  return text + ".El\n";
+}
+
+std::string mdoc_bench_run_options() {
+  std::string text;
+  for (const Option& option : run_options) {
+    if (!is_bench_option(option)) continue;
+    // Commas and the full stop stand apart: mdoc reads them as punctuation then.
+    text += format("{}.Fl {}", text.empty() ? "" : " ,\n", spellings_of(option).front().substr(1));
+  }
+  return text + " .\n";
 }
 
 std::string mdoc_keys() {

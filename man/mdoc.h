@@ -18,8 +18,12 @@ std::string mdoc_keys();
 /// Returns the options of `check`.
 std::string mdoc_check_options();
 
-/// Replaces each line @COMMANDS@, @OPTIONS@, @KEYS@ and @CHECK_OPTIONS@ of a page's source by its
-/// list.
+/// Returns the options of `bench` itself, and those of `run` that it takes.
+std::string mdoc_bench_options();
+std::string mdoc_bench_run_options();
+
+/// Replaces each line @COMMANDS@, @OPTIONS@, @KEYS@, @CHECK_OPTIONS@, @BENCH_OPTIONS@ and
+/// @BENCH_RUN_OPTIONS@ of a page's source by its list.
 std::string mdoc_page(std::string_view source);
 
 }  // namespace dt

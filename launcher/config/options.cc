@@ -34,6 +34,10 @@ bool is_check_option(const Option& option) {
   return std::ranges::find(check_option_names, option.name) != check_option_names.end();
 }
 
+bool is_bench_option(const Option& option) {
+  return std::ranges::find(bench_option_names, option.name) != bench_option_names.end();
+}
+
 const Option* find_option(std::string_view name) {
   const auto found = std::ranges::find(run_options, name, &Option::name);
   return found == run_options.end() ? nullptr : &*found;

@@ -227,6 +227,40 @@ inline constexpr std::array<std::string_view, 16> check_option_names = {
     "color",        "verbose",   "config-file",       "help"};
 bool is_check_option(const Option& option);
 
+/// The options that `dtrain bench` takes as well: its ranks are a job of their own, without roles.
+inline constexpr std::array<std::string_view, 31> bench_option_names = {"np",
+                                                                        "hosts",
+                                                                        "hostfile",
+                                                                        "oversubscribe",
+                                                                        "map-by",
+                                                                        "rank-by",
+                                                                        "ppn",
+                                                                        "bind-to",
+                                                                        "port-range",
+                                                                        "report-bindings",
+                                                                        "network-interfaces",
+                                                                        "ssh",
+                                                                        "ssh-port",
+                                                                        "ssh-parallel",
+                                                                        "ssh-identity-file",
+                                                                        "ssh-config",
+                                                                        "rsh-agent",
+                                                                        "connect-timeout",
+                                                                        "env",
+                                                                        "env-file",
+                                                                        "timeout",
+                                                                        "start-timeout",
+                                                                        "grace",
+                                                                        "heartbeat",
+                                                                        "dead-after",
+                                                                        "color",
+                                                                        "report",
+                                                                        "verbose",
+                                                                        "dry-run",
+                                                                        "config-file",
+                                                                        "help"};
+bool is_bench_option(const Option& option);
+
 const Option* find_option(std::string_view name);
 /// Returns all spellings with their dashes: "-np", "--np", …
 std::vector<std::string_view> spellings_of(const Option& option);

@@ -120,6 +120,16 @@ void report_destinations(const std::vector<std::string>& names, const FileNotice
   notice({.text = format("{} sets {}", shown_path(found_file), join(names, ", "))});
 }
 
+/// Variables and files are made for `dtrain run`; other commands take a part of its options.
+void keep_taken(bool (*takes)(const Option& option), OptionSources& sources) {
+  for (OptionSource& source : sources) {
+    std::erase_if(source.values, [takes](const auto& named) {
+      const Option* option = find_option(named.first);
+      return option != nullptr && !takes(*option);
+    });
+  }
+}
+
 Result<std::string> read_hostfile_text(const std::string& path) {
   return read_text_file(path, hostfile_bytes_max);
 }
@@ -142,8 +152,9 @@ Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::st
 }
 
 Result<RunConfig> load_run_config(RunRequest request) {
-  const auto sources =
-      TRY(load_sources(std::move(request.flags), request.environment, request.notice));
+  auto sources = TRY(load_sources(std::move(request.flags), request.environment, request.notice));
+  if (request.takes != nullptr) keep_taken(request.takes, sources);
+  sources.push_back({.values = std::move(request.defaults), .origins = {}});
   report_destinations(found_destinations(sources), request.notice);
   return make_run_config(sources, std::move(request.command), read_hostfile_text,
                          parse_environment(request.environment));

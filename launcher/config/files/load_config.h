@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "launcher/config/config.h"
+#include "launcher/config/option.h"
 
 #include <cstddef>
 #include <functional>
@@ -26,6 +27,8 @@ struct RunRequest {
   std::vector<std::string> command;
   std::vector<std::string> environment;
   FileNoticeSink notice = {};
+  bool (*takes)(const Option& option) = nullptr;  ///< drops other options; null: all are taken
+  OptionValues defaults = {};                     ///< win over those of dtrain run
 };
 
 /// Returns flags, variables and the configuration file, in the order of precedence. The file is

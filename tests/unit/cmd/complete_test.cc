@@ -139,6 +139,34 @@ TEST_CASE("every spelling of every option is completed, and its value too") {
   }
 }
 
+TEST_CASE("bench completes its operation, its options with their values, and those of run") {
+  struct Case {
+    Words words;
+    std::string expected;
+  };
+  const std::vector<Case> cases = {
+      {{"bench", ""}, "all_reduce all_gather broadcast reduce_scatter latency"},
+      {{"bench", "-np", "2", "all_r"}, "all_reduce"},
+      {{"bench", "latency", ""}, ""},
+      {{"bench", "latency", "--min"}, "--minbytes"},
+      {{"bench", "latency", "-b", "8", "--min"}, ""},
+      {{"bench", "latency", "--minbytes", "8", "--min"}, ""},
+      {{"bench", "--trans"}, "--transport"},
+      {{"bench", "--transport", ""}, "auto shm tcp"},
+      {{"bench", "--transport=t"}, "--transport=|tcp"},
+      {{"bench", "latency", "-b", ""}, ""},
+      {{"bench", "latency", "--over"}, "--oversubscribe"},
+      {{"bench", "latency", "--rol"}, ""},
+      {{"bench", "latency", "-H", "node1:4,node"}, "node1:4,|node2…"},
+      {{"bench", "-b", "8", "--map-by", ""}, "slot node"},
+      {{"bench", "--progr"}, ""},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(join(one.words, " "));
+    CHECK(completed(one.words) == one.expected);
+  }
+}
+
 TEST_CASE("hosts come from the hostfile and the ssh configuration") {
   struct Case {
     Words words;

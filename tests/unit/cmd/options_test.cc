@@ -229,8 +229,27 @@ TEST_CASE("check takes the options for hosts and connections, and no command") {
   CHECK(error_of({"check", "--", "python"}).starts_with("check: starts no command"));
 }
 
+TEST_CASE("bench has its own options, and the options of run that its ranks need") {
+  const Invocation bench = parsed({"bench", "all_gather", "-np", "3", "-n", "7", "--csv"});
+  CHECK(bench.command == Invocation::Command::bench);
+  CHECK(bench.flags.values == OptionValues{{"np", {"3"}}});
+  CHECK(bench.bench == BenchOptions{.operation = BenchOperation::all_gather,
+                                    .iterations = 7,
+                                    .format = BenchFormat::csv});
+  for (const Words& words :
+       {Words{"bench", "-h"}, {"bench", "all_reduce", "--help"}, {"help", "bench"}}) {
+    CHECK(parsed(words).help == help_text("bench"));
+  }
+  CHECK(error_of({"bench"}).starts_with("bench: needs an operation"));
+  for (const BenchOption& option : bench_options()) {
+    const bool shown =
+        help_text("bench").find(split_words(option.spellings).front()) != std::string::npos;
+    CHECK(shown != option.hidden);
+  }
+}
+
 TEST_CASE("help fits into 80 columns, has an example and names every option and command") {
-  for (const std::string topic : {"", "run", "check", "config", "version", "help"}) {
+  for (const std::string topic : {"", "run", "check", "bench", "config", "version", "help"}) {
     CAPTURE(topic);
     const std::string text = help_text(topic);
     CHECK(text.find("example") != std::string::npos);

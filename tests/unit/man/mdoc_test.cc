@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "cmd/bench/bench_options.h"
 #include "cmd/help.h"
 #include "launcher/config/options.h"
 
@@ -66,10 +67,28 @@ TEST_CASE("the options of check are in its page, and no others") {
   CHECK(has(options, ".It Fl -json\n"));
 }
 
+TEST_CASE("the page of bench has its options, those of run that it takes, and no hidden one") {
+  const std::string own = mdoc_bench_options();
+  for (const BenchOption& option : bench_options()) {
+    for (const std::string_view spelling : split_words(option.spellings))
+      CHECK(has(own, format("Fl {}", spelling.substr(1))) != option.hidden);
+  }
+  CHECK(has(own, "Cm sum | Cm prod"));
+  const std::string of_run = mdoc_bench_run_options();
+  for (const Option& option : run_options) {
+    CAPTURE(option.name);
+    const std::string flag = format(".Fl {} ", spellings_of(option).front().substr(1));
+    CHECK(has(of_run, flag) == is_bench_option(option));
+  }
+  CHECK(of_run.ends_with(" .\n"));
+}
+
 TEST_CASE("a page is its source with the lists in their places") {
   CHECK(mdoc_page(".Os\n@COMMANDS@\nend\n") == ".Os\n" + mdoc_commands() + "end\n");
   CHECK(mdoc_page("@OPTIONS@\n@KEYS@\n") == mdoc_options() + mdoc_keys());
   CHECK(mdoc_page("@CHECK_OPTIONS@\n") == mdoc_check_options());
+  CHECK(mdoc_page("@BENCH_OPTIONS@\n@BENCH_RUN_OPTIONS@\n") ==
+        mdoc_bench_options() + mdoc_bench_run_options());
 }
 
 }  // namespace

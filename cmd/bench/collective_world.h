@@ -1,0 +1,34 @@
+#pragma once
+
+#include "base/result.h"
+#include "cmd/bench/operation.h"
+
+#include <cstddef>
+#include <string>
+
+namespace dt {
+
+/// The arguments of one collective. Types and reductions have the numbers of dtrain.h.
+struct CollectiveCall {
+  BenchOperation operation = BenchOperation::all_reduce;
+  const void* input = nullptr;  ///< null: in place, the output holds it
+  void* output = nullptr;
+  size_t count = 0;
+  int type = 0;
+  int reduction = 0;
+};
+
+/// The library that is measured, joined with the other ranks. Every rank makes the same calls.
+class CollectiveWorld {
+ public:
+  virtual ~CollectiveWorld() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string host() const = 0;
+  /// Blocks until the call is done on this rank. A latency is a message from rank 0 to rank 1 and
+  /// back; other ranks return at once.
+  virtual Result<> run(const CollectiveCall& call) = 0;
+  virtual Result<> barrier() = 0;
+};
+
+}  // namespace dt

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "cmd/bench/collective_world.h"
+#include "comm/dtrain.h"
+
+#include <memory>
+#include <string_view>
+
+namespace dt {
+
+/// libdtrain, by its public C functions.
+class DtrainWorld final : public CollectiveWorld {
+ public:
+  /// Joins the job of the environment. `transport` is auto, shm or tcp.
+  static Result<std::unique_ptr<DtrainWorld>> join(std::string_view transport);
+  /// Takes ownership of the context, which must not be null.
+  explicit DtrainWorld(dtrain_context* context) : context_(context) {}
+
+  int rank() const override { return dtrain_rank(context_.get()); }
+  int size() const override { return dtrain_size(context_.get()); }
+  std::string host() const override { return dtrain_host(context_.get()); }
+  Result<> run(const CollectiveCall& call) override;
+  Result<> barrier() override;
+
+ private:
+  struct Finalize {
+    void operator()(dtrain_context* context) const { dtrain_finalize(context); }
+  };
+  int start(const CollectiveCall& call, dtrain_error& error);
+  int ping(const CollectiveCall& call, dtrain_error& error);
+
+  std::unique_ptr<dtrain_context, Finalize> context_;
+};
+
+}  // namespace dt

@@ -1,0 +1,85 @@
+#include "cmd/bench/rank_program.h"
+
+#include "base/format.h"
+#include "base/io/fd.h"
+#include "cmd/bench/bench_options.h"
+#include "cmd/bench/bench_report.h"
+#include "cmd/bench/dtrain_world.h"
+#include "cmd/bench/measure.h"
+
+#include <unistd.h>
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// Prints on rank 0, and nothing on the others.
+class RankOutput {
+ public:
+  RankOutput(bool prints, bool progress) : prints_(prints), progress_(progress) {}
+
+  Result<> print(std::string_view text) const {
+    if (!prints_ || text.empty()) return {};
+    return write_all(STDOUT_FILENO, as_bytes(text));
+  }
+  Result<> progress(std::string_view text) const {
+    if (!prints_ || !progress_) return {};
+    return write_all(STDERR_FILENO, as_bytes(text));
+  }
+
+ private:
+  bool prints_;
+  bool progress_;
+};
+
+Result<std::vector<SizeResult>> measure_all(Measurement& measurement, const BenchSubject& subject,
+                                            const RankOutput& output) {
+  const BenchReport report(subject);
+  const std::vector<CallShape> shapes = TRY(measurement.shapes());
+  std::vector<SizeResult> results;
+  TRY(output.print(report.begin()));
+  for (const CallShape& shape : shapes) {
+    TRY(output.progress(progress_text(subject, shape.bytes, results.size() + 1, shapes.size())));
+    SizeResult result = TRY(measurement.measure(shape));
+    results.push_back(std::move(result));
+    TRY(output.progress(progress_end()));
+    TRY(output.print(report.size(results.back())));
+  }
+  TRY(output.print(report.end(results)));
+  return results;
+}
+
+/// Returns the number of wrong elements.
+Result<uint64_t> measure_world(CollectiveWorld& world, const BenchOptions& options,
+                               std::string_view label) {
+  Measurement measurement(world, options);
+  BenchSubject subject = {.options = options, .label = label};
+  subject.ranks = TRY(measurement.ranks());
+  const RankOutput output(world.rank() == 0, options.progress);
+  const std::vector<SizeResult> results = TRY(measure_all(measurement, subject, output));
+  return wrong_in(results);
+}
+
+Result<> measure_dtrain(std::span<const std::string> words) {
+  const BenchOptions options = TRY(parse_rank_words(words));
+  const auto world = TRY(DtrainWorld::join(options.transport));
+  const uint64_t wrong = TRY(measure_world(*world, options, "dtrain"));
+  // The others have the same count, and one message is enough.
+  if (wrong == 0 || world->rank() != 0) return {};
+  return fail(Errc::mismatch, format("bench: {} elements of results were wrong", wrong));
+}
+
+}  // namespace
+
+int run_bench_rank(std::span<const std::string> words) {
+  const auto measured = measure_dtrain(words);
+  if (measured) return 0;
+  const std::string text = format("dtrain: {}\n", measured.error().message);
+  static_cast<void>(write_all(STDERR_FILENO, as_bytes(text)));
+  return 1;
+}
+
+}  // namespace dt

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# `dtrain bench`: its output in each format, wrong command lines, and ranks that fail. No test here looks at a
+# time. tests/unit/cmd/bench/ tests statistics and formats.
+. "$(dirname "$0")/lib.sh"
+
+tests=$(realpath "$(dirname "$0")")
+
+# check_output <<PYTHON: runs a script that can use `text`, the last standard output, and `lines`.
+check_output() {
+  {
+    echo 'import csv, io, json, os; text = open(os.environ["OUTPUT"]).read(); lines = text.splitlines()'
+    cat
+  } >script.py
+  cp "$out/stdout" output
+  OUTPUT=output run python3 script.py
+  expect_status 0
+}
+
+test_every_operation_has_exact_results_on_both_transports() {
+  local operation transport
+  for operation in all_reduce all_gather broadcast reduce_scatter latency; do
+    for transport in shm tcp; do
+      run_dtrain bench $operation -np 3 -b 12 -e 3M -f 64 -n 2 -w 1 --transport $transport
+      expect_status 0
+      expect_stderr ''
+      expect_stdout_contains "# dtrain bench"
+      expect_stdout_contains "$operation, transport $transport"
+      expect_stdout_contains '# Out of bounds values : 0 OK'
+      expect test "$(grep -c '^ ' "$out/stdout")" -eq 4
+    done
+  done
+  expect_no_processes
+}
+
+test_the_table_has_the_columns_of_nccl_tests() {
+  run_dtrain bench all_reduce -np 2 -b 8 -e 32 -n 2
+  expect_status 0
+  check_output <<'END'
+names, units = lines[-7][1:].split(), lines[-6]
+assert names == ("size count type redop root time algbw busbw #wrong time algbw busbw #wrong "
+                 "p50 p99 p50 p99").split(), names
+rows = [line.split() for line in lines if not line.startswith("#")]
+assert [row[0] for row in rows] == ["8", "16", "32"], rows
+for row in rows:
+    assert len(row) == len(names)
+    assert row[2:5] == ["float32", "sum", "-1"] and row[8] == row[12] == "0"
+    assert int(row[1]) * 4 == int(row[0])
+    assert all(float(row[i]) > 0 for i in (5, 9, 13, 14, 15, 16))
+assert {len(line) for line in lines if not line.startswith("#")} == {len(units)}
+END
+}
+
+test_csv_and_json_have_the_same_results_and_no_tags() {
+  run_dtrain bench all_gather -np 2 -b 64 -e 1K -f 16 -n 3 -d half --csv
+  expect_status 0
+  check_output <<'END'
+rows = list(csv.DictReader(io.StringIO(text)))
+assert [(r["bytes"], r["mode"]) for r in rows] == [
+    ("64", "out-of-place"), ("64", "in-place"), ("1024", "out-of-place"), ("1024", "in-place")]
+assert all(r["type"] == "float16" and r["iterations"] == "3" and r["wrong"] == "0" for r in rows)
+assert all(float(r["min_us"]) <= float(r["p50_us"]) <= float(r["p99_us"]) for r in rows)
+END
+  run_dtrain bench all_gather -np 2 -b 64 -e 1K -f 16 -n 3 -d half --json
+  expect_status 0
+  check_output <<'END'
+document = json.loads(text)
+assert document["operation"] == "all_gather" and document["type"] == "float16"
+assert document["redop"] is None and document["wrong"] == 0 and len(document["ranks"]) == 2
+assert [(r["bytes"], r["in_place"]) for r in document["results"]] == [
+    (64, False), (64, True), (1024, False), (1024, True)]
+END
+}
+
+test_the_line_for_peers_has_twelve_fields() {
+  run_dtrain bench all_reduce -np 2 -b 4 -e 256 -f 8 -n 2000 --ms-per-size 2 --format peers
+  expect_status 0
+  check_output <<'END'
+rows = [line.split("\t") for line in lines]
+assert [(r[0], r[1], r[2], r[3]) for r in rows] == [
+    ("dtrain", "allreduce", "2", size) for size in ("4", "32", "256")]
+assert all(len(r) == 12 and r[11] == "0" and 5 <= int(r[4]) <= 2000 for r in rows)
+END
+}
+
+test_the_ranks_are_a_job_with_the_options_of_run() {
+  run_dtrain bench all_reduce -H localhost:2 -e 8 --csv
+  expect_status 0
+  expect_stdout_contains 'all_reduce,2,8'
+  DTRAIN_OPT_NP=3 run_dtrain bench all_reduce -e 8 --csv
+  expect_stdout_contains 'all_reduce,3,8'
+  printf 'np = 2\nrole = "chief=1"\noutput-dir = "logs"\n' >dtrain.toml
+  run_dtrain bench all_reduce -e 8 --csv
+  expect_status 0
+  expect_stdout_contains 'all_reduce,2,8'
+  expect_not test -e logs
+  run_dtrain bench all_reduce --dry-run
+  expect_status 0
+  expect_stdout_contains '2 processes on 1 host: self __bench all_reduce'
+}
+
+test_the_ranks_are_this_binary_also_when_its_file_is_gone() {
+  cp "$DTRAIN" copy
+  run sh -c 'exec 3<copy && rm copy && exec /proc/self/fd/3 bench broadcast -np 2 -e 8 --csv'
+  expect_status 0
+  expect_stdout_contains 'broadcast,2,8'
+}
+
+test_a_wrong_command_line_starts_nothing_and_names_the_option() {
+  local option
+  for option in -b -e -f -n -w -d -o --ms-per-size --transport --format; do
+    run_dtrain bench all_reduce -np 2 $option wrong
+    expect_status 2
+    expect_stdout ''
+    expect_stderr_contains "dtrain: $option: expected "
+    run_dtrain bench all_reduce -np 2 $option
+    expect_status 2
+    expect_stderr_contains "dtrain: $option: needs a value"
+  done
+  run_dtrain bench all_reduce
+  expect_status 2
+  expect_stderr_contains 'dtrain: -np: missing'
+  run_dtrain bench all_to_all -np 2
+  expect_status 2
+  expect_stderr_contains 'expected one of all_reduce, all_gather'
+  run_dtrain bench all_reduce -np 2 --output-dir logs
+  expect_status 2
+  expect_stderr_contains '--output-dir: an option of dtrain run, not of dtrain bench'
+  run_dtrain bench latency -np 1
+  expect_status 1
+  expect_stderr_contains 'a latency is that between two ranks; give -np 2'
+  expect_no_processes
+}
+
+test_a_killed_rank_ends_it_with_the_usual_status() {
+  start_dtrain bench all_reduce -np 2 -b 4M -e 4M -n 10000000 --verbose
+  wait_for 20 stderr_has 'worker:1 (host localhost) joined'
+  kill -KILL "$(sed -n 's/^dtrain: worker:1 started: pid //p' "$out/stderr")"
+  since_ms=$(now_ms)
+  finish
+  expect_status 137
+  expect_stderr_contains 'rank 1'
+  expect_no_processes
+}
+
+test_ctrl_c_ends_it_as_any_job() {
+  start_dtrain bench broadcast -np 2 -b 4M -e 4M -n 10000000 --verbose
+  wait_for 20 stderr_has 'worker:1 (host localhost) joined'
+  signal INT
+  finish
+  expect_status 130
+  expect_no_processes
+}
+
+test_a_terminal_shows_progress_and_a_file_does_not() {
+  cat >script.py <<'END'
+import os
+from terminal import *
+bench = [os.environ["DTRAIN"], "bench", "all_reduce", "-np", "2", "-e", "64", "-n", "2"]
+with Terminal(bench) as t:
+    t.read_until("dtrain bench: all_reduce of 8 bytes, size 1 of 4…")
+    assert t.finish() == 0, t.text()
+    assert not any("dtrain bench:" in line and "size" in line for line in t.screen()), t.screen()
+with Terminal(bench, environment={"TERM": "dumb"}) as t:
+    assert t.finish() == 0, t.text()
+    assert "size 1 of" not in t.text(), t.text()
+END
+  DTRAIN="$DTRAIN" PYTHONPATH="$tests" PYTHONDONTWRITEBYTECODE=1 run python3 script.py
+  expect_status 0
+  run_dtrain bench all_reduce -np 2 -e 64 -n 2
+  expect_stderr ''
+}
+
+run_tests "$@"
