@@ -24,7 +24,6 @@
 #include <cstdio>
 #include <span>
 #include <string_view>
-#include <utility>
 
 namespace dt {
 namespace {
@@ -91,13 +90,11 @@ int bench_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
   BenchOptions options = invocation.bench;
   options.progress = shows_progress(::isatty(STDERR_FILENO) != 0, parse_environment(environment));
-  RunRequest request = bench_request(options);
-  request.flags = invocation.flags;
-  request.environment = environment;
-  request.notice = log_notices(invocation);
-  const auto config = load_run_config(std::move(request));
-  if (!config) return print_error(config.error(), typed_color(invocation));
-  return run(*config, parse_environment(environment));
+  const auto status = run_bench(options, {.flags = invocation.flags,
+                                          .command = {},
+                                          .environment = environment,
+                                          .notice = log_notices(invocation)});
+  return status ? *status : print_error(status.error(), typed_color(invocation));
 }
 
 int show_config(const Invocation& invocation) {

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "cmd/bench/mpi_world.h"
 
 #include <algorithm>
 #include <array>
@@ -119,6 +120,21 @@ Result<> set_csv(BenchOptions& options, std::string_view) {
   return {};
 }
 
+Result<> set_compare(BenchOptions& options, std::string_view value) {
+  options.compare = TRY(read_choice(value, {"mpirun"}));
+  return {};
+}
+
+Result<> set_library(BenchOptions& options, std::string_view value) {
+  options.library = TRY(read_choice(value, {"dtrain", "mpi"}));
+  return {};
+}
+
+Result<> set_results(BenchOptions& options, std::string_view value) {
+  options.results = value;
+  return {};
+}
+
 Result<> set_progress(BenchOptions& options, std::string_view) {
   options.progress = true;
   return {};
@@ -156,6 +172,12 @@ constexpr std::array options_table = {
                 set_format},
     BenchOption{"--json", "", "The same as --format json: one document.", set_json},
     BenchOption{"--csv", "", "The same as --format csv.", set_csv},
+    BenchOption{"--compare", "mpirun",
+                "Then measure Open MPI in the same way, with as many ranks on this machine, and "
+                "print the ratios. Not for CSV and JSON.",
+                set_compare},
+    BenchOption{"--library", "dtrain|mpi", "", set_library, true},
+    BenchOption{"--results", "FILE", "", set_results, true},
     BenchOption{"--progress", "", "", set_progress, true},
 };
 
@@ -163,6 +185,20 @@ std::string_view format_name(BenchFormat wanted) {
   const auto* const found =
       std::ranges::find(formats, wanted, &std::pair<std::string_view, BenchFormat>::second);
   return found->first;
+}
+
+/// Checks that Open MPI can measure the same, and that two results fit into the output.
+Result<> check_comparison(const BenchOptions& options) {
+  if (options.compare.empty()) return {};
+  const bool documents = options.format == BenchFormat::json || options.format == BenchFormat::csv;
+  if (documents) {
+    return fail(Errc::input,
+                "--compare mpirun: prints a table, or lines with --format peers; "
+                "leave out --json and --csv");
+  }
+  if (mpi_has(options.type, options.reduction)) return {};
+  return fail(Errc::input, format("--compare mpirun: MPI has no -d {} with -o {}", options.type,
+                                  options.reduction));
 }
 
 /// Checks values that fit only some others.
@@ -177,7 +213,7 @@ Result<> check_together(const BenchOptions& options) {
                                     "floating-point type",
                                     options.type));
   }
-  return {};
+  return check_comparison(options);
 }
 
 }  // namespace
@@ -255,6 +291,9 @@ std::vector<std::string> rank_words(const BenchOptions& options) {
   add("-o", options.reduction);
   add("--transport", options.transport);
   add("--format", std::string(format_name(options.format)));
+  if (!options.compare.empty()) add("--compare", options.compare);
+  if (options.library != "dtrain") add("--library", options.library);
+  if (!options.results.empty()) add("--results", options.results);
   if (options.progress) words.emplace_back("--progress");
   return words;
 }

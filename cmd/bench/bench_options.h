@@ -28,7 +28,10 @@ struct BenchOptions {
   std::string reduction = "sum";
   std::string transport = "auto";
   BenchFormat format = BenchFormat::table;
-  bool progress = false;  ///< the user's terminal shows a line while rank 0 measures
+  std::string compare = {};        ///< "mpirun", or empty
+  std::string library = "dtrain";  ///< "mpi": the second measurement of a comparison
+  std::string results = {};        ///< a file to which rank 0 appends a line for each size
+  bool progress = false;           ///< the user's terminal shows a line while rank 0 measures
   bool operator==(const BenchOptions&) const = default;
 
   /// Returns the number of timed calls; with ms_per_size, the upper bound of it.

@@ -4,9 +4,12 @@
 #include "base/io/fd.h"
 #include "cmd/bench/bench_options.h"
 #include "cmd/bench/bench_report.h"
+#include "cmd/bench/comparison.h"
 #include "cmd/bench/dtrain_world.h"
 #include "cmd/bench/measure.h"
+#include "cmd/bench/mpi_world.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <string_view>
@@ -52,30 +55,50 @@ Result<std::vector<SizeResult>> measure_all(Measurement& measurement, const Benc
   return results;
 }
 
-/// Returns the number of wrong elements.
-Result<uint64_t> measure_world(CollectiveWorld& world, const BenchOptions& options,
-                               std::string_view label) {
-  Measurement measurement(world, options);
-  BenchSubject subject = {.options = options, .label = label};
-  subject.ranks = TRY(measurement.ranks());
-  const RankOutput output(world.rank() == 0, options.progress);
-  const std::vector<SizeResult> results = TRY(measure_all(measurement, subject, output));
-  return wrong_in(results);
+/// Appends a line for each size, for the comparison.
+Result<> append_results(const BenchSubject& subject, const std::vector<SizeResult>& results) {
+  const std::string& path = subject.options.results;
+  const Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!file) return fail_errno(path);
+  BenchSubject in_lines = subject;
+  in_lines.options.format = BenchFormat::peers;
+  const BenchReport report(std::move(in_lines));
+  std::string text;
+  for (const SizeResult& result : results)
+    text += report.size(result);
+  return write_all(file.get(), as_bytes(text));
 }
 
-Result<> measure_dtrain(std::span<const std::string> words) {
-  const BenchOptions options = TRY(parse_rank_words(words));
-  const auto world = TRY(DtrainWorld::join(options.transport));
-  const uint64_t wrong = TRY(measure_world(*world, options, "dtrain"));
+Result<> measure_world(CollectiveWorld& world, const BenchOptions& options) {
+  Measurement measurement(world, options);
+  BenchSubject subject = {.options = options,
+                          .label = options.library == "mpi" ? mpi_label : dtrain_label};
+  subject.ranks = TRY(measurement.ranks());
+  const bool first = world.rank() == 0;
+  const RankOutput output(first, options.progress);
+  const std::vector<SizeResult> results = TRY(measure_all(measurement, subject, output));
+  if (!first) return {};
+  if (!options.results.empty()) TRY(append_results(subject, results));
   // The others have the same count, and one message is enough.
-  if (wrong == 0 || world->rank() != 0) return {};
+  const uint64_t wrong = wrong_in(results);
+  if (wrong == 0) return {};
   return fail(Errc::mismatch, format("bench: {} elements of results were wrong", wrong));
+}
+
+Result<> measure_library(std::span<const std::string> words) {
+  const BenchOptions options = TRY(parse_rank_words(words));
+  if (options.library == "mpi") {
+    const auto world = TRY(MpiWorld::join());
+    return measure_world(*world, options);
+  }
+  const auto world = TRY(DtrainWorld::join(options.transport));
+  return measure_world(*world, options);
 }
 
 }  // namespace
 
 int run_bench_rank(std::span<const std::string> words) {
-  const auto measured = measure_dtrain(words);
+  const auto measured = measure_library(words);
   if (measured) return 0;
   const std::string text = format("dtrain: {}\n", measured.error().message);
   static_cast<void>(write_all(STDERR_FILENO, as_bytes(text)));

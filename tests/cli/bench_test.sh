@@ -107,7 +107,7 @@ test_the_ranks_are_this_binary_also_when_its_file_is_gone() {
 
 test_a_wrong_command_line_starts_nothing_and_names_the_option() {
   local option
-  for option in -b -e -f -n -w -d -o --ms-per-size --transport --format; do
+  for option in -b -e -f -n -w -d -o --ms-per-size --transport --format --compare; do
     run_dtrain bench all_reduce -np 2 $option wrong
     expect_status 2
     expect_stdout ''
@@ -149,6 +149,46 @@ test_ctrl_c_ends_it_as_any_job() {
   finish
   expect_status 130
   expect_no_processes
+}
+
+test_without_open_mpi_a_comparison_names_what_to_install() {
+  mkdir bin
+  run env PATH="$PWD/bin" "$DTRAIN" bench all_reduce -np 2 -e 64 --compare mpirun
+  expect_status 127
+  expect_stdout ''
+  expect_stderr_contains '--compare mpirun: cannot run mpirun: not found in PATH='
+  expect_stderr_contains 'apt-get install openmpi-bin'
+  expect_no_processes
+}
+
+test_open_mpi_is_measured_in_the_same_way() {
+  command -v mpirun.openmpi >/dev/null || skip 'no Open MPI (Debian: openmpi-bin)'
+  local operation
+  for operation in all_reduce all_gather broadcast reduce_scatter latency; do
+    run_dtrain bench $operation -np 2 -b 8 -e 4K -f 8 -n 3 --compare mpirun --format peers
+    expect_status 0
+    check_output <<'END'
+rows = [line.split("\t") for line in lines]
+assert [r[0] for r in rows] == ["dtrain"] * 4 + ["ompi"] * 4, rows
+assert [r[1:5] for r in rows[:4]] == [r[1:5] for r in rows[4:]] and all(r[11] == "0" for r in rows)
+END
+  done
+  run_dtrain bench broadcast -np 2 -b 8 -e 32 -n 3 --compare mpirun
+  expect_status 0
+  expect_stdout_contains '# ompi bench'
+  expect_stdout_contains 'a ratio below 1: dtrain is faster'
+  expect test "$(grep -c 'Out of bounds values : 0 OK' "$out/stdout")" -eq 2
+  expect_no_processes
+}
+
+test_an_mpirun_that_measures_nothing_is_an_error_and_no_file_is_left() {
+  mkdir bin tmp
+  printf '#!/bin/sh\n' >bin/mpirun.openmpi
+  chmod +x bin/mpirun.openmpi
+  run env TMPDIR="$PWD/tmp" PATH="$PWD/bin:$PATH" "$DTRAIN" bench all_reduce -np 2 -e 8 --compare mpirun
+  expect_status 126
+  expect_stderr_contains 'dtrain: bench: 1 sizes of dtrain and 0 of Open MPI have results'
+  expect test -z "$(ls tmp)"
 }
 
 test_a_terminal_shows_progress_and_a_file_does_not() {

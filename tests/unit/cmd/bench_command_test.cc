@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <span>
+
 namespace dt {
 namespace {
 
@@ -45,6 +48,24 @@ TEST_CASE("roles and clusters of a training job are not those of the measurement
   CHECK(config.roles[0].count == 2);
   CHECK_FALSE(config.external_cluster);
   CHECK_FALSE(config.output_dir);
+}
+
+TEST_CASE("mpirun starts this executable, with the same measurement and transport") {
+  const BenchOptions options = {
+      .bytes_min = 64, .transport = "tcp", .compare = "mpirun", .progress = true};
+  const std::vector<std::string> command = mpirun_command("/bin/mpirun", "/bin/dtrain", 3, options);
+  CHECK(std::vector(command.begin(), command.begin() + 3) ==
+        std::vector<std::string>{"/bin/mpirun", "-np", "3"});
+  CHECK(std::ranges::count(command, "tcp,self") == 1);
+  const auto own = std::ranges::find(command, "/bin/dtrain");
+  REQUIRE(own != command.end());
+  CHECK(*(own + 1) == "__bench");
+  const auto read = parse_rank_words(std::span(own + 2, command.end()));
+  REQUIRE(read);
+  BenchOptions expected = options;
+  expected.library = "mpi";
+  expected.progress = false;
+  CHECK(*read == expected);
 }
 
 TEST_CASE("a person sees progress on a terminal that can show it") {

@@ -129,6 +129,9 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
   };
   for (const Case& one : cases)
     CHECK(error_of(one.typed) == one.expected);
+  CHECK(error_of({{"--compare", "mpirun"}, {"--json"}}).starts_with("--compare mpirun: prints"));
+  CHECK(error_of({{"--compare", "mpirun"}, {"-d", "half"}}) ==
+        "--compare mpirun: MPI has no -d float16 with -o sum");
   // An operation without a reduction has no use for it.
   CHECK(error_of({{"-o", "avg"}, {"-d", "int32"}}, "broadcast") == "accepted");
 }
@@ -155,6 +158,9 @@ TEST_CASE("the words for a rank are read back as the same options") {
                                .reduction = "max",
                                .transport = "shm",
                                .format = BenchFormat::peers,
+                               .compare = "mpirun",
+                               .library = "mpi",
+                               .results = "/tmp/x",
                                .progress = true}};
   for (const BenchOptions& options : all) {
     const auto read = parse_rank_words(rank_words(options));

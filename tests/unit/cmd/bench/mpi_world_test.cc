@@ -1,0 +1,20 @@
+#include "cmd/bench/mpi_world.h"
+
+#include "cmd/bench/bench_type.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("MPI has every type of 8, 32 and 64 bits, and every reduction but the average") {
+  for (const BenchType& type : bench_types()) {
+    CAPTURE(type.name());
+    CHECK(mpi_has(type.name(), "sum") == (type.bytes != 2));
+  }
+  for (const BenchReduction& reduction : bench_reductions())
+    CHECK(mpi_has("float32", reduction.name()) == (reduction.name() != "avg"));
+}
+
+}  // namespace
+}  // namespace dt
