@@ -146,7 +146,7 @@ Result<int> run_comparison(BenchOptions options, const RunRequest& given) {
 
 }  // namespace
 
-Result<int> run_bench(const BenchOptions& options, RunRequest given) {
+Result<int> run_bench(const BenchOptions& options, const RunRequest& given) {
   if (!options.compare.empty()) return run_comparison(options, given);
   const RunConfig config = TRY(config_of(bench_request(options), given));
   return run(config, parse_environment(given.environment));

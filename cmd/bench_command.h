@@ -25,6 +25,6 @@ bool shows_progress(bool terminal, const Environment& environment);
 
 /// Runs `dtrain bench`. `given` has flags, environment and notice. Fails before anything starts, or
 /// when a comparison cannot be made; else returns the exit status.
-Result<int> run_bench(const BenchOptions& options, RunRequest given);
+Result<int> run_bench(const BenchOptions& options, const RunRequest& given);
 
 }  // namespace dt

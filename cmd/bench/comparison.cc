@@ -54,8 +54,9 @@ Result<std::string> comparison_text(std::string_view lines) {
   const std::vector<Line> ours = lines_of(dtrain_label, all);
   const std::vector<Line> theirs = lines_of(mpi_label, all);
   if (ours.empty() || ours.size() != theirs.size()) {
-    return fail(Errc::not_runnable, format("bench: {} sizes of dtrain and {} of Open MPI have results",
-                                       ours.size(), theirs.size()));
+    return fail(Errc::not_runnable,
+                format("bench: {} sizes of dtrain and {} of Open MPI have results", ours.size(),
+                       theirs.size()));
   }
   std::string text = format(
       "# p50 of single calls (us); a ratio below 1: dtrain is faster\n"

@@ -46,8 +46,8 @@ Result<std::vector<SizeResult>> measure_all(Measurement& measurement, const Benc
   TRY(output.print(report.begin()));
   for (const CallShape& shape : shapes) {
     TRY(output.progress(progress_text(subject, shape.bytes, results.size() + 1, shapes.size())));
-    SizeResult result = TRY(measurement.measure(shape));
-    results.push_back(std::move(result));
+    const SizeResult result = TRY(measurement.measure(shape));
+    results.push_back(result);
     TRY(output.progress(progress_end()));
     TRY(output.print(report.size(results.back())));
   }

@@ -161,26 +161,6 @@ test_without_open_mpi_a_comparison_names_what_to_install() {
   expect_no_processes
 }
 
-test_open_mpi_is_measured_in_the_same_way() {
-  command -v mpirun.openmpi >/dev/null || skip 'no Open MPI (Debian: openmpi-bin)'
-  local operation
-  for operation in all_reduce all_gather broadcast reduce_scatter latency; do
-    run_dtrain bench $operation -np 2 -b 8 -e 4K -f 8 -n 3 --compare mpirun --format peers
-    expect_status 0
-    check_output <<'END'
-rows = [line.split("\t") for line in lines]
-assert [r[0] for r in rows] == ["dtrain"] * 4 + ["ompi"] * 4, rows
-assert [r[1:5] for r in rows[:4]] == [r[1:5] for r in rows[4:]] and all(r[11] == "0" for r in rows)
-END
-  done
-  run_dtrain bench broadcast -np 2 -b 8 -e 32 -n 3 --compare mpirun
-  expect_status 0
-  expect_stdout_contains '# ompi bench'
-  expect_stdout_contains 'a ratio below 1: dtrain is faster'
-  expect test "$(grep -c 'Out of bounds values : 0 OK' "$out/stdout")" -eq 2
-  expect_no_processes
-}
-
 test_an_mpirun_that_measures_nothing_is_an_error_and_no_file_is_left() {
   mkdir bin tmp
   printf '#!/bin/sh\n' >bin/mpirun.openmpi

@@ -29,7 +29,7 @@ completions=(
   'dtrain check --js' 'dtrain check --json '
   'dtrain bench all_r' 'dtrain bench all_reduce '
   'dtrain bench latency -np 2 --transport t' 'dtrain bench latency -np 2 --transport tcp '
-  'dtrain bench -b 8 --bind-to n' 'dtrain bench -b 8 --bind-to n'
+  'dtrain bench -b 8 --bind-to c' 'dtrain bench -b 8 --bind-to core '
   'dtrain check --over' 'dtrain check --over'
   'dtrain check -H gpu-a,stor' 'dtrain check -H gpu-a,storage'
   'dtrain run --over' 'dtrain run --oversubscribe '
