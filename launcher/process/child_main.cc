@@ -88,7 +88,7 @@ void child_main(void* argument) {
                          ? 0
                          : call(SYS_sched_setaffinity, 0, order->cpu_mask_bytes, order->cpu_mask);
   if (bound < 0) exit_with_error(order, bound, ChildOrder::Step::binding);
-  drop_handlers();
+  if (!order->handlers_dropped) drop_handlers();
   const uint64_t no_signals = 0;
   call(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, 0, sizeof no_signals);
   long result = call(SYS_execve, order->path, order->arguments, order->environment);

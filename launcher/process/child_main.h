@@ -19,6 +19,7 @@ struct ChildOrder {
   const char* cwd = nullptr;  ///< null: inherited
   int fds[3] = {};            ///< become its descriptors 0, 1, 2; -1: inherited
   bool new_session = false;
+  bool handlers_dropped = false;  ///< the kernel has reset our signal handlers in the child
   int death_signal = 0;
   rlimit open_files = {};
   const unsigned long* cpu_mask = nullptr;  ///< null: inherited

@@ -25,7 +25,7 @@ struct CloneOrder {
 
 /// clone(2). Returns the child's pid, or minus the errno.
 long kernel_clone(const CloneOrder& order);
-/// clone3(2), for options that clone(2) lacks (CLONE_INTO_CGROUP).
+/// clone3(2), for options that clone(2) lacks (CLONE_INTO_CGROUP, CLONE_CLEAR_SIGHAND).
 long kernel_clone3(const clone_args& how, ChildMain main, void* argument);
 
 /// The arguments of clone(2) or clone3(2), in the kernel's order except for the tid: its position
