@@ -18,8 +18,11 @@ Environment parse_environment(const std::vector<std::string>& entries) {
 std::vector<std::string> environment_entries(const Environment& environment) {
   std::vector<std::string> entries;
   entries.reserve(environment.size());
-  for (const auto& [name, value] : environment)
-    entries.emplace_back().append(name).append("=").append(value);
+  for (const auto& [name, value] : environment) {
+    std::string& entry = entries.emplace_back();
+    entry.reserve(name.size() + 1 + value.size());
+    entry.append(name).append("=").append(value);
+  }
   return entries;
 }
 

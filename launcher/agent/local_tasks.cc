@@ -95,13 +95,14 @@ std::string LocalTasks::cluster_shown_to(const TaskId& task) const {
 }
 
 void LocalTasks::start_one(uint32_t local_index) {
-  const TaskLaunch& wanted = launch_.tasks[local_index];
+  TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
-  Environment environment = worker_environment(
-      forwarded_of_task(launch_, wanted), host_,
-      added_environment(launch_.common, wanted.environment, cluster_shown_to(wanted.id), wanted.id),
-      share_of(wanted));
+  // The variables of one task are needed once.
+  const Environment added = added_environment(launch_.common, std::move(wanted.environment),
+                                              cluster_shown_to(wanted.id), wanted.id);
+  Environment environment =
+      worker_environment(forwarded_of_task(launch_, wanted), host_, added, share_of(wanted));
   if (errors_) environment.emplace("TORCHELASTIC_ERROR_FILE", errors_->file_of(local_index));
   const Program& program = program_of(wanted.id);
   ChildRequest request = {.path = program.executable,

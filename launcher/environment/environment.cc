@@ -165,9 +165,9 @@ Environment task_environment(const JobFacts& job, const Plan& plan, const Task& 
   return environment;
 }
 
-Environment added_environment(const Environment& common, const Environment& task,
+Environment added_environment(const Environment& common, Environment task,
                               std::string_view tf_cluster, const TaskId& id) {
-  Environment added = task;
+  Environment added = std::move(task);
   added.insert(common.begin(), common.end());
   add_horovod_rendezvous(added);
   if (tf_cluster.empty()) return added;

@@ -66,7 +66,7 @@ Environment common_environment(const JobFacts& job, const Plan& plan);
 Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task);
 /// Returns both, and TF_CONFIG from the text of tf_cluster(). TF_CONFIG is left out when it exceeds
 /// the limit of a variable.
-Environment added_environment(const Environment& common, const Environment& task,
+Environment added_environment(const Environment& common, Environment task,
                               std::string_view tf_cluster, const TaskId& id);
 /// Returns the complete environment of a worker. The added variables override the forwarded ones,
 /// except those that yield to the user. Forwarded variables override the host's own. Last come the
