@@ -153,8 +153,12 @@ void Preparation::probe(Probe wanted) {
   const auto answer = [this](ProbeDialer::Reached reached) {
     send_(MessageType::reached, encode(Reached{std::move(reached)}));
   };
-  probe_dialer_ = std::make_unique<ProbeDialer>(loop_, *token, std::move(wanted.targets),
-                                                loop_.now() + wanted.patience, answer);
+  probe_dialer_ =
+      std::make_unique<ProbeDialer>(loop_, *token,
+                                    ProbeDialer::Terms{.targets = std::move(wanted.targets),
+                                                       .deadline = loop_.now() + wanted.patience,
+                                                       .head_start = wanted.head_start},
+                                    answer);
 }
 
 Result<> Preparation::find_resources(const ResourcesWanted& wanted) {

@@ -278,8 +278,10 @@ Result<std::vector<Prepared>> AgentGroup::prepare(const std::vector<Prepare>& wa
 
 Result<Responses<Reached>> AgentGroup::probe_each(const std::vector<Probe>& wanted,
                                                   const Awaited& awaited) {
-  for (size_t number = 0; number < agents_.size(); ++number)
+  for (size_t number = 0; number < agents_.size(); ++number) {
+    agents_[number]->reached.reset();  // an answer to an earlier order
     send(number, MessageType::probe, 0, encode(wanted[number]));
+  }
   return await_each(awaited, &Agent::reached, probe_answer);
 }
 

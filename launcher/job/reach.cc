@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace dt {
@@ -15,6 +16,10 @@ namespace {
 constexpr uint32_t all_pairs_max = 32;
 constexpr uint32_t sample = 16;
 constexpr const char* loopback = "127.0.0.1";
+/// Longer than the answer of a busy host takes. Each target whose best address drops packets
+/// delays the launch by it.
+constexpr Duration head_start = milliseconds(200);
+constexpr Duration further_patience = milliseconds(500);
 
 /// An address of one machine, and the callers that could not use it.
 struct Choice {
@@ -158,8 +163,48 @@ std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed
         wanted.addresses.push_back(endpoint.address);
       orders[number].targets.push_back(std::move(wanted));
     }
+    orders[number].head_start = head_start;
   }
   return orders;
+}
+
+std::vector<Probe> further_orders(const std::vector<Probe>& orders,
+                                  const std::vector<ProbeDialer::Reached>& reached) {
+  const auto reached_first = [&](size_t caller, const ProbeTarget& target) {
+    return was_reached(reached[caller], target.number, target.addresses.front());
+  };
+  std::set<uint32_t> missed;
+  for (size_t caller = 0; caller < orders.size(); ++caller) {
+    for (const ProbeTarget& target : orders[caller].targets) {
+      if (target.addresses.size() > 1 && !reached_first(caller, target))
+        missed.insert(target.number);
+    }
+  }
+  std::vector<Probe> further(orders.size(), Probe{.targets = {}, .patience = further_patience});
+  bool needed = false;
+  for (size_t caller = 0; caller < orders.size(); ++caller) {
+    for (const ProbeTarget& target : orders[caller].targets) {
+      if (!missed.contains(target.number) || !reached_first(caller, target)) continue;
+      further[caller].targets.push_back(target);
+      std::vector<Address>& addresses = further[caller].targets.back().addresses;
+      addresses.erase(addresses.begin());
+      needed = true;
+    }
+  }
+  return needed ? further : std::vector<Probe>();
+}
+
+void add_reached(std::vector<ProbeDialer::Reached>& reached, const std::vector<Reached>& further) {
+  for (size_t caller = 0; caller < reached.size(); ++caller) {
+    for (const ProbeTarget& more : further[caller].targets) {
+      const auto target = std::ranges::find(reached[caller], more.number, &ProbeTarget::number);
+      if (target == reached[caller].end()) continue;
+      for (const Address& address : more.addresses) {
+        if (std::ranges::count(target->addresses, address) == 0)
+          target->addresses.push_back(address);
+      }
+    }
+  }
 }
 
 Reach choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
@@ -232,8 +277,13 @@ Result<Reach> find_reach(Loop& loop, AgentGroup& agents, const Plan& plan,
     hosts.push_back({names.back(), prepared[number].probe_endpoints});
   }
   std::vector<ProbeDialer::Reached> reached;
-  for (Reached& answer : TRY(agents.probe(probe_orders(launcher, hosts), terms.awaited)))
+  const std::vector<Probe> orders = probe_orders(launcher, hosts);
+  for (Reached& answer : TRY(agents.probe(orders, terms.awaited)))
     reached.push_back(std::move(answer.targets));
+  if (const auto further = further_orders(orders, reached); !further.empty()) {
+    const std::vector<Reached> answers = TRY(agents.probe(further, terms.awaited));
+    add_reached(reached, answers);
+  }
   Reach reach = choose_addresses(launcher, hosts, reached);
   std::ranges::move(shared_machines(names, agents.hellos()), std::back_inserter(reach.warnings));
   return reach;

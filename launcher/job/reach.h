@@ -49,8 +49,17 @@ struct ReachTerms {
 /// count.
 std::vector<uint32_t> probe_targets(uint32_t agent, uint32_t agent_count);
 
-/// The order for each host: the addresses to dial.
+/// The order for each host: the addresses to dial. Each host dials the first address of a target
+/// before the others.
 std::vector<Probe> probe_orders(const Probed& launcher, const std::vector<Probed>& hosts);
+
+/// The orders of a second round, or none if it is not needed. Where some callers missed the first
+/// address of a target, the callers that reached it dial its other addresses.
+std::vector<Probe> further_orders(const std::vector<Probe>& orders,
+                                  const std::vector<ProbeDialer::Reached>& reached);
+
+/// Adds the addresses that were reached in the second round.
+void add_reached(std::vector<ProbeDialer::Reached>& reached, const std::vector<Reached>& further);
 
 /// Chooses the addresses of each machine: the first one that every caller reached. If there is
 /// none, the address that most callers reached comes first, and then the addresses that the others

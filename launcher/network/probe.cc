@@ -3,24 +3,28 @@
 #include "base/format.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 
 namespace dt {
 
 namespace {
 
-constexpr size_t nonce_bytes = 16;
 /// The other addresses of the targets have this much time after each target is reached.
 constexpr Duration moment = milliseconds(100);
 /// The time for the launcher's addresses. Short: each job of a launcher behind a firewall that
 /// drops packets waits for all of it.
 constexpr Duration launcher_patience = milliseconds(500);
 
-Digest proof_of(const Token& token, uint32_t number, ByteSpan nonce) {
+Digest proof_of(const Hmac& key, uint32_t number, ByteSpan nonce) {
   const Bytes machine = Writer().number(number).take();
-  return hmac_sha256(token.secret, {as_bytes("dtrain probe"), machine, nonce});
+  return key.digest({as_bytes("dtrain probe"), machine, nonce});
+}
+
+bool passes(int error) {
+  return error == EAGAIN || error == EINTR;
 }
 
 }  // namespace
@@ -64,53 +68,66 @@ void ProbeListener::accept(Listener& listener) {
 
 void ProbeListener::add(Fd connection) {
   if (callers_.size() >= limits_.callers_max) drop(callers_.begin()->first);
-  const uint64_t caller = next_caller_++;
-  auto stream =
-      Stream::open(loop_, std::move(connection), Fd(),
-                   {.on_bytes = [this, caller](ByteSpan bytes) -> size_t {
-                      if (bytes.size() < nonce_bytes) return 0;
-                      const Digest proof = proof_of(token_, number_, bytes.first(nonce_bytes));
-                      Stream& answered = *callers_.at(caller).stream;
-                      answered.write(proof);
-                      answered.close_after_sending();
-                      return bytes.size();
-                    },
-                    .on_end = [this, caller](const std::optional<Error>&) { drop(caller); },
-                    .on_drained = {}});
-  if (!stream) return;
-  callers_.emplace(caller, Caller{*std::move(stream),
-                                  loop_.after(limits_.patience, [this, caller] { drop(caller); })});
+  Caller fresh = {.connection = std::move(connection), .watch = {}, .deadline = {}};
+  // The nonce is mostly here already: then the loop need not watch the connection.
+  if (serve(fresh)) return;
+  const uint64_t id = next_caller_++;
+  Caller& caller = callers_.emplace(id, std::move(fresh)).first->second;
+  auto watch = loop_.watch(caller.connection.get(), EPOLLIN, [this, id](uint32_t) {
+    if (serve(callers_.at(id))) drop(id);
+  });
+  if (!watch) return drop(id);
+  caller.watch = *std::move(watch);
+  caller.deadline = loop_.after(limits_.patience, [this, id] { drop(id); });
+}
+
+bool ProbeListener::serve(Caller& caller) const {
+  const std::span<std::byte> room = std::span(caller.nonce).subspan(caller.received);
+  const int fd = caller.connection.get();
+  const ssize_t n = ::recv(fd, room.data(), room.size(), 0);
+  if (n <= 0) return n == 0 || !passes(errno);
+  caller.received += static_cast<size_t>(n);
+  if (caller.received < caller.nonce.size()) return false;
+  const Digest proof = proof_of(key_, number_, caller.nonce);
+  // A new connection has room for it. If the caller is gone, nothing is lost.
+  static_cast<void>(::send(fd, proof.data(), proof.size(), MSG_NOSIGNAL));
+  return true;
 }
 
 void ProbeListener::drop(uint64_t caller) {
   callers_.erase(caller);
 }
 
-/// connecting ─▶ nonce sent ─▶ over, and good if the proof is right
+/// waiting for the head start ─▶ connecting ─▶ nonce sent ─▶ over, and good if the proof is right
 struct ProbeDialer::Call {
   size_t target = 0;
   Address address;
-  Fd connecting;
+  Fd connection;
   Watch watch;
-  std::unique_ptr<Stream> stream;
-  std::array<std::byte, nonce_bytes> nonce;
+  Digest proof = {};
+  size_t received = 0;  ///< of the proof
+  bool waiting = false;
+  bool sent = false;
   bool good = false;
   bool over = false;
 };
 
-ProbeDialer::ProbeDialer(Loop& loop, const Token& token, std::vector<ProbeTarget> targets,
-                         Time deadline, std::function<void(Reached)> on_done)
-    : loop_(loop), token_(token), targets_(std::move(targets)), on_done_(std::move(on_done)) {
+ProbeDialer::ProbeDialer(Loop& loop, const Token& token, Terms terms,
+                         std::function<void(Reached)> on_done)
+    : loop_(loop), targets_(std::move(terms.targets)), on_done_(std::move(on_done)) {
+  const Hmac key(token.secret);
+  const bool ready = random_bytes(nonce_).has_value();
   for (size_t target = 0; target < targets_.size(); ++target) {
+    proofs_.push_back(proof_of(key, targets_[target].number, nonce_));
     for (const Address& address : targets_[target].addresses) {
       calls_.push_back(std::make_unique<Call>());
-      Call& call = *calls_.back();
-      call.target = target;
-      call.address = address;
-      start(call);
+      calls_.back()->target = target;
+      calls_.back()->address = address;
+      calls_.back()->over = !ready;
     }
   }
-  deadline_ = loop_.at(deadline, [this] { finish(); });
+  if (ready) start_all(terms.head_start);
+  deadline_ = loop_.at(terms.deadline, [this] { finish(); });
   launcher_patience_ = loop_.after(launcher_patience, [this] { check_done(); });
   // Not from the constructor: the owner has no pointer to this object yet.
   last_moment_ = loop_.after(Duration::zero(), [this] { check_done(); });
@@ -118,53 +135,93 @@ ProbeDialer::ProbeDialer(Loop& loop, const Token& token, std::vector<ProbeTarget
 
 ProbeDialer::~ProbeDialer() = default;
 
-void ProbeDialer::start(Call& call) {
-  auto connecting = start_connect(call.address);
-  const bool ready = connecting && random_bytes(call.nonce);
-  if (ready) {
-    call.connecting = *std::move(connecting);
-    auto watch =
-        loop_.watch(call.connecting.get(), EPOLLOUT, [this, &call](uint32_t) { connected(call); });
-    if (watch) call.watch = *std::move(watch);
+void ProbeDialer::start_all(Duration head_start) {
+  std::vector<const Call*> firsts(targets_.size());
+  for (const auto& call : calls_) {
+    const Call*& first = firsts[call->target];
+    call->waiting = head_start > Duration::zero() && first != nullptr;
+    if (first == nullptr) first = call.get();
+    if (!call->waiting) start(*call);
   }
-  call.over = !call.watch;
+  for (size_t target = 0; target < targets_.size(); ++target) {
+    if (firsts[target] != nullptr && firsts[target]->over) start_rest(target);
+  }
+  if (head_start == Duration::zero()) return;
+  head_start_ = loop_.after(head_start, [this] {
+    for (size_t target = 0; target < targets_.size(); ++target)
+      start_rest(target);
+    check_done();
+  });
 }
 
-void ProbeDialer::connected(Call& call) {
-  call.watch = Watch();
-  if (!connect_result(call.connecting.get(), call.address)) {
-    end(call);
-    return;
+void ProbeDialer::start(Call& call) {
+  call.waiting = false;
+  auto connection = start_connect(call.address);
+  if (connection) {
+    call.connection = *std::move(connection);
+    // Within one machine the connection is complete at once.
+    if (send_nonce(call)) {
+      auto watch = loop_.watch(call.connection.get(), call.sent ? EPOLLIN : EPOLLOUT,
+                               [this, &call](uint32_t) { ready(call); });
+      if (watch) call.watch = *std::move(watch);
+    }
   }
-  auto stream = Stream::open(
-      loop_, std::move(call.connecting), Fd(),
-      {.on_bytes = [this, &call](ByteSpan bytes) -> size_t {
-         if (bytes.size() < sizeof(Digest)) return 0;
-         const Digest wanted = proof_of(token_, targets_[call.target].number, call.nonce);
-         call.good = equal_in_constant_time(bytes.first(sizeof(Digest)), wanted);
-         end(call);
-         return 0;
-       },
-       .on_end = [this, &call](const std::optional<Error>&) { end(call); },
-       .on_drained = {}});
-  if (!stream) {
-    end(call);
-    return;
+  if (!call.watch) close(call);
+}
+
+void ProbeDialer::start_rest(size_t target) {
+  for (const auto& call : calls_) {
+    if (call->target == target && call->waiting) start(*call);
   }
-  call.stream = *std::move(stream);
-  call.stream->write(call.nonce);
+}
+
+/// Returns false when the connection has failed.
+bool ProbeDialer::send_nonce(Call& call) const {
+  const ssize_t n = ::send(call.connection.get(), nonce_.data(), nonce_.size(), MSG_NOSIGNAL);
+  // A new connection takes so few bytes as a whole.
+  call.sent = n == static_cast<ssize_t>(nonce_.size());
+  return call.sent || (n < 0 && passes(errno));
+}
+
+void ProbeDialer::ready(Call& call) {
+  if (call.sent) return receive_proof(call);
+  if (!send_nonce(call)) return end(call);
+  if (call.sent) call.watch.set_events(EPOLLIN);
+}
+
+void ProbeDialer::receive_proof(Call& call) {
+  const std::span<std::byte> room = std::span(call.proof).subspan(call.received);
+  const ssize_t n = ::recv(call.connection.get(), room.data(), room.size(), 0);
+  if (n < 0 && passes(errno)) return;
+  if (n <= 0) return end(call);
+  call.received += static_cast<size_t>(n);
+  const ByteSpan wanted = ByteSpan(proofs_[call.target]).first(call.received);
+  // Checked before it is complete: a dialer that has reached itself gets its nonce and no more.
+  const bool right = equal_in_constant_time(ByteSpan(call.proof).first(call.received), wanted);
+  if (right && call.received < call.proof.size()) return;
+  call.good = right;
+  end(call);
+}
+
+bool ProbeDialer::reached(size_t target) const {
+  return std::ranges::any_of(
+      calls_, [target](const auto& call) { return call->target == target && call->good; });
 }
 
 void ProbeDialer::end(Call& call) {
   close(call);
+  if (!call.good) start_rest(call.target);
+  for (const auto& other : calls_) {
+    if (other->target == call.target && other->waiting) close(*other);
+  }
   check_done();
 }
 
 void ProbeDialer::close(Call& call) {
   call.over = true;
+  call.waiting = false;
   call.watch = Watch();
-  call.connecting.reset();
-  call.stream.reset();
+  call.connection.reset();
 }
 
 void ProbeDialer::check_done() {
@@ -173,10 +230,6 @@ void ProbeDialer::check_done() {
     finish();
     return;
   }
-  const auto reached = [this](size_t target) {
-    return std::ranges::any_of(
-        calls_, [target](const auto& call) { return call->target == target && call->good; });
-  };
   for (size_t target = 0; target < targets_.size(); ++target) {
     const bool timed_out = targets_[target].number == launcher_number && !launcher_patience_;
     if (!reached(target) && !timed_out) return;

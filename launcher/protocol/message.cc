@@ -77,6 +77,7 @@ void get(Reader& reader, Prepared& message) {
 void get(Reader& reader, Probe& message) {
   message.targets = get_targets(reader);
   message.patience = Duration(reader.number<int64_t>());
+  message.head_start = Duration(reader.number<int64_t>());
 }
 
 void get(Reader& reader, Reached& message) {
@@ -239,7 +240,9 @@ Bytes encode(const Prepared& message) {
 Bytes encode(const Probe& message) {
   Writer writer;
   put(writer, message.targets);
-  return writer.number(int64_t{message.patience.count()}).take();
+  return writer.number(int64_t{message.patience.count()})
+      .number(int64_t{message.head_start.count()})
+      .take();
 }
 
 Bytes encode(const Reached& message) {

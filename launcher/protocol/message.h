@@ -160,6 +160,7 @@ struct Prepared {
 struct Probe {
   std::vector<ProbeTarget> targets;
   Duration patience = seconds(2);
+  Duration head_start = {};  ///< ProbeDialer::Terms
   bool operator==(const Probe&) const = default;
 };
 

@@ -139,6 +139,42 @@ TEST_CASE("few hosts dial all others, many hosts a part, and every host is diall
   CHECK(dialled == std::vector<int>(1000, 16));
 }
 
+ProbeTarget target_at(uint32_t number, const std::vector<std::string>& ips) {
+  ProbeTarget target = {.number = number, .addresses = {}};
+  for (const std::string& ip : ips)
+    target.addresses.push_back({ip, 7});
+  return target;
+}
+
+TEST_CASE("one round is enough where every caller reached the first address, or no caller did") {
+  const std::vector<Probe> orders = {{.targets = {target_at(1, {"10.0.0.2", "10.1.0.2"})}},
+                                     {.targets = {target_at(0, {"10.0.0.1", "10.1.0.1"})}}};
+  CHECK(
+      further_orders(orders, {{target_at(1, {"10.0.0.2"})}, {target_at(0, {"10.1.0.1"})}}).empty());
+  CHECK(further_orders(orders, {{target_at(1, {})}, {target_at(0, {"10.0.0.1"})}}).empty());
+}
+
+TEST_CASE("where one caller missed the first address, the others dial the rest in a second round") {
+  const ProbeTarget third = target_at(2, {"10.0.0.3", "10.1.0.3", "10.2.0.3"});
+  const ProbeTarget single = target_at(3, {"10.0.0.4"});
+  const std::vector<Probe> orders = {
+      {.targets = {third, single}}, {.targets = {third}}, {.targets = {single}}, {.targets = {}}};
+  std::vector<ProbeDialer::Reached> reached = {
+      {target_at(2, {"10.0.0.3"}), single}, {target_at(2, {"10.1.0.3"})}, {target_at(3, {})}, {}};
+  const std::vector<Probe> further = further_orders(orders, reached);
+  REQUIRE(further.size() == 4);
+  CHECK(further[0].targets == std::vector{target_at(2, {"10.1.0.3", "10.2.0.3"})});
+  CHECK(further[0].head_start == Duration::zero());
+  for (const size_t other : {1, 2, 3})
+    CHECK(further[other].targets.empty());
+
+  // A slow first answer may have been overtaken: then the caller had dialled the rest already.
+  reached[0][0] = target_at(2, {"10.0.0.3", "10.1.0.3"});
+  add_reached(reached, {{{target_at(2, {"10.1.0.3", "10.2.0.3"})}}, {}, {}, {}});
+  CHECK(reached[0][0] == target_at(2, {"10.0.0.3", "10.1.0.3", "10.2.0.3"}));
+  CHECK(reached[1][0] == target_at(2, {"10.1.0.3"}));
+}
+
 TEST_CASE("tasks dial from the addresses of their hosts, and from loopback on one machine alone") {
   const Plan local = make_plan({.hosts = {{.name = "here", .slots = 2, .here = true}}}).value();
   const Reach at_home = {.launcher = "127.0.0.1", .hosts = {}, .warnings = {}};

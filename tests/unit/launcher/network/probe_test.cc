@@ -6,6 +6,7 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <optional>
 
 namespace dt {
@@ -32,9 +33,13 @@ struct Fixture {
   std::unique_ptr<ProbeListener> listener(uint32_t number, const std::vector<std::string>& ips) {
     return ProbeListener::open(*loop, {at(ips)}, token, number).value();
   }
-  ProbeDialer::Reached call(std::vector<ProbeTarget> targets, Duration patience = seconds(10)) {
+  ProbeDialer::Reached call(std::vector<ProbeTarget> targets, Duration patience = seconds(10),
+                            Duration head_start = {}) {
     std::optional<ProbeDialer::Reached> reached;
-    const ProbeDialer calls(*loop, token, std::move(targets), Clock::now() + patience,
+    const ProbeDialer calls(*loop, token,
+                            {.targets = std::move(targets),
+                             .deadline = Clock::now() + patience,
+                             .head_start = head_start},
                             [&reached](ProbeDialer::Reached r) { reached = std::move(r); });
     run_until(*loop, [&reached] { return reached.has_value(); });
     return *reached;
@@ -79,6 +84,47 @@ TEST_CASE("a refused or silent address does not count, and the dialer does not w
   CHECK(f.call({{1, {nobody, quiet, good}}}) == ProbeDialer::Reached{{1, {good}}});
   CHECK(f.call({{1, {nobody, quiet}}}, milliseconds(50)) == ProbeDialer::Reached{{1, {}}});
   CHECK(f.call({}) == ProbeDialer::Reached{});
+}
+
+TEST_CASE("after a good first address the others are not dialled") {
+  Fixture f;
+  const auto one = f.listener(1, {"127.0.0.1", "127.0.0.2"});
+  const std::vector<Address> both = addresses_of(*one);
+  CHECK(f.call({{1, both}}, seconds(10), seconds(20)) == ProbeDialer::Reached{{1, {both[0]}}});
+}
+
+TEST_CASE("after a refused, wrong or silent first address the others are dialled") {
+  Fixture f;
+  const Fd silent = listen_on({"127.0.0.1", 0}).value();
+  const Address nobody = [] {
+    const Fd gone = listen_on({"127.0.0.1", 0}).value();
+    return local_address(gone.get()).value();
+  }();
+  const auto one = f.listener(1, {"127.0.0.1", "127.0.0.2"});
+  const auto two = f.listener(2, {"127.0.0.1"});
+  const std::vector<Address> good = addresses_of(*one);
+  for (const Address& bad : {nobody, addresses_of(*two)[0]}) {
+    CAPTURE(bad.text());
+    CHECK(f.call({{1, {bad, good[0], good[1]}}}, seconds(10), seconds(20)) ==
+          ProbeDialer::Reached{{1, good}});
+  }
+  const Address quiet = local_address(silent.get()).value();
+  CHECK(f.call({{1, {quiet, good[0]}}}, seconds(10), milliseconds(1)) ==
+        ProbeDialer::Reached{{1, {good[0]}}});
+}
+
+TEST_CASE("a nonce may arrive in pieces, and its connection ends with the proof") {
+  Fixture f;
+  const auto listener = f.listener(1, {"127.0.0.1"});
+  const Fd caller = start_connect(listener->endpoints().at(0).address).value();
+  const std::array<std::byte, probe_nonce_bytes> nonce = {};
+  CHECK(::send(caller.get(), nonce.data(), 5, MSG_NOSIGNAL) == 5);
+  run_until(*f.loop, [&listener] { return listener->callers() == 1; });
+  CHECK(::send(caller.get(), nonce.data() + 5, nonce.size() - 5, MSG_NOSIGNAL) == 11);
+  run_until(*f.loop, [&listener] { return listener->callers() == 0; });
+  std::array<std::byte, 64> answer;
+  CHECK(::recv(caller.get(), answer.data(), answer.size(), 0) == sizeof(Digest));
+  CHECK(::recv(caller.get(), answer.data(), answer.size(), 0) == 0);
 }
 
 /// A connection that sends nothing.

@@ -70,7 +70,8 @@ TEST_CASE("messages are read back as they were written") {
                            .environment_bytes = uint64_t{1} << 40});
   check_round_trip(Prepared{
       {1, 65535}, {{{"10.0.0.1", 9}, "eth0"}, {{"::1", 65535}, "lo"}}, "/root", "cannot", 127});
-  check_round_trip(Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7)});
+  check_round_trip(
+      Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7), milliseconds(3)});
   check_round_trip(Reached{{{3, {{"10.0.0.1", 9}}}}});
   check_round_trip(Launch{.forwarded = {{"A", "1"}, {"B", ""}},
                           .common = {{"C", "3"}},
