@@ -155,7 +155,22 @@ void Collectives::play_scheduled() {
   scheduled_.start(front().request, peers_.stream(front().sequence), {}, {});
 }
 
+bool Collectives::runs_in_memory() const {
+  if (!shared_ || stop_ || queue_.empty()) return false;
+  return phase_ == Phase::queued || (phase_ == Phase::running && communicator_ == shared_.get());
+}
+
+bool Collectives::spin(Time now) {
+  if (phase_ == Phase::queued) begin(now);
+  return advance(now);
+}
+
 bool Collectives::run(Time now) {
+  return advance(now) || stop_without_needed();
+}
+
+/// Moves data of the running collective, and ends it when it is done.
+bool Collectives::advance(Time now) {
   const bool moved = communicator_->step(now);
   switch (communicator_->state()) {
     case Communicator::State::done:
@@ -170,7 +185,7 @@ bool Collectives::run(Time now) {
       announce(now);
       return true;
     default:
-      return moved || stop_without_needed();
+      return moved;
   }
 }
 

@@ -38,6 +38,12 @@ class Collectives {
   void submit(std::shared_ptr<Operation> operation);
   /// Returns true if anything moved or ended.
   bool step(Time now);
+  bool has_memory() const { return shared_ != nullptr; }
+  /// True when the first operation needs shared memory only, and no frame.
+  bool runs_in_memory() const;
+  /// Moves data of that operation alone; true if anything moved. Requires runs_in_memory(). Time
+  /// limits and lost ranks are left to step().
+  bool spin(Time now);
   Time next_deadline() const;
   bool idle() const { return queue_.empty(); }
   /// True when no step is needed until the next submission or message.
@@ -73,6 +79,7 @@ class Collectives {
   void announce(Time now);
   bool agree();
   bool run(Time now);
+  bool advance(Time now);
   void decide();
   void apply_verdict(const OperationFailure* mismatch);
   void play_scheduled();

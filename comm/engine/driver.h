@@ -120,6 +120,7 @@ class Driver {
   };
   Lock enter();
   void yield_mutex(Lock& lock);
+  bool run_quickly(const Work& work);
   void submit_locked(const Work& work);
   void submit_now(const Work& work, Time now);
   void submit_inbox(Time now);
@@ -172,6 +173,8 @@ class Driver {
   bool launcher_connected_ = true;  ///< the connection to the rendezvous is open
   RunningTimeClock clock_;          ///< for all times here and in the engine
   Time polled_at_ = {};
+  Time stepped_at_ = {};      ///< the time of the engine's last step
+  int quick_calls_left_ = 0;  ///< see run_quickly()
 };
 
 }  // namespace dt

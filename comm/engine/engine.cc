@@ -178,8 +178,18 @@ bool Engine::step(Time now) {
   return moved;
 }
 
+bool Engine::needs_no_frames(const OperationRequest& request) const {
+  return is_collective(request.kind) && state_->groups.has_memory(request.group);
+}
+
 bool Engine::spin(const Operation& operation) {
-  return !operation.outcome && step(state_->now);
+  if (operation.outcome) return false;
+  const OperationRequest& request = operation.request;
+  Groups& groups = state_->groups;
+  // In shared memory the operation needs no frames, so the links can wait until the next step.
+  if (is_collective(request.kind) && groups.runs_in_memory(request.group))
+    return groups.spin(request.group, state_->now);
+  return step(state_->now);
 }
 
 Time Engine::next_deadline() const {

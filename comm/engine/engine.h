@@ -102,6 +102,8 @@ class Engine {
 
   /// Moves all data that can move; true if anything moved. Never blocks.
   bool step(Time now);
+  /// True for collectives of ranks that share memory.
+  bool needs_no_frames(const OperationRequest& request) const;
   /// Moves data of a pending operation, at the time of the last step(), for a thread that spins
   /// between two steps. True if anything moved.
   bool spin(const Operation& operation);

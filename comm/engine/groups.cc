@@ -84,6 +84,22 @@ bool Groups::step(Time now) {
   return moved;
 }
 
+bool Groups::has_memory(uint32_t number) const {
+  if (number == 0) return world_->collectives.has_memory();
+  const auto found = groups_.find(number);
+  return found != groups_.end() && found->second.collectives.has_memory();
+}
+
+bool Groups::runs_in_memory(uint32_t number) const {
+  const Group& group = number == 0 ? *world_ : groups_.at(number);
+  return group.collectives.runs_in_memory();
+}
+
+bool Groups::spin(uint32_t number, Time now) {
+  Group& group = number == 0 ? *world_ : groups_.at(number);
+  return group.collectives.spin(now);
+}
+
 Time Groups::next_deadline() const {
   Time next = Time::max();
   for (const Group* group : active_)

@@ -36,6 +36,12 @@ class Groups {
   uint64_t take_sequence(uint32_t number);
   /// Returns true if anything moved or ended.
   bool step(Time now);
+  /// True when the group's ranks share memory. False for a group that this rank has left.
+  bool has_memory(uint32_t number) const;
+  /// True when the group's first operation needs shared memory only, and no frame.
+  bool runs_in_memory(uint32_t number) const;
+  /// Moves data of that operation alone; true if anything moved. Requires runs_in_memory().
+  bool spin(uint32_t number, Time now);
   Time next_deadline() const;
   bool idle() const;
   /// Fails all pending operations. Nothing may be submitted afterwards.
