@@ -127,6 +127,35 @@ Digest Hmac::digest(std::initializer_list<ByteSpan> parts) const {
   return digest;
 }
 
+struct SipHash::State {
+  Key key;
+  Context context;
+};
+
+SipHash::SipHash(const Key& key) {
+  const std::unique_ptr<EVP_MAC, FreeMac> mac(EVP_MAC_fetch(nullptr, "SIPHASH", nullptr));
+  assert(mac);
+  state_ = std::make_unique<State>(State{key, Context(EVP_MAC_CTX_new(mac.get()))});
+}
+
+SipHash::SipHash(SipHash&&) noexcept = default;
+SipHash& SipHash::operator=(SipHash&&) noexcept = default;
+SipHash::~SipHash() = default;
+
+SipHash::Tag SipHash::tag(std::initializer_list<ByteSpan> parts) {
+  EVP_MAC_CTX* const context = state_->context.get();
+  Tag tag;
+  size_t length = 0;
+  // The key is given again: without it, OpenSSL 3.0 would continue after the previous message.
+  int good = EVP_MAC_init(context, raw(state_->key.data()), state_->key.size(), nullptr);
+  for (const ByteSpan part : parts)
+    good &= EVP_MAC_update(context, raw(part.data()), part.size());
+  good &= EVP_MAC_final(context, raw(tag.data()), &length, tag.size());
+  assert(good == 1 && length == tag.size());
+  static_cast<void>(good);
+  return tag;
+}
+
 struct HmacSha1::State {
   Context context;
 };

@@ -51,6 +51,24 @@ class Hmac {
   std::unique_ptr<State> state_;
 };
 
+/// SipHash-2-4 with 128 bits of output, and one key for many short messages. It guards frames,
+/// where an HMAC would cost more than the rest of a small frame.
+class SipHash {
+ public:
+  using Key = std::array<std::byte, 16>;
+  using Tag = std::array<std::byte, 16>;
+  explicit SipHash(const Key& key);
+  SipHash(SipHash&&) noexcept;
+  SipHash& operator=(SipHash&&) noexcept;
+  ~SipHash();
+  /// Returns the tag of the concatenated parts. Allocates nothing.
+  Tag tag(std::initializer_list<ByteSpan> parts);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 using Sha1Digest = std::array<std::byte, 20>;
 
 /// HMAC-SHA1 with a new key for each digest, as OpenSSH uses it to hash the names in known_hosts.

@@ -3,25 +3,34 @@
 #include "base/format.h"
 
 #include <cassert>
+#include <cstring>
 
 namespace dt {
 
+std::array<std::byte, frame_header_bytes> header_bytes(const FrameHeader& header) {
+  std::array<std::byte, frame_header_bytes> bytes = {};
+  std::byte* at = bytes.data();
+  const auto put = [&at](auto value) {
+    std::memcpy(at, &value, sizeof value);
+    at += sizeof value;
+  };
+  put(header.length);
+  put(frame_version);
+  put(header.type);
+  put(uint16_t{0});
+  put(header.generation);
+  put(header.stream);
+  return bytes;
+}
+
 void append_header(Bytes& out, const FrameHeader& header) {
-  Writer writer;
-  writer.number(header.length)
-      .number(frame_version)
-      .number(header.type)
-      .number(uint16_t{0})
-      .number(header.generation)
-      .number(header.stream);
-  const ByteSpan head = writer.view();
+  const auto head = header_bytes(header);
   out.insert(out.end(), head.begin(), head.end());
 }
 
 void append_frame(Bytes& out, FrameHeader header, ByteSpan payload) {
   assert(payload.size() <= frame_payload_bytes_max);
   header.length = static_cast<uint32_t>(payload.size());
-  out.reserve(out.size() + frame_header_bytes + payload.size());
   append_header(out, header);
   out.insert(out.end(), payload.begin(), payload.end());
 }

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -33,6 +34,9 @@ struct FrameView {
 
 /// Appends a frame to `out`; header.length is set from the payload.
 void append_frame(Bytes& out, FrameHeader header, ByteSpan payload);
+
+/// Returns the header as it is on the wire.
+std::array<std::byte, frame_header_bytes> header_bytes(const FrameHeader& header);
 
 /// Appends only the header, with its length: for payloads that are sent separately.
 void append_header(Bytes& out, const FrameHeader& header);

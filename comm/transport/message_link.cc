@@ -125,7 +125,8 @@ void MessageLink::start_data() {
                            .generation = options_.generation,
                            .stream = data.stream};
   if (options_.session != nullptr) {
-    options_.session->seal_header(out_.head, header);
+    const SealedHeader head = options_.session->seal_header(header);
+    out_.head.assign(head.begin(), head.end());
   } else {
     append_header(out_.head, header);
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <utility>
 
@@ -36,6 +37,12 @@ Digest to_digest(ByteSpan bytes) {
   return digest;
 }
 
+SipHash::Key mac_key(const Digest& key) {
+  SipHash::Key half;
+  std::copy_n(key.begin(), half.size(), half.begin());
+  return half;
+}
+
 Result<> check_id(const TaskId& id) {
   if (!id.role.empty() && id.role.size() <= role_bytes_max) return {};
   return fail(Errc::input, format("a role's name has 1 to {} bytes, not {}: '{}'", role_bytes_max,
@@ -49,23 +56,17 @@ bool begins_handshake(std::byte first) {
 }
 
 Session::Session(const Digest& send_key, const Digest& receive_key)
-    : send_(send_key), receive_(receive_key) {
+    : send_(mac_key(send_key)), receive_(mac_key(receive_key)) {
 }
 
-Digest Session::mac(const Hmac& key, Cover cover, uint64_t counter, ByteSpan bytes) {
-  Writer position;
-  position.number(cover).number(counter);
-  return key.digest({position.view(), bytes});
-}
-
-void Session::append_mac(Bytes& out, Cover cover, ByteSpan bytes) {
-  const Digest digest = mac(send_, cover, sent_++, bytes);
-  out.insert(out.end(), digest.begin(), digest.begin() + frame_mac_bytes);
+SipHash::Tag Session::mac(SipHash& key, Cover cover, uint64_t counter, ByteSpan bytes) {
+  const std::array<uint64_t, 2> position = {static_cast<uint64_t>(cover), counter};
+  return key.tag({std::as_bytes(std::span(position)), bytes});
 }
 
 Result<> Session::check_mac(Cover cover, ByteSpan bytes, ByteSpan received) {
-  const Digest digest = mac(receive_, cover, received_, bytes);
-  if (!equal_in_constant_time(ByteSpan(digest).first(frame_mac_bytes), received)) {
+  const SipHash::Tag expected = mac(receive_, cover, received_, bytes);
+  if (!equal_in_constant_time(expected, received)) {
     return fail(Errc::protocol, "frame with a wrong MAC: changed, replayed or out of order");
   }
   ++received_;
@@ -74,9 +75,9 @@ Result<> Session::check_mac(Cover cover, ByteSpan bytes, ByteSpan received) {
 
 void Session::seal(Bytes& out, FrameHeader header, ByteSpan payload) {
   const size_t start = out.size();
-  out.reserve(start + frame_header_bytes + payload.size() + frame_mac_bytes);
   append_frame(out, header, payload);
-  append_mac(out, Cover::frame, ByteSpan(out).subspan(start));
+  const auto tag = mac(send_, Cover::frame, sent_++, ByteSpan(out).subspan(start));
+  out.insert(out.end(), tag.begin(), tag.end());
 }
 
 Result<std::optional<FrameView>> Session::open(ByteSpan bytes, size_t* used) {
@@ -90,10 +91,12 @@ Result<std::optional<FrameView>> Session::open(ByteSpan bytes, size_t* used) {
   return frame;
 }
 
-void Session::seal_header(Bytes& out, FrameHeader header) {
-  const size_t start = out.size();
-  append_header(out, header);
-  append_mac(out, Cover::header, ByteSpan(out).subspan(start));
+SealedHeader Session::seal_header(const FrameHeader& header) {
+  const auto bytes = header_bytes(header);
+  const auto tag = mac(send_, Cover::header, sent_++, bytes);
+  SealedHeader sealed;
+  std::ranges::copy(tag, std::ranges::copy(bytes, sealed.begin()).out);
+  return sealed;
 }
 
 Result<std::optional<FrameHeader>> Session::open_header(ByteSpan bytes, size_t* used) {

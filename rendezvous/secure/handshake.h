@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "rendezvous/cluster/task.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,9 +22,12 @@ struct Claim {
   TaskId self;
 };
 
+inline constexpr size_t frame_mac_bytes = 16;
+using SealedHeader = std::array<std::byte, frame_header_bytes + frame_mac_bytes>;
+
 /// The keys of both directions after a handshake. A sealed frame is a frame (base/io/frame.h) and a
-/// 16-byte MAC over the direction's counter, header and payload. Replayed, reordered, reflected or
-/// changed frames fail to open.
+/// 16-byte MAC (SipHash) over the direction's counter, header and payload. Replayed, reordered,
+/// reflected or changed frames fail to open.
 class Session {
  public:
   Session(const Digest& send_key, const Digest& receive_key);
@@ -34,25 +38,22 @@ class Session {
   /// the length of frame and MAC.
   Result<std::optional<FrameView>> open(ByteSpan bytes, size_t* used);
 
-  /// For data links: appends the header and a MAC over counter and header only, the payload's
+  /// For data links: returns the header and a MAC over counter and header only, the payload's
   /// length included. The payload follows unauthenticated, as all data.
-  void seal_header(Bytes& out, FrameHeader header);
+  SealedHeader seal_header(const FrameHeader& header);
   Result<std::optional<FrameHeader>> open_header(ByteSpan bytes, size_t* used);
 
  private:
   // Part of the MAC's input, so that no MAC is valid for the other kind.
   enum class Cover : uint8_t { frame, header };
-  static Digest mac(const Hmac& key, Cover cover, uint64_t counter, ByteSpan bytes);
-  void append_mac(Bytes& out, Cover cover, ByteSpan bytes);
+  static SipHash::Tag mac(SipHash& key, Cover cover, uint64_t counter, ByteSpan bytes);
   Result<> check_mac(Cover cover, ByteSpan bytes, ByteSpan mac);
 
-  Hmac send_;
-  Hmac receive_;
+  SipHash send_;
+  SipHash receive_;
   uint64_t sent_ = 0;
   uint64_t received_ = 0;
 };
-
-inline constexpr size_t frame_mac_bytes = 16;
 
 /// The most bytes that an acceptor reads before its peer has proved the token.
 inline constexpr size_t handshake_bytes_max = 256;

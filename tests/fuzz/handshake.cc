@@ -132,7 +132,8 @@ void exchange_frames(Sessions sessions, Reader& input) {
                                 .stream = number};
     Bytes sealed;
     if (header_only) {
-      sessions.dialer.seal_header(sealed, header);
+      const SealedHeader bytes = sessions.dialer.seal_header(header);
+      sealed.assign(bytes.begin(), bytes.end());
     } else {
       sessions.dialer.seal(sealed, header, payload);
     }

@@ -80,6 +80,33 @@ TEST_CASE("a moved Hmac continues") {
   CHECK(second.digest({as_bytes("x")}) == digest);
 }
 
+SipHash counting_key_hash() {
+  SipHash::Key key;
+  for (size_t i = 0; i < key.size(); ++i)
+    key[i] = static_cast<std::byte>(i);
+  return SipHash(key);
+}
+
+TEST_CASE("SipHash-2-4 gives the 128-bit tags of its reference implementation") {
+  SipHash hash = counting_key_hash();
+  CHECK(hex(hash.tag({})) == "a3817f04ba25a8e66df67214c7550293");
+  const std::array<std::byte, 1> zero = {};
+  CHECK(hex(hash.tag({zero})) == "da87c1d86b99af44347659119b22fc45");
+  const std::array<std::byte, 2> zero_one = {std::byte{0}, std::byte{1}};
+  CHECK(hex(hash.tag({zero_one})) == "8177228da4a45dc7fca38bdef60affe4");
+}
+
+TEST_CASE("a SipHash begins anew with each message, and takes it in any parts") {
+  SipHash hash = counting_key_hash();
+  const SipHash::Tag whole = hash.tag({as_bytes("sixteen bytes or more")});
+  CHECK(hash.tag({as_bytes("sixteen bytes or more")}) == whole);
+  CHECK(hash.tag({as_bytes("six"), {}, as_bytes("teen bytes or more")}) == whole);
+  CHECK(hash.tag({as_bytes("sixteen bytes or mora")}) != whole);
+  SipHash moved = std::move(hash);
+  CHECK(moved.tag({as_bytes("sixteen bytes or more")}) == whole);
+  CHECK(SipHash(SipHash::Key{}).tag({as_bytes("sixteen bytes or more")}) != whole);
+}
+
 TEST_CASE("SHA-256 gives the digests of FIPS 180-4") {
   CHECK(hex(sha256({})) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(hex(sha256(as_bytes("abc"))) ==

@@ -316,13 +316,12 @@ TEST_CASE("a frame opens whole, once, in order, in its own direction") {
 
 TEST_CASE("a sealed header covers itself; not its payload") {
   Sessions s = new_sessions();
-  Bytes wire;
   const FrameHeader header = {.length = 1U << 30, .type = 2, .generation = 5, .stream = 8};
-  s.dialer.seal_header(wire, header);
+  const SealedHeader wire = s.dialer.seal_header(header);
   size_t used = 0;
   for (size_t n = 0; n < wire.size(); ++n)
     CHECK(!s.acceptor.open_header(ByteSpan(wire).first(n), &used).value());
-  Bytes changed = wire;
+  SealedHeader changed = wire;
   changed[1] ^= std::byte{1};
   CHECK(s.acceptor.open_header(changed, &used).error().code == Errc::protocol);
   CHECK(s.acceptor.open_header(wire, &used).value() == header);
@@ -332,8 +331,7 @@ TEST_CASE("a sealed header covers itself; not its payload") {
 
 TEST_CASE("a sealed header with no payload is not a sealed empty frame") {
   Sessions s = new_sessions();
-  Bytes wire;
-  s.dialer.seal_header(wire, {.type = 2});
+  const SealedHeader wire = s.dialer.seal_header({.type = 2});
   size_t used = 0;
   CHECK(s.acceptor.open(wire, &used).error().code == Errc::protocol);
 }
