@@ -14,9 +14,10 @@ class Link {
  public:
   virtual ~Link() = default;
 
-  /// Returns how many bytes it took (0 when the link is full). Fails with Errc::closed when the
-  /// link is broken; the peer may be alive.
-  virtual Result<size_t> send(ByteSpan bytes) = 0;
+  /// Sends the parts one after the other. Returns how many bytes it took, from the front (0 when
+  /// the link is full). Fails with Errc::closed when the link is broken; the peer may be alive.
+  virtual Result<size_t> send_parts(std::span<const ByteSpan> parts) = 0;
+  Result<size_t> send(ByteSpan bytes) { return send_parts({&bytes, 1}); }
   /// Fills as much of `into` as has arrived (0 when nothing has). Fails with Errc::closed at the
   /// end of the stream.
   virtual Result<size_t> receive(std::span<std::byte> into) = 0;

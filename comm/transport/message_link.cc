@@ -12,8 +12,8 @@ namespace {
 
 /// receive() returns after so many rounds, so that one busy peer does not delay the others.
 constexpr int rounds_max = 64;
-/// flush() returns after so many frames, so that time limits and notices are handled in time.
-constexpr int flushed_frames_max = 16;
+/// flush() returns after so many batches, so that time limits and notices are handled in time.
+constexpr int flushed_batches_max = 16;
 
 /// Reads the header of a data frame, or of a control frame whose rest has not arrived yet.
 Result<FrameHeader> read_head(ByteSpan bytes) {
@@ -30,9 +30,17 @@ Result<FrameHeader> read_head(ByteSpan bytes) {
 
 Result<> MessageLink::send_control(uint8_t type, uint32_t stream, ByteSpan payload) {
   assert((type & data_frame_bit) == 0 && payload.size() <= control_bytes_max);
-  if (controls_.size() >= queued_messages_max)
+  if (control_count_ >= queued_messages_max)
     return fail(Errc::protocol, "the peer does not read its messages");
-  controls_.push_back({type, stream, {payload.begin(), payload.end()}});
+  ++control_count_;
+  const FrameHeader header{.type = type, .generation = options_.generation, .stream = stream};
+  // The counter in the MAC is that of its place on the wire: no frame is sealed later and sent
+  // earlier.
+  if (options_.session != nullptr) {
+    options_.session->seal(controls_, header, payload);
+  } else {
+    append_frame(controls_, header, payload);
+  }
   return {};
 }
 
@@ -43,103 +51,103 @@ void MessageLink::send_data(uint8_t type, uint32_t stream, ByteSpan payload) {
 }
 
 bool MessageLink::sending(uint8_t type, uint32_t stream) const {
-  return std::any_of(data_.begin(), data_.end(),
-                     [&](const Data& d) { return d.type == type && d.stream == stream; });
+  for (size_t i = batch_.first_frame; i < batch_.frame_count; ++i) {
+    const Frame& frame = batch_.frames[i];
+    if (!frame.cancelled && frame.message.is(type, stream)) return true;
+  }
+  return std::any_of(data_.begin(), data_.end(), [&](const Data& d) { return d.is(type, stream); });
 }
 
 void MessageLink::cancel_send(uint8_t type, uint32_t stream) {
-  const auto matches = [&](const Data& d) { return d.type == type && d.stream == stream; };
-  if (out_.active && out_.data && matches(data_.front())) {
-    copy_rest();
-    out_.data = false;
+  for (Frame& frame : unsent_frames()) {
+    if (frame.cancelled || !frame.message.is(type, stream)) continue;
+    copy_body(frame);
+    frame.cancelled = true;
   }
-  std::erase_if(data_, matches);
+  data_.erase_if([&](const Data& d) { return d.is(type, stream); });
 }
 
-/// Copies the part of the current frame that is not sent yet.
-void MessageLink::copy_rest() {
+/// Copies the part of a frame's body that is not sent yet.
+void MessageLink::copy_body(Frame& frame) {
+  ByteSpan& body = batch_.parts[frame.body_part];
   try {
-    out_.body_copy.assign(out_.body.begin(), out_.body.end());
+    frame.body_copy.assign(body.begin(), body.end());
   } catch (const std::bad_alloc&) {
     // A frame without its rest breaks the protocol, so the peer must see the end of the link.
-    out_.body_copy.clear();
+    frame.body_copy.clear();
     options_.link->close();
   }
-  out_.body = out_.body_copy;
+  body = frame.body_copy;
 }
 
 Result<bool> MessageLink::flush() {
   bool moved = false;
-  for (int frame = 0; frame < flushed_frames_max && (out_.active || start_frame()); ++frame) {
-    ByteSpan head = ByteSpan(out_.head).subspan(out_.head_sent);
-    moved |= TRY(send_some(head));
-    out_.head_sent = out_.head.size() - head.size();
-    if (!head.empty()) break;
-    moved |= TRY(send_some(out_.body));
-    if (!out_.body.empty()) break;
-    end_frame();
+  for (int batch = 0; batch < flushed_batches_max && start_batch(); ++batch) {
+    while (batch_.under_way()) {
+      const auto parts = std::span(batch_.parts).first(batch_.part_count);
+      const size_t sent = TRY(options_.link->send_parts(parts.subspan(batch_.first_part)));
+      if (sent == 0) return moved;
+      advance_batch(sent);
+      moved = true;
+    }
   }
   return moved;
 }
 
-Result<bool> MessageLink::send_some(ByteSpan& bytes) {
-  const size_t before = bytes.size();
-  while (!bytes.empty()) {
-    const size_t sent = TRY(options_.link->send(bytes));
-    if (sent == 0) break;
-    bytes = bytes.subspan(sent);
-  }
-  return bytes.size() < before;
+/// Returns false when nothing is queued.
+bool MessageLink::start_batch() {
+  if (batch_.under_way()) return true;
+  batch_.first_frame = batch_.frame_count = 0;
+  batch_.first_part = batch_.part_count = 0;
+  batch_.controls.clear();
+  std::swap(batch_.controls, controls_);
+  control_count_ = 0;
+  size_t bytes = batch_.controls.size();
+  if (bytes > 0) batch_.add(batch_.controls);
+  while (!data_.empty() && batch_.frame_count < batch_frames_max && bytes < data_frame_bytes)
+    bytes += start_frame();
+  return batch_.under_way();
 }
 
-bool MessageLink::start_frame() {
-  if (!controls_.empty()) {
-    start_control();
-  } else if (!data_.empty()) {
-    start_data();
-  }
-  return out_.active;
-}
-
-void MessageLink::start_control() {
-  const Control& control = controls_.front();
-  const FrameHeader header{
-      .type = control.type, .generation = options_.generation, .stream = control.stream};
-  out_.active = true;
-  // Sealed only now: the counter in the MAC follows the order on the wire.
-  if (options_.session != nullptr) {
-    options_.session->seal(out_.head, header, control.payload);
-  } else {
-    append_frame(out_.head, header, control.payload);
-  }
-  controls_.pop_front();
-}
-
-void MessageLink::start_data() {
-  const Data& data = data_.front();
-  out_.active = true;
-  out_.data = true;
-  out_.body = data.rest.first(std::min(data.rest.size(), data_frame_bytes));
-  const FrameHeader header{.length = static_cast<uint32_t>(out_.body.size()),
-                           .type = data.type,
+/// Adds the next data frame to the batch. Returns its length.
+size_t MessageLink::start_frame() {
+  Frame& frame = batch_.frames[batch_.frame_count++];
+  frame.message = data_.front();
+  data_.pop_front();
+  const ByteSpan body =
+      frame.message.rest.first(std::min(frame.message.rest.size(), data_frame_bytes));
+  frame.message.rest = frame.message.rest.subspan(body.size());
+  frame.cancelled = false;
+  const FrameHeader header{.length = static_cast<uint32_t>(body.size()),
+                           .type = frame.message.type,
                            .generation = options_.generation,
-                           .stream = data.stream};
+                           .stream = frame.message.stream};
   if (options_.session != nullptr) {
-    const SealedHeader head = options_.session->seal_header(header);
-    out_.head.assign(head.begin(), head.end());
+    frame.head = options_.session->seal_header(header);
+    batch_.add(frame.head);
   } else {
-    append_header(out_.head, header);
+    std::ranges::copy(header_bytes(header), frame.head.begin());
+    batch_.add(ByteSpan(frame.head).first(frame_header_bytes));
   }
+  frame.body_part = batch_.part_count;
+  batch_.add(body);
+  return body.size();
 }
 
-void MessageLink::end_frame() {
-  if (out_.data) {
-    Data data = data_.front();
-    data_.pop_front();
-    data.rest = data.rest.subspan(std::min(data.rest.size(), data_frame_bytes));
-    if (!data.rest.empty()) data_.push_back(data);  // behind the others: they take turns
+void MessageLink::advance_batch(size_t sent) {
+  while (sent > 0) {
+    ByteSpan& part = batch_.parts[batch_.first_part];
+    const size_t n = std::min(sent, part.size());
+    part = part.subspan(n);
+    sent -= n;
+    if (part.empty()) ++batch_.first_part;
   }
-  out_ = Outgoing{};
+  for (Frame& frame : unsent_frames()) {
+    if (frame.body_part >= batch_.first_part) break;
+    ++batch_.first_frame;
+    // Behind the others: they take turns.
+    if (!frame.cancelled && !frame.message.rest.empty()) data_.push_back(frame.message);
+  }
 }
 
 Result<bool> MessageLink::receive(MessageReceiver& receiver) {

@@ -2,12 +2,12 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "base/vector_queue.h"
 #include "comm/transport/link.h"
 #include "rendezvous/secure/handshake.h"
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <span>
 
 namespace dt {
@@ -72,11 +72,12 @@ class MessageLink {
   /// True while a part of that data message has not been sent.
   bool sending(uint8_t type, uint32_t stream) const;
   /// True when nothing is queued.
-  bool all_sent() const { return !out_.active && controls_.empty() && data_.empty(); }
-  /// Drops the rest of a data message. A frame that is partly sent is completed from a copy, so
-  /// that the caller's buffer is free at once. Without memory for the copy, the link closes.
+  bool all_sent() const { return !batch_.under_way() && controls_.empty() && data_.empty(); }
+  /// Drops the rest of a data message. A frame that is under way is completed from a copy, so that
+  /// the caller's buffer is free at once. Without memory for the copy, the link closes.
   void cancel_send(uint8_t type, uint32_t stream);
-  /// Sends what the link takes now, up to a number of frames; true if it sent anything.
+  /// Sends what the link takes now, up to a number of batches; true if it sent anything. A batch is
+  /// one call of the link: all control messages, and data frames of data_frame_bytes together.
   Result<bool> flush();
 
   /// Reads what has arrived; true if it read anything.
@@ -90,24 +91,33 @@ class MessageLink {
   size_t cancel_receive(uint8_t type, uint32_t stream);
 
  private:
-  struct Control {
-    uint8_t type;
-    uint32_t stream;
-    Bytes payload;
-  };
+  static constexpr size_t batch_frames_max = 16;
+
   struct Data {
-    uint8_t type;
-    uint32_t stream;
-    ByteSpan rest;
+    bool is(uint8_t t, uint32_t s) const { return type == t && stream == s; }
+    uint8_t type = 0;
+    uint32_t stream = 0;
+    ByteSpan rest = {};
   };
-  /// One frame that is being sent: its head (of a control frame: all of it), then its body.
-  struct Outgoing {
-    bool active = false;
-    bool data = false;  ///< its message is data_.front()
-    Bytes head;
-    size_t head_sent = 0;
-    ByteSpan body;    ///< the part that is not sent yet
+  /// A data frame in the batch.
+  struct Frame {
+    SealedHeader head;
+    Data message;          ///< `rest` is what follows behind this frame
+    size_t body_part = 0;  ///< its index in Batch::parts
+    bool cancelled = false;
     Bytes body_copy;  ///< owns the body after a cancel
+  };
+  /// What is being sent. Its frames are sealed, so nothing can go before them any more.
+  struct Batch {
+    bool under_way() const { return first_part < part_count; }
+    void add(ByteSpan part) { parts[part_count++] = part; }
+    Bytes controls;
+    std::array<Frame, batch_frames_max> frames;
+    size_t first_frame = 0;  ///< those before are sent
+    size_t frame_count = 0;
+    std::array<ByteSpan, 1 + 2 * batch_frames_max> parts;
+    size_t first_part = 0;  ///< those before are sent, and the sent bytes of this one are cut off
+    size_t part_count = 0;
   };
   /// One frame that is being received.
   struct Incoming {
@@ -119,12 +129,13 @@ class MessageLink {
     size_t body_received = 0;
   };
 
-  void copy_rest();
-  bool start_frame();
-  void start_control();
-  void start_data();
-  void end_frame();
-  Result<bool> send_some(ByteSpan& bytes);
+  void copy_body(Frame& frame);
+  bool start_batch();
+  size_t start_frame();
+  void advance_batch(size_t sent);
+  std::span<Frame> unsent_frames() {
+    return std::span(batch_.frames).first(batch_.frame_count).subspan(batch_.first_frame);
+  }
 
   Result<bool> receive_some(MessageReceiver& receiver);
   Result<size_t> head_bytes_wanted() const;
@@ -134,9 +145,10 @@ class MessageLink {
   Result<> open_data(ByteSpan head);
 
   Options options_;
-  std::deque<Control> controls_;
-  std::deque<Data> data_;
-  Outgoing out_;
+  Bytes controls_;  ///< whole frames, sealed already: they leave in this order, before all data_
+  size_t control_count_ = 0;
+  VectorQueue<Data> data_;
+  Batch batch_ = {};
   Incoming in_ = {};
 };
 

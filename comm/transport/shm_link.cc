@@ -21,10 +21,20 @@ ShmLink::ShmLink(std::shared_ptr<ShmSegment> segment, ShmSegment::Pair pair,
       reader_(segment_->control({pair.to, pair.from}), segment_->data({pair.to, pair.from})) {
 }
 
-Result<size_t> ShmLink::send(ByteSpan bytes) {
+Result<size_t> ShmLink::send_parts(std::span<const ByteSpan> parts) {
   if (peer_->closed.load(std::memory_order_acquire)) {
     return fail(Errc::closed, "the process on this host is gone");
   }
+  size_t sent = 0;
+  for (const ByteSpan part : parts) {
+    const size_t n = TRY(write(part));
+    sent += n;
+    if (n < part.size()) break;
+  }
+  return sent;
+}
+
+Result<size_t> ShmLink::write(ByteSpan bytes) {
   size_t sent = 0;
   while (sent < bytes.size()) {
     const size_t n =

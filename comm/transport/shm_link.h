@@ -29,12 +29,14 @@ class ShmLink : public Link {
   ShmLink(std::shared_ptr<ShmSegment> segment, ShmSegment::Pair pair,
           std::shared_ptr<ShmPeer> peer);
 
-  Result<size_t> send(ByteSpan bytes) override;
+  Result<size_t> send_parts(std::span<const ByteSpan> parts) override;
   Result<size_t> receive(std::span<std::byte> into) override;
   void close() override;
   bool exposed() const override { return false; }
 
  private:
+  Result<size_t> write(ByteSpan bytes);
+
   std::shared_ptr<ShmSegment> segment_;
   std::shared_ptr<ShmPeer> peer_;
   RingWriter writer_;

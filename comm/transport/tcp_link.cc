@@ -1,8 +1,10 @@
 #include "comm/transport/tcp_link.h"
 
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -11,6 +13,7 @@ namespace dt {
 namespace {
 
 constexpr size_t read_ahead_bytes = size_t{4} << 10;
+constexpr size_t parts_max = 64;
 
 /// recv(2) without waiting. Returns 0 when nothing is there; fails with Errc::closed at the end.
 Result<size_t> receive_now(int fd, std::span<std::byte> into) {
@@ -28,15 +31,25 @@ Result<size_t> receive_now(int fd, std::span<std::byte> into) {
 TcpLink::TcpLink(std::shared_ptr<const Fd> socket) : socket_(std::move(socket)) {
 }
 
-Result<size_t> TcpLink::send(ByteSpan bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n =
-        ::send(socket_->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+Result<size_t> TcpLink::send_parts(std::span<const ByteSpan> parts) {
+  std::array<iovec, parts_max> pieces;
+  size_t count = 0;
+  size_t total = 0;
+  for (const ByteSpan part : parts.first(std::min(parts.size(), parts_max))) {
+    // sendmsg(2) only reads, but its type has no const.
+    pieces[count++] = {const_cast<std::byte*>(part.data()), part.size()};
+    total += part.size();
+  }
+  if (total == 0) return size_t{0};
+  msghdr message = {};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = count;
+  while (true) {
+    const ssize_t n = ::sendmsg(socket_->get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) return static_cast<size_t>(n);
     if (errno == EAGAIN) return size_t{0};
     if (errno != EINTR) return fail(Errc::closed, errno_text(errno));
   }
-  return size_t{0};
 }
 
 Result<size_t> TcpLink::receive(std::span<std::byte> into) {

@@ -16,7 +16,7 @@ class TcpLink : public Link {
   /// The mesh shares the socket: it waits on it, and drains it before the end.
   explicit TcpLink(std::shared_ptr<const Fd> socket);
 
-  Result<size_t> send(ByteSpan bytes) override;
+  Result<size_t> send_parts(std::span<const ByteSpan> parts) override;
   Result<size_t> receive(std::span<std::byte> into) override;
   void close() override;
   bool exposed() const override { return true; }

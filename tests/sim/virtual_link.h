@@ -93,7 +93,15 @@ class VirtualLink final : public Link {
  public:
   VirtualLink(std::shared_ptr<Wire> out, std::shared_ptr<Wire> in)
       : out_(std::move(out)), in_(std::move(in)) {}
-  Result<size_t> send(ByteSpan bytes) override { return out_->send(bytes); }
+  Result<size_t> send_parts(std::span<const ByteSpan> parts) override {
+    size_t sent = 0;
+    for (const ByteSpan part : parts) {
+      const size_t n = TRY(out_->send(part));
+      sent += n;
+      if (n < part.size()) break;
+    }
+    return sent;
+  }
   Result<size_t> receive(std::span<std::byte> into) override { return in_->receive(into); }
   void close() override {
     out_->end_after(Duration::zero());

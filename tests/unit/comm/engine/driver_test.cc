@@ -100,7 +100,9 @@ TEST_CASE("several threads of a rank use one context at a time") {
 class PoorLink final : public Link {
  public:
   explicit PoorLink(std::unique_ptr<Link> link) : link_(std::move(link)) {}
-  Result<size_t> send(ByteSpan bytes) override { return link_->send(bytes); }
+  Result<size_t> send_parts(std::span<const ByteSpan> parts) override {
+    return link_->send_parts(parts);
+  }
   Result<size_t> receive(std::span<std::byte> into) override {
     if (!thrown_) {
       thrown_ = true;

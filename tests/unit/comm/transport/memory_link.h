@@ -15,6 +15,7 @@ struct MemoryPipe {
   size_t capacity = 1 << 20;
   size_t piece_max = 1 << 20;  ///< of one send or receive
   bool closed = false;
+  int sends = 0;  ///< calls of send_parts
 };
 
 /// A Link in memory, whose pipes a test can look into, fill and close.
@@ -23,13 +24,17 @@ class MemoryLink final : public Link {
   MemoryLink(std::shared_ptr<MemoryPipe> out, std::shared_ptr<MemoryPipe> in)
       : out_(std::move(out)), in_(std::move(in)) {}
 
-  Result<size_t> send(ByteSpan bytes) override {
+  Result<size_t> send_parts(std::span<const ByteSpan> parts) override {
     if (out_->closed) return fail(Errc::closed, "closed");
-    const size_t size =
-        std::min({bytes.size(), out_->capacity - out_->bytes.size(), out_->piece_max});
-    out_->bytes.insert(out_->bytes.end(), bytes.begin(),
-                       bytes.begin() + static_cast<std::ptrdiff_t>(size));
-    return size;
+    ++out_->sends;
+    size_t sent = 0;
+    for (const ByteSpan part : parts) {
+      const size_t room = std::min(out_->capacity - out_->bytes.size(), out_->piece_max - sent);
+      const ByteSpan taken = part.first(std::min(part.size(), room));
+      out_->bytes.insert(out_->bytes.end(), taken.begin(), taken.end());
+      sent += taken.size();
+    }
+    return sent;
   }
 
   Result<size_t> receive(std::span<std::byte> into) override {

@@ -102,6 +102,49 @@ TEST_CASE("control and data arrive whole through any pieces, plain and sealed") 
   }
 }
 
+TEST_CASE("what is queued leaves in one call of the link") {
+  for (const bool sealed : {false, true}) {
+    CAPTURE(sealed);
+    Ends ends(sealed);
+    const Bytes sent = pattern(5000, 1);
+    Keeper keeper;
+    for (const uint32_t stream : {7U, 8U})
+      keeper.posted[stream].resize(sent.size());
+    REQUIRE(ends.a.send_control(1, 4, as_bytes("one")));
+    ends.a.send_data(data_type, 7, sent);
+    REQUIRE(ends.a.send_control(1, 5, as_bytes("two")));
+    ends.a.send_data(data_type, 8, sent);
+    CHECK(ends.a.flush().value());
+    CHECK(ends.there->sends == 1);
+    CHECK(!ends.a.flush().value());
+    CHECK(ends.there->sends == 1);
+    ends.move(keeper);
+    CHECK(keeper.heard == std::vector<std::string>{"4:one", "5:two"});
+    CHECK(keeper.posted[7] == sent);
+    CHECK(keeper.posted[8] == sent);
+  }
+}
+
+TEST_CASE("a control message waits for one batch at most, and keeps its place behind it") {
+  Ends ends(true);
+  ends.there->capacity = 1000;
+  const std::vector<Bytes> sent(40, pattern(data_frame_bytes / 4, 1));
+  Keeper keeper;
+  for (uint32_t stream = 0; stream < sent.size(); ++stream) {
+    keeper.posted[stream].resize(sent[stream].size());
+    ends.a.send_data(data_type, stream, sent[stream]);
+  }
+  REQUIRE(ends.a.flush());
+  REQUIRE(ends.a.send_control(3, 0, as_bytes("now")));
+  while (keeper.heard.empty()) {
+    REQUIRE(ends.a.flush());
+    REQUIRE(ends.b.receive(keeper));
+  }
+  CHECK(keeper.frames.size() == 4);
+  ends.move(keeper);
+  CHECK(keeper.frames.size() == sent.size());
+}
+
 TEST_CASE("long data messages take turns, and control goes between their frames") {
   Ends ends;
   const Bytes one = pattern(3 * data_frame_bytes, 1);
