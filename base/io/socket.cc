@@ -193,6 +193,12 @@ void tune_tcp_of_worker(int fd, Duration dead_after) {
   set_flag(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
+void choose_congestion_control(int fd) {
+  // The result is ignored: without cubic, the host's own choice stays.
+  constexpr std::string_view cubic = "cubic";
+  setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cubic.data(), cubic.size());
+}
+
 void acknowledge_now(int fd) {
   set_flag(fd, IPPROTO_TCP, TCP_QUICKACK, 1);
 }

@@ -56,6 +56,9 @@ void acknowledge_now(int fd);
 /// As tune_tcp, for a peer process that may be stopped for long. A peer that reads no data counts
 /// as silent only when its kernel is silent, too.
 void tune_tcp_of_worker(int fd, Duration dead_after);
+/// Chooses cubic where the host has it, for connections that move much data. BBR probes for its
+/// bandwidth for seconds, and paces a link inside a cluster far below its speed.
+void choose_congestion_control(int fd);
 
 /// Returns a socket that holds a TCP port without listening (port 0: any free one). It is bound on
 /// [::] dual-stack (0.0.0.0 without IPv6) with SO_REUSEADDR and SO_REUSEPORT, so that a worker that

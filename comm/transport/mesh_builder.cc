@@ -204,6 +204,7 @@ Result<std::unique_ptr<PeerHandshake>> MeshBuilder::dial(const Peer& peer, Time 
   if (const auto& tcp = peer.endpoint->tcp; !peer.local()) {
     Fd socket = TRY(start_connect(tcp[peer.failures % tcp.size()]));
     tune_tcp_of_worker(socket.get(), options_.dead_after);
+    choose_congestion_control(socket.get());
     return PeerHandshake::dial(std::move(socket), peer.task.id, std::move(options));
   }
   Fd socket = TRY(connect_local(peer.endpoint->local));
@@ -250,6 +251,7 @@ Result<> MeshBuilder::admit(PeerHandshake& handshake) {
   }
   if (!peer->local()) {
     tune_tcp_of_worker(handshake.fd(), options_.dead_after);
+    choose_congestion_control(handshake.fd());
     return handshake.accept_peer({}, 0);
   }
   return handshake.accept_peer(locals_.passed_fds(), LocalGroup::passed_fds_expected(peer->slot));

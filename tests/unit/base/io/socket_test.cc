@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace dt {
@@ -141,6 +142,22 @@ TEST_CASE("tune_tcp_of_worker keeps a peer that reads no data, while its kernel 
   tune_tcp_of_worker(c.ours.get(), seconds(8));
   CHECK(option(c.ours, SOL_SOCKET, SO_KEEPALIVE) == 1);
   CHECK(option(c.ours, IPPROTO_TCP, TCP_USER_TIMEOUT) == 0);
+}
+
+TEST_CASE("choose_congestion_control chooses cubic, or leaves the host's own choice") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const Connection c = connect_to(listener, local_address(listener.get()).value());
+  const auto algorithm = [&] {
+    std::array<char, 16> name = {};
+    socklen_t length = name.size();
+    REQUIRE(getsockopt(c.ours.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) == 0);
+    return std::string(name.data());
+  };
+  const bool has_cubic = setsockopt(c.ours.get(), IPPROTO_TCP, TCP_CONGESTION, "cubic", 5) == 0;
+  static_cast<void>(setsockopt(c.ours.get(), IPPROTO_TCP, TCP_CONGESTION, "reno", 4));
+  const std::string before = algorithm();
+  choose_congestion_control(c.ours.get());
+  CHECK(algorithm() == (has_cubic ? "cubic" : before));
 }
 
 // hold_port: one test for each clause of its promise.
