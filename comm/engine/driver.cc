@@ -456,7 +456,7 @@ void Driver::wait_for_peers(Lock& lock, Time deadline) {
 }
 
 void Driver::poll_once(Time now) {
-  if (!parts_.mesh || now - polled_at_ < poll_every) return;
+  if (!parts_.mesh || (!parts_.mesh->must_poll() && now - polled_at_ < poll_every)) return;
   polled_at_ = now;
   const Result<bool> polled = parts_.mesh->wait(now);
   if (!polled) return lose_launcher(now);

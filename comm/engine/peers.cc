@@ -16,7 +16,11 @@ constexpr Duration drain_time = milliseconds(500);
 }  // namespace
 
 Peers::Peers(const Engine::Options& options, std::vector<Engine::Peer> peers)
-    : rank_(options.rank), dead_after_(options.dead_after) {
+    : rank_(options.rank),
+      dead_after_(options.dead_after),
+      arrivals_(std::make_shared<ReadySet>(peers.size())),
+      unsent_(peers.size()),
+      unsettled_(peers.size()) {
   for (Engine::Peer& given : peers) {
     Peer peer{.task = std::move(given.task),
               .link = std::move(given.link),
@@ -26,7 +30,10 @@ Peers::Peers(const Engine::Options& options, std::vector<Engine::Peer> peers)
           MessageLink::Options{.link = peer.link.get(),
                                .session = peer.session.get(),
                                .peer = static_cast<int>(peers_.size()),
-                               .generation = options.generation});
+                               .generation = options.generation,
+                               .unsent = &unsent_});
+      peer.reports = peer.link->report_arrivals(arrivals_, peers_.size());
+      if (!peer.reports) arrivals_->add(peers_.size());
     }
     peers_.push_back(std::move(peer));
   }
@@ -55,6 +62,7 @@ void Peers::send(int rank, EngineMessageType type, uint32_t stream, ByteSpan pay
   if (sent) return;
   peer.can_send = false;
   peer.broken_why = sent.error().message;
+  unsettle(peer);
 }
 
 void Peers::send_all(EngineMessageType type, uint32_t stream, ByteSpan payload) {
@@ -64,40 +72,69 @@ void Peers::send_all(EngineMessageType type, uint32_t stream, ByteSpan payload) 
 
 bool Peers::receive(MessageReceiver& receiver, Time now) {
   bool moved = false;
-  for (Peer& peer : peers_) {
-    if (!peer.messages || !peer.can_receive) continue;
-    const Result<bool> received = peer.messages->receive(receiver);
-    if (!received) broken(peer, received.error(), now);
-    if (received && !*received) continue;
-    moved = true;
-    if (peer.left) peer.since = now;
-  }
+  arrivals_->for_each([&](size_t rank) {
+    Peer& peer = peers_[rank];
+    if (!peer.reports) {
+      moved |= receive_from(peer, receiver, now);
+      return;
+    }
+    // Removed first: an arrival during the call adds it again.
+    arrivals_->remove(rank);
+    const auto add_again = [&] {
+      if (peer.can_receive && (peer.link->may_receive() || peer.messages->has_waiting()))
+        arrivals_->add(rank);
+    };
+    try {
+      moved |= receive_from(peer, receiver, now);
+    } catch (...) {
+      add_again();
+      throw;
+    }
+    add_again();
+  });
   return moved;
+}
+
+bool Peers::receive_from(Peer& peer, MessageReceiver& receiver, Time now) {
+  if (!peer.can_receive) return false;
+  const Result<bool> received = peer.messages->receive(receiver);
+  if (!received) broken(peer, received.error(), now);
+  if (received && !*received) return false;
+  if (peer.left) peer.since = now;
+  return true;
 }
 
 bool Peers::flush(Time now) {
   bool moved = false;
-  for (Peer& peer : peers_) {
-    if (!peer.messages || !peer.can_send) continue;
-    const Result<bool> sent = peer.messages->flush();
-    if (!sent && sent.error().code == Errc::protocol) {
-      broken(peer, sent.error(), now);
-      moved = true;
-    } else if (!sent) {
-      // Bytes that the peer sent before it closed may still be unread: receiving stays possible.
-      peer.can_send = false;
-      moved = true;
-    }
-    moved |= sent.value_or(false);
-  }
+  unsent_.for_each([&](size_t rank) {
+    Peer& peer = peers_[rank];
+    if (peer.can_send) moved |= flush_to(peer, now);
+    if (!peer.can_send || peer.messages->all_sent()) unsent_.remove(rank);
+  });
   settle(now);
   return moved;
 }
 
-bool Peers::all_sent() const {
-  return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-    return !peer.messages || !peer.can_send || peer.gone || peer.messages->all_sent();
+bool Peers::flush_to(Peer& peer, Time now) {
+  const Result<bool> sent = peer.messages->flush();
+  if (sent) return *sent;
+  if (sent.error().code == Errc::protocol) {
+    broken(peer, sent.error(), now);
+  } else {
+    // Bytes that the peer sent before it closed may still be unread: receiving stays possible.
+    peer.can_send = false;
+    unsettle(peer);
+  }
+  return true;
+}
+
+bool Peers::all_sent() {
+  bool sent = true;
+  unsent_.for_each([&](size_t rank) {
+    const Peer& peer = peers_[rank];
+    sent = sent && (!peer.can_send || peer.gone || peer.messages->all_sent());
   });
+  return sent;
 }
 
 void Peers::broken(Peer& peer, const Error& error, Time now) {
@@ -111,6 +148,11 @@ void Peers::close_link(Peer& peer) {
   peer.can_receive = false;
   peer.can_send = false;
   peer.link->close();
+  unsettle(peer);
+}
+
+void Peers::unsettle(const Peer& peer) {
+  if (!peer.gone) unsettled_.add(static_cast<size_t>(&peer - peers_.data()));
 }
 
 std::optional<Time> Peers::gone_at(const Peer& peer) const {
@@ -123,19 +165,21 @@ std::optional<Time> Peers::gone_at(const Peer& peer) const {
 }
 
 void Peers::settle(Time now) {
-  for (Peer& peer : peers_) {
-    if (!peer.since && !(peer.can_send && peer.can_receive)) peer.since = now;
+  unsettled_.for_each([&](size_t rank) {
+    Peer& peer = peers_[rank];
+    if (!peer.since) peer.since = now;
     const std::optional<Time> at = gone_at(peer);
-    if (!at || *at > now) continue;
+    if (!at || *at > now) return;
     peer.gone = true;
+    unsettled_.remove(rank);
     close_link(peer);
-  }
+  });
 }
 
-Time Peers::next_deadline() const {
+Time Peers::next_deadline() {
   Time next = Time::max();
-  for (const Peer& peer : peers_)
-    next = std::min(next, gone_at(peer).value_or(Time::max()));
+  unsettled_.for_each(
+      [&](size_t rank) { next = std::min(next, gone_at(peers_[rank]).value_or(Time::max())); });
   return next;
 }
 
@@ -143,6 +187,7 @@ void Peers::left(int rank, Time now) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   peer.left = true;
   peer.since = now;
+  unsettle(peer);
 }
 
 void Peers::close_all() {

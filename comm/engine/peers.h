@@ -37,15 +37,15 @@ class Peers {
   void send(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload);
   void send_all(EngineMessageType type, uint32_t stream, ByteSpan payload);
 
-  /// Reads from every link; true if anything arrived.
+  /// Reads from the links on which something may have arrived; true if anything has.
   bool receive(MessageReceiver& receiver, Time now);
-  /// Writes to every link; true if anything was sent.
+  /// Writes to the links for which something is queued; true if anything was sent.
   bool flush(Time now);
   /// True when nothing is queued for a reachable peer.
-  bool all_sent() const;
+  bool all_sent();
   /// Marks the peers as gone whose time is over.
   void settle(Time now);
-  Time next_deadline() const;
+  Time next_deadline();
 
   void left(int rank, Time now);
   /// Closes all links, so that the other ranks detect that this one cannot continue. Throws
@@ -66,17 +66,25 @@ class Peers {
     bool can_receive = true;
     bool left = false;
     bool gone = false;
+    bool reports = false;                      ///< its link adds it to arrivals_
     std::string broken_why = {};               ///< set when the peer broke the protocol
     std::optional<Time> since = std::nullopt;  ///< broken since; or left, and silent since
   };
 
+  bool receive_from(Peer& peer, MessageReceiver& receiver, Time now);
+  bool flush_to(Peer& peer, Time now);
   void broken(Peer& peer, const Error& error, Time now);
-  static void close_link(Peer& peer);
+  void close_link(Peer& peer);
+  void unsettle(const Peer& peer);
   std::optional<Time> gone_at(const Peer& peer) const;
 
   int rank_;
   Duration dead_after_;
   std::vector<Peer> peers_;
+  // A step costs what these hold, and not the number of ranks.
+  std::shared_ptr<ReadySet> arrivals_;  ///< something may have arrived
+  ReadySet unsent_;                     ///< something is queued
+  ReadySet unsettled_;                  ///< has left or is broken, and is not gone
 };
 
 }  // namespace dt

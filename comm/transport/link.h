@@ -2,8 +2,10 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "comm/transport/ready_set.h"
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 namespace dt {
@@ -26,6 +28,13 @@ class Link {
   virtual void close() = 0;
   /// True when others than the two ends could write on the link (TCP), so that headers need a MAC.
   virtual bool exposed() const = 0;
+  /// Asks the link to add `index` to `arrivals` whenever receive() may have something new. Returns
+  /// false when the link cannot know it; its user then calls receive() in every round.
+  virtual bool report_arrivals(const std::shared_ptr<ReadySet>& /*arrivals*/, size_t /*index*/) {
+    return false;
+  }
+  /// False when receive() has nothing before the next report.
+  virtual bool may_receive() const { return true; }
 };
 
 }  // namespace dt

@@ -17,11 +17,12 @@ namespace dt {
 
 namespace {
 
-// The tags of epoll's events; a local peer's tag is its index in locals_.
+// The tags of epoll's events; a local peer's tag is its index in locals_. A TCP link's tag is
+// tag_tcp with its index in sockets_.
 constexpr uint64_t tag_wake = UINT64_MAX;
 constexpr uint64_t tag_doorbell = UINT64_MAX - 1;
 constexpr uint64_t tag_rendezvous = UINT64_MAX - 2;
-constexpr uint64_t tag_tcp = UINT64_MAX - 3;
+constexpr uint64_t tag_tcp = uint64_t{1} << 32;
 
 // Edge-triggered: a socket that the engine does not read for now, or that has ended, must not end
 // every wait at once.
@@ -110,8 +111,8 @@ Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
 Result<> Mesh::add_tcp(MeshBuilder::Peer& peer) {
   AuthenticatedConnection& connection = *peer.connection;
   auto session = std::make_unique<Session>(connection.handshake.session());
-  const auto socket = std::make_shared<const Fd>(std::move(connection.socket));
-  TRY(watch(socket->get(), socket_events, tag_tcp));
+  const auto socket = std::make_shared<TcpSocket>(std::move(connection.socket));
+  TRY(watch(socket->get(), socket_events, tag_tcp | sockets_.size()));
   sockets_.push_back(socket);
   peers_.push_back({peer.task, std::make_unique<TcpLink>(socket), std::move(session)});
   return {};
@@ -142,15 +143,18 @@ Result<bool> Mesh::wait(Time deadline) {
   std::array<epoll_event, 64> events;
   const int n = epoll_wait(epoll_.get(), events.data(), events.size(), timeout_ms);
   const int error = errno;
-  if (asleep_ != nullptr) asleep_->store(0, std::memory_order_relaxed);
+  // Not in a wait of no length: peers read this cache line often.
+  if (asleep_ != nullptr && timeout_ms > 0) asleep_->store(0, std::memory_order_relaxed);
   if (n < 0 && error != EINTR) return fail_errno("cannot wait for the other ranks", error);
   bool rendezvous = false;
   for (int i = 0; i < n; ++i) {
-    const uint64_t tag = events[static_cast<size_t>(i)].data.u64;
+    const auto& [bits, data] = events[static_cast<size_t>(i)];
+    const uint64_t tag = data.u64;
     if (tag == tag_wake) silence(wake_.get());
     if (tag == tag_doorbell) silence(doorbell_.get());
     if (tag == tag_rendezvous) rendezvous = true;
     if (tag < locals_.size()) local_socket_event(locals_[tag]);
+    if (tag >= tag_tcp && tag < tag_tcp + sockets_.size()) socket_event(tag, bits);
   }
   return rendezvous;
 }
@@ -185,6 +189,20 @@ void Mesh::local_socket_event(LocalPeer& peer) const {
   peer.shared->closed.store(true, std::memory_order_release);
 }
 
+void Mesh::socket_event(uint64_t tag, uint32_t events) const {
+  const bool broken = (events & (EPOLLHUP | EPOLLERR)) != 0;
+  sockets_[tag - tag_tcp]->report({.readable = (events & EPOLLIN) != 0,
+                                   .writable = broken || (events & EPOLLOUT) != 0,
+                                   .ended = broken || (events & EPOLLRDHUP) != 0});
+}
+
+bool Mesh::must_poll() const {
+  if (sockets_.size() != 1) return !sockets_.empty();
+  TcpSocket& only = *sockets_.front();
+  if (only.writable()) only.report({.readable = true});
+  return !only.writable();
+}
+
 void Mesh::wake() const {
   ring(wake_.get());
 }
@@ -207,7 +225,7 @@ void Mesh::drain(Time deadline) {
 }
 
 bool Mesh::drained() {
-  return std::ranges::all_of(sockets_, [](const std::shared_ptr<const Fd>& socket) {
+  return std::ranges::all_of(sockets_, [](const std::shared_ptr<TcpSocket>& socket) {
     int unacknowledged = 0;
     // Unread bytes would turn our close into a reset, which discards what we sent.
     if (discard_input(socket->get()) == Input::broken) return true;

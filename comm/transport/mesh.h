@@ -7,6 +7,7 @@
 #include "comm/transport/mesh_builder.h"
 #include "comm/transport/shared_area.h"
 #include "comm/transport/shm_link.h"
+#include "comm/transport/tcp_socket.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
 #include "rendezvous/store/client.h"
@@ -59,10 +60,14 @@ class Mesh {
   /// that moves all it can between two waits misses nothing. An unchanged link ends no wait.
   Result<bool> wait(Time deadline);
   void wake() const;
+  /// Called in each round of a caller that does not sleep. Returns true when only wait() can find
+  /// what has arrived over TCP. A single socket is read directly instead, which is cheaper.
+  bool must_poll() const;
   /// Called when the rendezvous has ended: stops watching its descriptor, which stays readable.
   void forget_rendezvous();
-  /// Ends this task's direction of every TCP link. Waits until the peers' kernels have acknowledged
-  /// all bytes sent: closing earlier could discard them. Called before the links are destroyed.
+  /// Ends this task's direction of every TCP link. Waits until the
+  /// peers' kernels have acknowledged all bytes sent: closing earlier could discard them. Called
+  /// before the links are destroyed.
   void drain(Time deadline);
 
  private:
@@ -83,6 +88,7 @@ class Mesh {
   bool fall_asleep();
   bool memory_changed();
   void local_socket_event(LocalPeer& peer) const;
+  void socket_event(uint64_t tag, uint32_t events) const;
   bool drained();
 
   Fd epoll_;
@@ -93,8 +99,8 @@ class Mesh {
   std::atomic<uint32_t>* asleep_ = nullptr;  ///< this task's flag; null without local peers
   std::vector<LocalPeer> locals_;
   std::shared_ptr<SharedArea> area_;
-  uint64_t seen_published_ = 0;                     ///< in area_
-  std::vector<std::shared_ptr<const Fd>> sockets_;  ///< of the TCP links
+  uint64_t seen_published_ = 0;                      ///< in area_
+  std::vector<std::shared_ptr<TcpSocket>> sockets_;  ///< of the TCP links
   std::vector<Peer> peers_;
   std::vector<Notice> notices_;
 };

@@ -32,6 +32,7 @@ Result<> MessageLink::send_control(uint8_t type, uint32_t stream, ByteSpan paylo
   assert((type & data_frame_bit) == 0 && payload.size() <= control_bytes_max);
   if (control_count_ >= queued_messages_max)
     return fail(Errc::protocol, "the peer does not read its messages");
+  note_unsent();
   ++control_count_;
   const FrameHeader header{.type = type, .generation = options_.generation, .stream = stream};
   // The counter in the MAC is that of its place on the wire: no frame is sealed later and sent
@@ -47,7 +48,13 @@ Result<> MessageLink::send_control(uint8_t type, uint32_t stream, ByteSpan paylo
 void MessageLink::send_data(uint8_t type, uint32_t stream, ByteSpan payload) {
   assert((type & data_frame_bit) != 0 && !payload.empty());
   assert(data_.size() < queued_messages_max && !sending(type, stream));
+  note_unsent();
   data_.push_back({type, stream, payload});
+}
+
+void MessageLink::note_unsent() {
+  if (options_.unsent != nullptr && all_sent())
+    options_.unsent->add(static_cast<size_t>(options_.peer));
 }
 
 bool MessageLink::sending(uint8_t type, uint32_t stream) const {

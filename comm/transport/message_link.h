@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "base/vector_queue.h"
 #include "comm/transport/link.h"
+#include "comm/transport/ready_set.h"
 #include "rendezvous/secure/handshake.h"
 
 #include <array>
@@ -58,6 +59,8 @@ class MessageLink {
     Session* session = nullptr;  ///< null: frames are plain
     int peer = 0;
     uint32_t generation = 0;
+    /// Gets `peer` whenever something is queued on a link that had nothing to send.
+    ReadySet* unsent = nullptr;
   };
   explicit MessageLink(Options options) : options_(options) {}
   MessageLink(const MessageLink&) = delete;
@@ -130,6 +133,7 @@ class MessageLink {
   };
 
   void copy_body(Frame& frame);
+  void note_unsent();
   bool start_batch();
   size_t start_frame();
   void advance_batch(size_t sent);

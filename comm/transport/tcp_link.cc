@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 
@@ -12,23 +13,12 @@ namespace dt {
 
 namespace {
 
-constexpr size_t read_ahead_bytes = size_t{4} << 10;
+constexpr size_t read_ahead_bytes = size_t{8} << 10;
 constexpr size_t parts_max = 64;
-
-/// recv(2) without waiting. Returns 0 when nothing is there; fails with Errc::closed at the end.
-Result<size_t> receive_now(int fd, std::span<std::byte> into) {
-  while (true) {
-    const ssize_t n = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);
-    if (n > 0) return static_cast<size_t>(n);
-    if (n == 0) return fail(Errc::closed, "the connection was closed");
-    if (errno == EAGAIN) return size_t{0};
-    if (errno != EINTR) return fail(Errc::closed, errno_text(errno));
-  }
-}
 
 }  // namespace
 
-TcpLink::TcpLink(std::shared_ptr<const Fd> socket) : socket_(std::move(socket)) {
+TcpLink::TcpLink(std::shared_ptr<TcpSocket> socket) : socket_(std::move(socket)) {
 }
 
 Result<size_t> TcpLink::send_parts(std::span<const ByteSpan> parts) {
@@ -40,38 +30,69 @@ Result<size_t> TcpLink::send_parts(std::span<const ByteSpan> parts) {
     pieces[count++] = {const_cast<std::byte*>(part.data()), part.size()};
     total += part.size();
   }
-  if (total == 0) return size_t{0};
+  if (total == 0 || !socket_->take_writable()) return size_t{0};
   msghdr message = {};
   message.msg_iov = pieces.data();
   message.msg_iovlen = count;
   while (true) {
     const ssize_t n = ::sendmsg(socket_->get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n >= 0) return static_cast<size_t>(n);
-    if (errno == EAGAIN) return size_t{0};
-    if (errno != EINTR) return fail(Errc::closed, errno_text(errno));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return size_t{0};
+    // After a part of the bytes the kernel reports by itself when it has room again.
+    if (n < 0 || static_cast<size_t>(n) == total) socket_->stay_writable();
+    if (n < 0) return fail(Errc::closed, errno_text(errno));
+    return static_cast<size_t>(n);
   }
 }
 
 Result<size_t> TcpLink::receive(std::span<std::byte> into) {
   if (into.empty()) return size_t{0};
   if (const size_t n = take_buffered(into); n > 0) return n;
-  if (into.size() >= read_ahead_bytes) return receive_now(socket_->get(), into);
-  used_ = 0;
+  if (!socket_->take_readable()) return size_t{0};
+  return read(into);
+}
+
+/// Reads into `into`, and what follows into the buffer, which is empty.
+Result<size_t> TcpLink::read(std::span<std::byte> into) {
   buffer_.resize(read_ahead_bytes);
-  Result<size_t> got = receive_now(socket_->get(), buffer_);
-  buffer_.resize(got.value_or(0));
-  if (!got) return got;
-  return take_buffered(into);
+  std::array<iovec, 2> pieces = {{{into.data(), into.size()}, {buffer_.data(), buffer_.size()}}};
+  msghdr message = {};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  while (true) {
+    const ssize_t n = ::recvmsg(socket_->get(), &message, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return size_t{0};
+    const size_t got = n < 0 ? 0 : static_cast<size_t>(n);
+    // A short read has emptied the socket. The end comes without an event if one has reported it.
+    if (got == 0 || got == into.size() + buffer_.size() || socket_->ended())
+      socket_->stay_readable();
+    if (n < 0) return fail(Errc::closed, errno_text(errno));
+    if (n == 0) return fail(Errc::closed, "the connection was closed");
+    begin_ = 0;
+    end_ = got > into.size() ? got - into.size() : 0;
+    return std::min(got, into.size());
+  }
 }
 
 void TcpLink::close() {
   ::shutdown(socket_->get(), SHUT_RDWR);
+  socket_->report({.readable = true, .writable = true, .ended = true});
+}
+
+bool TcpLink::report_arrivals(const std::shared_ptr<ReadySet>& arrivals, size_t index) {
+  socket_->report_to(arrivals, index);
+  return true;
+}
+
+bool TcpLink::may_receive() const {
+  return begin_ < end_ || socket_->readable();
 }
 
 size_t TcpLink::take_buffered(std::span<std::byte> into) {
-  const size_t n = std::min(into.size(), buffer_.size() - used_);
-  if (n > 0) std::memcpy(into.data(), buffer_.data() + used_, n);
-  used_ += n;
+  const size_t n = std::min(into.size(), end_ - begin_);
+  if (n > 0) std::memcpy(into.data(), buffer_.data() + begin_, n);
+  begin_ += n;
   return n;
 }
 

@@ -3,30 +3,37 @@
 #include "base/bytes.h"
 #include "base/io/fd.h"
 #include "comm/transport/link.h"
+#include "comm/transport/tcp_socket.h"
 
 #include <memory>
-#include <vector>
 
 namespace dt {
 
-/// A Link over a connected, non-blocking TCP socket. Small reads go ahead into a buffer, so that a
-/// header and the payload behind it cost one system call. Large reads go directly to the caller.
+/// A Link over a connected, non-blocking TCP socket. A read takes more than was asked into a
+/// buffer, so that a header and the payload behind it cost one system call.
+///
+/// After a read or write that moved less than possible, the link makes no system call until the
+/// socket's events show that another one is of use.
 class TcpLink : public Link {
  public:
   /// The mesh shares the socket: it waits on it, and drains it before the end.
-  explicit TcpLink(std::shared_ptr<const Fd> socket);
+  explicit TcpLink(std::shared_ptr<TcpSocket> socket);
 
   Result<size_t> send_parts(std::span<const ByteSpan> parts) override;
   Result<size_t> receive(std::span<std::byte> into) override;
   void close() override;
   bool exposed() const override { return true; }
+  bool report_arrivals(const std::shared_ptr<ReadySet>& arrivals, size_t index) override;
+  bool may_receive() const override;
 
  private:
   size_t take_buffered(std::span<std::byte> into);
+  Result<size_t> read(std::span<std::byte> into);
 
-  std::shared_ptr<const Fd> socket_;
+  std::shared_ptr<TcpSocket> socket_;
   Bytes buffer_;
-  size_t used_ = 0;  ///< bytes of buffer_ that were returned
+  size_t begin_ = 0;  ///< the bytes of buffer_ from here to end_ were read ahead
+  size_t end_ = 0;
 };
 
 }  // namespace dt

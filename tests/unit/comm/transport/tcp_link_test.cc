@@ -9,13 +9,14 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 namespace dt {
 namespace {
 
 struct Sockets {
-  std::shared_ptr<const Fd> a;
-  std::shared_ptr<const Fd> b;
+  std::shared_ptr<TcpSocket> a;
+  std::shared_ptr<TcpSocket> b;
 };
 
 bool ready(int fd, short events) {
@@ -29,7 +30,7 @@ Sockets connected() {
   REQUIRE(ready(listener.get(), POLLIN));
   Fd b = accept_one(listener.get()).value();
   REQUIRE(ready(a.get(), POLLOUT));
-  return {std::make_shared<const Fd>(std::move(a)), std::make_shared<const Fd>(std::move(b))};
+  return {std::make_shared<TcpSocket>(std::move(a)), std::make_shared<TcpSocket>(std::move(b))};
 }
 
 TEST_CASE("a TCP link gives nothing when nothing has arrived") {
@@ -68,10 +69,13 @@ TEST_CASE("a full TCP link takes nothing until its peer reads, and loses nothing
   size_t got = 0;
   while (got < sent) {
     REQUIRE(ready(sockets.b->get(), POLLIN));
+    sockets.b->report({.readable = true});
     got += b.receive(into).value();
   }
   CHECK(got == sent);
   REQUIRE(ready(sockets.a->get(), POLLOUT));
+  CHECK(a.send(block).value() == 0);
+  sockets.a->report({.writable = true});
   CHECK(a.send(block).value() > 0);
 }
 
@@ -84,9 +88,67 @@ TEST_CASE("the end of a TCP link is an error that says closed, after the last by
     sockets.a.reset();
   }
   REQUIRE(ready(sockets.b->get(), POLLRDHUP));
+  sockets.b->report({.readable = true, .ended = true});
   std::array<std::byte, 16> into;
   CHECK(b.receive(into).value() == 4);
+  CHECK(b.may_receive());
   CHECK(b.receive(into).error().code == Errc::closed);
+}
+
+TEST_CASE("a TCP link sends a gather list whole, in order, and reports what the kernel took") {
+  const Sockets sockets = connected();
+  TcpLink a(sockets.a);
+  TcpLink b(sockets.b);
+  const Bytes long_part(100, std::byte{'x'});
+  const std::array<ByteSpan, 4> parts = {as_bytes("head"), {}, long_part, as_bytes("tail")};
+  CHECK(a.send_parts(parts).value() == 108);
+  REQUIRE(ready(sockets.b->get(), POLLIN));
+  std::array<std::byte, 200> into;
+  REQUIRE(b.receive(into).value() == 108);
+  CHECK(as_text(ByteSpan(into).first(6)) == "headxx");
+  CHECK(as_text(ByteSpan(into).subspan(102, 6)) == "xxtail");
+}
+
+TEST_CASE("a TCP link that has read all reads again only after a report") {
+  const Sockets sockets = connected();
+  TcpLink a(sockets.a);
+  TcpLink b(sockets.b);
+  const auto arrivals = std::make_shared<ReadySet>(100);
+  CHECK(b.report_arrivals(arrivals, 70));
+  std::vector<size_t> ready_links;
+  arrivals->for_each([&](size_t index) { ready_links.push_back(index); });
+  CHECK(ready_links == std::vector<size_t>{70});  // a new link may have bytes already
+  arrivals->remove(70);
+  std::array<std::byte, 8> into;
+  CHECK(b.receive(into).value() == 0);
+  CHECK(!b.may_receive());
+  REQUIRE(a.send(as_bytes("more")).value() == 4);
+  REQUIRE(ready(sockets.b->get(), POLLIN));
+  CHECK(b.receive(into).value() == 0);
+  sockets.b->report({.readable = true});
+  CHECK(b.may_receive());
+  arrivals->for_each([&](size_t index) { ready_links.push_back(index); });
+  CHECK(ready_links == std::vector<size_t>{70, 70});
+  CHECK(b.receive(into).value() == 4);
+  CHECK(!b.may_receive());
+}
+
+TEST_CASE("a read that fills its memory and the buffer is followed by another") {
+  const Sockets sockets = connected();
+  TcpLink a(sockets.a);
+  TcpLink b(sockets.b);
+  const Bytes sent(size_t{64} << 10, std::byte{7});
+  REQUIRE(a.send(sent).value() == sent.size());
+  size_t got = 0;
+  Bytes into(1000);
+  for (int i = 0; i < 1000 && got < sent.size(); ++i) {
+    if (!b.may_receive()) {
+      REQUIRE(ready(sockets.b->get(), POLLIN));
+      sockets.b->report({.readable = true});
+    }
+    got += b.receive(into).value();
+  }
+  CHECK(got == sent.size());
 }
 
 TEST_CASE("a TCP link that is closed ends at its peer, though the socket stays open") {
@@ -98,6 +160,7 @@ TEST_CASE("a TCP link that is closed ends at its peer, though the socket stays o
   REQUIRE(ready(sockets.b->get(), POLLRDHUP));
   std::array<std::byte, 16> into;
   CHECK(a.send(as_bytes("more")).error().code == Errc::closed);
+  sockets.b->report({.readable = true, .ended = true});
   CHECK(b.receive(into).value() == 4);
   CHECK(b.receive(into).error().code == Errc::closed);
 }
