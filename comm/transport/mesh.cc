@@ -217,6 +217,9 @@ void Mesh::drain(Time deadline) {
   forget_rendezvous();
   for (const auto& socket : sockets_)
     ::shutdown(socket->get(), SHUT_WR);
+  // Closing is not enough: a child that the program has forked may hold a copy.
+  for (const LocalPeer& peer : locals_)
+    ::shutdown(peer.shared->socket.get(), SHUT_WR);
   // epoll reports when the peer has acknowledged our FIN. The check every drain_poll_every covers
   // an event that does not come.
   for (Deadline end(deadline); !drained() && !end.passed();) {

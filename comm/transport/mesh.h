@@ -65,7 +65,7 @@ class Mesh {
   bool must_poll() const;
   /// Called when the rendezvous has ended: stops watching its descriptor, which stays readable.
   void forget_rendezvous();
-  /// Ends this task's direction of every TCP link. Waits until the
+  /// Ends the links to local tasks, and this task's direction of every TCP link. Waits until the
   /// peers' kernels have acknowledged all bytes sent: closing earlier could discard them. Called
   /// before the links are destroyed.
   void drain(Time deadline);

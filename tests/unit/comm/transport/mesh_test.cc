@@ -7,8 +7,10 @@
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -216,6 +218,36 @@ TEST_CASE("the end of a peer closes its link, after what it had sent") {
     }
     REQUIRE(!n);
     CHECK(n.error().code == Errc::closed);
+  }
+}
+
+TEST_CASE("the end of a peer is seen though a forked child of it holds its descriptors") {
+  for (const Transport transport : all_transports) {
+    const RendezvousFixture server(table_of_workers(2, 2));
+    std::vector<Member> members = join_all(server, transport);
+    std::array<int, 2> hold = {};
+    REQUIRE(pipe2(hold.data(), O_CLOEXEC) == 0);
+    const Fd child_reads(hold[0]);
+    Fd child_lives(hold[1]);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      close(hold[1]);
+      char end = 0;
+      static_cast<void>(!read(hold[0], &end, 1));
+      _exit(0);
+    }
+    members[1].mesh->drain(soon());
+    members[1] = Member();
+    std::array<std::byte, 8> into;
+    Result<size_t> n = members[0].link_to(1).receive(into);
+    for (const Time end = soon(); n && Clock::now() < end;) {
+      REQUIRE(members[0].mesh->wait(end).has_value());
+      n = members[0].link_to(1).receive(into);
+    }
+    CHECK(!n);
+    child_lives.reset();
+    CHECK(waitpid(child, nullptr, 0) == child);
   }
 }
 
