@@ -110,7 +110,7 @@ class MessageLink {
     bool cancelled = false;
     Bytes body_copy;  ///< owns the body after a cancel
   };
-  /// What is being sent. Its frames are sealed, so nothing can go before them any more.
+  /// The frames that are being sent. They are sealed, so nothing can go before them any more.
   struct Batch {
     bool under_way() const { return first_part < part_count; }
     void add(ByteSpan part) { parts[part_count++] = part; }
