@@ -6,7 +6,8 @@
 #include "launcher/connect/agent_group.h"
 #include "launcher/console/runtime.h"
 #include "launcher/console/status_line.h"
-#include "launcher/plan/job_plan.h"
+#include "launcher/job/own_names.h"
+#include "launcher/plan/resolve_hosts.h"
 #include "launcher/process/exit_status.h"
 #include "launcher/report/outcome.h"
 
@@ -42,8 +43,9 @@ Result<CheckReport> run_check(const RunConfig& config, const Environment& enviro
                               Runtime& runtime) {
   const auto began_at = WallClock::now();
   const Time began = Clock::now();
-  const auto [hosts, warnings] = TRY(job_hosts(config));
-  for (const std::string& warning : warnings)
+  const ResolvedHosts resolved = TRY(resolve_hosts(config, own_names(config)));
+  const std::vector<Host>& hosts = resolved.hosts;
+  for (const std::string& warning : resolved.warnings)
     runtime.log().warn("{}", warning);
   StatusLine status(runtime.loop(), {runtime.out(), runtime.err()},
                     wants_status_line(runtime.err(), config.quiet, environment));

@@ -9,11 +9,13 @@
 #include "launcher/environment/cluster_variables.h"
 #include "launcher/environment/job_facts.h"
 #include "launcher/job/job.h"
+#include "launcher/job/own_names.h"
 #include "launcher/job/prepare.h"
 #include "launcher/job/reach.h"
 #include "launcher/job/rendezvous.h"
 #include "launcher/plan/binding.h"
 #include "launcher/plan/job_plan.h"
+#include "launcher/plan/resolve_hosts.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_document.h"
 #include "launcher/report/report_file.h"
@@ -114,15 +116,16 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   Runtime& runtime = context.runtime;
   Environment forwarded =
       TRY(forwarded_environment(environment, config.environment, config.environment_excluded));
-  const auto [hosts, warnings] = TRY(job_hosts(config));
-  warn(runtime, warnings);
+  const ResolvedHosts resolved = TRY(resolve_hosts(config, own_names(config)));
+  const std::vector<Host>& hosts = resolved.hosts;
+  warn(runtime, resolved.warnings);
 
   const ResourceNeed need = resource_need(config, hosts);
   if (!config.dry_run || need != ResourceNeed::nothing) TRY(context.agents.connect(hosts));
   // Without a need the agents start while the launcher prepares everything else.
   auto reported = TRY(context.agents.resources(need, context.awaited));
   const auto resources = with_forwarded_devices(std::move(reported), forwarded);
-  Plan plan = TRY(job_plan(config, hosts, resources));
+  Plan plan = TRY(job_plan(config, resolved, resources));
   TRY(check_with_plan(config, plan, runtime));
   Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));
   warn(runtime, resource_warnings(hosts, resources));

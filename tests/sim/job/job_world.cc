@@ -140,7 +140,7 @@ Result<Outcome> JobWorld::run_job() {
   const ResourceNeed need = scenario_.resources ? ResourceNeed::cpus : ResourceNeed::nothing;
   const auto resources = TRY(agents.resources(need, answers));
   reached(Phase::greeted);
-  plan_ = TRY(job_plan(config, config.hosts, resources));
+  plan_ = TRY(job_plan(config, {.hosts = config.hosts, .roles = config.roles}, resources));
   const Bindings bindings = TRY(bind_plan(config.placement, plan_, config.hosts, resources));
 
   token_ = TRY(Token::random());

@@ -131,10 +131,10 @@ Result<std::string> go_through(const std::vector<std::string>& words) {
         if (path == "file") return std::string("localhost slots=4\n");
         return fail(Errc::not_found, "No such file or directory");
       }));
-  const HostList chosen = TRY(job_hosts(config));
+  const ResolvedHosts resolved = TRY(resolve_hosts(config, {"node7"}));
   const std::vector<HostResources> resources(
-      chosen.hosts.size(), HostResources{.topology = {.cores = {{{0}, 0}, {{1}, 0}}}});
-  const Plan plan = TRY(make_plan(plan_request(config, chosen.hosts, resources)));
+      resolved.hosts.size(), HostResources{.topology = {.cores = {{{0}, 0}, {{1}, 0}}}});
+  const Plan plan = TRY(job_plan(config, resolved, resources));
   TRY(check_targets(config, plan));
   return std::string("run");
 }
