@@ -1,0 +1,32 @@
+#include "launcher/job/job_context.h"
+
+#include "launcher/process/sweep.h"
+
+namespace dt {
+
+JobContext::JobContext(const RunConfig& run_config, const Environment& environment,
+                       Runtime& its_runtime, JobRecord& its_record)
+    : config(run_config),
+      runtime(its_runtime),
+      record(its_record),
+      start_deadline(Clock::now() + config.start_timeout),
+      awaited{.deadline = start_deadline,
+              .interrupted = [this] { return runtime.interrupted() != 0; }},
+      own_children(existing_children()),
+      status(runtime.loop(), {runtime.out(), runtime.err()},
+             wants_status_line(runtime.err(), config.quiet, environment)),
+      agents(runtime.loop(), {.heartbeat = config.heartbeat,
+                              .dead_after = config.dead_after,
+                              .ssh = config.ssh,
+                              .log = &runtime.log(),
+                              .on_connected = [this](size_t connected, size_t all) {
+                                status.hosts(connected, all);
+                              }}) {
+}
+
+void JobContext::warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings)
+    runtime.log().warn("{}", warning);
+}
+
+}  // namespace dt

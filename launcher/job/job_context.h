@@ -1,0 +1,37 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/environment.h"
+#include "launcher/config/config.h"
+#include "launcher/connect/agent_group.h"
+#include "launcher/console/runtime.h"
+#include "launcher/console/status_line.h"
+#include "launcher/report/job_record.h"
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Lives from before the first connection until the end of the job.
+struct JobContext {
+  JobContext(const RunConfig& run_config, const Environment& environment, Runtime& its_runtime,
+             JobRecord& its_record);
+  JobContext(const JobContext&) = delete;
+  JobContext& operator=(const JobContext&) = delete;
+
+  void warn(const std::vector<std::string>& warnings);
+
+  const RunConfig& config;
+  Runtime& runtime;
+  JobRecord& record;
+  Time start_deadline;
+  AgentGroup::Awaited awaited;      ///< for every answer of agents before the launch
+  std::vector<pid_t> own_children;  ///< that this process had before it started any agent
+  StatusLine status;
+  AgentGroup agents;
+};
+
+}  // namespace dt

@@ -1,0 +1,47 @@
+#include "launcher/job/plan_job.h"
+
+#include "launcher/environment/cluster_variables.h"
+#include "launcher/environment/environment.h"
+#include "launcher/job/own_names.h"
+#include "launcher/plan/job_plan.h"
+#include "launcher/plan/resolve_hosts.h"
+
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+/// Checks the options that name tasks or ranks of the plan.
+Result<> check_with_plan(JobContext& context, const Plan& plan) {
+  TRY(check_targets(context.config, plan));
+  const std::vector<std::string> warnings = TRY(check_cluster_variables(context.config, plan));
+  context.warn(warnings);
+  return {};
+}
+
+}  // namespace
+
+Result<PlannedJob> plan_job(JobContext& context, const Environment& environment) {
+  const RunConfig& config = context.config;
+  Environment forwarded =
+      TRY(forwarded_environment(environment, config.environment, config.environment_excluded));
+  const ResolvedHosts resolved = TRY(resolve_hosts(config, own_names(config)));
+  const std::vector<Host>& hosts = resolved.hosts;
+  context.warn(resolved.warnings);
+
+  const ResourceNeed need = resource_need(config, hosts);
+  if (!config.dry_run || need != ResourceNeed::nothing) TRY(context.agents.connect(hosts));
+  // Without a need the agents start while the launcher prepares everything else.
+  auto reported = TRY(context.agents.resources(need, context.awaited));
+  const auto resources = with_forwarded_devices(std::move(reported), forwarded);
+  Plan plan = TRY(job_plan(config, resolved, resources));
+  TRY(check_with_plan(context, plan));
+  Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));
+  context.warn(resource_warnings(hosts, resources));
+  log_bindings(bindings, context.runtime.log());
+  return PlannedJob{std::move(forwarded), std::move(plan), std::move(bindings)};
+}
+
+}  // namespace dt

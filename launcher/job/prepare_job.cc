@@ -1,0 +1,71 @@
+#include "launcher/job/prepare_job.h"
+
+#include "base/crypto.h"
+#include "launcher/job/prepare.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+TaskOutput::Options output_options(const RunConfig& config, const Runtime& runtime) {
+  return {.folder = config.output_dir,
+          .tags = !config.no_tag,
+          .quiet = config.quiet,
+          .merged = config.merge_stderr,
+          .timestamps = config.timestamp,
+          .colored_out = runtime.colored_out(),
+          .colored_err = runtime.colored_err()};
+}
+
+}  // namespace
+
+Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) {
+  const RunConfig& config = context.config;
+  Runtime& runtime = context.runtime;
+  const Plan& plan = planned.plan;
+  const Token token = TRY(Token::random());
+  const std::string job_name = TRY(random_name(8));
+  context.record.planned(plan, job_name);
+  TRY(check_launcher_files(config, plan));
+  auto output = TRY(TaskOutput::open(plan, output_options(config, runtime), runtime.out(),
+                                     runtime.err(), runtime.log()));
+
+  context.agents.retain(plan);
+  auto held_port = TRY(hold_rendezvous_port(config));
+  const uint16_t port = held_port ? held_port->number : uint16_t{0};
+  const auto orders = prepare_orders(config, plan, job_name, token, planned.forwarded);
+  const std::vector<Prepared> prepared = TRY(context.agents.prepare(orders, context.awaited));
+  if (const auto failure = preparation_failure(plan, orders, prepared))
+    return PreparedJob{.failure = failure};
+  context.warn(cwd_fallback_warnings(plan, orders, prepared));
+
+  // The probe listens at the rendezvous' port, and is over before the rendezvous listens.
+  Reach reach = TRY(find_reach(runtime.loop(), context.agents, plan, prepared,
+                               {token, context.awaited, config.networks, port}));
+  context.warn(reach.warnings);
+  const std::vector<Hello> hellos = TRY(context.agents.await_hellos(context.awaited));
+  const TaskTable table = task_table(plan, job_name, reach);
+  const auto sources = horovod_sources(config, plan, reach, hellos);
+  auto rendezvous = TRY(open_rendezvous(runtime.loop(),
+                                        {.ip = reach.launcher,
+                                         .port = port,
+                                         .token = token,
+                                         .table = table,
+                                         .dead_after = config.dead_after,
+                                         .horovod_sources = sources},
+                                        runtime.log()));
+  JobFacts facts =
+      job_facts(config, plan, table, {rendezvous->address(), token, sources.has_value()}, prepared);
+  return PreparedJob{.failure = {},
+                     .output = std::move(output),
+                     .reach = std::move(reach),
+                     .held_port = std::move(held_port),
+                     .rendezvous = std::move(rendezvous),
+                     .facts = std::move(facts)};
+}
+
+}  // namespace dt

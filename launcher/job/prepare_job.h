@@ -1,0 +1,31 @@
+#pragma once
+
+#include "base/result.h"
+#include "launcher/console/task_output.h"
+#include "launcher/environment/job_facts.h"
+#include "launcher/job/job_context.h"
+#include "launcher/job/plan_job.h"
+#include "launcher/job/reach.h"
+#include "launcher/job/rendezvous.h"
+#include "launcher/report/outcome.h"
+#include "rendezvous/store/server.h"
+
+#include <memory>
+#include <optional>
+
+namespace dt {
+
+/// All that the launch needs beside the plan.
+struct PreparedJob {
+  std::optional<Outcome> failure;  ///< set: an agent cannot start its tasks, and the rest is empty
+  std::unique_ptr<TaskOutput> output = {};
+  Reach reach = {};
+  std::optional<HeldPort> held_port = {};  ///< keeps the port from other jobs of this machine
+  std::unique_ptr<RendezvousServer> rendezvous = {};
+  JobFacts facts = {};
+};
+
+/// Has the agents prepare, finds how hosts reach each other, and opens the rendezvous.
+Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned);
+
+}  // namespace dt
