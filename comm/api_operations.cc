@@ -10,6 +10,16 @@
 
 namespace dt {
 
+Result<ElementType> type_of(int type) {
+  if (type >= DTRAIN_INT8 && type <= DTRAIN_FLOAT64) return static_cast<ElementType>(type - 1);
+  return fail(Errc::input, format("dtrain_buffers.type: there is no {}", type));
+}
+
+int report_outcome(const Driver::Outcome& outcome, dtrain_error* error) {
+  if (outcome.result) return report_success(error);
+  return report(error, outcome.result.error(), outcome.blamed_rank);
+}
+
 namespace {
 
 /// One call of a user, before it is checked.
@@ -27,14 +37,13 @@ static_assert(DTRAIN_FLOAT64 == 1 + static_cast<int>(ElementType::float64));
 static_assert(DTRAIN_AVERAGE == static_cast<int>(ReduceOp::average));
 static_assert(DTRAIN_PRODUCT == static_cast<int>(ReduceOp::product));
 
-Result<ElementType> type_of(int type) {
-  if (type >= DTRAIN_INT8 && type <= DTRAIN_FLOAT64) return static_cast<ElementType>(type - 1);
-  return fail(Errc::input, format("dtrain_buffers.type: there is no {}", type));
-}
-
 Result<ReduceOp> reduce_of(int op) {
   if (op >= DTRAIN_SUM && op <= DTRAIN_PRODUCT) return static_cast<ReduceOp>(op);
   return fail(Errc::input, format("there is no reduction {}", op));
+}
+
+Call reduce_call(dtrain_buffers buffers, dtrain_rooted_op to) {
+  return {.kind = OperationKind::reduce, .buffers = buffers, .op = to.op, .peer = to.root};
 }
 
 /// Returns the input; without one, the part of the output that holds it, where that has a meaning.
@@ -43,8 +52,11 @@ const void* input_of(const Call& call, ElementType type, int rank) {
   switch (call.kind) {
     case OperationKind::all_reduce:
     case OperationKind::broadcast:
+    case OperationKind::reduce:
+    case OperationKind::all_to_all:
       return call.buffers.output;
     case OperationKind::all_gather:
+    case OperationKind::gather:
       return static_cast<const std::byte*>(call.buffers.output) +
              call.buffers.count * element_bytes(type) * static_cast<size_t>(rank);
     default:
@@ -68,11 +80,6 @@ Result<Driver::Call> checked(const Call& call, const dtrain_op_options* given,
   request.input = input_of(call, request.type, context.layout().rank);
   request.output = call.buffers.output;
   return result;
-}
-
-int report_outcome(const Driver::Outcome& outcome, dtrain_error* error) {
-  if (outcome.result) return report_success(error);
-  return report(error, outcome.result.error(), outcome.blamed_rank);
 }
 
 int run(dtrain_context* handle, const Call& call, const dtrain_op_options* options,
@@ -133,6 +140,29 @@ int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, int o
                  options, error);
 }
 
+int dtrain_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_rooted_op to,
+                  const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, dt::reduce_call(buffers, to), options, error);
+}
+
+int dtrain_gather(dtrain_context* context, dtrain_buffers buffers, int root,
+                  const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::gather, .buffers = buffers, .peer = root},
+                 options, error);
+}
+
+int dtrain_scatter(dtrain_context* context, dtrain_buffers buffers, int root,
+                   const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::scatter, .buffers = buffers, .peer = root},
+                 options, error);
+}
+
+int dtrain_all_to_all(dtrain_context* context, dtrain_buffers buffers,
+                      const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::all_to_all, .buffers = buffers}, options,
+                 error);
+}
+
 int dtrain_send(dtrain_context* context, dtrain_buffers buffers, int to,
                 const dtrain_op_options* options, dtrain_error* error) {
   return dt::run(context, {.kind = dt::OperationKind::send, .buffers = buffers, .peer = to},
@@ -173,6 +203,30 @@ dtrain_work* dtrain_reduce_scatter_async(dtrain_context* context, dtrain_buffers
   return dt::start(context,
                    {.kind = dt::OperationKind::reduce_scatter, .buffers = buffers, .op = op},
                    options, error);
+}
+
+dtrain_work* dtrain_reduce_async(dtrain_context* context, dtrain_buffers buffers,
+                                 dtrain_rooted_op to, const dtrain_op_options* options,
+                                 dtrain_error* error) {
+  return dt::start(context, dt::reduce_call(buffers, to), options, error);
+}
+
+dtrain_work* dtrain_gather_async(dtrain_context* context, dtrain_buffers buffers, int root,
+                                 const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::gather, .buffers = buffers, .peer = root},
+                   options, error);
+}
+
+dtrain_work* dtrain_scatter_async(dtrain_context* context, dtrain_buffers buffers, int root,
+                                  const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::scatter, .buffers = buffers, .peer = root},
+                   options, error);
+}
+
+dtrain_work* dtrain_all_to_all_async(dtrain_context* context, dtrain_buffers buffers,
+                                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::all_to_all, .buffers = buffers}, options,
+                   error);
 }
 
 dtrain_work* dtrain_send_async(dtrain_context* context, dtrain_buffers buffers, int to,

@@ -19,6 +19,8 @@ struct dtrain_context {
 struct dtrain_work {
   std::shared_ptr<dt::Context> context;
   dt::Driver::Work work;
+  std::shared_ptr<dt::OperationResult> result = {};  ///< of operations with own counts
+  dt::ElementType result_type = dt::ElementType::float32;
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -50,6 +52,11 @@ Result<T> read_struct(const T* given, const char* type) {
   std::memcpy(&known, bytes, std::min(size, sizeof known));
   return known;
 }
+
+/// Returns the type with that number of dtrain.h.
+Result<ElementType> type_of(int type);
+/// Reports the outcome of an operation, and returns its status.
+int report_outcome(const Driver::Outcome& outcome, dtrain_error* error);
 
 /// Returns the checked options of one call.
 Result<dtrain_op_options> read_op_options(const dtrain_op_options* given);

@@ -139,7 +139,8 @@ DTRAIN_API const char* dtrain_host(const dtrain_context* context);
 
 /* ---- Operations ---- */
 
-/* Element types. 16-bit floats are added and multiplied in float32. */
+/* Element types. 16-bit floats are added and multiplied in float32. The numbers 11 to 31 stay free
+ * for further types, such as int16, uint16, bool and 8-bit floats. */
 enum dtrain_type {
   DTRAIN_INT8 = 1,
   DTRAIN_UINT8 = 2,
@@ -155,7 +156,8 @@ enum dtrain_type {
 
 enum dtrain_reduce_op {
   DTRAIN_SUM = 0,
-  DTRAIN_AVERAGE = 1, /* of floating-point types only */
+  DTRAIN_AVERAGE = 1, /* the sum divided by the number of ranks; for integers, the sum in their own
+                         width, which wraps, divided toward zero */
   DTRAIN_MIN = 2,
   DTRAIN_MAX = 3,
   DTRAIN_PRODUCT = 4
@@ -171,6 +173,12 @@ typedef struct dtrain_buffers {
   int type; /* enum dtrain_type */
 } dtrain_buffers;
 
+/* The reduction and the root of dtrain_reduce; this struct will never get further fields. */
+typedef struct dtrain_rooted_op {
+  int op; /* enum dtrain_reduce_op */
+  int root;
+} dtrain_rooted_op;
+
 /* A NULL pointer to it means: unnamed, no time limit. */
 typedef struct dtrain_op_options {
   size_t struct_size; /* sizeof(dtrain_op_options) */
@@ -182,12 +190,13 @@ typedef struct dtrain_op_options {
 /* Each of these blocks until the operation is done on this rank, and returns its status. Results
  * have the same bits on every rank. Errors that all of them have:
  *
- * _INPUT: a NULL or unaligned pointer, an unknown type or op, a rank out of range, the average of
- * integers. Nothing was sent; the other ranks still wait.
+ * _INPUT: a NULL or unaligned pointer, an unknown type or op, a rank out of range, counts that are
+ * too large. Nothing was sent; the other ranks still wait.
  *
  * _MISMATCH: ranks called different collectives, or with another count, type, op, root or name.
- * Every rank gets it, and error.rank is one that differs. Or a send and its receive differ in count
- * or type. Both ends get it, and no other rank. The context stays usable.
+ * Every rank gets it before any data moves, also when the collective has a root, and error.rank is
+ * one that differs. Or a send and its receive differ in count, type or name. Both ends get it, and
+ * no other rank. The context stays usable.
  *
  * _TIMEOUT: options->timeout_ms passed. A collective's timeout ends it and all later collectives on
  * every rank; sends and receives continue. A send or receive that timed out ends alone. If a
@@ -219,9 +228,27 @@ DTRAIN_API int dtrain_all_gather(dtrain_context* context, dtrain_buffers buffers
  * count * size elements. input may not be NULL. */
 DTRAIN_API int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, int op,
                                      const dtrain_op_options* options, dtrain_error* error);
+/* output of rank `root` = op over all ranks of input, for `count` elements. input NULL: output
+ * holds it. The output of others is not written and may be NULL. */
+DTRAIN_API int dtrain_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_rooted_op to,
+                             const dtrain_op_options* options, dtrain_error* error);
+/* output of rank `root`, count * size elements, = the inputs of all ranks by rank, `count` elements
+ * each. input NULL: the root's part of output holds its input. The output of others is not written
+ * and may be NULL. */
+DTRAIN_API int dtrain_gather(dtrain_context* context, dtrain_buffers buffers, int root,
+                             const dtrain_op_options* options, dtrain_error* error);
+/* output, `count` elements, = this rank's part of the input of rank `root`, which has count * size
+ * elements by rank. The input of others is not read. The root's output may be NULL: its own part is
+ * not copied then. */
+DTRAIN_API int dtrain_scatter(dtrain_context* context, dtrain_buffers buffers, int root,
+                              const dtrain_op_options* options, dtrain_error* error);
+/* Part r of input goes to rank r, and part r of output comes from rank r. Both have count * size
+ * elements, `count` for each rank. input NULL: output holds it; the engine makes a copy. */
+DTRAIN_API int dtrain_all_to_all(dtrain_context* context, dtrain_buffers buffers,
+                                 const dtrain_op_options* options, dtrain_error* error);
 /* `count` elements from input to rank `to`, and into output from rank `from`. The sends and
- * receives of a pair of ranks match in their order; count and type must be equal. They run beside
- * the collectives. A send may wait for its receive. */
+ * receives of a pair of ranks match in their order; count, type and name must be equal. They run
+ * beside the collectives. A send may wait for its receive. */
 DTRAIN_API int dtrain_send(dtrain_context* context, dtrain_buffers buffers, int to,
                            const dtrain_op_options* options, dtrain_error* error);
 DTRAIN_API int dtrain_recv(dtrain_context* context, dtrain_buffers buffers, int from,
@@ -279,6 +306,18 @@ DTRAIN_API dtrain_work* dtrain_all_gather_async(dtrain_context* context, dtrain_
 DTRAIN_API dtrain_work* dtrain_reduce_scatter_async(dtrain_context* context, dtrain_buffers buffers,
                                                     int op, const dtrain_op_options* options,
                                                     dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_reduce_async(dtrain_context* context, dtrain_buffers buffers,
+                                            dtrain_rooted_op to, const dtrain_op_options* options,
+                                            dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_gather_async(dtrain_context* context, dtrain_buffers buffers,
+                                            int root, const dtrain_op_options* options,
+                                            dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_scatter_async(dtrain_context* context, dtrain_buffers buffers,
+                                             int root, const dtrain_op_options* options,
+                                             dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_all_to_all_async(dtrain_context* context, dtrain_buffers buffers,
+                                                const dtrain_op_options* options,
+                                                dtrain_error* error);
 DTRAIN_API dtrain_work* dtrain_send_async(dtrain_context* context, dtrain_buffers buffers, int to,
                                           const dtrain_op_options* options, dtrain_error* error);
 DTRAIN_API dtrain_work* dtrain_recv_async(dtrain_context* context, dtrain_buffers buffers, int from,
@@ -291,9 +330,58 @@ DTRAIN_API dtrain_work* dtrain_barrier_async(dtrain_context* context,
 DTRAIN_API int dtrain_work_wait(dtrain_work* work, int timeout_ms, dtrain_error* error);
 /* Returns 1 when the operation has succeeded or failed, and when work is NULL; else 0. */
 DTRAIN_API int dtrain_work_done(dtrain_work* work);
-/* Frees the work; NULL does nothing. First waits until the operation is done, because until then
- * its buffers are in use. Its status is lost. */
+/* Frees the work and its result; NULL does nothing. First waits until the operation is done,
+ * because until then its buffers are in use. Its status is lost. */
 DTRAIN_API void dtrain_work_free(dtrain_work* work);
+
+/* ---- Operations with a count for each rank ---- */
+
+/* What one rank sends to each rank. The memory belongs to the caller; `input` must stay valid and
+ * unchanged until the operation is done. `counts` is read during the call. */
+typedef struct dtrain_split_buffers {
+  size_t struct_size; /* sizeof(dtrain_split_buffers) */
+  const void* input; /* the parts for all ranks by rank, behind each other; NULL if all are empty */
+  const size_t* counts; /* the elements of each part, one count for each rank; 0 is allowed */
+  int type;             /* enum dtrain_type */
+} dtrain_split_buffers;
+
+/* The result of an operation whose size only the engine knows. */
+typedef struct dtrain_result {
+  size_t struct_size;   /* sizeof(dtrain_result), set by the caller */
+  const void* data;     /* the parts of all ranks by rank, behind each other */
+  size_t count;         /* the elements of all parts */
+  const size_t* counts; /* the elements of each part */
+  int ranks;            /* the number of parts */
+  int type;             /* enum dtrain_type */
+} dtrain_result;
+
+/* Each of these blocks until it is done, and then sets *work, which has the result; after an error
+ * *work is NULL. The caller owns the work and frees it with dtrain_work_free. Errors are those of
+ * the operations above; counts may differ between the ranks, and are no mismatch. If there is no
+ * memory for what arrives, all operations of this rank fail with _SYSTEM. */
+
+/* Sends each rank its part of buffers->input. The result has the parts that all ranks have sent to
+ * this one. A gather or scatter with different counts is this with most counts 0. */
+DTRAIN_API int dtrain_all_to_all_split(dtrain_context* context, const dtrain_split_buffers* buffers,
+                                       dtrain_work** work, const dtrain_op_options* options,
+                                       dtrain_error* error);
+/* The result has the inputs of all ranks. buffers.count is this rank's own; buffers.output must be
+ * NULL. */
+DTRAIN_API int dtrain_all_gather_ragged(dtrain_context* context, dtrain_buffers buffers,
+                                        dtrain_work** work, const dtrain_op_options* options,
+                                        dtrain_error* error);
+/* The same, but they return at once. */
+DTRAIN_API dtrain_work* dtrain_all_to_all_split_async(dtrain_context* context,
+                                                      const dtrain_split_buffers* buffers,
+                                                      const dtrain_op_options* options,
+                                                      dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_all_gather_ragged_async(dtrain_context* context,
+                                                       dtrain_buffers buffers,
+                                                       const dtrain_op_options* options,
+                                                       dtrain_error* error);
+/* Fills *result from a work that is done. The pointers stay valid until the work is freed. Fails
+ * with _INPUT when the work is not done yet, when it failed, and when its operation is another. */
+DTRAIN_API int dtrain_work_result(dtrain_work* work, dtrain_result* result, dtrain_error* error);
 
 /* ---- The job's store ---- */
 

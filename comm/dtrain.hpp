@@ -11,183 +11,19 @@
 #error "dtrain.hpp needs C++20: compile with -std=c++20; dtrain.h is for C and for older C++"
 #endif
 
-#include "dtrain.h"
+#include "dtrain_types.hpp"
 
-#include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <ranges>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 namespace dtrain {
-
-/// The exception that every function here throws when it fails.
-class Error : public std::runtime_error {
- public:
-  explicit Error(const dtrain_error& error)
-      : std::runtime_error(error.text),
-        code_(static_cast<dtrain_status>(error.code)),
-        rank_(error.rank) {}
-  Error(dtrain_status code, const std::string& text)
-      : std::runtime_error(text), code_(code), rank_(-1) {}
-
-  dtrain_status code() const noexcept { return code_; }
-  /// The rank to blame, or -1.
-  int rank() const noexcept { return rank_; }
-
- private:
-  dtrain_status code_;
-  int rank_;
-};
-
-enum class Op {
-  sum = DTRAIN_SUM,
-  average = DTRAIN_AVERAGE,  ///< of floating-point types only
-  min = DTRAIN_MIN,
-  max = DTRAIN_MAX,
-  product = DTRAIN_PRODUCT,
-};
-
-enum class Transport {
-  automatic = DTRAIN_TRANSPORT_AUTO,
-  shm = DTRAIN_TRANSPORT_SHM,
-  tcp = DTRAIN_TRANSPORT_TCP,
-};
-
-/// 16 bits that the engine reads as IEEE 754 binary16. It has no arithmetic of its own.
-struct float16 {  // NOLINT(readability-identifier-naming): named like the built-in types
-  std::uint16_t bits;
-};
-/// The upper half of a float32.
-struct bfloat16 {  // NOLINT(readability-identifier-naming): named like the built-in types
-  std::uint16_t bits;
-};
-
-namespace detail {
-
-template <class T>
-constexpr dtrain_type type_of() {
-  if constexpr (std::same_as<T, float16>) return DTRAIN_FLOAT16;
-  if constexpr (std::same_as<T, bfloat16>) return DTRAIN_BFLOAT16;
-  if constexpr (std::same_as<T, float>) return DTRAIN_FLOAT32;
-  if constexpr (std::same_as<T, double>) return DTRAIN_FLOAT64;
-  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
-    // By size and sign, so that long and long long are both 64-bit integers.
-    if constexpr (sizeof(T) == 1) return std::is_signed_v<T> ? DTRAIN_INT8 : DTRAIN_UINT8;
-    if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? DTRAIN_INT32 : DTRAIN_UINT32;
-    if constexpr (sizeof(T) == 8) return std::is_signed_v<T> ? DTRAIN_INT64 : DTRAIN_UINT64;
-  }
-  return dtrain_type{};
-}
-
-inline dtrain_error empty_error() {
-  dtrain_error error = {};
-  error.struct_size = sizeof error;
-  error.rank = -1;
-  return error;
-}
-
-}  // namespace detail
-
-/// The types of an array's elements: integers of 8, 32 and 64 bits, float16, bfloat16, float,
-/// double.
-template <class T>
-concept Element = detail::type_of<T>() != dtrain_type{};
-
-/// Contiguous memory that outlives the call: a vector, array or span, but not a temporary vector.
-template <class R>
-concept Array = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-                std::ranges::borrowed_range<R> && Element<std::ranges::range_value_t<R>>;
-template <class R>
-concept MutableArray =
-    Array<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
-
-/// How to join; see dtrain_init_options. With an empty role, the environment decides.
-struct InitOptions {
-  std::string role = {};
-  int task_index = 0;
-  std::string rendezvous = {};
-  std::string token = {};
-  std::string job = {};
-  std::uint32_t generation = 0;
-  Transport transport = Transport::automatic;
-  std::chrono::milliseconds timeout = {};     ///< for all ranks to join; 0: 300 s
-  std::chrono::milliseconds dead_after = {};  ///< 0: the value of dtrain run --dead-after
-};
-
-/// Options of one operation; see dtrain_op_options.
-struct OpOptions {
-  std::string name = {};
-  std::chrono::milliseconds timeout = {};  ///< 0: none
-};
-
-namespace detail {
-
-/// Converts milliseconds to an int for the C functions. Larger values become the maximum.
-inline int milliseconds_of(std::chrono::milliseconds duration) {
-  constexpr auto most = std::numeric_limits<int>::max();
-  return duration.count() > most ? most : static_cast<int>(duration.count());
-}
-
-inline dtrain_op_options c_options(const OpOptions& options) {
-  dtrain_op_options c = {};
-  c.struct_size = sizeof c;
-  c.name = options.name.empty() ? nullptr : options.name.c_str();
-  c.timeout_ms = milliseconds_of(options.timeout);
-  return c;
-}
-
-template <Array R>
-dtrain_buffers read_only(R&& array) {
-  return {std::ranges::data(array), nullptr, std::ranges::size(array),
-          type_of<std::ranges::range_value_t<R>>()};
-}
-template <MutableArray R>
-dtrain_buffers writable(R&& array) {
-  return {nullptr, std::ranges::data(array), std::ranges::size(array),
-          type_of<std::ranges::range_value_t<R>>()};
-}
-
-}  // namespace detail
-
-/// An asynchronous operation. Its arrays must stay valid and unchanged until it is done; the
-/// destructor waits for that. Movable; for one thread at a time.
-class Work {
- public:
-  /// Takes ownership of a C handle. It is null only in a moved-from Work.
-  explicit Work(dtrain_work* work) : work_(work) {}
-
-  /// Waits until the operation is done. Throws Error if it failed, at each call.
-  void wait() { wait_ms(-1); }
-  /// The same with a limit; returns false if `timeout` passed first.
-  bool wait_for(std::chrono::milliseconds timeout) {
-    return wait_ms(timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
-  }
-  /// True when the operation has succeeded or failed.
-  bool done() const { return dtrain_work_done(work_.get()) != 0; }
-
- private:
-  bool wait_ms(int timeout_ms) {
-    dtrain_error error = detail::empty_error();
-    const int status = dtrain_work_wait(work_.get(), timeout_ms, &error);
-    if (status == DTRAIN_PENDING) return false;
-    if (status != DTRAIN_OK) throw Error(error);
-    return true;
-  }
-
-  struct Free {
-    void operator()(dtrain_work* work) const { dtrain_work_free(work); }
-  };
-  std::unique_ptr<dtrain_work, Free> work_;
-};
 
 /// The job's keys and values; see "The job's store" in dtrain.h for limits and errors. It refers to
 /// its Context, which must outlive it. Values are arbitrary bytes, not only text.
@@ -280,8 +116,8 @@ class Store {
 };
 
 /// All ranks of a job, seen from one of them. Movable; leaves the job when destroyed. A
-/// collective's array has the same size and type on every rank. Results have the same bits on
-/// every rank.
+/// collective's array has the same size and type on every rank, unless its comment has another
+/// rule. Results have the same bits on every rank.
 class Context {
  public:
   /// Takes ownership of a C handle.
@@ -387,6 +223,106 @@ class Context {
     });
   }
 
+  /// values of rank `root` = op over all ranks of values. The values of the others do not change.
+  template <MutableArray R>
+  void reduce(R&& values, int root, Op op = Op::sum, const OpOptions& options = {}) {
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_reduce(get(), detail::writable(values), {static_cast<int>(op), root}, c, error);
+    });
+  }
+  template <MutableArray R>
+  Work reduce_async(R&& values, int root, Op op = Op::sum, const OpOptions& options = {}) {
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_reduce_async(get(), detail::writable(values), {static_cast<int>(op), root}, c,
+                                 error);
+    });
+  }
+
+  /// output of rank `root` = the inputs of all ranks by rank; it has size() times as many elements
+  /// as input. The output of the others is not used and may be empty.
+  template <Array In, MutableArray Out>
+  void gather(In&& input, Out&& output, int root, const OpOptions& options = {}) {
+    const dtrain_buffers buffers = gathered_at(root, input, output);
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_gather(get(), buffers, root, c, error);
+    });
+  }
+  template <Array In, MutableArray Out>
+  Work gather_async(In&& input, Out&& output, int root, const OpOptions& options = {}) {
+    const dtrain_buffers buffers = gathered_at(root, input, output);
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_gather_async(get(), buffers, root, c, error);
+    });
+  }
+
+  /// output = part rank() of the input of rank `root`, which has size() times as many elements. The
+  /// input of the others is not used and may be empty.
+  template <Array In, MutableArray Out>
+  void scatter(In&& input, Out&& output, int root, const OpOptions& options = {}) {
+    const dtrain_buffers buffers = scattered_from(root, input, output);
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_scatter(get(), buffers, root, c, error);
+    });
+  }
+  template <Array In, MutableArray Out>
+  Work scatter_async(In&& input, Out&& output, int root, const OpOptions& options = {}) {
+    const dtrain_buffers buffers = scattered_from(root, input, output);
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_scatter_async(get(), buffers, root, c, error);
+    });
+  }
+
+  /// Part r of input goes to rank r, part r of output comes from there. Both have size() parts.
+  template <Array In, MutableArray Out>
+  void all_to_all(In&& input, Out&& output, const OpOptions& options = {}) {
+    const dtrain_buffers buffers = exchanged(input, output);
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_to_all(get(), buffers, c, error);
+    });
+  }
+  template <Array In, MutableArray Out>
+  Work all_to_all_async(In&& input, Out&& output, const OpOptions& options = {}) {
+    const dtrain_buffers buffers = exchanged(input, output);
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_to_all_async(get(), buffers, c, error);
+    });
+  }
+
+  /// Sends counts[r] elements of input to rank r. The Work, which is done, has the parts() that all
+  /// ranks have sent to this one.
+  template <Array In>
+  Work all_to_all_split(In&& input, std::span<const std::size_t> counts,
+                        const OpOptions& options = {}) {
+    const dtrain_split_buffers buffers = split(input, counts);
+    return run_with_result(
+        options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
+          return dtrain_all_to_all_split(get(), &buffers, work, c, error);
+        });
+  }
+  template <Array In>
+  Work all_to_all_split_async(In&& input, std::span<const std::size_t> counts,
+                              const OpOptions& options = {}) {
+    const dtrain_split_buffers buffers = split(input, counts);
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_to_all_split_async(get(), &buffers, c, error);
+    });
+  }
+
+  /// The Work, which is done, has the inputs of all ranks as its parts(). Sizes may differ.
+  template <Array In>
+  Work all_gather_ragged(In&& input, const OpOptions& options = {}) {
+    return run_with_result(
+        options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
+          return dtrain_all_gather_ragged(get(), detail::read_only(input), work, c, error);
+        });
+  }
+  template <Array In>
+  Work all_gather_ragged_async(In&& input, const OpOptions& options = {}) {
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_gather_ragged_async(get(), detail::read_only(input), c, error);
+    });
+  }
+
   /// Sends and receives between two ranks match in their order. They run beside the collectives.
   template <Array R>
   void send(R&& values, int to, const OpOptions& options = {}) {
@@ -452,6 +388,14 @@ class Context {
     return Work(work);
   }
 
+  template <class Call>
+  static Work run_with_result(const OpOptions& options, const Call& call) {
+    dtrain_work* work = nullptr;
+    run(options,
+        [&](const dtrain_op_options* c, dtrain_error* error) { return call(&work, c, error); });
+    return Work(work);
+  }
+
   template <class In, class Out>
   static dtrain_buffers pair(In& input, Out& output) {
     using Value = std::ranges::range_value_t<Out>;
@@ -473,6 +417,44 @@ class Context {
     buffers.count = std::ranges::size(output);
     require_parts("reduce_scatter", std::ranges::size(input), buffers.count);
     return buffers;
+  }
+
+  template <class In, class Out>
+  dtrain_buffers gathered_at(int root, In& input, Out& output) const {
+    dtrain_buffers buffers = pair(input, output);
+    buffers.count = std::ranges::size(input);
+    if (rank() == root) require_parts("gather", std::ranges::size(output), buffers.count);
+    return buffers;
+  }
+  template <class In, class Out>
+  dtrain_buffers scattered_from(int root, In& input, Out& output) const {
+    dtrain_buffers buffers = pair(input, output);
+    buffers.count = std::ranges::size(output);
+    if (rank() == root) require_parts("scatter", std::ranges::size(input), buffers.count);
+    return buffers;
+  }
+  template <class In, class Out>
+  dtrain_buffers exchanged(In& input, Out& output) const {
+    dtrain_buffers buffers = pair(input, output);
+    const auto ranks = static_cast<std::size_t>(get() == nullptr ? 1 : size());
+    buffers.count = std::ranges::size(output) / ranks;
+    require_parts("all_to_all", std::ranges::size(output), buffers.count);
+    require_parts("all_to_all", std::ranges::size(input), buffers.count);
+    return buffers;
+  }
+  template <class In>
+  dtrain_split_buffers split(In& input, std::span<const std::size_t> counts) const {
+    const std::size_t elements = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    const bool fits =
+        elements == std::ranges::size(input) && counts.size() == static_cast<std::size_t>(size());
+    if (get() != nullptr && !fits) {
+      throw Error(
+          DTRAIN_ERROR_INPUT,
+          "all_to_all_split: give one count for each rank, which add up to the input; got " +
+              std::to_string(counts.size()) + " counts of " + std::to_string(elements));
+    }
+    return {sizeof(dtrain_split_buffers), std::ranges::data(input), counts.data(),
+            detail::type_of<std::ranges::range_value_t<In>>()};
   }
 
   void require_parts(const char* operation, std::size_t whole, std::size_t part) const {

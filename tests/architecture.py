@@ -28,7 +28,7 @@ ARROWS = {
     "examples": set(),
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
-PUBLIC = {"comm/dtrain.h", "comm/dtrain.hpp"}
+PUBLIC = {"comm/dtrain.h", "comm/dtrain.hpp", "comm/dtrain_types.hpp"}
 # The floors of a folder, low to high: each includes itself and those before it. "" is what stands in the
 # folder itself; where it is not named, no source may.
 FLOORS = {
@@ -74,7 +74,7 @@ CONDITIONS = {"comm/dtrain.hpp": {"#if __cplusplus <= 201703L"}}
 # Code that no unit test has the name of, and no test includes the header of: "FILE TEST" a line. The list
 # may only shrink.
 TESTED_ELSEWHERE = "tests/tested_elsewhere.txt"
-TESTED_ELSEWHERE_MAX = 42
+TESTED_ELSEWHERE_MAX = 38
 
 SLEEPLESS = ("base/", "gpu/", "rendezvous/", "comm/", "launcher/", "cmd/", "tests/unit/")
 

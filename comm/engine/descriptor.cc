@@ -12,18 +12,8 @@ namespace dt {
 
 namespace {
 
-/// Names are cut to this in descriptors: enough to recognise an operation.
-constexpr size_t name_bytes_max = 96;
 constexpr size_t ranks_named_max = 4;
 constexpr size_t differences_named_max = 4;
-
-/// FNV-1a, 64 bits.
-uint64_t hash_of(std::string_view text) {
-  uint64_t hash = 14695981039346656037U;
-  for (const char c : text)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return hash;
-}
 
 /// Mixes a value into a hash, after the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
 uint64_t mixed(uint64_t hash, uint64_t value) {
@@ -33,31 +23,25 @@ uint64_t mixed(uint64_t hash, uint64_t value) {
   return hash ^ (hash >> 31);
 }
 
-bool reduces(OperationKind kind) {
-  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter;
-}
-
 /// The difference between a rank's call and the majority's: what the rank did, what the others did.
 struct Difference {
   std::string one;
   std::string most;
 };
 
-std::string quoted(std::string_view name) {
-  return name.empty() ? "no name" : format("the name \"{}\"", printable(name));
-}
-
 Difference difference(const Descriptor& one, const Descriptor& most) {
   if (one.kind != most.kind)
     return {format("called {}", kind_name(one.kind)), std::string(kind_name(most.kind))};
+  if (has_own_counts(one.kind) && one.type != most.type)
+    return {format("sent {}", element_name(one.type)), std::string(element_name(most.type))};
   if (one.type != most.type || one.count != most.count)
     return {"sent " + shape_text(one.type, one.count), shape_text(most.type, most.count)};
   if (one.reduce != most.reduce)
     return {format("asked for {}", reduce_name(one.reduce)), std::string(reduce_name(most.reduce))};
   if (one.root != most.root)
     return {format("asked for root {}", one.root), format("root {}", most.root)};
-  if (one.name != most.name) return {"gave " + quoted(one.name), quoted(most.name)};
-  return {"gave " + quoted(one.name), "another one with the same beginning"};
+  const NameDifference names = name_difference(one.name, most.name);
+  return {"gave " + names.one, names.other};
 }
 
 /// The index of the descriptor that most ranks have.
@@ -100,26 +84,25 @@ std::string differences_text(std::span<const Dissent> groups, const std::string&
 
 Descriptor Descriptor::of(const OperationRequest& request) {
   Descriptor d{.kind = request.kind,
-               .name_hash = hash_of(request.name),
+               .name_hash = hash_of_name(request.name),
                .name = request.name.substr(0, name_bytes_max)};
   if (request.kind == OperationKind::barrier) return d;
   d.type = request.type;
-  d.count = request.count;
+  if (!has_own_counts(request.kind)) d.count = request.count;
   if (reduces(request.kind)) d.reduce = request.reduce;
-  if (request.kind == OperationKind::broadcast) d.root = request.peer;
+  if (is_rooted(request.kind)) d.root = request.peer;
   return d;
 }
 
 uint64_t call_hash(const OperationRequest& request, uint64_t sequence) {
   // The fields that Descriptor::of uses.
-  uint64_t hash = mixed(hash_of(request.name), sequence);
+  uint64_t hash = mixed(hash_of_name(request.name), sequence);
   hash = mixed(hash, static_cast<uint64_t>(request.kind));
   if (request.kind == OperationKind::barrier) return hash;
   hash = mixed(hash, static_cast<uint64_t>(request.type));
-  hash = mixed(hash, request.count);
+  if (!has_own_counts(request.kind)) hash = mixed(hash, request.count);
   if (reduces(request.kind)) hash = mixed(hash, static_cast<uint64_t>(request.reduce));
-  if (request.kind == OperationKind::broadcast)
-    hash = mixed(hash, static_cast<uint64_t>(request.peer));
+  if (is_rooted(request.kind)) hash = mixed(hash, static_cast<uint64_t>(request.peer));
   return hash;
 }
 
@@ -152,7 +135,7 @@ Result<Arrival> decode_arrival(ByteSpan bytes) {
   arrival.timeout = Duration(reader.number<Duration::rep>());
   arrival.remaining = Duration(reader.number<Duration::rep>());
   TRY(reader.finish("descriptor"));
-  if (d.kind > OperationKind::barrier || !known(d.type) || !known(d.reduce) ||
+  if (!is_collective(d.kind) || !known(d.type) || !known(d.reduce) ||
       d.name.size() > name_bytes_max || arrival.timeout < Duration::zero() ||
       arrival.remaining < Duration::zero())
     return fail(Errc::protocol, "descriptor with unknown numbers");
@@ -182,9 +165,28 @@ std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, std::sp
       groups.front().ranks.front()};
 }
 
+/// FNV-1a, 64 bits.
+uint64_t hash_of_name(std::string_view name) {
+  uint64_t hash = 14695981039346656037U;
+  for (const char c : name)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
+}
+
+std::string quoted_name(std::string_view name) {
+  return name.empty() ? "no name" : format("the name \"{}\"", printable(name));
+}
+
+NameDifference name_difference(std::string_view one, std::string_view other) {
+  return {quoted_name(one),
+          one == other ? "another one with the same beginning" : quoted_name(other)};
+}
+
 std::string_view kind_name(OperationKind kind) {
-  static constexpr std::array<std::string_view, 7> names = {
-      "all_reduce", "broadcast", "all_gather", "reduce_scatter", "barrier", "send", "receive"};
+  static constexpr std::array<std::string_view, 13> names = {
+      "all_reduce", "broadcast", "all_gather", "reduce_scatter",   "reduce",
+      "gather",     "scatter",   "all_to_all", "all_to_all_split", "all_gather_ragged",
+      "barrier",    "send",      "receive"};
   return names.at(static_cast<size_t>(kind));
 }
 

@@ -40,6 +40,19 @@ struct Arrival {
 Bytes encode(const Arrival& arrival);
 Result<Arrival> decode_arrival(ByteSpan bytes);
 
+/// Names are cut to this in descriptors: enough to recognise an operation.
+inline constexpr size_t name_bytes_max = 96;
+/// A number that two different names have in common by chance only.
+uint64_t hash_of_name(std::string_view name);
+/// "the name "grad"", "no name".
+std::string quoted_name(std::string_view name);
+/// How two names differ that are not equal, although their beginnings may be.
+struct NameDifference {
+  std::string one;
+  std::string other;
+};
+NameDifference name_difference(std::string_view one, std::string_view other);
+
 struct Mismatch {
   std::string text;  ///< `all_reduce #12 "g": rank 2 sent float32[100], others float32[101]`
   int blamed_rank = -1;

@@ -2,7 +2,9 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "comm/engine/operation_result.h"
 #include "comm/kernels/element.h"
+#include "comm/schedule/operation_kind.h"
 #include "comm/transport/link.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
@@ -17,16 +19,6 @@
 
 namespace dt {
 
-enum class OperationKind : uint8_t {
-  all_reduce,
-  broadcast,
-  all_gather,
-  reduce_scatter,
-  barrier,
-  send,
-  receive,
-};
-
 class SharedArea;
 struct OperationFailure;
 
@@ -36,13 +28,16 @@ struct OperationRequest {
   ElementType type = ElementType::float32;
   ReduceOp reduce = ReduceOp::sum;
   uint32_t group = 0;  ///< 0: all ranks of the job
-  int peer = 0;        ///< broadcast: root; send, receive: the other rank; its rank in the group
-  size_t count = 0;  ///< elements in `input` (all_reduce, broadcast, send, receive: in the buffer;
-                     ///< all_gather: of this rank; reduce_scatter: in this rank's result)
+  int peer = 0;        ///< the root of a rooted collective, or the other rank; a rank in the group
+  size_t count = 0;    ///< elements in the buffer; in one rank's part, where a buffer has a part for
+                       ///< each rank
   const void* input = nullptr;
   void* output = nullptr;               ///< may equal input
   std::string name = {};                ///< for matching and messages; may be empty
   Duration timeout = Duration::zero();  ///< zero: none
+  std::vector<size_t> counts = {};      ///< all_to_all_split: of the part for each rank
+  /// For operations whose ranks have own counts: set before submission.
+  std::shared_ptr<OperationResult> result = {};
 };
 
 /// A submitted request: pending until `outcome` is set, exactly once.

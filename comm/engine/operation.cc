@@ -8,30 +8,47 @@
 #include <cassert>
 #include <limits>
 #include <new>
+#include <numeric>
 
 namespace dt {
 
 namespace {
 
-struct Buffers {
-  bool input = false;
-  bool output = false;
-  bool whole_group = false;  ///< one of them holds `count` elements for each rank
+/// The elements that this rank's buffers hold.
+struct Sizes {
+  size_t input = 0;
+  size_t output = 0;
 };
 
-Buffers buffers_of(const OperationRequest& request, int rank) {
+/// Requires that the size of a whole buffer can be computed.
+Sizes sizes_of(const OperationRequest& request, int rank, int size) {
+  const size_t part = request.count;
+  const size_t whole = part * static_cast<size_t>(size);
+  const bool at_root = request.peer == rank;
   switch (request.kind) {
     case OperationKind::all_reduce:
-      return {.input = true, .output = true};
+      return {.input = part, .output = part};
     case OperationKind::broadcast:
-      return {.input = request.peer == rank, .output = request.peer != rank};
+      return at_root ? Sizes{.input = part} : Sizes{.output = part};
+    case OperationKind::reduce:
+      return {.input = part, .output = at_root ? part : 0};
     case OperationKind::all_gather:
+      return {.input = part, .output = whole};
     case OperationKind::reduce_scatter:
-      return {.input = true, .output = true, .whole_group = true};
+      return {.input = whole, .output = part};
+    case OperationKind::gather:
+      return {.input = part, .output = at_root ? whole : 0};
+    case OperationKind::scatter:
+      return at_root ? Sizes{.input = whole} : Sizes{.output = part};
+    case OperationKind::all_to_all:
+      return {.input = whole, .output = whole};
+    case OperationKind::all_to_all_split:
+      return {.input = std::accumulate(request.counts.begin(), request.counts.end(), size_t{0})};
+    case OperationKind::all_gather_ragged:
     case OperationKind::send:
-      return {.input = true};
+      return {.input = part};
     case OperationKind::receive:
-      return {.output = true};
+      return {.output = part};
     case OperationKind::barrier:
       break;
   }
@@ -47,13 +64,41 @@ Result<> check_buffer(const char* which, const void* buffer, ElementType type) {
 }
 
 Result<> check_peer(const OperationRequest& request, int rank, int size) {
-  const bool broadcast = request.kind == OperationKind::broadcast;
+  const bool rooted = is_rooted(request.kind);
   if (request.peer < 0 || request.peer >= size) {
     return fail(Errc::input, format("{} {} is not one of the ranks 0 to {}",
-                                    broadcast ? "root" : "peer", request.peer, size - 1));
+                                    rooted ? "root" : "peer", request.peer, size - 1));
   }
-  if (!broadcast && request.peer == rank)
+  if (!rooted && request.peer == rank)
     return fail(Errc::input, format("rank {} is this rank itself", rank));
+  return {};
+}
+
+/// Checks that the bytes of a buffer with a part for each rank can be addressed.
+Result<> check_count(const OperationRequest& request, int size) {
+  const size_t bytes_max = static_cast<size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+  size_t left = bytes_max / element_bytes(request.type);
+  if (request.count > left / static_cast<size_t>(size))
+    return fail(Errc::input, shape_text(request.type, request.count) + " is too large");
+  for (const size_t count : request.counts) {
+    if (count > left) {
+      return fail(Errc::input, format("the counts are too large: {} does not fit behind the others",
+                                      shape_text(request.type, count)));
+    }
+    left -= count;
+  }
+  return {};
+}
+
+/// Checks what operations with own counts need beside their buffers.
+Result<> check_counts(const OperationRequest& request, int size) {
+  const bool split = request.kind == OperationKind::all_to_all_split;
+  if (split && request.counts.size() != static_cast<size_t>(size)) {
+    return fail(Errc::input, format("there are {} counts for {} ranks; give one for each rank",
+                                    request.counts.size(), size));
+  }
+  if (has_own_counts(request.kind) && !request.result)
+    return fail(Errc::input, "there is no place for the result");
   return {};
 }
 
@@ -61,33 +106,20 @@ Result<> check_elements(const OperationRequest& request, int rank, int size) {
   if (!known(request.type)) {
     return fail(Errc::input, format("there is no element type {}", static_cast<int>(request.type)));
   }
-  const Buffers buffers = buffers_of(request, rank);
-  const size_t ranks = buffers.whole_group ? static_cast<size_t>(size) : 1;
-  const size_t bytes_max = static_cast<size_t>(std::numeric_limits<std::ptrdiff_t>::max());
-  if (request.count > bytes_max / element_bytes(request.type) / ranks)
-    return fail(Errc::input, shape_text(request.type, request.count) + " is too large");
-  if (request.count == 0) return {};
-  if (buffers.input) TRY(check_buffer("input", request.input, request.type));
-  if (buffers.output) TRY(check_buffer("output", request.output, request.type));
+  TRY(check_counts(request, size));
+  TRY(check_count(request, size));
+  const Sizes sizes = sizes_of(request, rank, size);
+  if (sizes.input > 0) TRY(check_buffer("input", request.input, request.type));
+  if (sizes.output > 0) TRY(check_buffer("output", request.output, request.type));
   return {};
 }
 
 Result<> check_reduce(const OperationRequest& request) {
-  if (!known(request.reduce)) {
-    return fail(Errc::input, format("there is no reduction {}", static_cast<int>(request.reduce)));
-  }
-  if (request.reduce == ReduceOp::average && !is_floating(request.type)) {
-    return fail(Errc::input, format("average of {} is not supported; use sum, and divide",
-                                    element_name(request.type)));
-  }
-  return {};
+  if (known(request.reduce)) return {};
+  return fail(Errc::input, format("there is no reduction {}", static_cast<int>(request.reduce)));
 }
 
 }  // namespace
-
-bool is_collective(OperationKind kind) {
-  return kind <= OperationKind::barrier;
-}
 
 std::string label(const Operation& operation) {
   const OperationRequest& r = operation.request;
@@ -126,12 +158,9 @@ Result<> check_request(const OperationRequest& request, int rank, int size) {
     return fail(Errc::input, format("there is no operation {}", static_cast<int>(request.kind)));
   if (request.timeout < Duration::zero()) return fail(Errc::input, "the timeout is negative");
   if (request.kind == OperationKind::barrier) return {};
-  if (request.kind == OperationKind::broadcast || !is_collective(request.kind))
-    TRY(check_peer(request, rank, size));
+  if (is_rooted(request.kind) || !is_collective(request.kind)) TRY(check_peer(request, rank, size));
   TRY(check_elements(request, rank, size));
-  const bool reduces =
-      request.kind == OperationKind::all_reduce || request.kind == OperationKind::reduce_scatter;
-  return reduces ? check_reduce(request) : Result<>{};
+  return reduces(request.kind) ? check_reduce(request) : Result<>{};
 }
 
 }  // namespace dt

@@ -14,7 +14,6 @@ struct OperationFailure {
   std::string reason;  ///< "rank 3 (host b) has left the job"; end() puts the label before it
 };
 
-bool is_collective(OperationKind kind);
 /// `all_reduce #12 "grad"`, `send to rank 1 "x"`.
 std::string label(const Operation& operation);
 /// The time at which the operation times out; Time::max() without a timeout.

@@ -31,6 +31,7 @@ class OperationPool {
   void put(std::shared_ptr<Operation> operation) {
     if (kept_.size() == kept_max || operation.use_count() > 1) return;
     operation->sequence = 0;
+    operation->request.result.reset();
     operation->outcome.reset();
     operation->blamed_rank = -1;
     kept_.push_back(std::move(operation));

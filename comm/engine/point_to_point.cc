@@ -82,6 +82,8 @@ bool PointToPoint::make_offers(Channel& channel) {
     const uint32_t id = channel.next_id++;
     Writer writer;
     writer.number(request.type).number(uint64_t{request.count}).number(request.group);
+    writer.number(hash_of_name(request.name));
+    writer.text(std::string_view(request.name).substr(0, name_bytes_max));
     peers_.send(channel.peer, EngineMessageType::offer, id, writer.view());
     channel.offered.push_back({id, std::move(channel.waiting.front())});
     channel.waiting.pop_front();
@@ -109,7 +111,8 @@ bool PointToPoint::match(Channel& channel) {
 
 void PointToPoint::match(Channel& channel, const Offer& offer, const Pending& operation) {
   const OperationRequest& request = operation->request;
-  if (offer.type != request.type || offer.count != request.count) {
+  if (offer.type != request.type || offer.count != request.count ||
+      offer.name_hash != hash_of_name(request.name)) {
     const std::string text = mismatch_text(channel, offer, request);
     peers_.send(channel.peer, EngineMessageType::refuse, offer.id, as_bytes(text));
     end(*operation, {Errc::mismatch, channel.peer, text});
@@ -125,9 +128,14 @@ void PointToPoint::match(Channel& channel, const Offer& offer, const Pending& op
 
 std::string PointToPoint::mismatch_text(const Channel& channel, const Offer& offer,
                                         const OperationRequest& request) const {
-  return format("rank {} sent {}, rank {} receives {}", channel.peer,
-                shape_text(offer.type, offer.count), peers_.rank(),
-                shape_text(request.type, request.count));
+  if (offer.type != request.type || offer.count != request.count) {
+    return format("rank {} sent {}, rank {} receives {}", channel.peer,
+                  shape_text(offer.type, offer.count), peers_.rank(),
+                  shape_text(request.type, request.count));
+  }
+  const NameDifference names = name_difference(offer.name, request.name.substr(0, name_bytes_max));
+  return format("rank {} gave its send {}, rank {} its receive {}", channel.peer, names.one,
+                peers_.rank(), names.other);
 }
 
 bool PointToPoint::finish_sends(Channel& channel) {
@@ -251,15 +259,18 @@ Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
   const auto type = reader.number<ElementType>();
   const auto count = reader.number<uint64_t>();
   const auto group = reader.number<uint32_t>();
+  const auto name_hash = reader.number<uint64_t>();
+  std::string name = reader.text();
   TRY(reader.finish("offer"));
   Channel& from = channel(message.from);
-  if (!known(type) || from.offers.size() + from.receiving.size() >= offers_max)
-    return dt::fail(Errc::protocol, "an offer of no known type, or one too many");
+  if (!known(type) || name.size() > name_bytes_max ||
+      from.offers.size() + from.receiving.size() >= offers_max)
+    return dt::fail(Errc::protocol, "an offer of no known form, or one too many");
   const bool twice = find_id(from.receiving, message.stream) != from.receiving.end() ||
                      find_id(from.offers, message.stream) != from.offers.end();
   if (twice) return dt::fail(Errc::protocol, format("a second offer {}", message.stream));
-  const Offer offer{message.stream, type, count, group};
-  if (!refuse_left_group(from, offer)) from.offers.push_back(offer);
+  Offer offer{message.stream, type, count, group, name_hash, std::move(name)};
+  if (!refuse_left_group(from, offer)) from.offers.push_back(std::move(offer));
   return {};
 }
 

@@ -17,7 +17,7 @@ namespace dt {
 /// it on the link.
 ///
 ///   send:     waiting ─ offer ▶ offered ─ accept ▶ sending ▶ done
-///                                  └─ refuse ▶ failed (another type or count)
+///                                  └─ refuse ▶ failed (another type, count or name)
 ///   receive:  posted ─ offer fits: accept ▶ receiving ▶ done
 class PointToPoint {
  public:
@@ -56,6 +56,8 @@ class PointToPoint {
     ElementType type = ElementType::float32;
     uint64_t count = 0;
     uint32_t group = 0;
+    uint64_t name_hash = 0;  ///< of the whole name
+    std::string name;        ///< its beginning
   };
   struct Receiving {
     uint32_t id = 0;

@@ -23,7 +23,7 @@ struct Reduction {
   void apply(std::byte* into, const std::byte* from, size_t count) const;
 };
 
-/// Divides `count` elements of a floating type by `divisor`.
+/// Divides `count` elements by `divisor`, which is positive; integers toward zero.
 void average_over(ElementType type, std::byte* elements, size_t count, int divisor);
 
 }  // namespace dt

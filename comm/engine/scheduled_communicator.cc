@@ -2,44 +2,46 @@
 
 #include "base/format.h"
 #include "comm/engine/messages.h"
+#include "comm/schedule/algorithm.h"
+#include "comm/schedule/bruck.h"
+#include "comm/schedule/direct.h"
+#include "comm/schedule/ring.h"
 
 #include <cassert>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace dt {
 
 namespace {
 
-/// Up to this size, fewer steps save more time than fewer bytes.
-constexpr size_t tree_bytes_max = 32 << 10;
 constexpr auto collective_data = static_cast<uint8_t>(EngineMessageType::collective_data);
+/// Counts travel as they lie in memory; all ranks have the same build of the library.
+static_assert(sizeof(size_t) == sizeof(uint64_t));
 
-/// The ranges may overlap or be equal: users reduce in place.
-void copy(void* to, const void* from, size_t bytes) {
-  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
+/// Returns the bytes of all parts. If they exceed every memory, returns the largest number, whose
+/// allocation fails.
+size_t bytes_of(const std::vector<size_t>& counts, size_t element_bytes) {
+  constexpr size_t bytes_max = std::numeric_limits<size_t>::max() / 2;
+  size_t elements = 0;
+  for (const size_t count : counts) {
+    if (count > bytes_max / element_bytes - elements) return bytes_max;
+    elements += count;
+  }
+  return elements * element_bytes;
 }
 
-Steps steps_of(const OperationRequest& request, Group group) {
-  switch (request.kind) {
-    case OperationKind::all_reduce:
-      return request.count * element_bytes(request.type) <= tree_bytes_max
-                 ? tree_all_reduce(group, request.count)
-                 : ring_all_reduce(group, request.count);
-    case OperationKind::broadcast:
-      return binomial_broadcast(group, request.count, request.peer);
-    case OperationKind::all_gather:
-      return ring_all_gather(group, request.count);
-    case OperationKind::reduce_scatter:
-      return ring_reduce_scatter(group, request.count);
-    case OperationKind::barrier:
-      return dissemination_barrier(group);
-    case OperationKind::send:
-    case OperationKind::receive:
-      break;
-  }
-  assert(!"not a collective");
-  return {};
+/// The steps for calls with equal counts.
+Steps equal_steps(const OperationRequest& request, Group group) {
+  const CollectiveShape shape{.kind = request.kind,
+                              .count = request.count,
+                              .root = request.peer,
+                              .in_place = request.input == request.output};
+  const size_t bytes = request.count * element_bytes(request.type);
+  std::optional<Steps> steps = steps_of(group, shape, choose(request.kind, bytes, group.size));
+  assert(steps);
+  return std::move(*steps);
 }
 
 }  // namespace
@@ -53,59 +55,99 @@ void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequ
   assert(done_);
   request_ = &request;
   stream_ = static_cast<uint32_t>(sequence);
-  steps_ = steps_of(request, group_);
+  done_ = false;
+  exchanges_counts_ = has_own_counts(request.kind);
+  if (exchanges_counts_) return exchange_counts();
+  Buffers buffers{.input = static_cast<const std::byte*>(request.input),
+                  .output = static_cast<std::byte*>(request.output)};
+  // The root of a broadcast or scatter needs no output: its own elements stay where they are.
+  if (buffers.output == nullptr && is_rooted(request.kind) && request.peer == group_.rank) {
+    const bool scatters = request.kind == OperationKind::scatter;
+    const size_t before = scatters ? static_cast<size_t>(group_.rank) * request.count : 0;
+    buffers.output = const_cast<std::byte*>(buffers.input) + before * element_bytes(request.type);
+  }
+  const bool tokens = request.kind == OperationKind::barrier;
+  play(equal_steps(request, group_), buffers, tokens ? 1 : element_bytes(request.type));
+}
+
+void ScheduledCommunicator::play(Steps steps, Buffers buffers, size_t element_bytes) {
+  steps_ = std::move(steps);
   next_ = 0;
   send_started_ = false;
   received_elements_ = 0;
-  done_ = false;
-  reduction_ = {request.type, request.reduce};
-  element_bytes_ = element_bytes(request.type);
-  prepare();
+  buffers_ = buffers;
+  element_bytes_ = element_bytes;
+  buffers_.work = work_.reserve(work_elements(steps_) * element_bytes);
+  // The tokens of a barrier have no meaning, but uninitialised memory stays here.
+  if (request_->kind == OperationKind::barrier && buffers_.work != nullptr)
+    std::memset(buffers_.work, 0, work_elements(steps_));
 }
 
-void ScheduledCommunicator::prepare() {
+void ScheduledCommunicator::exchange_counts() {
   const OperationRequest& r = *request_;
-  const size_t bytes = r.count * element_bytes_;
-  buffer_ = static_cast<std::byte*>(r.output);
-  switch (r.kind) {
-    case OperationKind::all_reduce:
-      return copy(buffer_, r.input, bytes);
-    case OperationKind::broadcast:
-      if (group_.rank != r.peer) return;
-      // The root only reads, so it needs no output.
-      if (r.output == nullptr)
-        buffer_ = const_cast<std::byte*>(static_cast<const std::byte*>(r.input));
-      return copy(buffer_, r.input, bytes);
-    case OperationKind::all_gather:
-      return copy(at(static_cast<size_t>(group_.rank) * r.count), r.input, bytes);
-    case OperationKind::reduce_scatter:
-      own_buffer_.resize(bytes * static_cast<size_t>(group_.size));
-      buffer_ = own_buffer_.data();
-      return copy(buffer_, r.input, own_buffer_.size());
-    default:  // a barrier's tokens
-      own_buffer_.assign(2, std::byte{0});
-      buffer_ = own_buffer_.data();
-      element_bytes_ = 1;
-      return;
+  std::vector<size_t>& counts = r.result->counts;
+  counts.resize(static_cast<size_t>(group_.size));
+  const bool gathers = r.kind == OperationKind::all_gather_ragged;
+  const auto* own = gathers ? &r.count : r.counts.data();
+  play(gathers ? bruck_all_gather(group_, 1) : bruck_all_to_all(group_, 1),
+       {.input = reinterpret_cast<const std::byte*>(own),
+        .output = reinterpret_cast<std::byte*>(counts.data())},
+       sizeof(uint64_t));
+}
+
+void ScheduledCommunicator::exchange_parts() {
+  exchanges_counts_ = false;
+  const OperationRequest& r = *request_;
+  OperationResult& result = *r.result;
+  const size_t bytes = bytes_of(result.counts, element_bytes(r.type));
+  result.data = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  play(r.kind == OperationKind::all_gather_ragged
+           ? ring_all_gather_ragged(group_, result.counts)
+           : pairwise_all_to_all_split(group_, {r.counts, result.counts}),
+       {.input = static_cast<const std::byte*>(r.input), .output = result.data.get()},
+       element_bytes(r.type));
+}
+
+/// Returns the address of an element of the range.
+std::byte* ScheduledCommunicator::at(const Range& range, size_t offset) const {
+  const size_t bytes = (range.begin + offset) * element_bytes_;
+  switch (range.place) {
+    case Place::output:
+      return buffers_.output + bytes;
+    case Place::input:  // schedules never receive into the input
+      return const_cast<std::byte*>(buffers_.input) + bytes;
+    case Place::work:
+      break;
   }
+  return buffers_.work + bytes;
+}
+
+/// The ranges may overlap or be equal, because users reduce in place.
+void ScheduledCommunicator::copy_here(const Step& step) const {
+  const std::byte* from = at(step.send);
+  std::byte* to = at(step.receive);
+  if (to != from) std::memmove(to, from, step.send.count() * element_bytes_);
 }
 
 bool ScheduledCommunicator::step(Time /*now*/) {
   bool moved = false;
   while (!done_) {
     if (next_ == steps_.size()) {
-      finish();
-      return true;
+      end_schedule();
+      moved = true;
+      continue;
     }
     const Step& step = steps_[next_];
-    if (!send_started_ && step.send_to >= 0) {
+    const bool local = step.send_to == group_.rank;
+    if (local) {
+      copy_here(step);
+    } else if (!send_started_ && step.send_to >= 0) {
       MessageLink& link = *links_[static_cast<size_t>(step.send_to)];
-      link.send_data(collective_data, stream_,
-                     {at(step.send.begin), step.send.count() * element_bytes_});
+      link.send_data(collective_data, stream_, {at(step.send), step.send.count() * element_bytes_});
       moved = true;
     }
     send_started_ = true;
-    if (!sent() || !received()) break;
+    if (!local && (!sent() || !received())) break;
     ++next_;
     send_started_ = false;
     received_elements_ = 0;
@@ -126,7 +168,7 @@ bool ScheduledCommunicator::received() const {
 }
 
 int ScheduledCommunicator::waits_for() const {
-  if (done_ || next_ == steps_.size()) return -1;
+  if (done_ || next_ == steps_.size() || steps_[next_].send_to == group_.rank) return -1;
   if (!received()) return steps_[next_].receive_from;
   return sent() ? -1 : steps_[next_].send_to;
 }
@@ -138,6 +180,10 @@ void ScheduledCommunicator::cancel() {
     link->cancel_send(collective_data, stream_);
     link->cancel_receive(collective_data, stream_);
   }
+  // The links hold no pointer into any buffer from here on.
+  if (has_own_counts(request_->kind)) request_->result->clear();
+  work_.release();
+  Bytes().swap(scratch_);
   done_ = true;
 }
 
@@ -150,9 +196,9 @@ Result<PayloadTarget> ScheduledCommunicator::place(const Message& message) {
   if (elements * element_bytes_ != message.length ||
       elements > step.receive.count() - received_elements_)
     return fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
-  if (!step.reduce)
+  if (step.fold == Fold::replace)
     return PayloadTarget{PayloadTarget::Action::take,
-                         {at(step.receive.begin + received_elements_), message.length}};
+                         {at(step.receive, received_elements_), message.length}};
   scratch_.resize(message.length);
   return PayloadTarget{PayloadTarget::Action::take, scratch_};
 }
@@ -161,22 +207,38 @@ Result<> ScheduledCommunicator::arrived(const Message& message) {
   assert(!done_ && next_ < steps_.size());
   const Step& step = steps_[next_];
   const size_t elements = message.length / element_bytes_;
-  if (step.reduce)
-    reduction_.apply(at(step.receive.begin + received_elements_), scratch_.data(), elements);
+  if (step.fold != Fold::replace) fold(step, elements);
   received_elements_ += elements;
   return {};
 }
 
-void ScheduledCommunicator::finish() {
-  const OperationRequest& r = *request_;
-  if (r.kind == OperationKind::reduce_scatter)
-    copy(r.output, at(static_cast<size_t>(group_.rank) * r.count), r.count * element_bytes_);
-  const bool reduced =
-      r.kind == OperationKind::all_reduce || r.kind == OperationKind::reduce_scatter;
-  if (reduced && r.reduce == ReduceOp::average)
-    average_over(r.type, static_cast<std::byte*>(r.output), r.count, group_.size);
-  own_buffer_ = {};
+/// Combines the frame in `scratch_` with its operand, which may be the range itself.
+void ScheduledCommunicator::fold(const Step& step, size_t elements) {
+  const Reduction reduction{request_->type, request_->reduce};
+  std::byte* into = at(step.receive, received_elements_);
+  const std::byte* operand = at(step.operand, received_elements_);
+  const size_t bytes = elements * element_bytes_;
+  if (step.fold == Fold::operand_first) {
+    if (into != operand) std::memcpy(into, operand, bytes);
+    return reduction.apply(into, scratch_.data(), elements);
+  }
+  reduction.apply(scratch_.data(), operand, elements);
+  std::memcpy(into, scratch_.data(), bytes);
+}
+
+void ScheduledCommunicator::end_schedule() {
+  if (exchanges_counts_) return exchange_parts();
+  divide();
+  work_.trim();
   done_ = true;
+}
+
+/// An average has only been summed so far.
+void ScheduledCommunicator::divide() const {
+  const OperationRequest& r = *request_;
+  const bool has_result = r.kind != OperationKind::reduce || r.peer == group_.rank;
+  if (reduces(r.kind) && r.reduce == ReduceOp::average && has_result)
+    average_over(r.type, static_cast<std::byte*>(r.output), r.count, group_.size);
 }
 
 }  // namespace dt

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "base/bytes.h"
 #include "comm/engine/communicator.h"
 #include "comm/engine/reduce.h"
+#include "comm/engine/work_memory.h"
 #include "comm/schedule/schedule.h"
 #include "comm/transport/message_link.h"
 
@@ -10,8 +10,9 @@
 
 namespace dt {
 
-/// Runs a schedule over MessageLinks. Data moves directly between the links and the user's buffers.
-/// Only data to be reduced goes through a scratch buffer, one frame at a time.
+/// Runs schedules over MessageLinks. Data moves directly between the links and the user's buffers.
+/// Only data to be reduced goes through a scratch buffer, one frame at a time. If the ranks have
+/// counts of their own, a first schedule exchanges the counts.
 class ScheduledCommunicator final : public Communicator {
  public:
   /// Requires `links` by rank, null for this rank, that outlive this object.
@@ -28,27 +29,42 @@ class ScheduledCommunicator final : public Communicator {
   Result<PayloadTarget> place(const Message& message);
   Result<> arrived(const Message& message);
 
+  /// The bytes of working memory that are allocated now.
+  size_t memory_bytes() const { return work_.bytes() + scratch_.capacity(); }
+
  private:
-  void prepare();
-  std::byte* at(size_t element) const { return buffer_ + element * element_bytes_; }
+  /// The memory that the places of a schedule refer to.
+  struct Buffers {
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    std::byte* work = nullptr;
+  };
+
+  void play(Steps steps, Buffers buffers, size_t element_bytes);
+  void exchange_counts();
+  void exchange_parts();
+  std::byte* at(const Range& range, size_t offset = 0) const;
+  void copy_here(const Step& step) const;
+  void fold(const Step& step, size_t elements);
   bool sent() const;
   bool received() const;
-  void finish();
+  void end_schedule();
+  void divide() const;
 
   Group group_;
   std::vector<MessageLink*> links_;
   const OperationRequest* request_ = nullptr;
   uint32_t stream_ = 0;
   Steps steps_;
-  size_t next_ = 0;               ///< the current step
-  bool send_started_ = false;     ///< of that step
-  size_t received_elements_ = 0;  ///< of that step
+  size_t next_ = 0;                ///< the current step
+  bool send_started_ = false;      ///< of that step
+  size_t received_elements_ = 0;   ///< of that step
+  bool exchanges_counts_ = false;  ///< the schedule is followed by another one
   bool done_ = true;
-  Reduction reduction_;
+  Buffers buffers_;
   size_t element_bytes_ = 1;
-  std::byte* buffer_ = nullptr;  ///< the elements that the schedule's ranges refer to
-  Bytes own_buffer_;             ///< for operations that the user's buffers cannot hold
-  Bytes scratch_;                ///< one frame, before it is reduced
+  WorkMemory work_;
+  Bytes scratch_;  ///< one frame, before it is reduced
 };
 
 }  // namespace dt

@@ -22,7 +22,9 @@ class SharedCommunicator final : public Communicator {
   /// `ranks` has the rank of each member of the area.
   SharedCommunicator(std::shared_ptr<SharedArea> area, std::vector<int> ranks);
 
-  static bool plays(OperationKind kind) { return kind <= OperationKind::barrier; }
+  static bool plays(OperationKind kind) {
+    return kind <= OperationKind::reduce_scatter || kind == OperationKind::barrier;
+  }
 
   bool compares_calls() const override { return true; }
   void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,

@@ -1,4 +1,4 @@
-#include "comm/schedule/schedule.h"
+#include "comm/schedule/barrier.h"
 
 namespace dt {
 
@@ -6,9 +6,9 @@ Steps dissemination_barrier(Group group) {
   Steps steps;
   for (int distance = 1; distance < group.size; distance *= 2)
     steps.push_back({.send_to = (group.rank + distance) % group.size,
-                     .send = {0, 1},
+                     .send = {0, 1, Place::work},
                      .receive_from = (group.rank - distance + group.size) % group.size,
-                     .receive = {1, 2}});
+                     .receive = {1, 2, Place::work}});
   return steps;
 }
 

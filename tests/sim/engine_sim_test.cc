@@ -22,12 +22,17 @@ Call odd_call(Call call, size_t index) {
     call.count = 3;
   } else if (index % 3 == 0) {
     call.type = call.type == ElementType::float32 ? ElementType::float64 : ElementType::float32;
-  } else if (index % 3 == 1 && !call.is_message()) {
+  } else if (index % 3 == 1 || has_own_counts(call.kind)) {
     call.name += "odd";
   } else {
     call.count += 1;
   }
   return call;
+}
+
+/// True when the call may have its input and its output in one buffer.
+bool may_be_in_place(OperationKind kind) {
+  return reduces(kind) || kind == OperationKind::all_to_all;
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -187,11 +192,11 @@ void World::submit(int number, size_t index) {
   const Call call = original.odd_rank == number ? odd_call(original, index) : original;
   const size_t bytes = element_bytes(call.type);
   Running running{.call = index, .operation = nullptr, .input = nullptr, .output = nullptr};
-  running.input = std::make_unique<Bytes>(input_count(call, plan_.size) * bytes);
+  running.input = std::make_unique<Bytes>(input_count(call, number, plan_.size) * bytes);
   for (size_t i = 0; i * bytes < running.input->size(); ++i)
     store(call.type, running.input->data() + i * bytes, input_value(call, number, i));
   running.output = std::make_unique<Bytes>(output_count(call, plan_.size) * bytes);
-  const bool in_place = call.kind == OperationKind::all_reduce && random_.percent(50);
+  const bool in_place = may_be_in_place(call.kind) && random_.percent(50);
   const bool receives = call.is_message() && call.to == number;
   OperationRequest request{.kind = receives ? OperationKind::receive : call.kind,
                            .type = call.type,
@@ -201,6 +206,10 @@ void World::submit(int number, size_t index) {
                            .input = running.input->data(),
                            .output = in_place ? running.input->data() : running.output->data(),
                            .name = call.name};
+  if (call.kind == OperationKind::all_to_all_split)
+    request.counts = split_counts(call, number, plan_.size);
+  if (call.kind == OperationKind::all_gather_ragged) request.count = ragged_count(call, number);
+  if (has_own_counts(call.kind)) request.result = std::make_shared<OperationResult>();
   if (call.is_message()) request.peer = receives ? call.from : call.to;
   if (plan_.generous_timeouts) request.timeout = seconds(10);
   if (plan_.tight_timeouts) request.timeout = milliseconds(random_.between(20, 500));
@@ -261,17 +270,30 @@ void World::judge_success(int number, const Running& running) {
   // Once a receive has timed out, the next receive gets its message: the result may be another's.
   if (call.is_message() && (plan_.timeouts_strike() || call.from == number)) return;
   if (call.odd_rank >= 0) return complain(number, running, "succeeds although one differs");
-  if (call.kind == OperationKind::broadcast && call.root == number) return;
+  if (!has_output(call, number)) return;
   if (!call.rough) {
-    if (*running.output != expected_output(call, number, plan_.size))
-      complain(number, running, "has a wrong result");
+    if (!has_right_result(number, running)) complain(number, running, "has a wrong result");
     return;
   }
   const int part = call.kind == OperationKind::reduce_scatter ? number : 0;
-  const auto [first, is_first] =
-      rough_results_.emplace(std::pair(running.call, part), *running.output);
-  if (first->second != *running.output)
-    complain(number, running, "has other bits than a rank before");
+  // In place, the buffer of a reduce_scatter is longer than its result.
+  Bytes result = *running.output;
+  result.resize(output_count(call, plan_.size) * element_bytes(call.type));
+  const auto [first, is_first] = rough_results_.emplace(std::pair(running.call, part), result);
+  if (first->second != result) complain(number, running, "has other bits than a rank before");
+}
+
+bool World::has_right_result(int number, const Running& running) const {
+  const Call& call = plan_.program.calls[running.call];
+  if (has_own_counts(call.kind)) {
+    const OperationResult& result = *running.operation->request.result;
+    const Bytes parts = expected_parts(call, number, plan_.size);
+    return result.counts == received_counts(call, number, plan_.size) &&
+           std::equal(parts.begin(), parts.end(), result.data.get());
+  }
+  const Bytes wanted = expected_output(call, number, plan_.size);
+  return running.output->size() >= wanted.size() &&
+         std::equal(wanted.begin(), wanted.end(), running.output->begin());
 }
 
 void World::judge_failure(int number, const Running& running) {

@@ -6,7 +6,9 @@
 #include "tests/sim/virtual_link.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,7 @@ struct Call {
   OperationKind kind = OperationKind::barrier;
   ElementType type = ElementType::float32;
   ReduceOp reduce = ReduceOp::sum;
-  int root = 0;  ///< broadcast
+  int root = 0;  ///< of collectives that have one
   int from = 0;  ///< message
   int to = 0;    ///< message
   size_t count = 0;
@@ -81,57 +83,130 @@ inline double reduced_value(const Call& call, int size, size_t i) {
   }
   const bool wide = call.type == ElementType::float64;
   if (call.reduce != ReduceOp::average) return result;
+  if (!is_floating(call.type)) return std::trunc(result / size);
   return wide ? result / size
               : static_cast<double>(static_cast<float>(result) / static_cast<float>(size));
 }
 
-/// Returns the number of elements of each rank's input.
-inline size_t input_count(const Call& call, int size) {
-  const bool parts = call.kind == OperationKind::reduce_scatter;
+/// Returns the count of the part that one rank sends another in all_to_all_split.
+inline size_t split_count(const Call& call, int from, int to) {
+  return static_cast<size_t>(from * 3 + to * 5) % (call.count + 1);
+}
+
+/// Returns a rank's own count in all_gather_ragged.
+inline size_t ragged_count(const Call& call, int rank) {
+  return static_cast<size_t>(rank * 5 + 1) % (call.count + 1);
+}
+
+inline std::vector<size_t> split_counts(const Call& call, int from, int size) {
+  std::vector<size_t> counts;
+  for (int to = 0; to < size; ++to)
+    counts.push_back(split_count(call, from, to));
+  return counts;
+}
+
+/// Returns the counts of the parts that this rank receives.
+inline std::vector<size_t> received_counts(const Call& call, int rank, int size) {
+  std::vector<size_t> counts;
+  for (int from = 0; from < size; ++from)
+    counts.push_back(call.kind == OperationKind::all_to_all_split ? split_count(call, from, rank)
+                                                                  : ragged_count(call, from));
+  return counts;
+}
+
+/// Returns the number of elements of this rank's input.
+inline size_t input_count(const Call& call, int rank, int size) {
+  const std::vector<size_t> splits = split_counts(call, rank, size);
+  switch (call.kind) {
+    case OperationKind::barrier:
+      return 0;
+    case OperationKind::reduce_scatter:
+    case OperationKind::scatter:
+    case OperationKind::all_to_all:
+      return call.count * static_cast<size_t>(size);
+    case OperationKind::all_to_all_split:
+      return std::accumulate(splits.begin(), splits.end(), size_t{0});
+    case OperationKind::all_gather_ragged:
+      return ragged_count(call, rank);
+    default:
+      return call.count;
+  }
+}
+
+/// Returns the number of elements of each rank's output.
+inline size_t output_count(const Call& call, int size) {
+  const bool parts = call.kind == OperationKind::all_gather || call.kind == OperationKind::gather ||
+                     call.kind == OperationKind::all_to_all;
   return call.kind == OperationKind::barrier ? 0
                                              : call.count * static_cast<size_t>(parts ? size : 1);
 }
 
-inline size_t output_count(const Call& call, int size) {
-  const bool parts = call.kind == OperationKind::all_gather;
-  return call.kind == OperationKind::barrier ? 0
-                                             : call.count * static_cast<size_t>(parts ? size : 1);
+/// Element i of the output that this rank must get.
+inline double expected_value(const Call& call, int rank, int size, size_t i) {
+  const size_t own = static_cast<size_t>(rank) * call.count;
+  switch (call.kind) {
+    case OperationKind::send:
+      return input_value(call, call.from, i);
+    case OperationKind::broadcast:
+      return input_value(call, call.root, i);
+    case OperationKind::scatter:
+      return input_value(call, call.root, own + i);
+    case OperationKind::all_gather:
+    case OperationKind::gather:
+      return input_value(call, static_cast<int>(i / call.count), i % call.count);
+    case OperationKind::all_to_all:
+      return input_value(call, static_cast<int>(i / call.count), own + i % call.count);
+    case OperationKind::reduce_scatter:
+      return reduced_value(call, size, own + i);
+    default:
+      return reduced_value(call, size, i);
+  }
 }
 
 /// Returns the output that this rank must get.
 inline Bytes expected_output(const Call& call, int rank, int size) {
   const size_t bytes = element_bytes(call.type);
   Bytes output(output_count(call, size) * bytes);
-  const size_t first =
-      call.kind == OperationKind::reduce_scatter ? static_cast<size_t>(rank) * call.count : 0;
-  for (size_t i = 0; i * bytes < output.size(); ++i) {
-    double value = 0;
-    if (call.is_message()) {
-      value = input_value(call, call.from, i);
-    } else if (call.kind == OperationKind::broadcast) {
-      value = input_value(call, call.root, i);
-    } else if (call.kind == OperationKind::all_gather) {
-      value = input_value(call, static_cast<int>(i / call.count), i % call.count);
-    } else {
-      value = reduced_value(call, size, first + i);
-    }
-    store(call.type, output.data() + i * bytes, value);
-  }
+  for (size_t i = 0; i * bytes < output.size(); ++i)
+    store(call.type, output.data() + i * bytes, expected_value(call, rank, size, i));
   return output;
+}
+
+/// Returns the result that this rank must get when the ranks have own counts.
+inline Bytes expected_parts(const Call& call, int rank, int size) {
+  const size_t bytes = element_bytes(call.type);
+  Bytes parts;
+  for (int from = 0; from < size; ++from) {
+    size_t begin = 0;
+    if (call.kind == OperationKind::all_to_all_split)
+      for (int to = 0; to < rank; ++to)
+        begin += split_count(call, from, to);
+    const size_t count = received_counts(call, rank, size)[static_cast<size_t>(from)];
+    for (size_t i = 0; i < count; ++i) {
+      parts.resize(parts.size() + bytes);
+      store(call.type, parts.data() + parts.size() - bytes, input_value(call, from, begin + i));
+    }
+  }
+  return parts;
+}
+
+/// False for ranks of a rooted collective that get nothing.
+inline bool has_output(const Call& call, int rank) {
+  if (call.kind == OperationKind::broadcast) return rank != call.root;
+  const bool to_root = call.kind == OperationKind::reduce || call.kind == OperationKind::gather;
+  return !to_root || rank == call.root;
 }
 
 inline Call random_call(Random& random, int size, bool large) {
   static constexpr size_t counts[] = {0, 1, 2, 3, 5, 17, 100, 1000, 5000};
   Call call;
-  call.kind = static_cast<OperationKind>(random.below(5));
+  call.kind =
+      static_cast<OperationKind>(random.below(static_cast<size_t>(OperationKind::barrier) + 1));
   call.type = static_cast<ElementType>(random.below(10));
   call.reduce = static_cast<ReduceOp>(random.below(5));
   const bool floating = is_floating(call.type);
-  if (call.reduce == ReduceOp::average && !floating) call.reduce = ReduceOp::sum;
-  const bool reduces =
-      call.kind == OperationKind::all_reduce || call.kind == OperationKind::reduce_scatter;
-  if (!reduces) call.reduce = ReduceOp::sum;
-  call.rough = reduces && floating && random.percent(30);
+  if (!reduces(call.kind)) call.reduce = ReduceOp::sum;
+  call.rough = reduces(call.kind) && floating && random.percent(30);
   call.root = random.between(0, size - 1);
   call.count = counts[random.below(large ? 9 : 7)];
   if (random.percent(50)) call.name = "t" + std::to_string(random.below(100));

@@ -105,6 +105,7 @@ class World {
 
   void judge(int number, const Running& running);
   void judge_success(int number, const Running& running);
+  bool has_right_result(int number, const Running& running) const;
   void judge_failure(int number, const Running& running);
   bool may_fail_with(const Error& error) const;
   void complain(int number, const Running& running, const std::string& what);

@@ -42,6 +42,26 @@ static int use_store(dtrain_context* world, dtrain_error* error) {
   return status == 0 && (number != 2 || existed != 1) ? 1005 : status;
 }
 
+/* The operations that came after the first header. */
+static int use_splits(dtrain_context* world, dtrain_error* error) {
+  int values[2] = {4, 5};
+  size_t counts[1] = {2};
+  dtrain_buffers buffers = {.output = values, .count = 2, .type = DTRAIN_INT32};
+  dtrain_rooted_op to = {DTRAIN_SUM, 0};
+  dtrain_split_buffers split = {sizeof split, values, counts, DTRAIN_INT32};
+  dtrain_result result = {.struct_size = sizeof result};
+  dtrain_work* work = NULL;
+  int status = dtrain_reduce(world, buffers, to, NULL, error);
+  if (status == DTRAIN_OK) status = dtrain_all_to_all(world, buffers, NULL, error);
+  if (status == DTRAIN_OK) status = dtrain_all_to_all_split(world, &split, &work, NULL, error);
+  if (status != DTRAIN_OK) return status;
+  status = dtrain_work_result(work, &result, error);
+  if (status == DTRAIN_OK && (result.count != 2 || ((const int*)result.data)[1] != 5))
+    status = 1006;
+  dtrain_work_free(work);
+  return status;
+}
+
 /* 0, or what went wrong and where. */
 int api_from_c(char text[512]) {
   dtrain_error error = {.struct_size = sizeof error};
@@ -50,6 +70,7 @@ int api_from_c(char text[512]) {
   int status = error.code;
   if (world != NULL) status = sum_alone(world, &error);
   if (world != NULL && status == DTRAIN_OK) status = use_store(world, &error);
+  if (world != NULL && status == DTRAIN_OK) status = use_splits(world, &error);
   if (world != NULL && dtrain_size(world) != 1) status = 1001;
   dtrain_finalize(world);
   memcpy(text, error.text, sizeof error.text);

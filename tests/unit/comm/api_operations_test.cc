@@ -26,7 +26,7 @@ TEST_CASE("wrong arguments of an operation are named") {
                         {{nullptr, data, 4, DTRAIN_INT32}, -1, "there is no reduction -1"},
                         {{nullptr, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
                         {{data, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
-                        {{nullptr, data, 4, DTRAIN_INT32}, DTRAIN_AVERAGE, "average of int32"},
+                        {{nullptr, data, 4, DTRAIN_INT32}, 77, "there is no reduction 77"},
                         {{nullptr, data, SIZE_MAX, DTRAIN_INT32}, DTRAIN_SUM, "too large"}};
   const Alone alone;
   for (const Case& c : cases) {
@@ -84,6 +84,111 @@ TEST_CASE("arrays of sizes that do not fit together are refused by the C++ heade
     CHECK_THROWS_AS(context.all_gather(small, large), dtrain::Error);
     CHECK_THROWS_AS(context.reduce_scatter(large, small), dtrain::Error);
   }));
+}
+
+TEST_CASE("reduce and gather bring their result to the root, scatter brings it from there") {
+  for (const auto transport : {dtrain::Transport::automatic, dtrain::Transport::tcp}) {
+    World world({.size = 5, .per_host = 5, .transport = transport});
+    check_all_well(world.run([](dtrain::Context& context) {
+      for (int root = 0; root < context.size(); ++root) {
+        const bool at_root = context.rank() == root;
+        std::vector<int> values = {context.rank(), 10};
+        context.reduce(values, root);
+        CHECK(values == (at_root ? std::vector{10, 50} : std::vector{context.rank(), 10}));
+        const std::vector<int> mine = {context.rank()};
+        std::vector<int> all(at_root ? 5 : 0);
+        context.gather(mine, all, root);
+        if (at_root) CHECK(all == std::vector{0, 1, 2, 3, 4});
+        std::vector<int> part(1);
+        context.scatter(all, part, root);
+        CHECK(part == mine);
+      }
+    }));
+  }
+}
+
+TEST_CASE("rooted operations and all_to_all work without the second buffer") {
+  World world({.size = 3, .per_host = 3});
+  check_all_well(world.run([](dtrain::Context& context) {
+    dtrain_context* c = context.get();
+    const int rank = context.rank();
+    std::array<int32_t, 3> all = {0, rank + 1, 0};
+    std::array<int32_t, 1> part = {rank + 1};
+    const bool at_root = rank == 1;
+    const dtrain_buffers gathered = {at_root ? nullptr : part.data(),
+                                     at_root ? all.data() : nullptr, 1, DTRAIN_INT32};
+    CHECK(dtrain_gather(c, gathered, 1, nullptr, nullptr) == DTRAIN_OK);
+    if (at_root) CHECK(all == std::array{1, 2, 3});
+    const dtrain_buffers scattered = {at_root ? all.data() : nullptr,
+                                      at_root ? nullptr : part.data(), 1, DTRAIN_INT32};
+    CHECK(dtrain_scatter(c, scattered, 1, nullptr, nullptr) == DTRAIN_OK);
+    CHECK(part[0] == rank + 1);
+    const dtrain_buffers reduced = {part.data(), at_root ? part.data() : nullptr, 1, DTRAIN_INT32};
+    CHECK(dtrain_reduce(c, reduced, {DTRAIN_AVERAGE, 1}, nullptr, nullptr) == DTRAIN_OK);
+    CHECK(part[0] == (at_root ? 2 : rank + 1));
+    all = {10 * rank, 10 * rank + 1, 10 * rank + 2};
+    CHECK(dtrain_all_to_all(c, {nullptr, all.data(), 1, DTRAIN_INT32}, nullptr, nullptr) ==
+          DTRAIN_OK);
+    CHECK(all == std::array{rank, 10 + rank, 20 + rank});
+  }));
+}
+
+TEST_CASE("the C++ header has each new operation as a call that blocks and as one that does not") {
+  World world({.size = 3, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    const int rank = context.rank();
+    const std::vector<int64_t> input = {rank, rank, rank};
+    std::vector<int64_t> output(3);
+    context.all_to_all(input, output);
+    CHECK(output == std::vector<int64_t>{0, 1, 2});
+    context.all_to_all_async(output, output).wait();
+    CHECK(output == input);
+    context.reduce_async(output, 2, dtrain::Op::max).wait();
+    if (rank == 2) CHECK(output == std::vector<int64_t>{2, 2, 2});
+    std::vector<int64_t> one(1);
+    context.scatter_async(input, one, 0).wait();
+    CHECK(one[0] == 0);
+    context.gather_async(one, output, 2).wait();
+
+    const std::vector<size_t> counts = {0, 1, 2};
+    const dtrain::Work split = context.all_to_all_split(input, counts);
+    CHECK(split.parts<int64_t>().values().size() == static_cast<size_t>(3 * rank));
+    CHECK_THROWS_AS(split.parts<float>(), dtrain::Error);
+    dtrain::Work later = context.all_to_all_split_async(input, counts);
+    later.wait();
+    CHECK(later.parts<int64_t>().counts()[1] == static_cast<size_t>(rank));
+    const std::vector<int64_t> few(static_cast<size_t>(rank), rank);
+    const dtrain::Work ragged = context.all_gather_ragged(few);
+    CHECK(ragged.parts<int64_t>().of_rank(2).size() == 2);
+    CHECK(ragged.parts<int64_t>().of_rank(2)[1] == 2);
+    dtrain::Work last = context.all_gather_ragged_async(few);
+    last.wait();
+    CHECK(last.parts<int64_t>().values().size() == 3);
+  }));
+}
+
+TEST_CASE("the C++ header refuses arrays of the new operations that do not fit together") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    std::vector<int> small(2);
+    std::vector<int> large(5);
+    CHECK_THROWS_AS(context.all_to_all(large, large), dtrain::Error);
+    CHECK_THROWS_AS(context.all_to_all(large, small), dtrain::Error);
+    CHECK_THROWS_AS(context.gather(small, large, context.rank()), dtrain::Error);
+    CHECK_THROWS_AS(context.scatter(large, small, context.rank()), dtrain::Error);
+    CHECK_THROWS_AS(context.all_to_all_split(small, std::vector<size_t>{1, 2}), dtrain::Error);
+    CHECK_THROWS_AS(context.all_to_all_split(small, std::vector<size_t>{2}), dtrain::Error);
+  }));
+}
+
+TEST_CASE("numbers of types that do not exist yet are refused") {
+  // int16, uint16, bool and 8-bit floats get the next numbers.
+  static_assert(DTRAIN_FLOAT64 == 10);
+  const Alone alone;
+  std::array<char, 8> memory = {};
+  for (int type = 11; type < 32; ++type)
+    CHECK(dtrain_all_reduce(alone.context, {nullptr, memory.data(), 1, type}, DTRAIN_SUM, nullptr,
+                            nullptr) == DTRAIN_ERROR_INPUT);
 }
 
 }  // namespace

@@ -83,6 +83,43 @@ TEST_CASE("fields that a kind does not use do not count") {
   CHECK(one == two);
 }
 
+TEST_CASE("roots count where there is one, and counts unless each rank has its own") {
+  const auto of = [](OperationKind kind, size_t count, int peer) {
+    return Descriptor::of({.kind = kind, .peer = peer, .count = count, .counts = {count}});
+  };
+  for (auto kind = OperationKind::all_reduce; kind < OperationKind::barrier;
+       kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
+    CAPTURE(kind_name(kind));
+    CHECK((of(kind, 1, 0) == of(kind, 2, 0)) == has_own_counts(kind));
+    CHECK((of(kind, 1, 0) == of(kind, 1, 1)) == !is_rooted(kind));
+  }
+  const std::optional<Mismatch> roots =
+      compare(std::vector{of(OperationKind::gather, 1, 0), of(OperationKind::gather, 1, 0),
+                          of(OperationKind::gather, 1, 2)},
+              ranks_from_0, 4);
+  REQUIRE(roots);
+  CHECK(roots->text == "gather #4: rank 2 asked for root 2, others root 0");
+}
+
+TEST_CASE("a descriptor has counts beyond 2^31 elements") {
+  for (const size_t count : {size_t{1} << 31, (size_t{1} << 40) + 1}) {
+    const Arrival arrival{
+        7,
+        Descriptor::of(
+            {.kind = OperationKind::all_to_all, .type = ElementType::int8, .count = count}),
+        {},
+        {}};
+    const Result<Arrival> read = decode_arrival(encode(arrival));
+    REQUIRE(read);
+    CHECK(read->descriptor.count == count);
+  }
+  const std::optional<Mismatch> mismatch = compare(
+      std::vector{reduce_of((size_t{1} << 32) + 1), reduce_of((size_t{1} << 32) + 1), reduce_of(1)},
+      ranks_from_0, 1);
+  REQUIRE(mismatch);
+  CHECK(mismatch->text.ends_with("rank 2 sent float32[1], others float32[4294967297]"));
+}
+
 TEST_CASE("a descriptor is read as it was written, and nothing else is read") {
   const Arrival arrival{12, reduce_of(9, ReduceOp::product), seconds(3), milliseconds(2900)};
   const Bytes bytes = encode(arrival);

@@ -1,3 +1,4 @@
+#include "comm/engine/descriptor.h"
 #include "comm/engine/engine.h"
 #include "comm/engine/messages.h"
 #include "tests/unit/comm/engine/engine_group.h"
@@ -312,6 +313,20 @@ void forge(EngineGroup& group, EngineMessageType type, uint32_t stream, const Wr
   bytes.insert(bytes.end(), frame.begin(), frame.end());
 }
 
+TEST_CASE("an offer with a name beyond the limit breaks the protocol") {
+  EngineGroup group(2);
+  std::vector<float> values = {0};
+  const auto receiving = group.submit(0, message(OperationKind::receive, 1, values));
+  Writer offer;
+  offer.number(ElementType::float32).number(uint64_t{1}).number(uint32_t{0});
+  offer.number(uint64_t{0});
+  offer.text(std::string(name_bytes_max + 1, 'n'));
+  forge(group, EngineMessageType::offer, 1, offer);
+  group.settle();
+  group.pass(seconds(5));
+  CHECK(failure(receiving).find("an offer of no known form, or one too many") != std::string::npos);
+}
+
 TEST_CASE("two offers with one number break the protocol") {
   EngineGroup group(2);
   std::vector<float> values = {0};
@@ -320,6 +335,7 @@ TEST_CASE("two offers with one number break the protocol") {
   const auto second = group.submit(0, message(OperationKind::receive, 1, more));
   Writer offer;
   offer.number(ElementType::float32).number(uint64_t{1}).number(uint32_t{0});
+  offer.number(hash_of_name("")).text("");
   forge(group, EngineMessageType::offer, 1, offer);
   forge(group, EngineMessageType::offer, 1, offer);
   group.settle();

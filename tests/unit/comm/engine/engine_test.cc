@@ -362,10 +362,24 @@ TEST_CASE("arguments that cannot be right fail at once, here alone, and take no 
   };
   const Case cases[] = {
       {with([](auto& r) {
-         r.reduce = ReduceOp::average;
-         r.type = ElementType::int32;
+         r.kind = OperationKind::gather;
+         r.peer = 2;
        }),
-       "all_reduce: average of int32 is not supported; use sum, and divide"},
+       "gather: root 2 is not one of the ranks 0 to 1"},
+      {with([](auto& r) {
+         r.kind = OperationKind::all_to_all_split;
+         r.counts = {1, 1, 1};
+       }),
+       "all_to_all_split: there are 3 counts for 2 ranks; give one for each rank"},
+      {with([](auto& r) {
+         r.kind = OperationKind::all_to_all_split;
+         r.result = std::make_shared<OperationResult>();
+         r.counts = {1, SIZE_MAX / 4};
+       }),
+       "all_to_all_split: the counts are too large: float32[4611686018427387903] does not fit "
+       "behind the others"},
+      {with([](auto& r) { r.kind = OperationKind::all_gather_ragged; }),
+       "all_gather_ragged: there is no place for the result"},
       {with([](auto& r) { r.input = nullptr; }), "all_reduce: the input is null"},
       {with([](auto& r) { r.output = nullptr; }), "all_reduce: the output is null"},
       {with([](auto& r) { r.type = no_type; }), "all_reduce: there is no element type 77"},
@@ -413,7 +427,7 @@ TEST_CASE("alone, collectives are identities with the same checks") {
   group.settle();
   CHECK(succeeded(operation));
   CHECK(output == values);
-  request.type = ElementType::int64;
+  request.input = nullptr;
   CHECK(!succeeded(group.submit(0, request)));
   CHECK(group[0].idle());
   CHECK(group[0].next_deadline() == Time::max());

@@ -194,6 +194,43 @@ TEST_CASE("a receive that ends in the middle of its data discards the rest") {
   CHECK(group[1].idle());
 }
 
+TEST_CASE("a send and its receive with different names are a mismatch at both ends") {
+  struct Case {
+    std::string sent;
+    std::string received;
+    std::string text;
+  };
+  const std::string common(100, 'n');
+  const std::string cut = common.substr(0, 96);
+  const Case cases[] = {
+      {"a", "b", "rank 0 gave its send the name \"a\", rank 1 its receive the name \"b\""},
+      {"a", "", "rank 0 gave its send the name \"a\", rank 1 its receive no name"},
+      {"", "b", "rank 0 gave its send no name, rank 1 its receive the name \"b\""},
+      {common + "x", common + "y",
+       "rank 0 gave its send the name \"" + cut +
+           "\", rank 1 its receive another one with the same beginning"}};
+  EngineGroup group(2);
+  Ints values(3);
+  for (const Case& c : cases) {
+    OperationRequest sent = send(1, values);
+    OperationRequest received = receive(0, values);
+    sent.name = c.sent;
+    received.name = c.received;
+    const auto sending = group.submit(0, sent);
+    const auto receiving = group.submit(1, received);
+    group.settle();
+    CHECK(failure(sending).ends_with(": " + c.text));
+    CHECK(failure(receiving).ends_with(": " + c.text));
+    CHECK(failure_code(sending) == Errc::mismatch);
+    received.name = sent.name;
+    const auto again = group.submit(0, sent);
+    const auto fitting = group.submit(1, received);
+    group.settle();
+    CHECK(succeeded(again));
+    CHECK(succeeded(fitting));
+  }
+}
+
 TEST_CASE("receives that end in the middle of their data leave nothing behind") {
   EngineGroup group(2);
   Ints values(10'000, 1);

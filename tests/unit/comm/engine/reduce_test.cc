@@ -197,6 +197,28 @@ TEST_CASE("a float becomes the nearest bfloat16, or the even one, and NaN stays 
   }
 }
 
+TEST_CASE("average_over divides integers toward zero, also by a divisor that their type lacks") {
+  int8_t small[] = {-7, 7, -128, 127};
+  average_over(ElementType::int8, reinterpret_cast<std::byte*>(small), 4, 2);
+  CHECK(small[0] == -3);
+  CHECK(small[1] == 3);
+  CHECK(small[2] == -64);
+  average_over(ElementType::int8, reinterpret_cast<std::byte*>(small), 4, 200);
+  CHECK(small[2] == 0);
+  uint8_t bytes[] = {250, 255};
+  average_over(ElementType::uint8, reinterpret_cast<std::byte*>(bytes), 2, 250);
+  CHECK(bytes[0] == 1);
+  int64_t lowest = std::numeric_limits<int64_t>::min();
+  average_over(ElementType::int64, reinterpret_cast<std::byte*>(&lowest), 1, 1000);
+  CHECK(lowest == std::numeric_limits<int64_t>::min() / 1000);
+  uint64_t highest = std::numeric_limits<uint64_t>::max();
+  average_over(ElementType::uint64, reinterpret_cast<std::byte*>(&highest), 1, 2);
+  CHECK(highest == std::numeric_limits<uint64_t>::max() / 2);
+  uint32_t upper = 4'000'000'000U;
+  average_over(ElementType::uint32, reinterpret_cast<std::byte*>(&upper), 1, 4);
+  CHECK(upper == 1'000'000'000U);
+}
+
 TEST_CASE("average_over divides floats of every width") {
   float single[] = {3, 10};
   average_over(ElementType::float32, reinterpret_cast<std::byte*>(single), 2, 4);

@@ -1,0 +1,166 @@
+#include "base/format.h"
+#include "comm/api_support.h"
+#include "comm/dtrain.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Returns a call whose result the engine allocates. The buffers are not in it yet.
+Result<Driver::Call> empty_call(OperationKind kind, const Context& context,
+                                const dtrain_op_options* given, int type) {
+  const dtrain_op_options options = TRY(read_op_options(given));
+  const ElementType element = TRY(type_of(type));
+  return Driver::Call{.request = {.kind = kind,
+                                  .type = element,
+                                  .group = context.group(),
+                                  .timeout = milliseconds(options.timeout_ms),
+                                  .result = std::make_shared<OperationResult>()},
+                      .name = options.name == nullptr ? "" : options.name};
+}
+
+Result<Driver::Call> split_call(const Context& context, const dtrain_split_buffers* given,
+                                const dtrain_op_options* options) {
+  if (given == nullptr) return fail(Errc::input, "the dtrain_split_buffers are NULL");
+  const dtrain_split_buffers buffers = TRY(read_struct(given, "dtrain_split_buffers"));
+  if (buffers.counts == nullptr) return fail(Errc::input, "dtrain_split_buffers.counts is NULL");
+  Driver::Call call =
+      TRY(empty_call(OperationKind::all_to_all_split, context, options, buffers.type));
+  call.request.input = buffers.input;
+  call.request.counts.assign(buffers.counts, buffers.counts + context.layout().size);
+  return call;
+}
+
+Result<Driver::Call> ragged_call(const Context& context, dtrain_buffers buffers,
+                                 const dtrain_op_options* options) {
+  if (buffers.output != nullptr) {
+    return fail(Errc::input,
+                "dtrain_buffers.output must be NULL: dtrain_work_result returns the result");
+  }
+  Driver::Call call =
+      TRY(empty_call(OperationKind::all_gather_ragged, context, options, buffers.type));
+  call.request.input = buffers.input;
+  call.request.count = buffers.count;
+  return call;
+}
+
+/// Starts the call that `make` returns for a context.
+template <class Make>
+Result<std::unique_ptr<dtrain_work>> started(dtrain_context* handle, const Make& make) {
+  auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+  const Driver::Call call = TRY(make(*context));
+  auto work = std::make_unique<dtrain_work>();
+  work->result = call.request.result;
+  work->result_type = call.request.type;
+  work->work = context->driver().start(call);
+  work->context = std::move(context);
+  return work;
+}
+
+template <class Make>
+int run_with_result(dtrain_context* handle, const Make& make, dtrain_work** into,
+                    dtrain_error* error) {
+  if (into != nullptr) *into = nullptr;
+  std::unique_ptr<dtrain_work> work;
+  const auto body = [&]() -> Result<Driver::Outcome> {
+    if (into == nullptr)
+      return fail(Errc::input, "the pointer to the work, which gets the result, is NULL");
+    work = TRY(started(handle, make));
+    return *work->context->driver().wait(work->work, Time::max());
+  };
+  const Result<Driver::Outcome> outcome = guarded(body);
+  if (!outcome) return report(error, outcome.error());
+  if (outcome->result) *into = work.release();
+  return report_outcome(*outcome, error);
+}
+
+template <class Make>
+dtrain_work* start_with_result(dtrain_context* handle, const Make& make, dtrain_error* error) {
+  Result<std::unique_ptr<dtrain_work>> work = guarded([&] { return started(handle, make); });
+  if (!work) {
+    report(error, work.error());
+    return nullptr;
+  }
+  report_success(error);
+  return work->release();
+}
+
+Result<dtrain_result> result_of(dtrain_work* work) {
+  const auto context = TRY(usable(work == nullptr ? nullptr : &work->context));
+  if (!work->result)
+    return fail(Errc::input, "the operation of this work has no result of its own");
+  const auto outcome = context->driver().wait(work->work, Clock::now());
+  if (!outcome) return fail(Errc::input, "the operation is not done yet; call dtrain_work_wait");
+  if (!outcome->result) {
+    return fail(Errc::input, format("there is no result, because the operation failed: {}",
+                                    outcome->result.error().message));
+  }
+  const std::vector<size_t>& counts = work->result->counts;
+  return dtrain_result{.struct_size = sizeof(dtrain_result),
+                       .data = work->result->data.get(),
+                       .count = std::accumulate(counts.begin(), counts.end(), size_t{0}),
+                       .counts = counts.data(),
+                       .ranks = static_cast<int>(counts.size()),
+                       .type = 1 + static_cast<int>(work->result_type)};
+}
+
+}  // namespace
+
+}  // namespace dt
+
+int dtrain_all_to_all_split(dtrain_context* context, const dtrain_split_buffers* buffers,
+                            dtrain_work** work, const dtrain_op_options* options,
+                            dtrain_error* error) {
+  return dt::run_with_result(
+      context, [&](const dt::Context& joined) { return dt::split_call(joined, buffers, options); },
+      work, error);
+}
+
+int dtrain_all_gather_ragged(dtrain_context* context, dtrain_buffers buffers, dtrain_work** work,
+                             const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run_with_result(
+      context, [&](const dt::Context& joined) { return dt::ragged_call(joined, buffers, options); },
+      work, error);
+}
+
+dtrain_work* dtrain_all_to_all_split_async(dtrain_context* context,
+                                           const dtrain_split_buffers* buffers,
+                                           const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start_with_result(
+      context, [&](const dt::Context& joined) { return dt::split_call(joined, buffers, options); },
+      error);
+}
+
+dtrain_work* dtrain_all_gather_ragged_async(dtrain_context* context, dtrain_buffers buffers,
+                                            const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start_with_result(
+      context, [&](const dt::Context& joined) { return dt::ragged_call(joined, buffers, options); },
+      error);
+}
+
+int dtrain_work_result(dtrain_work* work, dtrain_result* result, dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<dtrain_result> {
+    if (result == nullptr) return dt::fail(dt::Errc::input, "the dtrain_result is NULL");
+    if (result->struct_size < sizeof(size_t)) {
+      return dt::fail(dt::Errc::input,
+                      dt::format("dtrain_result.struct_size is {}; set it to sizeof(dtrain_result)",
+                                 result->struct_size));
+    }
+    return dt::result_of(work);
+  };
+  const dt::Result<dtrain_result> found = dt::guarded(body);
+  if (!found) return dt::report(error, found.error());
+  // The fields behind the size, as far as the caller's struct has them.
+  constexpr size_t first = offsetof(dtrain_result, data);
+  const size_t end = std::min(result->struct_size, sizeof *result);
+  std::memcpy(reinterpret_cast<char*>(result) + first,
+              reinterpret_cast<const char*>(&*found) + first, end - std::min(first, end));
+  return dt::report_success(error);
+}

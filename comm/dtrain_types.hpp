@@ -1,0 +1,219 @@
+#pragma once
+
+// The types that the functions of dtrain.hpp take, return and throw. Programs include dtrain.hpp.
+
+#include "dtrain.h"
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace dtrain {
+
+/// The exception that every function here throws when it fails.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const dtrain_error& error)
+      : std::runtime_error(error.text),
+        code_(static_cast<dtrain_status>(error.code)),
+        rank_(error.rank) {}
+  Error(dtrain_status code, const std::string& text)
+      : std::runtime_error(text), code_(code), rank_(-1) {}
+
+  dtrain_status code() const noexcept { return code_; }
+  /// The rank to blame, or -1.
+  int rank() const noexcept { return rank_; }
+
+ private:
+  dtrain_status code_;
+  int rank_;
+};
+
+enum class Op {
+  sum = DTRAIN_SUM,
+  average = DTRAIN_AVERAGE,  ///< of integers: the sum in their own width, divided toward zero
+  min = DTRAIN_MIN,
+  max = DTRAIN_MAX,
+  product = DTRAIN_PRODUCT,
+};
+
+enum class Transport {
+  automatic = DTRAIN_TRANSPORT_AUTO,
+  shm = DTRAIN_TRANSPORT_SHM,
+  tcp = DTRAIN_TRANSPORT_TCP,
+};
+
+/// 16 bits that the engine reads as IEEE 754 binary16. It has no arithmetic of its own.
+struct float16 {  // NOLINT(readability-identifier-naming): named like the built-in types
+  std::uint16_t bits;
+};
+/// The upper half of a float32.
+struct bfloat16 {  // NOLINT(readability-identifier-naming): named like the built-in types
+  std::uint16_t bits;
+};
+
+namespace detail {
+
+template <class T>
+constexpr dtrain_type type_of() {
+  if constexpr (std::same_as<T, float16>) return DTRAIN_FLOAT16;
+  if constexpr (std::same_as<T, bfloat16>) return DTRAIN_BFLOAT16;
+  if constexpr (std::same_as<T, float>) return DTRAIN_FLOAT32;
+  if constexpr (std::same_as<T, double>) return DTRAIN_FLOAT64;
+  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    // By size and sign, so that long and long long are both 64-bit integers.
+    if constexpr (sizeof(T) == 1) return std::is_signed_v<T> ? DTRAIN_INT8 : DTRAIN_UINT8;
+    if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? DTRAIN_INT32 : DTRAIN_UINT32;
+    if constexpr (sizeof(T) == 8) return std::is_signed_v<T> ? DTRAIN_INT64 : DTRAIN_UINT64;
+  }
+  return dtrain_type{};
+}
+
+inline dtrain_error empty_error() {
+  dtrain_error error = {};
+  error.struct_size = sizeof error;
+  error.rank = -1;
+  return error;
+}
+
+}  // namespace detail
+
+/// The types of an array's elements: integers of 8, 32 and 64 bits, float16, bfloat16, float,
+/// double.
+template <class T>
+concept Element = detail::type_of<T>() != dtrain_type{};
+
+/// Contiguous memory that outlives the call: a vector, array or span, but not a temporary vector.
+template <class R>
+concept Array = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                std::ranges::borrowed_range<R> && Element<std::ranges::range_value_t<R>>;
+template <class R>
+concept MutableArray =
+    Array<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+/// The result of an operation whose counts differ between the ranks. It refers to its Work, and is
+/// valid as long as that.
+template <Element T>
+class Parts {
+ public:
+  explicit Parts(const dtrain_result& result) : result_(result) {}
+
+  /// The parts of all ranks by rank, behind each other.
+  std::span<const T> values() const { return {static_cast<const T*>(result_.data), result_.count}; }
+  /// The number of elements of each part.
+  std::span<const std::size_t> counts() const {
+    return {result_.counts, static_cast<std::size_t>(result_.ranks)};
+  }
+  /// The part that came from this rank.
+  std::span<const T> of_rank(int rank) const {
+    std::size_t begin = 0;
+    for (int before = 0; before < rank; ++before)
+      begin += counts()[static_cast<std::size_t>(before)];
+    return values().subspan(begin, counts()[static_cast<std::size_t>(rank)]);
+  }
+
+ private:
+  dtrain_result result_;
+};
+
+/// How to join; see dtrain_init_options. With an empty role, the environment decides.
+struct InitOptions {
+  std::string role = {};
+  int task_index = 0;
+  std::string rendezvous = {};
+  std::string token = {};
+  std::string job = {};
+  std::uint32_t generation = 0;
+  Transport transport = Transport::automatic;
+  std::chrono::milliseconds timeout = {};     ///< for all ranks to join; 0: 300 s
+  std::chrono::milliseconds dead_after = {};  ///< 0: the value of dtrain run --dead-after
+};
+
+/// Options of one operation; see dtrain_op_options.
+struct OpOptions {
+  std::string name = {};
+  std::chrono::milliseconds timeout = {};  ///< 0: none
+};
+
+namespace detail {
+
+/// Converts milliseconds to an int for the C functions. Larger values become the maximum.
+inline int milliseconds_of(std::chrono::milliseconds duration) {
+  constexpr auto most = std::numeric_limits<int>::max();
+  return duration.count() > most ? most : static_cast<int>(duration.count());
+}
+
+inline dtrain_op_options c_options(const OpOptions& options) {
+  dtrain_op_options c = {};
+  c.struct_size = sizeof c;
+  c.name = options.name.empty() ? nullptr : options.name.c_str();
+  c.timeout_ms = milliseconds_of(options.timeout);
+  return c;
+}
+
+template <Array R>
+dtrain_buffers read_only(R&& array) {
+  return {std::ranges::data(array), nullptr, std::ranges::size(array),
+          type_of<std::ranges::range_value_t<R>>()};
+}
+template <MutableArray R>
+dtrain_buffers writable(R&& array) {
+  return {nullptr, std::ranges::data(array), std::ranges::size(array),
+          type_of<std::ranges::range_value_t<R>>()};
+}
+
+}  // namespace detail
+
+/// An asynchronous operation. Its arrays must stay valid and unchanged until it is done; the
+/// destructor waits for that. Movable; for one thread at a time.
+class Work {
+ public:
+  /// Takes ownership of a C handle. It is null only in a moved-from Work.
+  explicit Work(dtrain_work* work) : work_(work) {}
+
+  /// Waits until the operation is done. Throws Error if it failed, at each call.
+  void wait() { wait_ms(-1); }
+  /// The same with a limit; returns false if `timeout` passed first.
+  bool wait_for(std::chrono::milliseconds timeout) {
+    return wait_ms(timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
+  }
+  /// Returns the result of all_to_all_split or all_gather_ragged, which must be done. Throws Error
+  /// when it failed, and when its elements have another type.
+  template <Element T>
+  Parts<T> parts() const {
+    dtrain_result result = {};
+    result.struct_size = sizeof result;
+    dtrain_error error = detail::empty_error();
+    if (dtrain_work_result(work_.get(), &result, &error) != DTRAIN_OK) throw Error(error);
+    if (result.type == detail::type_of<T>()) return Parts<T>(result);
+    throw Error(DTRAIN_ERROR_INPUT, "parts: the elements of the result have dtrain_type " +
+                                        std::to_string(result.type) + ", not " +
+                                        std::to_string(detail::type_of<T>()));
+  }
+  /// True when the operation has succeeded or failed.
+  bool done() const { return dtrain_work_done(work_.get()) != 0; }
+
+ private:
+  bool wait_ms(int timeout_ms) {
+    dtrain_error error = detail::empty_error();
+    const int status = dtrain_work_wait(work_.get(), timeout_ms, &error);
+    if (status == DTRAIN_PENDING) return false;
+    if (status != DTRAIN_OK) throw Error(error);
+    return true;
+  }
+
+  struct Free {
+    void operator()(dtrain_work* work) const { dtrain_work_free(work); }
+  };
+  std::unique_ptr<dtrain_work, Free> work_;
+};
+
+}  // namespace dtrain

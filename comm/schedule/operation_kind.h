@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+
+namespace dt {
+
+/// The operations of the public API. The collectives come first.
+enum class OperationKind : uint8_t {
+  all_reduce,
+  broadcast,
+  all_gather,
+  reduce_scatter,
+  reduce,
+  gather,
+  scatter,
+  all_to_all,
+  all_to_all_split,   ///< each rank gives the count for each other rank
+  all_gather_ragged,  ///< each rank has a count of its own
+  barrier,
+  send,
+  receive,
+};
+
+constexpr bool is_collective(OperationKind kind) {
+  return kind <= OperationKind::barrier;
+}
+
+constexpr bool reduces(OperationKind kind) {
+  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter ||
+         kind == OperationKind::reduce;
+}
+
+/// True for collectives that have a root.
+constexpr bool is_rooted(OperationKind kind) {
+  return kind == OperationKind::broadcast || kind == OperationKind::reduce ||
+         kind == OperationKind::gather || kind == OperationKind::scatter;
+}
+
+/// True when the counts of the ranks may differ. The engine allocates the result.
+constexpr bool has_own_counts(OperationKind kind) {
+  return kind == OperationKind::all_to_all_split || kind == OperationKind::all_gather_ragged;
+}
+
+}  // namespace dt

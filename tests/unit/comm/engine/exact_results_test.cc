@@ -1,0 +1,174 @@
+#include "comm/engine/reduce.h"
+#include "tests/sim/program.h"
+#include "tests/unit/comm/engine/engine_group.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// Memory whose elements are aligned to their own size and to nothing larger.
+class Unaligned {
+ public:
+  Unaligned(size_t elements, size_t element_bytes)
+      : size_(elements * element_bytes), offset_(element_bytes), memory_(size_ + 64 + offset_) {
+    const auto address = reinterpret_cast<uintptr_t>(memory_.data());
+    offset_ += (64 - address % 64) % 64;
+  }
+  std::byte* data() { return memory_.data() + offset_; }
+  size_t size() const { return size_; }
+
+ private:
+  size_t size_;
+  size_t offset_;
+  Bytes memory_;
+};
+
+/// One collective on all ranks, with inputs of small whole numbers, whose results are exact.
+class Check {
+ public:
+  Check(const Call& call, int size, bool in_place)
+      : call_(call), size_(size), in_place_(in_place) {}
+
+  void run() {
+    EngineGroup group(size_);
+    std::vector<std::shared_ptr<Operation>> operations;
+    for (int rank = 0; rank < size_; ++rank)
+      operations.push_back(group.submit(rank, request(rank)));
+    group.settle();
+    for (int rank = 0; rank < size_; ++rank) {
+      REQUIRE(failure(operations[static_cast<size_t>(rank)]) == "ok");
+      check(rank, operations[static_cast<size_t>(rank)]->request);
+    }
+  }
+
+ private:
+  OperationRequest request(int rank) {
+    const size_t bytes = element_bytes(call_.type);
+    const size_t elements = input_count(call_, rank, size_);
+    inputs_.push_back(std::make_unique<Unaligned>(elements, bytes));
+    outputs_.push_back(std::make_unique<Unaligned>(output_count(call_, size_), bytes));
+    for (size_t i = 0; i < elements; ++i)
+      store(call_.type, inputs_.back()->data() + i * bytes, input_value(call_, rank, i));
+    OperationRequest request{
+        .kind = call_.kind,
+        .type = call_.type,
+        .reduce = call_.reduce,
+        .peer = call_.root,
+        .count = call_.kind == OperationKind::all_gather_ragged ? ragged_count(call_, rank)
+                                                                : call_.count,
+        .input = inputs_.back()->data(),
+        .output = in_place_ ? inputs_.back()->data() : outputs_.back()->data()};
+    if (call_.kind == OperationKind::all_to_all_split)
+      request.counts = split_counts(call_, rank, size_);
+    if (has_own_counts(call_.kind)) request.result = std::make_shared<OperationResult>();
+    return request;
+  }
+
+  void check(int rank, const OperationRequest& request) {
+    if (has_own_counts(call_.kind)) {
+      const Bytes parts = expected_parts(call_, rank, size_);
+      REQUIRE(request.result->counts == received_counts(call_, rank, size_));
+      REQUIRE(std::equal(parts.begin(), parts.end(), request.result->data.get()));
+      return;
+    }
+    if (!has_output(call_, rank)) return;
+    const Bytes wanted = expected_output(call_, rank, size_);
+    REQUIRE(wanted.size() <= output_count(call_, size_) * element_bytes(call_.type));
+    REQUIRE(std::equal(wanted.begin(), wanted.end(), static_cast<std::byte*>(request.output)));
+  }
+
+  Call call_;
+  int size_;
+  bool in_place_;
+  std::vector<std::unique_ptr<Unaligned>> inputs_;
+  std::vector<std::unique_ptr<Unaligned>> outputs_;
+};
+
+/// True when input and output may be one buffer that begins at the same address.
+bool has_in_place(OperationKind kind) {
+  return reduces(kind) || kind == OperationKind::all_to_all || kind == OperationKind::broadcast;
+}
+
+void check_call(Call call, int size) {
+  CAPTURE(std::string(element_name(call.type)));
+  CAPTURE(std::string(reduce_name(call.reduce)));
+  CAPTURE(static_cast<int>(call.kind));
+  CAPTURE(size);
+  CAPTURE(call.count);
+  call.root = size / 2;
+  Check(call, size, false).run();
+  if (has_in_place(call.kind)) Check(call, size, true).run();
+}
+
+TEST_CASE("results are exact for each kind, type, reduction, number of ranks and odd count") {
+  for (auto kind = OperationKind::all_reduce; kind < OperationKind::barrier;
+       kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
+    for (int type = 0; type < 10; ++type) {
+      for (int reduce = 0; reduce < (reduces(kind) ? 5 : 1); ++reduce) {
+        for (int size = 1; size <= 9; ++size) {
+          for (const size_t count : {1, 33})
+            check_call({.kind = kind,
+                        .type = static_cast<ElementType>(type),
+                        .reduce = static_cast<ReduceOp>(reduce),
+                        .count = count},
+                       size);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("results are exact for counts at which other algorithms are chosen") {
+  for (auto kind = OperationKind::all_reduce; kind < OperationKind::barrier;
+       kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
+    for (const int size : {2, 3, 4, 8, 9}) {
+      for (const size_t count : {1'031, 5'003, size <= 4 ? 30'001 : 9'001})
+        check_call({.kind = kind, .type = ElementType::int32, .count = count}, size);
+    }
+  }
+}
+
+TEST_CASE("the average of integers wraps in the sum and is divided toward zero") {
+  EngineGroup group(3);
+  std::vector<std::vector<int8_t>> values = {{100, -100, -1, 5}, {100, -100, -1, 0}, {1, 0, 0, 0}};
+  for (int rank = 0; rank < 3; ++rank) {
+    auto& mine = values[static_cast<size_t>(rank)];
+    group.submit(rank, {.kind = OperationKind::all_reduce,
+                        .type = ElementType::int8,
+                        .reduce = ReduceOp::average,
+                        .count = mine.size(),
+                        .input = mine.data(),
+                        .output = mine.data()});
+  }
+  group.settle();
+  // 201 wraps to -55, and -200 to 56.
+  for (const auto& mine : values)
+    CHECK(mine == std::vector<int8_t>{-18, 18, 0, 1});
+}
+
+TEST_CASE("pointers that are not aligned for their element are refused") {
+  EngineGroup group(1);
+  Bytes memory(64);
+  for (int type = 0; type < 10; ++type) {
+    const auto element = static_cast<ElementType>(type);
+    if (element_bytes(element) == 1) continue;
+    std::byte* odd = memory.data() + element_bytes(element) / 2;
+    for (const bool input : {true, false}) {
+      const auto operation = group.submit(0, {.kind = OperationKind::all_to_all,
+                                              .type = element,
+                                              .count = 1,
+                                              .input = input ? odd : memory.data(),
+                                              .output = input ? memory.data() : odd});
+      CHECK(failure_code(operation) == Errc::input);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dt
