@@ -52,6 +52,8 @@ Result<> Engine::State::control(const Message& message, ByteSpan payload) {
       return messages.refuse(message, payload);
     case EngineMessageType::cancel:
       return messages.cancel(message, payload);
+    case EngineMessageType::left_group:
+      return messages.left_group(message);
     case EngineMessageType::collective_data:
     case EngineMessageType::message_data:
       break;
@@ -160,9 +162,10 @@ void Engine::create_group(uint32_t number, std::vector<int> ranks, Time now) {
 }
 
 void Engine::leave_group(uint32_t number) {
-  if (state_->aborted) return;
+  const GroupPeers* group = state_->groups.find(number);
+  if (state_->aborted || group == nullptr) return;
+  state_->messages.leave_group(*group, {Errc::closed, -1, "the group has been finalized"});
   state_->groups.leave(number);
-  state_->messages.leave_group(number, {Errc::closed, -1, "the group has been finalized"});
 }
 
 bool Engine::step(Time now) {

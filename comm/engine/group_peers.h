@@ -22,6 +22,7 @@ class GroupPeers {
   /// `ranks` has the job's rank of each member, with this rank among them.
   GroupPeers(Peers& peers, uint32_t group, std::vector<int> ranks);
 
+  uint32_t number() const { return group_; }
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(ranks_.size()); }
   const std::vector<int>& job_ranks() const { return ranks_; }

@@ -7,7 +7,8 @@
 namespace dt {
 
 /// The types of frames between engines. A collective's stream is its sequence number. The stream of
-/// a send and its receive is the number of the message between the two ranks.
+/// a send and its receive is the number of the message between the two ranks. The stream of
+/// left_group is the number of the group.
 ///
 ///   collective:  every rank ─ descriptor ▶ rank 0 ─ verdict ▶ every rank; then collective_data
 ///   message:     sender ─ offer ▶ receiver ─ accept | refuse ▶ sender ─ message_data ▶ receiver
@@ -19,7 +20,8 @@ enum class EngineMessageType : uint8_t {
   offer,
   accept,
   refuse,
-  cancel,  ///< the send of a message timed out
+  cancel,      ///< the send of a message timed out
+  left_group,  ///< the sender takes no part in messages of that group any more
   collective_data = data_frame_bit,
   message_data,
 };

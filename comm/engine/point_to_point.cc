@@ -32,6 +32,7 @@ PointToPoint::PointToPoint(Peers& peers) : peers_(peers) {
 
 void PointToPoint::submit(Pending operation) {
   Channel& to = channel(operation->request.peer);
+  if (to.left_groups.contains(operation->request.group)) return end(*operation, left_by(to));
   if (!to.active) active_.push_back(to.peer);
   to.active = true;
   earliest_ = std::min(earliest_, deadline(*operation));
@@ -211,41 +212,44 @@ bool PointToPoint::fail(Channel& channel, const OperationFailure& why) {
   return ended;
 }
 
-/// Returns false, and does nothing, unless this rank has left the offer's group.
-bool PointToPoint::refuse_left_group(const Channel& channel, const Offer& offer) {
-  if (!left_groups_.contains(offer.group)) return false;
-  const std::string text = peers_.name(peers_.rank()) + " has finalized the group";
-  peers_.send(channel.peer, EngineMessageType::refuse, offer.id, as_bytes(text));
-  return true;
+OperationFailure PointToPoint::left_by(const Channel& channel) const {
+  return {Errc::peer_lost, channel.peer, peers_.name(channel.peer) + " has finalized the group"};
 }
 
-void PointToPoint::leave_group(uint32_t group, const OperationFailure& why) {
-  left_groups_.insert(group);
-  for (Channel& channel : channels_)
-    channel.offers.erase_if([&](const Offer& o) { return refuse_left_group(channel, o); });
-  for (const int peer : active_) {
+/// Fails all but the messages that were offered to the peer.
+void PointToPoint::fail_group(Channel& channel, uint32_t group, const OperationFailure& why) {
+  const auto ended = [&](const Pending& o) {
+    if (o->request.group != group) return false;
+    end(*o, why);
+    return true;
+  };
+  channel.posted.erase_if(ended);
+  channel.waiting.erase_if(ended);
+  std::erase_if(channel.receiving, [&](Receiving& receiving) {
+    if (!receiving.operation || !ended(receiving.operation)) return false;
+    // The sender may not know of it: the rest of its data is discarded.
+    receiving.operation = nullptr;
+    receiving.arrived += peers_.link(channel.peer)->cancel_receive(message_data, receiving.id);
+    return receiving.arrived == receiving.bytes;
+  });
+}
+
+void PointToPoint::leave_group(const GroupPeers& group, const OperationFailure& why) {
+  const uint32_t number = group.number();
+  left_groups_.insert(number);
+  for (const int peer : group.job_ranks()) {
     Channel& channel = this->channel(peer);
-    const auto ended = [&](const Pending& o) {
-      if (o->request.group != group) return false;
-      end(*o, why);
-      return true;
-    };
-    channel.posted.erase_if(ended);
-    channel.waiting.erase_if(ended);
+    peers_.send(peer, EngineMessageType::left_group, number, {});
+    channel.left_groups.erase(number);
+    channel.offers.erase_if([&](const Offer& o) { return o.group == number; });
+    fail_group(channel, number, why);
     std::erase_if(channel.offered, [&](const Offered& offered) {
-      if (!ended(offered.operation)) return false;
+      if (offered.operation->request.group != number) return false;
+      end(*offered.operation, why);
       peers_.link(peer)->cancel_send(message_data, offered.id);
       peers_.send(peer, EngineMessageType::cancel, offered.id, as_bytes(why.reason));
       return true;
     });
-    for (Receiving& receiving : channel.receiving) {
-      if (!receiving.operation || !ended(receiving.operation)) continue;
-      // The sender does not know of it: the rest of its data is discarded.
-      receiving.operation = nullptr;
-      receiving.arrived += peers_.link(peer)->cancel_receive(message_data, receiving.id);
-    }
-    std::erase_if(channel.receiving,
-                  [](const Receiving& r) { return !r.operation && r.arrived == r.bytes; });
   }
 }
 
@@ -270,7 +274,8 @@ Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
                      find_id(from.offers, message.stream) != from.offers.end();
   if (twice) return dt::fail(Errc::protocol, format("a second offer {}", message.stream));
   Offer offer{message.stream, type, count, group, name_hash, std::move(name)};
-  if (!refuse_left_group(from, offer)) from.offers.push_back(std::move(offer));
+  // The sender learns from left_group that this rank has left.
+  if (!left_groups_.contains(group)) from.offers.push_back(std::move(offer));
   return {};
 }
 
@@ -310,6 +315,24 @@ Result<> PointToPoint::cancel(const Message& message, ByteSpan payload) {
          format("{} aborted its send: {}", peers_.name(from.peer), printable(as_text(payload)))});
   }
   from.receiving.erase(found);
+  return {};
+}
+
+/// Messages that the peer has accepted are sent to the end: it discards them.
+Result<> PointToPoint::left_group(const Message& message) {
+  const uint32_t group = message.stream;
+  if (group == 0 || group >= GroupPeers::groups_max)
+    return dt::fail(Errc::protocol, format("a departure from group {}", group));
+  if (left_groups_.contains(group)) return {};
+  Channel& from = channel(message.from);
+  from.left_groups.insert(group);
+  const OperationFailure why = left_by(from);
+  fail_group(from, group, why);
+  std::erase_if(from.offered, [&](const Offered& offered) {
+    if (offered.accepted || offered.operation->request.group != group) return false;
+    end(*offered.operation, why);
+    return true;
+  });
   return {};
 }
 

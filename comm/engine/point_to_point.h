@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/vector_queue.h"
+#include "comm/engine/group_peers.h"
 #include "comm/engine/operation.h"
 #include "comm/engine/peers.h"
 
@@ -34,13 +35,14 @@ class PointToPoint {
   bool idle() const;
   /// Fails all pending operations.
   void fail_all(const OperationFailure& why);
-  /// Fails the operations of a group, and refuses those of its other members from now on.
-  void leave_group(uint32_t group, const OperationFailure& why);
+  /// Fails the operations of a group, and those of its other members with this rank from now on.
+  void leave_group(const GroupPeers& group, const OperationFailure& why);
 
   Result<> offer(const Message& message, ByteSpan payload);
   Result<> accept(const Message& message);
   Result<> refuse(const Message& message, ByteSpan payload);
   Result<> cancel(const Message& message, ByteSpan payload);
+  Result<> left_group(const Message& message);
   Result<PayloadTarget> place(const Message& message);
   Result<> arrived(const Message& message);
 
@@ -76,6 +78,7 @@ class PointToPoint {
     VectorQueue<Pending> posted = {};
     VectorQueue<Offer> offers = {};
     std::vector<Receiving> receiving = {};
+    std::set<uint32_t> left_groups = {};  ///< the groups of this rank that the peer has left
   };
 
   Channel& channel(int rank) { return channels_[static_cast<size_t>(rank)]; }
@@ -86,19 +89,20 @@ class PointToPoint {
   bool expire_receives(Channel& channel, Time now);
   bool make_offers(Channel& channel);
   bool match(Channel& channel);
-  bool refuse_left_group(const Channel& channel, const Offer& offer);
   void match(Channel& channel, const Offer& offer, const Pending& operation);
   bool finish_sends(Channel& channel);
   bool fail(Channel& channel, const OperationFailure& why);
+  void fail_group(Channel& channel, uint32_t group, const OperationFailure& why);
+  OperationFailure left_by(const Channel& channel) const;
   OperationFailure late(const Channel& channel, const Operation& operation) const;
   std::string mismatch_text(const Channel& channel, const Offer& offer,
                             const OperationRequest& request) const;
 
   Peers& peers_;
-  std::vector<Channel> channels_;  ///< by rank
-  std::set<uint32_t> left_groups_;
-  std::vector<int> active_;      ///< the ranks whose channels have pending operations
-  Time earliest_ = Time::max();  ///< no pending operation has an earlier deadline
+  std::vector<Channel> channels_;   ///< by rank
+  std::set<uint32_t> left_groups_;  ///< by this rank
+  std::vector<int> active_;         ///< the ranks whose channels have pending operations
+  Time earliest_ = Time::max();     ///< no pending operation has an earlier deadline
 };
 
 }  // namespace dt

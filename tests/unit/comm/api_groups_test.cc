@@ -134,6 +134,7 @@ TEST_CASE("a member that finalizes its group ends the others' operations of it, 
       CHECK(reduced.rank == 2);
       CHECK(contains(reduced.text, "rank 2 (host node0) has finalized the group"));
       const RankOutcome sent = World::outcome_of([&] { group.send(values, 2); });
+      CHECK(sent.code == DTRAIN_ERROR_PEER_LOST);
       CHECK(contains(sent.text, "rank 2 (host node0) has finalized the group"));
     }
     CHECK(sum_over(all, 1) == 3);

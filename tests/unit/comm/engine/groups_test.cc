@@ -18,6 +18,15 @@ OperationRequest sum_in(uint32_t group, std::vector<float>& values) {
           .output = values.data()};
 }
 
+OperationRequest message(OperationKind kind, int peer, std::vector<float>& values) {
+  return {.kind = kind,
+          .group = 1,
+          .peer = peer,
+          .count = values.size(),
+          .input = values.data(),
+          .output = values.data()};
+}
+
 TEST_CASE("a stream has the group's number, and tells neighbouring collectives apart") {
   Peers peers({.rank = 1}, std::vector<Engine::Peer>(4));
   const GroupPeers group(peers, 77, {3, 1});
@@ -88,6 +97,37 @@ TEST_CASE("operations of a group that was left fail, and no other ones") {
   group.settle();
   for (const auto& barrier : world)
     CHECK(failure(barrier) == "ok");
+}
+
+TEST_CASE("messages with a member that has left its group fail, and no other ones") {
+  EngineGroup group(3);
+  for (int rank = 0; rank < 3; ++rank)
+    group[rank].create_group(1, {2, 1, 0}, group.now);
+  std::vector<float> from_leaver(4);
+  std::vector<float> to_leaver(4);
+  std::vector<float> between = {1, 2, 3, 4};
+  std::vector<float> got(4);
+  const auto receiving = group.submit(1, message(OperationKind::receive, 2, from_leaver));
+  const auto sending = group.submit(1, message(OperationKind::send, 2, to_leaver));
+  const auto other_send = group.submit(1, message(OperationKind::send, 0, between));
+  group.settle();
+  const auto own = group.submit(0, message(OperationKind::send, 0, from_leaver));
+  group[0].leave_group(1);
+  group.settle();
+  CHECK(failure(own) == "send to rank 2: the group has been finalized");
+  CHECK(failure(receiving) == "receive from rank 0: rank 0 (host n0) has finalized the group");
+  CHECK(failure_code(receiving) == Errc::peer_lost);
+  CHECK(failure(sending) == "send to rank 0: rank 0 (host n0) has finalized the group");
+  CHECK(failure_code(sending) == Errc::peer_lost);
+  CHECK(pending(other_send));
+  const auto later = group.submit(1, message(OperationKind::receive, 2, from_leaver));
+  CHECK(failure(later) == "receive from rank 0: rank 0 (host n0) has finalized the group");
+  CHECK(later->blamed_rank == 0);
+  const auto other_receive = group.submit(2, message(OperationKind::receive, 1, got));
+  group.settle();
+  CHECK(failure(other_send) == "ok");
+  CHECK(failure(other_receive) == "ok");
+  CHECK(got == between);
 }
 
 TEST_CASE("a rank's time limit in a group stops that group alone") {
