@@ -157,7 +157,6 @@ uint32_t Engine::next_group() const {
 }
 
 void Engine::create_group(uint32_t number, std::vector<int> ranks, Time now) {
-  if (state_->aborted) return;
   state_->groups.create(number, std::move(ranks), now);
 }
 

@@ -130,6 +130,15 @@ TEST_CASE("messages with a member that has left its group fail, and no other one
   CHECK(got == between);
 }
 
+TEST_CASE("operations of a group that is made after a death fail with the death") {
+  EngineGroup group(2);
+  group.notify(0, Notice::Kind::dead, 1, "killed by SIGKILL");
+  group[0].create_group(1, {0, 1}, group.now);
+  std::vector<float> values = {1};
+  const auto sum = group.submit(0, sum_in(1, values));
+  CHECK(failure(sum) == "all_reduce #1: rank 1 (host n1) died: killed by SIGKILL");
+}
+
 TEST_CASE("a rank's time limit in a group stops that group alone") {
   EngineGroup group(3);
   for (const int rank : {1, 2})
