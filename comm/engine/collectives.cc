@@ -346,7 +346,7 @@ Message Collectives::in_group(Message message) const {
 
 Result<> Collectives::descriptor(const Message& message, ByteSpan payload, Time now) {
   Arrival arrival = TRY(decode_arrival(payload));
-  if (stopped(arrivals_.sequence())) return {};
+  if (stopped(arrival.sequence)) return {};
   // Another rank may be done with the collective that this one still runs, and be at the next one.
   const uint64_t first = queue_.empty() ? submitted_ + 1 : front().sequence;
   const bool expected = arrival.sequence == first || arrival.sequence == first + 1;

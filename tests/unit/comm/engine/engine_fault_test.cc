@@ -225,6 +225,42 @@ TEST_CASE("a stop that lies behind data which is not read yet comes by way of an
   CHECK(failure(operations[1]) == text);
 }
 
+TEST_CASE("a call of a collective that was stopped meanwhile breaks no link") {
+  EngineGroup group(2);
+  std::vector<float> values = {1};
+  const OperationRequest first = {.kind = OperationKind::broadcast,
+                                  .peer = 1,
+                                  .count = 1,
+                                  .input = values.data(),
+                                  .output = values.data()};
+  OperationRequest second = barrier();
+  second.timeout = seconds(1);
+  const auto sent = group.submit(1, first);
+  group.settle();
+  const auto received = group.submit(0, first);
+  const auto late = group.submit(0, second);
+  group[0].step(group.now);
+  group.stopped[0] = true;
+  group.settle();
+  const auto called = group.submit(1, barrier());
+  group.settle();
+  CHECK(failure(sent) == "ok");
+  // Rank 0 stops the second collective, and only then gets rank 1's call of it.
+  group.pipe(1, 0).piece_max = 0;
+  group[0].step(group.now += seconds(2));
+  CHECK(failure_code(late) == Errc::timeout);
+  group.stopped[0] = false;
+  group.pipe(1, 0).piece_max = 1 << 20;
+  group.settle();
+  CHECK(failure(received) == "ok");
+  CHECK(failure_code(called) == Errc::timeout);
+  const auto after = group.submit(0, message(OperationKind::send, 1, values));
+  const auto arrived = group.submit(1, message(OperationKind::receive, 0, values));
+  group.settle();
+  CHECK(failure(after) == "ok");
+  CHECK(failure(arrived) == "ok");
+}
+
 TEST_CASE("without its launcher an engine aborts, and announces it to the others") {
   EngineGroup group(3);
   const auto operations = group.submit_all(barrier());
