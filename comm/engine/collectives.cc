@@ -385,10 +385,10 @@ Result<> Collectives::stop(ByteSpan payload) {
   return {};
 }
 
-Result<PayloadTarget> Collectives::place(const Message& message) {
+Result<PayloadTarget> Collectives::place(const Message& message, bool hold) {
   if (!queue_.empty() && message.stream == peers_.stream(front().sequence)) {
     if (phase_ == Phase::running && communicator_ == &scheduled_)
-      return scheduled_.place(in_group(message));
+      return scheduled_.place(in_group(message), hold);
     // The sender knows before this rank that all calls are equal; the data waits in the link.
     if (phase_ != Phase::queued) return PayloadTarget{};
   }

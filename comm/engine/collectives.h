@@ -57,7 +57,8 @@ class Collectives {
   Result<> descriptor(const Message& message, ByteSpan payload, Time now);
   Result<> verdict(const Message& message, ByteSpan payload);
   Result<> stop(ByteSpan payload);
-  Result<PayloadTarget> place(const Message& message);
+  /// `hold` takes data that comes early out of the link, see ScheduledCommunicator.
+  Result<PayloadTarget> place(const Message& message, bool hold);
   Result<> arrived(const Message& message) { return scheduled_.arrived(in_group(message)); }
 
   /// Returns the sequence number of a collective that fails at once and is never queued.

@@ -159,7 +159,9 @@ Result<PayloadTarget> Groups::place(const Message& message) {
   Group* group = of(message);
   if (group != nullptr) {
     activate(*group);
-    return group->collectives.place(message);
+    // Data that waits in a link blocks the other groups' data behind it. So two groups could each
+    // wait for the other.
+    return group->collectives.place(message, groups_.size() > 1);
   }
   if (GroupPeers::group_of(message.stream) < next_number_)
     return PayloadTarget{PayloadTarget::Action::discard};

@@ -7,6 +7,7 @@
 #include "comm/schedule/direct.h"
 #include "comm/schedule/ring.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <limits>
@@ -47,7 +48,7 @@ Steps equal_steps(const OperationRequest& request, Group group) {
 }  // namespace
 
 ScheduledCommunicator::ScheduledCommunicator(Group group, std::vector<MessageLink*> links)
-    : group_(group), links_(std::move(links)) {
+    : group_(group), links_(std::move(links)), early_(links_.size()) {
 }
 
 void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequence,
@@ -147,6 +148,7 @@ bool ScheduledCommunicator::step(Time /*now*/) {
       moved = true;
     }
     send_started_ = true;
+    if (!local) moved |= take_early();
     if (!local && (!sent() || !received())) break;
     ++next_;
     send_started_ = false;
@@ -181,16 +183,19 @@ void ScheduledCommunicator::cancel() {
     link->cancel_receive(collective_data, stream_);
   }
   // The links hold no pointer into any buffer from here on.
+  for (std::deque<EarlyFrame>& frames : early_)
+    frames.clear();
   if (has_own_counts(request_->kind)) request_->result->clear();
   work_.release();
   Bytes().swap(scratch_);
   done_ = true;
 }
 
-Result<PayloadTarget> ScheduledCommunicator::place(const Message& message) {
-  // The sender may be some steps ahead of this rank: its data waits in the link.
-  if (done_ || next_ == steps_.size() || steps_[next_].receive_from != message.from || received())
-    return PayloadTarget{};
+Result<PayloadTarget> ScheduledCommunicator::place(const Message& message, bool hold) {
+  if (done_ || next_ == steps_.size()) return PayloadTarget{};
+  const bool early = !early_[static_cast<size_t>(message.from)].empty();
+  if (early || steps_[next_].receive_from != message.from || received())
+    return hold ? hold_early(message) : PayloadTarget{};
   const Step& step = steps_[next_];
   const size_t elements = message.length / element_bytes_;
   if (elements * element_bytes_ != message.length ||
@@ -205,25 +210,79 @@ Result<PayloadTarget> ScheduledCommunicator::place(const Message& message) {
 
 Result<> ScheduledCommunicator::arrived(const Message& message) {
   assert(!done_ && next_ < steps_.size());
+  std::deque<EarlyFrame>& early = early_[static_cast<size_t>(message.from)];
+  if (!early.empty()) {
+    early.back().complete = true;
+    return {};
+  }
   const Step& step = steps_[next_];
   const size_t elements = message.length / element_bytes_;
-  if (step.fold != Fold::replace) fold(step, elements);
+  if (step.fold != Fold::replace) fold(step, scratch_.data(), elements);
   received_elements_ += elements;
   return {};
 }
 
-/// Combines the frame in `scratch_` with its operand, which may be the range itself.
-void ScheduledCommunicator::fold(const Step& step, size_t elements) {
+Result<PayloadTarget> ScheduledCommunicator::hold_early(const Message& message) {
+  std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(message.from)];
+  size_t held = 0;
+  for (const EarlyFrame& frame : frames)
+    held += frame.bytes.size() - frame.used;
+  if (held + message.length > early_bytes_max(message.from)) {
+    // The size of parts is unknown until the counts are there.
+    if (exchanges_counts_) return PayloadTarget{};
+    return fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
+  }
+  frames.push_back({.bytes = Bytes(message.length)});
+  return PayloadTarget{PayloadTarget::Action::take, frames.back().bytes};
+}
+
+/// The early frames of a sender are at most what the steps to come receive from it.
+size_t ScheduledCommunicator::early_bytes_max(int sender) const {
+  if (exchanges_counts_) return 4 * data_frame_bytes;
+  size_t elements = 0;
+  for (size_t i = next_; i < steps_.size(); ++i)
+    if (steps_[i].receive_from == sender) elements += steps_[i].receive.count();
+  if (steps_[next_].receive_from == sender) elements -= received_elements_;
+  return elements * element_bytes_;
+}
+
+/// Moves early frames into the current step; true if there were some.
+bool ScheduledCommunicator::take_early() {
+  const Step& step = steps_[next_];
+  if (step.receive_from < 0) return false;
+  std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(step.receive_from)];
+  bool moved = false;
+  while (!received() && !frames.empty() && frames.front().complete) {
+    EarlyFrame& frame = frames.front();
+    std::byte* data = frame.bytes.data() + frame.used;
+    const size_t held = (frame.bytes.size() - frame.used) / element_bytes_;
+    const size_t elements = std::min(held, step.receive.count() - received_elements_);
+    if (step.fold != Fold::replace) {
+      fold(step, data, elements);
+    } else {
+      std::memcpy(at(step.receive, received_elements_), data, elements * element_bytes_);
+    }
+    received_elements_ += elements;
+    frame.used += elements * element_bytes_;
+    if (held == elements) frames.pop_front();
+    moved = true;
+  }
+  return moved;
+}
+
+/// Combines received elements with their operand, which may be the range itself. Their memory is
+/// overwritten.
+void ScheduledCommunicator::fold(const Step& step, std::byte* received, size_t elements) {
   const Reduction reduction{request_->type, request_->reduce};
   std::byte* into = at(step.receive, received_elements_);
   const std::byte* operand = at(step.operand, received_elements_);
   const size_t bytes = elements * element_bytes_;
   if (step.fold == Fold::operand_first) {
     if (into != operand) std::memcpy(into, operand, bytes);
-    return reduction.apply(into, scratch_.data(), elements);
+    return reduction.apply(into, received, elements);
   }
-  reduction.apply(scratch_.data(), operand, elements);
-  std::memcpy(into, scratch_.data(), bytes);
+  reduction.apply(received, operand, elements);
+  std::memcpy(into, received, bytes);
 }
 
 void ScheduledCommunicator::end_schedule() {

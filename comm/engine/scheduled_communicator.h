@@ -6,6 +6,7 @@
 #include "comm/schedule/schedule.h"
 #include "comm/transport/message_link.h"
 
+#include <deque>
 #include <vector>
 
 namespace dt {
@@ -25,8 +26,9 @@ class ScheduledCommunicator final : public Communicator {
   int waits_for() const override;
   void cancel() override;
 
-  /// For the data frames of the running operation.
-  Result<PayloadTarget> place(const Message& message);
+  /// For the data frames of the running operation. The sender may be some steps ahead of this rank.
+  /// `hold` takes such a frame into memory of its own; without it, the frame waits in the link.
+  Result<PayloadTarget> place(const Message& message, bool hold);
   Result<> arrived(const Message& message);
 
   /// The bytes of working memory that are allocated now.
@@ -45,10 +47,20 @@ class ScheduledCommunicator final : public Communicator {
   void exchange_parts();
   std::byte* at(const Range& range, size_t offset = 0) const;
   void copy_here(const Step& step) const;
-  void fold(const Step& step, size_t elements);
+  void fold(const Step& step, std::byte* received, size_t elements);
   bool sent() const;
   bool received() const;
   void end_schedule();
+
+  /// A frame of a later step, or what is left of it.
+  struct EarlyFrame {
+    Bytes bytes;
+    size_t used = 0;
+    bool complete = false;
+  };
+  Result<PayloadTarget> hold_early(const Message& message);
+  size_t early_bytes_max(int sender) const;
+  bool take_early();
   void divide() const;
 
   Group group_;
@@ -65,6 +77,7 @@ class ScheduledCommunicator final : public Communicator {
   size_t element_bytes_ = 1;
   WorkMemory work_;
   Bytes scratch_;  ///< one frame, before it is reduced
+  std::vector<std::deque<EarlyFrame>> early_;  ///< by sender, in order of arrival
 };
 
 }  // namespace dt

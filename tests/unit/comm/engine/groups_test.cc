@@ -139,6 +139,31 @@ TEST_CASE("operations of a group that is made after a death fail with the death"
   CHECK(failure(sum) == "all_reduce #1: rank 1 (host n1) died: killed by SIGKILL");
 }
 
+/// Rank 0 gets the last step's frame of each group before the step that it waits for, on the same
+/// link as the other group's.
+TEST_CASE("two groups whose early data blocks each other's links do not wait for ever") {
+  EngineGroup group(6);
+  const std::vector<int> first = {4, 2, 1, 0};
+  const std::vector<int> second = {5, 1, 2, 0};
+  std::vector<std::shared_ptr<Operation>> barriers;
+  group.pipe(4, 1).piece_max = 0;
+  group.pipe(5, 2).piece_max = 0;
+  for (const auto& [number, members] : {std::pair(1U, first), std::pair(2U, second)}) {
+    for (const int rank : members) {
+      group[rank].create_group(number, members, group.now);
+      barriers.push_back(group.submit(rank, {.kind = OperationKind::barrier, .group = number}));
+    }
+  }
+  group.settle();
+  CHECK(pending(barriers[3]));
+  CHECK(pending(barriers[7]));
+  group.pipe(4, 1).piece_max = 1 << 20;
+  group.pipe(5, 2).piece_max = 1 << 20;
+  group.settle();
+  for (const auto& barrier : barriers)
+    CHECK(failure(barrier) == "ok");
+}
+
 TEST_CASE("a rank's time limit in a group stops that group alone") {
   EngineGroup group(3);
   for (const int rank : {1, 2})
