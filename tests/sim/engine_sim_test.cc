@@ -73,6 +73,7 @@ void World::connect() {
                         .generation = 1,
                         .shared = plan_.one_host ? area.of(self) : nullptr},
         std::move(peers));
+    rank(self).in_group.resize(plan_.groups.size());
     rank(self).next_submit = now_ + random_.up_to(plan_.think_max);
   }
 }
@@ -117,6 +118,11 @@ void World::strike() {
       return;
     case Fault::launcher_lost:
       if (victim.alive) victim.engine->launcher_lost(now_);
+      return;
+    case Fault::leave_group:
+      left_ = true;
+      if (victim.alive && victim.in_group[plan_.left_group])
+        leave_group(plan_.victim, plan_.left_group);
       return;
   }
 }
@@ -177,46 +183,73 @@ bool World::run_events() {
 
 bool World::step_user(int number) {
   Rank& user = rank(number);
-  const auto& calls = plan_.program.by_rank[static_cast<size_t>(number)];
+  const auto& actions = plan_.program.by_rank[static_cast<size_t>(number)];
   bool moved = false;
-  while (user.next_call < calls.size() && user.next_submit <= now_) {
-    submit(number, calls[user.next_call++]);
+  while (user.next_action < actions.size() && user.next_submit <= now_) {
+    const Program::Action& action = actions[user.next_action++];
+    action.creates ? create_group(number, action.index) : submit(number, action.index);
     user.next_submit = now_ + random_.up_to(plan_.think_max);
     moved = true;
   }
   return moved;
 }
 
+void World::create_group(int number, size_t index) {
+  Rank& user = rank(number);
+  const SimGroup& group = plan_.groups[index];
+  if (user.engine->next_group() > group.number && user.engine->aborted() == nullptr)
+    complaint_ = format("seed {}: group {} is not new to rank {}", seed_, group.number, number);
+  user.engine->create_group(group.number, group.ranks, now_);
+  user.in_group[index] = true;
+  const bool left = left_ && number == plan_.victim && index == plan_.left_group;
+  if (left) leave_group(number, index);
+}
+
+void World::leave_group(int number, size_t index) {
+  rank(number).engine->leave_group(plan_.groups[index].number);
+  rank(number).in_group[index] = false;
+}
+
 void World::submit(int number, size_t index) {
   const Call& original = plan_.program.calls[index];
-  const Call call = original.odd_rank == number ? odd_call(original, index) : original;
+  const SimGroup& group = group_of(original);
+  const int self = group.rank_of(number);
+  const Call call = original.odd_rank == self ? odd_call(original, index) : original;
   const size_t bytes = element_bytes(call.type);
   Running running{.call = index, .operation = nullptr, .input = nullptr, .output = nullptr};
-  running.input = std::make_unique<Bytes>(input_count(call, number, plan_.size) * bytes);
+  running.input = std::make_unique<Bytes>(input_count(call, self, group.size()) * bytes);
   for (size_t i = 0; i * bytes < running.input->size(); ++i)
-    store(call.type, running.input->data() + i * bytes, input_value(call, number, i));
-  running.output = std::make_unique<Bytes>(output_count(call, plan_.size) * bytes);
+    store(call.type, running.input->data() + i * bytes, input_value(call, self, i));
+  running.output = std::make_unique<Bytes>(output_count(call, group.size()) * bytes);
   const bool in_place = may_be_in_place(call.kind) && random_.percent(50);
-  const bool receives = call.is_message() && call.to == number;
+  const bool receives = call.is_message() && call.to == self;
   OperationRequest request{.kind = receives ? OperationKind::receive : call.kind,
                            .type = call.type,
                            .reduce = call.reduce,
+                           .group = group.number,
                            .peer = call.root,
                            .count = call.count,
                            .input = running.input->data(),
                            .output = in_place ? running.input->data() : running.output->data(),
-                           .name = call.name};
+                           .name = call.name,
+                           .timeout = timeout_of(number, call.group)};
   if (call.kind == OperationKind::all_to_all_split)
-    request.counts = split_counts(call, number, plan_.size);
-  if (call.kind == OperationKind::all_gather_ragged) request.count = ragged_count(call, number);
+    request.counts = split_counts(call, self, group.size());
+  if (call.kind == OperationKind::all_gather_ragged) request.count = ragged_count(call, self);
   if (has_own_counts(call.kind)) request.result = std::make_shared<OperationResult>();
   if (call.is_message()) request.peer = receives ? call.from : call.to;
-  if (plan_.generous_timeouts) request.timeout = seconds(10);
-  if (plan_.tight_timeouts) request.timeout = milliseconds(random_.between(20, 500));
-  if (plan_.is_in_a_hurry(number)) request.timeout = milliseconds(random_.between(1, 60));
   running.operation = rank(number).engine->submit(request, now_);
   if (in_place) std::swap(running.input, running.output);
   rank(number).running.push_back(std::move(running));
+}
+
+Duration World::timeout_of(int number, size_t group) {
+  if (plan_.tight_timeouts && plan_.limited[group]) return milliseconds(random_.between(20, 500));
+  if (plan_.is_in_a_hurry(number) && plan_.limited[group])
+    return milliseconds(random_.between(1, 60));
+  // The slow user sleeps for longer than these, so calls that others wait in have none then.
+  const bool generous = plan_.generous_timeouts && plan_.fault != Fault::slow_user;
+  return generous ? seconds(10) : Duration::zero();
 }
 
 /// Judges the operations that have ended and frees their buffers. A sanitizer then reports an
@@ -231,8 +264,8 @@ bool World::collect(int number) {
 
 void World::maybe_leave(int number) {
   Rank& user = rank(number);
-  const auto& calls = plan_.program.by_rank[static_cast<size_t>(number)];
-  if (user.next_call < calls.size() || !user.running.empty()) return;
+  const auto& actions = plan_.program.by_rank[static_cast<size_t>(number)];
+  if (user.next_action < actions.size() || !user.running.empty()) return;
   if (!user.finished) user.finished = now_ + seconds(1);
   if (user.engine->idle() || *user.finished <= now_) end_task(number, Notice::Kind::left);
 }
@@ -250,7 +283,7 @@ Time World::next_time() const {
     if (!user.alive) continue;
     // A deadline that is due but moves nothing would stop the clock.
     next = std::min(next, std::max(user.engine->next_deadline(), now_ + microseconds(1)));
-    if (user.next_call < plan_.program.by_rank[number].size())
+    if (user.next_action < plan_.program.by_rank[number].size())
       next = std::min(next, user.next_submit);
     if (user.finished) next = std::min(next, std::max(*user.finished, now_ + microseconds(1)));
   }
@@ -266,54 +299,98 @@ void World::judge(int number, const Running& running) {
 }
 
 void World::judge_success(int number, const Running& running) {
-  const Call& call = plan_.program.calls[running.call];
+  const Call& call = call_of(running);
+  const SimGroup& group = group_of(call);
+  const int self = group.rank_of(number);
   // Once a receive has timed out, the next receive gets its message: the result may be another's.
-  if (call.is_message() && (plan_.timeouts_strike() || call.from == number)) return;
+  if (call.is_message() && (plan_.timeouts_strike(call.group) || call.from == self)) return;
   if (call.odd_rank >= 0) return complain(number, running, "succeeds although one differs");
-  if (!has_output(call, number)) return;
+  if (!has_output(call, self)) return;
   if (!call.rough) {
     if (!has_right_result(number, running)) complain(number, running, "has a wrong result");
     return;
   }
-  const int part = call.kind == OperationKind::reduce_scatter ? number : 0;
+  const int part = call.kind == OperationKind::reduce_scatter ? self : 0;
   // In place, the buffer of a reduce_scatter is longer than its result.
   Bytes result = *running.output;
-  result.resize(output_count(call, plan_.size) * element_bytes(call.type));
+  result.resize(output_count(call, group.size()) * element_bytes(call.type));
   const auto [first, is_first] = rough_results_.emplace(std::pair(running.call, part), result);
   if (first->second != result) complain(number, running, "has other bits than a rank before");
 }
 
 bool World::has_right_result(int number, const Running& running) const {
-  const Call& call = plan_.program.calls[running.call];
+  const Call& call = call_of(running);
+  const SimGroup& group = group_of(call);
+  const int self = group.rank_of(number);
   if (has_own_counts(call.kind)) {
     const OperationResult& result = *running.operation->request.result;
-    const Bytes parts = expected_parts(call, number, plan_.size);
-    return result.counts == received_counts(call, number, plan_.size) &&
+    const Bytes parts = expected_parts(call, self, group.size());
+    return result.counts == received_counts(call, self, group.size()) &&
            std::equal(parts.begin(), parts.end(), result.data.get());
   }
-  const Bytes wanted = expected_output(call, number, plan_.size);
+  const Bytes wanted = expected_output(call, self, group.size());
   return running.output->size() >= wanted.size() &&
          std::equal(wanted.begin(), wanted.end(), running.output->begin());
 }
 
 void World::judge_failure(int number, const Running& running) {
-  const Call& call = plan_.program.calls[running.call];
+  const Call& call = call_of(running);
   const Error& error = running.operation->outcome->error();
-  if (error.code != Errc::mismatch) {
-    if (!may_fail_with(error)) complain(number, running, "fails without a reason");
-    return;
-  }
-  if (call.is_message() && plan_.timeouts_strike()) return;
-  if (call.odd_rank < 0) return complain(number, running, "is called a mismatch");
-  if (call.is_message()) return;
-  const auto [first, is_first] = mismatch_texts_.emplace(running.call, error.message);
-  if (first->second != error.message) complain(number, running, "has two texts");
-  const bool named = running.operation->blamed_rank == call.odd_rank &&
-                     contains(error.message, format(": rank {} ", call.odd_rank));
-  if (plan_.size > 2 && !named) complain(number, running, "does not name the odd rank");
+  if (error.code == Errc::mismatch) return judge_mismatch(number, running);
+  if (!fault_concerns(call) || !may_fail_with(number, error))
+    complain(number, running, "fails without a reason");
 }
 
-bool World::may_fail_with(const Error& error) const {
+void World::judge_mismatch(int number, const Running& running) {
+  const Call& call = call_of(running);
+  const SimGroup& group = group_of(call);
+  const std::string& text = running.operation->outcome->error().message;
+  if (call.is_message() && plan_.timeouts_strike(call.group)) return;
+  if (call.odd_rank < 0) return complain(number, running, "is called a mismatch");
+  const int odd = group.job_rank(call.odd_rank);
+  if (call.is_message()) {
+    if (!contains(text, format("rank {} sent ", group.job_rank(call.from))) ||
+        !contains(text, format("rank {} receives ", odd)))
+      complain(number, running, "does not name its two ranks");
+    return;
+  }
+  const auto [first, is_first] = mismatch_texts_.emplace(running.call, text);
+  if (first->second != text) complain(number, running, "has two texts");
+  const bool named =
+      running.operation->blamed_rank == odd && contains(text, format(": rank {} ", odd));
+  if (group.size() > 2 && !named) complain(number, running, "does not name the odd rank");
+}
+
+/// True when the fault can be the reason why this call fails. All others must have a result, also
+/// those of the victim in other groups.
+bool World::fault_concerns(const Call& call) const {
+  const SimGroup& group = group_of(call);
+  const auto takes_part = [&](int job_rank) {
+    const int member = group.rank_of(job_rank);
+    return member >= 0 && (!call.is_message() || call.from == member || call.to == member);
+  };
+  switch (plan_.fault) {
+    case Fault::none:
+      return false;
+    case Fault::death:
+    case Fault::launcher_lost:
+      return true;
+    case Fault::leave:
+      return takes_part(plan_.victim);
+    case Fault::link_break:
+      return takes_part(plan_.victim) && takes_part(plan_.other);
+    case Fault::silence:
+    case Fault::slow_user:
+      return plan_.limited[call.group];
+    case Fault::hurry:
+      return plan_.limited[call.group] && takes_part(plan_.victim);
+    case Fault::leave_group:
+      return call.group == plan_.left_group && takes_part(plan_.victim);
+  }
+  return false;
+}
+
+bool World::may_fail_with(int number, const Error& error) const {
   const std::string victim = format("rank {} (host n{})", plan_.victim, plan_.victim);
   switch (plan_.fault) {
     case Fault::none:
@@ -333,6 +410,12 @@ bool World::may_fail_with(const Error& error) const {
       return error.code == Errc::timeout || error.code == Errc::peer_lost;
     case Fault::launcher_lost:
       return error.code == Errc::peer_lost && contains(error.message, "launcher");
+    case Fault::leave_group:
+      if (number == plan_.victim)
+        return error.code == Errc::closed &&
+               contains(error.message, "the group has been finalized");
+      return error.code == Errc::peer_lost &&
+             contains(error.message, victim + " has finalized the group");
   }
   return false;
 }
@@ -340,10 +423,12 @@ bool World::may_fail_with(const Error& error) const {
 void World::complain(int number, const Running& running, const std::string& what) {
   if (!complaint_.empty()) return;
   const Operation& operation = *running.operation;
-  complaint_ =
-      format("seed {} (fault {}, victim {}, {} ranks): call {} (kind {}, count {}) on rank {} {}",
-             seed_, static_cast<int>(plan_.fault), plan_.victim, plan_.size, running.call,
-             static_cast<int>(operation.request.kind), operation.request.count, number, what);
+  complaint_ = format(
+      "seed {} (fault {}, victim {}, {} ranks): call {} (group {}, kind {}, count {}) on "
+      "rank {} {}",
+      seed_, static_cast<int>(plan_.fault), plan_.victim, plan_.size, running.call,
+      call_of(running).group, static_cast<int>(operation.request.kind), operation.request.count,
+      number, what);
   if (operation.outcome && !*operation.outcome)
     complaint_ += ": " + operation.outcome->error().message;
 }

@@ -1,9 +1,10 @@
 #pragma once
 
 #include "comm/engine/engine.h"
-#include "comm/kernels/half.h"
 #include "comm/engine/reduce.h"
-#include "tests/sim/virtual_link.h"
+#include "comm/kernels/half.h"
+#include "tests/sim/random.h"
+#include "tests/sim/sim_group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +15,10 @@
 
 namespace dt {
 
-/// One call: a collective of all ranks, or a message between two ranks.
+/// One call: a collective of a group's ranks, or a message between two of them. All ranks are those
+/// in the group.
 struct Call {
+  size_t group = 0;  ///< its index in the plan
   OperationKind kind = OperationKind::barrier;
   ElementType type = ElementType::float32;
   ReduceOp reduce = ReduceOp::sum;
@@ -25,15 +28,20 @@ struct Call {
   size_t count = 0;
   std::string name = {};
   int odd_rank = -1;   ///< this rank makes the call differently; for a message, its receiver does
+  size_t salt = 0;     ///< of the values
   bool rough = false;  ///< sums are rounded: the test only checks that all ranks have equal bits
 
   bool is_message() const { return kind == OperationKind::send; }
 };
 
-/// The calls of a run. `by_rank` has each rank's indices into `calls`, in the order of submission.
+/// The calls of a run, and the actions of each rank, in order.
 struct Program {
+  struct Action {
+    bool creates = false;  ///< a group; otherwise it makes a call
+    size_t index = 0;      ///< of the group or the call
+  };
   std::vector<Call> calls;
-  std::vector<std::vector<size_t>> by_rank;
+  std::vector<std::vector<Action>> by_rank;
 };
 
 inline void store(ElementType type, std::byte* at, double value) {
@@ -64,8 +72,13 @@ inline void store(ElementType type, std::byte* at, double value) {
 }
 
 /// Returns an element of a rank's input. Values are small whole numbers, unless the call is rough:
-/// every type holds their sums and products exactly.
+/// every type holds their sums and products exactly. Values that are only moved differ between most
+/// calls.
 inline double input_value(const Call& call, int rank, size_t i) {
+  const bool reduces =
+      call.kind == OperationKind::all_reduce || call.kind == OperationKind::reduce_scatter;
+  if (!reduces)
+    return static_cast<double>((i * 7 + static_cast<size_t>(rank) * 13 + call.salt) % 101);
   const size_t mixed = (i * 7 + static_cast<size_t>(rank) * 13 + call.count) % 4;
   if (call.rough) return 1.0 / static_cast<double>(mixed * 3 + static_cast<size_t>(rank) + 1);
   if (call.reduce != ReduceOp::product) return static_cast<double>(mixed);
@@ -208,50 +221,119 @@ inline Call random_call(Random& random, int size, bool large) {
   if (!reduces(call.kind)) call.reduce = ReduceOp::sum;
   call.rough = reduces(call.kind) && floating && random.percent(30);
   call.root = random.between(0, size - 1);
+  call.salt = random.below(101);
   call.count = counts[random.below(large ? 9 : 7)];
   if (random.percent(50)) call.name = "t" + std::to_string(random.below(100));
   return call;
 }
 
-/// Makes collectives in one order for all ranks, and messages between them. Sender and receiver
+/// The part of a program that concerns one group: the indices of each member's calls, in order.
+using GroupCalls = std::vector<std::vector<size_t>>;
+
+/// The kinds of calls that random_program() draws for a group.
+struct CallRange {
+  size_t collectives_max = 8;
+  size_t messages_max = 9;
+  bool large = false;
+  bool mismatches = false;
+};
+
+inline Call random_message(Random& random, int size, const CallRange& range) {
+  Call call = random_call(random, size, range.large);
+  call.kind = OperationKind::send;
+  call.reduce = ReduceOp::sum;
+  call.rough = false;
+  call.from = call.root;
+  call.to = (call.from + random.between(1, size - 1)) % size;
+  if (range.mismatches && random.percent(20)) call.odd_rank = call.to;
+  return call;
+}
+
+/// Makes collectives in one order for all members, and messages between them. Sender and receiver
 /// keep the same order of messages, but may call them at different places among the collectives.
-inline Program random_program(Random& random, int size, bool mismatches) {
-  Program program;
-  program.by_rank.resize(static_cast<size_t>(size));
-  const bool large = random.percent(20);
-  const size_t collectives = 1 + random.below(8);
+inline GroupCalls add_group(Random& random, Program& program, int size, const CallRange& range) {
+  GroupCalls by_member(static_cast<size_t>(size));
+  const size_t first = program.calls.size();
+  const size_t collectives = random.below(range.collectives_max + 1);
   for (size_t i = 0; i < collectives; ++i) {
-    Call call = random_call(random, size, large);
-    if (mismatches && random.percent(25)) call.odd_rank = random.between(0, size - 1);
+    Call call = random_call(random, size, range.large);
+    const bool odd = size > 1 && range.mismatches && random.percent(25);
+    if (odd) call.odd_rank = random.between(0, size - 1);
     program.calls.push_back(call);
   }
-  const size_t messages = random.below(10);
+  const size_t messages = size > 1 ? random.below(range.messages_max + 1) : 0;
   std::vector<size_t> sends(messages);
   std::vector<size_t> receives(messages);
   for (size_t i = 0; i < messages; ++i) {
     sends[i] = random.below(collectives + 1);
     receives[i] = random.below(collectives + 1);
-    Call call = random_call(random, size, large);
-    call.kind = OperationKind::send;
-    call.reduce = ReduceOp::sum;
-    call.rough = false;
-    call.from = call.root;
-    call.to = (call.from + random.between(1, size - 1)) % size;
-    if (mismatches && random.percent(20)) call.odd_rank = call.to;
-    program.calls.push_back(call);
+    program.calls.push_back(random_message(random, size, range));
   }
   std::sort(sends.begin(), sends.end());
   std::sort(receives.begin(), receives.end());
   for (size_t place = 0; place <= collectives; ++place) {
     for (size_t i = 0; i < messages; ++i) {
-      const Call& call = program.calls[collectives + i];
-      if (sends[i] == place)
-        program.by_rank[static_cast<size_t>(call.from)].push_back(collectives + i);
-      if (receives[i] == place)
-        program.by_rank[static_cast<size_t>(call.to)].push_back(collectives + i);
+      const size_t index = first + collectives + i;
+      const Call& call = program.calls[index];
+      if (sends[i] == place) by_member[static_cast<size_t>(call.from)].push_back(index);
+      if (receives[i] == place) by_member[static_cast<size_t>(call.to)].push_back(index);
     }
-    for (auto& calls : program.by_rank)
-      if (place < collectives) calls.push_back(place);
+    for (auto& calls : by_member)
+      if (place < collectives) calls.push_back(first + place);
+  }
+  return by_member;
+}
+
+/// Mixes the calls of a rank's groups, and creates each group at some time before its first call.
+/// `calls` has those of each group of the plan; null for a group without this rank.
+inline std::vector<Program::Action> mixed_actions(
+    Random& random, const std::vector<const std::vector<size_t>*>& calls) {
+  std::vector<Program::Action> actions;
+  std::vector<size_t> left;  // groups with further calls, once for each call
+  for (size_t group = 0; group < calls.size(); ++group)
+    if (calls[group] != nullptr) left.insert(left.end(), calls[group]->size(), group);
+  std::vector<size_t> next(calls.size());
+  size_t created = 1;
+  const auto create_until = [&](size_t end) {
+    for (; created < end; ++created)
+      if (calls[created] != nullptr) actions.push_back({.creates = true, .index = created});
+  };
+  while (!left.empty()) {
+    const size_t pick = random.below(left.size());
+    const size_t group = left[pick];
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(pick));
+    if (random.percent(20)) create_until(std::min(created + 1, calls.size()));
+    create_until(group + 1);
+    actions.push_back({.creates = false, .index = (*calls[group])[next[group]++]});
+  }
+  create_until(calls.size());
+  return actions;
+}
+
+/// The members of a group keep one order of its calls; those of different groups mix differently on
+/// each rank.
+inline Program random_program(Random& random, const std::vector<SimGroup>& groups,
+                              bool mismatches) {
+  Program program;
+  const bool large = random.percent(20);
+  std::vector<GroupCalls> made;
+  for (size_t group = 0; group < groups.size(); ++group) {
+    const size_t before = program.calls.size();
+    made.push_back(add_group(random, program, groups[group].size(),
+                             {.collectives_max = group == 0 ? size_t{8} : size_t{5},
+                              .messages_max = group == 0 ? size_t{9} : size_t{6},
+                              .large = large,
+                              .mismatches = mismatches}));
+    for (size_t i = before; i < program.calls.size(); ++i)
+      program.calls[i].group = group;
+  }
+  for (int rank = 0; rank < groups[0].size(); ++rank) {
+    std::vector<const std::vector<size_t>*> calls;
+    for (size_t group = 0; group < groups.size(); ++group) {
+      const int member = groups[group].rank_of(rank);
+      calls.push_back(member < 0 ? nullptr : &made[group][static_cast<size_t>(member)]);
+    }
+    program.by_rank.push_back(mixed_actions(random, calls));
   }
   return program;
 }

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "comm/engine/engine.h"
-#include "tests/sim/program.h"
+#include "tests/sim/plan.h"
 #include "tests/sim/virtual_link.h"
 #include "tests/unit/comm/transport/heap_area.h"
 
@@ -13,54 +13,6 @@
 #include <vector>
 
 namespace dt {
-
-enum class Fault { none, death, leave, link_break, silence, slow_user, launcher_lost, hurry };
-
-/// Everything that a seed decides before its run.
-struct Plan {
-  int size = 2;
-  Fault fault = Fault::none;
-  int victim = 0;
-  int other = 1;  ///< the far end of a link that fails
-  Duration fault_at = {};
-  bool tight_timeouts = false;
-  bool generous_timeouts = false;
-  Duration dead_after = seconds(1);
-  Duration think_max = {};
-  Wire::Nature wires;
-  bool sealed = false;
-  bool one_host = false;  ///< the ranks share memory
-  size_t slot_bytes = 0;  ///< of that memory
-  Program program;
-
-  bool timeouts_strike() const { return tight_timeouts || fault == Fault::hurry; }
-  bool is_in_a_hurry(int rank) const { return fault == Fault::hurry && rank == victim; }
-};
-
-inline Plan make_plan(Random& random) {
-  Plan plan;
-  plan.size = random.between(2, 9);
-  if (random.percent(60)) plan.fault = static_cast<Fault>(random.below(8));
-  plan.victim = random.between(0, plan.size - 1);
-  plan.other = (plan.victim + random.between(1, plan.size - 1)) % plan.size;
-  plan.fault_at = random.up_to(milliseconds(30));
-  plan.tight_timeouts = plan.fault == Fault::silence || plan.fault == Fault::slow_user;
-  // The others have no timeouts of their own then: they only learn of those of the hurried rank.
-  plan.generous_timeouts = plan.fault != Fault::hurry && random.percent(50);
-  plan.dead_after = milliseconds(random.between(100, 2000));
-  plan.think_max = random.percent(50) ? Duration::zero() : random.up_to(milliseconds(5));
-  plan.sealed = random.percent(30);
-  plan.one_host = random.percent(50);
-  plan.slot_bytes = size_t{1} << random.between(10, 16);
-  plan.program = random_program(random, plan.size, random.percent(40));
-  // Large buffers over wires that hold a few bytes would only take long.
-  const bool large = std::any_of(plan.program.calls.begin(), plan.program.calls.end(),
-                                 [](const Call& call) { return call.count >= 1000; });
-  plan.wires = {.capacity = size_t{1} << random.between(large ? 12 : 4, 17),
-                .delay_max = random.up_to(milliseconds(3)),
-                .cut = random.percent(70)};
-  return plan;
-}
 
 /// Runs a plan in virtual time and checks the outcome of every operation. `complaint` has the
 /// first broken promise.
@@ -79,7 +31,8 @@ class World {
   };
   struct Rank {
     std::unique_ptr<Engine> engine;
-    size_t next_call = 0;
+    size_t next_action = 0;
+    std::vector<bool> in_group;  ///< by group: this rank has created it and not left it
     Time next_submit = {};
     std::vector<Running> running;
     bool alive = true;
@@ -89,6 +42,8 @@ class World {
 
   Rank& rank(int number) { return ranks_[static_cast<size_t>(number)]; }
   Wire& wire(int from, int to) { return *wires_[{from, to}]; }
+  const Call& call_of(const Running& running) const { return plan_.program.calls[running.call]; }
+  const SimGroup& group_of(const Call& call) const { return plan_.groups[call.group]; }
   void connect();
   std::unique_ptr<Session> session(int self, int other) const;
   void at(Time when, std::function<void()> event) { events_.emplace(when, std::move(event)); }
@@ -97,7 +52,10 @@ class World {
   void end_task(int number, Notice::Kind kind);
   bool run_events();
   bool step_user(int number);
+  void create_group(int number, size_t index);
+  void leave_group(int number, size_t index);
   void submit(int number, size_t call);
+  Duration timeout_of(int number, size_t group);
   bool collect(int number);
   void maybe_leave(int number);
   bool all_ranks_finished() const;
@@ -107,7 +65,9 @@ class World {
   void judge_success(int number, const Running& running);
   bool has_right_result(int number, const Running& running) const;
   void judge_failure(int number, const Running& running);
-  bool may_fail_with(const Error& error) const;
+  void judge_mismatch(int number, const Running& running);
+  bool fault_concerns(const Call& call) const;
+  bool may_fail_with(int number, const Error& error) const;
   void complain(int number, const Running& running, const std::string& what);
 
   uint64_t seed_;
@@ -120,6 +80,7 @@ class World {
   /// The first result of each rough call; for reduce_scatter, that of each rank's part.
   std::map<std::pair<size_t, int>, Bytes> rough_results_;
   std::map<size_t, std::string> mismatch_texts_;
+  bool left_ = false;  ///< the victim leaves its group now, or as soon as it has created it
   std::string complaint_;
 };
 
