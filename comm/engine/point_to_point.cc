@@ -318,7 +318,6 @@ Result<> PointToPoint::cancel(const Message& message, ByteSpan payload) {
   return {};
 }
 
-/// Messages that the peer has accepted are sent to the end: it discards them.
 Result<> PointToPoint::left_group(const Message& message) {
   const uint32_t group = message.stream;
   if (group == 0 || group >= GroupPeers::groups_max)
@@ -328,9 +327,14 @@ Result<> PointToPoint::left_group(const Message& message) {
   from.left_groups.insert(group);
   const OperationFailure why = left_by(from);
   fail_group(from, group, why);
+  finish_sends(from);
   std::erase_if(from.offered, [&](const Offered& offered) {
-    if (offered.accepted || offered.operation->request.group != group) return false;
+    if (offered.operation->request.group != group) return false;
     end(*offered.operation, why);
+    if (!offered.accepted) return true;
+    // The peer discards the data, and waits for the rest of it.
+    peers_.link(from.peer)->cancel_send(message_data, offered.id);
+    peers_.send(from.peer, EngineMessageType::cancel, offered.id, as_bytes(why.reason));
     return true;
   });
   return {};
