@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 #include <utility>
 
 namespace dt {
@@ -25,12 +24,6 @@ std::vector<MessageLink*> links_of(GroupPeers& peers) {
   return links;
 }
 
-std::vector<int> all_ranks(int size) {
-  std::vector<int> ranks(static_cast<size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
 std::string cut(const std::string& text) {
   return text.substr(0, reason_bytes_max);
 }
@@ -42,7 +35,7 @@ Collectives::Collectives(GroupPeers peers, std::shared_ptr<SharedArea> shared)
       scheduled_({peers_.rank(), peers_.size()}, links_of(peers_)),
       arrivals_(peers_.size()) {
   if (shared) {
-    shared_ = std::make_unique<SharedCommunicator>(std::move(shared), all_ranks(peers_.size()));
+    shared_ = std::make_unique<SharedCommunicator>(std::move(shared), ranks_from_0(peers_.size()));
   }
 }
 

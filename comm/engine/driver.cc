@@ -206,49 +206,6 @@ std::optional<Driver::Outcome> Driver::outcome(const Operation& operation) const
   return Outcome{fail(Errc::closed, "the context has been finalized")};
 }
 
-Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
-  Lock lock = enter();
-  StoreCall call{.waits_for_key = std::holds_alternative<WaitRequest>(request)};
-  ++waiting_;
-  {
-    const Finally leave([&] {
-      --waiting_;
-      hand_off();
-    });
-    const bool well = protect([&] { run_call(lock, call, request, deadline); });
-    if (!well && !call.answer) call.answer.emplace(fail(Errc::os, std::string(out_of_memory)));
-    calls_.remove(call);
-    // The next request can be posted.
-    protect([this] { wake_waiters(); });
-    wake_driver();
-  }
-  if (call.answer) return {*std::move(call.answer), call.blamed_rank};
-  if (finished_) return {fail(Errc::closed, "the context has been finalized")};
-  return {fail(Errc::timeout, "the rendezvous has not answered in time")};
-}
-
-void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
-  if (!call.waits_for_key) {
-    const auto free = [this] { return finished_ || !calls_.busy(); };
-    wait_or_drive(lock, {PredicateRef(free), deadline});
-    if (calls_.busy()) return;
-  }
-  if (finished_) return;
-  const Time now = clock_.now();
-  if (const OperationFailure* failure = parts_.engine->aborted()) calls_.fail_waits(*failure);
-  calls_.post(call, request, now);
-  read_rendezvous(now);  // which also sends
-  wake_waiters();
-  wake_driver();  // it must learn the new time limit
-  const auto answered = [&] { return finished_ || call.answer; };
-  wait_or_drive(lock, {PredicateRef(answered), deadline});
-}
-
-Time Driver::running_time() {
-  const Lock lock = enter();
-  return clock_.now();
-}
-
 void Driver::wait_or_drive(Lock& lock, const Goal& goal) {
   // A background driver stops for this thread; any other drives until its own operation is done.
   // Once is enough. If each thread woke the driver at every wake-up, they would never sleep.
@@ -259,19 +216,6 @@ void Driver::wait_or_drive(Lock& lock, const Goal& goal) {
     } else {
       drive(lock, goal);
     }
-  }
-}
-
-/// Catches what the engine's containers throw: the background thread could not report it. The
-/// engine's state may then be incomplete, so all operations and calls fail, and this returns false.
-template <class Body>
-bool Driver::protect(const Body& body) {
-  try {
-    body();
-    return true;
-  } catch (const std::exception& thrown) {
-    abandon(thrown.what());
-    return false;
   }
 }
 
@@ -483,28 +427,6 @@ void Driver::lose_launcher(Time now) {
   parts_.engine->launcher_lost(now);
   calls_.fail_all({Errc::peer_lost, -1, "launcher lost"});
   wake_waiters();
-}
-
-uint32_t Driver::next_group() {
-  const Lock lock = enter();
-  return finished_ ? 0 : parts_.engine->next_group();
-}
-
-void Driver::create_group(uint32_t number, const std::vector<int>& job_ranks) {
-  const Lock lock = enter();
-  if (finished_) return;
-  protect([&] { parts_.engine->create_group(number, job_ranks, clock_.now()); });
-}
-
-void Driver::leave_group(uint32_t number) {
-  const Lock lock = enter();
-  if (finished_) return;
-  protect([&] {
-    parts_.engine->leave_group(number);
-    step(clock_.now());
-  });
-  wake_waiters();
-  hand_off();
 }
 
 void Driver::finish() {

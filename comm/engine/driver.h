@@ -177,4 +177,17 @@ class Driver {
   int quick_calls_left_ = 0;  ///< see run_quickly()
 };
 
+/// Catches what the engine's containers throw: the background thread could not report it. The
+/// engine's state may then be incomplete, so all operations and calls fail, and this returns false.
+template <class Body>
+bool Driver::protect(const Body& body) {
+  try {
+    body();
+    return true;
+  } catch (const std::exception& thrown) {
+    abandon(thrown.what());
+    return false;
+  }
+}
+
 }  // namespace dt

@@ -29,8 +29,8 @@ struct OperationRequest {
   ReduceOp reduce = ReduceOp::sum;
   uint32_t group = 0;  ///< 0: all ranks of the job
   int peer = 0;        ///< the root of a rooted collective, or the other rank; a rank in the group
-  size_t count = 0;    ///< elements in the buffer; in one rank's part, where a buffer has a part for
-                       ///< each rank
+  size_t count = 0;  ///< elements in the buffer; in one rank's part, where a buffer has a part for
+                     ///< each rank
   const void* input = nullptr;
   void* output = nullptr;               ///< may equal input
   std::string name = {};                ///< for matching and messages; may be empty

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 namespace dt {
 
@@ -27,6 +28,12 @@ void GroupPeers::send(int rank, EngineMessageType type, uint64_t sequence, ByteS
 void GroupPeers::send_all(EngineMessageType type, uint64_t sequence, ByteSpan payload) {
   for (int rank = 0; rank < size(); ++rank)
     send(rank, type, sequence, payload);
+}
+
+std::vector<int> ranks_from_0(int size) {
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 }  // namespace dt

@@ -49,4 +49,7 @@ class GroupPeers {
   int rank_;
 };
 
+/// Returns 0 … size - 1.
+std::vector<int> ranks_from_0(int size);
+
 }  // namespace dt

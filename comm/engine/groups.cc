@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 #include <utility>
 
 namespace dt {
@@ -14,16 +13,10 @@ namespace {
 /// Each member of a new group may send a few messages before this rank has created it.
 constexpr size_t early_messages_max_per_rank = 16;
 
-std::vector<int> all_ranks(int size) {
-  std::vector<int> ranks(static_cast<size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
 }  // namespace
 
 Groups::Groups(Peers& peers, std::shared_ptr<SharedArea> shared) : peers_(peers) {
-  GroupPeers world(peers, next_number_, all_ranks(peers.size()));
+  GroupPeers world(peers, next_number_, ranks_from_0(peers.size()));
   const auto made = groups_.try_emplace(next_number_++, std::move(world), std::move(shared));
   world_ = &made.first->second;
 }

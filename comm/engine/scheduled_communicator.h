@@ -76,7 +76,7 @@ class ScheduledCommunicator final : public Communicator {
   Buffers buffers_;
   size_t element_bytes_ = 1;
   WorkMemory work_;
-  Bytes scratch_;  ///< one frame, before it is reduced
+  Bytes scratch_;                              ///< one frame, before it is reduced
   std::vector<std::deque<EarlyFrame>> early_;  ///< by sender, in order of arrival
 };
 

@@ -68,8 +68,8 @@ class SharedArea {
   int self() const { return options_.self; }
   size_t slot_bytes() const { return slot_bytes_; }
 
-  /// Mailboxes alternate. A member fills the one of round r + 2 when all have arrived at round r + 1:
-  /// then none reads that of round r any more.
+  /// Mailboxes alternate. A member fills the one of round r + 2 when all have arrived at round r +
+  /// 1: then none reads that of round r any more.
   Mailbox& mailbox(int member, uint64_t round) const;
   Progress& progress(int member) const;
   std::byte* input_slot(int member, uint64_t block) const;

@@ -159,7 +159,12 @@ class SlowLink final : public Link {
     std::latch go_on = std::latch(1);
   };
   explicit SlowLink(Latches& latches) : latches_(latches) {}
-  Result<size_t> send(ByteSpan bytes) override { return bytes.size(); }
+  Result<size_t> send_parts(std::span<const ByteSpan> parts) override {
+    size_t bytes = 0;
+    for (const ByteSpan part : parts)
+      bytes += part.size();
+    return bytes;
+  }
   Result<size_t> receive(std::span<std::byte>) override {
     if (!read_) latches_.reading.count_down();
     read_ = true;

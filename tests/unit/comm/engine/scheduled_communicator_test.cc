@@ -27,7 +27,7 @@ class Receiver final : public MessageReceiver {
   Result<PayloadTarget> place(const Message& message) override {
     if (communicator->state() == Communicator::State::done)
       return PayloadTarget{PayloadTarget::Action::discard};
-    return communicator->place(message);
+    return communicator->place(message, false);
   }
   Result<> arrived(const Message& message) override { return communicator->arrived(message); }
 };

@@ -1,0 +1,75 @@
+// The driver's calls that are no operations: those to the job's store, and those about groups.
+#include "base/finally.h"
+#include "comm/engine/driver.h"
+#include "comm/engine/operation.h"
+
+#include <variant>
+
+namespace dt {
+
+Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
+  Lock lock = enter();
+  StoreCall call{.waits_for_key = std::holds_alternative<WaitRequest>(request)};
+  ++waiting_;
+  {
+    const Finally leave([&] {
+      --waiting_;
+      hand_off();
+    });
+    const bool well = protect([&] { run_call(lock, call, request, deadline); });
+    if (!well && !call.answer) call.answer.emplace(fail(Errc::os, std::string(out_of_memory)));
+    calls_.remove(call);
+    // The next request can be posted.
+    protect([this] { wake_waiters(); });
+    wake_driver();
+  }
+  if (call.answer) return {*std::move(call.answer), call.blamed_rank};
+  if (finished_) return {fail(Errc::closed, "the context has been finalized")};
+  return {fail(Errc::timeout, "the rendezvous has not answered in time")};
+}
+
+void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
+  if (!call.waits_for_key) {
+    const auto free = [this] { return finished_ || !calls_.busy(); };
+    wait_or_drive(lock, {PredicateRef(free), deadline});
+    if (calls_.busy()) return;
+  }
+  if (finished_) return;
+  const Time now = clock_.now();
+  if (const OperationFailure* failure = parts_.engine->aborted()) calls_.fail_waits(*failure);
+  calls_.post(call, request, now);
+  read_rendezvous(now);  // which also sends
+  wake_waiters();
+  wake_driver();  // it must learn the new time limit
+  const auto answered = [&] { return finished_ || call.answer; };
+  wait_or_drive(lock, {PredicateRef(answered), deadline});
+}
+
+Time Driver::running_time() {
+  const Lock lock = enter();
+  return clock_.now();
+}
+
+uint32_t Driver::next_group() {
+  const Lock lock = enter();
+  return finished_ ? 0 : parts_.engine->next_group();
+}
+
+void Driver::create_group(uint32_t number, const std::vector<int>& job_ranks) {
+  const Lock lock = enter();
+  if (finished_) return;
+  protect([&] { parts_.engine->create_group(number, job_ranks, clock_.now()); });
+}
+
+void Driver::leave_group(uint32_t number) {
+  const Lock lock = enter();
+  if (finished_) return;
+  protect([&] {
+    parts_.engine->leave_group(number);
+    step(clock_.now());
+  });
+  wake_waiters();
+  hand_off();
+}
+
+}  // namespace dt

@@ -1,0 +1,71 @@
+#include "comm/engine/driver.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// The driver of a rank that is alone.
+struct LoneDriver {
+  LoneDriver() {
+    std::vector<Engine::Peer> peers(1);
+    peers[0].task.rank = 0;
+    driver = std::make_unique<Driver>(Driver::Parts{
+        .engine = std::make_unique<Engine>(Engine::Options(), std::move(peers))});
+  }
+  std::unique_ptr<Driver> driver;
+};
+
+Driver::Call barrier_in(uint32_t group) {
+  return {.request = {.kind = OperationKind::barrier, .group = group}};
+}
+
+TEST_CASE("each group has a new number, and ends when it is left") {
+  const LoneDriver lone;
+  Driver& driver = *lone.driver;
+  const uint32_t first = driver.next_group();
+  CHECK(first == 1);
+  driver.create_group(first, {0});
+  driver.create_group(first + 5, {0});
+  CHECK(driver.next_group() == first + 6);
+  CHECK(driver.run(barrier_in(first)).result.has_value());
+  driver.leave_group(first);
+  const Driver::Outcome left = driver.run(barrier_in(first));
+  REQUIRE(!left.result);
+  CHECK(left.result.error().code == Errc::closed);
+  CHECK(driver.run(barrier_in(first + 5)).result.has_value());
+}
+
+TEST_CASE("a rank that is alone has a store, whose waits end by their deadline") {
+  const LoneDriver lone;
+  Driver& driver = *lone.driver;
+  const Bytes value = {std::byte{7}};
+  CHECK(driver.ask(SetRequest{"a", value}, Time::max()).result.has_value());
+  const auto got = driver.ask(GetRequest{"a"}, Time::max());
+  REQUIRE(got.result);
+  CHECK(got.result->value == value);
+  const auto missing = driver.ask(WaitRequest{"b", std::chrono::hours(1)}, driver.running_time());
+  REQUIRE(!missing.result);
+  CHECK(missing.result.error().code == Errc::timeout);
+}
+
+TEST_CASE("calls after the end fail, and change nothing") {
+  const LoneDriver lone;
+  Driver& driver = *lone.driver;
+  driver.finish();
+  driver.create_group(1, {0});
+  driver.leave_group(1);
+  CHECK(driver.next_group() == 0);
+  const auto answer = driver.ask(GetRequest{"a"}, Time::max());
+  REQUIRE(!answer.result);
+  CHECK(answer.result.error().code == Errc::closed);
+}
+
+}  // namespace
+}  // namespace dt
