@@ -242,10 +242,9 @@ TEST_CASE("a call of a collective that was stopped meanwhile breaks no link") {
   group[0].step(group.now);
   group.stopped[0] = true;
   group.settle();
-  const auto called = group.submit(1, barrier());
-  group.settle();
   CHECK(failure(sent) == "ok");
-  // Rank 0 stops the second collective, and only then gets rank 1's call of it.
+  // Rank 0 stops the second collective, and gets rank 1's call of it after the first has ended.
+  group.pipe(0, 1).piece_max = 0;
   group.pipe(1, 0).piece_max = 0;
   group[0].step(group.now += seconds(2));
   CHECK(failure_code(late) == Errc::timeout);
@@ -253,6 +252,11 @@ TEST_CASE("a call of a collective that was stopped meanwhile breaks no link") {
   group.pipe(1, 0).piece_max = 1 << 20;
   group.settle();
   CHECK(failure(received) == "ok");
+  const auto called = group.submit(1, barrier());
+  group.settle();
+  CHECK(pending(called));
+  group.pipe(0, 1).piece_max = 1 << 20;
+  group.settle();
   CHECK(failure_code(called) == Errc::timeout);
   const auto after = group.submit(0, message(OperationKind::send, 1, values));
   const auto arrived = group.submit(1, message(OperationKind::receive, 0, values));
