@@ -349,8 +349,8 @@ void World::judge_mismatch(int number, const Running& running) {
   if (call.odd_rank < 0) return complain(number, running, "is called a mismatch");
   const int odd = group.job_rank(call.odd_rank);
   if (call.is_message()) {
-    if (!contains(text, format("rank {} sent ", group.job_rank(call.from))) ||
-        !contains(text, format("rank {} receives ", odd)))
+    if (!contains(text, format("rank {} ", group.job_rank(call.from))) ||
+        !contains(text, format("rank {} ", odd)))
       complain(number, running, "does not name its two ranks");
     return;
   }

@@ -75,9 +75,7 @@ inline void store(ElementType type, std::byte* at, double value) {
 /// every type holds their sums and products exactly. Values that are only moved differ between most
 /// calls.
 inline double input_value(const Call& call, int rank, size_t i) {
-  const bool reduces =
-      call.kind == OperationKind::all_reduce || call.kind == OperationKind::reduce_scatter;
-  if (!reduces)
+  if (!reduces(call.kind))
     return static_cast<double>((i * 7 + static_cast<size_t>(rank) * 13 + call.salt) % 101);
   const size_t mixed = (i * 7 + static_cast<size_t>(rank) * 13 + call.count) % 4;
   if (call.rough) return 1.0 / static_cast<double>(mixed * 3 + static_cast<size_t>(rank) + 1);

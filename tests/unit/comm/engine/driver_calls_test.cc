@@ -16,8 +16,8 @@ struct LoneDriver {
   LoneDriver() {
     std::vector<Engine::Peer> peers(1);
     peers[0].task.rank = 0;
-    driver = std::make_unique<Driver>(Driver::Parts{
-        .engine = std::make_unique<Engine>(Engine::Options(), std::move(peers))});
+    driver = std::make_unique<Driver>(
+        Driver::Parts{.engine = std::make_unique<Engine>(Engine::Options(), std::move(peers))});
   }
   std::unique_ptr<Driver> driver;
 };
