@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <new>
 #include <string>
 
 namespace dt {
@@ -44,6 +46,18 @@ std::vector<Engine::Peer> engine_peers(Mesh& mesh, const TaskEntry& self, int si
   return peers;
 }
 
+/// Returns an area of this process alone: with it, calls of a lone rank allocate nothing.
+std::shared_ptr<SharedArea> memory_of_one() {
+  constexpr std::align_val_t alignment{shared_line_bytes};
+  const size_t bytes = SharedArea::bytes_for(1);
+  const std::shared_ptr<void> memory(::operator new(bytes, alignment), [](void* begin) {
+    ::operator delete(begin, std::align_val_t{shared_line_bytes});
+  });
+  std::memset(memory.get(), 0, bytes);
+  return std::make_shared<SharedArea>(SharedArea::Options{
+      .owner = memory, .memory = {static_cast<std::byte*>(memory.get()), bytes}, .members = 1});
+}
+
 Result<std::unique_ptr<RendezvousClient>> connect(const InitOptions& options, Time deadline) {
   auto client =
       RendezvousClient::connect({.server = options.rendezvous, .claim = options.claim}, deadline);
@@ -67,7 +81,8 @@ std::shared_ptr<Context> Context::alone() {
   Members members;
   members.tasks.tasks = {peers[0].task};
   members.job_ranks = {0};
-  auto engine = std::make_unique<Engine>(Engine::Options(), std::move(peers));
+  auto engine =
+      std::make_unique<Engine>(Engine::Options{.shared = memory_of_one()}, std::move(peers));
   return std::shared_ptr<Context>(
       new Context(std::move(members), std::move(layout),
                   std::make_shared<Shared>(Driver::Parts{.engine = std::move(engine)})));

@@ -97,7 +97,9 @@ size_t ReduceTransfer::reduce(Block block) {
             : area_.input_slot(member, block.slot) + place * chunk_elements_ * element_bytes_;
   }
   std::byte* into = output(scatters() ? block.index * chunk_elements_ : own.begin);
-  std::byte* also = scatters() ? nullptr : area_.result_slot(self, block.slot);
+  // Nobody else reads the result of a scatter, or of a lone member.
+  const bool shown = !scatters() && area_.members() > 1;
+  std::byte* also = shown ? area_.result_slot(self, block.slot) : nullptr;
   const Reducer reducer(request_->type, request_->reduce);
   reducer.reduce_many({into, also}, sources_, own.count, area_.members());
   return also == nullptr ? bytes : 2 * bytes;

@@ -70,7 +70,7 @@ bool Collectives::step_front(Time now) {
 }
 
 void Collectives::begin(Time now) {
-  if (peers_.size() == 1) return play_scheduled();
+  if (peers_.size() == 1 && !shared_) return play_scheduled();
   if (!shared_) return announce(now);
   const Operation& operation = front();
   phase_ = Phase::running;

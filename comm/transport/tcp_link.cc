@@ -38,8 +38,8 @@ Result<size_t> TcpLink::send_parts(std::span<const ByteSpan> parts) {
     const ssize_t n = ::sendmsg(socket_->get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return size_t{0};
-    // After a part of the bytes the kernel reports by itself when it has room again.
-    if (n < 0 || static_cast<size_t>(n) == total) socket_->stay_writable();
+    // Only EAGAIN makes the kernel report room: a signal may cut a call short as well.
+    socket_->stay_writable();
     if (n < 0) return fail(Errc::closed, errno_text(errno));
     return static_cast<size_t>(n);
   }
@@ -64,9 +64,8 @@ Result<size_t> TcpLink::read(std::span<std::byte> into) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return size_t{0};
     const size_t got = n < 0 ? 0 : static_cast<size_t>(n);
-    // A short read has emptied the socket. The end comes without an event if one has reported it.
-    if (got == 0 || got == into.size() + buffer_.size() || socket_->ended())
-      socket_->stay_readable();
+    // Only EAGAIN makes the kernel report new bytes: a signal may cut a read short as well.
+    socket_->stay_readable();
     if (n < 0) return fail(Errc::closed, errno_text(errno));
     if (n == 0) return fail(Errc::closed, "the connection was closed");
     begin_ = 0;

@@ -130,6 +130,8 @@ TEST_CASE("a TCP link that has read all reads again only after a report") {
   arrivals->for_each([&](size_t index) { ready_links.push_back(index); });
   CHECK(ready_links == std::vector<size_t>{70, 70});
   CHECK(b.receive(into).value() == 4);
+  CHECK(b.may_receive());  // only a read in vain shows that nothing is left
+  CHECK(b.receive(into).value() == 0);
   CHECK(!b.may_receive());
 }
 
