@@ -70,7 +70,8 @@ TEST_CASE("the table has the columns of nccl-tests, and p50 and p99 after them")
 
 TEST_CASE("an operation without reduction has none, and one with a root names it") {
   const BenchReport report(subject_with(BenchFormat::table, BenchOperation::broadcast));
-  const auto words = split_words(report.size(both_modes()));
+  const std::string row = report.size(both_modes());
+  const auto words = split_words(row);
   CHECK(words[3] == "none");
   CHECK(words[4] == "0");
 }
