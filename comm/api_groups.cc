@@ -61,21 +61,21 @@ Result<std::shared_ptr<Context>> parent_of(dtrain_context* handle, dtrain_contex
 
 }  // namespace dt
 
-int dtrain_split(dtrain_context* context, int color, int key, const dtrain_op_options* options,
-                 dtrain_context** group, dtrain_error* error) {
+int dtrain_split(dtrain_context* context, dtrain_part part, dtrain_context** group,
+                 const dtrain_op_options* options, dtrain_error* error) {
   const auto parent = dt::guarded([&] { return dt::parent_of(context, group); });
   if (!parent) return dt::report(error, parent.error());
-  return dt::split({**parent, {color, key}, "dtrain_split"}, options, group, error);
+  return dt::split({**parent, {part.color, part.key}, "dtrain_split"}, options, group, error);
 }
 
-int dtrain_group(dtrain_context* context, const int* ranks, int count,
-                 const dtrain_op_options* options, dtrain_context** group, dtrain_error* error) {
+int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtrain_context** group,
+                 const dtrain_op_options* options, dtrain_error* error) {
   const auto body = [&]() -> dt::Result<std::pair<std::shared_ptr<dt::Context>, int>> {
     auto parent = TRY(dt::parent_of(context, group));
-    if (count < 0 || (ranks == nullptr && count > 0))
+    if (list.count < 0 || (list.ranks == nullptr && list.count > 0))
       return dt::fail(dt::Errc::input, "the list of ranks is NULL, or its length is negative");
-    const std::span<const int> list(ranks, static_cast<size_t>(count));
-    const int place = TRY(dt::place_in(list, parent->layout()));
+    const std::span<const int> ranks(list.ranks, static_cast<size_t>(list.count));
+    const int place = TRY(dt::place_in(ranks, parent->layout()));
     return std::pair(std::move(parent), place);
   };
   const auto found = dt::guarded(body);

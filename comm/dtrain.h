@@ -273,17 +273,26 @@ DTRAIN_API int dtrain_barrier(dtrain_context* context, const dtrain_op_options* 
  * all ranks. Errors: those of dtrain_all_gather; _SYSTEM after 1,048,575 groups in one job. A group
  * costs the ranks outside nothing. */
 
-/* *group = the group of all ranks with the same color, ordered by key, then by rank. NULL if color
- * is negative: then this rank is in no group. */
-DTRAIN_API int dtrain_split(dtrain_context* context, int color, int key,
-                            const dtrain_op_options* options, dtrain_context** group,
-                            dtrain_error* error);
-/* *group = the group of the `count` ranks in the list, in its order. NULL for a rank that is not in
- * it. All ranks give the same list. _INPUT, on this rank only: a rank that context does not have,
- * or has twice in the list. */
-DTRAIN_API int dtrain_group(dtrain_context* context, const int* ranks, int count,
-                            const dtrain_op_options* options, dtrain_context** group,
-                            dtrain_error* error);
+/* The arguments of one rank to dtrain_split; this struct will never get further fields. */
+typedef struct dtrain_part {
+  int color; /* ranks with the same color form a group; negative: this rank is in none */
+  int key;   /* orders the ranks of a group; equal keys are ordered by rank */
+} dtrain_part;
+
+/* A list of ranks, read during the call; this struct will never get further fields. */
+typedef struct dtrain_rank_list {
+  const int* ranks; /* may be NULL if count is 0 */
+  int count;
+} dtrain_rank_list;
+
+/* *group = the group of all ranks with this rank's color; NULL if that is negative. */
+DTRAIN_API int dtrain_split(dtrain_context* context, dtrain_part part, dtrain_context** group,
+                            const dtrain_op_options* options, dtrain_error* error);
+/* *group = the group of the ranks in the list, in its order. NULL for a rank that is not in it. All
+ * ranks give the same list. _INPUT, on this rank only: a rank that context does not have, or has
+ * twice in the list. */
+DTRAIN_API int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtrain_context** group,
+                            const dtrain_op_options* options, dtrain_error* error);
 
 /* ---- Asynchronous operations ---- */
 

@@ -146,16 +146,16 @@ class Context {
   std::optional<Context> split(int color, int key = 0, const OpOptions& options = {}) {
     return make_group(options,
                       [&](const dtrain_op_options* c, dtrain_context** group, dtrain_error* error) {
-                        return dtrain_split(get(), color, key, c, group, error);
+                        return dtrain_split(get(), {color, key}, group, c, error);
                       });
   }
   /// Returns the group of the ranks in the list, in its order; none for a rank that is not in it. A
   /// collective of this context: all its ranks give the same list.
   std::optional<Context> group(std::span<const int> ranks, const OpOptions& options = {}) {
-    return make_group(
-        options, [&](const dtrain_op_options* c, dtrain_context** group, dtrain_error* error) {
-          return dtrain_group(get(), ranks.data(), static_cast<int>(ranks.size()), c, group, error);
-        });
+    return make_group(options, [&](const dtrain_op_options* c, dtrain_context** group,
+                                   dtrain_error* error) {
+      return dtrain_group(get(), {ranks.data(), static_cast<int>(ranks.size())}, group, c, error);
+    });
   }
 
   /// The keys and values that all ranks share.

@@ -111,7 +111,7 @@ Result<> Engine::State::peer_aborted(ByteSpan payload) {
   return {};
 }
 
-Engine::Engine(Options options, std::vector<Peer> peers) {
+Engine::Engine(const Options& options, std::vector<Peer> peers) {
   assert(options.rank >= 0 && static_cast<size_t>(options.rank) < peers.size());
   state_ = std::make_unique<State>(options, std::move(peers));
 }

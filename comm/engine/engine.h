@@ -73,7 +73,7 @@ class Engine {
   };
 
   /// `peers` by rank.
-  Engine(Options options, std::vector<Peer> peers);
+  Engine(const Options& options, std::vector<Peer> peers);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -15,9 +15,9 @@ constexpr size_t early_messages_max_per_rank = 16;
 
 }  // namespace
 
-Groups::Groups(Peers& peers, std::shared_ptr<SharedArea> shared) : peers_(peers) {
+Groups::Groups(Peers& peers, const std::shared_ptr<SharedArea>& shared) : peers_(peers) {
   GroupPeers world(peers, next_number_, ranks_from_0(peers.size()));
-  const auto made = groups_.try_emplace(next_number_++, std::move(world), std::move(shared));
+  const auto made = groups_.try_emplace(next_number_++, std::move(world), shared);
   world_ = &made.first->second;
 }
 

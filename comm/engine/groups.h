@@ -18,7 +18,7 @@ namespace dt {
 class Groups {
  public:
   /// `shared` is the memory of all ranks; null unless they are on one host.
-  Groups(Peers& peers, std::shared_ptr<SharedArea> shared);
+  Groups(Peers& peers, const std::shared_ptr<SharedArea>& shared);
 
   /// The lowest number that is new to this rank.
   uint32_t next_number() const { return next_number_; }

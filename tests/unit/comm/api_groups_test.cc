@@ -147,7 +147,7 @@ TEST_CASE("groups of one rank work, also where the job has only that") {
   Alone alone;
   dtrain_context* group = nullptr;
   dtrain_error error = new_error();
-  REQUIRE(dtrain_split(alone.context, 3, 0, nullptr, &group, &error) == DTRAIN_OK);
+  REQUIRE(dtrain_split(alone.context, {3, 0}, &group, nullptr, &error) == DTRAIN_OK);
   CHECK(dtrain_size(group) == 1);
   float value = 5;
   CHECK(dtrain_all_reduce(group, {nullptr, &value, 1, DTRAIN_FLOAT32}, DTRAIN_SUM, nullptr,
@@ -168,16 +168,16 @@ TEST_CASE("wrong arguments are named, and no group is made") {
   for (const Case& c : cases) {
     dtrain_context* group = alone.context;
     dtrain_error error = new_error();
-    CHECK(dtrain_group(alone.context, c.ranks.data(), static_cast<int>(c.ranks.size()), nullptr,
-                       &group, &error) == DTRAIN_ERROR_INPUT);
+    CHECK(dtrain_group(alone.context, {c.ranks.data(), static_cast<int>(c.ranks.size())}, &group,
+                       nullptr, &error) == DTRAIN_ERROR_INPUT);
     CHECK(std::string(error.text) == c.text);
     CHECK(group == nullptr);
   }
   dtrain_error error = new_error();
   dtrain_context* group = nullptr;
-  CHECK(dtrain_split(nullptr, 0, 0, nullptr, &group, &error) == DTRAIN_ERROR_INPUT);
-  CHECK(dtrain_split(alone.context, 0, 0, nullptr, nullptr, &error) == DTRAIN_ERROR_INPUT);
-  CHECK(dtrain_group(alone.context, nullptr, 2, nullptr, &group, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_split(nullptr, {0, 0}, &group, nullptr, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_split(alone.context, {0, 0}, nullptr, nullptr, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_group(alone.context, {nullptr, 2}, &group, nullptr, &error) == DTRAIN_ERROR_INPUT);
 }
 
 }  // namespace
