@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "comm/engine/driver.h"
+#include "comm/driver/driver.h"
 #include "comm/engine/engine.h"
 #include "comm/fork_detector.h"
 #include "comm/init_options.h"

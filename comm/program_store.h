@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "comm/engine/driver.h"
+#include "comm/driver/driver.h"
 
 #include <cstdint>
 #include <optional>

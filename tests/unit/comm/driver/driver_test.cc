@@ -1,4 +1,4 @@
-#include "comm/engine/driver.h"
+#include "comm/driver/driver.h"
 
 #include "tests/unit/comm/transport/memory_link.h"
 #include "tests/unit/comm/world_fixture.h"

@@ -1,4 +1,4 @@
-#include "comm/engine/inbox.h"
+#include "comm/driver/inbox.h"
 
 #include <doctest/doctest.h>
 

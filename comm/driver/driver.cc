@@ -1,4 +1,4 @@
-#include "comm/engine/driver.h"
+#include "comm/driver/driver.h"
 
 #include "base/finally.h"
 #include "base/spin_pause.h"

@@ -1,4 +1,4 @@
-#include "comm/engine/store_calls.h"
+#include "comm/driver/store_calls.h"
 
 #include <algorithm>
 #include <new>

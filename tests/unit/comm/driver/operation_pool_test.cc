@@ -1,4 +1,4 @@
-#include "comm/engine/operation_pool.h"
+#include "comm/driver/operation_pool.h"
 
 #include <doctest/doctest.h>
 

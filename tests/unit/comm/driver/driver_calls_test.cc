@@ -1,4 +1,4 @@
-#include "comm/engine/driver.h"
+#include "comm/driver/driver.h"
 
 #include <doctest/doctest.h>
 

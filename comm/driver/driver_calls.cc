@@ -1,6 +1,6 @@
 // The driver's calls that are no operations: those to the job's store, and those about groups.
 #include "base/finally.h"
-#include "comm/engine/driver.h"
+#include "comm/driver/driver.h"
 #include "comm/engine/operation.h"
 
 #include <variant>
