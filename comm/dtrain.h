@@ -194,9 +194,9 @@ typedef struct dtrain_op_options {
  * too large. Nothing was sent; the other ranks still wait.
  *
  * _MISMATCH: ranks called different collectives, or with another count, type, op, root or name.
- * Every rank gets it before any data moves, also when the collective has a root, and error.rank is
- * one that differs. Or a send and its receive differ in count, type or name. Both ends get it, and
- * no other rank. The context stays usable.
+ * Every rank gets it, also when the collective has a root, and error.rank is one that differs. What
+ * `output` holds is then undefined. Or a send and its receive differ in count, type or name. Both
+ * ends get it, and no other rank. The context stays usable.
  *
  * _TIMEOUT: options->timeout_ms passed. A collective's timeout ends it and all later collectives on
  * every rank; sends and receives continue. A send or receive that timed out ends alone. If a

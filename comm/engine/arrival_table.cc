@@ -13,12 +13,17 @@ Result<> ArrivalTable::add(int rank, Arrival arrival, Time now) {
     return fail(Errc::protocol, format("descriptor of collective #{}, others are at #{}",
                                        arrival.sequence, sequence_));
   }
-  if (entry.arrived) return fail(Errc::protocol, "a second descriptor for one collective");
+  if (arrival.state == CallState::absent) {
+    entry.absent = !empty();
+    return {};
+  }
+  if (entry.arrived && arrival.state <= entry.arrival.state)
+    return fail(Errc::protocol, "a second descriptor for one collective");
   sequence_ = arrival.sequence;
   const bool limited = arrival.timeout > Duration::zero() && arrival.remaining < Time::max() - now;
   const Time deadline = limited ? now + arrival.remaining : Time::max();
-  entry = Entry{true, std::move(arrival), deadline};
-  ++arrived_;
+  if (!entry.arrived) ++arrived_;
+  entry = Entry{.arrived = true, .arrival = std::move(arrival), .deadline = deadline};
   return {};
 }
 
@@ -28,6 +33,24 @@ std::vector<int> ArrivalTable::missing() const {
   for (size_t rank = 0; rank < entries_.size(); ++rank)
     if (!entries_[rank].arrived) ranks.push_back(static_cast<int>(rank));
   return ranks;
+}
+
+std::vector<int> ArrivalTable::absent() const {
+  std::vector<int> ranks;
+  for (size_t rank = 0; rank < entries_.size(); ++rank)
+    if (entries_[rank].absent) ranks.push_back(static_cast<int>(rank));
+  return ranks;
+}
+
+bool ArrivalTable::needs_all() const {
+  const Descriptor* first = nullptr;
+  for (const Entry& entry : entries_) {
+    if (!entry.arrived) continue;
+    if (entry.arrival.state != CallState::plays) return true;
+    if (first == nullptr) first = &entry.arrival.descriptor;
+    if (!(entry.arrival.descriptor == *first)) return true;
+  }
+  return false;
 }
 
 ArrivalTable::Deadline ArrivalTable::next_deadline() const {
@@ -44,10 +67,15 @@ std::vector<Descriptor> ArrivalTable::take() {
   for (Entry& entry : entries_) {
     assert(entry.arrived);
     descriptors.push_back(std::move(entry.arrival.descriptor));
-    entry = Entry{};
   }
-  arrived_ = 0;
+  clear();
   return descriptors;
+}
+
+void ArrivalTable::clear() {
+  for (Entry& entry : entries_)
+    entry = Entry{};
+  arrived_ = 0;
 }
 
 }  // namespace dt

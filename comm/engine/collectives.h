@@ -1,7 +1,8 @@
 #pragma once
 
 #include "base/vector_queue.h"
-#include "comm/engine/arrival_table.h"
+#include "comm/engine/agreement.h"
+#include "comm/engine/call_exchange.h"
 #include "comm/engine/group_peers.h"
 #include "comm/engine/operation.h"
 #include "comm/engine/scheduled_communicator.h"
@@ -12,16 +13,18 @@
 
 namespace dt {
 
-/// The collectives of one group, one at a time in order of submission. The ranks compare their
-/// calls before any data moves. Ranks of one host do so in shared memory. Others agree: every rank
-/// sends rank 0 a descriptor of its call, and rank 0 sends all a verdict: start, or how the calls
-/// differ. Ranks whose calls differ in shared memory also agree, because the verdict names the
-/// ranks that differ.
+/// The collectives of one group, one at a time in order of submission. The ranks compare hashes of
+/// their calls while data moves: in shared memory, or over links (see CallExchange).
 ///
-///   over links:     queued ▶ agreeing ─ start ▶ running ▶ done
-///                               └─ mismatch ▶ failed; the next one begins
-///   shared memory:  queued ▶ running ▶ done
-///                               └─ the calls differ ▶ agreeing ─ mismatch ▶ failed
+/// If two calls differ, or if a collective has not ended after a while, the ranks agree. Every rank
+/// sends rank 0 a descriptor of its call, and rank 0 sends all a verdict, which names the ranks that
+/// differ. So rank 0 also knows which ranks have not made the call. Over links, a collective whose
+/// result does not depend on every rank begins with the agreement.
+///
+///   queued ▶ running ▶ done
+///               ├─ late ▶ still running; rank 0 is informed
+///               └─ the calls differ ▶ agreeing ─ mismatch ▶ failed; the next one begins
+///   rooted over links:  queued ▶ agreeing ─ equal ▶ running ▶ done
 ///
 /// A timeout or the loss of a rank stops all collectives from that one on, on every rank. The rank
 /// that detects it sends a stop to all, and every rank forwards it once. The forwarding is needed:
@@ -47,13 +50,15 @@ class Collectives {
   Time next_deadline() const;
   bool idle() const { return queue_.empty(); }
   /// True when no step is needed until the next submission or message.
-  bool quiet() const { return idle() && arrivals_.empty(); }
+  bool quiet() const { return idle() && agreement_.empty(); }
   /// Fails all pending operations. Nothing may be submitted afterwards.
   void fail_all(const OperationFailure& why);
   /// Fails all pending operations, and those of the other members from here on. Nothing may be
   /// submitted afterwards.
   void leave();
 
+  Result<> call(const Message& message, ByteSpan payload, Time now);
+  Result<> roll_call(const Message& message, Time now);
   Result<> descriptor(const Message& message, ByteSpan payload, Time now);
   Result<> verdict(const Message& message, ByteSpan payload);
   Result<> stop(ByteSpan payload);
@@ -66,23 +71,32 @@ class Collectives {
 
  private:
   enum class Phase { queued, agreeing, running };  ///< of the first in the queue
-  struct Stop {
-    uint64_t from = 0;     ///< the first collective that fails
-    OperationFailure why;  ///< of that one
-    std::string later;     ///< the reason for all later ones
+  /// How this rank knows that the calls of all are equal.
+  enum class Check : uint8_t {
+    exchange,   ///< not yet: hashes travel with the data
+    round,      ///< not yet: this rank has sent its descriptor to rank 0
+    differing,  ///< they are not: a hash differs, and this rank has sent its descriptor
+    done,
   };
 
   Message in_group(Message message) const;
+  uint64_t first_sequence() const;
   Operation& front() { return *queue_.front(); }
   const Operation& front() const { return *queue_.front(); }
   bool step_front(Time now);
   void begin(Time now);
-  void announce(Time now);
+  void begin_over_links(Time now);
+  void agree_first(CallState state, Time now);
+  void report(CallState state, Time now);
+  void differ(Time now);
+  bool report_late(Time now);
+  void answer(uint64_t sequence, Time now);
+  void all_equal(uint64_t sequence);
   bool agree();
   bool run(Time now);
   bool advance(Time now);
-  void decide();
-  void apply_verdict(const OperationFailure* mismatch);
+  bool decide();
+  void apply(const Verdict& verdict);
   void play_scheduled();
   void pop_front();
 
@@ -90,23 +104,27 @@ class Collectives {
   bool is_first_caller() const;
   Time expires_at(const Operation& operation) const;
   void time_out(const Operation& operation);
-  void time_out_missing(int rank);
-  std::string missing_text(Duration timeout, const std::vector<int>& missing) const;
-  void check_missing();
   bool stop_without_needed();
   bool stopped(uint64_t sequence) const;
-  void stop_from(Stop stop);
+  bool agreement_stopped() const;
+  void stop_from(CollectiveStop stop);
   bool apply_stop();
 
   GroupPeers peers_;
+  CallExchange exchange_;
   ScheduledCommunicator scheduled_;
   std::unique_ptr<SharedCommunicator> shared_;  ///< null: ranks are on several hosts
   Communicator* communicator_ = &scheduled_;    ///< of the first operation in the queue
-  ArrivalTable arrivals_;                       ///< used by rank 0 only
+  Agreement agreement_;                         ///< used by rank 0 only
   VectorQueue<std::shared_ptr<Operation>> queue_;
   Phase phase_ = Phase::queued;
+  Check check_ = Check::done;  ///< of the first in the queue
+  Time late_ = Time::max();    ///< when rank 0 is informed of it
+  uint64_t asked_ = 0;         ///< rank 0 has asked for the descriptor of this one
+  Time answers_end_ = {};      ///< on rank 0: until then, ranks may answer
+  bool differed_ = false;      ///< data of a collective that failed may still arrive
   uint64_t submitted_ = 0;
-  std::optional<Stop> stop_;
+  std::optional<CollectiveStop> stop_;
 };
 
 }  // namespace dt

@@ -110,6 +110,7 @@ Bytes encode(const Arrival& arrival) {
   const Descriptor& d = arrival.descriptor;
   Writer writer;
   writer.number(arrival.sequence)
+      .number(arrival.state)
       .number(d.kind)
       .number(d.type)
       .number(d.reduce)
@@ -124,6 +125,7 @@ Result<Arrival> decode_arrival(ByteSpan bytes) {
   Reader reader(bytes);
   Arrival arrival;
   arrival.sequence = reader.number<uint64_t>();
+  arrival.state = reader.number<CallState>();
   Descriptor& d = arrival.descriptor;
   d.kind = reader.number<OperationKind>();
   d.type = reader.number<ElementType>();
@@ -135,8 +137,8 @@ Result<Arrival> decode_arrival(ByteSpan bytes) {
   arrival.timeout = Duration(reader.number<Duration::rep>());
   arrival.remaining = Duration(reader.number<Duration::rep>());
   TRY(reader.finish("descriptor"));
-  if (!is_collective(d.kind) || !known(d.type) || !known(d.reduce) ||
-      d.name.size() > name_bytes_max || arrival.timeout < Duration::zero() ||
+  if (arrival.state > CallState::passed || !is_collective(d.kind) || !known(d.type) ||
+      !known(d.reduce) || d.name.size() > name_bytes_max || arrival.timeout < Duration::zero() ||
       arrival.remaining < Duration::zero())
     return fail(Errc::protocol, "descriptor with unknown numbers");
   return arrival;

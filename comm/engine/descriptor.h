@@ -29,12 +29,22 @@ struct Descriptor {
 /// different otherwise but for one case in 2^64. Allocates nothing.
 uint64_t call_hash(const OperationRequest& request, uint64_t sequence);
 
+/// How far a rank is in a collective when it sends its descriptor to rank 0.
+enum class CallState : uint8_t {
+  absent,   ///< it has not made the call
+  waits,    ///< it begins after the verdict
+  plays,    ///< it has begun, and has not ended for a while
+  differs,  ///< another rank's call differs from its own
+  passed,   ///< it is done, so the calls of all ranks were equal
+};
+
 /// A descriptor as it is sent to rank 0, with the time limit of its rank.
 struct Arrival {
   uint64_t sequence = 0;  ///< of the collective
   Descriptor descriptor;
   Duration timeout = Duration::zero();    ///< zero: none
   Duration remaining = Duration::zero();  ///< of the timeout
+  CallState state = CallState::waits;
 };
 
 Bytes encode(const Arrival& arrival);

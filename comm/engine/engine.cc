@@ -38,6 +38,8 @@ struct Engine::State final : MessageReceiver {
 Result<> Engine::State::control(const Message& message, ByteSpan payload) {
   if (aborted) return {};
   switch (static_cast<EngineMessageType>(message.type)) {
+    case EngineMessageType::call:
+    case EngineMessageType::roll_call:
     case EngineMessageType::descriptor:
     case EngineMessageType::verdict:
     case EngineMessageType::stop:

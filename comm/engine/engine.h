@@ -70,6 +70,10 @@ class Engine {
     uint32_t generation = 0;           ///< in every frame; both ends of a link must agree
     /// The memory of all ranks; null unless all of them are on one host.
     std::shared_ptr<SharedArea> shared = {};
+    /// A collective whose ranks receive no more sends its data at once, also to ranks that have not
+    /// made the call yet. Equal on all ranks, and no more than half of
+    /// ScheduledCommunicator::next_bytes_max.
+    size_t unasked_bytes_max = size_t{64} << 10;
   };
 
   /// `peers` by rank.

@@ -21,6 +21,13 @@ uint32_t GroupPeers::stream(uint64_t sequence) const {
   return (group_ << sequence_bits) | static_cast<uint32_t>(sequence & mask);
 }
 
+int GroupPeers::distance(uint32_t stream, uint64_t sequence) {
+  constexpr int wrap = 1 << sequence_bits;
+  const auto behind = (stream - static_cast<uint32_t>(sequence)) & uint32_t{wrap - 1};
+  const int distance = static_cast<int>(behind);
+  return distance < wrap / 2 ? distance : distance - wrap;
+}
+
 void GroupPeers::send(int rank, EngineMessageType type, uint64_t sequence, ByteSpan payload) {
   peers_.send(job_rank(rank), type, stream(sequence), payload);
 }

@@ -32,8 +32,12 @@ class GroupPeers {
 
   uint32_t stream(uint64_t sequence) const;
   static uint32_t group_of(uint32_t stream) { return stream >> sequence_bits; }
+  /// Returns how many collectives the stream's one comes behind that sequence number; negative:
+  /// before. Right for fewer than 2^11.
+  static int distance(uint32_t stream, uint64_t sequence);
 
   // As in Peers:
+  size_t unasked_bytes_max() const { return peers_.unasked_bytes_max(); }
   std::string name(int rank) const { return peers_.name(job_rank(rank)); }
   bool gone(int rank) const { return peers_.gone(job_rank(rank)); }
   std::string gone_reason(int rank) const { return peers_.gone_reason(job_rank(rank)); }

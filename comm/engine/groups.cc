@@ -139,6 +139,10 @@ Result<> Groups::control(const Message& message, ByteSpan payload, Time now) {
 Result<> Groups::handle(Collectives& collectives, const Message& message, ByteSpan payload,
                         Time now) {
   switch (static_cast<EngineMessageType>(message.type)) {
+    case EngineMessageType::call:
+      return collectives.call(message, payload, now);
+    case EngineMessageType::roll_call:
+      return collectives.roll_call(message, now);
     case EngineMessageType::descriptor:
       return collectives.descriptor(message, payload, now);
     case EngineMessageType::verdict:
@@ -158,7 +162,8 @@ Result<PayloadTarget> Groups::place(const Message& message) {
   }
   if (GroupPeers::group_of(message.stream) < next_number_)
     return PayloadTarget{PayloadTarget::Action::discard};
-  return fail(Errc::protocol, "data of a group that does not exist");
+  // Another member has created the group first. This one will, without more data of that member.
+  return PayloadTarget{};
 }
 
 Result<> Groups::arrived(const Message& message) {

@@ -10,11 +10,12 @@ namespace dt {
 /// a send and its receive is the number of the message between the two ranks. The stream of
 /// left_group is the number of the group.
 ///
-///   collective:  every rank ─ descriptor ▶ rank 0 ─ verdict ▶ every rank; then collective_data
+///   collective:  sender ─ call, collective_data ▶ receiver; large: receiver ─ call ▶ sender first
+///   agreement:   rank 0 ─ roll_call ▶ every rank ─ descriptor ▶ rank 0 ─ verdict ▶ every rank
 ///   message:     sender ─ offer ▶ receiver ─ accept | refuse ▶ sender ─ message_data ▶ receiver
 enum class EngineMessageType : uint8_t {
   descriptor = 1,  ///< the collective that this rank has called
-  verdict,         ///< start, or how the ranks disagree
+  verdict,         ///< the calls are equal, or how the ranks disagree
   stop,            ///< fails all collectives from one on; every rank forwards it once
   aborted,         ///< the sender's engine has aborted, but its task lives
   offer,
@@ -22,6 +23,8 @@ enum class EngineMessageType : uint8_t {
   refuse,
   cancel,      ///< the send of a message timed out
   left_group,  ///< the sender takes no part in messages of that group any more
+  call,        ///< a hash of the collective that the sender has called
+  roll_call,   ///< rank 0 asks all for their descriptors
   collective_data = data_frame_bit,
   message_data,
 };

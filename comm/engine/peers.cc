@@ -18,6 +18,7 @@ constexpr Duration drain_time = milliseconds(500);
 Peers::Peers(const Engine::Options& options, std::vector<Engine::Peer> peers)
     : rank_(options.rank),
       dead_after_(options.dead_after),
+      unasked_bytes_max_(options.unasked_bytes_max),
       arrivals_(std::make_shared<ReadySet>(peers.size())),
       unsent_(peers.size()),
       unsettled_(peers.size()) {

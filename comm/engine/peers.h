@@ -24,6 +24,7 @@ class Peers {
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
+  size_t unasked_bytes_max() const { return unasked_bytes_max_; }
   /// "rank 3 (host node2)".
   std::string name(int rank) const;
   /// Returns the rank of a task, or -1.
@@ -80,6 +81,7 @@ class Peers {
 
   int rank_;
   Duration dead_after_;
+  size_t unasked_bytes_max_;
   std::vector<Peer> peers_;
   // A step costs what these hold, and not the number of ranks.
   std::shared_ptr<ReadySet> arrivals_;  ///< something may have arrived

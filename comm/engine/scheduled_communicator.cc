@@ -47,8 +47,12 @@ Steps equal_steps(const OperationRequest& request, Group group) {
 
 }  // namespace
 
-ScheduledCommunicator::ScheduledCommunicator(Group group, std::vector<MessageLink*> links)
-    : group_(group), links_(std::move(links)), early_(links_.size()) {
+ScheduledCommunicator::ScheduledCommunicator(Group group, std::vector<MessageLink*> links,
+                                             MaySend may_send)
+    : group_(group),
+      links_(std::move(links)),
+      may_send_(std::move(may_send)),
+      early_(links_.size()) {
 }
 
 void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequence,
@@ -142,12 +146,12 @@ bool ScheduledCommunicator::step(Time /*now*/) {
     const bool local = step.send_to == group_.rank;
     if (local) {
       copy_here(step);
-    } else if (!send_started_ && step.send_to >= 0) {
+    } else if (!send_started_ && step.send_to >= 0 && (!may_send_ || may_send_(step.send_to))) {
       MessageLink& link = *links_[static_cast<size_t>(step.send_to)];
       link.send_data(collective_data, stream_, {at(step.send), step.send.count() * element_bytes_});
+      send_started_ = true;
       moved = true;
     }
-    send_started_ = true;
     if (!local) moved |= take_early();
     if (!local && (!sent() || !received())) break;
     ++next_;
@@ -169,6 +173,16 @@ bool ScheduledCommunicator::received() const {
   return step.receive_from < 0 || received_elements_ == step.receive.count();
 }
 
+std::vector<int> ScheduledCommunicator::senders() const {
+  std::vector<bool> sends(links_.size());
+  for (const Step& step : steps_)
+    if (step.receive_from >= 0) sends[static_cast<size_t>(step.receive_from)] = true;
+  std::vector<int> ranks;
+  for (int rank = 0; rank < group_.size; ++rank)
+    if (sends[static_cast<size_t>(rank)] && rank != group_.rank) ranks.push_back(rank);
+  return ranks;
+}
+
 int ScheduledCommunicator::waits_for() const {
   if (done_ || next_ == steps_.size() || steps_[next_].send_to == group_.rank) return -1;
   if (!received()) return steps_[next_].receive_from;
@@ -184,7 +198,7 @@ void ScheduledCommunicator::cancel() {
   }
   // The links hold no pointer into any buffer from here on.
   for (std::deque<EarlyFrame>& frames : early_)
-    frames.clear();
+    std::erase_if(frames, [&](const EarlyFrame& frame) { return frame.stream == stream_; });
   if (has_own_counts(request_->kind)) request_->result->clear();
   work_.release();
   Bytes().swap(scratch_);
@@ -193,8 +207,7 @@ void ScheduledCommunicator::cancel() {
 
 Result<PayloadTarget> ScheduledCommunicator::place(const Message& message, bool hold) {
   if (done_ || next_ == steps_.size()) return PayloadTarget{};
-  const bool early = !early_[static_cast<size_t>(message.from)].empty();
-  if (early || steps_[next_].receive_from != message.from || received())
+  if (has_early(message.from) || steps_[next_].receive_from != message.from || received())
     return hold ? hold_early(message) : PayloadTarget{};
   const Step& step = steps_[next_];
   const size_t elements = message.length / element_bytes_;
@@ -209,12 +222,12 @@ Result<PayloadTarget> ScheduledCommunicator::place(const Message& message, bool 
 }
 
 Result<> ScheduledCommunicator::arrived(const Message& message) {
-  assert(!done_ && next_ < steps_.size());
   std::deque<EarlyFrame>& early = early_[static_cast<size_t>(message.from)];
-  if (!early.empty()) {
+  if (!early.empty() && !early.back().complete) {
     early.back().complete = true;
     return {};
   }
+  assert(!done_ && next_ < steps_.size());
   const Step& step = steps_[next_];
   const size_t elements = message.length / element_bytes_;
   if (step.fold != Fold::replace) fold(step, scratch_.data(), elements);
@@ -223,17 +236,50 @@ Result<> ScheduledCommunicator::arrived(const Message& message) {
 }
 
 Result<PayloadTarget> ScheduledCommunicator::hold_early(const Message& message) {
-  std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(message.from)];
-  size_t held = 0;
-  for (const EarlyFrame& frame : frames)
-    held += frame.bytes.size() - frame.used;
-  if (held + message.length > early_bytes_max(message.from)) {
+  if (held_bytes(message.from, stream_) + message.length > early_bytes_max(message.from)) {
     // The size of parts is unknown until the counts are there.
     if (exchanges_counts_) return PayloadTarget{};
     return fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
   }
-  frames.push_back({.bytes = Bytes(message.length)});
+  return take_into_memory(message);
+}
+
+Result<PayloadTarget> ScheduledCommunicator::place_next(const Message& message) {
+  if (held_bytes(message.from, message.stream) + message.length > next_bytes_max)
+    return fail(Errc::protocol, format("early data frame of {} bytes", message.length));
+  return take_into_memory(message);
+}
+
+PayloadTarget ScheduledCommunicator::take_into_memory(const Message& message) {
+  std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(message.from)];
+  frames.push_back({.stream = message.stream, .bytes = Bytes(message.length)});
   return PayloadTarget{PayloadTarget::Action::take, frames.back().bytes};
+}
+
+/// True when frames of the running operation are held. Frames of the next one come behind them.
+bool ScheduledCommunicator::has_early(int sender) const {
+  const std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(sender)];
+  return !frames.empty() && frames.front().stream == stream_;
+}
+
+size_t ScheduledCommunicator::held_bytes(int sender, uint32_t stream) const {
+  size_t held = 0;
+  for (const EarlyFrame& frame : early_[static_cast<size_t>(sender)])
+    if (frame.stream == stream) held += frame.bytes.size() - frame.used;
+  return held;
+}
+
+void ScheduledCommunicator::drop_next(uint32_t stream) {
+  for (size_t rank = 0; rank < early_.size(); ++rank) {
+    if (links_[rank] != nullptr) links_[rank]->cancel_receive(collective_data, stream);
+    std::erase_if(early_[rank], [&](const EarlyFrame& frame) { return frame.stream == stream; });
+  }
+}
+
+void ScheduledCommunicator::close() {
+  cancel();
+  for (const std::deque<EarlyFrame>& frames : early_)
+    if (!frames.empty()) drop_next(frames.back().stream);
 }
 
 /// The early frames of a sender are at most what the steps to come receive from it.
@@ -252,7 +298,7 @@ bool ScheduledCommunicator::take_early() {
   if (step.receive_from < 0) return false;
   std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(step.receive_from)];
   bool moved = false;
-  while (!received() && !frames.empty() && frames.front().complete) {
+  while (!received() && has_early(step.receive_from) && frames.front().complete) {
     EarlyFrame& frame = frames.front();
     std::byte* data = frame.bytes.data() + frame.used;
     const size_t held = (frame.bytes.size() - frame.used) / element_bytes_;

@@ -7,6 +7,7 @@
 #include "comm/transport/message_link.h"
 
 #include <deque>
+#include <functional>
 #include <vector>
 
 namespace dt {
@@ -16,8 +17,11 @@ namespace dt {
 /// counts of their own, a first schedule exchanges the counts.
 class ScheduledCommunicator final : public Communicator {
  public:
+  /// Asked before the first data of a step goes to that rank, and again in each step() until true.
+  using MaySend = std::function<bool(int to)>;
+
   /// Requires `links` by rank, null for this rank, that outlive this object.
-  ScheduledCommunicator(Group group, std::vector<MessageLink*> links);
+  ScheduledCommunicator(Group group, std::vector<MessageLink*> links, MaySend may_send = {});
 
   void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
              Time now) override;
@@ -26,10 +30,21 @@ class ScheduledCommunicator final : public Communicator {
   int waits_for() const override;
   void cancel() override;
 
+  /// Returns the ranks that send to this one in the running operation.
+  std::vector<int> senders() const;
+
   /// For the data frames of the running operation. The sender may be some steps ahead of this rank.
   /// `hold` takes such a frame into memory of its own; without it, the frame waits in the link.
   Result<PayloadTarget> place(const Message& message, bool hold);
+  /// The most bytes that a rank may send of an operation that this rank has not started.
+  static constexpr size_t next_bytes_max = size_t{128} << 10;
+  /// Takes a data frame of the next operation into memory, where start() finds it.
+  Result<PayloadTarget> place_next(const Message& message);
   Result<> arrived(const Message& message);
+  /// Drops the data of an operation that is not started, and never will be.
+  void drop_next(uint32_t stream);
+  /// Aborts the operation, and drops the data of the next one. Nothing may be started afterwards.
+  void close();
 
   /// The bytes of working memory that are allocated now.
   size_t memory_bytes() const { return work_.bytes() + scratch_.capacity(); }
@@ -52,19 +67,24 @@ class ScheduledCommunicator final : public Communicator {
   bool received() const;
   void end_schedule();
 
-  /// A frame of a later step, or what is left of it.
+  /// A frame of a later step or of the next operation, or what is left of it.
   struct EarlyFrame {
+    uint32_t stream = 0;
     Bytes bytes;
     size_t used = 0;
     bool complete = false;
   };
   Result<PayloadTarget> hold_early(const Message& message);
+  PayloadTarget take_into_memory(const Message& message);
+  bool has_early(int sender) const;
+  size_t held_bytes(int sender, uint32_t stream) const;
   size_t early_bytes_max(int sender) const;
   bool take_early();
   void divide() const;
 
   Group group_;
   std::vector<MessageLink*> links_;
+  MaySend may_send_;
   const OperationRequest* request_ = nullptr;
   uint32_t stream_ = 0;
   Steps steps_;

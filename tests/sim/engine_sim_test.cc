@@ -71,7 +71,8 @@ void World::connect() {
         Engine::Options{.rank = self,
                         .dead_after = plan_.dead_after,
                         .generation = 1,
-                        .shared = plan_.one_host ? area.of(self) : nullptr},
+                        .shared = plan_.one_host ? area.of(self) : nullptr,
+                        .unasked_bytes_max = plan_.unasked_bytes_max},
         std::move(peers));
     rank(self).in_group.resize(plan_.groups.size());
     rank(self).next_submit = now_ + random_.up_to(plan_.think_max);

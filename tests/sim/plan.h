@@ -40,6 +40,7 @@ struct Plan {
   bool sealed = false;
   bool one_host = false;  ///< the ranks share memory
   size_t slot_bytes = 0;  ///< of that memory
+  size_t unasked_bytes_max = 0;  ///< see Engine::Options
   Program program;
 
   bool timeouts_strike(size_t group) const {
@@ -98,6 +99,7 @@ inline Plan make_plan(Random& random) {
   plan.sealed = random.percent(30);
   plan.one_host = random.percent(50);
   plan.slot_bytes = size_t{1} << random.between(10, 16);
+  plan.unasked_bytes_max = random.percent(50) ? size_t{64} << 10 : random.below(200);
   plan.program = random_program(random, plan.groups, random.percent(40));
   plan.wires = random_wires(random, plan.program);
   return plan;

@@ -105,9 +105,9 @@ TEST_CASE("a silent link counts as drained half a second after its peer left") {
   group.stopped[1] = true;  // as shared memory: nothing closes
   group.notify(0, Notice::Kind::left, 1);
   group.settle();
+  group.pass(milliseconds(499));
   CHECK(pending(operation));
-  CHECK(group[0].next_deadline() == group.now + milliseconds(500));
-  group.pass(milliseconds(500));
+  group.pass(milliseconds(1));
   CHECK(failure(operation) == "barrier #1: rank 1 (host n1) has left the job");
 }
 
@@ -119,9 +119,9 @@ TEST_CASE("a broken link waits for the notice, and blames the peer when none com
   group.pipe(0, 1).closed = true;
   group.pipe(1, 0).closed = true;
   group.settle();
+  group.pass(milliseconds(1999));
   CHECK(pending(here));
-  CHECK(group[0].next_deadline() == group.now + seconds(2));
-  group.pass(seconds(2));
+  group.pass(milliseconds(1));
   CHECK(failure(here) == "barrier #1: connection to rank 1 (host n1) lost");
   CHECK(failure(other) == failure(here));
   CHECK(here->blamed_rank == 1);
@@ -199,7 +199,7 @@ TEST_CASE("data that nobody asked for is a protocol error") {
   }
 }
 
-TEST_CASE("a stop that lies behind data which is not read yet comes by way of another rank") {
+TEST_CASE("a rank that is late reads a stop that lies behind data of a later step") {
   EngineGroup group(3);
   std::vector<std::vector<float>> values(3, std::vector<float>(100));
   std::vector<std::shared_ptr<Operation>> operations(3);
@@ -211,17 +211,14 @@ TEST_CASE("a stop that lies behind data which is not read yet comes by way of an
                                  .output = values[rank].data(),
                                  .timeout = rank == 2 ? Duration(seconds(1)) : Duration::zero()});
   }
-  group[1].step(group.now);
   group.stopped[1] = true;  // rank 0 takes rank 1's data before rank 2's
   group.settle();
   group.pass(seconds(1));
-  const char* text =
-      "all_reduce #1: timed out after 1s on rank 2 (host n2), waiting for rank 0 (host n0)";
+  const char* text = "all_reduce #1: timed out after 1s: rank 1 (host n1) has not answered";
   CHECK(failure(operations[2]) == text);
-  CHECK(pending(operations[0]));
+  CHECK(failure(operations[0]) == text);
   group.stopped[1] = false;
   group.settle();
-  CHECK(failure(operations[0]) == text);
   CHECK(failure(operations[1]) == text);
 }
 

@@ -259,9 +259,9 @@ TEST_CASE("rank 0 blames the one who has not arrived when a timeout ends") {
     for (const int rank : {0, 1, 2})
       operations.push_back(group.submit(rank, request));
     group.settle();
-    CHECK(group[0].next_deadline() == group.now + seconds(1));
     group.pass(milliseconds(999));
     CHECK(pending(operations[0]));
+    CHECK(group[0].next_deadline() == group.now + milliseconds(1));
     group.pass(milliseconds(1));
     for (const auto& operation : operations) {
       CHECK(failure(operation) ==
@@ -304,8 +304,25 @@ TEST_CASE("without an answer from rank 0 a rank ends by itself soon after its ti
   CHECK(pending(one));
   CHECK(group[1].next_deadline() == group.now + milliseconds(250));
   group.pass(milliseconds(250));
-  CHECK(failure(one) == "barrier #1: timed out after 1s: rank 0 (host n0) has not answered");
+  CHECK(failure(one) ==
+        "barrier #1: timed out after 1s on rank 1 (host n1), waiting for rank 0 (host n0)");
   CHECK(failure(two) == failure(one));
+}
+
+TEST_CASE("without an answer from rank 0 a rooted call ends in the same way") {
+  EngineGroup group(3);
+  group.stopped[0] = true;
+  Floats values = {1};
+  const auto one = group.submit(1, {.kind = OperationKind::broadcast,
+                                    .peer = 1,
+                                    .count = 1,
+                                    .input = values.data(),
+                                    .timeout = seconds(1)});
+  group.settle();
+  group.pass(milliseconds(1249));
+  CHECK(pending(one));
+  group.pass(milliseconds(1));
+  CHECK(failure(one) == "broadcast #1: timed out after 1s: rank 0 (host n0) has not answered");
 }
 
 TEST_CASE("a timeout while data moves names the rank that is waited for, on every rank") {
@@ -317,7 +334,7 @@ TEST_CASE("a timeout while data moves names the rank that is waited for, on ever
     if (rank == 2) request.timeout = seconds(2);
     operations.push_back(group.submit(rank, request));
   }
-  group.pipe(1, 2).capacity = 1000;  // enough for the agreement …
+  group.pipe(1, 2).capacity = 1000;  // enough for its call …
   for (int i = 0; i < 4; ++i)
     for (int rank = 0; rank < 3; ++rank)
       if (rank != 1 || i < 3) group[rank].step(group.now);
@@ -325,7 +342,7 @@ TEST_CASE("a timeout while data moves names the rank that is waited for, on ever
   group.settle();
   group.pass(seconds(2));
   CHECK(failure(operations[2]) ==
-        "all_reduce #1: timed out after 2s on rank 2 (host n2), waiting for rank 1 (host n1)");
+        "all_reduce #1: timed out after 2s: rank 1 (host n1) has not answered");
   CHECK(failure(operations[0]) == failure(operations[2]));
   CHECK(operations[0]->blamed_rank == 1);
 }
