@@ -36,6 +36,7 @@ class Client final : public RendezvousClient {
   const TaskTable& table() const override { return table_; }
   const TaskEntry& self() const override { return self_; }
   Duration dead_after() const override { return dead_after_; }
+  const EngineSettings& engine_settings() const override { return engine_; }
   const Address& local() const override { return local_; }
   Result<> set(std::string_view key, ByteSpan value, Time deadline, Lifetime lifetime) override;
   Result<std::optional<Bytes>> get(std::string_view key, Time deadline) override;
@@ -63,6 +64,7 @@ class Client final : public RendezvousClient {
   TaskTable table_;
   TaskEntry self_;
   Duration dead_after_ = {};
+  EngineSettings engine_;
   bool welcomed_ = false;
   std::optional<Error> lost_;
   Bytes in_;
@@ -128,6 +130,7 @@ Result<> Client::take(const MessageView& message) {
     self_ = *self;
     table_ = std::move(welcome.table);
     dead_after_ = welcome.dead_after;
+    engine_ = welcome.engine;
     tune_tcp(fd_.get(), dead_after_);
     notices_.assign(welcome.gone.begin(), welcome.gone.end());
     welcomed_ = true;

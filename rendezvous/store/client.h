@@ -38,6 +38,8 @@ class RendezvousClient : public StorePort {
   virtual const TaskEntry& self() const = 0;
   /// The job's dead-after time, from the welcome.
   virtual Duration dead_after() const = 0;
+  /// The job's settings of collectives, from the welcome.
+  virtual const EngineSettings& engine_settings() const = 0;
   /// This machine's address on the connection to the server. Peers dial it when the table has no
   /// address.
   virtual const Address& local() const = 0;

@@ -200,7 +200,8 @@ void Server::proved(Fd connection, Handshake handshake) {
       id, Client{Channel(handshake.session(), options_.table.generation, request_bytes_max),
                  *std::move(stream), handshake.take_output()});
   log_.info("{} joined (pid {})", name_of(id), handshake.peer_pid());
-  send(id, ChannelMessageType::welcome, 0, store_->welcome(id, options_.dead_after));
+  send(id, ChannelMessageType::welcome, 0,
+       store_->welcome(id, options_.dead_after, options_.engine));
   flush();
 }
 

@@ -29,6 +29,7 @@ class RendezvousServer {
     Token token;
     TaskTable table;
     Duration dead_after = seconds(5);
+    EngineSettings engine = {};
     Duration handshake_timeout = seconds(5);
     /// The maximum of handshakes at once, beside one for each task; beyond it, the oldest is
     /// closed.

@@ -160,8 +160,9 @@ std::vector<Delivery> Store::take_deliveries() {
   return std::exchange(deliveries_, {});
 }
 
-Bytes Store::welcome(ClientId client, Duration dead_after) const {
-  return encode_welcome(membership_.task_of(client), table_, membership_.gone(), dead_after);
+Bytes Store::welcome(ClientId client, Duration dead_after, const EngineSettings& engine) const {
+  return encode_welcome(membership_.task_of(client), table_, membership_.gone(), dead_after,
+                        engine);
 }
 
 }  // namespace dt

@@ -59,7 +59,7 @@ class Store {
   std::vector<Delivery> take_deliveries();
 
   /// Returns the first message for a client.
-  Bytes welcome(ClientId client, Duration dead_after) const;
+  Bytes welcome(ClientId client, Duration dead_after, const EngineSettings& engine = {}) const;
   const Membership& membership() const { return membership_; }
 
  private:

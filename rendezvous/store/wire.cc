@@ -188,18 +188,19 @@ Result<Change> decode_change(ByteSpan bytes) {
 Bytes encode(const Welcome& welcome) {
   Writer table;
   encode(table, welcome.table);
-  return encode_welcome(welcome.self, table.view(), welcome.gone, welcome.dead_after);
+  return encode_welcome(welcome.self, table.view(), welcome.gone, welcome.dead_after,
+                        welcome.engine);
 }
 
 Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notice>& gone,
-                     Duration dead_after) {
+                     Duration dead_after, const EngineSettings& engine) {
   Writer writer;
   encode(writer, self);
   writer.raw(table);
   writer.number(static_cast<uint32_t>(gone.size()));
   for (const Notice& notice : gone)
     encode(writer, notice);
-  return writer.number(int64_t{dead_after.count()}).take();
+  return writer.number(int64_t{dead_after.count()}).number(engine.encrypt_data).take();
 }
 
 Result<Welcome> decode_welcome(ByteSpan bytes) {
@@ -212,6 +213,8 @@ Result<Welcome> decode_welcome(ByteSpan bytes) {
     welcome.gone.push_back(std::move(notice));
   }
   welcome.dead_after = Duration(reader.number<int64_t>());
+  // Read as a number: a bool other than 0 and 1 would be undefined behaviour.
+  welcome.engine.encrypt_data = reader.number<uint8_t>() != 0;
   TRY(reader.finish("welcome"));
   if (welcome.dead_after <= Duration::zero() || welcome.dead_after > timeout_max)
     return fail(Errc::protocol, "a welcome with an impossible dead-after time");

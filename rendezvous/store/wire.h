@@ -96,6 +96,12 @@ struct Change {
   bool operator==(const Change&) const = default;
 };
 
+/// The settings of the collectives that all ranks of a job share.
+struct EngineSettings {
+  bool encrypt_data = false;  ///< encrypt what ranks on different hosts exchange
+  bool operator==(const EngineSettings&) const = default;
+};
+
 /// The first message to a task after its handshake.
 struct Welcome {
   TaskId self;
@@ -103,6 +109,7 @@ struct Welcome {
   std::vector<Notice> gone;  ///< the dead and left tasks so far
   /// How long a silent peer counts as alive in this job.
   Duration dead_after = seconds(5);
+  EngineSettings engine = {};
   bool operator==(const Welcome&) const = default;
 };
 
@@ -112,7 +119,7 @@ Bytes encode(const Change& change);
 Bytes encode(const Welcome& welcome);
 /// The same with an encoded table, because all welcomes have the same one.
 Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notice>& gone,
-                     Duration dead_after);
+                     Duration dead_after, const EngineSettings& engine);
 Bytes encode(const Notice& notice);
 Result<Request> decode_request(ByteSpan bytes);
 Result<Reply> decode_reply(ByteSpan bytes);

@@ -26,6 +26,16 @@ TEST_CASE("a task that joins finds itself and the table in its welcome") {
   CHECK(!client->next_notice());
 }
 
+TEST_CASE("all tasks have the settings of collectives from their welcome") {
+  RendezvousServer::Options options;
+  options.engine.encrypt_data = true;
+  const RendezvousFixture server(table_of_workers(2), std::move(options));
+  CHECK(server.join_worker(0)->engine_settings() == EngineSettings{.encrypt_data = true});
+  CHECK(server.join_worker(1)->engine_settings() == EngineSettings{.encrypt_data = true});
+  const RendezvousFixture other(table_of_workers(1));
+  CHECK(other.join_worker(0)->engine_settings() == EngineSettings());
+}
+
 TEST_CASE("what one task sets, another gets") {
   const RendezvousFixture server(table_of_workers(2));
   const auto a = server.join_worker(0);
