@@ -190,7 +190,9 @@ void tune_tcp_of_worker(int fd, Duration dead_after) {
   set_flag(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_flag(fd, IPPROTO_TCP, TCP_KEEPIDLE, probe_s);
   set_flag(fd, IPPROTO_TCP, TCP_KEEPINTVL, probe_s);
-  set_flag(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  // The end comes when dead_after is over, and after at least two probes without an answer.
+  const int probes = (ms + 1000 * probe_s - 1) / (1000 * probe_s) - 1;
+  set_flag(fd, IPPROTO_TCP, TCP_KEEPCNT, std::clamp(probes, 2, 127));
 }
 
 void choose_congestion_control(int fd) {

@@ -1,6 +1,7 @@
 #include "comm/engine/peers.h"
 
 #include "base/format.h"
+#include "comm/transport/tcp_silence.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,6 +13,8 @@ namespace {
 /// A peer that has left is gone after so much silence on its link. Most links close earlier, with
 /// the peer's process.
 constexpr Duration drain_time = milliseconds(500);
+/// Most systems acknowledge sooner, so that an engine without work wakes up once and then sleeps.
+constexpr Duration acknowledged_within = milliseconds(200);
 
 }  // namespace
 
@@ -21,6 +24,7 @@ Peers::Peers(const Engine::Options& options, std::vector<Engine::Peer> peers)
       unasked_bytes_max_(options.unasked_bytes_max),
       arrivals_(std::make_shared<ReadySet>(peers.size())),
       unsent_(peers.size()),
+      unanswered_(peers.size()),
       unsettled_(peers.size()) {
   for (Engine::Peer& given : peers) {
     Peer peer{.task = std::move(given.task),
@@ -118,8 +122,14 @@ bool Peers::flush(Time now) {
 
 bool Peers::flush_to(Peer& peer, Time now) {
   const Result<bool> sent = peer.messages->flush();
-  if (sent) return *sent;
-  if (sent.error().code == Errc::protocol) {
+  if (sent) {
+    if (*sent && peer.link->exposed()) {
+      unanswered_.add(index_of(peer));
+      check_at_ = std::min(check_at_, now + acknowledged_within);
+    }
+    return *sent;
+  }
+  if (sent.error().code == Errc::protocol || sent.error().code == Errc::timeout) {
     broken(peer, sent.error(), now);
   } else {
     // Bytes that the peer sent before it closed may still be unread: receiving stays possible.
@@ -140,8 +150,22 @@ bool Peers::all_sent() {
 
 void Peers::broken(Peer& peer, const Error& error, Time now) {
   close_link(peer);
-  if (error.code == Errc::protocol) peer.broken_why = error.message;
-  if (!peer.left) peer.since = now;
+  const bool silent = error.code == Errc::timeout;
+  if (silent || error.code == Errc::protocol) peer.broken_why = error.message;
+  // A silent peer has had the time that others get for the launcher's notice.
+  if (!peer.left) peer.since = silent ? now - dead_after_ : now;
+}
+
+void Peers::check_answers(Time now) {
+  if (now < check_at_) return;
+  check_at_ = Time::max();
+  unanswered_.for_each([&](size_t rank) {
+    Peer& peer = peers_[rank];
+    const Result<bool> due = peer.can_receive ? peer.link->check_answers(dead_after_) : false;
+    if (!due) broken(peer, due.error(), now);
+    if (!due || !*due) return unanswered_.remove(rank);
+    check_at_ = now + tcp_judged_every;
+  });
 }
 
 /// Closes the link, so that the peer detects a failure that only this rank has seen.
@@ -153,7 +177,7 @@ void Peers::close_link(Peer& peer) {
 }
 
 void Peers::unsettle(const Peer& peer) {
-  if (!peer.gone) unsettled_.add(static_cast<size_t>(&peer - peers_.data()));
+  if (!peer.gone) unsettled_.add(index_of(peer));
 }
 
 std::optional<Time> Peers::gone_at(const Peer& peer) const {
@@ -166,6 +190,7 @@ std::optional<Time> Peers::gone_at(const Peer& peer) const {
 }
 
 void Peers::settle(Time now) {
+  check_answers(now);
   unsettled_.for_each([&](size_t rank) {
     Peer& peer = peers_[rank];
     if (!peer.since) peer.since = now;
@@ -178,7 +203,7 @@ void Peers::settle(Time now) {
 }
 
 Time Peers::next_deadline() {
-  Time next = Time::max();
+  Time next = check_at_;
   unsettled_.for_each(
       [&](size_t rank) { next = std::min(next, gone_at(peers_[rank]).value_or(Time::max())); });
   return next;

@@ -17,6 +17,7 @@ namespace dt {
 ///   present ─ link broken ▶ broken ─ dead_after ▶ gone: "connection to … lost"
 ///      └──── left notice ─┴─▶ leaving ─ link drained ▶ gone: "… has left the job"
 ///
+/// A peer whose system is silent for dead_after is gone at once: "… lost: no answer for 5 s".
 /// A rank that has left may have sent all that we need, so its bytes are read to the end first.
 class Peers {
  public:
@@ -44,7 +45,7 @@ class Peers {
   bool flush(Time now);
   /// True when nothing is queued for a reachable peer.
   bool all_sent();
-  /// Marks the peers as gone whose time is over.
+  /// Marks the peers as gone whose time is over, and those that are silent.
   void settle(Time now);
   Time next_deadline();
 
@@ -76,7 +77,9 @@ class Peers {
   bool flush_to(Peer& peer, Time now);
   void broken(Peer& peer, const Error& error, Time now);
   void close_link(Peer& peer);
+  void check_answers(Time now);
   void unsettle(const Peer& peer);
+  size_t index_of(const Peer& peer) const { return static_cast<size_t>(&peer - peers_.data()); }
   std::optional<Time> gone_at(const Peer& peer) const;
 
   int rank_;
@@ -86,6 +89,8 @@ class Peers {
   // A step costs what these hold, and not the number of ranks.
   std::shared_ptr<ReadySet> arrivals_;  ///< something may have arrived
   ReadySet unsent_;                     ///< something is queued
+  ReadySet unanswered_;                 ///< bytes went over TCP and may not be acknowledged
+  Time check_at_ = Time::max();         ///< when to check them
   ReadySet unsettled_;                  ///< has left or is broken, and is not gone
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "comm/transport/ready_set.h"
 
@@ -26,6 +27,11 @@ class Link {
   /// Ends both directions. A peer that continues to read receives all bytes sent before, then the
   /// end of the stream. No bytes are sent afterwards.
   virtual void close() = 0;
+  /// Called while the peer's system may owe acknowledgements, about once a second and sooner after
+  /// a send. Returns false when it owes none. Fails with Errc::timeout when it has not answered for
+  /// `silence_max`. A peer that is stopped, but whose system answers, is not silent. Two calls at
+  /// least are needed to find silence.
+  virtual Result<bool> check_answers(Duration /*silence_max*/) { return false; }
   /// True when others than the two ends could write on the link (TCP), so that headers need a MAC.
   virtual bool exposed() const = 0;
   /// Asks the link to add `index` to `arrivals` whenever receive() may have something new. Returns

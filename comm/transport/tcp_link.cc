@@ -1,5 +1,9 @@
 #include "comm/transport/tcp_link.h"
 
+#include "base/format.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -15,6 +19,31 @@ namespace {
 
 constexpr size_t read_ahead_bytes = size_t{8} << 10;
 constexpr size_t parts_max = 64;
+
+Result<tcp_info> info_of(int fd) {
+  tcp_info info = {};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0) return fail_errno("TCP_INFO");
+  return info;
+}
+
+Duration since_answer(const tcp_info& info) {
+  return milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));
+}
+
+tl::unexpected<Error> no_answer(const tcp_info& info) {
+  return fail(Errc::timeout,
+              format("no answer for {} s", duration_cast<seconds>(since_answer(info)).count()));
+}
+
+/// The kernel's keepalive ends a silent connection without bytes under way. Its error is the
+/// network's last complaint, if there was one.
+tl::unexpected<Error> broken_by(int fd, int number) {
+  const bool silent = number == ETIMEDOUT || number == EHOSTUNREACH || number == ENETUNREACH;
+  const Result<tcp_info> info = info_of(fd);
+  if (silent && info) return no_answer(*info);
+  return fail(Errc::closed, errno_text(number));
+}
 
 }  // namespace
 
@@ -40,7 +69,7 @@ Result<size_t> TcpLink::send_parts(std::span<const ByteSpan> parts) {
     if (n < 0 && errno == EAGAIN) return size_t{0};
     // Only EAGAIN makes the kernel report room: a signal may cut a call short as well.
     socket_->stay_writable();
-    if (n < 0) return fail(Errc::closed, errno_text(errno));
+    if (n < 0) return broken_by(socket_->get(), errno);
     return static_cast<size_t>(n);
   }
 }
@@ -66,12 +95,30 @@ Result<size_t> TcpLink::read(std::span<std::byte> into) {
     const size_t got = n < 0 ? 0 : static_cast<size_t>(n);
     // Only EAGAIN makes the kernel report new bytes: a signal may cut a read short as well.
     socket_->stay_readable();
-    if (n < 0) return fail(Errc::closed, errno_text(errno));
+    if (n < 0) return broken_by(socket_->get(), errno);
     if (n == 0) return fail(Errc::closed, "the connection was closed");
     begin_ = 0;
     end_ = got > into.size() ? got - into.size() : 0;
     return std::min(got, into.size());
   }
+}
+
+Result<bool> TcpLink::check_answers(Duration silence_max) {
+  const tcp_info info = TRY(info_of(socket_->get()));
+  const TcpProgress progress = {.unacknowledged = info.tcpi_unacked,
+                                .unsent_bytes = info.tcpi_notsent_bytes,
+                                .retransmissions = info.tcpi_retransmits,
+                                .probes = info.tcpi_probes,
+                                .since_answer = since_answer(info)};
+  switch (silence_.judge(progress, silence_max)) {
+    case TcpSilence::Verdict::idle:
+      return false;
+    case TcpSilence::Verdict::waiting:
+      return true;
+    case TcpSilence::Verdict::silent:
+      break;
+  }
+  return no_answer(info);
 }
 
 void TcpLink::close() {

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/io/fd.h"
 #include "comm/transport/link.h"
+#include "comm/transport/tcp_silence.h"
 #include "comm/transport/tcp_socket.h"
 
 #include <memory>
@@ -21,6 +22,7 @@ class TcpLink : public Link {
 
   Result<size_t> send_parts(std::span<const ByteSpan> parts) override;
   Result<size_t> receive(std::span<std::byte> into) override;
+  Result<bool> check_answers(Duration silence_max) override;
   void close() override;
   bool exposed() const override { return true; }
   bool report_arrivals(const std::shared_ptr<ReadySet>& arrivals, size_t index) override;
@@ -31,6 +33,7 @@ class TcpLink : public Link {
   Result<size_t> read(std::span<std::byte> into);
 
   std::shared_ptr<TcpSocket> socket_;
+  TcpSilence silence_;
   Bytes buffer_;
   size_t begin_ = 0;  ///< the bytes of buffer_ from here to end_ were read ahead
   size_t end_ = 0;

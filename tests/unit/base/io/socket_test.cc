@@ -144,6 +144,20 @@ TEST_CASE("tune_tcp_of_worker keeps a peer that reads no data, while its kernel 
   CHECK(option(c.ours, IPPROTO_TCP, TCP_USER_TIMEOUT) == 0);
 }
 
+TEST_CASE("keepalive of workers ends after the dead-after time, and at the latest 2 s later") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  const Connection c = connect_to(listener, local_address(listener.get()).value());
+  for (const int dead_after_s : {1, 2, 3, 5, 6, 7, 10}) {
+    CAPTURE(dead_after_s);
+    tune_tcp_of_worker(c.ours.get(), seconds(dead_after_s));
+    const int silence_s =
+        option(c.ours, IPPROTO_TCP, TCP_KEEPIDLE) +
+        option(c.ours, IPPROTO_TCP, TCP_KEEPCNT) * option(c.ours, IPPROTO_TCP, TCP_KEEPINTVL);
+    CHECK(silence_s >= dead_after_s);
+    CHECK(silence_s <= dead_after_s + 2);
+  }
+}
+
 TEST_CASE("choose_congestion_control chooses cubic, or leaves the host's own choice") {
   const Fd listener = listen_on({"127.0.0.1", 0}).value();
   const Connection c = connect_to(listener, local_address(listener.get()).value());

@@ -79,6 +79,21 @@ TEST_CASE("a full TCP link takes nothing until its peer reads, and loses nothing
   CHECK(a.send(block).value() > 0);
 }
 
+TEST_CASE("a TCP link owes an answer until its peer's system has acknowledged all bytes") {
+  const Sockets sockets = connected();
+  TcpLink a(sockets.a);
+  CHECK(!a.check_answers(seconds(5)).value());
+  REQUIRE(a.send(as_bytes("acknowledged by the kernel")).value() == 26);
+  const Time end = Clock::now() + seconds(20);
+  while (a.check_answers(seconds(5)).value())
+    REQUIRE(Clock::now() < end);
+  // A peer that reads nothing closes its window. It still answers, so that it is not silent.
+  const Bytes block(size_t{1} << 20, std::byte{42});
+  while (a.send(block).value() > 0) {
+  }
+  CHECK(a.check_answers(seconds(5)).value());
+}
+
 TEST_CASE("the end of a TCP link is an error that says closed, after the last byte") {
   Sockets sockets = connected();
   TcpLink b(sockets.b);
