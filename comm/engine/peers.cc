@@ -10,9 +10,12 @@ namespace dt {
 
 namespace {
 
-/// A peer that has left is gone after so much silence on its link. Most links close earlier, with
-/// the peer's process.
+/// A peer that has left is gone after so much silence on its link, unless the link ends before. In
+/// shared memory, all that it has sent is there when it leaves.
 constexpr Duration drain_time = milliseconds(500);
+/// A network may delay what the peer has sent before its end of the stream, which always comes
+/// unless a forked child holds the socket. This is the kernel's longest pause between two attempts.
+constexpr Duration abandoned_after = seconds(120);
 /// Most systems acknowledge sooner, so that an engine without work wakes up once and then sleeps.
 constexpr Duration acknowledged_within = milliseconds(200);
 
@@ -185,7 +188,8 @@ std::optional<Time> Peers::gone_at(const Peer& peer) const {
   if (!peer.since) return std::nullopt;
   // Not idle: its last data is still queued for this rank.
   if (peer.left && peer.can_receive && peer.messages->has_waiting()) return std::nullopt;
-  if (peer.left) return *peer.since + (peer.can_receive ? drain_time : Duration::zero());
+  if (peer.left && !peer.can_receive) return *peer.since;
+  if (peer.left) return *peer.since + (peer.link->exposed() ? abandoned_after : drain_time);
   return *peer.since + dead_after_;
 }
 

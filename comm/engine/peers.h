@@ -19,6 +19,7 @@ namespace dt {
 ///
 /// A peer whose system is silent for dead_after is gone at once: "… lost: no answer for 5 s".
 /// A rank that has left may have sent all that we need, so its bytes are read to the end first.
+/// Over TCP this is the end of the stream, however late the network delivers it.
 class Peers {
  public:
   Peers(const Engine::Options& options, std::vector<Engine::Peer> peers);

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr Time start = Time(seconds(100));
 
-/// A link to another host, whose system owes an answer and then is silent.
+/// A link to another host. Its system may owe an answer, be silent, or send bytes.
 class SilentLink final : public Link {
  public:
   Result<size_t> send_parts(std::span<const ByteSpan> parts) override {
@@ -22,7 +23,13 @@ class SilentLink final : public Link {
       sum += part.size();
     return sum;
   }
-  Result<size_t> receive(std::span<std::byte> /*into*/) override { return size_t{0}; }
+  Result<size_t> receive(std::span<std::byte> into) override {
+    if (arrived.empty() && ended) return fail(Errc::closed, "the connection was closed");
+    const size_t size = std::min(into.size(), arrived.size());
+    std::copy_n(arrived.begin(), size, into.begin());
+    arrived.erase(arrived.begin(), arrived.begin() + static_cast<ptrdiff_t>(size));
+    return size;
+  }
   Result<bool> check_answers(Duration silence_max) override {
     ++checks;
     if (silent) return fail(Errc::timeout, format("no answer for {} s", silence_max / seconds(1)));
@@ -34,6 +41,20 @@ class SilentLink final : public Link {
   int checks = 0;
   bool due = true;
   bool silent = false;
+  Bytes arrived;
+  bool ended = false;
+};
+
+/// Counts control messages.
+class Counter final : public MessageReceiver {
+ public:
+  Result<> control(const Message& /*message*/, ByteSpan /*payload*/) override {
+    ++messages;
+    return {};
+  }
+  Result<PayloadTarget> place(const Message& /*message*/) override { return PayloadTarget{}; }
+  Result<> arrived(const Message& /*message*/) override { return {}; }
+  int messages = 0;
 };
 
 /// Rank 0 of two, and its link to rank 1 on another host.
@@ -81,6 +102,38 @@ TEST_CASE("a peer whose system is silent is gone at once, with the time of its s
   one.peers->settle(start + seconds(5));
   CHECK(one.peers->gone(1));
   CHECK(one.peers->gone_reason(1) == "connection to rank 1 (host b) lost: no answer for 6 s");
+}
+
+TEST_CASE("what a peer sent before it left is read, however late the network delivers it") {
+  OneSilentPeer one;
+  Counter counter;
+  one.peers->left(1, start);
+  Time now = start + seconds(100);
+  one.peers->settle(now);
+  CHECK(!one.peers->gone(1));
+  append_frame(one.link->arrived, {.type = 1}, {});
+  CHECK(one.peers->receive(counter, now));
+  CHECK(counter.messages == 1);
+  now += seconds(100);
+  one.peers->settle(now);
+  CHECK(!one.peers->gone(1));
+  append_frame(one.link->arrived, {.type = 1}, {});
+  one.link->ended = true;
+  CHECK(one.peers->receive(counter, now));
+  one.peers->settle(now);
+  CHECK(counter.messages == 2);
+  CHECK(one.peers->gone(1));
+  CHECK(one.peers->gone_reason(1) == "rank 1 (host b) has left the job");
+}
+
+TEST_CASE("a peer that left, and whose forked child holds the socket, is gone after two minutes") {
+  OneSilentPeer one;
+  Counter counter;
+  one.peers->left(1, start);
+  CHECK(one.peers->next_deadline() == start + seconds(120));
+  CHECK(!one.peers->receive(counter, start + seconds(120)));
+  one.peers->settle(start + seconds(120));
+  CHECK(one.peers->gone(1));
 }
 
 }  // namespace
