@@ -132,6 +132,15 @@ struct SipHash::State {
   Context context;
 };
 
+Result<> SipHash::check_available() {
+  const std::unique_ptr<EVP_MAC, FreeMac> mac(EVP_MAC_fetch(nullptr, "SIPHASH", nullptr));
+  if (mac) return {};
+  return fail(Errc::refused,
+              "OpenSSL has no SipHash, which guards messages between machines: its configuration "
+              "allows only other algorithms, as for FIPS; set OPENSSL_CONF=/dev/null for the "
+              "workers, or another configuration with the default provider");
+}
+
 SipHash::SipHash(const Key& key) {
   const std::unique_ptr<EVP_MAC, FreeMac> mac(EVP_MAC_fetch(nullptr, "SIPHASH", nullptr));
   assert(mac);

@@ -57,6 +57,9 @@ class SipHash {
  public:
   using Key = std::array<std::byte, 16>;
   using Tag = std::array<std::byte, 16>;
+  /// Fails where OpenSSL lacks SipHash, as with its configuration for FIPS. Constructors require
+  /// that it does not fail.
+  static Result<> check_available();
   explicit SipHash(const Key& key);
   SipHash(SipHash&&) noexcept;
   SipHash& operator=(SipHash&&) noexcept;

@@ -116,6 +116,7 @@ Handshake::Handshake(Claim claim, bool dialer, State state)
 }
 
 Result<Handshake> Handshake::dial(Claim claim, TaskId peer) {
+  TRY(SipHash::check_available());
   TRY(check_id(claim.self));
   TRY(check_id(peer));
   Handshake dialer(std::move(claim), true, State::challenge);
@@ -136,6 +137,7 @@ Result<Handshake> Handshake::dial(Claim claim, TaskId peer) {
 }
 
 Result<Handshake> Handshake::accept(Claim claim) {
+  TRY(SipHash::check_available());
   Handshake acceptor(std::move(claim), false, State::hello);
   TRY(random_bytes(acceptor.our_nonce_));
   acceptor.expect(State::hello, hello_bytes);

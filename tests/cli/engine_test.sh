@@ -79,4 +79,26 @@ test_a_rank_that_never_joins_and_dies_ends_the_job_for_the_others() {
   expect_within_ms 10000
 }
 
+test_exit_with_sums_under_way_over_tcp_ends_well() {
+  for _ in $(seq "$rounds"); do
+    run_dtrain run -np 2 "$(dirname "$DTRAIN")/tests/programs/exiting_worker"
+    expect_status 0
+    expect_stderr ''
+  done
+}
+
+test_a_configuration_of_openssl_without_siphash_is_named() {
+  cat >fips.cnf <<'CNF'
+openssl_conf = all
+[all]
+alg_section = algorithms
+[algorithms]
+default_properties = fips=yes
+CNF
+  run_dtrain run -np 2 --no-tag -x "OPENSSL_CONF=$PWD/fips.cnf" "$worker" 0 exit0 "$PWD/stamp"
+  expect_status 5
+  expect_stderr_contains 'OpenSSL has no SipHash, which guards messages between machines'
+  expect_stderr_contains 'OPENSSL_CONF=/dev/null'
+}
+
 run_tests "$@"

@@ -107,6 +107,10 @@ TEST_CASE("a SipHash begins anew with each message, and takes it in any parts") 
   CHECK(SipHash(SipHash::Key{}).tag({as_bytes("sixteen bytes or more")}) != whole);
 }
 
+TEST_CASE("OpenSSL's default configuration has SipHash") {
+  CHECK(SipHash::check_available());
+}
+
 TEST_CASE("SHA-256 gives the digests of FIPS 180-4") {
   CHECK(hex(sha256({})) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(hex(sha256(as_bytes("abc"))) ==
