@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include <cassert>
+#include <cstring>
 #include <memory>
 
 namespace dt {
@@ -163,6 +164,68 @@ SipHash::Tag SipHash::tag(std::initializer_list<ByteSpan> parts) {
   assert(good == 1 && length == tag.size());
   static_cast<void>(good);
   return tag;
+}
+
+struct Aes128Gcm::State {
+  struct Free {
+    void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_CIPHER_CTX, Free> context;
+
+  /// Sets the nonce of the next message, and the bytes beside it.
+  int begin(const Context& message) const {
+    std::array<std::byte, 12> nonce = {};
+    std::memcpy(nonce.data(), &message.number, sizeof message.number);
+    int good = EVP_CipherInit_ex(context.get(), nullptr, nullptr, nullptr, raw(nonce.data()), -1);
+    if (!message.beside.empty()) good &= update(nullptr, message.beside);
+    return good;
+  }
+  int update(std::byte* out, ByteSpan in) const {
+    int written = 0;
+    const int size = static_cast<int>(in.size());
+    return EVP_CipherUpdate(context.get(), raw(out), &written, raw(in.data()), size);
+  }
+  int finish() const {
+    std::array<unsigned char, 16> nothing;
+    int written = 0;
+    return EVP_CipherFinal_ex(context.get(), nothing.data(), &written);
+  }
+};
+
+Aes128Gcm::Aes128Gcm(const Key& key, Use use) {
+  state_ = std::make_unique<State>();
+  state_->context.reset(EVP_CIPHER_CTX_new());
+  const int good = EVP_CipherInit_ex(state_->context.get(), EVP_aes_128_gcm(), nullptr,
+                                     raw(key.data()), nullptr, use == Use::seal ? 1 : 0);
+  assert(good == 1);
+  static_cast<void>(good);
+}
+
+Aes128Gcm::Aes128Gcm(Aes128Gcm&&) noexcept = default;
+Aes128Gcm& Aes128Gcm::operator=(Aes128Gcm&&) noexcept = default;
+Aes128Gcm::~Aes128Gcm() = default;
+
+void Aes128Gcm::seal(const Context& context, ByteSpan plain, std::span<std::byte> sealed) {
+  assert(sealed.size() == plain.size() + tag_bytes && plain.size() <= INT32_MAX);
+  std::byte* const tag = sealed.data() + plain.size();
+  int good = state_->begin(context);
+  good &= state_->update(sealed.data(), plain);
+  good &= state_->finish();
+  good &= EVP_CIPHER_CTX_ctrl(state_->context.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, tag);
+  assert(good == 1);
+  static_cast<void>(good);
+}
+
+std::optional<ByteSpan> Aes128Gcm::open(const Context& context, std::span<std::byte> sealed) {
+  assert(sealed.size() >= tag_bytes && sealed.size() <= INT32_MAX);
+  const std::span<std::byte> bytes = sealed.first(sealed.size() - tag_bytes);
+  std::byte* const tag = bytes.data() + bytes.size();
+  int good = state_->begin(context);
+  good &= state_->update(bytes.data(), bytes);
+  good &= EVP_CIPHER_CTX_ctrl(state_->context.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag);
+  assert(good == 1);
+  if (state_->finish() != 1) return std::nullopt;
+  return bytes;
 }
 
 struct HmacSha1::State {

@@ -4,6 +4,7 @@
 #include "base/result.h"
 
 #include <array>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -66,6 +67,33 @@ class SipHash {
   ~SipHash();
   /// Returns the tag of the concatenated parts. Allocates nothing.
   Tag tag(std::initializer_list<ByteSpan> parts);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// AES-128 in Galois/Counter Mode (NIST SP 800-38D): encrypts and authenticates messages of one
+/// direction. The number of a message is its nonce, so each number may be used once for a key.
+class Aes128Gcm {
+ public:
+  using Key = std::array<std::byte, 16>;
+  static constexpr size_t tag_bytes = 16;
+  enum class Use : uint8_t { seal, open };
+  Aes128Gcm(const Key& key, Use use);
+  Aes128Gcm(Aes128Gcm&&) noexcept;
+  Aes128Gcm& operator=(Aes128Gcm&&) noexcept;
+  ~Aes128Gcm();
+
+  /// A message's number, and the bytes beside it that the tag covers, too.
+  struct Context {
+    uint64_t number = 0;
+    ByteSpan beside;
+  };
+  /// Writes the encrypted bytes and the tag: tag_bytes more than `plain` has.
+  void seal(const Context& context, ByteSpan plain, std::span<std::byte> sealed);
+  /// Decrypts in place. Returns the bytes without the tag, or none when the tag is wrong.
+  std::optional<ByteSpan> open(const Context& context, std::span<std::byte> sealed);
 
  private:
   struct State;

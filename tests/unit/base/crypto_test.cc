@@ -111,6 +111,56 @@ TEST_CASE("OpenSSL's default configuration has SipHash") {
   CHECK(SipHash::check_available());
 }
 
+/// Returns the bytes, encrypted as message `number`, and their tag.
+Bytes sealed(Aes128Gcm& cipher, uint64_t number, ByteSpan plain, ByteSpan beside = {}) {
+  Bytes out(plain.size() + Aes128Gcm::tag_bytes);
+  cipher.seal({number, beside}, plain, out);
+  return out;
+}
+
+TEST_CASE("AES-128-GCM gives the results of its specification") {
+  Aes128Gcm cipher({}, Aes128Gcm::Use::seal);
+  CHECK(hex(sealed(cipher, 0, {})) == "58e2fccefa7e3061367f1d57a4e7455a");
+  CHECK(hex(sealed(cipher, 0, Bytes(16))) ==
+        "0388dace60b6a392f328c2b971b2fe78ab6e47d42cec13bdf53a67b21257bddf");
+}
+
+TEST_CASE("AES-128-GCM opens what was sealed, in place, and any number of messages") {
+  Aes128Gcm seals(Aes128Gcm::Key{std::byte{7}}, Aes128Gcm::Use::seal);
+  Aes128Gcm opens(Aes128Gcm::Key{std::byte{7}}, Aes128Gcm::Use::open);
+  for (uint64_t number = 0; number < 300; ++number) {
+    const Bytes plain(static_cast<size_t>(number), std::byte{42});
+    Bytes bytes = sealed(seals, number, plain, as_bytes("beside"));
+    const auto opened = opens.open({number, as_bytes("beside")}, bytes);
+    REQUIRE(opened);
+    CHECK(Bytes(opened->begin(), opened->end()) == plain);
+    CHECK(opened->data() == bytes.data());
+  }
+}
+
+TEST_CASE("AES-128-GCM opens nothing with another number, key, byte or bytes beside it") {
+  const Aes128Gcm::Key key = {std::byte{7}};
+  Aes128Gcm seals(key, Aes128Gcm::Use::seal);
+  Aes128Gcm opens(key, Aes128Gcm::Use::open);
+  const Bytes good = sealed(seals, 5, as_bytes("sixteen bytes or more"), as_bytes("ab"));
+  const auto opens_as = [](Aes128Gcm& cipher, uint64_t number, Bytes bytes,
+                           std::string_view beside) {
+    return cipher.open({number, as_bytes(beside)}, bytes).has_value();
+  };
+  CHECK(opens_as(opens, 5, good, "ab"));
+  CHECK(!opens_as(opens, 6, good, "ab"));
+  CHECK(!opens_as(opens, 5, good, "ac"));
+  CHECK(!opens_as(opens, 5, good, ""));
+  Aes128Gcm other(Aes128Gcm::Key{std::byte{8}}, Aes128Gcm::Use::open);
+  CHECK(!opens_as(other, 5, good, "ab"));
+  for (size_t i = 0; i < good.size(); ++i) {
+    Bytes bad = good;
+    bad[i] ^= std::byte{1};
+    CHECK(!opens_as(opens, 5, bad, "ab"));
+  }
+  CHECK(opens_as(opens, 5, good, "ab"));
+}
+
 TEST_CASE("SHA-256 gives the digests of FIPS 180-4") {
   CHECK(hex(sha256({})) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(hex(sha256(as_bytes("abc"))) ==
