@@ -100,8 +100,10 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
   TRY(check_agrees("DTRAIN_RANK", options.rank, layout.rank));
   TRY(check_agrees("DTRAIN_SIZE", options.size, layout.size));
   const Duration dead_after = options.dead_after.value_or(client->dead_after());
+  Claim claim = options.claim;
+  claim.encrypt_data = client->engine_settings().encrypt_data;
   std::unique_ptr<Mesh> mesh = TRY(Mesh::join(*client,
-                                              {.claim = options.claim,
+                                              {.claim = std::move(claim),
                                                .transport = options.transport,
                                                .port = options.port,
                                                .dead_after = dead_after},

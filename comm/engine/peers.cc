@@ -188,7 +188,7 @@ std::optional<Time> Peers::gone_at(const Peer& peer) const {
   if (!peer.since) return std::nullopt;
   // Not idle: its last data is still queued for this rank.
   if (peer.left && peer.can_receive && peer.messages->has_waiting()) return std::nullopt;
-  if (peer.left && !peer.can_receive) return *peer.since;
+  if (peer.left && !peer.can_receive) return peer.since;
   if (peer.left) return *peer.since + (peer.link->exposed() ? abandoned_after : drain_time);
   return *peer.since + dead_after_;
 }

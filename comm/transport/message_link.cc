@@ -68,7 +68,8 @@ bool MessageLink::sending(uint8_t type, uint32_t stream) const {
 void MessageLink::cancel_send(uint8_t type, uint32_t stream) {
   for (Frame& frame : unsent_frames()) {
     if (frame.cancelled || !frame.message.is(type, stream)) continue;
-    copy_body(frame);
+    // An encrypted body is a copy already.
+    if (!encrypts()) copy_body(frame);
     frame.cancelled = true;
   }
   data_.erase_if([&](const Data& d) { return d.is(type, stream); });
@@ -106,6 +107,9 @@ bool MessageLink::start_batch() {
   if (batch_.under_way()) return true;
   batch_.first_frame = batch_.frame_count = 0;
   batch_.first_part = batch_.part_count = 0;
+  // Before any change, since memory may run out here.
+  if (encrypts()) make_room_for_sealed();
+  batch_.sealed_bytes = 0;
   batch_.controls.clear();
   std::swap(batch_.controls, controls_);
   control_count_ = 0;
@@ -114,6 +118,16 @@ bool MessageLink::start_batch() {
   while (!data_.empty() && batch_.frame_count < batch_frames_max && bytes < data_frame_bytes)
     bytes += start_frame();
   return batch_.under_way();
+}
+
+/// Makes the memory for the encrypted bodies of the next batch. Those before its last one have less
+/// than data_frame_bytes together.
+void MessageLink::make_room_for_sealed() {
+  size_t bytes = 0;
+  for (const Data& data : data_)
+    bytes += std::min(data.rest.size(), data_frame_bytes);
+  bytes = std::min(bytes, 2 * data_frame_bytes) + batch_frames_max * payload_tag_bytes;
+  if (batch_.sealed.size() < bytes) batch_.sealed.resize(bytes);
 }
 
 /// Adds the next data frame to the batch. Returns its length.
@@ -137,8 +151,20 @@ size_t MessageLink::start_frame() {
     batch_.add(ByteSpan(frame.head).first(frame_header_bytes));
   }
   frame.body_part = batch_.part_count;
-  batch_.add(body);
+  if (encrypts()) {
+    add_sealed_body(frame, body);
+  } else {
+    batch_.add(body);
+  }
   return body.size();
+}
+
+void MessageLink::add_sealed_body(const Frame& frame, ByteSpan body) {
+  const size_t size = body.size() + payload_tag_bytes;
+  const std::span<std::byte> sealed = std::span(batch_.sealed).subspan(batch_.sealed_bytes, size);
+  batch_.sealed_bytes += size;
+  options_.session->seal_payload(frame.head, body, sealed);
+  batch_.add(sealed);
 }
 
 void MessageLink::advance_batch(size_t sent) {
@@ -232,6 +258,11 @@ Result<> MessageLink::open_data(ByteSpan head) {
   if (header.generation != options_.generation)
     return fail(Errc::protocol, format("frame of generation {}", header.generation));
   if (header.length == 0) return fail(Errc::protocol, "empty data frame");
+  if (encrypts()) {
+    if (header.length > data_frame_bytes)
+      return fail(Errc::protocol, format("encrypted frame of {} bytes", header.length));
+    std::ranges::copy(head, in_.sealed_head.begin());
+  }
   in_.in_body = true;
   in_.body_received = 0;
   in_.place = {};
@@ -240,12 +271,28 @@ Result<> MessageLink::open_data(ByteSpan head) {
 }
 
 Result<bool> MessageLink::receive_body(MessageReceiver& receiver) {
-  if (in_.place.action == PayloadTarget::Action::wait) {
-    in_.place = TRY(receiver.place(in_.message));
-    if (in_.place.action == PayloadTarget::Action::wait) return false;
-    assert(in_.place.action == PayloadTarget::Action::discard ||
-           in_.place.into.size() == in_.message.length);
+  TRY(ask_place(receiver));
+  if (has_waiting()) return false;
+  const size_t got = TRY(encrypts() ? receive_sealed() : receive_plain());
+  if (in_.body_received == in_.message.length + (encrypts() ? payload_tag_bytes : 0)) {
+    in_.in_body = false;
+    if (encrypts()) TRY(open_body());
+    if (in_.place.action == PayloadTarget::Action::take) TRY(receiver.arrived(in_.message));
   }
+  return got > 0;
+}
+
+/// Asks the receiver for memory unless it has answered for this frame.
+Result<> MessageLink::ask_place(MessageReceiver& receiver) {
+  if (in_.place.action != PayloadTarget::Action::wait) return {};
+  in_.place = TRY(receiver.place(in_.message));
+  assert(in_.place.action != PayloadTarget::Action::take ||
+         in_.place.into.size() == in_.message.length);
+  return {};
+}
+
+/// Reads the next part of the body directly into the receiver's memory.
+Result<size_t> MessageLink::receive_plain() {
   const bool discard = in_.place.action == PayloadTarget::Action::discard;
   std::array<std::byte, 8192> nowhere;
   const size_t left = in_.message.length - in_.body_received;
@@ -254,11 +301,27 @@ Result<bool> MessageLink::receive_body(MessageReceiver& receiver) {
               : in_.place.into.subspan(in_.body_received);
   const size_t got = TRY(options_.link->receive(into));
   in_.body_received += got;
-  if (in_.body_received == in_.message.length) {
-    in_.in_body = false;
-    if (!discard) TRY(receiver.arrived(in_.message));
-  }
-  return got > 0;
+  return got;
+}
+
+/// Reads the next part of an encrypted body. Nothing of it is the receiver's before its check.
+Result<size_t> MessageLink::receive_sealed() {
+  const size_t size = in_.message.length + payload_tag_bytes;
+  if (in_.sealed.size() < size) in_.sealed.resize(size);
+  const std::span<std::byte> body = std::span(in_.sealed).first(size);
+  const size_t got = TRY(options_.link->receive(body.subspan(in_.body_received)));
+  in_.body_received += got;
+  return got;
+}
+
+/// Checks and decrypts a whole body, also one that is discarded: the next one has the next number.
+Result<> MessageLink::open_body() {
+  const std::span<std::byte> sealed =
+      std::span(in_.sealed).first(in_.message.length + payload_tag_bytes);
+  const ByteSpan body = TRY(options_.session->open_payload(in_.sealed_head, sealed));
+  if (in_.place.action == PayloadTarget::Action::take)
+    std::ranges::copy(body, in_.place.into.begin());
+  return {};
 }
 
 }  // namespace dt

@@ -14,7 +14,9 @@
 namespace dt {
 
 /// Frames whose type has this bit carry data: only their header is sealed, and their payload is
-/// read directly into the receiver's buffer. All others are small control messages.
+/// read directly into the receiver's buffer. Where the session encrypts, the payload has a tag, and
+/// only a whole frame that passes its check reaches that buffer. All others are small control
+/// messages.
 inline constexpr uint8_t data_frame_bit = 0x80;
 inline constexpr size_t control_bytes_max = 4096;
 /// The maximum of a data frame, so that a control message never waits for long.
@@ -115,6 +117,8 @@ class MessageLink {
     bool under_way() const { return first_part < part_count; }
     void add(ByteSpan part) { parts[part_count++] = part; }
     Bytes controls;
+    Bytes sealed;             ///< the encrypted bodies
+    size_t sealed_bytes = 0;  ///< of `sealed` that are in use
     std::array<Frame, batch_frames_max> frames;
     size_t first_frame = 0;  ///< those before are sent
     size_t frame_count = 0;
@@ -130,12 +134,17 @@ class MessageLink {
     Message message;
     PayloadTarget place;
     size_t body_received = 0;
+    std::array<std::byte, frame_header_bytes + frame_mac_bytes> sealed_head;
+    Bytes sealed;  ///< the encrypted body
   };
 
   void copy_body(Frame& frame);
   void note_unsent();
   bool start_batch();
   size_t start_frame();
+  void make_room_for_sealed();
+  void add_sealed_body(const Frame& frame, ByteSpan body);
+  bool encrypts() const { return options_.session != nullptr && options_.session->encrypts_data(); }
   void advance_batch(size_t sent);
   std::span<Frame> unsent_frames() {
     return std::span(batch_.frames).first(batch_.frame_count).subspan(batch_.first_frame);
@@ -145,6 +154,10 @@ class MessageLink {
   Result<size_t> head_bytes_wanted() const;
   Result<bool> receive_head(MessageReceiver& receiver);
   Result<bool> receive_body(MessageReceiver& receiver);
+  Result<> ask_place(MessageReceiver& receiver);
+  Result<size_t> receive_plain();
+  Result<size_t> receive_sealed();
+  Result<> open_body();
   Result<> open_control(ByteSpan frame, MessageReceiver& receiver);
   Result<> open_data(ByteSpan head);
 

@@ -24,6 +24,7 @@ Result<> read_flags(const OptionSources& sources, RunConfig& config) {
   };
   constexpr Flag flags[] = {{"oversubscribe", &RunConfig::oversubscribe},
                             {"no-horovod", &RunConfig::no_horovod},
+                            {"encrypt-data", &RunConfig::encrypt_data},
                             {"no-macros", &RunConfig::no_macros},
                             {"pass-local-rank", &RunConfig::pass_local_rank},
                             {"merge-stderr", &RunConfig::merge_stderr},

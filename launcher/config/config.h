@@ -62,6 +62,7 @@ struct RunConfig {
   SuccessOptions success;
   StdinTarget stdin_target;
   bool no_horovod = false;
+  bool encrypt_data = false;
   ClusterFilter cluster_filter = ClusterFilter::none;
   bool no_macros = false;
   std::optional<std::string> output_dir;

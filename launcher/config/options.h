@@ -143,6 +143,10 @@ inline constexpr std::array own_options = {
            "code: ${...}, and each word that holds white space or follows -c or -e."},
     Option{"no-horovod", "--no-horovod", OptionKind::flag, "", OptionGroup::workers,
            "Do not serve Horovod's workers, which look each other up without authentication."},
+    Option{"encrypt-data", "--encrypt-data", OptionKind::flag, "", OptionGroup::workers,
+           "Encrypt what libdtrain's ranks exchange over TCP, by AES-128-GCM. Without it, only "
+           "headers and control messages are authenticated. Shared memory is never encrypted, nor "
+           "are the connections of other libraries."},
     Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
            "The ranks that read dtrain's standard input (default none)."},
 
@@ -228,7 +232,7 @@ inline constexpr std::array<std::string_view, 16> check_option_names = {
 bool is_check_option(const Option& option);
 
 /// The options that `dtrain bench` takes as well: its ranks are a job of their own, without roles.
-inline constexpr std::array<std::string_view, 31> bench_option_names = {"np",
+inline constexpr std::array<std::string_view, 32> bench_option_names = {"np",
                                                                         "hosts",
                                                                         "hostfile",
                                                                         "oversubscribe",
@@ -248,6 +252,7 @@ inline constexpr std::array<std::string_view, 31> bench_option_names = {"np",
                                                                         "connect-timeout",
                                                                         "env",
                                                                         "env-file",
+                                                                        "encrypt-data",
                                                                         "timeout",
                                                                         "start-timeout",
                                                                         "grace",

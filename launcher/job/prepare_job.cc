@@ -56,6 +56,7 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
                                          .token = token,
                                          .table = table,
                                          .dead_after = config.dead_after,
+                                         .engine = {.encrypt_data = config.encrypt_data},
                                          .horovod_sources = sources},
                                         runtime.log()));
   JobFacts facts =

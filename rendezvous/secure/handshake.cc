@@ -15,7 +15,7 @@ namespace dt {
 namespace {
 
 constexpr std::string_view handshake_magic = "dtrain\n";
-constexpr uint8_t handshake_version = 1;
+constexpr uint8_t handshake_version = 2;
 constexpr size_t digest_bytes = sizeof(Digest);
 // The hello: magic, version and the length of its body.
 constexpr size_t hello_bytes = handshake_magic.size() + 2;
@@ -27,6 +27,8 @@ static_assert(hello_bytes + hello_body_bytes_max + digest_bytes <= handshake_byt
 constexpr std::string_view from_dialer = "dialer";
 constexpr std::string_view from_acceptor = "acceptor";
 constexpr std::string_view of_verdict = "verdict";
+constexpr std::string_view data_from_dialer = "data of dialer";
+constexpr std::string_view data_from_acceptor = "data of acceptor";
 // The verdict: accepted or not, and the length of the reason.
 constexpr size_t verdict_bytes = 2;
 
@@ -37,8 +39,9 @@ Digest to_digest(ByteSpan bytes) {
   return digest;
 }
 
-SipHash::Key mac_key(const Digest& key) {
-  SipHash::Key half;
+/// Keys of 128 bits, for SipHash and AES-128, are halves of the derived ones.
+std::array<std::byte, 16> first_half(const Digest& key) {
+  std::array<std::byte, 16> half;
   std::copy_n(key.begin(), half.size(), half.begin());
   return half;
 }
@@ -56,7 +59,7 @@ bool begins_handshake(std::byte first) {
 }
 
 Session::Session(const Digest& send_key, const Digest& receive_key)
-    : send_(mac_key(send_key)), receive_(mac_key(receive_key)) {
+    : send_(first_half(send_key)), receive_(first_half(receive_key)) {
 }
 
 SipHash::Tag Session::mac(SipHash& key, Cover cover, uint64_t counter, ByteSpan bytes) {
@@ -109,6 +112,22 @@ Result<std::optional<FrameHeader>> Session::open_header(ByteSpan bytes, size_t* 
                 bytes.subspan(frame_header_bytes, frame_mac_bytes)));
   *used = frame_header_bytes + frame_mac_bytes;
   return header;
+}
+
+void Session::encrypt_data(const Digest& send_key, const Digest& receive_key) {
+  data_ = DataCiphers{.send = Aes128Gcm(first_half(send_key), Aes128Gcm::Use::seal),
+                      .receive = Aes128Gcm(first_half(receive_key), Aes128Gcm::Use::open)};
+}
+
+void Session::seal_payload(ByteSpan head, ByteSpan payload, std::span<std::byte> sealed) {
+  data_->send.seal({.number = data_->sent++, .beside = head}, payload, sealed);
+}
+
+Result<ByteSpan> Session::open_payload(ByteSpan head, std::span<std::byte> sealed) {
+  const auto payload = data_->receive.open({.number = data_->received, .beside = head}, sealed);
+  if (!payload) return fail(Errc::protocol, "data that was changed, replayed or out of order");
+  ++data_->received;
+  return *payload;
 }
 
 Handshake::Handshake(Claim claim, bool dialer, State state)
@@ -311,13 +330,19 @@ Session Handshake::session() const {
   assert(done());
   const Digest dialers = key(from_dialer);
   const Digest acceptors = key(from_acceptor);
-  return dialer_ ? Session(dialers, acceptors) : Session(acceptors, dialers);
+  Session session = dialer_ ? Session(dialers, acceptors) : Session(acceptors, dialers);
+  if (!claim_.encrypt_data) return session;
+  const Digest data_dialers = key(data_from_dialer);
+  const Digest data_acceptors = key(data_from_acceptor);
+  session.encrypt_data(dialer_ ? data_dialers : data_acceptors,
+                       dialer_ ? data_acceptors : data_dialers);
+  return session;
 }
 
 Bytes Handshake::transcript() const {
   Writer writer;
   writer.text(handshake_magic).number(handshake_version);
-  writer.text(claim_.job).number(claim_.generation);
+  writer.text(claim_.job).number(claim_.generation).number(claim_.encrypt_data);
   encode(writer, dialer_ ? claim_.self : peer_);
   encode(writer, dialer_ ? peer_ : claim_.self);
   writer.number(pid_);

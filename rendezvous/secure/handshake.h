@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace dt {
@@ -20,14 +21,16 @@ struct Claim {
   std::string job;
   uint32_t generation = 0;
   TaskId self;
+  bool encrypt_data = false;  ///< the payload of data frames is encrypted in both directions
 };
 
 inline constexpr size_t frame_mac_bytes = 16;
+inline constexpr size_t payload_tag_bytes = Aes128Gcm::tag_bytes;
 using SealedHeader = std::array<std::byte, frame_header_bytes + frame_mac_bytes>;
 
 /// The keys of both directions after a handshake. A sealed frame is a frame (base/io/frame.h) and a
 /// 16-byte MAC (SipHash) over the direction's counter, header and payload. Replayed, reordered,
-/// reflected or changed frames fail to open.
+/// reflected or changed frames fail to open. Payload of data frames is encrypted on request.
 class Session {
  public:
   Session(const Digest& send_key, const Digest& receive_key);
@@ -39,9 +42,20 @@ class Session {
   Result<std::optional<FrameView>> open(ByteSpan bytes, size_t* used);
 
   /// For data links: returns the header and a MAC over counter and header only, the payload's
-  /// length included. The payload follows unauthenticated, as all data.
+  /// length included. The payload follows as it is, unless encrypts_data().
   SealedHeader seal_header(const FrameHeader& header);
   Result<std::optional<FrameHeader>> open_header(ByteSpan bytes, size_t* used);
+
+  /// From now on, the payload of data frames is encrypted and authenticated (AES-128-GCM). Each
+  /// key must be new.
+  void encrypt_data(const Digest& send_key, const Digest& receive_key);
+  bool encrypts_data() const { return data_.has_value(); }
+  /// Encrypts the payload behind a sealed header, in the order of the headers. `sealed` has
+  /// payload_tag_bytes more. Requires encrypts_data(), as open_payload() does.
+  void seal_payload(ByteSpan head, ByteSpan payload, std::span<std::byte> sealed);
+  /// Decrypts in place, in the order of the headers. Returns the payload. Fails with Errc::protocol
+  /// when it was changed, replayed, reordered or put behind another header.
+  Result<ByteSpan> open_payload(ByteSpan head, std::span<std::byte> sealed);
 
  private:
   // Part of the MAC's input, so that no MAC is valid for the other kind.
@@ -49,10 +63,17 @@ class Session {
   static SipHash::Tag mac(SipHash& key, Cover cover, uint64_t counter, ByteSpan bytes);
   Result<> check_mac(Cover cover, ByteSpan bytes, ByteSpan mac);
 
+  struct DataCiphers {
+    Aes128Gcm send;
+    Aes128Gcm receive;
+    uint64_t sent = 0;
+    uint64_t received = 0;
+  };
   SipHash send_;
   SipHash receive_;
   uint64_t sent_ = 0;
   uint64_t received_ = 0;
+  std::optional<DataCiphers> data_;
 };
 
 /// The most bytes that an acceptor reads before its peer has proved the token.
@@ -64,8 +85,8 @@ inline constexpr size_t challenge_bytes = 2 * sizeof(Digest);
 bool begins_handshake(std::byte first);
 
 /// Mutual proof of the job's token by an HMAC-SHA256 challenge. It covers version, job, generation,
-/// both tasks, direction and both nonces, but no addresses. Bytes go in and come out. It consumes
-/// no byte behind the handshake.
+/// encryption, both tasks, direction and both nonces, but no addresses. Bytes go in and come out.
+/// It consumes no byte behind the handshake.
 ///
 ///   dialer:    hello ─▶ … ◀─ challenge+proof … proof ─▶ … ◀─ accepted | refused ─▶ done
 ///   acceptor:  … ◀─ hello … challenge+proof ─▶ … ◀─ proof … accept() | refuse() ─▶ done

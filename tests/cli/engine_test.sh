@@ -80,10 +80,14 @@ test_a_rank_that_never_joins_and_dies_ends_the_job_for_the_others() {
 }
 
 test_exit_with_sums_under_way_over_tcp_ends_well() {
-  for _ in $(seq "$rounds"); do
-    run_dtrain run -np 2 "$(dirname "$DTRAIN")/tests/programs/exiting_worker"
-    expect_status 0
-    expect_stderr ''
+  local encrypt
+  for encrypt in '' --encrypt-data; do
+    for _ in $(seq "$rounds"); do
+      # shellcheck disable=SC2086  # an option or none
+      run_dtrain run -np 2 $encrypt "$(dirname "$DTRAIN")/tests/programs/exiting_worker"
+      expect_status 0
+      expect_stderr ''
+    done
   done
 }
 

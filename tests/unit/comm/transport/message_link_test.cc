@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -47,17 +49,30 @@ class Keeper final : public MessageReceiver {
   bool discard = false;
 };
 
-/// Two ends of one link, with or without MACs.
+/// The protection of frames: none, MACs of headers and control messages, or encryption as well.
+enum class Guard : uint8_t { none, sealed, encrypted };
+constexpr Guard all_guards[] = {Guard::none, Guard::sealed, Guard::encrypted};
+
+/// Two ends of one link.
 struct Ends {
-  explicit Ends(bool sealed = false)
+  explicit Ends(Guard guard = Guard::none)
       : there(std::make_shared<MemoryPipe>()),
         back(std::make_shared<MemoryPipe>()),
         a_link(there, back),
         b_link(back, there),
         a_session(Digest{std::byte{1}}, Digest{std::byte{2}}),
         b_session(Digest{std::byte{2}}, Digest{std::byte{1}}),
-        a({.link = &a_link, .session = sealed ? &a_session : nullptr, .peer = 1, .generation = 7}),
-        b({.link = &b_link, .session = sealed ? &b_session : nullptr, .peer = 0, .generation = 7}) {
+        a({.link = &a_link,
+           .session = guard == Guard::none ? nullptr : &a_session,
+           .peer = 1,
+           .generation = 7}),
+        b({.link = &b_link,
+           .session = guard == Guard::none ? nullptr : &b_session,
+           .peer = 0,
+           .generation = 7}) {
+    if (guard != Guard::encrypted) return;
+    a_session.encrypt_data(Digest{std::byte{3}}, Digest{std::byte{4}});
+    b_session.encrypt_data(Digest{std::byte{4}}, Digest{std::byte{3}});
   }
 
   /// Moves bytes from a to b until nothing moves.
@@ -79,12 +94,12 @@ struct Ends {
   MessageLink b;
 };
 
-TEST_CASE("control and data arrive whole through any pieces, plain and sealed") {
-  for (const bool sealed : {false, true}) {
+TEST_CASE("control and data arrive whole through any pieces, whatever guards them") {
+  for (const Guard guard : all_guards) {
     for (const size_t piece : {size_t{1}, size_t{3}, size_t{17}, size_t{4096}}) {
-      CAPTURE(sealed);
+      CAPTURE(static_cast<int>(guard));
       CAPTURE(piece);
-      Ends ends(sealed);
+      Ends ends(guard);
       ends.there->piece_max = piece;
       ends.there->capacity = 100;
       const Bytes sent = pattern(5000, 1);
@@ -103,9 +118,9 @@ TEST_CASE("control and data arrive whole through any pieces, plain and sealed") 
 }
 
 TEST_CASE("what is queued leaves in one call of the link") {
-  for (const bool sealed : {false, true}) {
-    CAPTURE(sealed);
-    Ends ends(sealed);
+  for (const Guard guard : all_guards) {
+    CAPTURE(static_cast<int>(guard));
+    Ends ends(guard);
     const Bytes sent = pattern(5000, 1);
     Keeper keeper;
     for (const uint32_t stream : {7U, 8U})
@@ -126,7 +141,7 @@ TEST_CASE("what is queued leaves in one call of the link") {
 }
 
 TEST_CASE("a control message waits for one batch at most, and keeps its place behind it") {
-  Ends ends(true);
+  Ends ends(Guard::encrypted);
   ends.there->capacity = 1000;
   const std::vector<Bytes> sent(40, pattern(data_frame_bytes / 4, 1));
   Keeper keeper;
@@ -177,19 +192,21 @@ TEST_CASE("data for which there is no place yet stays in the link") {
 }
 
 TEST_CASE("a cancelled message releases its buffer and ends its frame with the right bytes") {
-  Ends ends;
-  ends.there->capacity = 64;
-  Bytes sent = pattern(1000, 4);
-  const Bytes original = sent;
-  ends.a.send_data(data_type, 6, sent);
-  REQUIRE(ends.a.flush());
-  ends.a.cancel_send(data_type, 6);
-  CHECK(!ends.a.sending(data_type, 6));
-  std::fill(sent.begin(), sent.end(), std::byte{0xEE});
-  Keeper keeper;
-  keeper.posted[6].resize(sent.size());
-  ends.move(keeper);
-  CHECK(keeper.posted[6] == original);
+  for (const Guard guard : all_guards) {
+    Ends ends(guard);
+    ends.there->capacity = 64;
+    Bytes sent = pattern(1000, 4);
+    const Bytes original = sent;
+    ends.a.send_data(data_type, 6, sent);
+    REQUIRE(ends.a.flush());
+    ends.a.cancel_send(data_type, 6);
+    CHECK(!ends.a.sending(data_type, 6));
+    std::fill(sent.begin(), sent.end(), std::byte{0xEE});
+    Keeper keeper;
+    keeper.posted[6].resize(sent.size());
+    ends.move(keeper);
+    CHECK(keeper.posted[6] == original);
+  }
 }
 
 TEST_CASE("a cancelled message sends no further frame, and others continue") {
@@ -229,16 +246,23 @@ TEST_CASE("a cancelled receive writes no byte more, and the link continues") {
   CHECK(keeper.heard == std::vector<std::string>{"1:after"});
 }
 
-TEST_CASE("what the receiver discards is read and forgotten") {
-  Ends ends;
-  const Bytes sent = pattern(100'000, 4);
-  ends.a.send_data(data_type, 6, sent);
-  REQUIRE(ends.a.send_control(1, 1, {}));
-  Keeper keeper;
-  keeper.discard = true;
-  ends.move(keeper);
-  CHECK(keeper.frames.empty());
-  CHECK(keeper.heard.size() == 1);
+TEST_CASE("what the receiver discards is read and forgotten, and the link continues") {
+  for (const Guard guard : all_guards) {
+    Ends ends(guard);
+    const Bytes sent = pattern(100'000, 4);
+    ends.a.send_data(data_type, 6, sent);
+    REQUIRE(ends.a.send_control(1, 1, {}));
+    Keeper keeper;
+    keeper.discard = true;
+    ends.move(keeper);
+    CHECK(keeper.frames.empty());
+    CHECK(keeper.heard.size() == 1);
+    keeper.discard = false;
+    keeper.posted[6].resize(sent.size());
+    ends.a.send_data(data_type, 6, sent);
+    ends.move(keeper);
+    CHECK(keeper.posted[6] == sent);
+  }
 }
 
 TEST_CASE("a peer that does not read fills a bounded queue") {
@@ -287,7 +311,7 @@ TEST_CASE("bytes that no honest peer sends are protocol errors") {
 TEST_CASE("a sealed frame that was changed on its way is refused") {
   for (const bool data : {false, true}) {
     CAPTURE(data);
-    Ends ends(true);
+    Ends ends(Guard::sealed);
     const Bytes sent = pattern(50, 1);
     if (data) {
       ends.a.send_data(data_type, 3, sent);
@@ -302,6 +326,95 @@ TEST_CASE("a sealed frame that was changed on its way is refused") {
     REQUIRE(!received);
     CHECK(received.error().code == Errc::protocol);
   }
+}
+
+/// True when the bytes contain the text.
+bool contains(const std::deque<std::byte>& bytes, ByteSpan text) {
+  return std::search(bytes.begin(), bytes.end(), text.begin(), text.end()) != bytes.end();
+}
+
+TEST_CASE("the bytes of a message are on the wire unless the session encrypts") {
+  const Bytes sent = pattern(1000, 1);
+  for (const Guard guard : all_guards) {
+    Ends ends(guard);
+    ends.a.send_data(data_type, 3, sent);
+    REQUIRE(ends.a.flush());
+    CHECK(contains(ends.there->bytes, ByteSpan(sent).first(16)) == (guard != Guard::encrypted));
+    CHECK(contains(ends.there->bytes, ByteSpan(sent).last(16)) == (guard != Guard::encrypted));
+  }
+}
+
+TEST_CASE("no byte of an encrypted frame that was changed reaches the receiver's memory") {
+  const Bytes sent = pattern(50, 1);
+  constexpr size_t head = sizeof(SealedHeader);
+  for (size_t changed = head; changed < head + 50 + payload_tag_bytes; ++changed) {
+    CAPTURE(changed);
+    Ends ends(Guard::encrypted);
+    ends.a.send_data(data_type, 3, sent);
+    REQUIRE(ends.a.flush());
+    REQUIRE(ends.there->bytes.size() == head + 50 + payload_tag_bytes);
+    ends.there->bytes[changed] ^= std::byte{1};
+    Keeper keeper;
+    keeper.posted[3].resize(50);
+    const Result<bool> received = ends.b.receive(keeper);
+    REQUIRE(!received);
+    CHECK(received.error().code == Errc::protocol);
+    CHECK(keeper.posted[3] == Bytes(50));
+    CHECK(keeper.frames.empty());
+  }
+}
+
+TEST_CASE("the payload of another encrypted frame is refused, an earlier or a later one") {
+  constexpr size_t size = 50;
+  constexpr size_t frame = sizeof(SealedHeader) + size + payload_tag_bytes;
+  for (const bool replayed : {false, true}) {
+    CAPTURE(replayed);
+    Ends ends(Guard::encrypted);
+    const Bytes first = pattern(size, 1);
+    const Bytes second = pattern(size, 2);
+    ends.a.send_data(data_type, 3, first);
+    REQUIRE(ends.a.flush());
+    ends.a.send_data(data_type, 3, second);
+    REQUIRE(ends.a.flush());
+    auto& bytes = ends.there->bytes;
+    REQUIRE(bytes.size() == 2 * frame);
+    const auto body = [&](int index) {
+      return bytes.begin() + index * static_cast<ptrdiff_t>(frame) + sizeof(SealedHeader);
+    };
+    if (replayed) {
+      std::copy_n(body(0), size + payload_tag_bytes, body(1));
+    } else {
+      std::swap_ranges(body(0), body(0) + size + payload_tag_bytes, body(1));
+    }
+    Keeper keeper;
+    keeper.posted[3].resize(2 * size);
+    const Result<bool> received = ends.b.receive(keeper);
+    REQUIRE(!received);
+    CHECK(received.error().message == "data that was changed, replayed or out of order");
+    CHECK(keeper.frames.size() == (replayed ? 1 : 0));
+  }
+}
+
+TEST_CASE("an encrypted frame is no longer than the memory for it") {
+  Ends ends(Guard::encrypted);
+  const SealedHeader head = ends.a_session.seal_header(
+      {.length = data_frame_bytes + 1, .type = data_type, .generation = 7});
+  REQUIRE(ends.a_link.send(head) == head.size());
+  Keeper keeper;
+  CHECK(ends.b.receive(keeper).error().message == "encrypted frame of 262145 bytes");
+}
+
+TEST_CASE("many encrypted messages at once arrive whole, in one batch or several") {
+  Ends ends(Guard::encrypted);
+  Keeper keeper;
+  std::map<uint32_t, Bytes> sent;
+  for (uint32_t stream = 0; stream < 40; ++stream) {
+    sent[stream] = pattern(1 + size_t{stream} * stream * 500, static_cast<int>(stream));
+    keeper.posted[stream].resize(sent[stream].size());
+    ends.a.send_data(data_type, stream, sent[stream]);
+  }
+  ends.move(keeper);
+  CHECK(keeper.posted == sent);
 }
 
 TEST_CASE("the end of the link is reported after all that came before it") {

@@ -38,6 +38,7 @@ TEST_CASE("every option sets its member of the configuration") {
                                           {"clean", {"all"}},
                                           {"output-dir", {"out"}},
                                           {"no-horovod", {"true"}},
+                                          {"encrypt-data", {"true"}},
                                           {"env-set", {"none, torch", "jax"}},
                                           {"pass-local-rank", {"true"}},
                                           {"merge-stderr", {"true"}},
@@ -73,7 +74,7 @@ TEST_CASE("every option sets its member of the configuration") {
   expected.success = {.by = SuccessBy::role, .role = "ps", .clean = CleanUp::all};
   expected.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = 2};
   expected.output_dir = "out";
-  expected.no_horovod = expected.merge_stderr = expected.timestamp = true;
+  expected.no_horovod = expected.encrypt_data = expected.merge_stderr = expected.timestamp = true;
   expected.color = ColorChoice::always;
   expected.report = "r.json";
   expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+// Libcrypto registers it with atexit(3).
+extern "C" void OPENSSL_cleanup();  // NOLINT(readability-identifier-naming): libcrypto's name
 
 namespace dt {
 namespace {
@@ -32,9 +36,11 @@ struct Pair {
   Handshake acceptor;
 };
 
-Pair new_pair() {
-  return {Handshake::dial(claim_of(worker_3), server_0).value(),
-          Handshake::accept(claim_of(server_0)).value()};
+Pair new_pair(bool encrypt_data = false) {
+  Claim dialers = claim_of(worker_3);
+  Claim acceptors = claim_of(server_0);
+  dialers.encrypt_data = acceptors.encrypt_data = encrypt_data;
+  return {Handshake::dial(dialers, server_0).value(), Handshake::accept(acceptors).value()};
 }
 
 /// Moves bytes between the two, in pieces of at most `piece`, until neither has any to send.
@@ -62,8 +68,8 @@ struct Sessions {
   Session acceptor;
 };
 
-Sessions new_sessions() {
-  Pair pair = new_pair();
+Sessions new_sessions(bool encrypt_data = false) {
+  Pair pair = new_pair(encrypt_data);
   REQUIRE(exchange(pair.dialer, pair.acceptor));
   pair.acceptor.accept_peer();
   REQUIRE(exchange(pair.dialer, pair.acceptor));
@@ -178,9 +184,9 @@ TEST_CASE("another token, job, generation or version is rejected by both sides")
     }
   }
   Bytes hello = Handshake::dial(claim_of(worker_3), server_0).value().take_output();
-  hello[7] = std::byte{2};
+  hello[7] = std::byte{1};
   CHECK(Handshake::accept(claim_of(server_0)).value().receive(hello).error().message ==
-        "handshake version 2, this build speaks 1");
+        "handshake version 1, this build speaks 2");
 }
 
 TEST_CASE("a hello for another task is rejected: no task can redirect a dialer") {
@@ -250,7 +256,7 @@ TEST_CASE("reflected bytes prove nothing") {
 
 TEST_CASE("bytes of other protocols are known by their first wrong byte") {
   for (const char* stranger :
-       {"GET / HTTP/1.1\r\n", "\x16\x03\x01\x02", "SSH-2.0-OpenSSH_9.2\r\n", "dtraim\n\x01"}) {
+       {"GET / HTTP/1.1\r\n", "\x16\x03\x01\x02", "SSH-2.0-OpenSSH_9.2\r\n", "dtraim\n\x02"}) {
     CAPTURE(stranger);
     Handshake acceptor = Handshake::accept(claim_of(server_0)).value();
     CHECK(acceptor.receive(as_bytes(stranger)).error().message == "not a dtrain handshake");
@@ -262,7 +268,7 @@ TEST_CASE("random bytes behind a right beginning never prove anything") {
   std::mt19937 random(1);
   for (int round = 0; round < 20'000; ++round) {
     Handshake acceptor = Handshake::accept(claim_of(server_0)).value();
-    Bytes bytes = to_bytes("dtrain\n\x01");
+    Bytes bytes = to_bytes("dtrain\n\x02");
     const size_t size = 1 + random() % 300;
     for (size_t i = 0; i < size; ++i)
       bytes.push_back(static_cast<std::byte>(random() % (i < 20 ? 100 : 256)));
@@ -327,6 +333,73 @@ TEST_CASE("a sealed header covers itself; not its payload") {
   CHECK(s.acceptor.open_header(wire, &used).value() == header);
   CHECK(used == wire.size());
   CHECK(s.acceptor.open_header(wire, &used).error().code == Errc::protocol);
+}
+
+/// Returns the payload, encrypted behind the header.
+Bytes sealed_payload(Session& session, const SealedHeader& head, ByteSpan payload) {
+  Bytes sealed(payload.size() + payload_tag_bytes);
+  session.seal_payload(head, payload, sealed);
+  return sealed;
+}
+
+TEST_CASE("encrypted payload opens once, in order, behind its header, in its own direction") {
+  Sessions s = new_sessions(true);
+  REQUIRE(s.dialer.encrypts_data());
+  REQUIRE(s.acceptor.encrypts_data());
+  const SealedHeader head = s.dialer.seal_header({.length = 5, .type = 2});
+  const SealedHeader next = s.dialer.seal_header({.length = 5, .type = 2});
+  const Bytes first = sealed_payload(s.dialer, head, as_bytes("first"));
+  Bytes second = sealed_payload(s.dialer, next, as_bytes("again"));
+  Bytes copy = first;
+  SUBCASE("out of order") {
+    CHECK(s.acceptor.open_payload(head, second).error().code == Errc::protocol);
+  }
+  SUBCASE("behind another header") {
+    CHECK(s.acceptor.open_payload(next, copy).error().code == Errc::protocol);
+  }
+  SUBCASE("reflected") {
+    CHECK(s.dialer.open_payload(head, copy).error().code == Errc::protocol);
+  }
+  SUBCASE("replayed") {
+    CHECK(as_text(s.acceptor.open_payload(head, copy).value()) == "first");
+    copy = first;
+    CHECK(s.acceptor.open_payload(head, copy).error().code == Errc::protocol);
+    CHECK(as_text(s.acceptor.open_payload(next, second).value()) == "again");
+  }
+  SUBCASE("in another connection of the same two") {
+    Sessions other = new_sessions(true);
+    CHECK(other.acceptor.open_payload(head, copy).error().code == Errc::protocol);
+  }
+}
+
+TEST_CASE("two that do not agree on encryption do not connect") {
+  Claim claim = claim_of(worker_3);
+  claim.encrypt_data = true;
+  Handshake dialer = Handshake::dial(claim, server_0).value();
+  Handshake acceptor = Handshake::accept(claim_of(server_0)).value();
+  CHECK(exchange(dialer, acceptor).error().code == Errc::refused);
+  CHECK(!new_sessions().dialer.encrypts_data());
+}
+
+TEST_CASE("frames are sealed and opened after OpenSSL has cleaned up, as during exit") {
+  Sessions s = new_sessions(true);
+  const pid_t child = fork();
+  if (child == 0) {
+    OPENSSL_cleanup();
+    Bytes wire;
+    size_t used = 0;
+    s.dialer.seal(wire, {.type = 1, .generation = 5}, as_bytes("control"));
+    const bool control = s.acceptor.open(wire, &used).value().has_value();
+    const SealedHeader head = s.dialer.seal_header({.length = 10, .type = 2, .generation = 5});
+    Bytes body = sealed_payload(s.dialer, head, as_bytes("0123456789"));
+    const bool header = s.acceptor.open_header(head, &used).value().has_value();
+    const bool data = s.acceptor.open_payload(head, body).has_value();
+    _exit(control && header && data ? 0 : 1);
+  }
+  REQUIRE(child > 0);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a sealed header with no payload is not a sealed empty frame") {

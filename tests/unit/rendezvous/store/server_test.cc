@@ -72,7 +72,7 @@ std::vector<FakePeer> strangers() {
   std::mt19937 generator(1);
   for (char& c : random)
     c = static_cast<char>(generator());
-  const std::string hello = "dtrain\n\x01";
+  const std::string hello = "dtrain\n\x02";
   return {{"HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"},
           {"TLS", std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11)},
           {"SSH", "SSH-2.0-OpenSSH_9.2p1\r\n"},
@@ -100,7 +100,7 @@ TEST_CASE(
   // Silent ones, and one that stops in the middle.
   connections.push_back(plain_connection(server.address()));
   connections.push_back(plain_connection(server.address()));
-  send_bytes(connections.back().get(), as_bytes("dtrain\n\x01"));
+  send_bytes(connections.back().get(), as_bytes("dtrain\n\x02"));
   for (size_t i = 0; i < connections.size(); ++i) {
     CAPTURE(i);
     CHECK(ends_within(connections[i].get(), seconds(5)));
