@@ -44,7 +44,7 @@ bool depends_on_all(const OperationRequest& request) {
 Collectives::Collectives(GroupPeers peers, std::shared_ptr<SharedArea> shared)
     : peers_(std::move(peers)),
       exchange_(peers_),
-      scheduled_({peers_.rank(), peers_.size()}, links_of(peers_),
+      scheduled_({peers_.rank(), peers_.size(), &peers_.hosts()}, links_of(peers_),
                  [this](int to) { return exchange_.may_send(to); }),
       agreement_(peers_) {
   if (shared) {

@@ -6,8 +6,25 @@
 
 namespace dt {
 
+namespace {
+
+/// Returns the number of each rank's host.
+std::vector<int> labels_of(const Peers& peers, const std::vector<int>& job_ranks) {
+  std::vector<int> labels;
+  labels.reserve(job_ranks.size());
+  for (const int rank : job_ranks)
+    labels.push_back(peers.host(rank));
+  return labels;
+}
+
+}  // namespace
+
 GroupPeers::GroupPeers(Peers& peers, uint32_t group, std::vector<int> ranks)
-    : peers_(peers), group_(group), ranks_(std::move(ranks)), rank_(rank_of(peers.rank())) {
+    : peers_(peers),
+      group_(group),
+      ranks_(std::move(ranks)),
+      rank_(rank_of(peers.rank())),
+      hosts_(labels_of(peers, ranks_)) {
   assert(group < groups_max && rank_ >= 0);
 }
 

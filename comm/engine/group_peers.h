@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/engine/peers.h"
+#include "comm/schedule/host_map.h"
 
 #include <cstdint>
 #include <string>
@@ -30,6 +31,9 @@ class GroupPeers {
   /// Returns -1 for a rank of the job that is no member.
   int rank_of(int job_rank) const;
 
+  /// Which members share a host.
+  const HostMap& hosts() const { return hosts_; }
+
   uint32_t stream(uint64_t sequence) const;
   static uint32_t group_of(uint32_t stream) { return stream >> sequence_bits; }
   /// Returns how many collectives the stream's one comes behind that sequence number; negative:
@@ -51,6 +55,7 @@ class GroupPeers {
   uint32_t group_;
   std::vector<int> ranks_;
   int rank_;
+  HostMap hosts_;
 };
 
 /// Returns 0 … size - 1.

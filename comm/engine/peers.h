@@ -33,6 +33,8 @@ class Peers {
   int rank_of(const TaskId& task) const;
   /// Checks a blamed rank that a peer sent. Fails with Errc::protocol unless it is a rank, or -1.
   Result<> check_blamed(int rank) const;
+  /// A number that is equal for ranks on one host.
+  int host(int rank) const { return peers_[static_cast<size_t>(rank)].task.agent; }
   /// Returns null for this rank itself.
   MessageLink* link(int rank) { return peers_[static_cast<size_t>(rank)].messages.get(); }
 

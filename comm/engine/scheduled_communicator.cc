@@ -5,6 +5,7 @@
 #include "comm/schedule/algorithm.h"
 #include "comm/schedule/bruck.h"
 #include "comm/schedule/direct.h"
+#include "comm/schedule/host_map.h"
 #include "comm/schedule/ring.h"
 
 #include <algorithm>
@@ -38,9 +39,12 @@ Steps equal_steps(const OperationRequest& request, Group group) {
   const CollectiveShape shape{.kind = request.kind,
                               .count = request.count,
                               .root = request.peer,
+                              .element_bytes = element_bytes(request.type),
                               .in_place = request.input == request.output};
-  const size_t bytes = request.count * element_bytes(request.type);
-  std::optional<Steps> steps = steps_of(group, shape, choose(request.kind, bytes, group.size));
+  const int hosts = group.hosts == nullptr ? 1 : group.hosts->hosts();
+  const AlgorithmRules rules = default_rules(request.kind, {.ranks = group.size, .hosts = hosts});
+  const size_t bytes = request.count * shape.element_bytes;
+  std::optional<Steps> steps = steps_of(group, shape, choose(rules, bytes));
   assert(steps);
   return std::move(*steps);
 }

@@ -4,6 +4,8 @@
 #include "comm/schedule/bruck.h"
 #include "comm/schedule/direct.h"
 #include "comm/schedule/doubling.h"
+#include "comm/schedule/hierarchical.h"
+#include "comm/schedule/host_map.h"
 #include "comm/schedule/ring.h"
 #include "comm/schedule/tree.h"
 
@@ -15,9 +17,9 @@ namespace dt {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> names = {
+constexpr std::array<std::string_view, algorithm_count> names = {
     "ring",     "tree",  "recursive_doubling", "halving_doubling", "direct",
-    "pairwise", "bruck", "dissemination"};
+    "pairwise", "bruck", "dissemination",      "hierarchical"};
 
 // Below these sizes, fewer rounds save more time than fewer bytes.
 constexpr size_t doubling_bytes_max = 16 << 10;
@@ -29,13 +31,16 @@ constexpr size_t bruck_exchange_bytes_max = 256;
 constexpr size_t ring_part_bytes_min = 32 << 10;
 constexpr int few_ranks = 8;
 
-Algorithm choose_all_reduce(size_t bytes, int ranks) {
-  const bool power_of_two = std::has_single_bit(static_cast<unsigned>(ranks));
+AlgorithmRules all_reduce_rules(RankCounts counts, bool nested) {
+  const bool power_of_two = std::has_single_bit(static_cast<unsigned>(counts.ranks));
   // Outside a power of two, recursive doubling has two more rounds than its logarithm.
-  const bool few = !power_of_two && ranks < few_ranks;
-  if (bytes <= doubling_bytes_max) return few ? Algorithm::tree : Algorithm::recursive_doubling;
-  const bool long_parts = bytes >= ring_part_bytes_min * static_cast<size_t>(ranks);
-  return few || long_parts ? Algorithm::ring : Algorithm::halving_doubling;
+  const bool few = !power_of_two && counts.ranks < few_ranks;
+  const AlgorithmRule small{few ? Algorithm::tree : Algorithm::recursive_doubling,
+                            doubling_bytes_max};
+  if (nested) return {small, {Algorithm::hierarchical}};
+  if (few) return {small, {Algorithm::ring}};
+  const size_t short_parts_max = ring_part_bytes_min * static_cast<size_t>(counts.ranks) - 1;
+  return {small, {Algorithm::halving_doubling, short_parts_max}, {Algorithm::ring}};
 }
 
 using Shape = CollectiveShape;
@@ -47,7 +52,23 @@ struct Entry {
   Steps (*steps)(Group group, const Shape& shape);
 };
 
-constexpr std::array<Entry, 17> entries = {{
+/// Returns the map of the group; where it has none, that of one host.
+HostMap hosts_of(Group group) {
+  if (group.hosts != nullptr) return *group.hosts;
+  return HostMap(std::vector<int>(static_cast<size_t>(group.size)));
+}
+
+Steps hierarchical_all_reduce_of(Group group, const Shape& shape) {
+  const auto across = [&](Group lane, size_t count, bool in_place) {
+    const RankCounts counts{.ranks = lane.size, .hosts = lane.size};
+    const Shape inner{.kind = OperationKind::all_reduce, .count = count, .in_place = in_place};
+    const AlgorithmRules rules = default_rules(inner.kind, counts);
+    return *steps_of(lane, inner, choose(rules, count * shape.element_bytes));
+  };
+  return hierarchical_all_reduce(group, hosts_of(group), shape.count, across, shape.in_place);
+}
+
+constexpr std::array<Entry, 21> entries = {{
     {OperationKind::all_reduce, Algorithm::ring,
      [](Group g, const Shape& s) { return ring_all_reduce(g, s.count); }},
     {OperationKind::all_reduce, Algorithm::tree,
@@ -82,6 +103,15 @@ constexpr std::array<Entry, 17> entries = {{
      [](Group g, const Shape& s) { return bruck_all_to_all(g, s.count); }},
     {OperationKind::barrier, Algorithm::dissemination,
      [](Group g, const Shape&) { return dissemination_barrier(g); }},
+    {OperationKind::all_reduce, Algorithm::hierarchical, hierarchical_all_reduce_of},
+    {OperationKind::reduce_scatter, Algorithm::hierarchical,
+     [](Group g, const Shape& s) { return hierarchical_reduce_scatter(g, hosts_of(g), s.count); }},
+    {OperationKind::all_gather, Algorithm::hierarchical,
+     [](Group g, const Shape& s) { return hierarchical_all_gather(g, hosts_of(g), s.count); }},
+    {OperationKind::broadcast, Algorithm::hierarchical,
+     [](Group g, const Shape& s) {
+       return hierarchical_broadcast(g, hosts_of(g), s.count, s.root);
+     }},
 }};
 
 }  // namespace
@@ -96,33 +126,45 @@ std::optional<Algorithm> algorithm_named(std::string_view name) {
   return static_cast<Algorithm>(found - names.begin());
 }
 
-Algorithm choose(OperationKind kind, size_t bytes, int ranks) {
+AlgorithmRules default_rules(OperationKind kind, RankCounts counts) {
+  const bool nested = counts.hosts > 1 && counts.hosts < counts.ranks;
   switch (kind) {
     case OperationKind::all_reduce:
-      return choose_all_reduce(bytes, ranks);
+      return all_reduce_rules(counts, nested);
     case OperationKind::reduce:
-      return bytes <= tree_reduce_bytes_max ? Algorithm::tree : Algorithm::ring;
+      return {{Algorithm::tree, tree_reduce_bytes_max}, {Algorithm::ring}};
     case OperationKind::gather:
     case OperationKind::scatter:
-      return bytes <= tree_parts_bytes_max ? Algorithm::tree : Algorithm::direct;
-    case OperationKind::all_gather:
-      return ranks > 2 && bytes <= bruck_gather_bytes_max ? Algorithm::bruck : Algorithm::ring;
+      return {{Algorithm::tree, tree_parts_bytes_max}, {Algorithm::direct}};
+    case OperationKind::all_gather: {
+      const AlgorithmRule large{nested ? Algorithm::hierarchical : Algorithm::ring};
+      if (counts.ranks <= 2) return {large};
+      return {{Algorithm::bruck, bruck_gather_bytes_max}, large};
+    }
     case OperationKind::all_to_all:
-      return ranks >= few_ranks && bytes <= bruck_exchange_bytes_max ? Algorithm::bruck
-                                                                     : Algorithm::pairwise;
+      if (counts.ranks < few_ranks) return {{Algorithm::pairwise}};
+      return {{Algorithm::bruck, bruck_exchange_bytes_max}, {Algorithm::pairwise}};
     case OperationKind::reduce_scatter:
+      return {{nested ? Algorithm::hierarchical : Algorithm::ring}};
     case OperationKind::all_gather_ragged:
-      return Algorithm::ring;
+      return {{Algorithm::ring}};
     case OperationKind::broadcast:
-      return Algorithm::tree;
+      return {{nested ? Algorithm::hierarchical : Algorithm::tree}};
     case OperationKind::barrier:
-      return Algorithm::dissemination;
+      return {{Algorithm::dissemination}};
     case OperationKind::all_to_all_split:
     case OperationKind::send:
     case OperationKind::receive:
       break;
   }
-  return Algorithm::pairwise;
+  return {{Algorithm::pairwise}};
+}
+
+Algorithm choose(const AlgorithmRules& rules, size_t bytes) {
+  const auto found = std::find_if(rules.begin(), rules.end(), [&](const AlgorithmRule& rule) {
+    return bytes <= rule.bytes_max;
+  });
+  return found->algorithm;
 }
 
 std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorithm algorithm) {

@@ -4,8 +4,10 @@
 #include "comm/schedule/schedule.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace dt {
 
@@ -19,23 +21,43 @@ enum class Algorithm : uint8_t {
   pairwise,
   bruck,
   dissemination,
+  hierarchical,
 };
+inline constexpr int algorithm_count = 9;
 
 /// "recursive_doubling".
 std::string_view algorithm_name(Algorithm algorithm);
 /// The algorithm of that name; none when there is no such name.
 std::optional<Algorithm> algorithm_named(std::string_view name);
 
-/// Returns the algorithm for a collective of `ranks` ranks. `bytes` are those of the call's `count`
-/// elements: the whole buffer of all_reduce, broadcast and reduce, otherwise one rank's part. All
-/// ranks give the same arguments and so choose the same algorithm.
-Algorithm choose(OperationKind kind, size_t bytes, int ranks);
+/// The size of a group.
+struct RankCounts {
+  int ranks = 1;
+  int hosts = 1;
+};
+
+/// The algorithm of calls with up to `bytes_max` bytes.
+struct AlgorithmRule {
+  Algorithm algorithm = Algorithm::ring;
+  size_t bytes_max = SIZE_MAX;
+  bool operator==(const AlgorithmRule&) const = default;
+};
+/// The algorithms of one kind, by ascending bytes. The last rule has no limit.
+using AlgorithmRules = std::vector<AlgorithmRule>;
+
+/// Returns the rules that are in effect when the user has given none.
+AlgorithmRules default_rules(OperationKind kind, RankCounts counts);
+/// Returns the algorithm of a call. `bytes` are those of the call's `count` elements: the whole
+/// buffer of all_reduce, broadcast and reduce, otherwise one rank's part. All ranks give the same
+/// arguments and so choose the same algorithm.
+Algorithm choose(const AlgorithmRules& rules, size_t bytes);
 
 /// A collective whose ranks have equal counts.
 struct CollectiveShape {
   OperationKind kind = OperationKind::barrier;
   size_t count = 0;
   int root = 0;
+  size_t element_bytes = 1;
   bool in_place = false;  ///< input and output are the same buffer
 };
 

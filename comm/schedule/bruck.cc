@@ -60,7 +60,8 @@ class Round {
 }  // namespace
 
 Steps bruck_all_gather(Group group, size_t count) {
-  const auto [rank, size] = group;
+  const int rank = group.rank;
+  const int size = group.size;
   Steps steps;
   // Part i of the work memory is that of the i-th next rank.
   append_copy(steps, group, {0, count, Place::input}, {0, count, Place::work});
@@ -79,7 +80,8 @@ Steps bruck_all_gather(Group group, size_t count) {
 }
 
 Steps bruck_all_to_all(Group group, size_t count) {
-  const auto [rank, size] = group;
+  const int rank = group.rank;
+  const int size = group.size;
   Steps steps;
   if (count == 0) return steps;
   // Part i of the work memory is for the i-th next rank …

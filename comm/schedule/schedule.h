@@ -6,6 +6,8 @@
 
 namespace dt {
 
+class HostMap;
+
 /// A buffer of one rank's call. `input` is only read. `work` is memory of the engine.
 enum class Place : uint8_t { output, input, work };
 
@@ -50,6 +52,7 @@ using Steps = std::vector<Step>;
 struct Group {
   int rank = 0;
   int size = 1;
+  const HostMap* hosts = nullptr;  ///< null: all ranks are on one host
 };
 
 /// The part of `count` elements that rank `part` of `size` owns. Parts are in order, and differ by

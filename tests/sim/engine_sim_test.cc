@@ -61,8 +61,13 @@ void World::connect() {
     std::vector<Engine::Peer> peers(static_cast<size_t>(plan_.size));
     for (int other = 0; other < plan_.size; ++other) {
       Engine::Peer& peer = peers[static_cast<size_t>(other)];
-      peer.task = {
-          .id = task_of(other), .rank = other, .host = format("n{}", other), .addresses = {}};
+      // Ranks are dealt to hosts in turn, so that some hosts have several and others one.
+      const int host = other % (1 + plan_.size / 2);
+      peer.task = {.id = task_of(other),
+                   .rank = other,
+                   .agent = host,
+                   .host = format("n{}", other),
+                   .addresses = {}};
       if (other == self) continue;
       peer.link = std::make_unique<VirtualLink>(wires_[{self, other}], wires_[{other, self}]);
       peer.session = session(self, other);

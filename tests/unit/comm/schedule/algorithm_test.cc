@@ -11,7 +11,6 @@ namespace dt {
 namespace {
 
 constexpr size_t kib = 1 << 10;
-constexpr int algorithm_count = 8;
 
 Algorithm algorithm_at(int index) {
   return static_cast<Algorithm>(index);
@@ -130,7 +129,7 @@ TEST_CASE(
       }
     }
   });
-  CHECK(pairs == 16);
+  CHECK(pairs == 20);
 }
 
 TEST_CASE("the input is unchanged when the output is another buffer") {
@@ -152,7 +151,7 @@ TEST_CASE("the input is unchanged when the output is another buffer") {
 TEST_CASE("all ranks compute one expression, even when neither order nor grouping may change") {
   const auto operation = [](Element a, Element b) { return a * 31 + b * 17 + 7; };
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::recursive_doubling,
-                                    Algorithm::halving_doubling}) {
+                                    Algorithm::halving_doubling, Algorithm::hierarchical}) {
     CAPTURE(algorithm_name(algorithm));
     for (int size = 1; size <= 33; ++size) {
       const CollectiveShape shape{.kind = OperationKind::all_reduce, .count = 40};
@@ -172,18 +171,24 @@ TEST_CASE("the chosen algorithm plays its kind") {
   for (auto kind = OperationKind::all_reduce; kind <= OperationKind::barrier;
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
     if (has_own_counts(kind)) continue;
-    for (int ranks = 1; ranks <= 40; ++ranks)
-      for (size_t bytes = 0; bytes < size_t{1} << 40; bytes = bytes * 4 + 1)
-        REQUIRE(steps_of({0, ranks}, {.kind = kind}, choose(kind, bytes, ranks)));
+    for (int ranks = 1; ranks <= 40; ++ranks) {
+      for (const int hosts : {1, (ranks + 1) / 2, ranks}) {
+        const AlgorithmRules rules = default_rules(kind, {ranks, hosts});
+        CHECK(rules.back().bytes_max == SIZE_MAX);
+        for (const AlgorithmRule& rule : rules)
+          REQUIRE(steps_of({0, ranks}, {.kind = kind}, rule.algorithm));
+      }
+    }
   }
 }
 
-TEST_CASE("the algorithm follows from kind, bytes and ranks") {
+TEST_CASE("the algorithm follows from kind, bytes, ranks and hosts") {
   struct Case {
     OperationKind kind;
     size_t bytes;
     int ranks;
     const char* name;
+    int hosts = 1;
   };
   const Case cases[] = {
       {OperationKind::all_reduce, 4, 2, "recursive_doubling"},
@@ -213,12 +218,24 @@ TEST_CASE("the algorithm follows from kind, bytes and ranks") {
       {OperationKind::all_to_all_split, 4, 8, "pairwise"},
       {OperationKind::all_gather_ragged, 4, 8, "ring"},
       {OperationKind::barrier, 0, 8, "dissemination"},
+      {OperationKind::all_reduce, 16 * kib, 4, "recursive_doubling", 2},
+      {OperationKind::all_reduce, 16 * kib + 1, 4, "hierarchical", 2},
+      {OperationKind::all_reduce, 1024 * kib, 4, "hierarchical", 2},
+      {OperationKind::all_reduce, 1024 * kib, 4, "ring", 4},
+      {OperationKind::all_gather, 4 * kib, 4, "bruck", 2},
+      {OperationKind::all_gather, 4 * kib + 1, 4, "hierarchical", 2},
+      {OperationKind::reduce_scatter, 4, 5, "hierarchical", 2},
+      {OperationKind::reduce_scatter, 4, 5, "ring", 5},
+      {OperationKind::broadcast, 4, 5, "hierarchical", 2},
+      {OperationKind::reduce, 64 * kib, 4, "ring", 2},
   };
   for (const Case& c : cases) {
     CAPTURE(static_cast<int>(c.kind));
     CAPTURE(c.bytes);
     CAPTURE(c.ranks);
-    CHECK(std::string(algorithm_name(choose(c.kind, c.bytes, c.ranks))) == c.name);
+    CAPTURE(c.hosts);
+    const AlgorithmRules rules = default_rules(c.kind, {c.ranks, c.hosts});
+    CHECK(std::string(algorithm_name(choose(rules, c.bytes))) == c.name);
   }
 }
 

@@ -51,7 +51,7 @@ TEST_CASE("indices beyond 2^32 elements are exact in every schedule") {
   constexpr auto ranks = static_cast<size_t>(size);
   for (auto kind = OperationKind::all_reduce; kind < OperationKind::barrier;
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
-    for (int algorithm = 0; algorithm < 8; ++algorithm) {
+    for (int algorithm = 0; algorithm < algorithm_count; ++algorithm) {
       std::array<size_t, ranks> received = {};
       std::array<size_t, ranks> sent = {};
       for (int rank = 0; rank < size; ++rank) {

@@ -1,0 +1,265 @@
+#include "comm/schedule/hierarchical.h"
+
+#include "comm/schedule/tree.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+using Ranges = std::vector<Range>;
+
+/// Ranks that send in a ring, and the ranges that belong to each of them.
+struct Ring {
+  std::vector<int> ranks;
+  int self = 0;  ///< the index of this rank
+  std::vector<Ranges> owned;
+
+  int size() const { return static_cast<int>(ranks.size()); }
+  int index(int at) const { return (at % size() + size()) % size(); }
+  int rank(int at) const { return ranks[static_cast<size_t>(index(at))]; }
+  const Ranges& of(int at) const { return owned[static_cast<size_t>(index(at))]; }
+};
+
+/// One round of a ring: this rank sends the ranges of one owner and receives those of another.
+struct Round {
+  const Ranges& sent;
+  const Ranges& received;
+};
+
+/// Appends a step for each range of the round. `step` makes it from the two ranges, which may be
+/// empty on one side.
+template <class MakeStep>
+void append_round(Steps& steps, const Ring& ring, Round round, MakeStep step) {
+  const size_t ranges = std::max(round.sent.size(), round.received.size());
+  for (size_t i = 0; i < ranges; ++i) {
+    const Range sent = i < round.sent.size() ? round.sent[i] : Range{};
+    const Range received = i < round.received.size() ? round.received[i] : Range{};
+    Step next = step(sent, received);
+    next.send_to = ring.rank(ring.self + 1);
+    next.receive_from = ring.rank(ring.self - 1);
+    append_transfer(steps, next);
+  }
+}
+
+/// Each owner's ranges arrive at all ranks of the ring.
+void append_gather(Steps& steps, const Ring& ring) {
+  for (int i = 0; i + 1 < ring.size(); ++i)
+    append_round(
+        steps, ring, {ring.of(ring.self - i), ring.of(ring.self - i - 1)},
+        [](Range sent, Range received) { return Step{.send = sent, .receive = received}; });
+}
+
+/// The memory that a reduction reads, and the one that gets the sums.
+struct Places {
+  Place from = Place::input;
+  Place to = Place::output;
+};
+
+/// Each owner gets the sums of its ranges. The other ranges of `to` are overwritten.
+void append_reduce(Steps& steps, const Ring& ring, Places places) {
+  for (int i = 0; i + 1 < ring.size(); ++i) {
+    const Place sends = i == 0 ? places.from : places.to;
+    append_round(steps, ring, {ring.of(ring.self - i - 1), ring.of(ring.self - i - 2)},
+                 [&](Range sent, Range received) {
+                   return Step{.send = sent.in(sends),
+                               .receive = received.in(places.to),
+                               .fold = Fold::operand_first,
+                               .operand = received.in(places.from)};
+                 });
+  }
+}
+
+/// A rank's view of the hosts.
+class View {
+ public:
+  View(Group group, const HostMap& hosts)
+      : host(hosts.host_of(group.rank)),
+        index(hosts.local_index(group.rank)),
+        lanes(hosts.fewest()),
+        hosts_(hosts) {}
+
+  std::span<const int> local() const { return hosts_.ranks_of(host); }
+  bool alone() const { return local().size() == 1; }
+  /// True if this rank exchanges a lane with other hosts.
+  bool in_lane() const { return index < lanes; }
+  int lane_of(int rank) const { return hosts_.local_index(rank) % lanes; }
+  /// The ranks that exchange a lane, one of each host.
+  std::vector<int> lane_ranks(int lane) const {
+    std::vector<int> ranks;
+    for (int i = 0; i < hosts_.hosts(); ++i)
+      ranks.push_back(hosts_.ranks_of(i)[static_cast<size_t>(lane)]);
+    return ranks;
+  }
+  Ring local_ring() const {
+    return {.ranks = {local().begin(), local().end()},
+            .self = index,
+            .owned = std::vector<Ranges>(local().size())};
+  }
+  Ring lane_ring() const {
+    std::vector<int> ranks = lane_ranks(index);
+    std::vector<Ranges> owned(ranks.size());
+    return {.ranks = std::move(ranks), .self = host, .owned = std::move(owned)};
+  }
+  /// Within a host: the owner of each lane has the parts of all ranks of the lane, on all hosts.
+  Ring local_ring_of_parts(Group group, size_t count, Place place) const {
+    Ring ring = local_ring();
+    for (int rank = 0; rank < group.size; ++rank)
+      add(ring.owned[static_cast<size_t>(lane_of(rank))], equal_part(count, rank).in(place));
+    return ring;
+  }
+  /// Across hosts: each rank has the parts of its host's ranks in this lane.
+  Ring lane_ring_of_parts(Group group, size_t count, Place place) const {
+    Ring ring = lane_ring();
+    for (int rank = 0; rank < group.size; ++rank)
+      if (lane_of(rank) == index)
+        add(ring.owned[static_cast<size_t>(hosts_.host_of(rank))],
+            equal_part(count, rank).in(place));
+    return ring;
+  }
+  /// Calls `action` with each rank of this host that has no lane, and the rank that exchanges for
+  /// it.
+  template <class Action>
+  void for_each_outside(Action action) const {
+    for (size_t i = static_cast<size_t>(lanes); i < local().size(); ++i)
+      action(local()[i], local()[i % static_cast<size_t>(lanes)]);
+  }
+
+  int host;
+  int index;
+  int lanes;
+
+ private:
+  /// Joins a range with the one before it where they touch.
+  static void add(Ranges& ranges, Range range) {
+    if (range.count() == 0) return;
+    if (!ranges.empty() && ranges.back().end == range.begin) {
+      ranges.back().end = range.end;
+    } else {
+      ranges.push_back(range);
+    }
+  }
+
+  const HostMap& hosts_;
+};
+
+/// The place of a smaller schedule in this one: its ranks, and where its buffers lie.
+struct Inset {
+  std::vector<int> ranks;
+  size_t begin = 0;            ///< of its buffers within those of this schedule
+  Place input = Place::input;  ///< the buffer that is its input
+};
+
+void append_inset(Steps& steps, const Steps& inner, const Inset& inset) {
+  const auto rank = [&](int of_inner) {
+    return of_inner < 0 ? -1 : inset.ranks[static_cast<size_t>(of_inner)];
+  };
+  const auto moved = [&](Range range) {
+    if (range.place == Place::work) return range;
+    const Place place = range.place == Place::input ? inset.input : Place::output;
+    return Range{range.begin + inset.begin, range.end + inset.begin, place};
+  };
+  for (const Step& step : inner) {
+    steps.push_back({.send_to = rank(step.send_to),
+                     .send = moved(step.send),
+                     .receive_from = rank(step.receive_from),
+                     .receive = moved(step.receive),
+                     .fold = step.fold,
+                     .operand = moved(step.operand)});
+  }
+}
+
+int index_in(const std::vector<int>& ranks, int rank) {
+  return static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+}
+
+}  // namespace
+
+Steps hierarchical_all_reduce(Group group, const HostMap& hosts, size_t count,
+                              const LaneReduce& across, bool in_place) {
+  Steps steps;
+  if (count == 0) return steps;
+  const View view(group, hosts);
+  Ring local = view.local_ring();
+  for (int lane = 0; lane < view.lanes; ++lane) {
+    const Range range = part_range(count, lane, view.lanes);
+    if (range.count() > 0) local.owned[static_cast<size_t>(lane)] = {range};
+  }
+  append_reduce(steps, local, {});
+  if (view.in_lane()) {
+    const Range lane = part_range(count, view.index, view.lanes);
+    const bool summed = !view.alone();  // the sums of the host are in the output
+    const Steps exchange = across({view.host, hosts.hosts()}, lane.count(), in_place || summed);
+    append_inset(steps, exchange,
+                 {.ranks = view.lane_ranks(view.index),
+                  .begin = lane.begin,
+                  .input = summed ? Place::output : Place::input});
+  }
+  append_gather(steps, local);
+  return steps;
+}
+
+Steps hierarchical_reduce_scatter(Group group, const HostMap& hosts, size_t count) {
+  Steps steps;
+  const View view(group, hosts);
+  const Range own = equal_part(count, group.rank);
+  const Range result{0, count};
+  // All sums are in the work memory, because the output may be a part of the input.
+  append_reduce(steps, view.local_ring_of_parts(group, count, Place::work),
+                {Place::input, Place::work});
+  Place sums = view.alone() ? Place::input : Place::work;
+  if (view.in_lane()) {
+    append_reduce(steps, view.lane_ring_of_parts(group, count, Place::work), {sums, Place::work});
+    if (hosts.hosts() > 1) sums = Place::work;
+  }
+  view.for_each_outside([&](int outside, int exchanger) {
+    if (outside == group.rank)
+      append_transfer(steps, {.receive_from = exchanger, .receive = result});
+    if (exchanger == group.rank)
+      append_transfer(steps,
+                      {.send_to = outside, .send = equal_part(count, outside).in(Place::work)});
+  });
+  if (view.in_lane()) append_copy(steps, group, own.in(sums), result);
+  return steps;
+}
+
+Steps hierarchical_all_gather(Group group, const HostMap& hosts, size_t count) {
+  Steps steps;
+  const View view(group, hosts);
+  const Range own = equal_part(count, group.rank);
+  append_copy(steps, group, {0, count, Place::input}, own);
+  view.for_each_outside([&](int outside, int exchanger) {
+    if (outside == group.rank) append_transfer(steps, {.send_to = exchanger, .send = own});
+    if (exchanger == group.rank)
+      append_transfer(steps, {.receive_from = outside, .receive = equal_part(count, outside)});
+  });
+  if (view.in_lane()) append_gather(steps, view.lane_ring_of_parts(group, count, Place::output));
+  append_gather(steps, view.local_ring_of_parts(group, count, Place::output));
+  return steps;
+}
+
+Steps hierarchical_broadcast(Group group, const HostMap& hosts, size_t count, int root) {
+  Steps steps;
+  const View view(group, hosts);
+  // The root represents its host, and the first rank any other.
+  std::vector<int> leaders = view.lane_ranks(0);
+  const int root_host = hosts.host_of(root);
+  leaders[static_cast<size_t>(root_host)] = root;
+  const int leader = leaders[static_cast<size_t>(view.host)];
+  if (leader == group.rank)
+    append_inset(steps, binomial_broadcast({view.host, hosts.hosts()}, count, root_host),
+                 {.ranks = leaders});
+  if (view.alone()) return steps;
+  const std::vector<int> local(view.local().begin(), view.local().end());
+  Steps inner = binomial_broadcast({view.index, static_cast<int>(local.size())}, count,
+                                   index_in(local, leader));
+  // The output of the leader has the data already.
+  std::erase_if(inner, [&](const Step& step) { return step.send_to == view.index; });
+  append_inset(steps, inner, {.ranks = local, .input = Place::output});
+  return steps;
+}
+
+}  // namespace dt
