@@ -5,6 +5,7 @@
 #include "cmd/run_words.h"
 #include "launcher/config/options.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -64,6 +65,12 @@ Result<BenchWords> read_bench_words(std::span<const std::string> words) {
     typed.push_back({flag});
   for (auto& [spelling, value] : read.own_values)
     typed.push_back({spelling, std::move(value)});
+  const bool explains = std::ranges::count(typed, "--explain", &TypedOption::spelling) > 0;
+  if (explains && !operation.empty()) {
+    return fail(Errc::input, format("bench: --explain is about all operations; leave out {}",
+                                    printable(operation)));
+  }
+  if (explains) operation = row_of(BenchOperation::all_reduce).name;
   BenchOptions bench = TRY(parse_bench_options(operation, typed));
   return BenchWords{.help = false, .flags = std::move(read.flags), .bench = std::move(bench)};
 }

@@ -7,6 +7,7 @@
 #include "cmd/check_build.h"
 #include "cmd/completion.h"
 #include "cmd/options.h"
+#include "comm/schedule/algorithm_text.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/agent_keeper.h"
 #include "launcher/agent/local_host.h"
@@ -68,12 +69,19 @@ FileNoticeSink log_notices(const Invocation& invocation) {
   };
 }
 
+/// Checks the value of --algorithms.
+Result<> check_algorithms(std::string_view text) {
+  TRY(parse_algorithms(text));
+  return {};
+}
+
 int run_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
   const auto config = load_run_config({.flags = invocation.flags,
                                        .command = invocation.words,
                                        .environment = environment,
-                                       .notice = log_notices(invocation)});
+                                       .notice = log_notices(invocation),
+                                       .check_algorithms = check_algorithms});
   if (!config) return print_error(config.error(), typed_color(invocation));
   return run(*config, parse_environment(environment));
 }
@@ -93,7 +101,8 @@ int bench_command(const Invocation& invocation) {
   const auto status = run_bench(options, {.flags = invocation.flags,
                                           .command = {},
                                           .environment = environment,
-                                          .notice = log_notices(invocation)});
+                                          .notice = log_notices(invocation),
+                                          .check_algorithms = check_algorithms});
   return status ? *status : print_error(status.error(), typed_color(invocation));
 }
 

@@ -218,3 +218,16 @@ const char* dtrain_host(const dtrain_context* context) {
   const dt::RankLayout* layout = dt::layout_of(context);
   return layout == nullptr ? nullptr : layout->host.c_str();
 }
+
+size_t dtrain_algorithms(dtrain_context* context, char* text, size_t size) {
+  const auto known = dt::guarded([&]() -> dt::Result<std::string> {
+    const auto used = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
+    return used->driver().algorithms_text(used->group());
+  });
+  const std::string all = known.value_or("");
+  if (size == 0) return all.size();
+  const std::string_view fits = dt::cut(all, size - 1);
+  std::memcpy(text, fits.data(), fits.size());
+  text[fits.size()] = '\0';
+  return all.size();
+}

@@ -1,6 +1,7 @@
 #include "comm/context.h"
 
 #include "base/format.h"
+#include "base/text.h"
 #include "comm/cores.h"
 #include "comm/engine/group_peers.h"
 #include "comm/transport/mesh.h"
@@ -67,6 +68,14 @@ Result<std::unique_ptr<RendezvousClient>> connect(const InitOptions& options, Ti
                      client.error().message));
 }
 
+Result<ChosenAlgorithms> job_algorithms(const EngineSettings& settings) {
+  Result<ChosenAlgorithms> chosen = parse_algorithms(settings.algorithms);
+  if (chosen) return chosen;
+  return fail(chosen.error().code, format("the job's --algorithms \"{}\": {}; does this libdtrain "
+                                          "have the version of dtrain run?",
+                                          printable(settings.algorithms), chosen.error().message));
+}
+
 }  // namespace
 
 Context::Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared)
@@ -99,6 +108,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
   RankLayout layout = TRY(rank_layout(client->table(), self));
   TRY(check_agrees("DTRAIN_RANK", options.rank, layout.rank));
   TRY(check_agrees("DTRAIN_SIZE", options.size, layout.size));
+  ChosenAlgorithms algorithms = TRY(job_algorithms(client->engine_settings()));
   const Duration dead_after = options.dead_after.value_or(client->dead_after());
   Claim claim = options.claim;
   claim.encrypt_data = client->engine_settings().encrypt_data;
@@ -111,7 +121,8 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
   auto engine = std::make_unique<Engine>(Engine::Options{.rank = self.rank,
                                                          .dead_after = dead_after,
                                                          .generation = options.claim.generation,
-                                                         .shared = mesh->shared_area()},
+                                                         .shared = mesh->shared_area(),
+                                                         .algorithms = std::move(algorithms)},
                                          engine_peers(*mesh, self, layout.size));
   const Cores cores{.cpus = allowed_cpus(mesh->local_processes()), .quota = cpu_quota()};
   const bool sharing = ranks_share(cores, layout.local_size);

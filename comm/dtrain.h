@@ -137,6 +137,13 @@ DTRAIN_API int dtrain_cross_size(const dtrain_context* context);
 /* The name of this rank's host as the job knows it; the context owns it. */
 DTRAIN_API const char* dtrain_host(const dtrain_context* context);
 
+/* Writes the algorithms of the context's collectives in the form of `dtrain run --algorithms`:
+ * "all_reduce=tree:16k:ring,broadcast=tree" and so on for each operation, with limits in bytes of
+ * the call's `count` elements. "shm" stands for collectives in shared memory, which have no limits.
+ * Ends the text with NUL and cuts it to `size` bytes; `text` may be NULL if `size` is 0. Returns
+ * the length of the whole text, or 0 if context is NULL, finalized or that of a forked parent. */
+DTRAIN_API size_t dtrain_algorithms(dtrain_context* context, char* text, size_t size);
+
 /* ---- Operations ---- */
 
 /* Element types. 16-bit floats are added and multiplied in float32. The numbers 11 to 31 stay free

@@ -140,6 +140,11 @@ Result<> set_progress(BenchOptions& options, std::string_view) {
   return {};
 }
 
+Result<> set_explain(BenchOptions& options, std::string_view) {
+  options.explain = true;
+  return {};
+}
+
 constexpr std::array options_table = {
     BenchOption{"-b --minbytes", "BYTES", "The smallest size: 8, the default, 64K, 1M or 2G.",
                 set_bytes_min},
@@ -176,6 +181,10 @@ constexpr std::array options_table = {
                 "Then measure Open MPI in the same way, with as many ranks on this machine, and "
                 "print the ratios. Not for CSV and JSON.",
                 set_compare},
+    BenchOption{"--explain", "",
+                "Print which algorithm libdtrain takes for which sizes between these ranks, for "
+                "each operation, and measure nothing. --algorithms changes them.",
+                set_explain},
     BenchOption{"--library", "dtrain|mpi", "", set_library, true},
     BenchOption{"--results", "FILE", "", set_results, true},
     BenchOption{"--progress", "", "", set_progress, true},
@@ -203,6 +212,11 @@ Result<> check_comparison(const BenchOptions& options) {
 
 /// Checks values that fit only some others.
 Result<> check_together(const BenchOptions& options) {
+  if (options.explain && (options.format != BenchFormat::table || !options.compare.empty())) {
+    return fail(Errc::input,
+                "--explain: prints a table of algorithms and measures nothing; leave out --format, "
+                "--json, --csv and --compare");
+  }
   if (options.bytes_min > options.bytes_max) {
     return fail(Errc::input, format("bench: the smallest size, -b {}, is above the largest, -e {}",
                                     options.bytes_min, options.bytes_max));
@@ -295,6 +309,7 @@ std::vector<std::string> rank_words(const BenchOptions& options) {
   if (options.library != "dtrain") add("--library", options.library);
   if (!options.results.empty()) add("--results", options.results);
   if (options.progress) words.emplace_back("--progress");
+  if (options.explain) words.emplace_back("--explain");
   return words;
 }
 

@@ -32,6 +32,7 @@ struct BenchOptions {
   std::string library = "dtrain";  ///< "mpi": the second measurement of a comparison
   std::string results = {};        ///< a file to which rank 0 appends a line for each size
   bool progress = false;           ///< the user's terminal shows a line while rank 0 measures
+  bool explain = false;            ///< rank 0 prints the algorithms, and nothing is measured
   bool operator==(const BenchOptions&) const = default;
 
   /// Returns the number of timed calls; with ms_per_size, the upper bound of it.

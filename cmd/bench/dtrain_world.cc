@@ -47,6 +47,13 @@ Result<std::unique_ptr<DtrainWorld>> DtrainWorld::join(std::string_view transpor
   return std::make_unique<DtrainWorld>(context);
 }
 
+std::string DtrainWorld::algorithms() const {
+  std::string text(dtrain_algorithms(context_.get(), nullptr, 0), '\0');
+  // C++ strings have room for the NUL behind their end.
+  dtrain_algorithms(context_.get(), text.data(), text.size() + 1);
+  return text;
+}
+
 Result<> DtrainWorld::run(const CollectiveCall& call) {
   dtrain_error error = empty_error();
   return result_of(start(call, error), error);

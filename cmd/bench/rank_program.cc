@@ -6,6 +6,7 @@
 #include "cmd/bench/bench_report.h"
 #include "cmd/bench/comparison.h"
 #include "cmd/bench/dtrain_world.h"
+#include "cmd/bench/explain.h"
 #include "cmd/bench/measure.h"
 #include "cmd/bench/mpi_world.h"
 
@@ -85,6 +86,13 @@ Result<> measure_world(CollectiveWorld& world, const BenchOptions& options) {
   return fail(Errc::mismatch, format("bench: {} elements of results were wrong", wrong));
 }
 
+/// Prints the algorithms on rank 0.
+Result<> explain_world(const DtrainWorld& world) {
+  const RankOutput output(world.rank() == 0, false);
+  return output.print(
+      explain_text(world.algorithms(), {.ranks = world.size(), .hosts = world.hosts()}));
+}
+
 Result<> measure_library(std::span<const std::string> words) {
   const BenchOptions options = TRY(parse_rank_words(words));
   if (options.library == "mpi") {
@@ -92,6 +100,7 @@ Result<> measure_library(std::span<const std::string> words) {
     return measure_world(*world, options);
   }
   const auto world = TRY(DtrainWorld::join(options.transport));
+  if (options.explain) return explain_world(*world);
   return measure_world(*world, options);
 }
 

@@ -55,6 +55,11 @@ uint32_t Driver::next_group() {
   return finished_ ? 0 : parts_.engine->next_group();
 }
 
+std::string Driver::algorithms_text(uint32_t group) {
+  const Lock lock = enter();
+  return finished_ ? "" : parts_.engine->algorithms_text(group);
+}
+
 void Driver::create_group(uint32_t number, const std::vector<int>& job_ranks) {
   const Lock lock = enter();
   if (finished_) return;

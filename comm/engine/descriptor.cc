@@ -5,7 +5,6 @@
 #include "comm/engine/reduce.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace dt {
@@ -182,14 +181,6 @@ std::string quoted_name(std::string_view name) {
 NameDifference name_difference(std::string_view one, std::string_view other) {
   return {quoted_name(one),
           one == other ? "another one with the same beginning" : quoted_name(other)};
-}
-
-std::string_view kind_name(OperationKind kind) {
-  static constexpr std::array<std::string_view, 13> names = {
-      "all_reduce", "broadcast", "all_gather", "reduce_scatter",   "reduce",
-      "gather",     "scatter",   "all_to_all", "all_to_all_split", "all_gather_ragged",
-      "barrier",    "send",      "receive"};
-  return names.at(static_cast<size_t>(kind));
 }
 
 std::string collective_label(OperationKind kind, uint64_t sequence, std::string_view name) {

@@ -73,7 +73,6 @@ struct Mismatch {
 std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, std::span<const int> ranks,
                                 uint64_t sequence);
 
-std::string_view kind_name(OperationKind kind);
 /// `all_reduce #12 "grad"`.
 std::string collective_label(OperationKind kind, uint64_t sequence, std::string_view name);
 /// "float32[100]".

@@ -143,6 +143,10 @@ void Engine::submit(const std::shared_ptr<Operation>& operation, Time now) {
   if (!checked) return end(*operation, {checked.error().code, -1, checked.error().message});
   const bool collective = is_collective(request.kind);
   if (!collective) request.peer = group->job_rank(request.peer);
+  if (collective) {
+    request.algorithm =
+        group->algorithms().of(request.kind, request.count * element_bytes(request.type));
+  }
   const std::optional<OperationFailure>& aborted = state_->aborted;
   if (aborted && collective) operation->sequence = state_->groups.take_sequence(request.group);
   if (aborted) {
@@ -167,6 +171,21 @@ void Engine::leave_group(uint32_t number) {
   if (state_->aborted || group == nullptr) return;
   state_->messages.leave_group(*group, {Errc::closed, -1, "the group has been finalized"});
   state_->groups.leave(number);
+}
+
+std::string Engine::algorithms_text(uint32_t group) const {
+  const GroupPeers* peers = state_->groups.find(group);
+  std::string text;
+  if (peers == nullptr) return text;
+  const bool in_memory = state_->groups.has_memory(group);
+  for (auto kind = OperationKind::all_reduce; is_collective(kind);
+       kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
+    const bool shared = in_memory && SharedCommunicator::plays(kind);
+    if (!text.empty()) text += ',';
+    text += format("{}={}", kind_name(kind),
+                   shared ? "shm" : rules_text(peers->algorithms().rules(kind)));
+  }
+  return text;
 }
 
 bool Engine::step(Time now) {

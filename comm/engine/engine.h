@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "comm/engine/operation_result.h"
 #include "comm/kernels/element.h"
+#include "comm/schedule/algorithm_text.h"
 #include "comm/schedule/operation_kind.h"
 #include "comm/transport/link.h"
 #include "rendezvous/cluster/task.h"
@@ -36,6 +37,8 @@ struct OperationRequest {
   std::string name = {};                ///< for matching and messages; may be empty
   Duration timeout = Duration::zero();  ///< zero: none
   std::vector<size_t> counts = {};      ///< all_to_all_split: of the part for each rank
+  /// For collectives over links: set by the engine. None: that of default_rules.
+  std::optional<Algorithm> algorithm = {};
   /// For operations whose ranks have own counts: set before submission.
   std::shared_ptr<OperationResult> result = {};
 };
@@ -74,6 +77,8 @@ class Engine {
     /// made the call yet. Equal on all ranks, and no more than half of
     /// ScheduledCommunicator::next_bytes_max.
     size_t unasked_bytes_max = size_t{64} << 10;
+    /// The user's choice for collectives over links; equal on all ranks.
+    ChosenAlgorithms algorithms = {};
   };
 
   /// `peers` by rank.
@@ -98,6 +103,10 @@ class Engine {
   void create_group(uint32_t number, std::vector<int> ranks, Time now);
   /// Fails the group's pending operations, and those of its other members.
   void leave_group(uint32_t number);
+
+  /// Returns the algorithms of a group in the form of parse_algorithms(), with "shm" for
+  /// collectives in shared memory. Returns nothing for a group that this rank has left.
+  std::string algorithms_text(uint32_t group) const;
 
   /// Moves all data that can move; true if anything moved. Never blocks.
   bool step(Time now);

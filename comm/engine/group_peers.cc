@@ -24,7 +24,8 @@ GroupPeers::GroupPeers(Peers& peers, uint32_t group, std::vector<int> ranks)
       group_(group),
       ranks_(std::move(ranks)),
       rank_(rank_of(peers.rank())),
-      hosts_(labels_of(peers, ranks_)) {
+      hosts_(labels_of(peers, ranks_)),
+      algorithms_(peers.algorithms(), {.ranks = size(), .hosts = hosts_.hosts()}) {
   assert(group < groups_max && rank_ >= 0);
 }
 

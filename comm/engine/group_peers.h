@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/engine/peers.h"
+#include "comm/schedule/algorithm_table.h"
 #include "comm/schedule/host_map.h"
 
 #include <cstdint>
@@ -33,6 +34,7 @@ class GroupPeers {
 
   /// Which members share a host.
   const HostMap& hosts() const { return hosts_; }
+  const AlgorithmTable& algorithms() const { return algorithms_; }
 
   uint32_t stream(uint64_t sequence) const;
   static uint32_t group_of(uint32_t stream) { return stream >> sequence_bits; }
@@ -56,6 +58,7 @@ class GroupPeers {
   std::vector<int> ranks_;
   int rank_;
   HostMap hosts_;
+  AlgorithmTable algorithms_;
 };
 
 /// Returns 0 … size - 1.

@@ -25,6 +25,7 @@ Peers::Peers(const Engine::Options& options, std::vector<Engine::Peer> peers)
     : rank_(options.rank),
       dead_after_(options.dead_after),
       unasked_bytes_max_(options.unasked_bytes_max),
+      algorithms_(options.algorithms),
       arrivals_(std::make_shared<ReadySet>(peers.size())),
       unsent_(peers.size()),
       unanswered_(peers.size()),

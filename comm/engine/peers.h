@@ -33,6 +33,8 @@ class Peers {
   int rank_of(const TaskId& task) const;
   /// Checks a blamed rank that a peer sent. Fails with Errc::protocol unless it is a rank, or -1.
   Result<> check_blamed(int rank) const;
+  /// The algorithms that the user has chosen for the job.
+  const ChosenAlgorithms& algorithms() const { return algorithms_; }
   /// A number that is equal for ranks on one host.
   int host(int rank) const { return peers_[static_cast<size_t>(rank)].task.agent; }
   /// Returns null for this rank itself.
@@ -88,6 +90,7 @@ class Peers {
   int rank_;
   Duration dead_after_;
   size_t unasked_bytes_max_;
+  ChosenAlgorithms algorithms_;
   std::vector<Peer> peers_;
   // A step costs what these hold, and not the number of ranks.
   std::shared_ptr<ReadySet> arrivals_;  ///< something may have arrived

@@ -5,7 +5,6 @@
 #include "comm/schedule/algorithm.h"
 #include "comm/schedule/bruck.h"
 #include "comm/schedule/direct.h"
-#include "comm/schedule/host_map.h"
 #include "comm/schedule/ring.h"
 
 #include <algorithm>
@@ -41,10 +40,12 @@ Steps equal_steps(const OperationRequest& request, Group group) {
                               .root = request.peer,
                               .element_bytes = element_bytes(request.type),
                               .in_place = request.input == request.output};
-  const int hosts = group.hosts == nullptr ? 1 : group.hosts->hosts();
-  const AlgorithmRules rules = default_rules(request.kind, {.ranks = group.size, .hosts = hosts});
-  const size_t bytes = request.count * shape.element_bytes;
-  std::optional<Steps> steps = steps_of(group, shape, choose(rules, bytes));
+  std::optional<Algorithm> algorithm = request.algorithm;
+  if (!algorithm) {
+    const size_t bytes = request.count * shape.element_bytes;
+    algorithm = choose(default_rules(request.kind, {.ranks = group.size}), bytes);
+  }
+  std::optional<Steps> steps = steps_of(group, shape, *algorithm);
   assert(steps);
   return std::move(*steps);
 }

@@ -114,6 +114,14 @@ constexpr std::array<Entry, 21> entries = {{
      }},
 }};
 
+/// Returns null when the algorithm cannot play that kind.
+const Entry* find_entry(OperationKind kind, Algorithm algorithm) {
+  const auto* const found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
+    return entry.kind == kind && entry.algorithm == algorithm;
+  });
+  return found == entries.end() ? nullptr : found;
+}
+
 }  // namespace
 
 std::string_view algorithm_name(Algorithm algorithm) {
@@ -167,12 +175,14 @@ Algorithm choose(const AlgorithmRules& rules, size_t bytes) {
   return found->algorithm;
 }
 
+bool plays(OperationKind kind, Algorithm algorithm) {
+  return find_entry(kind, algorithm) != nullptr;
+}
+
 std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorithm algorithm) {
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
-    return entry.kind == shape.kind && entry.algorithm == algorithm;
-  });
-  if (found == entries.end()) return std::nullopt;
-  return found->steps(group, shape);
+  const Entry* entry = find_entry(shape.kind, algorithm);
+  if (entry == nullptr) return std::nullopt;
+  return entry->steps(group, shape);
 }
 
 }  // namespace dt

@@ -61,6 +61,8 @@ struct CollectiveShape {
   bool in_place = false;  ///< input and output are the same buffer
 };
 
+/// True when the algorithm can play that kind.
+bool plays(OperationKind kind, Algorithm algorithm);
 /// Returns this rank's steps by the algorithm. None when it cannot play that kind.
 std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorithm algorithm);
 

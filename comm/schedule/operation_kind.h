@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace dt {
 
@@ -20,6 +23,14 @@ enum class OperationKind : uint8_t {
   send,
   receive,
 };
+
+inline constexpr std::array<std::string_view, 13> kind_names = {
+    "all_reduce", "broadcast", "all_gather", "reduce_scatter",   "reduce",
+    "gather",     "scatter",   "all_to_all", "all_to_all_split", "all_gather_ragged",
+    "barrier",    "send",      "receive"};
+constexpr std::string_view kind_name(OperationKind kind) {
+  return kind_names.at(static_cast<size_t>(kind));
+}
 
 constexpr bool is_collective(OperationKind kind) {
   return kind <= OperationKind::barrier;

@@ -110,6 +110,9 @@ Result<> read_stdin(const OptionSources& sources, RunConfig& config) {
 }
 
 Result<> read_texts(const OptionSources& sources, RunConfig& config) {
+  if (const auto given = find_option(sources, "algorithms")) {
+    config.algorithms = TRY(given->text("a table of algorithms"));
+  }
   if (const auto given = find_option(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
   if (const auto given = find_option(sources, "output-dir")) {
     config.output_dir = TRY(given->text("a folder"));

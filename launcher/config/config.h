@@ -47,6 +47,7 @@ struct RunConfig {
   std::vector<std::string> environment_excluded;  ///< patterns of names that are not forwarded
   EnvSets env_sets = default_env_sets();
   bool pass_local_rank = false;
+  std::string algorithms;  ///< of collectives; empty: those of libdtrain
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   PlacementOptions placement;

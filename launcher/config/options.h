@@ -129,6 +129,11 @@ inline constexpr std::array own_options = {
     Option{"pass-local-rank", "--pass-local-rank", OptionKind::flag, "", OptionGroup::workers,
            "Append --local_rank=N to each worker's command, as scripts written for "
            "torch.distributed.launch and DeepSpeed expect it."},
+    Option{"algorithms", "--algorithms", OptionKind::text, "TABLE", OptionGroup::workers,
+           "The algorithms of libdtrain's collectives between hosts and over TCP: "
+           "tree:64k:ring is for all_reduce a tree up to 65536 bytes, and a ring above. Other "
+           "operations are named, and separated by commas: ring,broadcast=hierarchical. What is "
+           "not given stays as dtrain bench --explain prints it."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,
@@ -232,7 +237,7 @@ inline constexpr std::array<std::string_view, 16> check_option_names = {
 bool is_check_option(const Option& option);
 
 /// The options that `dtrain bench` takes as well: its ranks are a job of their own, without roles.
-inline constexpr std::array<std::string_view, 32> bench_option_names = {"np",
+inline constexpr std::array<std::string_view, 33> bench_option_names = {"np",
                                                                         "hosts",
                                                                         "hostfile",
                                                                         "oversubscribe",
@@ -253,6 +258,7 @@ inline constexpr std::array<std::string_view, 32> bench_option_names = {"np",
                                                                         "env",
                                                                         "env-file",
                                                                         "encrypt-data",
+                                                                        "algorithms",
                                                                         "timeout",
                                                                         "start-timeout",
                                                                         "grace",

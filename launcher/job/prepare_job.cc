@@ -56,7 +56,8 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
                                          .token = token,
                                          .table = table,
                                          .dead_after = config.dead_after,
-                                         .engine = {.encrypt_data = config.encrypt_data},
+                                         .engine = {.encrypt_data = config.encrypt_data,
+                                                    .algorithms = config.algorithms},
                                          .horovod_sources = sources},
                                         runtime.log()));
   JobFacts facts =

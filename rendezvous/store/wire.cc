@@ -200,7 +200,10 @@ Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notic
   writer.number(static_cast<uint32_t>(gone.size()));
   for (const Notice& notice : gone)
     encode(writer, notice);
-  return writer.number(int64_t{dead_after.count()}).number(engine.encrypt_data).take();
+  return writer.number(int64_t{dead_after.count()})
+      .number(engine.encrypt_data)
+      .text(engine.algorithms)
+      .take();
 }
 
 Result<Welcome> decode_welcome(ByteSpan bytes) {
@@ -215,6 +218,7 @@ Result<Welcome> decode_welcome(ByteSpan bytes) {
   welcome.dead_after = Duration(reader.number<int64_t>());
   // Read as a number: a bool other than 0 and 1 would be undefined behaviour.
   welcome.engine.encrypt_data = reader.number<uint8_t>() != 0;
+  welcome.engine.algorithms = reader.text();
   TRY(reader.finish("welcome"));
   if (welcome.dead_after <= Duration::zero() || welcome.dead_after > timeout_max)
     return fail(Errc::protocol, "a welcome with an impossible dead-after time");

@@ -98,7 +98,8 @@ struct Change {
 
 /// The settings of the collectives that all ranks of a job share.
 struct EngineSettings {
-  bool encrypt_data = false;  ///< encrypt what ranks on different hosts exchange
+  bool encrypt_data = false;    ///< encrypt what ranks on different hosts exchange
+  std::string algorithms = {};  ///< the user's table in the form of --algorithms; empty: none
   bool operator==(const EngineSettings&) const = default;
 };
 

@@ -131,6 +131,32 @@ test_a_wrong_command_line_starts_nothing_and_names_the_option() {
   expect_no_processes
 }
 
+test_explain_prints_the_algorithms_in_effect() {
+  run_dtrain bench --explain -np 3 --transport tcp --algorithms tree:64k:ring
+  expect_status 0
+  expect_stderr ''
+  expect_stdout_contains "# libdtrain's algorithms for 3 rank(s) on 1 host(s)"
+  expect test "$(grep -cE '^all_reduce +(up to 65536 +tree|above 65536 +ring)$' "$out/stdout")" -eq 2
+  expect test "$(grep -cE '^broadcast +any +tree$' "$out/stdout")" -eq 1
+  run_dtrain bench --explain -np 2
+  expect_status 0
+  expect test "$(grep -cE '^all_reduce +any +shm$' "$out/stdout")" -eq 1
+  run_dtrain bench all_reduce -np 3 --transport tcp --algorithms tree:1k:ring -b 12 -e 3M -f 64 -n 2
+  expect_status 0
+  expect_stdout_contains '# Out of bounds values : 0 OK'
+}
+
+test_a_wrong_table_of_algorithms_starts_nothing_and_names_the_column() {
+  local command
+  for command in 'run true' 'bench all_reduce'; do
+    # shellcheck disable=SC2086
+    run_dtrain ${command%% *} -np 2 --algorithms tree:64k:rin ${command#* }
+    expect_status 2
+    expect_stdout ''
+    expect_stderr_contains 'dtrain: --algorithms: column 10: expected an algorithm of all_reduce, one of ring, tree'
+  done
+}
+
 test_a_killed_rank_ends_it_with_the_usual_status() {
   start_dtrain bench all_reduce -np 2 -b 4M -e 4M -n 10000000 --verbose
   wait_for 20 stderr_has 'worker:1 (host localhost) joined'

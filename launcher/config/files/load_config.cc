@@ -130,6 +130,14 @@ void keep_taken(bool (*takes)(const Option& option), OptionSources& sources) {
   }
 }
 
+Result<> check_algorithms(const RunRequest& request, const OptionSources& sources) {
+  const auto given = find_option(sources, "algorithms");
+  if (!given || request.check_algorithms == nullptr) return {};
+  if (const auto checked = request.check_algorithms(given->value()); !checked)
+    return given->refuse(checked.error().message);
+  return {};
+}
+
 Result<std::string> read_hostfile_text(const std::string& path) {
   return read_text_file(path, hostfile_bytes_max);
 }
@@ -156,6 +164,7 @@ Result<RunConfig> load_run_config(RunRequest request) {
   if (request.takes != nullptr) keep_taken(request.takes, sources);
   sources.push_back({.values = std::move(request.defaults), .origins = {}});
   report_destinations(found_destinations(sources), request.notice);
+  TRY(check_algorithms(request, sources));
   return make_run_config(sources, std::move(request.command), read_hostfile_text,
                          parse_environment(request.environment));
 }

@@ -61,6 +61,17 @@ TEST_CASE("a typing error in any option is answered with that option") {
   CHECK(error_of({"all_reduce", "--progress"}).starts_with("--progress: no such option"));
 }
 
+TEST_CASE("--explain needs no operation, and takes none") {
+  CHECK(parsed({"--explain", "-np", "2"}).bench == BenchOptions{.explain = true});
+  CHECK(error_of({"broadcast", "--explain"}) ==
+        "bench: --explain is about all operations; leave out broadcast");
+  for (const Words& line : {Words{"--explain", "--json"}, {"--explain", "--compare", "mpirun"}}) {
+    CHECK(error_of(line) ==
+          "--explain: prints a table of algorithms and measures nothing; leave out --format, "
+          "--json, --csv and --compare");
+  }
+}
+
 TEST_CASE("every option with a value is an error when the line ends behind it") {
   for (const BenchOption& option : bench_options()) {
     if (option.placeholder.empty() || option.hidden) continue;

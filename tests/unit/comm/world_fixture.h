@@ -29,9 +29,12 @@ class World {
     dtrain::Transport transport = dtrain::Transport::automatic;
     std::chrono::milliseconds timeout = std::chrono::seconds(30);
     std::chrono::milliseconds dead_after = std::chrono::seconds(5);
+    std::string algorithms = {};
   };
   explicit World(Options options)
-      : options_(options), server_(table_of_workers(options.size, options.per_host)) {}
+      : options_(options),
+        server_(table_of_workers(options.size, options.per_host),
+                {.engine = {.algorithms = options.algorithms}}) {}
 
   RendezvousFixture& server() { return server_; }
   dtrain::InitOptions init_options(int rank) const {

@@ -161,7 +161,8 @@ TEST_CASE("the words for a rank are read back as the same options") {
                                .compare = "mpirun",
                                .library = "mpi",
                                .results = "/tmp/x",
-                               .progress = true}};
+                               .progress = true},
+                              {.explain = true}};
   for (const BenchOptions& options : all) {
     const auto read = parse_rank_words(rank_words(options));
     REQUIRE_MESSAGE(read, read.error().message);

@@ -26,6 +26,7 @@ TEST_CASE("every option sets its member of the configuration") {
                                           {"gpu-bind", {"rank"}},
                                           {"report-bindings", {"true"}},
                                           {"env", {"A=1=2", "B", "C="}},
+                                          {"algorithms", {"tree:64k:ring"}},
                                           {"chdir", {"/x y"}},
                                           {"stdin", {"2"}},
                                           {"timeout", {"2m"}},
@@ -63,6 +64,7 @@ TEST_CASE("every option sets its member of the configuration") {
   expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
   expected.env_sets = {EnvSet::torch, EnvSet::jax, EnvSet::slurm};
   expected.pass_local_rank = true;
+  expected.algorithms = "tree:64k:ring";
   expected.chdir = "/x y";
   expected.timeout = seconds(120);
   expected.start_timeout = seconds(5);
@@ -102,6 +104,8 @@ TEST_CASE("B12 and other invalid values are refused, with option and value") {
       {{{"np", {""}}}, "-np: expected 1..65536, got \"\""},
       {{{"np", {"65537"}}}, "-np: expected 1..65536, got 65537"},
       {{{"np", {"99999999999999999999"}}}, "-np: expected 1..65536, got 99999999999999999999"},
+      {{{"np", {"1"}}, {"algorithms", {""}}},
+       "--algorithms: expected a table of algorithms, got \"\""},
       {{{"np", {"1"}}, {"chdir", {""}}}, "--chdir: expected a folder, got \"\""},
       {{{"np", {"1"}}, {"output-dir", {"a\0b"s}}},
        "--output-dir: expected a folder, got \"a\\x00b\""},

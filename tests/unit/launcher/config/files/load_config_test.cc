@@ -58,6 +58,21 @@ TEST_CASE("flags come before variables, variables before the file") {
   CHECK(config.grace == seconds(3));
 }
 
+TEST_CASE("a wrong table of algorithms is named with its source, where it can be checked") {
+  const auto refuses = [](std::string_view) -> Result<> {
+    return fail(Errc::input, "column 1: no");
+  };
+  const RunRequest request{.flags = {.values = {{"np", {"2"}}}, .origins = {}},
+                           .command = {"true"},
+                           .environment = {"DTRAIN_OPT_ALGORITHMS=ring"}};
+  RunRequest checked = request;
+  checked.check_algorithms = refuses;
+  CHECK(load_run_config(request).value().algorithms == "ring");
+  CHECK(error_of(load_run_config(checked)) == "DTRAIN_OPT_ALGORITHMS: column 1: no");
+  checked.environment.clear();
+  CHECK(error_of(load_run_config(checked)) == "accepted");
+}
+
 TEST_CASE("without --config-file the user's own file counts, XDG_CONFIG_HOME before HOME") {
   const Folder folder;
   folder.write("xdg/dtrain/config.toml", "np = 5\n");

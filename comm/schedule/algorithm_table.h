@@ -1,0 +1,29 @@
+#pragma once
+
+#include "comm/schedule/algorithm.h"
+#include "comm/schedule/algorithm_text.h"
+
+#include <array>
+#include <cstddef>
+
+namespace dt {
+
+/// The algorithms of one group: those that the user has chosen for the job, and the default ones
+/// for its numbers of ranks and hosts. All ranks have the same table.
+class AlgorithmTable {
+ public:
+  AlgorithmTable(const ChosenAlgorithms& chosen, RankCounts counts);
+
+  /// Requires a collective.
+  const AlgorithmRules& rules(OperationKind kind) const {
+    return rules_[static_cast<size_t>(kind)];
+  }
+  /// `bytes` as for choose().
+  Algorithm of(OperationKind kind, size_t bytes) const { return choose(rules(kind), bytes); }
+
+ private:
+  static constexpr size_t kinds = static_cast<size_t>(OperationKind::barrier) + 1;
+  std::array<AlgorithmRules, kinds> rules_;
+};
+
+}  // namespace dt

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "base/result.h"
+#include "comm/schedule/algorithm.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+/// The algorithms that a user has chosen. Other kinds have their default_rules.
+using ChosenAlgorithms = std::map<OperationKind, AlgorithmRules>;
+
+/// Reads a table of algorithms such as "tree:64k:ring,broadcast=hierarchical". Each part has an
+/// operation, all_reduce where it is omitted, and algorithms with limits in bytes between them. A
+/// limit belongs to the algorithm before it. Returns nothing for an empty text. Fails with
+/// Errc::input and the column of the first fault.
+Result<ChosenAlgorithms> parse_algorithms(std::string_view text);
+
+/// The same form, without the operation: "tree:64k:ring".
+std::string rules_text(const AlgorithmRules& rules);
+
+}  // namespace dt
