@@ -75,6 +75,10 @@ int DtrainWorld::start(const CollectiveCall& call, dtrain_error& error) {
       return dtrain_broadcast(context_.get(), buffers, 0, nullptr, &error);
     case BenchOperation::reduce_scatter:
       return dtrain_reduce_scatter(context_.get(), buffers, call.reduction, nullptr, &error);
+    case BenchOperation::all_to_all:
+      return dtrain_all_to_all(context_.get(), buffers, nullptr, &error);
+    case BenchOperation::reduce:
+      return dtrain_reduce(context_.get(), buffers, {call.reduction, 0}, nullptr, &error);
     case BenchOperation::latency:
       return ping(call, error);
   }

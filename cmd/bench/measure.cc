@@ -148,6 +148,17 @@ uint64_t Measurement::count_wrong(const CallShape& shape) const {
       }
       return wrong;
     }
+    case BenchOperation::all_to_all: {
+      uint64_t wrong = 0;
+      for (int rank = 0; rank < world_.size(); ++rank) {
+        wrong += pattern_.count_wrong(output.subspan(static_cast<size_t>(rank) * part, part),
+                                      pattern_.input_of(rank),
+                                      static_cast<size_t>(world_.rank()) * shape.count);
+      }
+      return wrong;
+    }
+    case BenchOperation::reduce:
+      return world_.rank() > 0 ? 0 : pattern_.count_wrong(output, pattern_.reduced(), 0);
     case BenchOperation::latency:
       return world_.rank() > 1 ? 0 : pattern_.count_wrong(output, pattern_.input_of(0), 0);
   }

@@ -78,6 +78,8 @@ struct MpiWorld::Functions {
   int (*reduce_scatter)(const void*, void*, int, void*, void*, void*) = nullptr;
   int (*all_gather)(const void*, int, void*, void*, int, void*, void*) = nullptr;
   int (*broadcast)(void*, int, void*, int, void*) = nullptr;
+  int (*all_to_all)(const void*, int, void*, void*, int, void*, void*) = nullptr;
+  int (*reduce)(const void*, void*, int, void*, void*, int, void*) = nullptr;
   int (*send)(const void*, int, void*, int, int, void*) = nullptr;
   int (*receive)(void*, int, void*, int, int, void*, void*) = nullptr;
 
@@ -92,6 +94,8 @@ struct MpiWorld::Functions {
     TRY(load(library, "MPI_Reduce_scatter_block", reduce_scatter));
     TRY(load(library, "MPI_Allgather", all_gather));
     TRY(load(library, "MPI_Bcast", broadcast));
+    TRY(load(library, "MPI_Alltoall", all_to_all));
+    TRY(load(library, "MPI_Reduce", reduce));
     TRY(load(library, "MPI_Send", send));
     return load(library, "MPI_Recv", receive);
   }
@@ -170,6 +174,15 @@ int MpiWorld::start(const CollectiveCall& call, const Arguments& with) {
       if (rank_ == 0 && call.input != nullptr)
         std::memcpy(call.output, call.input, call.count * bytes_of(call.type));
       return functions_->broadcast(call.output, with.count, with.type, 0, functions_->world);
+    case BenchOperation::all_to_all:
+      return functions_->all_to_all(with.input, with.count, with.type, call.output, with.count,
+                                    with.type, functions_->world);
+    case BenchOperation::reduce: {
+      // In place, MPI's other ranks give the buffer as their input.
+      const void* input = rank_ > 0 && call.input == nullptr ? call.output : with.input;
+      return functions_->reduce(input, call.output, with.count, with.type, with.reduction, 0,
+                                functions_->world);
+    }
     case BenchOperation::latency:
       return ping(call, with);
   }

@@ -44,6 +44,18 @@ constexpr std::array rows = {
                  .reduces = true,
                  .whole = Whole::input,
                  .bus_factor = others_factor},
+    OperationRow{.operation = BenchOperation::all_to_all,
+                 .name = "all_to_all",
+                 .peers_name = "alltoall",
+                 .whole = Whole::both,
+                 .bus_factor = others_factor},
+    OperationRow{.operation = BenchOperation::reduce,
+                 .name = "reduce",
+                 .peers_name = "reduce",
+                 .reduces = true,
+                 .rooted = true,
+                 .in_place = true,
+                 .bus_factor = equal_factor},
     OperationRow{.operation = BenchOperation::latency,
                  .name = "latency",
                  .peers_name = "latency",
@@ -79,8 +91,8 @@ CallShape shape_of(const OperationRow& row, size_t bytes, size_t element_bytes, 
   const auto parts = row.whole == Whole::neither ? size_t{1} : static_cast<size_t>(ranks);
   CallShape shape;
   shape.count = bytes / element_bytes / parts;
-  shape.input = shape.count * (row.whole == Whole::input ? parts : 1);
-  shape.output = shape.count * (row.whole == Whole::output ? parts : 1);
+  shape.input = shape.count * (row.whole == Whole::output ? 1 : parts);
+  shape.output = shape.count * (row.whole == Whole::input ? 1 : parts);
   shape.bytes = shape.count * parts * element_bytes;
   return shape;
 }

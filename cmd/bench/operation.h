@@ -10,7 +10,15 @@
 
 namespace dt {
 
-enum class BenchOperation : uint8_t { all_reduce, all_gather, broadcast, reduce_scatter, latency };
+enum class BenchOperation : uint8_t {
+  all_reduce,
+  all_gather,
+  broadcast,
+  reduce_scatter,
+  all_to_all,
+  reduce,
+  latency
+};
 
 /// The facts about an operation that `dtrain bench` measures. A new operation is a new row, and a
 /// case in CollectiveWorld.
@@ -21,8 +29,8 @@ struct OperationRow {
   bool reduces = false;         ///< has a reduction such as sum
   bool rooted = false;          ///< has a root, which is rank 0
   bool in_place = false;        ///< can be measured with one buffer for input and output
-  /// The buffer that holds a part of each rank; the other one holds a single part.
-  enum class Whole : uint8_t { neither, output, input };
+  /// The buffers that hold a part of each rank; others hold a single part.
+  enum class Whole : uint8_t { neither, output, input, both };
   Whole whole = Whole::neither;
   /// The bus bandwidth of `ranks` ranks by the bandwidth of the algorithm, as nccl-tests defines
   /// it.

@@ -18,7 +18,7 @@ check_output() {
 
 test_every_operation_has_exact_results_on_both_transports() {
   local operation transport
-  for operation in all_reduce all_gather broadcast reduce_scatter latency; do
+  for operation in all_reduce all_gather broadcast reduce_scatter all_to_all reduce latency; do
     for transport in shm tcp; do
       run_dtrain bench $operation -np 3 -b 12 -e 3M -f 64 -n 2 -w 1 --transport $transport
       expect_status 0
@@ -119,7 +119,7 @@ test_a_wrong_command_line_starts_nothing_and_names_the_option() {
   run_dtrain bench all_reduce
   expect_status 2
   expect_stderr_contains 'dtrain: -np: missing'
-  run_dtrain bench all_to_all -np 2
+  run_dtrain bench all_to_none -np 2
   expect_status 2
   expect_stderr_contains 'expected one of all_reduce, all_gather'
   run_dtrain bench all_reduce -np 2 --output-dir logs

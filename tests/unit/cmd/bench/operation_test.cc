@@ -12,7 +12,7 @@ TEST_CASE("every operation is found by its name, and no name twice") {
     CHECK(&row_of(row.operation) == &row);
   }
   CHECK(bench_operation_names().size() == bench_operations().size());
-  CHECK_FALSE(parse_bench_operation("all_to_all"));
+  CHECK_FALSE(parse_bench_operation("all_to_all_split"));
   CHECK_FALSE(parse_bench_operation(""));
 }
 
@@ -25,7 +25,9 @@ TEST_CASE("the bus bandwidth has the factors of nccl-tests") {
   for (const Case& one : {Case{BenchOperation::all_reduce, 1.5, 0},
                           {BenchOperation::all_gather, 0.75, 0},
                           {BenchOperation::reduce_scatter, 0.75, 0},
+                          {BenchOperation::all_to_all, 0.75, 0},
                           {BenchOperation::broadcast, 1, 1},
+                          {BenchOperation::reduce, 1, 1},
                           {BenchOperation::latency, 1, 1}}) {
     CHECK(row_of(one.operation).bus_factor(4) == one.of_four);
     CHECK(row_of(one.operation).bus_factor(1) == one.of_one);
@@ -42,6 +44,8 @@ TEST_CASE("a size is that of the larger buffer, rounded down to an equal part of
       {BenchOperation::broadcast, 7, 1, 1, 1, 4},
       {BenchOperation::all_gather, 100, 8, 8, 24, 96},
       {BenchOperation::reduce_scatter, 100, 8, 24, 8, 96},
+      {BenchOperation::all_to_all, 100, 8, 24, 24, 96},
+      {BenchOperation::reduce, 100, 25, 25, 25, 100},
       {BenchOperation::all_gather, 8, 0, 0, 0, 0},
       {BenchOperation::latency, 3, 0, 0, 0, 0},
   };
