@@ -113,11 +113,15 @@ typedef struct dtrain_context dtrain_context;
  * network. If some are set, it fails and names the missing ones. DTRAIN_RANK and DTRAIN_SIZE must
  * agree with the job if they are set.
  *
- * Errors: _INPUT (options, environment, a task without rank), _UNREACHABLE and _REFUSED (rendezvous
- * or peer; a token that does not match), _TIMEOUT (the text names the missing tasks), _PEER_LOST (a
- * rank died first), _CLOSED (the launcher was lost first), _PROTOCOL (the other side is no
- * libdtrain or dtrain of this version), _SYSTEM. The caller owns the context and ends it with
- * dtrain_finalize. */
+ * A rank has one descriptor for each rank on another host, and two for each on its own. If the soft
+ * limit of open files (RLIMIT_NOFILE) is too low for them, dtrain_init raises it, only as far as
+ * necessary. If the hard limit is too low, it fails at once.
+ *
+ * Errors: _INPUT (options, environment, a task without rank, the hard limit of open files),
+ * _UNREACHABLE and _REFUSED (rendezvous or peer; a token that does not match), _TIMEOUT (the text
+ * names the missing tasks), _PEER_LOST (a rank died first), _CLOSED (the launcher was lost first),
+ * _PROTOCOL (the other side is no libdtrain or dtrain of this version), _SYSTEM. The caller owns
+ * the context and ends it with dtrain_finalize. */
 DTRAIN_API dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error);
 
 /* Leaves the job, or the group, and frees the context, also after an error; NULL does nothing.

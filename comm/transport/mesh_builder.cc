@@ -1,6 +1,7 @@
 #include "comm/transport/mesh_builder.h"
 
 #include "base/format.h"
+#include "base/io/open_files.h"
 #include "base/io/socket.h"
 #include "base/text.h"
 #include "comm/transport/local_socket.h"
@@ -15,6 +16,11 @@ namespace {
 constexpr Duration dial_again_after = milliseconds(100);
 constexpr Duration first_dial_timeout = milliseconds(500);
 constexpr size_t missing_named_max = 8;
+// The socket of a peer and, for one on this host, its doorbell.
+constexpr size_t files_of_tcp_peer = 1;
+constexpr size_t files_of_local_peer = 2;
+// Listeners, the mesh's own descriptors, and connections that are accepted or dialled twice.
+constexpr size_t files_for_joining = 16;
 
 /// "rank 1 (worker:1 on node2)".
 std::string describe(const TaskEntry& task) {
@@ -29,6 +35,7 @@ MeshBuilder::MeshBuilder(RendezvousClient& client, Options options)
 
 Result<> MeshBuilder::run(Time deadline) {
   TRY(find_peers());
+  TRY(reserve_descriptors());
   PeerListener listener = TRY(open_listener());
   TRY(publish(listener.endpoint(), deadline));
   TRY(fetch_endpoints(deadline));
@@ -59,6 +66,15 @@ Result<> MeshBuilder::find_peers() {
     }
   }
   return {};
+}
+
+/// Without its descriptors a task would retry until its deadline, and blame the ranks that it
+/// lacks.
+Result<> MeshBuilder::reserve_descriptors() const {
+  size_t files = files_for_joining + client_.self().addresses.size();
+  for (const Peer& peer : peers_)
+    files += peer.local() ? files_of_local_peer : files_of_tcp_peer;
+  return ensure_open_files(files, format("the links to {} other ranks", peers_.size()));
 }
 
 Result<PeerListener> MeshBuilder::open_listener() const {

@@ -67,6 +67,7 @@ class MeshBuilder {
 
  private:
   Result<> find_peers();
+  Result<> reserve_descriptors() const;
   Result<PeerListener> open_listener() const;
   Result<> publish(const PeerEndpoint& endpoint, Time deadline);
   Result<> fetch_endpoints(Time deadline);

@@ -1,6 +1,7 @@
 #include "launcher/agent/preparation.h"
 
 #include "base/format.h"
+#include "base/io/open_files.h"
 #include "base/text.h"
 #include "launcher/agent/local_host.h"
 #include "launcher/config/hosts/networks.h"
@@ -88,7 +89,7 @@ Result<LocalTasks::Program> Preparation::program_of(const std::vector<std::strin
 Result<std::vector<uint16_t>> Preparation::hold_all_ports() {
   const uint64_t port_files = static_cast<uint64_t>(wanted_.ports) * (wanted_.port_range ? 2 : 1) +
                               2 * wanted_.addresses.size();
-  TRY(check_open_files(open_files_of_tasks(wanted_.tasks, port_files),
+  TRY(ensure_open_files(open_files_of_tasks(wanted_.tasks, port_files),
                        format("{} tasks", wanted_.tasks)));
   // The given ports come first, so that hold_ports() chooses none of them.
   for (const std::string& address : wanted_.addresses) {

@@ -1,6 +1,7 @@
 #include "launcher/connect/agent_group.h"
 
 #include "base/format.h"
+#include "base/io/open_files.h"
 #include "base/text.h"
 #include "launcher/process/open_files.h"
 
@@ -56,7 +57,7 @@ Result<ConnectOptions> AgentGroup::own_connect_options(const std::vector<Host>& 
                             .dead_after = options_.dead_after,
                             .noise = static_cast<uint64_t>(getpid()),
                             .other = {}};
-  TRY(check_open_files(
+  TRY(ensure_open_files(
       hosts.size() * open_files_per_agent + open_files_while_starting,
       format("connections to {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s")));
   if (!std::ranges::all_of(hosts, &Host::here)) options.binary = TRY(AgentBinary::own());

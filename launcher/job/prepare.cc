@@ -1,11 +1,11 @@
 #include "launcher/job/prepare.h"
 
 #include "base/format.h"
+#include "base/io/open_files.h"
 #include "base/text.h"
 #include "launcher/environment/cluster_variables.h"
 #include "launcher/job/rendezvous.h"
 #include "launcher/process/argument_space.h"
-#include "launcher/process/open_files.h"
 #include "rendezvous/cluster/tf_config.h"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
   // Each task that links libdtrain holds one connection. Some more exist during handshakes.
   constexpr uint64_t handshakes = 32;
   const uint64_t files_of_output = config.output_dir ? 2 : 0;
-  return check_open_files(plan.tasks.size() * (1 + files_of_output) + handshakes,
+  return ensure_open_files(plan.tasks.size() * (1 + files_of_output) + handshakes,
                           format("{} tasks", plan.tasks.size()));
 }
 

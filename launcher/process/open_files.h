@@ -1,9 +1,6 @@
 #pragma once
 
-#include "base/result.h"
-
 #include <cstdint>
-#include <string_view>
 
 namespace dt {
 
@@ -11,13 +8,6 @@ namespace dt {
 /// which children get back.
 uint64_t raise_open_files_limit();
 void set_open_files_limit(uint64_t soft);
-
-/// Returns how many descriptors this process has open.
-uint64_t count_open_files();
-
-/// Fails with Errc::input, with the numbers, when this process may not open `more` descriptors.
-/// `for_what` is the subject of the message: "14 tasks".
-Result<> check_open_files(uint64_t more, std::string_view for_what);
 
 /// Returns how many descriptors an agent needs: three pipes and a pidfd for each task, the held
 /// ports, and a few for a moment.

@@ -105,4 +105,17 @@ CNF
   expect_stderr_contains 'OPENSSL_CONF=/dev/null'
 }
 
+test_a_low_soft_limit_of_open_files_is_raised() {
+  run_dtrain run -np 8 --no-tag sh -c "ulimit -Sn 24; exec $worker 9 exit0 $PWD/stamp"
+  expect_status 0
+  [[ $(grep -c 'reached the end' "$out/stdout") -eq 8 ]] || fail 'not all ranks reached the end'
+}
+test_a_hard_limit_of_open_files_that_is_too_low_fails_at_once() {
+  run_dtrain run -np 8 --no-tag sh -c "ulimit -n 24; exec $worker 9 exit0 $PWD/stamp"
+  expect_status 5
+  grep -qE '^the links to 7 other ranks need [0-9]+ open files, the hard limit is 24; raise it \(ulimit -Hn\)' \
+    "$out/stderr" || fail 'both numbers should be named'
+  expect_within_ms 10000
+}
+
 run_tests "$@"
