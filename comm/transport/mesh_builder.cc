@@ -7,7 +7,8 @@
 #include "comm/transport/local_socket.h"
 
 #include <algorithm>
-#include <cassert>
+#include <bit>
+#include <utility>
 
 namespace dt {
 
@@ -30,18 +31,20 @@ std::string describe(const TaskEntry& task) {
 }  // namespace
 
 MeshBuilder::MeshBuilder(RendezvousClient& client, Options options)
-    : client_(client), options_(std::move(options)) {
+    : client_(client),
+      options_(std::move(options)),
+      exchange_(client, client.table().world_size()) {
 }
 
 Result<> MeshBuilder::run(Time deadline) {
   TRY(find_peers());
+  if (peers_.empty()) return {};
   TRY(reserve_descriptors());
   PeerListener listener = TRY(open_listener());
-  TRY(publish(listener.endpoint(), deadline));
-  TRY(fetch_endpoints(deadline));
-  // The launcher has answered at once. From here on this task waits for the others, so the clock
-  // that excludes stops of this process starts now.
+  // From here on this task waits for the others, so the clock that excludes stops of this process
+  // starts now.
   clock_ = RunningTimeClock();
+  TRY(exchange_.publish(listener.endpoint()));
   while (true) {
     TRY(round(listener, deadline));
     if (complete()) return {};
@@ -91,23 +94,6 @@ Result<PeerListener> MeshBuilder::open_listener() const {
   return PeerListener::open(std::move(options));
 }
 
-Result<> MeshBuilder::publish(const PeerEndpoint& endpoint, Time deadline) {
-  return client_.set(endpoint_key(client_.self().id), endpoint.encode(), deadline,
-                     RendezvousClient::Lifetime::connection);
-}
-
-Result<> MeshBuilder::fetch_endpoints(Time deadline) {
-  // The watch comes first: an endpoint published between the two calls is not missed. Reading one
-  // twice does no harm.
-  TRY(client_.watch(endpoint_key_prefix, deadline));
-  for (Peer& peer : peers_) {
-    if (!dials(peer)) continue;
-    const std::optional<Bytes> value = TRY(client_.get(endpoint_key(peer.task.id), deadline));
-    if (value) TRY(take_endpoint(peer, *value));
-  }
-  return {};
-}
-
 Result<> MeshBuilder::round(PeerListener& listener, Time deadline) {
   const Time now = clock_.now();
   const auto authenticated =
@@ -119,7 +105,7 @@ Result<> MeshBuilder::round(PeerListener& listener, Time deadline) {
   }
   TRY(advance_dialled(now));
   // Only after the connections: a peer that joined and ended at once is connected by now.
-  if (!complete() && now < deadline) TRY(read_rendezvous());
+  if (!complete() && now < deadline) TRY(read_rendezvous(deadline));
   return {};
 }
 
@@ -144,24 +130,26 @@ bool MeshBuilder::complete() const {
   return std::ranges::all_of(peers_, [](const Peer& peer) { return peer.connection != nullptr; });
 }
 
-Result<> MeshBuilder::read_rendezvous() {
+Result<> MeshBuilder::read_rendezvous(Time deadline) {
+  if (std::exchange(ask_again_, false)) TRY(exchange_.ask(deadline - clock_.now()));
   if (Result<> pumped = client_.pump(); !pumped) {
     return fail(Errc::closed, format("the launcher is lost: {}", pumped.error().message));
   }
-  while (const auto change = client_.next_change())
-    TRY(take_change(*change));
+  const std::optional<EndpointExchange::Endpoints> endpoints = TRY(exchange_.take());
+  if (endpoints) TRY(take_endpoints(*endpoints));
   while (const auto notice = client_.next_notice())
     TRY(take_notice(*notice));
   return {};
 }
 
-Result<> MeshBuilder::take_change(const RendezvousClient::Change& change) {
-  if (!change.value) return {};
+Result<> MeshBuilder::take_endpoints(const EndpointExchange::Endpoints& endpoints) {
   for (Peer& peer : peers_) {
-    if (dials(peer) && change.key == endpoint_key(peer.task.id)) {
-      return take_endpoint(peer, *change.value);
-    }
+    const auto at = endpoints.find(endpoint_key(peer.task.id));
+    peer.published = at != endpoints.end();
+    if (peer.published && dials(peer)) TRY(take_endpoint(peer, at->second));
   }
+  // An incomplete list; its ranks are dialled while this task waits for the others.
+  if (!std::ranges::all_of(peers_, &Peer::published)) ask_again_ = true;
   return {};
 }
 
@@ -179,6 +167,9 @@ Result<> MeshBuilder::take_notice(const Notice& notice) {
 
 Result<> MeshBuilder::take_endpoint(Peer& peer, ByteSpan value) {
   PeerEndpoint endpoint = TRY(PeerEndpoint::decode(value));
+  if (peer.endpoint && *peer.endpoint == endpoint) return {};
+  peer.dialling.reset();
+  peer.dial_at = {};
   peer.endpoint = std::make_unique<const PeerEndpoint>(std::move(endpoint));
   const bool listens = peer.local() ? !peer.endpoint->local.empty() : !peer.endpoint->tcp.empty();
   if (listens) return {};
@@ -245,6 +236,8 @@ Result<> MeshBuilder::dial_failed(Peer& peer, Error error, Time now) {
   peer.failure = error.message;
   ++peer.failures;
   peer.dial_at = now + dial_again_after;
+  // The peer may have started again elsewhere. Few requests are enough to notice this in time.
+  if (std::has_single_bit(peer.failures)) ask_again_ = true;
   // A peer that is busy, slow or gone may answer later, or the rendezvous reports its end. A
   // refusal that the peer sends is final.
   const bool passing = error.code == Errc::closed || error.code == Errc::timeout ||
@@ -274,10 +267,18 @@ Result<> MeshBuilder::admit(PeerHandshake& handshake) {
 }
 
 tl::unexpected<Error> MeshBuilder::missing() {
+  if (!exchange_.published()) {
+    return fail(Errc::timeout,
+                "cannot publish this rank's addresses: the rendezvous does not answer");
+  }
+  // A rank without endpoint holds up all others, which may have had no time to connect yet.
+  const bool some_unpublished = std::ranges::any_of(
+      peers_, [](const Peer& peer) { return !peer.connection && !peer.published; });
   std::vector<std::string> names;
   size_t count = 0;
   for (const Peer& peer : peers_) {
-    if (peer.connection) continue;
+    const bool waits = some_unpublished && peer.published && peer.failure.empty();
+    if (peer.connection || waits) continue;
     if (count == 0) blamed_rank_ = peer.task.rank;
     if (++count > missing_named_max) continue;
     const std::string why = peer.failure.empty() ? "" : ": " + peer.failure;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/running_time_clock.h"
+#include "comm/transport/endpoint_exchange.h"
 #include "comm/transport/local_group.h"
 #include "comm/transport/peer_endpoint.h"
 #include "comm/transport/peer_handshake.h"
@@ -41,8 +42,9 @@ class MeshBuilder {
   /// One other ranked task.
   struct Peer {
     TaskEntry task;
-    int slot = -1;  ///< in the shared memory; -1: reached by TCP
-    std::unique_ptr<const PeerEndpoint> endpoint = {};  ///< once it is known
+    int slot = -1;           ///< in the shared memory; -1: reached by TCP
+    bool published = false;  ///< its endpoint, by the last list
+    std::unique_ptr<const PeerEndpoint> endpoint = {};  ///< once it is known and to be dialled
     std::unique_ptr<PeerHandshake> dialling = {};
     Time dial_at = {};         ///< after a failure: not before this time
     std::string failure = {};  ///< of the last attempt
@@ -69,15 +71,12 @@ class MeshBuilder {
   Result<> find_peers();
   Result<> reserve_descriptors() const;
   Result<PeerListener> open_listener() const;
-  Result<> publish(const PeerEndpoint& endpoint, Time deadline);
-  Result<> fetch_endpoints(Time deadline);
-
   Result<> round(PeerListener& listener, Time deadline);
   void wait(const PeerListener& listener, Time deadline);
   bool complete() const;
-  Result<> read_rendezvous();
+  Result<> read_rendezvous(Time deadline);
+  Result<> take_endpoints(const EndpointExchange::Endpoints& endpoints);
   Result<> take_notice(const Notice& notice);
-  Result<> take_change(const RendezvousClient::Change& change);
   Result<> take_endpoint(Peer& peer, ByteSpan value);
 
   bool dials(const Peer& peer) const { return dt::dials(client_.self(), peer.task); }
@@ -92,6 +91,8 @@ class MeshBuilder {
 
   RendezvousClient& client_;
   Options options_;
+  EndpointExchange exchange_;
+  bool ask_again_ = true;  ///< for the endpoints
   LocalGroup locals_;
   std::vector<Peer> peers_;
   std::vector<Notice> notices_;

@@ -50,6 +50,8 @@ void LocalStore::expire(Time now) {
 
 void LocalStore::collect() {
   for (Delivery& delivery : store_.take_deliveries()) {
+    if (const auto* shared = std::get_if<SharedReply>(&delivery.message))
+      delivery.message = decode_reply(*shared->encoded).value();
     Reply* reply = std::get_if<Reply>(&delivery.message);
     if (reply != nullptr && asked_.erase(delivery.request) > 0)
       replies_.emplace(delivery.request, std::move(*reply));

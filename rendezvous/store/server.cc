@@ -27,6 +27,10 @@ bool can_share_message(const Delivery& a, const Delivery& b) {
          a.clients == b.clients;
 }
 
+Bytes encode(const SharedReply& reply) {
+  return *reply.encoded;
+}
+
 class Server final : public RendezvousServer {
  public:
   Server(Loop& loop, Options options, Log& log)
@@ -271,7 +275,8 @@ void Server::deliver() {
     for (size_t next = 0; next < due.size();) {
       const Delivery& delivery = due[next++];
       constexpr ChannelMessageType types[] = {ChannelMessageType::reply, ChannelMessageType::notice,
-                                              ChannelMessageType::change};
+                                              ChannelMessageType::change,
+                                              ChannelMessageType::reply};
       Bytes payload =
           std::visit([](const auto& message) { return encode(message); }, delivery.message);
       for (; next < due.size() && can_share_message(delivery, due[next]); ++next) {

@@ -40,6 +40,7 @@ void Store::disconnect(ClientId client) {
   const std::set<WaitList::Id> waiting = waits_.of_client(client);
   for (const WaitList::Id id : waiting)
     waits_.remove(id);
+  collections_.remove_client(client);
   for (const std::string& key : gone.ephemeral)
     erase(key);
   membership_.disconnect(client);
@@ -97,6 +98,9 @@ Result<> Store::put(const std::string& key, Bytes value, std::optional<ClientId>
     reply(waited.client, waited.request, {});
   }
   notify_watchers(key, &entry.value);
+  if (!is_new) return {};
+  for (const Collections::Goal& goal : collections_.key_added(key))
+    reply_to_all(collections_.take(goal), collected(goal.prefix));
   return {};
 }
 
@@ -111,6 +115,7 @@ bool Store::erase(const std::string& key) {
   bytes_ -= key.size() + at->second.value.size();
   disown(key, at->second);
   entries_.erase(at);
+  collections_.key_erased(key);
   notify_watchers(key, nullptr);
   return true;
 }
@@ -132,15 +137,36 @@ void Store::notify_watchers(const std::string& key, const Bytes* value) {
   deliveries_.push_back({{receivers.begin(), receivers.end()}, 0, std::move(change)});
 }
 
-Result<> Store::wait(const Asked& asked, Wait wait) {
-  if (waits_.of_client(asked.client).size() >= limits_.waits_per_client) {
-    return fail(Errc::refused, format("cannot wait for '{}': {} waits are the most for one client",
-                                      shown_key(wait.key), limits_.waits_per_client));
+Result<> Store::check_may_wait(ClientId client, std::string_view key) const {
+  const size_t waits = waits_.of_client(client).size() + collections_.of_client(client);
+  if (waits < limits_.waits_per_client) return {};
+  return fail(Errc::refused, format("cannot wait for '{}': {} waits are the most for one client",
+                                    shown_key(key), limits_.waits_per_client));
+}
+
+size_t Store::count_keys(const std::string& prefix) const {
+  size_t count = 0;
+  for (auto at = entries_.lower_bound(prefix);
+       at != entries_.end() && at->first.starts_with(prefix); ++at)
+    ++count;
+  return count;
+}
+
+Reply Store::collected(const std::string& prefix) const {
+  std::vector<StoreEntry> entries;
+  size_t bytes = 0;
+  for (auto at = entries_.lower_bound(prefix);
+       at != entries_.end() && at->first.starts_with(prefix); ++at) {
+    const auto& [key, entry] = *at;
+    bytes += key.size() + entry.value.size();
+    if (bytes > collected_bytes_max) {
+      return error_reply(Errc::refused, format("cannot collect '{}': its keys and values have more "
+                                               "than {} bytes, the most in one reply",
+                                               shown_key(prefix), collected_bytes_max));
+    }
+    entries.push_back({key, entry.value});
   }
-  wait.client = asked.client;
-  wait.request = asked.id;
-  waits_.add(std::move(wait));
-  return {};
+  return {.value = encode(entries)};
 }
 
 void Store::expire(Time now) {
@@ -150,10 +176,27 @@ void Store::expire(Time now) {
     std::string message = format("timed out waiting for key '{}'", shown_key(given_up.key));
     reply(given_up.client, given_up.request, error_reply(Errc::timeout, std::move(message)));
   }
+  // Clients of one goal have similar deadlines, so each list is made once.
+  std::map<std::string, std::vector<Wait>> by_prefix;
+  for (Collections::Due& due_one : collections_.take_due(now))
+    by_prefix[due_one.goal.prefix].push_back(std::move(due_one.wait));
+  for (const auto& [prefix, waits] : by_prefix)
+    reply_to_all(waits, collected(prefix));
 }
 
 void Store::reply(ClientId client, uint32_t id, Reply reply) {
   deliveries_.push_back({{client}, id, std::move(reply)});
+}
+
+void Store::reply_to_all(const std::vector<Wait>& waits, const Reply& reply) {
+  const SharedReply shared{std::make_shared<const Bytes>(encode(reply))};
+  for (const Wait& wait : waits)
+    deliveries_.push_back({{wait.client}, wait.request, shared});
+}
+
+void Store::postpone(Duration by) {
+  waits_.postpone(by);
+  collections_.postpone(by);
 }
 
 std::vector<Delivery> Store::take_deliveries() {

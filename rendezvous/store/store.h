@@ -3,13 +3,16 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "rendezvous/store/collections.h"
 #include "rendezvous/store/membership.h"
 #include "rendezvous/store/wait_list.h"
 #include "rendezvous/store/wire.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,11 +30,16 @@ struct StoreLimits {
   size_t watches_per_client = 64;
 };
 
+/// A reply to many requests, encoded once.
+struct SharedReply {
+  std::shared_ptr<const Bytes> encoded;
+};
+
 /// A message to send: the reply to one client's request, or a notice or change for many clients.
 struct Delivery {
   std::vector<ClientId> clients;
-  uint32_t request = 0;  ///< for a Reply
-  std::variant<Reply, Notice, Change> message;
+  uint32_t request = 0;  ///< for a Reply or a SharedReply
+  std::variant<Reply, Notice, Change, SharedReply> message;
 };
 
 /// The state and the decisions of the rendezvous of one generation: keys, waits, watches and
@@ -54,8 +62,10 @@ class Store {
   /// Replies to the waits whose deadline has passed.
   void expire(Time now);
   /// Extends the deadline of every wait.
-  void postpone(Duration by) { waits_.postpone(by); }
-  Time next_deadline() const { return waits_.next_deadline(); }
+  void postpone(Duration by);
+  Time next_deadline() const {
+    return std::min(waits_.next_deadline(), collections_.next_deadline());
+  }
   std::vector<Delivery> take_deliveries();
 
   /// Returns the first message for a client.
@@ -86,6 +96,7 @@ class Store {
   Answer on(const Asked& asked, CompareAndSetRequest& request);
   Answer on(const Asked& asked, const EraseRequest& request);
   Answer on(const Asked& asked, const WatchRequest& request);
+  Answer on(const Asked& asked, const CollectRequest& request);
 
   const Bytes* find(const std::string& key) const;
   Result<> put(const std::string& key, Bytes value, std::optional<ClientId> owner);
@@ -94,7 +105,11 @@ class Store {
   bool erase(const std::string& key);
   void disown(const std::string& key, const Entry& entry);
   void notify_watchers(const std::string& key, const Bytes* value);
-  Result<> wait(const Asked& asked, Wait wait);
+  Result<> check_may_wait(ClientId client, std::string_view key) const;
+  /// Returns the reply to a CollectRequest: the keys with this prefix, or that they are too long.
+  Reply collected(const std::string& prefix) const;
+  size_t count_keys(const std::string& prefix) const;
+  void reply_to_all(const std::vector<Wait>& waits, const Reply& reply);
   void reply(ClientId client, uint32_t id, Reply reply);
 
   StoreLimits limits_;
@@ -104,6 +119,7 @@ class Store {
   std::map<std::string, Entry> entries_;
   size_t bytes_ = 0;
   WaitList waits_;
+  Collections collections_;
   std::map<std::string, std::set<ClientId>> watchers_;  // by prefix
   std::vector<Delivery> deliveries_;
 };

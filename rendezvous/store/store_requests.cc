@@ -25,10 +25,11 @@ Store::Answer Store::on(const Asked&, const GetRequest& request) {
 Store::Answer Store::on(const Asked& asked, const WaitRequest& request) {
   TRY(check_key(request.key));
   if (find(request.key) != nullptr) return Reply();
-  Wait waiting;
-  waiting.key = request.key;
-  waiting.deadline = asked.now + request.timeout;
-  TRY(wait(asked, std::move(waiting)));
+  TRY(check_may_wait(asked.client, request.key));
+  waits_.add({.key = request.key,
+              .client = asked.client,
+              .request = asked.id,
+              .deadline = asked.now + request.timeout});
   return std::nullopt;
 }
 
@@ -78,6 +79,19 @@ Store::Answer Store::on(const Asked& asked, const WatchRequest& request) {
   watches.insert(request.prefix);
   watchers_[request.prefix].insert(asked.client);
   return Reply();
+}
+
+Store::Answer Store::on(const Asked& asked, const CollectRequest& request) {
+  if (!request.prefix.empty()) TRY(check_key(request.prefix));
+  const size_t present = count_keys(request.prefix);
+  if (present >= request.count) return collected(request.prefix);
+  TRY(check_may_wait(asked.client, request.prefix));
+  collections_.add({request.prefix, request.count}, present,
+                   {.key = {},
+                    .client = asked.client,
+                    .request = asked.id,
+                    .deadline = asked.now + request.timeout});
+  return std::nullopt;
 }
 
 }  // namespace dt

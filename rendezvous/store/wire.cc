@@ -94,10 +94,19 @@ Result<Request> take_watch(Reader& reader) {
   return WatchRequest{reader.text()};
 }
 
+void put(Writer& writer, const CollectRequest& request) {
+  writer.text(request.prefix).number(request.count);
+  put(writer, request.timeout);
+}
+Result<Request> take_collect(Reader& reader) {
+  return CollectRequest{reader.text(), reader.number<uint32_t>(), take_timeout(reader)};
+}
+
 using TakeRequest = Result<Request> (*)(Reader&);
 // By the request's index in the variant, which is its number on the wire.
 constexpr std::array<TakeRequest, std::variant_size_v<Request>> request_decoders = {
-    take_set, take_get, take_wait, take_add, take_compare_and_set, take_erase, take_watch};
+    take_set,   take_get,   take_wait,   take_add, take_compare_and_set,
+    take_erase, take_watch, take_collect};
 
 Result<Notice> checked_notice(Reader& reader) {
   Notice notice = decode_notice(reader);
@@ -169,6 +178,26 @@ Result<Reply> decode_reply(ByteSpan bytes) {
   }
   TRY(reader.finish("reply"));
   return reply;
+}
+
+Bytes encode(const std::vector<StoreEntry>& entries) {
+  Writer writer;
+  writer.number(static_cast<uint32_t>(entries.size()));
+  for (const StoreEntry& entry : entries)
+    writer.text(entry.key).blob(entry.value);
+  return writer.take();
+}
+
+Result<std::vector<StoreEntry>> decode_entries(ByteSpan bytes) {
+  constexpr size_t entry_bytes_min = 2 * sizeof(uint32_t);
+  Reader reader(bytes);
+  std::vector<StoreEntry> entries(reader.count(entry_bytes_min));
+  for (StoreEntry& entry : entries) {
+    entry.key = reader.text();
+    entry.value = reader.blob();
+  }
+  TRY(reader.finish("list of keys"));
+  return entries;
 }
 
 Bytes encode(const Change& change) {

@@ -24,6 +24,8 @@ inline constexpr size_t value_bytes_max = size_t{1} << 20;
 inline constexpr size_t request_bytes_max = size_t{4} << 20;
 /// The maximum of a server's message; a task table is the largest.
 inline constexpr size_t answer_bytes_max = size_t{64} << 20;
+/// The maximum of all keys and values in the reply to a CollectRequest.
+inline constexpr size_t collected_bytes_max = size_t{8} << 20;
 /// The maximum of a wait on the server, so that sums of times never overflow.
 inline constexpr Duration timeout_max = std::chrono::hours(24 * 365);
 
@@ -76,8 +78,16 @@ struct WatchRequest {
   std::string prefix;
   bool operator==(const WatchRequest&) const = default;
 };
+/// The reply comes when `count` keys with the prefix exist, or at the timeout. Its value has the
+/// keys with this prefix by then, see decode_entries().
+struct CollectRequest {
+  std::string prefix;
+  uint32_t count = 0;
+  Duration timeout = {};
+  bool operator==(const CollectRequest&) const = default;
+};
 using Request = std::variant<SetRequest, GetRequest, WaitRequest, AddRequest, CompareAndSetRequest,
-                             EraseRequest, WatchRequest>;
+                             EraseRequest, WatchRequest, CollectRequest>;
 
 /// The reply to any request: an error, or the result if the request has one.
 struct Reply {
@@ -87,6 +97,13 @@ struct Reply {
   /// add: the sum; erase: 1 if the key existed; compare-and-set: 1 if the key was set.
   int64_t number = 0;
   bool operator==(const Reply&) const = default;
+};
+
+/// A key of the store with its value.
+struct StoreEntry {
+  std::string key;
+  Bytes value;
+  bool operator==(const StoreEntry&) const = default;
 };
 
 /// A new value of a key that a client watches.
@@ -116,6 +133,7 @@ struct Welcome {
 
 Bytes encode(const Request& request);
 Bytes encode(const Reply& reply);
+Bytes encode(const std::vector<StoreEntry>& entries);
 Bytes encode(const Change& change);
 Bytes encode(const Welcome& welcome);
 /// The same with an encoded table, because all welcomes have the same one.
@@ -124,6 +142,7 @@ Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notic
 Bytes encode(const Notice& notice);
 Result<Request> decode_request(ByteSpan bytes);
 Result<Reply> decode_reply(ByteSpan bytes);
+Result<std::vector<StoreEntry>> decode_entries(ByteSpan bytes);
 Result<Change> decode_change(ByteSpan bytes);
 Result<Welcome> decode_welcome(ByteSpan bytes);
 Result<Notice> decode_notice(ByteSpan bytes);

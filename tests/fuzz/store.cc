@@ -98,9 +98,21 @@ class World {
       const auto known = values_.find(get->key);
       assert(last_.value == (known == values_.end() ? std::nullopt : std::optional(known->second)));
     }
+    if (const auto* collect = std::get_if<CollectRequest>(&request);
+        collect != nullptr && collect->count == 0 && !last_.error) {
+      check_collected(collect->prefix);
+    }
     const auto waiting = std::ranges::count_if(
         asked_, [client](const auto& entry) { return entry.first.first == client; });
     assert(static_cast<size_t>(waiting) <= limits.waits_per_client);
+  }
+
+  void check_collected(const std::string& prefix) const {
+    std::vector<StoreEntry> expected;
+    for (const auto& [key, value] : values_) {
+      if (key.starts_with(prefix)) expected.push_back({key, value});
+    }
+    assert(decode_entries(last_.value.value()).value() == expected);
   }
 
   void hear() {
@@ -120,6 +132,9 @@ class World {
     if (reply.error) check_message(*reply.error);
     assert(decode_reply(encode(reply)).value() == reply);
     last_ = reply;
+  }
+  void hear(const Delivery& delivery, const SharedReply& reply) {
+    hear(delivery, decode_reply(*reply.encoded).value());
   }
   void hear(const Delivery&, const Notice& notice) {
     assert(decode_notice(encode(notice)).value() == notice);

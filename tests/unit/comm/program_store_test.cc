@@ -21,13 +21,14 @@ TEST_CASE("a program's keys never meet those of dtrain") {
   ProgramStore program(context->driver(), seconds(30));
 
   const std::string endpoint = "listen/worker/0";
-  REQUIRE(observer->get(endpoint, soon()).value());
+  const Bytes address = to_bytes("an address");
+  REQUIRE(observer->set(endpoint, address, soon()));
   CHECK(program.get(endpoint).value() == std::nullopt);
   CHECK(program.set(endpoint, as_bytes("not an address")));
-  CHECK(observer->get(endpoint, soon()).value() != to_bytes("not an address"));
+  CHECK(observer->get(endpoint, soon()).value() == address);
   CHECK(observer->get("store/" + endpoint, soon()).value() == to_bytes("not an address"));
   CHECK(program.erase(endpoint).value());
-  CHECK(observer->get(endpoint, soon()).value());
+  CHECK(observer->get(endpoint, soon()).value() == address);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "base/io/socket.h"
 #include "comm/context.h"
+#include "comm/transport/peer_endpoint.h"
 #include "tests/unit/comm/world_fixture.h"
 
 #include <doctest/doctest.h>
@@ -58,6 +59,31 @@ TEST_CASE("init fails at once when a rank dies before all have joined") {
     CHECK(contains(outcomes[rank].text, "rank 2 (worker:2 on node0)"));
     CHECK(contains(outcomes[rank].text, "exit status 1"));
   }
+}
+
+TEST_CASE("a rank that starts again is dialled at its new address") {
+  World world({.size = 2, .per_host = 1});
+  // The first life of rank 0: it publishes an address at which nobody listens any more.
+  auto first_life = world.server().join_worker(0);
+  const Address nobody = [] {
+    const Fd gone = listen_on({"127.0.0.1", 0}).value();
+    return local_address(gone.get()).value();
+  }();
+  const PeerEndpoint gone{.tcp = {nobody}, .local = {}};
+  REQUIRE(
+      first_life->set(endpoint_key({"worker", 0}), gone.encode(), soon(), Lifetime::connection));
+  const auto outcomes = world.on_threads([&](int rank) {
+    if (rank == 1) {
+      const dtrain::Context context = dtrain::init(world.init_options(1));
+      return;
+    }
+    // By the reply, rank 1 has published, and has had the list with the old address.
+    REQUIRE(ask(*first_life, WaitRequest{endpoint_key({"worker", 1}), seconds(30)}) == Reply{});
+    first_life.reset();
+    world.server().until([](const auto& counters) { return counters.joined == 1; });
+    const dtrain::Context context = dtrain::init(world.init_options(0));
+  });
+  check_all_well(outcomes);
 }
 
 TEST_CASE("a rank with another token, job or generation is refused") {

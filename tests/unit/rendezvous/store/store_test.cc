@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,9 +40,10 @@ class StoreBench {
   std::optional<Reply> reply_to(ClientId client, uint32_t id) {
     collect();
     for (const Delivery& delivery : all) {
-      const Reply* reply = std::get_if<Reply>(&delivery.message);
-      if (reply != nullptr && delivery.request == id && delivery.clients.front() == client) {
-        return *reply;
+      if (delivery.request != id || delivery.clients.front() != client) continue;
+      if (const Reply* reply = std::get_if<Reply>(&delivery.message)) return *reply;
+      if (const auto* shared = std::get_if<SharedReply>(&delivery.message)) {
+        return decode_reply(*shared->encoded).value();
       }
     }
     return std::nullopt;
@@ -246,6 +248,105 @@ TEST_CASE("an ephemeral key ends with the client that set it last") {
   CHECK(bench.ask(2, GetRequest{"mine"}) == Reply{});
   CHECK(bench.ask(2, GetRequest{"taken"}) == Reply{.value = to_bytes("2")});
   CHECK(bench.ask(2, GetRequest{"kept"}) == Reply{.value = to_bytes("2")});
+}
+
+Reply collected(const std::vector<StoreEntry>& entries) {
+  return {.value = encode(entries)};
+}
+
+TEST_CASE("keys with a prefix are collected in one reply, when as many as wanted exist") {
+  StoreBench bench(2, 2);
+  const CollectRequest both{"a/", 2, seconds(9)};
+  bench.ask(1, set_of("a/2", "y"));
+  bench.ask(1, set_of("b/1", "-"));
+  CHECK(!bench.ask(1, both));
+  const uint32_t first = bench.last_id;
+  CHECK(!bench.ask(2, both));
+  const uint32_t second = bench.last_id;
+  // A key that is set again counts once.
+  bench.ask(1, set_of("a/2", "z"));
+  CHECK(!bench.reply_to(1, first));
+  bench.ask(2, set_of("a/1", "x"));
+  const Reply list = collected({{"a/1", to_bytes("x")}, {"a/2", to_bytes("z")}});
+  CHECK(bench.reply_to(1, first) == list);
+  CHECK(bench.reply_to(2, second) == list);
+  CHECK(bench.ask(1, both) == list);
+  CHECK(bench.store.next_deadline() == Time::max());
+}
+
+TEST_CASE("a collection that is incomplete at its deadline has the keys that exist") {
+  StoreBench bench(1, 1);
+  CHECK(!bench.ask(1, CollectRequest{"a/", 2, seconds(9)}));
+  const uint32_t id = bench.last_id;
+  bench.ask(1, set_of("a/1", "x"));
+  bench.store.postpone(seconds(1));
+  CHECK(bench.store.next_deadline() == store_start + seconds(10));
+  bench.store.expire(store_start + seconds(9));
+  CHECK(!bench.reply_to(1, id));
+  bench.store.expire(store_start + seconds(10));
+  CHECK(bench.reply_to(1, id) == collected({{"a/1", to_bytes("x")}}));
+  CHECK(bench.ask(1, CollectRequest{"", 0, {}}) == collected({{"a/1", to_bytes("x")}}));
+}
+
+TEST_CASE("a key that ends with its client is missing again") {
+  StoreBench bench(3, 3);
+  bench.ask(1, set_of("a/1", "x", Lifetime::connection));
+  CHECK(!bench.ask(2, CollectRequest{"a/", 2, seconds(9)}));
+  const uint32_t id = bench.last_id;
+  CHECK(!bench.ask(1, CollectRequest{"a/", 2, seconds(9)}));
+  bench.store.disconnect(1);
+  bench.ask(3, set_of("a/3", "z"));
+  CHECK(!bench.reply_to(2, id));
+  bench.ask(3, set_of("a/1", "x"));
+  CHECK(bench.reply_to(2, id).has_value());
+}
+
+TEST_CASE("collections have the bounds of waits, of keys and of one reply") {
+  StoreBench bench(1, 1, {.waits_per_client = 2});
+  CHECK(!bench.ask(1, WaitRequest{"never", seconds(9)}));
+  CHECK(!bench.ask(1, CollectRequest{"a/", 1, seconds(9)}));
+  CHECK(bench.error_of(1, CollectRequest{"a/", 1, seconds(9)}) ==
+        Error{Errc::refused, "cannot wait for 'a/': 2 waits are the most for one client"});
+  CHECK(bench.error_of(1, WaitRequest{"never", seconds(9)}).code == Errc::refused);
+  const std::string long_prefix(key_bytes_max + 1, 'k');
+  CHECK(bench.error_of(1, CollectRequest{long_prefix, 0, {}}) == check_key(long_prefix).error());
+  const std::string half(value_bytes_max, 'v');
+  for (size_t i = 0; i < collected_bytes_max / value_bytes_max; ++i)
+    bench.ask(1, set_of(std::to_string(i), half));
+  CHECK(bench.error_of(1, CollectRequest{"", 0, {}}) ==
+        Error{Errc::refused,
+              "cannot collect '': its keys and values have more than 8388608 bytes, "
+              "the most in one reply"});
+}
+
+TEST_CASE("a thousand ranks find each other by two requests each, and one list") {
+  constexpr int ranks = 1000;
+  StoreBench bench(ranks, ranks);
+  const Request all = CollectRequest{"listen/", ranks, seconds(300)};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto client = static_cast<ClientId>(rank + 1);
+    // The size of a real endpoint: an address, and the name of a local socket.
+    bench.store.handle(
+        client, 1,
+        set_of("listen/worker/" + std::to_string(rank), std::string(70, 'e'), Lifetime::connection),
+        store_start);
+    bench.store.handle(client, 2, all, store_start);
+  }
+  bench.collect();
+  size_t replies = 0;
+  size_t bytes = 0;
+  std::set<const Bytes*> lists;
+  for (const Delivery& delivery : bench.all) {
+    replies += delivery.clients.size();
+    if (const auto* shared = std::get_if<SharedReply>(&delivery.message)) {
+      lists.insert(shared->encoded.get());
+      bytes += shared->encoded->size();
+    }
+  }
+  CHECK(replies == 2 * ranks);
+  CHECK(lists.size() == 1);
+  CHECK(bytes < size_t{100'000} * ranks);
+  CHECK(bench.store.next_deadline() == Time::max());
 }
 
 TEST_CASE("a task is joined once; a second claim and one outside the table are refused by name") {

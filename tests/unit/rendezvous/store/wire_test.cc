@@ -20,7 +20,8 @@ std::vector<Request> all_requests() {
           CompareAndSetRequest{"k", std::nullopt, to_bytes("v")},
           CompareAndSetRequest{"k", to_bytes(""), to_bytes("v")},
           EraseRequest{"k"},
-          WatchRequest{"a/"}};
+          WatchRequest{"a/"},
+          CollectRequest{"a/", 3, milliseconds(1500)}};
 }
 
 /// Every cut of `good` and one byte more are errors; so is nothing at all.
