@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <utility>
 
 namespace dt {
@@ -109,21 +110,31 @@ Result<> MeshBuilder::round(PeerListener& listener, Time deadline) {
   return {};
 }
 
-void MeshBuilder::wait(const PeerListener& listener, Time deadline) {
+void MeshBuilder::wait(PeerListener& listener, Time deadline) {
   std::vector<pollfd> fds;
+  std::vector<Peer*> dialled;
   listener.collect_fds(fds);
+  const size_t listening = fds.size();
   fds.push_back({.fd = client_.fd(), .events = POLLIN, .revents = 0});
   Time until = std::min(deadline, listener.next_deadline());
-  for (const Peer& peer : peers_) {
+  for (Peer& peer : peers_) {
     if (peer.dialling) {
       fds.push_back({.fd = peer.dialling->fd(), .events = peer.dialling->events(), .revents = 0});
-      until = std::min(until, peer.dialling->deadline());
+      dialled.push_back(&peer);
+      if (!peer.dialling->committed()) until = std::min(until, peer.dialling->deadline());
     } else if (peer.endpoint && !peer.connection) {
       until = std::min(until, peer.dial_at);
     }
   }
-  // poll's result is ignored: the next round checks every descriptor.
-  poll(fds.data(), fds.size(), poll_ms(Clock::now(), clock_.wake_up_at(until)));
+  // After a failure of poll, the next round tries every connection.
+  if (poll(fds.data(), fds.size(), poll_ms(Clock::now(), clock_.wake_up_at(until))) < 0) {
+    for (pollfd& fd : fds)
+      fd.revents = POLLERR;
+  }
+  // With many ranks, most rounds have news on few connections.
+  listener.take_events(std::span(fds).first(listening));
+  for (size_t i = 0; i < dialled.size(); ++i)
+    dialled[i]->ready = fds[listening + 1 + i].revents != 0;
 }
 
 bool MeshBuilder::complete() const {
@@ -182,9 +193,11 @@ Result<> MeshBuilder::advance_dialled(Time now) {
     if (peer.connection || !peer.endpoint) continue;
     TRY(start_dialling(peer, now));
     if (!peer.dialling) continue;
+    const bool late = now >= peer.dialling->deadline();
+    if (!peer.ready && !late) continue;
     Result<> advanced = peer.dialling->advance();
-    // A complete handshake counts however late: the peer regards it as complete, too.
-    if (advanced && !peer.dialling->done() && now >= peer.dialling->deadline()) {
+    // A peer that has the proof may regard the connection as complete, so this rank waits for it.
+    if (advanced && late && !peer.dialling->done() && !peer.dialling->committed()) {
       advanced = fail(Errc::timeout, "no answer to the handshake");
     }
     if (!advanced) {
@@ -202,6 +215,7 @@ Result<> MeshBuilder::start_dialling(Peer& peer, Time now) {
   Result<std::unique_ptr<PeerHandshake>> dialled = dial(peer, now);
   if (!dialled) return dial_failed(peer, std::move(dialled).error(), now);
   peer.dialling = *std::move(dialled);
+  peer.ready = true;
   return {};
 }
 

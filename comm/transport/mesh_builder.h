@@ -46,6 +46,7 @@ class MeshBuilder {
     bool published = false;  ///< its endpoint, by the last list
     std::unique_ptr<const PeerEndpoint> endpoint = {};  ///< once it is known and to be dialled
     std::unique_ptr<PeerHandshake> dialling = {};
+    bool ready = true;         ///< dialling->advance() may have an effect
     Time dial_at = {};         ///< after a failure: not before this time
     std::string failure = {};  ///< of the last attempt
     size_t failures = 0;
@@ -72,7 +73,7 @@ class MeshBuilder {
   Result<> reserve_descriptors() const;
   Result<PeerListener> open_listener() const;
   Result<> round(PeerListener& listener, Time deadline);
-  void wait(const PeerListener& listener, Time deadline);
+  void wait(PeerListener& listener, Time deadline);
   bool complete() const;
   Result<> read_rendezvous(Time deadline);
   Result<> take_endpoints(const EndpointExchange::Endpoints& endpoints);

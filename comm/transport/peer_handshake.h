@@ -48,6 +48,9 @@ class PeerHandshake {
   bool proved() const { return handshake_.proved(); }
   /// Acceptor: the peer has not proved the token yet.
   bool unproved() const { return !handshake_.proved() && !handshake_.done(); }
+  /// True when the other side may regard the connection as complete, or soon will. A timeout of
+  /// this side would then leave the other one with a connection that nobody serves.
+  bool committed() const { return handshake_.awaits_verdict() || handshake_.done(); }
   const TaskId& peer() const { return handshake_.peer(); }
   bool local() const { return options_.local; }
   /// Accepts the peer. On a local socket, sends it `passed_fds` and expects so many from it.

@@ -42,8 +42,8 @@ Result<PeerListener> PeerListener::open(Options options) {
 
 Time PeerListener::next_deadline() const {
   Time next = closed_until_.value_or(Time::max());
-  for (const auto& handshake : pending_)
-    next = std::min(next, handshake->deadline());
+  for (const Pending& pending : pending_)
+    if (!pending.handshake->committed()) next = std::min(next, pending.handshake->deadline());
   return next;
 }
 
@@ -53,8 +53,14 @@ void PeerListener::collect_fds(std::vector<pollfd>& fds) const {
       fds.push_back({.fd = listener.get(), .events = POLLIN, .revents = 0});
     if (local_) fds.push_back({.fd = local_.get(), .events = POLLIN, .revents = 0});
   }
-  for (const auto& handshake : pending_)
+  for (const auto& [handshake, ready] : pending_)
     fds.push_back({.fd = handshake->fd(), .events = handshake->events(), .revents = 0});
+}
+
+void PeerListener::take_events(std::span<const pollfd> fds) {
+  const auto of_pending = fds.last(pending_.size());
+  for (size_t i = 0; i < pending_.size(); ++i)
+    pending_[i].ready = of_pending[i].revents != 0;
 }
 
 Result<> PeerListener::accept_waiting(const Fd& listener, bool local, Time now) {
@@ -77,7 +83,7 @@ Result<> PeerListener::accept_waiting(const Fd& listener, bool local, Time now) 
     auto handshake = TRY(PeerHandshake::accept(
         std::move(socket),
         {.claim = options_.claim, .deadline = now + options_.timeout, .local = local}));
-    pending_.push_back(std::move(handshake));
+    pending_.push_back({std::move(handshake)});
   }
   return {};
 }
@@ -87,11 +93,12 @@ Result<> PeerListener::accept_waiting(const Fd& listener, bool local, Time now) 
 /// them.
 bool PeerListener::make_room(bool local) {
   if (pending_.size() < options_.pending_max) return true;
-  auto oldest = std::ranges::find_if(
-      pending_, [](const auto& handshake) { return !handshake->local() && handshake->unproved(); });
+  auto oldest = std::ranges::find_if(pending_, [](const Pending& pending) {
+    return !pending.handshake->local() && pending.handshake->unproved();
+  });
   if (oldest == pending_.end() && local) {
-    oldest =
-        std::ranges::find_if(pending_, [](const auto& handshake) { return handshake->unproved(); });
+    oldest = std::ranges::find_if(
+        pending_, [](const Pending& pending) { return pending.handshake->unproved(); });
   }
   if (oldest == pending_.end()) return false;
   pending_.erase(oldest);
@@ -104,16 +111,23 @@ Result<std::vector<std::unique_ptr<PeerHandshake>>> PeerListener::advance(Time n
     TRY(accept_waiting(listener, false, now));
   TRY(accept_waiting(local_, true, now));
   std::vector<std::unique_ptr<PeerHandshake>> done;
-  std::vector<std::unique_ptr<PeerHandshake>> pending;
-  for (std::unique_ptr<PeerHandshake>& handshake : pending_) {
-    const bool late = now >= handshake->deadline();
+  std::vector<Pending> pending;
+  for (Pending& one : pending_) {
+    PeerHandshake& handshake = *one.handshake;
+    const bool late = now >= handshake.deadline() && !handshake.committed();
+    if (!one.ready && !late) {
+      pending.push_back(std::move(one));
+      continue;
+    }
     // An error on one connection closes that one only.
-    if (!handshake->advance()) continue;
-    // A peer that proves the token after the deadline has already timed out. One that finished
-    // before it is kept, even if we process it late.
-    if (handshake->proved() && (late || !admit(*handshake))) continue;
-    if (late && !handshake->done()) continue;
-    (handshake->done() ? done : pending).push_back(std::move(handshake));
+    if (!handshake.advance()) continue;
+    // A proof that has arrived counts, even if we read it late: its peer waits for the verdict.
+    if (handshake.proved() && !admit(handshake)) continue;
+    if (handshake.done()) {
+      done.push_back(std::move(one.handshake));
+    } else if (!late || handshake.committed()) {
+      pending.push_back(std::move(one));
+    }
   }
   pending_ = std::move(pending);
   return done;

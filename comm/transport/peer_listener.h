@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class PeerListener {
   /// The earliest deadline of a pending connection, or of the pause after a failure to accept.
   Time next_deadline() const;
   void collect_fds(std::vector<pollfd>& fds) const;
+  /// Takes what poll(2) has reported for the descriptors of collect_fds(): the next advance() reads
+  /// from no other connection. Without this call it tries all of them.
+  void take_events(std::span<const pollfd> fds);
 
   /// Called for each peer that has proved the token: accepts or refuses it.
   using AdmitPeer = std::function<Result<>(PeerHandshake&)>;
@@ -42,6 +46,11 @@ class PeerListener {
   Result<std::vector<std::unique_ptr<PeerHandshake>>> advance(Time now, const AdmitPeer& admit);
 
  private:
+  struct Pending {
+    std::unique_ptr<PeerHandshake> handshake;
+    bool ready = true;  ///< advance() may have an effect
+  };
+
   explicit PeerListener(Options options) : options_(std::move(options)) {}
   Result<> accept_waiting(const Fd& listener, bool local, Time now);
   bool make_room(bool local);
@@ -50,8 +59,8 @@ class PeerListener {
   PeerEndpoint endpoint_;
   std::vector<Fd> tcp_;
   Fd local_;
-  std::optional<Time> closed_until_;                     ///< after a failure to accept
-  std::vector<std::unique_ptr<PeerHandshake>> pending_;  ///< the oldest first
+  std::optional<Time> closed_until_;  ///< after a failure to accept
+  std::vector<Pending> pending_;      ///< the oldest first
 };
 
 }  // namespace dt

@@ -291,6 +291,10 @@ Bytes Handshake::take_output() {
   return std::exchange(output_, {});
 }
 
+bool Handshake::awaits_verdict() const {
+  return state_ == State::verdict || state_ == State::verdict_text;
+}
+
 bool Handshake::proved() const {
   return state_ == State::proved;
 }

@@ -113,6 +113,9 @@ class Handshake {
 
   /// Acceptor: the peer has proved the token and waits for accept_peer() or refuse_peer().
   bool proved() const;
+  /// Dialer: the peer has proved the token, and has the proof or will get it. It decides, so this
+  /// side cannot know whether the connection is complete there.
+  bool awaits_verdict() const;
   void accept_peer();
   /// The dialer receives this reason as its error.
   void refuse_peer(std::string_view reason);
