@@ -18,6 +18,9 @@ namespace {
 constexpr Duration dial_again_after = milliseconds(100);
 constexpr Duration first_dial_timeout = milliseconds(500);
 constexpr size_t missing_named_max = 8;
+// One kernel ends the connections of its processes with them, so probes would find nothing. The
+// probes of some hundred ranks overflow its queue of packets; lost ones look like a dead peer.
+constexpr Duration dead_after_on_one_host = std::chrono::hours(24);
 // The socket of a peer and, for one on this host, its doorbell.
 constexpr size_t files_of_tcp_peer = 1;
 constexpr size_t files_of_local_peer = 2;
@@ -224,8 +227,7 @@ Result<std::unique_ptr<PeerHandshake>> MeshBuilder::dial(const Peer& peer, Time 
       .claim = options_.claim, .deadline = now + dial_timeout(peer), .local = peer.local()};
   if (const auto& tcp = peer.endpoint->tcp; !peer.local()) {
     Fd socket = TRY(start_connect(tcp[peer.failures % tcp.size()]));
-    tune_tcp_of_worker(socket.get(), options_.dead_after);
-    choose_congestion_control(socket.get());
+    tune(socket.get(), peer);
     return PeerHandshake::dial(std::move(socket), peer.task.id, std::move(options));
   }
   Fd socket = TRY(connect_local(peer.endpoint->local));
@@ -233,6 +235,12 @@ Result<std::unique_ptr<PeerHandshake>> MeshBuilder::dial(const Peer& peer, Time 
   options.passed_fds = locals_.passed_fds();
   options.passed_fds_expected = LocalGroup::passed_fds_expected(peer.slot);
   return PeerHandshake::dial(std::move(socket), peer.task.id, std::move(options));
+}
+
+void MeshBuilder::tune(int fd, const Peer& peer) const {
+  const bool same_host = peer.task.agent == client_.self().agent;
+  tune_tcp_of_worker(fd, same_host ? dead_after_on_one_host : options_.dead_after);
+  choose_congestion_control(fd);
 }
 
 /// How long one attempt may take. Some of a peer's several addresses may be unreachable, and a
@@ -273,8 +281,7 @@ Result<> MeshBuilder::admit(PeerHandshake& handshake) {
     return fail(Errc::refused, "unexpected transport");
   }
   if (!peer->local()) {
-    tune_tcp_of_worker(handshake.fd(), options_.dead_after);
-    choose_congestion_control(handshake.fd());
+    tune(handshake.fd(), *peer);
     return handshake.accept_peer({}, 0);
   }
   return handshake.accept_peer(locals_.passed_fds(), LocalGroup::passed_fds_expected(peer->slot));

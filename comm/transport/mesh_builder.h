@@ -84,6 +84,7 @@ class MeshBuilder {
   Result<> advance_dialled(Time now);
   Result<> start_dialling(Peer& peer, Time now);
   Result<std::unique_ptr<PeerHandshake>> dial(const Peer& peer, Time now);
+  void tune(int fd, const Peer& peer) const;
   Result<> dial_failed(Peer& peer, Error error, Time now);
   Duration dial_timeout(const Peer& peer) const;
   Result<> admit(PeerHandshake& handshake);

@@ -32,6 +32,17 @@ test_every_operation_has_exact_results_on_both_transports() {
   expect_no_processes
 }
 
+test_many_ranks_join_over_tcp_and_reduce() {
+  local ranks
+  ranks=$(long_or 32 256)
+  run_dtrain bench all_reduce -np "$ranks" -b 4 -e 4 -n 2 -w 1 --transport tcp
+  expect_status 0
+  expect_stderr ''
+  expect_stdout_contains '# Out of bounds values : 0 OK'
+  expect test "$(grep -c '^#  Rank' "$out/stdout")" -eq "$ranks"
+  expect_no_processes
+}
+
 test_the_table_has_the_columns_of_nccl_tests() {
   run_dtrain bench all_reduce -np 2 -b 8 -e 32 -n 2
   expect_status 0

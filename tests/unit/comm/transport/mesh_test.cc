@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -265,6 +266,32 @@ TEST_CASE("many TCP links are found by one poll, a single one needs none") {
       got = members[0].link_to(1).receive(into).value();
     }
     CHECK(got == 2);
+  }
+}
+
+/// Counts the sockets of this process that probe an idle peer, and wait so long before.
+size_t probing_after(int seconds_idle) {
+  size_t count = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    int probes = 0;
+    int idle = 0;
+    socklen_t size = sizeof probes;
+    if (getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &probes, &size) < 0 || probes == 0) continue;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &size) < 0) continue;
+    if (idle == seconds_idle) ++count;
+  }
+  return count;
+}
+
+TEST_CASE("TCP links within a host send no probes, and those between hosts do") {
+  constexpr int quarter_day = 6 * 3600;
+  for (const int per_host : {1, 3}) {
+    CAPTURE(per_host);
+    const RendezvousFixture server(table_of_workers(3, per_host));
+    const std::vector<Member> members = join_all(server, Transport::tcp);
+    // Both ends of three links are in this process.
+    CHECK(probing_after(quarter_day) == (per_host == 3 ? 6 : 0));
+    CHECK(probing_after(1) >= (per_host == 3 ? 0 : 6));
   }
 }
 
