@@ -3,6 +3,7 @@
 #include "comm/driver/driver.h"
 #include "comm/engine/operation.h"
 
+#include <utility>
 #include <variant>
 
 namespace dt {
@@ -53,6 +54,12 @@ Time Driver::running_time() {
 uint32_t Driver::next_group() {
   const Lock lock = enter();
   return finished_ ? 0 : parts_.engine->next_group();
+}
+
+Result<> Driver::register_algorithm(const std::string& name, StepMaker maker) {
+  const Lock lock = enter();
+  if (finished_) return fail(Errc::closed, "the context has been finalized");
+  return parts_.engine->register_algorithm(name, std::move(maker));
 }
 
 std::string Driver::algorithms_text(uint32_t group) {

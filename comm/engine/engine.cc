@@ -7,10 +7,12 @@
 #include "comm/engine/operation.h"
 #include "comm/engine/peers.h"
 #include "comm/engine/point_to_point.h"
+#include "comm/schedule/step_check.h"
 
 #include <algorithm>
 #include <cassert>
 #include <exception>
+#include <map>
 #include <utility>
 
 namespace dt {
@@ -27,10 +29,12 @@ struct Engine::State final : MessageReceiver {
   void abort_and_announce(const OperationFailure& why, const OperationFailure& for_others);
   void announce(const OperationFailure& for_others);
   Result<> peer_aborted(ByteSpan payload);
+  Result<> choose_algorithm(const GroupPeers& group, OperationRequest& request) const;
 
   Peers peers;
   Groups groups;
   PointToPoint messages;
+  std::map<std::string, StepMaker> registered;
   std::optional<OperationFailure> aborted;  ///< the failure of all operations from now on
   Time now = {};                            ///< of the current step
 };
@@ -113,6 +117,33 @@ Result<> Engine::State::peer_aborted(ByteSpan payload) {
   return {};
 }
 
+Result<> Engine::State::choose_algorithm(const GroupPeers& group, OperationRequest& request) const {
+  const CollectiveShape shape = shape_of(request);
+  const AlgorithmRule& rule =
+      group.algorithms().rule(request.kind, request.count * shape.element_bytes);
+  request.algorithm = rule.algorithm;
+  const bool in_memory = groups.has_memory(request.group);
+  if (rule.registered.empty() || (in_memory && SharedCommunicator::plays(request.kind))) return {};
+  const auto maker = registered.find(rule.registered);
+  if (maker == registered.end()) {
+    return fail(Errc::input, format("--algorithms names @{}, which is not registered; call "
+                                    "dtrain_register_algorithm on every rank first",
+                                    rule.registered));
+  }
+  const struct Group ranks {
+    group.rank(), group.size(), &group.hosts()
+  };
+  Result<Steps> steps = maker->second(ranks, shape);
+  Result<> checked;
+  if (steps) checked = check_steps(*steps, ranks, shape);
+  if (!steps || !checked) {
+    return fail(Errc::input, format("the registered algorithm {}: {}", rule.registered,
+                                    (steps ? checked.error() : steps.error()).message));
+  }
+  request.steps = std::make_shared<const Steps>(*std::move(steps));
+  return {};
+}
+
 Engine::Engine(const Options& options, std::vector<Peer> peers) {
   assert(options.rank >= 0 && static_cast<size_t>(options.rank) < peers.size());
   state_ = std::make_unique<State>(options, std::move(peers));
@@ -144,8 +175,8 @@ void Engine::submit(const std::shared_ptr<Operation>& operation, Time now) {
   const bool collective = is_collective(request.kind);
   if (!collective) request.peer = group->job_rank(request.peer);
   if (collective) {
-    request.algorithm =
-        group->algorithms().of(request.kind, request.count * element_bytes(request.type));
+    if (const Result<> chosen = state_->choose_algorithm(*group, request); !chosen)
+      return end(*operation, {chosen.error().code, -1, chosen.error().message});
   }
   const std::optional<OperationFailure>& aborted = state_->aborted;
   if (aborted && collective) operation->sequence = state_->groups.take_sequence(request.group);
@@ -171,6 +202,11 @@ void Engine::leave_group(uint32_t number) {
   if (state_->aborted || group == nullptr) return;
   state_->messages.leave_group(*group, {Errc::closed, -1, "the group has been finalized"});
   state_->groups.leave(number);
+}
+
+Result<> Engine::register_algorithm(const std::string& name, StepMaker maker) {
+  if (state_->registered.try_emplace(name, std::move(maker)).second) return {};
+  return fail(Errc::input, format("an algorithm {} is registered already", name));
 }
 
 std::string Engine::algorithms_text(uint32_t group) const {

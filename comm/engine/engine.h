@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ namespace dt {
 
 class SharedArea;
 struct OperationFailure;
+
+/// Makes this rank's steps of a collective. Throws nothing.
+using StepMaker = std::function<Result<Steps>(Group group, const CollectiveShape& shape)>;
 
 /// One call of a user. Buffers belong to the caller and live until the operation is done.
 struct OperationRequest {
@@ -39,6 +43,7 @@ struct OperationRequest {
   std::vector<size_t> counts = {};      ///< all_to_all_split: of the part for each rank
   /// For collectives over links: set by the engine. None: that of default_rules.
   std::optional<Algorithm> algorithm = {};
+  std::shared_ptr<const Steps> steps = {};  ///< of a registered algorithm, instead of `algorithm`
   /// For operations whose ranks have own counts: set before submission.
   std::shared_ptr<OperationResult> result = {};
 };
@@ -104,6 +109,9 @@ class Engine {
   /// Fails the group's pending operations, and those of its other members.
   void leave_group(uint32_t number);
 
+  /// Makes a program's own algorithm known. Every rank does so between the same two collectives.
+  /// Fails with Errc::input when there is one of that name.
+  Result<> register_algorithm(const std::string& name, StepMaker maker);
   /// Returns the algorithms of a group in the form of parse_algorithms(), with "shm" for
   /// collectives in shared memory. Returns nothing for a group that this rank has left.
   std::string algorithms_text(uint32_t group) const;

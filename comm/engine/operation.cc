@@ -153,6 +153,14 @@ void end(Operation& operation, const OperationFailure& failure) {
   }
 }
 
+CollectiveShape shape_of(const OperationRequest& request) {
+  return {.kind = request.kind,
+          .count = request.count,
+          .root = request.peer,
+          .element_bytes = element_bytes(request.type),
+          .in_place = request.input == request.output};
+}
+
 Result<> check_request(const OperationRequest& request, int rank, int size) {
   if (request.kind > OperationKind::receive)
     return fail(Errc::input, format("there is no operation {}", static_cast<int>(request.kind)));

@@ -27,6 +27,9 @@ inline constexpr std::string_view out_of_memory = "out of memory";
 void succeed(Operation& operation);
 void end(Operation& operation, const OperationFailure& failure);
 
+/// The shape of a collective whose ranks have equal counts.
+CollectiveShape shape_of(const OperationRequest& request);
+
 /// Fails with Errc::input when the arguments are wrong regardless of the other ranks.
 Result<> check_request(const OperationRequest& request, int rank, int size);
 

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "comm/engine/messages.h"
+#include "comm/engine/operation.h"
 #include "comm/schedule/algorithm.h"
 #include "comm/schedule/bruck.h"
 #include "comm/schedule/direct.h"
@@ -35,11 +36,8 @@ size_t bytes_of(const std::vector<size_t>& counts, size_t element_bytes) {
 
 /// The steps for calls with equal counts.
 Steps equal_steps(const OperationRequest& request, Group group) {
-  const CollectiveShape shape{.kind = request.kind,
-                              .count = request.count,
-                              .root = request.peer,
-                              .element_bytes = element_bytes(request.type),
-                              .in_place = request.input == request.output};
+  if (request.steps) return *request.steps;
+  const CollectiveShape shape = shape_of(request);
   std::optional<Algorithm> algorithm = request.algorithm;
   if (!algorithm) {
     const size_t bytes = request.count * shape.element_bytes;

@@ -169,10 +169,14 @@ AlgorithmRules default_rules(OperationKind kind, RankCounts counts) {
 }
 
 Algorithm choose(const AlgorithmRules& rules, size_t bytes) {
+  return rule_for(rules, bytes).algorithm;
+}
+
+const AlgorithmRule& rule_for(const AlgorithmRules& rules, size_t bytes) {
   const auto found = std::find_if(rules.begin(), rules.end(), [&](const AlgorithmRule& rule) {
     return bytes <= rule.bytes_max;
   });
-  return found->algorithm;
+  return *found;
 }
 
 bool plays(OperationKind kind, Algorithm algorithm) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct RankCounts {
 struct AlgorithmRule {
   Algorithm algorithm = Algorithm::ring;
   size_t bytes_max = SIZE_MAX;
+  std::string registered = {};  ///< the name of a program's own algorithm, instead of `algorithm`
   bool operator==(const AlgorithmRule&) const = default;
 };
 /// The algorithms of one kind, by ascending bytes. The last rule has no limit.
@@ -51,6 +53,8 @@ AlgorithmRules default_rules(OperationKind kind, RankCounts counts);
 /// buffer of all_reduce, broadcast and reduce, otherwise one rank's part. All ranks give the same
 /// arguments and so choose the same algorithm.
 Algorithm choose(const AlgorithmRules& rules, size_t bytes);
+/// Returns the rule that applies.
+const AlgorithmRule& rule_for(const AlgorithmRules& rules, size_t bytes);
 
 /// A collective whose ranks have equal counts.
 struct CollectiveShape {

@@ -19,7 +19,9 @@ class AlgorithmTable {
     return rules_[static_cast<size_t>(kind)];
   }
   /// `bytes` as for choose().
-  Algorithm of(OperationKind kind, size_t bytes) const { return choose(rules(kind), bytes); }
+  const AlgorithmRule& rule(OperationKind kind, size_t bytes) const {
+    return rule_for(rules(kind), bytes);
+  }
 
  private:
   static constexpr size_t kinds = static_cast<size_t>(OperationKind::barrier) + 1;

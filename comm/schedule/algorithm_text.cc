@@ -85,8 +85,8 @@ class TableReader {
   Result<AlgorithmRules> rules(OperationKind kind) {
     AlgorithmRules rules;
     while (true) {
-      const Algorithm next = TRY(algorithm(kind));
-      rules.push_back({next});
+      AlgorithmRule next = TRY(rule(kind));
+      rules.push_back(std::move(next));
       if (!take(':')) return rules;
       const size_t begin = at_;
       const size_t bytes = TRY(limit());
@@ -95,6 +95,17 @@ class TableReader {
       rules.back().bytes_max = bytes;
       if (!take(':')) return wrong(at_, "expected ':' and the algorithm above this limit");
     }
+  }
+
+  Result<AlgorithmRule> rule(OperationKind kind) {
+    if (kind != OperationKind::barrier && take('@')) {
+      const size_t begin = at_;
+      const std::string_view word = name();
+      if (!is_registrable(word)) return wrong(begin, registrable_names);
+      return AlgorithmRule{.registered = std::string(word)};
+    }
+    const Algorithm known = TRY(algorithm(kind));
+    return AlgorithmRule{known};
   }
 
   Result<Algorithm> algorithm(OperationKind kind) {
@@ -154,6 +165,11 @@ std::string bytes_text(size_t bytes) {
 
 }  // namespace
 
+bool is_registrable(std::string_view name) {
+  constexpr size_t bytes_max = 63;
+  return !name.empty() && name.size() <= bytes_max && std::ranges::all_of(name, is_name_character);
+}
+
 Result<ChosenAlgorithms> parse_algorithms(std::string_view text) {
   if (text.empty()) return ChosenAlgorithms();
   return TableReader(text).read();
@@ -162,7 +178,8 @@ Result<ChosenAlgorithms> parse_algorithms(std::string_view text) {
 std::string rules_text(const AlgorithmRules& rules) {
   std::string text;
   for (const AlgorithmRule& rule : rules) {
-    text += algorithm_name(rule.algorithm);
+    text += rule.registered.empty() ? std::string(algorithm_name(rule.algorithm))
+                                    : "@" + rule.registered;
     if (&rule != &rules.back()) text += format(":{}:", bytes_text(rule.bytes_max));
   }
   return text;

@@ -14,9 +14,15 @@ using ChosenAlgorithms = std::map<OperationKind, AlgorithmRules>;
 
 /// Reads a table of algorithms such as "tree:64k:ring,broadcast=hierarchical". Each part has an
 /// operation, all_reduce where it is omitted, and algorithms with limits in bytes between them. A
-/// limit belongs to the algorithm before it. Returns nothing for an empty text. Fails with
+/// limit belongs to the algorithm before it. "@mine" is an algorithm that the program registers.
+/// Returns nothing for an empty text. Fails with
 /// Errc::input and the column of the first fault.
 Result<ChosenAlgorithms> parse_algorithms(std::string_view text);
+
+/// True when a program may register an algorithm of that name.
+bool is_registrable(std::string_view name);
+inline constexpr std::string_view registrable_names =
+    "the name of an algorithm has 1 to 63 letters, digits and underscores";
 
 /// The same form, without the operation: "tree:64k:ring".
 std::string rules_text(const AlgorithmRules& rules);

@@ -129,11 +129,13 @@ inline constexpr std::array own_options = {
     Option{"pass-local-rank", "--pass-local-rank", OptionKind::flag, "", OptionGroup::workers,
            "Append --local_rank=N to each worker's command, as scripts written for "
            "torch.distributed.launch and DeepSpeed expect it."},
-    Option{"algorithms", "--algorithms", OptionKind::text, "TABLE", OptionGroup::workers,
-           "The algorithms of libdtrain's collectives between hosts and over TCP: "
-           "tree:64k:ring is for all_reduce a tree up to 65536 bytes, and a ring above. Other "
-           "operations are named, and separated by commas: ring,broadcast=hierarchical. What is "
-           "not given stays as dtrain bench --explain prints it."},
+    Option{
+        "algorithms", "--algorithms", OptionKind::text, "TABLE", OptionGroup::workers,
+        "The algorithms of libdtrain's collectives between hosts and over TCP: "
+        "tree:64k:ring is for all_reduce a tree up to 65536 bytes, and a ring above. Other "
+        "operations are named, and separated by commas: ring,broadcast=hierarchical. @NAME is an "
+        "algorithm that the program registers. What is not given stays as dtrain bench --explain "
+        "prints it."},
     Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,

@@ -10,8 +10,8 @@ TEST_CASE("chosen rules replace all default rules of their operation, and of no 
   const ChosenAlgorithms chosen = {
       {OperationKind::all_reduce, {{Algorithm::tree, 100}, {Algorithm::ring}}}};
   const AlgorithmTable table(chosen, counts);
-  CHECK(table.of(OperationKind::all_reduce, 100) == Algorithm::tree);
-  CHECK(table.of(OperationKind::all_reduce, 101) == Algorithm::ring);
+  CHECK(table.rule(OperationKind::all_reduce, 100).algorithm == Algorithm::tree);
+  CHECK(table.rule(OperationKind::all_reduce, 101).algorithm == Algorithm::ring);
   for (auto kind = OperationKind::broadcast; is_collective(kind);
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1))
     CHECK(table.rules(kind) == default_rules(kind, counts));

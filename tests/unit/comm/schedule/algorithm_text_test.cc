@@ -26,6 +26,9 @@ TEST_CASE("a table has algorithms with limits between them, for all_reduce or a 
          {{Algorithm::recursive_doubling, 4096},
           {Algorithm::tree, size_t{2} << 20},
           {Algorithm::hierarchical}}}}},
+      {"@my_own:1k:ring",
+       {{OperationKind::all_reduce,
+         {{.bytes_max = 1024, .registered = "my_own"}, {Algorithm::ring}}}}},
       {"all_gather=bruck:1g:ring,broadcast=tree,ring",
        {{OperationKind::all_gather, {{Algorithm::bruck, size_t{1} << 30}, {Algorithm::ring}}},
         {OperationKind::broadcast, {{Algorithm::tree}}},
@@ -58,6 +61,8 @@ TEST_CASE("a wrong table is refused with the column of its first fault") {
       {"tree::ring", "column 6: expected a number of bytes such as 64k, got \"\""},
       {"tree:8589934592G:ring",
        "column 6: expected a number of bytes such as 64k, got \"8589934592G\""},
+      {"@", "column 2: the name of an algorithm has 1 to 63 letters, digits and underscores"},
+      {"barrier=@x", "column 9: expected an algorithm of barrier, one of dissemination, got \"\""},
       {"tree:64k", "column 9: expected ':' and the algorithm above this limit"},
       {"tree:64k:ring:64k:tree", "column 15: a limit must be above the one before it"},
       {"ring;tree", "column 5: expected ':' or ',', got \";\""},
@@ -85,7 +90,8 @@ TEST_CASE("a wrong table is refused with the column of its first fault") {
 }
 
 TEST_CASE("the text of rules is read back as the same rules") {
-  for (const char* text : {"ring", "tree:64k:ring", "tree:1023:ring:1025:tree:1g:hierarchical"}) {
+  for (const char* text :
+       {"ring", "tree:64k:ring", "tree:1023:ring:1025:tree:1g:hierarchical", "@a:1k:@b"}) {
     const auto chosen = parse_algorithms(text);
     REQUIRE(chosen);
     CHECK(rules_text(chosen->at(OperationKind::all_reduce)) == text);
