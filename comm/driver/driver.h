@@ -98,7 +98,7 @@ class Driver {
   // As in Engine. Creating a group wakes no thread; leaving one wakes those that wait for it.
   uint32_t next_group();
   // As in Engine:
-  Result<> register_algorithm(const std::string& name, StepMaker maker);
+  Result<> register_algorithm(const std::string& name, const StepMaker& maker);
   std::string algorithms_text(uint32_t group);
   void create_group(uint32_t number, const std::vector<int>& job_ranks);
   void leave_group(uint32_t number);

@@ -56,10 +56,10 @@ uint32_t Driver::next_group() {
   return finished_ ? 0 : parts_.engine->next_group();
 }
 
-Result<> Driver::register_algorithm(const std::string& name, StepMaker maker) {
+Result<> Driver::register_algorithm(const std::string& name, const StepMaker& maker) {
   const Lock lock = enter();
   if (finished_) return fail(Errc::closed, "the context has been finalized");
-  return parts_.engine->register_algorithm(name, std::move(maker));
+  return parts_.engine->register_algorithm(name, maker);
 }
 
 std::string Driver::algorithms_text(uint32_t group) {

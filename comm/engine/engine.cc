@@ -204,8 +204,8 @@ void Engine::leave_group(uint32_t number) {
   state_->groups.leave(number);
 }
 
-Result<> Engine::register_algorithm(const std::string& name, StepMaker maker) {
-  if (state_->registered.try_emplace(name, std::move(maker)).second) return {};
+Result<> Engine::register_algorithm(const std::string& name, const StepMaker& maker) {
+  if (state_->registered.try_emplace(name, maker).second) return {};
   return fail(Errc::input, format("an algorithm {} is registered already", name));
 }
 
