@@ -17,9 +17,9 @@ namespace dt {
 /// their calls while data moves: in shared memory, or over links (see CallExchange).
 ///
 /// If two calls differ, or if a collective has not ended after a while, the ranks agree. Every rank
-/// sends rank 0 a descriptor of its call, and rank 0 sends all a verdict, which names the ranks that
-/// differ. So rank 0 also knows which ranks have not made the call. Over links, a collective whose
-/// result does not depend on every rank begins with the agreement.
+/// sends rank 0 a descriptor of its call, and rank 0 sends all a verdict, which names the ranks
+/// that differ. So rank 0 also knows which ranks have not made the call. Over links, a collective
+/// whose result does not depend on every rank begins with the agreement.
 ///
 ///   queued ▶ running ▶ done
 ///               ├─ late ▶ still running; rank 0 is informed

@@ -72,13 +72,13 @@ void World::connect() {
       peer.link = std::make_unique<VirtualLink>(wires_[{self, other}], wires_[{other, self}]);
       peer.session = session(self, other);
     }
-    rank(self).engine = std::make_unique<Engine>(
-        Engine::Options{.rank = self,
-                        .dead_after = plan_.dead_after,
-                        .generation = 1,
-                        .shared = plan_.one_host ? area.of(self) : nullptr,
-                        .unasked_bytes_max = plan_.unasked_bytes_max},
-        std::move(peers));
+    rank(self).engine =
+        std::make_unique<Engine>(Engine::Options{.rank = self,
+                                                 .dead_after = plan_.dead_after,
+                                                 .generation = 1,
+                                                 .shared = plan_.one_host ? area.of(self) : nullptr,
+                                                 .unasked_bytes_max = plan_.unasked_bytes_max},
+                                 std::move(peers));
     rank(self).in_group.resize(plan_.groups.size());
     rank(self).next_submit = now_ + random_.up_to(plan_.think_max);
   }

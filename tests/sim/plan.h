@@ -38,8 +38,8 @@ struct Plan {
   Duration think_max = {};
   Wire::Nature wires;
   bool sealed = false;
-  bool one_host = false;  ///< the ranks share memory
-  size_t slot_bytes = 0;  ///< of that memory
+  bool one_host = false;         ///< the ranks share memory
+  size_t slot_bytes = 0;         ///< of that memory
   size_t unasked_bytes_max = 0;  ///< see Engine::Options
   Program program;
 
