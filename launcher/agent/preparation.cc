@@ -90,7 +90,7 @@ Result<std::vector<uint16_t>> Preparation::hold_all_ports() {
   const uint64_t port_files = static_cast<uint64_t>(wanted_.ports) * (wanted_.port_range ? 2 : 1) +
                               2 * wanted_.addresses.size();
   TRY(ensure_open_files(open_files_of_tasks(wanted_.tasks, port_files),
-                       format("{} tasks", wanted_.tasks)));
+                        format("{} tasks", wanted_.tasks)));
   // The given ports come first, so that hold_ports() chooses none of them.
   for (const std::string& address : wanted_.addresses) {
     auto held = hold_this_port(port_of(address));

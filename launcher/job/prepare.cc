@@ -94,7 +94,7 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
   constexpr uint64_t handshakes = 32;
   const uint64_t files_of_output = config.output_dir ? 2 : 0;
   return ensure_open_files(plan.tasks.size() * (1 + files_of_output) + handshakes,
-                          format("{} tasks", plan.tasks.size()));
+                           format("{} tasks", plan.tasks.size()));
 }
 
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
