@@ -52,6 +52,29 @@ test_a_mismatch_fails_that_operation_everywhere_and_nothing_else() { # B40
   [[ $(grep -c 'reached the end' "$out/stdout") -eq 4 ]] || fail 'the engine was not usable afterwards'
 }
 
+# A stopped process reads nothing, so its window closes. The stop lasts three times the dead-after time.
+stop_a_rank() {
+  start_dtrain run -np 2 --heartbeat 200ms --dead-after 1s --no-tag sh -c \
+    "echo \$\$ >pid.\$RANK; exec $worker 1 $1 $PWD/stamp"
+  wait_for 20 test -s stamp
+  wait_for 5 states_are T "$(cat pid.1)"
+  sleep 3
+  expect_stdout_lacks 'error'
+  expect_stdout_lacks 'reached the end'
+  expect kill -CONT "$(cat pid.1)"
+  finish
+  expect_status 0
+  expect_stdout_lacks 'error'
+  [[ $(grep -c 'reached the end' "$out/stdout") -eq 2 ]] || fail 'the sums did not continue on both ranks'
+}
+
+test_a_stopped_rank_is_not_taken_for_dead() { # F9 R15
+  stop_a_rank stop
+}
+test_a_stopped_rank_is_not_taken_for_dead_over_tcp() { # F9 R15
+  stop_a_rank stop_tcp
+}
+
 test_a_worker_names_the_variable_that_was_tampered_with() { # B42
   tamper() { run_dtrain run -np 2 --no-tag sh -c "$1; exec $worker 0 exit0 $PWD/stamp"; }
   tamper 'DTRAIN_RANK=x'

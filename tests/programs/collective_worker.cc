@@ -1,8 +1,11 @@
 // A worker that sums in rounds until its victim, a rank, fails in round 20.
 //
-//   collective_worker VICTIM FAULT STAMP    FAULT: kill, segv, abort, exit3, exit0, mismatch.
+//   collective_worker VICTIM FAULT STAMP    FAULT: kill, segv, abort, exit3, exit0, mismatch,
+//                                           stop, stop_tcp.
 //
-// The victim ends while the others sum, or sums another number of elements (mismatch). Every rank
+// The victim ends while the others sum, sums another number of elements (mismatch), or stops within
+// a sum until a SIGCONT (stop, and stop_tcp over TCP alone). Those sums exceed the buffers of a
+// socket, so that the window of the stopped process closes. Every rank
 // whose sum fails prints the error, and its delay in ms after the victim's death. The victim writes
 // the time of its death (CLOCK_MONOTONIC, ms) to the file STAMP. Ranks without such a victim print
 // "reached the end" after round 40.
@@ -24,8 +27,15 @@ int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-[[noreturn]] void die(std::string_view fault, const char* stamp) {
+/// Returns only after a fault that does not end this process.
+void suffer(std::string_view fault, const char* stamp) {
   std::ofstream(stamp) << now_ms() << std::endl;
+  if (fault.starts_with("stop")) {
+    // The stop comes within the sum that follows, so that the others are sending.
+    std::signal(SIGALRM, [](int) { std::raise(SIGSTOP); });
+    ualarm(5'000, 0);
+    return;
+  }
   if (fault == "kill") std::raise(SIGKILL);
   if (fault == "segv") std::raise(SIGSEGV);
   if (fault == "abort") std::abort();
@@ -43,8 +53,10 @@ std::string sum(dtrain::Context& world, std::vector<float>& values) {
 }
 
 int run(int victim, std::string_view fault, const char* stamp) {
-  dtrain::Context world = dtrain::init();
-  std::vector<float> values(10'000);
+  const auto transport =
+      fault == "stop_tcp" ? dtrain::Transport::tcp : dtrain::Transport::automatic;
+  dtrain::Context world = dtrain::init({.transport = transport});
+  std::vector<float> values(fault.starts_with("stop") ? 16'000'000 : 10'000);
   const bool is_victim = world.rank() == victim;
   for (int round = 0;; ++round) {
     std::ranges::fill(values, 1.0F);
@@ -52,7 +64,7 @@ int run(int victim, std::string_view fault, const char* stamp) {
       if (fault == "mismatch") {
         values.resize(9'999);
       } else {
-        die(fault, stamp);
+        suffer(fault, stamp);
       }
     }
     const std::string error = sum(world, values);
