@@ -25,7 +25,7 @@ struct Ring {
 };
 
 /// One round of a ring: this rank sends the ranges of one owner and receives those of another.
-struct Round {
+struct Exchange {
   const Ranges& sent;
   const Ranges& received;
 };
@@ -33,11 +33,11 @@ struct Round {
 /// Appends a step for each range of the round. `step` makes it from the two ranges, which may be
 /// empty on one side.
 template <class MakeStep>
-void append_round(Steps& steps, const Ring& ring, Round round, MakeStep step) {
-  const size_t ranges = std::max(round.sent.size(), round.received.size());
+void append_round(Steps& steps, const Ring& ring, Exchange exchange, MakeStep step) {
+  const size_t ranges = std::max(exchange.sent.size(), exchange.received.size());
   for (size_t i = 0; i < ranges; ++i) {
-    const Range sent = i < round.sent.size() ? round.sent[i] : Range{};
-    const Range received = i < round.received.size() ? round.received[i] : Range{};
+    const Range sent = i < exchange.sent.size() ? exchange.sent[i] : Range{};
+    const Range received = i < exchange.received.size() ? exchange.received[i] : Range{};
     Step next = step(sent, received);
     next.send_to = ring.rank(ring.self + 1);
     next.receive_from = ring.rank(ring.self - 1);
