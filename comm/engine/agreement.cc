@@ -54,9 +54,9 @@ std::optional<Verdict> Agreement::decide() {
   if (!arrivals_.complete()) return std::nullopt;
   const uint64_t sequence = arrivals_.sequence();
   const std::optional<Mismatch> mismatch = compare(arrivals_.take(), peers_.job_ranks(), sequence);
-  const Verdict verdict =
-      mismatch ? Verdict{mismatch->blamed_rank, mismatch->text.substr(0, reason_bytes_max)}
-               : Verdict();
+  Verdict verdict = mismatch
+                        ? Verdict{mismatch->blamed_rank, mismatch->text.substr(0, reason_bytes_max)}
+                        : Verdict();
   peers_.send_all(EngineMessageType::verdict, sequence, encode(verdict));
   return verdict;
 }
