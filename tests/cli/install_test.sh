@@ -227,7 +227,7 @@ test_the_shared_library_shows_its_public_names_only() {
   run sh -c 'nm -D --defined-only prefix/lib/libdtrain.so | grep -v " dtrain_"'
   expect_stdout ''
   nm -D --defined-only prefix/lib/libdtrain.so | sed -n 's/.* T //p' | sort >exported
-  grep '^DTRAIN_API' prefix/include/dtrain/dtrain.h | grep -o 'dtrain_[a-z_]*(' | tr -d '(' | sort >declared
+  cat prefix/include/dtrain/*.h | grep '^DTRAIN_API' | grep -o 'dtrain_[a-z_]*(' | tr -d '(' | sort >declared
   expect test "$(wc -l <declared)" -ge 49
   expect cmp declared exported
 }
