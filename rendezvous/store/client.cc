@@ -97,9 +97,14 @@ Result<> Client::send_some() {
 Result<bool> Client::read_some() {
   const size_t had = in_.size();
   in_.resize(had + read_bytes);
-  const ssize_t n = ::recv(fd_.get(), in_.data() + had, read_bytes, MSG_DONTWAIT);
+  ssize_t n = 0;
+  // An interrupted call leaves bytes in the socket, for which an edge-triggered epoll reports
+  // nothing more.
+  do {
+    n = ::recv(fd_.get(), in_.data() + had, read_bytes, MSG_DONTWAIT);
+  } while (n < 0 && errno == EINTR);
   in_.resize(had + static_cast<size_t>(std::max<ssize_t>(n, 0)));
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (n < 0 && errno == EAGAIN) return false;
   if (n <= 0) {
     TRY(lost({Errc::closed, n < 0 ? errno_text(errno) : "the launcher hung up"}));
   }
