@@ -62,7 +62,7 @@ Result<int> register_algorithm(dtrain_context* handle, const char* name, const S
     return fail(Errc::input, std::string(registrable_names));
   const std::string label = format("algorithm {}", name);
   const Driver::Outcome outcome = context->driver().run(
-      {.request = {.kind = OperationKind::barrier, .group = context->group()}, .name = label});
+      {.kind = OperationKind::barrier, .group = context->group(), .name = label});
   if (!outcome.result) return report_outcome(outcome, error);
   TRY(context->driver().register_algorithm(name, maker));
   return report_success(error);

@@ -23,7 +23,7 @@ int report_outcome(const Driver::Outcome& outcome, dtrain_error* error) {
 namespace {
 
 /// One call of a user, before it is checked.
-struct Call {
+struct UserCall {
   OperationKind kind = OperationKind::barrier;
   dtrain_buffers buffers = {};
   int op = DTRAIN_SUM;
@@ -42,12 +42,12 @@ Result<ReduceOp> reduce_of(int op) {
   return fail(Errc::input, format("there is no reduction {}", op));
 }
 
-Call reduce_call(dtrain_buffers buffers, dtrain_rooted_op to) {
+UserCall reduce_call(dtrain_buffers buffers, dtrain_rooted_op to) {
   return {.kind = OperationKind::reduce, .buffers = buffers, .op = to.op, .peer = to.root};
 }
 
 /// Returns the input; without one, the part of the output that holds it, where that has a meaning.
-const void* input_of(const Call& call, ElementType type, int rank) {
+const void* input_of(const UserCall& call, ElementType type, int rank) {
   if (call.buffers.input != nullptr || call.buffers.output == nullptr) return call.buffers.input;
   switch (call.kind) {
     case OperationKind::all_reduce:
@@ -64,40 +64,38 @@ const void* input_of(const Call& call, ElementType type, int rank) {
   }
 }
 
-Result<Driver::Call> checked(const Call& call, const dtrain_op_options* given,
-                             const Context& context) {
+Result<Call> checked(const UserCall& call, const dtrain_op_options* given, const Context& context) {
   const dtrain_op_options options = TRY(read_op_options(given));
-  Driver::Call result{.request = {.kind = call.kind,
-                                  .group = context.group(),
-                                  .peer = call.peer,
-                                  .timeout = milliseconds(options.timeout_ms)},
-                      .name = options.name == nullptr ? "" : options.name};
+  Call result{.kind = call.kind,
+              .group = context.group(),
+              .peer = call.peer,
+              .name = options.name == nullptr ? "" : options.name,
+              .timeout = milliseconds(options.timeout_ms)};
   if (call.kind == OperationKind::barrier) return result;
-  OperationRequest& request = result.request;
-  request.type = TRY(type_of(call.buffers.type));
-  request.reduce = TRY(reduce_of(call.op));
-  request.count = call.buffers.count;
-  request.input = input_of(call, request.type, context.layout().rank);
-  request.output = call.buffers.output;
+  result.type = TRY(type_of(call.buffers.type));
+  result.reduce = TRY(reduce_of(call.op));
+  result.count = call.buffers.count;
+  result.input = input_of(call, result.type, context.layout().rank);
+  result.output = call.buffers.output;
   return result;
 }
 
-int run(dtrain_context* handle, const Call& call, const dtrain_op_options* options,
+int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* options,
         dtrain_error* error) {
   const auto body = [&]() -> Result<Driver::Outcome> {
     const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    const Driver::Call operation = TRY(checked(call, options, *context));
+    const Call operation = TRY(checked(call, options, *context));
     return context->driver().run(operation);
   };
   const Result<Driver::Outcome> outcome = guarded(body);
   return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
 }
 
-dtrain_work* start(dtrain_context* handle, const Call& call, const dtrain_op_options* options,
+dtrain_work* start(dtrain_context* handle, const UserCall& call, const dtrain_op_options* options,
                    dtrain_error* error) {
   const auto body = [&]() -> Result<dtrain_work*> {
     auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    const Driver::Call operation = TRY(checked(call, options, *context));
+    const Call operation = TRY(checked(call, options, *context));
     auto work = std::make_unique<dtrain_work>();
     work->work = context->driver().start(operation);
     work->context = std::move(context);

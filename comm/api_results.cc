@@ -14,40 +14,38 @@ namespace dt {
 namespace {
 
 /// Returns a call whose result the engine allocates. The buffers are not in it yet.
-Result<Driver::Call> empty_call(OperationKind kind, const Context& context,
-                                const dtrain_op_options* given, int type) {
+Result<Call> empty_call(OperationKind kind, const Context& context, const dtrain_op_options* given,
+                        int type) {
   const dtrain_op_options options = TRY(read_op_options(given));
   const ElementType element = TRY(type_of(type));
-  return Driver::Call{.request = {.kind = kind,
-                                  .type = element,
-                                  .group = context.group(),
-                                  .timeout = milliseconds(options.timeout_ms),
-                                  .result = std::make_shared<OperationResult>()},
-                      .name = options.name == nullptr ? "" : options.name};
+  return Call{.kind = kind,
+              .type = element,
+              .group = context.group(),
+              .name = options.name == nullptr ? "" : options.name,
+              .timeout = milliseconds(options.timeout_ms),
+              .result = std::make_shared<OperationResult>()};
 }
 
-Result<Driver::Call> split_call(const Context& context, const dtrain_split_buffers* given,
-                                const dtrain_op_options* options) {
+Result<Call> split_call(const Context& context, const dtrain_split_buffers* given,
+                        const dtrain_op_options* options) {
   if (given == nullptr) return fail(Errc::input, "the dtrain_split_buffers are NULL");
   const dtrain_split_buffers buffers = TRY(read_struct(given, "dtrain_split_buffers"));
   if (buffers.counts == nullptr) return fail(Errc::input, "dtrain_split_buffers.counts is NULL");
-  Driver::Call call =
-      TRY(empty_call(OperationKind::all_to_all_split, context, options, buffers.type));
-  call.request.input = buffers.input;
-  call.request.counts.assign(buffers.counts, buffers.counts + context.layout().size);
+  Call call = TRY(empty_call(OperationKind::all_to_all_split, context, options, buffers.type));
+  call.input = buffers.input;
+  call.counts = {buffers.counts, static_cast<size_t>(context.layout().size)};
   return call;
 }
 
-Result<Driver::Call> ragged_call(const Context& context, dtrain_buffers buffers,
-                                 const dtrain_op_options* options) {
+Result<Call> ragged_call(const Context& context, dtrain_buffers buffers,
+                         const dtrain_op_options* options) {
   if (buffers.output != nullptr) {
     return fail(Errc::input,
                 "dtrain_buffers.output must be NULL: dtrain_work_result returns the result");
   }
-  Driver::Call call =
-      TRY(empty_call(OperationKind::all_gather_ragged, context, options, buffers.type));
-  call.request.input = buffers.input;
-  call.request.count = buffers.count;
+  Call call = TRY(empty_call(OperationKind::all_gather_ragged, context, options, buffers.type));
+  call.input = buffers.input;
+  call.count = buffers.count;
   return call;
 }
 
@@ -55,10 +53,10 @@ Result<Driver::Call> ragged_call(const Context& context, dtrain_buffers buffers,
 template <class Make>
 Result<std::unique_ptr<dtrain_work>> started(dtrain_context* handle, const Make& make) {
   auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-  const Driver::Call call = TRY(make(*context));
+  const Call call = TRY(make(*context));
   auto work = std::make_unique<dtrain_work>();
-  work->result = call.request.result;
-  work->result_type = call.request.type;
+  work->result = call.result;
+  work->result_type = call.type;
   work->work = context->driver().start(call);
   work->context = std::move(context);
   return work;

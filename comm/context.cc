@@ -139,7 +139,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
       new Context(std::move(members), std::move(layout), std::move(shared)));
 }
 
-Context::SplitResult Context::split(const Context& parent, Part part, const Driver::Call& options) {
+Context::SplitResult Context::split(const Context& parent, Part part, const Call& options) {
   // Each rank proposes the lowest number that is new to it, and the members use the highest.
   const std::scoped_lock one_at_a_time(parent.shared_->splitting);
   Driver& driver = parent.shared_->driver;
@@ -151,13 +151,13 @@ Context::SplitResult Context::split(const Context& parent, Part part, const Driv
                                            static_cast<int32_t>(driver.next_group())};
   std::ranges::copy(own, proposals.begin() + static_cast<std::ptrdiff_t>(fields * rank));
 
-  Driver::Call call = options;
-  call.request.kind = OperationKind::all_gather;
-  call.request.type = ElementType::int32;
-  call.request.group = parent.members_.group;
-  call.request.count = fields;
-  call.request.input = proposals.data() + fields * rank;
-  call.request.output = proposals.data();
+  Call call = options;
+  call.kind = OperationKind::all_gather;
+  call.type = ElementType::int32;
+  call.group = parent.members_.group;
+  call.count = fields;
+  call.input = proposals.data() + fields * rank;
+  call.output = proposals.data();
   const Driver::Outcome outcome = driver.run(call);
   if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
   if (part.color < 0) return {std::shared_ptr<Context>()};

@@ -23,11 +23,13 @@ constexpr Duration drain_timeout = seconds(2);
 constexpr Duration drain_reply_time = milliseconds(200);
 /// The clock takes longer to read than a spin. Another process may take the core at each yield.
 constexpr int spins_per_step = 32;
+/// How often a spin checks shared memory before the driver checks for other threads.
+constexpr int checks_per_spin = 16;
 constexpr int yields_per_step = 4;
 /// So many calls may follow each other without a full step of the engine.
 constexpr int quick_calls_max = 31;
-/// How often such a call looks for the others' data before it takes the long way.
-constexpr int quick_turns_max = 256;
+/// How often such a call spins before it takes the long way.
+constexpr int quick_turns_max = 16;
 /// How often a driver offers the mutex to other threads before it continues. They need some
 /// microseconds to wake up.
 constexpr int yield_turns_max = 64;
@@ -76,8 +78,7 @@ void Driver::yield_mutex(Lock& lock) {
 Driver::Outcome Driver::run(const Call& call) {
   Lock lock(mutex_, std::try_to_lock);
   Work work = lock ? operations_.take() : std::make_shared<Operation>();
-  work->request = call.request;
-  work->request.name.assign(call.name);
+  call.fill(work->request);
   if (!lock) {
     inbox_.put(work);
     lock = enter();
@@ -113,15 +114,14 @@ bool Driver::run_quickly(const Work& work) {
   protect([&] {
     const int turns = parts_.yield ? 1 : quick_turns_max;
     for (int turn = 0; turn < turns && !work->outcome && !wanted(); ++turn)
-      if (!parts_.engine->spin(*work)) spin_pause();
+      parts_.engine->spin(*work, checks_per_spin);
   });
   return true;
 }
 
 Driver::Work Driver::start(const Call& call) {
   auto work = std::make_shared<Operation>();
-  work->request = call.request;
-  work->request.name.assign(call.name);
+  call.fill(work->request);
   inbox_.put(work);
   serve_inbox();
   return work;
@@ -358,7 +358,7 @@ bool Driver::spin(const Operation* operation) {
     }
     if (operation == nullptr || wanted() || !inbox_.empty()) return false;
     bool moved = true;  // also when memory runs out: the operation has failed then
-    protect([&] { moved = parts_.engine->spin(*operation); });
+    protect([&] { moved = parts_.engine->spin(*operation, parts_.yield ? 1 : checks_per_spin); });
     if (moved) return true;
   }
   return false;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/running_time_clock.h"
+#include "comm/driver/call.h"
 #include "comm/driver/inbox.h"
 #include "comm/driver/operation_pool.h"
 #include "comm/driver/predicate_ref.h"
@@ -70,10 +71,6 @@ class Driver {
     int blamed_rank = -1;
   };
   using Work = Inbox::Work;
-  struct Call {
-    OperationRequest request;    ///< without its name
-    std::string_view name = {};  ///< copied
-  };
 
   /// Performs an operation.
   Outcome run(const Call& call);

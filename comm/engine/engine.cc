@@ -1,6 +1,7 @@
 #include "comm/engine/engine.h"
 
 #include "base/format.h"
+#include "base/spin_pause.h"
 #include "base/text.h"
 #include "comm/engine/groups.h"
 #include "comm/engine/messages.h"
@@ -118,12 +119,12 @@ Result<> Engine::State::peer_aborted(ByteSpan payload) {
 }
 
 Result<> Engine::State::choose_algorithm(const GroupPeers& group, OperationRequest& request) const {
+  if (SharedCommunicator::plays(request.kind) && groups.has_memory(request.group)) return {};
   const CollectiveShape shape = shape_of(request);
   const AlgorithmRule& rule =
       group.algorithms().rule(request.kind, request.count * shape.element_bytes);
   request.algorithm = rule.algorithm;
-  const bool in_memory = groups.has_memory(request.group);
-  if (rule.registered.empty() || (in_memory && SharedCommunicator::plays(request.kind))) return {};
+  if (rule.registered.empty()) return {};
   const auto maker = registered.find(rule.registered);
   if (maker == registered.end()) {
     return fail(Errc::input, format("--algorithms names @{}, which is not registered; call "
@@ -241,14 +242,18 @@ bool Engine::needs_no_frames(const OperationRequest& request) const {
   return is_collective(request.kind) && state_->groups.has_memory(request.group);
 }
 
-bool Engine::spin(const Operation& operation) {
+bool Engine::spin(const Operation& operation, int checks) {
   if (operation.outcome) return false;
   const OperationRequest& request = operation.request;
   Groups& groups = state_->groups;
   // In shared memory the operation needs no frames, so the links can wait until the next step.
-  if (is_collective(request.kind) && groups.runs_in_memory(request.group))
-    return groups.spin(request.group, state_->now);
-  return step(state_->now);
+  if (!is_collective(request.kind) || !groups.runs_in_memory(request.group))
+    return step(state_->now);
+  for (int check = 0; check < checks; ++check) {
+    if (groups.spin(request.group, state_->now)) return true;
+    spin_pause();
+  }
+  return false;
 }
 
 Time Engine::next_deadline() const {

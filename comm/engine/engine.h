@@ -121,8 +121,9 @@ class Engine {
   /// True for collectives of ranks that share memory.
   bool needs_no_frames(const OperationRequest& request) const;
   /// Moves data of a pending operation, at the time of the last step(), for a thread that spins
-  /// between two steps. True if anything moved.
-  bool spin(const Operation& operation);
+  /// between two steps. True if anything moved. Checks shared memory up to `checks` times, with a
+  /// pause after each, and links once.
+  bool spin(const Operation& operation, int checks);
   /// The time at which step() must be called even if nothing arrives: the next deadline, or
   /// Time::max().
   Time next_deadline() const;

@@ -91,13 +91,18 @@ class Pair {
   }
 
   void submit(OperationKind kind) {
-    OperationRequest request{
-        .kind = kind, .count = mine_.size(), .input = mine_.data(), .output = mine_.data()};
-    works_.push_back(poor_.start({request, "a name that no short string can hold"}));
-    request.input = theirs_.data();
-    request.output = theirs_.data();
-    request.name = "a name that no short string can hold";
-    their_works_.push_back(other_->submit(request, Clock::now()));
+    const char* name = "a name that no short string can hold";
+    works_.push_back(poor_.start({.kind = kind,
+                                  .count = mine_.size(),
+                                  .input = mine_.data(),
+                                  .output = mine_.data(),
+                                  .name = name}));
+    their_works_.push_back(other_->submit({.kind = kind,
+                                           .count = theirs_.size(),
+                                           .input = theirs_.data(),
+                                           .output = theirs_.data(),
+                                           .name = name},
+                                          Clock::now()));
     other_->step(Clock::now());  // which makes room for more
   }
   /// Waits with a time limit of zero, which steps the engine.

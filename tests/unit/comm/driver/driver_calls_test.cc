@@ -22,8 +22,8 @@ struct LoneDriver {
   std::unique_ptr<Driver> driver;
 };
 
-Driver::Call barrier_in(uint32_t group) {
-  return {.request = {.kind = OperationKind::barrier, .group = group}};
+Call barrier_in(uint32_t group) {
+  return {.kind = OperationKind::barrier, .group = group};
 }
 
 TEST_CASE("each group has a new number, and ends when it is left") {

@@ -136,13 +136,13 @@ TEST_CASE("memory that runs out ends all operations, and the other ranks learn i
   const auto other = one_of_two(1, std::make_unique<MemoryLink>(back, there));
   const auto theirs = other->submit({.kind = OperationKind::barrier}, Clock::now());
 
-  const Driver::Work work = poor.start({.request = {.kind = OperationKind::barrier}});
+  const Driver::Work work = poor.start({.kind = OperationKind::barrier});
   const auto outcome = poor.wait(work, Clock::now() + seconds(20));
   REQUIRE(outcome);
   REQUIRE(!outcome->result);
   CHECK(outcome->result.error().code == Errc::os);
   // The announcement of its abort leaves with the next step.
-  const Driver::Work later = poor.start({.request = {.kind = OperationKind::barrier}});
+  const Driver::Work later = poor.start({.kind = OperationKind::barrier});
   CHECK(poor.done(later));
   while (other->step(Clock::now())) {
   }
@@ -182,7 +182,7 @@ class SlowLink final : public Link {
 TEST_CASE("a thread that starts an operation does not wait for the step of another thread") {
   SlowLink::Latches latches;
   Driver driver({.engine = one_of_two(0, std::make_unique<SlowLink>(latches), Duration::zero())});
-  const Driver::Call barrier = {.request = {.kind = OperationKind::barrier}};
+  const Call barrier = {.kind = OperationKind::barrier};
   std::thread stepper([&] { driver.run(barrier); });
   latches.reading.wait();
   const Driver::Work first = driver.start(barrier);
