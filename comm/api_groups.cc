@@ -23,8 +23,8 @@ int split(const Split& call, const dtrain_op_options* given, dtrain_context** gr
           dtrain_error* error) {
   const auto body = [&]() -> Result<int> {
     const dtrain_op_options options = TRY(read_op_options(given));
-    const Call common{.name = options.name == nullptr ? call.name : options.name,
-                      .timeout = milliseconds(options.timeout_ms)};
+    const CallArguments common{.name = options.name == nullptr ? call.name : options.name,
+                               .timeout = milliseconds(options.timeout_ms)};
     Context::SplitResult made = Context::split(call.parent, call.part, common);
     if (!made.context) return report(error, made.context.error(), made.blamed_rank);
     if (*made.context)

@@ -64,13 +64,14 @@ const void* input_of(const UserCall& call, ElementType type, int rank) {
   }
 }
 
-Result<Call> checked(const UserCall& call, const dtrain_op_options* given, const Context& context) {
+Result<CallArguments> checked(const UserCall& call, const dtrain_op_options* given,
+                              const Context& context) {
   const dtrain_op_options options = TRY(read_op_options(given));
-  Call result{.kind = call.kind,
-              .group = context.group(),
-              .peer = call.peer,
-              .name = options.name == nullptr ? "" : options.name,
-              .timeout = milliseconds(options.timeout_ms)};
+  CallArguments result{.kind = call.kind,
+                       .group = context.group(),
+                       .peer = call.peer,
+                       .name = options.name == nullptr ? "" : options.name,
+                       .timeout = milliseconds(options.timeout_ms)};
   if (call.kind == OperationKind::barrier) return result;
   result.type = TRY(type_of(call.buffers.type));
   result.reduce = TRY(reduce_of(call.op));
@@ -84,7 +85,7 @@ int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* o
         dtrain_error* error) {
   const auto body = [&]() -> Result<Driver::Outcome> {
     const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    const Call operation = TRY(checked(call, options, *context));
+    const CallArguments operation = TRY(checked(call, options, *context));
     return context->driver().run(operation);
   };
   const Result<Driver::Outcome> outcome = guarded(body);
@@ -95,7 +96,7 @@ dtrain_work* start(dtrain_context* handle, const UserCall& call, const dtrain_op
                    dtrain_error* error) {
   const auto body = [&]() -> Result<dtrain_work*> {
     auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    const Call operation = TRY(checked(call, options, *context));
+    const CallArguments operation = TRY(checked(call, options, *context));
     auto work = std::make_unique<dtrain_work>();
     work->work = context->driver().start(operation);
     work->context = std::move(context);

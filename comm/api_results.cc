@@ -14,36 +14,38 @@ namespace dt {
 namespace {
 
 /// Returns a call whose result the engine allocates. The buffers are not in it yet.
-Result<Call> empty_call(OperationKind kind, const Context& context, const dtrain_op_options* given,
-                        int type) {
+Result<CallArguments> empty_call(OperationKind kind, const Context& context,
+                                 const dtrain_op_options* given, int type) {
   const dtrain_op_options options = TRY(read_op_options(given));
   const ElementType element = TRY(type_of(type));
-  return Call{.kind = kind,
-              .type = element,
-              .group = context.group(),
-              .name = options.name == nullptr ? "" : options.name,
-              .timeout = milliseconds(options.timeout_ms),
-              .result = std::make_shared<OperationResult>()};
+  return CallArguments{.kind = kind,
+                       .type = element,
+                       .group = context.group(),
+                       .name = options.name == nullptr ? "" : options.name,
+                       .timeout = milliseconds(options.timeout_ms),
+                       .result = std::make_shared<OperationResult>()};
 }
 
-Result<Call> split_call(const Context& context, const dtrain_split_buffers* given,
-                        const dtrain_op_options* options) {
+Result<CallArguments> split_call(const Context& context, const dtrain_split_buffers* given,
+                                 const dtrain_op_options* options) {
   if (given == nullptr) return fail(Errc::input, "the dtrain_split_buffers are NULL");
   const dtrain_split_buffers buffers = TRY(read_struct(given, "dtrain_split_buffers"));
   if (buffers.counts == nullptr) return fail(Errc::input, "dtrain_split_buffers.counts is NULL");
-  Call call = TRY(empty_call(OperationKind::all_to_all_split, context, options, buffers.type));
+  CallArguments call =
+      TRY(empty_call(OperationKind::all_to_all_split, context, options, buffers.type));
   call.input = buffers.input;
   call.counts = {buffers.counts, static_cast<size_t>(context.layout().size)};
   return call;
 }
 
-Result<Call> ragged_call(const Context& context, dtrain_buffers buffers,
-                         const dtrain_op_options* options) {
+Result<CallArguments> ragged_call(const Context& context, dtrain_buffers buffers,
+                                  const dtrain_op_options* options) {
   if (buffers.output != nullptr) {
     return fail(Errc::input,
                 "dtrain_buffers.output must be NULL: dtrain_work_result returns the result");
   }
-  Call call = TRY(empty_call(OperationKind::all_gather_ragged, context, options, buffers.type));
+  CallArguments call =
+      TRY(empty_call(OperationKind::all_gather_ragged, context, options, buffers.type));
   call.input = buffers.input;
   call.count = buffers.count;
   return call;
@@ -53,7 +55,7 @@ Result<Call> ragged_call(const Context& context, dtrain_buffers buffers,
 template <class Make>
 Result<std::unique_ptr<dtrain_work>> started(dtrain_context* handle, const Make& make) {
   auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-  const Call call = TRY(make(*context));
+  const CallArguments call = TRY(make(*context));
   auto work = std::make_unique<dtrain_work>();
   work->result = call.result;
   work->result_type = call.type;

@@ -139,7 +139,8 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
       new Context(std::move(members), std::move(layout), std::move(shared)));
 }
 
-Context::SplitResult Context::split(const Context& parent, Part part, const Call& options) {
+Context::SplitResult Context::split(const Context& parent, Part part,
+                                    const CallArguments& options) {
   // Each rank proposes the lowest number that is new to it, and the members use the highest.
   const std::scoped_lock one_at_a_time(parent.shared_->splitting);
   Driver& driver = parent.shared_->driver;
@@ -151,7 +152,7 @@ Context::SplitResult Context::split(const Context& parent, Part part, const Call
                                            static_cast<int32_t>(driver.next_group())};
   std::ranges::copy(own, proposals.begin() + static_cast<std::ptrdiff_t>(fields * rank));
 
-  Call call = options;
+  CallArguments call = options;
   call.kind = OperationKind::all_gather;
   call.type = ElementType::int32;
   call.group = parent.members_.group;

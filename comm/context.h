@@ -49,7 +49,7 @@ class Context {
   };
   /// Splits the parent's group into smaller ones. A collective of that group, with the name and the
   /// timeout of `options`. Threads of one rank split one after the other.
-  static SplitResult split(const Context& parent, Part part, const Call& options);
+  static SplitResult split(const Context& parent, Part part, const CallArguments& options);
 
  private:
   /// The parts that the contexts of all groups share.

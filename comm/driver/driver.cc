@@ -75,7 +75,7 @@ void Driver::yield_mutex(Lock& lock) {
   }
 }
 
-Driver::Outcome Driver::run(const Call& call) {
+Driver::Outcome Driver::run(const CallArguments& call) {
   Lock lock(mutex_, std::try_to_lock);
   Work work = lock ? operations_.take() : std::make_shared<Operation>();
   call.fill(work->request);
@@ -119,7 +119,7 @@ bool Driver::run_quickly(const Work& work) {
   return true;
 }
 
-Driver::Work Driver::start(const Call& call) {
+Driver::Work Driver::start(const CallArguments& call) {
   auto work = std::make_shared<Operation>();
   call.fill(work->request);
   inbox_.put(work);

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/running_time_clock.h"
-#include "comm/driver/call.h"
+#include "comm/driver/call_arguments.h"
 #include "comm/driver/inbox.h"
 #include "comm/driver/operation_pool.h"
 #include "comm/driver/predicate_ref.h"
@@ -73,9 +73,9 @@ class Driver {
   using Work = Inbox::Work;
 
   /// Performs an operation.
-  Outcome run(const Call& call);
+  Outcome run(const CallArguments& call);
   /// Starts an operation that also proceeds while no thread waits for it. Returns soon.
-  Work start(const Call& call);
+  Work start(const CallArguments& call);
   /// Returns the outcome; none if the deadline, a time of the monotonic clock, passed first. Time
   /// in which this process was stopped does not count.
   std::optional<Outcome> wait(const Work& work, Time deadline);

@@ -22,7 +22,7 @@ struct LoneDriver {
   std::unique_ptr<Driver> driver;
 };
 
-Call barrier_in(uint32_t group) {
+CallArguments barrier_in(uint32_t group) {
   return {.kind = OperationKind::barrier, .group = group};
 }
 

@@ -182,7 +182,7 @@ class SlowLink final : public Link {
 TEST_CASE("a thread that starts an operation does not wait for the step of another thread") {
   SlowLink::Latches latches;
   Driver driver({.engine = one_of_two(0, std::make_unique<SlowLink>(latches), Duration::zero())});
-  const Call barrier = {.kind = OperationKind::barrier};
+  const CallArguments barrier = {.kind = OperationKind::barrier};
   std::thread stepper([&] { driver.run(barrier); });
   latches.reading.wait();
   const Driver::Work first = driver.start(barrier);

@@ -1,4 +1,4 @@
-#include "comm/driver/call.h"
+#include "comm/driver/call_arguments.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@ namespace {
 TEST_CASE("a call replaces every argument of the request before it") {
   const std::array<size_t, 2> counts = {3, 4};
   std::array<float, 4> buffer = {};
-  const Call first = {.kind = OperationKind::all_to_all_split,
+  const CallArguments first = {.kind = OperationKind::all_to_all_split,
                       .type = ElementType::float64,
                       .reduce = ReduceOp::max,
                       .group = 2,
@@ -39,7 +39,7 @@ TEST_CASE("a call replaces every argument of the request before it") {
   CHECK(!request.algorithm);
   CHECK(request.steps == nullptr);
 
-  Call().fill(request);
+  CallArguments().fill(request);
   CHECK(request.kind == OperationKind::barrier);
   CHECK(request.name.empty());
   CHECK(request.counts.empty());

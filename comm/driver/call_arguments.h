@@ -12,7 +12,7 @@ namespace dt {
 
 /// The arguments of an operation while its call lasts. It owns only the result, so that a small
 /// call copies no string and no vector. The fields are those of OperationRequest.
-struct Call {
+struct CallArguments {
   OperationKind kind = OperationKind::barrier;
   ElementType type = ElementType::float32;
   ReduceOp reduce = ReduceOp::sum;

@@ -1,8 +1,8 @@
-#include "comm/driver/call.h"
+#include "comm/driver/call_arguments.h"
 
 namespace dt {
 
-void Call::fill(OperationRequest& request) const {
+void CallArguments::fill(OperationRequest& request) const {
   request.kind = kind;
   request.type = type;
   request.reduce = reduce;
