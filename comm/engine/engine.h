@@ -2,10 +2,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "comm/engine/operation_result.h"
-#include "comm/kernels/element.h"
 #include "comm/schedule/algorithm_text.h"
-#include "comm/schedule/operation_kind.h"
+#include "comm/schedule/operation_request.h"
 #include "comm/transport/link.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
@@ -26,37 +24,6 @@ struct OperationFailure;
 
 /// Makes this rank's steps of a collective. Throws nothing.
 using StepMaker = std::function<Result<Steps>(Group group, const CollectiveShape& shape)>;
-
-/// One call of a user. Buffers belong to the caller and live until the operation is done.
-struct OperationRequest {
-  OperationKind kind = OperationKind::barrier;
-  ElementType type = ElementType::float32;
-  ReduceOp reduce = ReduceOp::sum;
-  uint32_t group = 0;  ///< 0: all ranks of the job
-  int peer = 0;        ///< the root of a rooted collective, or the other rank; a rank in the group
-  size_t count = 0;  ///< elements in the buffer; in one rank's part, where a buffer has a part for
-                     ///< each rank
-  const void* input = nullptr;
-  void* output = nullptr;               ///< may equal input
-  std::string name = {};                ///< for matching and messages; may be empty
-  Duration timeout = Duration::zero();  ///< zero: none
-  std::vector<size_t> counts = {};      ///< all_to_all_split: of the part for each rank
-  /// For collectives over links: set by the engine. None: that of default_rules.
-  std::optional<Algorithm> algorithm = {};
-  std::shared_ptr<const Steps> steps = {};  ///< of a registered algorithm, instead of `algorithm`
-  /// For operations whose ranks have own counts: set before submission.
-  std::shared_ptr<OperationResult> result = {};
-};
-
-/// A submitted request: pending until `outcome` is set, exactly once.
-struct Operation {
-  OperationRequest request;
-  uint64_t sequence = 0;  ///< of collectives on this communicator
-  Time submitted;
-  std::optional<Result<>> outcome;
-  /// The rank to blame when it failed; -1 when there is none.
-  int blamed_rank = -1;
-};
 
 /// The ranks of one generation, and the links between this rank and the others. A state machine
 /// without threads, clocks or waiting; its caller calls step(). Collectives run one at a time in

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "comm/engine/block_transfer.h"
 #include "comm/engine/communicator.h"
+#include "comm/shared/block_transfer.h"
 #include "comm/transport/shared_area.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "comm/engine/block_transfer.h"
+#include "comm/shared/block_transfer.h"
 
 #include "tests/unit/comm/transport/heap_area.h"
 

@@ -1,4 +1,4 @@
-#include "comm/engine/block_transfer.h"
+#include "comm/shared/block_transfer.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "comm/engine/engine.h"
 #include "comm/kernels/reducer.h"
+#include "comm/schedule/operation_request.h"
 #include "comm/transport/shared_area.h"
 
 #include <cstddef>
