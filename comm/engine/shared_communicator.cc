@@ -4,21 +4,13 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
 namespace dt {
 
 namespace {
 
-/// Each member reads the small inputs of all others: with many members, blocks are faster.
-constexpr size_t small_bytes_max = size_t{64} << 10;
 /// step() returns after so many bytes, so that submissions and notices are handled in time.
 constexpr size_t step_bytes_max = size_t{512} << 10;
-
-/// The ranges may be equal, but do not overlap otherwise.
-void copy_bytes(void* to, const void* from, size_t bytes) {
-  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
-}
 
 }  // namespace
 
@@ -26,22 +18,11 @@ SharedCommunicator::SharedCommunicator(std::shared_ptr<SharedArea> area, std::ve
     : area_(std::move(area)),
       ranks_(std::move(ranks)),
       called_(ranks_.size()),
-      sources_(ranks_.size()),
+      mailbox_transfer_(*area_),
       reduce_transfer_(*area_),
-      copy_transfer_(*area_) {
+      copy_transfer_(*area_),
+      exchange_transfer_(*area_) {
   assert(ranks_.size() == static_cast<size_t>(area_->members()));
-}
-
-/// The bytes that this member's mailbox must hold for a small operation.
-size_t SharedCommunicator::mailbox_bytes() const {
-  if (request_->kind == OperationKind::barrier) return 0;
-  const size_t bytes = request_->count * element_bytes(request_->type);
-  return request_->kind == OperationKind::reduce_scatter ? bytes * ranks_.size() : bytes;
-}
-
-bool SharedCommunicator::small() const {
-  return plays(request_->kind) &&
-         mailbox_bytes() <= std::min(Mailbox::input_bytes_max, small_bytes_max / ranks_.size());
 }
 
 void SharedCommunicator::start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
@@ -61,10 +42,8 @@ void SharedCommunicator::start(const OperationRequest& request, uint64_t sequenc
   own.call_hash = call_hash_;
   own.timeout_ns = limit.timeout.count();
   own.remaining_ns = limit.end == Time::max() ? 0 : (limit.end - now).count();
-  if (small() && request.input != nullptr) {
-    const size_t bytes = mailbox_bytes();
-    copy_bytes(own.input(bytes), request.input, bytes);
-  }
+  small_ = mailbox_transfer_.start(request, round_);
+  if (small_) mailbox_transfer_.send();
   area_->publish(own.round, round_);
 }
 
@@ -109,20 +88,13 @@ void SharedCommunicator::begin() {
     state_ = State::agreed;
     return;
   }
-  if (small()) {
-    finish_small();
+  if (small_) {
+    mailbox_transfer_.receive();
     state_ = State::done;
     return;
   }
-  const bool reduces = request_->kind == OperationKind::all_reduce ||
-                       request_->kind == OperationKind::reduce_scatter;
-  if (reduces) {
-    reduce_transfer_.start(*request_);
-    transfer_ = &reduce_transfer_;
-  } else {
-    copy_transfer_.start(*request_);
-    transfer_ = &copy_transfer_;
-  }
+  transfer_ = &transfer_of(request_->kind);
+  transfer_->start(*request_);
   const uint64_t begin = position_.end;
   position_ = {.begin = begin,
                .end = begin + transfer_->blocks(),
@@ -132,39 +104,11 @@ void SharedCommunicator::begin() {
   step_blocks();
 }
 
-void SharedCommunicator::finish_small() {
-  const size_t bytes = mailbox_bytes();
-  auto* output = static_cast<std::byte*>(request_->output);
-  switch (request_->kind) {
-    case OperationKind::broadcast: {
-      const auto root = std::find(ranks_.begin(), ranks_.end(), request_->peer) - ranks_.begin();
-      const Mailbox& call = area_->mailbox(static_cast<int>(root), round_);
-      if (output != nullptr) copy_bytes(output, call.input(bytes), bytes);
-      return;
-    }
-    case OperationKind::all_gather:
-      for (int member = 0; member < area_->members(); ++member)
-        copy_bytes(output + static_cast<size_t>(member) * bytes,
-                   area_->mailbox(member, round_).input(bytes), bytes);
-      return;
-    case OperationKind::all_reduce:
-    case OperationKind::reduce_scatter:
-      return reduce_small();
-    default:
-      return;
-  }
-}
-
-void SharedCommunicator::reduce_small() {
-  const size_t bytes = mailbox_bytes();
-  const size_t part = request_->kind == OperationKind::reduce_scatter
-                          ? static_cast<size_t>(area_->self()) * (bytes / ranks_.size())
-                          : 0;
-  for (int member = 0; member < area_->members(); ++member)
-    sources_[static_cast<size_t>(member)] = area_->mailbox(member, round_).input(bytes) + part;
-  const Reducer reducer(request_->type, request_->reduce);
-  reducer.reduce_many({static_cast<std::byte*>(request_->output)}, sources_, request_->count,
-                      area_->members());
+BlockTransfer& SharedCommunicator::transfer_of(OperationKind kind) {
+  if (reduces(kind)) return reduce_transfer_;
+  if (kind == OperationKind::scatter || kind == OperationKind::all_to_all)
+    return exchange_transfer_;
+  return copy_transfer_;
 }
 
 bool SharedCommunicator::step_blocks() {

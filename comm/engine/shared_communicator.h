@@ -2,6 +2,8 @@
 
 #include "comm/engine/communicator.h"
 #include "comm/shared/block_transfer.h"
+#include "comm/shared/exchange_transfer.h"
+#include "comm/shared/mailbox_transfer.h"
 #include "comm/transport/shared_area.h"
 
 #include <cstdint>
@@ -14,17 +16,14 @@ namespace dt {
 /// then waits for the calls of all others. So all members know a difference between the calls
 /// before any data moves, and no frame is sent.
 ///
-/// Small inputs lie in the mailboxes. Each member computes the whole result from them, in the order
-/// of the members. Large inputs pass through slots in blocks, see BlockTransfer. For a kind that it
-/// does not play, it compares the calls only.
+/// Small inputs lie in the mailboxes, see MailboxTransfer. Large ones pass through slots in blocks,
+/// see BlockTransfer. For a kind that it does not play, it compares the calls only.
 class SharedCommunicator final : public Communicator {
  public:
   /// `ranks` has the rank of each member of the area.
   SharedCommunicator(std::shared_ptr<SharedArea> area, std::vector<int> ranks);
 
-  static bool plays(OperationKind kind) {
-    return kind <= OperationKind::reduce_scatter || kind == OperationKind::barrier;
-  }
+  static bool plays(OperationKind kind) { return MailboxTransfer::plays(kind); }
 
   bool compares_calls() const override { return true; }
   void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
@@ -49,13 +48,10 @@ class SharedCommunicator final : public Communicator {
   };
   using Counter = std::atomic<uint64_t> Progress::*;
 
-  bool small() const;
-  size_t mailbox_bytes() const;
   bool await_calls(Time now);
   void note_call(int member, const Mailbox& call, Time now);
   void begin();
-  void finish_small();
-  void reduce_small();
+  BlockTransfer& transfer_of(OperationKind kind);
   bool step_blocks();
   size_t move_block();
   size_t send_block();
@@ -74,9 +70,11 @@ class SharedCommunicator final : public Communicator {
   CallLimit first_limit_;
   std::vector<bool> called_;  ///< by member
   int waiting_ = 0;           ///< members that have not made the call
-  std::vector<const std::byte*> sources_;
+  bool small_ = false;        ///< the running operation needs mailboxes only
+  MailboxTransfer mailbox_transfer_;
   ReduceTransfer reduce_transfer_;
   CopyTransfer copy_transfer_;
+  ExchangeTransfer exchange_transfer_;
   BlockTransfer* transfer_ = nullptr;  ///< of the running operation; null while calls are missing
   Position position_;
 };

@@ -1,14 +1,13 @@
 #include "comm/shared/block_transfer.h"
 
+#include "comm/shared/copy_bytes.h"
+
 #include <algorithm>
-#include <cstring>
 
 namespace dt {
 
 namespace {
 
-/// Chunks of this many bytes start on their own cache lines.
-constexpr size_t chunk_alignment = 64;
 constexpr size_t chunk_bytes_min = size_t{4} << 10;
 /// An operation has at least so many blocks where they are not too small: then members copy one
 /// block while the others reduce another.
@@ -16,11 +15,6 @@ constexpr size_t blocks_wanted = 4;
 
 size_t ceil_div(size_t value, size_t divisor) {
   return (value + divisor - 1) / divisor;
-}
-
-/// The ranges may be equal, but do not overlap otherwise.
-void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
-  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
 }
 
 }  // namespace
@@ -96,17 +90,19 @@ size_t ReduceTransfer::reduce(Block block) {
             ? input(own.begin)
             : area_.input_slot(member, block.slot) + place * chunk_elements_ * element_bytes_;
   }
-  std::byte* into = output(scatters() ? block.index * chunk_elements_ : own.begin);
-  // Nobody else reads the result of a scatter, or of a lone member.
-  const bool shown = !scatters() && area_.members() > 1;
-  std::byte* also = shown ? area_.result_slot(self, block.slot) : nullptr;
+  std::byte* slot = area_.result_slot(self, block.slot);
+  const bool kept = scatters() || gets_all();
+  std::byte* into = kept ? output(scatters() ? block.index * chunk_elements_ : own.begin) : slot;
+  // Nobody else reads the result of a scatter, of a root, or of a lone member.
+  const bool shown = request_->kind == OperationKind::all_reduce && area_.members() > 1;
+  std::byte* also = shown ? slot : nullptr;
   const Reducer reducer(request_->type, request_->reduce);
   reducer.reduce_many({into, also}, sources_, own.count, area_.members());
   return also == nullptr ? bytes : 2 * bytes;
 }
 
 size_t ReduceTransfer::receive(Block block) {
-  if (scatters()) return 0;
+  if (!gets_all()) return 0;
   size_t bytes = 0;
   for (int member = 0; member < area_.members(); ++member) {
     if (member == area_.self()) continue;
@@ -128,6 +124,10 @@ size_t CopyTransfer::block_bytes(uint64_t index) const {
   return std::min(area_.slot_bytes(), bytes_ - index * area_.slot_bytes());
 }
 
+bool CopyTransfer::gets() const {
+  return request_->kind != OperationKind::gather || request_->peer == area_.self();
+}
+
 size_t CopyTransfer::send(Block block) {
   if (!gives(area_.self())) return 0;
   const size_t begin = block.index * area_.slot_bytes();
@@ -136,18 +136,19 @@ size_t CopyTransfer::send(Block block) {
   auto* output = static_cast<std::byte*>(request_->output);
   copy_bytes(area_.input_slot(area_.self(), block.slot), input + begin, bytes);
   // The root of a broadcast needs no output.
-  const size_t own = gathers() ? static_cast<size_t>(area_.self()) * bytes_ : 0;
-  if (output != nullptr) copy_bytes(output + own + begin, input + begin, bytes);
+  const size_t own = broadcasts() ? 0 : static_cast<size_t>(area_.self()) * bytes_;
+  if (gets() && output != nullptr) copy_bytes(output + own + begin, input + begin, bytes);
   return 2 * bytes;
 }
 
 size_t CopyTransfer::receive(Block block) {
+  if (!gets()) return 0;
   const size_t begin = block.index * area_.slot_bytes();
   const size_t bytes = block_bytes(block.index);
   size_t moved = 0;
   for (int member = 0; member < area_.members(); ++member) {
     if (member == area_.self() || !gives(member)) continue;
-    const size_t part = gathers() ? static_cast<size_t>(member) * bytes_ : 0;
+    const size_t part = broadcasts() ? 0 : static_cast<size_t>(member) * bytes_;
     copy_bytes(static_cast<std::byte*>(request_->output) + part + begin,
                area_.input_slot(member, block.slot), bytes);
     moved += bytes;

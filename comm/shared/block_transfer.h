@@ -22,6 +22,8 @@ namespace dt {
 class BlockTransfer {
  public:
   virtual ~BlockTransfer() = default;
+  /// Begins an operation. Requires that `request` lives until its end.
+  virtual void start(const OperationRequest& request) = 0;
   /// The number of blocks; equal on all members.
   virtual uint64_t blocks() const = 0;
   /// True when receive() reads results instead of inputs.
@@ -34,14 +36,18 @@ class BlockTransfer {
   virtual size_t send(Block block) = 0;
   virtual size_t reduce(Block block) = 0;
   virtual size_t receive(Block block) = 0;
+
+ protected:
+  /// Chunks of so many bytes start on their own cache lines.
+  static constexpr size_t chunk_alignment = 64;
 };
 
-/// all_reduce and reduce_scatter. Each member reduces one chunk of every block, in the order of the
-/// members: the result has the same bits everywhere.
+/// all_reduce, reduce_scatter and reduce. Each member reduces one chunk of every block, in the
+/// order of the members: the result has the same bits everywhere.
 class ReduceTransfer final : public BlockTransfer {
  public:
   explicit ReduceTransfer(const SharedArea& area);
-  void start(const OperationRequest& request);
+  void start(const OperationRequest& request) override;
 
   uint64_t blocks() const override { return blocks_; }
   bool reduces() const override { return true; }
@@ -56,6 +62,11 @@ class ReduceTransfer final : public BlockTransfer {
     size_t count = 0;
   };
   bool scatters() const { return request_->kind == OperationKind::reduce_scatter; }
+  /// True when this member gets the whole result.
+  bool gets_all() const {
+    return request_->kind == OperationKind::all_reduce ||
+           (request_->kind == OperationKind::reduce && request_->peer == area_.self());
+  }
   /// The chunk of a block that `member` reduces, in the input.
   Chunk chunk(uint64_t index, int member) const;
   const std::byte* input(size_t element) const;
@@ -69,11 +80,11 @@ class ReduceTransfer final : public BlockTransfer {
   std::vector<const std::byte*> sources_;
 };
 
-/// broadcast and all_gather: members copy blocks of other members' inputs.
+/// broadcast, all_gather and gather: members copy blocks of other members' inputs.
 class CopyTransfer final : public BlockTransfer {
  public:
   explicit CopyTransfer(const SharedArea& area) : area_(area) {}
-  void start(const OperationRequest& request);
+  void start(const OperationRequest& request) override;
 
   uint64_t blocks() const override { return blocks_; }
   bool reduces() const override { return false; }
@@ -82,8 +93,9 @@ class CopyTransfer final : public BlockTransfer {
   size_t receive(Block block) override;
 
  private:
-  bool gathers() const { return request_->kind == OperationKind::all_gather; }
-  bool gives(int member) const { return gathers() || member == request_->peer; }
+  bool broadcasts() const { return request_->kind == OperationKind::broadcast; }
+  bool gives(int member) const { return !broadcasts() || member == request_->peer; }
+  bool gets() const;
   size_t block_bytes(uint64_t index) const;
 
   const SharedArea& area_;

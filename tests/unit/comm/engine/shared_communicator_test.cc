@@ -48,6 +48,9 @@ double value(int rank, size_t i) {
   return static_cast<double>((i * 7 + static_cast<size_t>(rank) * 3) % 11);
 }
 
+/// The elements of outputs before an operation.
+constexpr double untouched = -77;
+
 double sum_at(int size, size_t i) {
   double sum = 0;
   for (int rank = 0; rank < size; ++rank)
@@ -58,10 +61,13 @@ double sum_at(int size, size_t i) {
 /// Runs one collective on all ranks; returns their buffers. Elements before and behind the outputs
 /// are checked to be unchanged.
 std::vector<Buffers> run(Host& host, OperationRequest request, uint64_t sequence = 1) {
-  constexpr double untouched = -77;
   const auto size = static_cast<size_t>(host.size());
-  const bool scatters = request.kind == OperationKind::reduce_scatter;
-  const bool gathers = request.kind == OperationKind::all_gather;
+  const bool scatters = request.kind == OperationKind::reduce_scatter ||
+                        request.kind == OperationKind::scatter ||
+                        request.kind == OperationKind::all_to_all;
+  const bool gathers = request.kind == OperationKind::all_gather ||
+                       request.kind == OperationKind::gather ||
+                       request.kind == OperationKind::all_to_all;
   std::vector<Buffers> buffers(size);
   std::vector<OperationRequest> requests(size, request);
   for (size_t rank = 0; rank < size; ++rank) {
@@ -119,6 +125,44 @@ TEST_CASE("all collectives have exact results, whatever the ranks, counts and bl
         }
         CHECK(wrong == 0);
         run(host, request_of(OperationKind::barrier, 0), ++sequence);
+      }
+    }
+  }
+}
+
+TEST_CASE("collectives with a root change the outputs that the others do not have") {
+  for (const int size : {2, 3, 4, 7, 9}) {
+    for (const size_t slot_bytes : {size_t{1024}, size_t{65536}}) {
+      Host host(size, slot_bytes);
+      uint64_t sequence = 0;
+      for (const size_t count : {0, 1, 3, 63, 1025, 20011}) {
+        CAPTURE(size);
+        CAPTURE(slot_bytes);
+        CAPTURE(count);
+        const int root = size / 2;
+        const auto with_root = [&](OperationKind kind) {
+          OperationRequest request = request_of(kind, count);
+          request.peer = root;
+          return run(host, request, ++sequence);
+        };
+        const auto reduced = with_root(OperationKind::reduce);
+        const auto gathered = with_root(OperationKind::gather);
+        const auto scattered = with_root(OperationKind::scatter);
+        const auto exchanged = run(host, request_of(OperationKind::all_to_all, count), ++sequence);
+        size_t wrong = 0;
+        for (int rank = 0; rank < size; ++rank) {
+          const auto at = static_cast<size_t>(rank);
+          for (size_t i = 0; i < count; ++i) {
+            wrong += reduced[at].output[i] != (rank == root ? sum_at(size, i) : untouched);
+            wrong += scattered[at].output[i] != value(root, at * count + i);
+            for (int from = 0; from < size; ++from) {
+              const size_t part = static_cast<size_t>(from) * count;
+              wrong += gathered[at].output[part + i] != (rank == root ? value(from, i) : untouched);
+              wrong += exchanged[at].output[part + i] != value(from, at * count + i);
+            }
+          }
+        }
+        CHECK(wrong == 0);
       }
     }
   }
