@@ -16,20 +16,6 @@ TaskId task_of(int rank) {
 }
 
 /// Returns the call as the odd rank makes it.
-Call odd_call(Call call, size_t index) {
-  if (call.kind == OperationKind::barrier) {
-    call.kind = OperationKind::broadcast;
-    call.count = 3;
-  } else if (index % 3 == 0) {
-    call.type = call.type == ElementType::float32 ? ElementType::float64 : ElementType::float32;
-  } else if (index % 3 == 1 || has_own_counts(call.kind)) {
-    call.name += "odd";
-  } else {
-    call.count += 1;
-  }
-  return call;
-}
-
 /// True when the call may have its input and its output in one buffer.
 bool may_be_in_place(OperationKind kind) {
   return reduces(kind) || kind == OperationKind::all_to_all;

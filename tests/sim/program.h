@@ -30,6 +30,7 @@ struct Call {
   int odd_rank = -1;   ///< this rank makes the call differently; for a message, its receiver does
   size_t salt = 0;     ///< of the values
   bool rough = false;  ///< sums are rounded: the test only checks that all ranks have equal bits
+  int exponent = 0;    ///< floating inputs of sums, minima and maxima are scaled by this power of 2
 
   bool is_message() const { return kind == OperationKind::send; }
 };
@@ -79,7 +80,8 @@ inline double input_value(const Call& call, int rank, size_t i) {
     return static_cast<double>((i * 7 + static_cast<size_t>(rank) * 13 + call.salt) % 101);
   const size_t mixed = (i * 7 + static_cast<size_t>(rank) * 13 + call.count) % 4;
   if (call.rough) return 1.0 / static_cast<double>(mixed * 3 + static_cast<size_t>(rank) + 1);
-  if (call.reduce != ReduceOp::product) return static_cast<double>(mixed);
+  if (call.reduce != ReduceOp::product)
+    return std::ldexp(static_cast<double>(mixed), is_floating(call.type) ? call.exponent : 0);
   return rank < 3 && mixed % 2 == 1 ? 2.0 : 1.0;
 }
 
@@ -222,6 +224,21 @@ inline Call random_call(Random& random, int size, bool large) {
   call.salt = random.below(101);
   call.count = counts[random.below(large ? 9 : 7)];
   if (random.percent(50)) call.name = "t" + std::to_string(random.below(100));
+  return call;
+}
+
+/// Returns the call as its odd rank makes it.
+inline Call odd_call(Call call, size_t index) {
+  if (call.kind == OperationKind::barrier) {
+    call.kind = OperationKind::broadcast;
+    call.count = 3;
+  } else if (index % 3 == 0) {
+    call.type = call.type == ElementType::float32 ? ElementType::float64 : ElementType::float32;
+  } else if (index % 3 == 1 || has_own_counts(call.kind)) {
+    call.name += "odd";
+  } else {
+    call.count += 1;
+  }
   return call;
 }
 
