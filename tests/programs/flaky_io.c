@@ -232,8 +232,11 @@ ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
 }
 
 int accept4(int fd, struct sockaddr* address, socklen_t* size, int flags) {
-  static atomic_uint calls;
-  const enum trouble trouble = next_trouble(&calls);
+  // A count for each descriptor: a program may accept from two listeners in turn, and would never
+  // get a connection of the second one.
+  static atomic_uint calls[fds_max];
+  const bool counted = fd >= 0 && fd < fds_max;
+  const enum trouble trouble = counted ? next_trouble(&calls[fd]) : none;
   if (trouble != none) {
     errno = trouble == interrupted ? EINTR : trouble == cut_short ? ECONNABORTED : EAGAIN;
     return -1;
