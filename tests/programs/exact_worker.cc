@@ -25,11 +25,13 @@ dtrain_error no_error() {
   return error;
 }
 
-/// Element i of a rank's random input, between -2 and 2.
+/// Element i of a rank's random input, between -2 and 2. Their exponents differ, so that sums are
+/// rounded.
 double random_value(size_t i, int rank) {
   uint64_t bits = (i * 1'000 + static_cast<size_t>(rank) + 1) * 0x9e3779b97f4a7c15U;
   bits = (bits ^ (bits >> 32)) * 0xd6e8feb86659fd93U;
-  return static_cast<double>(bits >> 40) / (1 << 22) - 2.0;
+  const double value = static_cast<double>(bits >> 40) / (1 << 22) - 2.0;
+  return std::ldexp(value, -static_cast<int>(bits & 15));
 }
 
 double value_at(ElementType type, const std::byte* at) {
