@@ -11,17 +11,17 @@ TEST_CASE("a call replaces every argument of the request before it") {
   const std::array<size_t, 2> counts = {3, 4};
   std::array<float, 4> buffer = {};
   const CallArguments first = {.kind = OperationKind::all_to_all_split,
-                      .type = ElementType::float64,
-                      .reduce = ReduceOp::max,
-                      .group = 2,
-                      .peer = 1,
-                      .count = 4,
-                      .input = buffer.data(),
-                      .output = buffer.data(),
-                      .name = "gradients",
-                      .timeout = seconds(1),
-                      .counts = counts,
-                      .result = std::make_shared<OperationResult>()};
+                               .type = ElementType::float64,
+                               .reduce = ReduceOp::max,
+                               .group = 2,
+                               .peer = 1,
+                               .count = 4,
+                               .input = buffer.data(),
+                               .output = buffer.data(),
+                               .name = "gradients",
+                               .timeout = seconds(1),
+                               .counts = counts,
+                               .result = std::make_shared<OperationResult>()};
   OperationRequest request = {.algorithm = Algorithm::ring, .steps = std::make_shared<Steps>()};
   first.fill(request);
   CHECK(request.kind == OperationKind::all_to_all_split);
