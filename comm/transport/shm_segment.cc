@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <bit>
@@ -17,11 +19,12 @@ namespace dt {
 namespace {
 
 // Layout: a SleepFlag for each slot, a RingControl for each ordered pair of slots, then from a page
-// boundary on the area, and behind it the rings' data.
+// boundary on the area, and behind it the rings' data. From a huge page on, the heap's parts.
 constexpr size_t ring_bytes_max = size_t{256} << 10;
 constexpr size_t ring_bytes_min = size_t{2} << 10;
 constexpr size_t all_rings_bytes_max = size_t{32} << 20;
 constexpr size_t page_bytes = 4096;
+constexpr uint64_t all_heap_bytes_max = uint64_t{1} << 45;
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 struct alignas(shared_line_bytes) SleepFlag {
@@ -50,6 +53,26 @@ size_t data_at(int slots) {
 
 size_t segment_bytes(int slots) {
   return data_at(slots) + pair_count(slots) * ShmSegment::ring_bytes(slots);
+}
+
+uint64_t heap_at(int slots) {
+  constexpr size_t huge = RangeList::huge_page_bytes;
+  return (segment_bytes(slots) + huge - 1) / huge * huge;
+}
+
+/// Returns how much of the file each slot may allocate: as much as the host has memory. Less for
+/// many slots, since each process has addresses for all of them. 0 if this process may not make
+/// such a file.
+size_t heap_part_bytes(int slots) {
+  struct sysinfo host = {};
+  if (sysinfo(&host) < 0) return 0;
+  const uint64_t ram = std::bit_ceil(uint64_t{host.totalram} * host.mem_unit);
+  const uint64_t share = all_heap_bytes_max / std::bit_ceil(static_cast<uint64_t>(slots));
+  const uint64_t part = std::min(ram, share);
+  // Beyond this limit, the kernel would send SIGXFSZ.
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_FSIZE, &limit) < 0) return 0;
+  return limit.rlim_cur < heap_at(slots) + part * static_cast<uint64_t>(slots) ? 0 : part;
 }
 
 /// posix_fallocate with signals blocked. A signal would interrupt it with nothing done, and a
@@ -82,8 +105,12 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::create(int slots) {
         format("cannot allocate {} KiB of shared memory for {} local ranks", bytes >> 10, slots),
         error);
   }
+  const size_t part = heap_part_bytes(slots);
+  const uint64_t end = heap_at(slots) + part * static_cast<uint64_t>(slots);
+  if (part > 0 && ftruncate(memory.get(), static_cast<off_t>(end)) < 0)
+    return fail_errno("cannot extend shared memory");
   if (fcntl(memory.get(), F_ADD_SEALS, seals) < 0) return fail_errno("cannot seal shared memory");
-  return map(std::move(memory), slots);
+  return map(std::move(memory), slots, part);
 }
 
 Result<std::shared_ptr<ShmSegment>> ShmSegment::open(Fd memory, int slots) {
@@ -93,14 +120,20 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::open(Fd memory, int slots) {
   if (have < 0 || (have & seals) != seals) {
     return fail(Errc::protocol, "the shared memory of this host is not sealed");
   }
-  if (static_cast<size_t>(status.st_size) != segment_bytes(slots)) {
-    return fail(Errc::protocol, format("the shared memory of this host has {} bytes, not {}",
-                                       status.st_size, segment_bytes(slots)));
+  const auto bytes = static_cast<uint64_t>(status.st_size);
+  if (bytes == segment_bytes(slots)) return map(std::move(memory), slots, 0);
+  const uint64_t heap = bytes - std::min(bytes, heap_at(slots));
+  const uint64_t part = heap / static_cast<uint64_t>(slots);
+  if (!std::has_single_bit(part) || part * static_cast<uint64_t>(slots) != heap) {
+    return fail(Errc::protocol,
+                format("the shared memory of this host has {} bytes, which does not fit {} local "
+                       "ranks",
+                       bytes, slots));
   }
-  return map(std::move(memory), slots);
+  return map(std::move(memory), slots, part);
 }
 
-Result<std::shared_ptr<ShmSegment>> ShmSegment::map(Fd memory, int slots) {
+Result<std::shared_ptr<ShmSegment>> ShmSegment::map(Fd memory, int slots, size_t heap_part_bytes) {
   const size_t bytes = segment_bytes(slots);
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (base == MAP_FAILED) return fail_errno("cannot map shared memory");
@@ -108,11 +141,11 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::map(Fd memory, int slots) {
   // the process id at every call remains.
   madvise(base, bytes, MADV_DONTFORK);
   return std::shared_ptr<ShmSegment>(
-      new ShmSegment(std::move(memory), static_cast<std::byte*>(base), slots));
+      new ShmSegment(std::move(memory), static_cast<std::byte*>(base), slots, heap_part_bytes));
 }
 
-ShmSegment::ShmSegment(Fd memory, std::byte* base, int slots)
-    : memory_(std::move(memory)), base_(base), slots_(slots) {
+ShmSegment::ShmSegment(Fd memory, std::byte* base, int slots, size_t heap_part_bytes)
+    : memory_(std::move(memory)), base_(base), slots_(slots), heap_part_bytes_(heap_part_bytes) {
 }
 
 ShmSegment::~ShmSegment() {
@@ -140,6 +173,13 @@ RingControl& ShmSegment::control(Pair pair) const {
 
 std::span<std::byte> ShmSegment::area() const {
   return {base_ + area_at(slots_), SharedArea::bytes_for(slots_)};
+}
+
+SharedHeap::File ShmSegment::heap_file() const {
+  return {.fd = memory_.get(),
+          .begin = heap_at(slots_),
+          .part_bytes = heap_part_bytes_,
+          .parts = slots_};
 }
 
 std::span<std::byte> ShmSegment::data(Pair pair) const {

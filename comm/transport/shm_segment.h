@@ -2,6 +2,7 @@
 
 #include "base/io/fd.h"
 #include "base/result.h"
+#include "comm/memory/shared_heap.h"
 #include "comm/transport/shm_ring.h"
 
 #include <atomic>
@@ -14,7 +15,8 @@ namespace dt {
 /// The memory that the tasks of one host share. It has a ring for each ordered pair of slots, a
 /// sleep flag for each slot, and the memory of a SharedArea with all of them. A slot is a task's
 /// index among the host's tasks. The memory is an unnamed memfd with sealed size: the kernel frees
-/// it with its last process, and no peer can shrink it.
+/// it with its last process, and no peer can shrink it. Behind them, the file has a sparse part for
+/// each slot, for a SharedHeap.
 class ShmSegment {
  public:
   /// Allocates all of it, so that no later access can fail because memory is short.
@@ -39,17 +41,22 @@ class ShmSegment {
   /// The memory for collectives; zero at first.
   std::span<std::byte> area() const;
 
+  /// Returns where the file has the parts of a SharedHeap. They are empty when a limit of this
+  /// host's lowest task excludes large files (RLIMIT_FSIZE).
+  SharedHeap::File heap_file() const;
+
   /// The size of each ring: a power of two, at most 256 KiB, less when there are many slots.
   static size_t ring_bytes(int slots);
 
  private:
-  ShmSegment(Fd memory, std::byte* base, int slots);
-  static Result<std::shared_ptr<ShmSegment>> map(Fd memory, int slots);
+  ShmSegment(Fd memory, std::byte* base, int slots, size_t heap_part_bytes);
+  static Result<std::shared_ptr<ShmSegment>> map(Fd memory, int slots, size_t heap_part_bytes);
   size_t ring_index(Pair pair) const;
 
   Fd memory_;
   std::byte* base_;
   int slots_;
+  size_t heap_part_bytes_;
 };
 
 }  // namespace dt

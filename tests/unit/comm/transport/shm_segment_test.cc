@@ -3,7 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -41,6 +45,45 @@ TEST_CASE("a segment is refused unless its size is right and sealed") {
   Fd unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   REQUIRE(ftruncate(unsealed.get(), 4096) == 0);
   CHECK(ShmSegment::open(std::move(unsealed), 2).error().code == Errc::protocol);
+}
+
+TEST_CASE("each slot has a part of the heap, as large as this host's memory") {
+  const auto segment = ShmSegment::create(3).value();
+  const auto opened = ShmSegment::open(duplicate(segment->fd()).value(), 3).value();
+  const SharedHeap::File file = segment->heap_file();
+  struct sysinfo host = {};
+  REQUIRE(sysinfo(&host) == 0);
+  CHECK(file.part_bytes >= host.totalram * host.mem_unit);
+  CHECK(file.parts == 3);
+  CHECK(opened->heap_file().part_bytes == file.part_bytes);
+  CHECK(opened->heap_file().begin == file.begin);
+  // Only addresses: none of it has memory.
+  struct stat status = {};
+  REQUIRE(fstat(segment->fd(), &status) == 0);
+  CHECK(static_cast<uint64_t>(status.st_size) == file.begin + 3 * file.part_bytes);
+  CHECK(static_cast<uint64_t>(status.st_blocks) * 512 <= file.begin);
+  SharedHeap first(segment, file, 0);
+  SharedHeap last(opened, opened->heap_file(), 2);
+  REQUIRE(first.allocate(1));
+  auto* const memory = static_cast<char*>(last.allocate(10).value());
+  memory[9] = 'x';
+  const uint64_t place = last.place_of(memory + 9, 1).value();
+  CHECK(*first.at(place, 1) == static_cast<std::byte>('x'));
+}
+
+TEST_CASE("a segment has no heap when files may not be so large") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const rlimit limit = {size_t{1} << 30, size_t{1} << 30};
+    if (setrlimit(RLIMIT_FSIZE, &limit) < 0) _exit(2);
+    const auto segment = ShmSegment::create(2);
+    const bool none = segment && (*segment)->heap_file().part_bytes == 0;
+    _exit(none && ShmSegment::open(duplicate((*segment)->fd()).value(), 2) ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a segment is made although a timer sends signals all the time") {
