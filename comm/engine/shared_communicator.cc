@@ -21,7 +21,8 @@ SharedCommunicator::SharedCommunicator(std::shared_ptr<SharedArea> area, std::ve
       mailbox_transfer_(*area_),
       reduce_transfer_(*area_),
       copy_transfer_(*area_),
-      exchange_transfer_(*area_) {
+      exchange_transfer_(*area_),
+      direct_transfer_(*area_) {
   assert(ranks_.size() == static_cast<size_t>(area_->members()));
 }
 
@@ -43,12 +44,17 @@ void SharedCommunicator::start(const OperationRequest& request, uint64_t sequenc
   own.timeout_ns = limit.timeout.count();
   own.remaining_ns = limit.end == Time::max() ? 0 : (limit.end - now).count();
   small_ = mailbox_transfer_.start(request, round_);
-  if (small_) mailbox_transfer_.send();
+  if (small_) {
+    mailbox_transfer_.send();
+  } else {
+    direct_transfer_.announce(own, request);
+  }
   area_->publish(own.round, round_);
 }
 
 bool SharedCommunicator::step(Time now) {
   if (state_ != State::running) return false;
+  if (direct_transfer_.running()) return step_direct();
   if (transfer_ != nullptr) return step_blocks();
   const bool moved = await_calls(now);
   if (state_ != State::running || waiting_ > 0) return moved;
@@ -93,6 +99,11 @@ void SharedCommunicator::begin() {
     state_ = State::done;
     return;
   }
+  if (direct_transfer_.start(*request_, round_, position_.end)) {
+    position_.end = direct_transfer_.end();
+    step_direct();
+    return;
+  }
   transfer_ = &transfer_of(request_->kind);
   transfer_->start(*request_);
   const uint64_t begin = position_.end;
@@ -109,6 +120,20 @@ BlockTransfer& SharedCommunicator::transfer_of(OperationKind kind) {
   if (kind == OperationKind::scatter || kind == OperationKind::all_to_all)
     return exchange_transfer_;
   return copy_transfer_;
+}
+
+bool SharedCommunicator::step_direct() {
+  bool moved = direct_transfer_.step(step_bytes_max);
+  if (direct_transfer_.finish()) {
+    state_ = State::done;
+    moved = true;
+  }
+  return moved;
+}
+
+void SharedCommunicator::cancel() {
+  if (request_ != nullptr) direct_transfer_.cancel(round_);
+  state_ = State::idle;
 }
 
 bool SharedCommunicator::step_blocks() {
@@ -178,6 +203,10 @@ bool SharedCommunicator::slot_is_free(Counter counter, uint64_t block) const {
 
 int SharedCommunicator::waits_for() const {
   if (state_ != State::running) return -1;
+  if (direct_transfer_.running()) {
+    const int member = direct_transfer_.waits_for();
+    return member < 0 ? -1 : ranks_[static_cast<size_t>(member)];
+  }
   int behind = -1;
   if (transfer_ == nullptr) {
     const auto missing = std::find(called_.begin(), called_.end(), false);
@@ -189,6 +218,10 @@ int SharedCommunicator::waits_for() const {
 }
 
 bool SharedCommunicator::needs(int rank) const {
+  if (direct_transfer_.running()) {
+    const auto member = std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin();
+    return direct_transfer_.needs(static_cast<int>(member));
+  }
   if (state_ != State::running || transfer_ != nullptr) return waits_for() == rank;
   const auto member = std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin();
   return !called_[static_cast<size_t>(member)];

@@ -2,6 +2,7 @@
 
 #include "comm/engine/communicator.h"
 #include "comm/shared/block_transfer.h"
+#include "comm/shared/direct_transfer.h"
 #include "comm/shared/exchange_transfer.h"
 #include "comm/shared/mailbox_transfer.h"
 #include "comm/transport/shared_area.h"
@@ -17,7 +18,8 @@ namespace dt {
 /// before any data moves, and no frame is sent.
 ///
 /// Small inputs lie in the mailboxes, see MailboxTransfer. Large ones pass through slots in blocks,
-/// see BlockTransfer. For a kind that it does not play, it compares the calls only.
+/// see BlockTransfer, or are read in the host's heap, see DirectTransfer. For a kind that it does
+/// not play, it compares the calls only.
 class SharedCommunicator final : public Communicator {
  public:
   /// `ranks` has the rank of each member of the area.
@@ -35,7 +37,7 @@ class SharedCommunicator final : public Communicator {
   std::vector<int> missing() const override;
   bool any_missing() const override { return state_ == State::running && waiting_ > 0; }
   CallLimit first_limit() const override { return first_limit_; }
-  void cancel() override { state_ = State::idle; }
+  void cancel() override;
 
  private:
   /// The position of this member in the blocks of the running operation.
@@ -53,6 +55,7 @@ class SharedCommunicator final : public Communicator {
   void begin();
   BlockTransfer& transfer_of(OperationKind kind);
   bool step_blocks();
+  bool step_direct();
   size_t move_block();
   size_t send_block();
   size_t reduce_block();
@@ -75,6 +78,7 @@ class SharedCommunicator final : public Communicator {
   ReduceTransfer reduce_transfer_;
   CopyTransfer copy_transfer_;
   ExchangeTransfer exchange_transfer_;
+  DirectTransfer direct_transfer_;
   BlockTransfer* transfer_ = nullptr;  ///< of the running operation; null while calls are missing
   Position position_;
 };

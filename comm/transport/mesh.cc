@@ -73,14 +73,16 @@ Result<> Mesh::build(MeshBuilder& builder, const TaskEntry& self) {
     TRY(peer.local() ? add_local(peer, locals) : add_tcp(peer));
   segment_ = locals.segment();
   if (segment_) asleep_ = &segment_->asleep(locals.own_slot());
-  if (segment_ && sockets_.empty()) add_area(self);
+  if (segment_ && sockets_.empty()) add_area(self, locals.own_slot());
   for (size_t i = 0; i < locals_.size(); ++i)
     TRY(watch(locals_[i].shared->socket.get(), EPOLLIN | EPOLLRDHUP | uint32_t{EPOLLET}, i));
   notices_ = builder.notices();
   return {};
 }
 
-void Mesh::add_area(const TaskEntry& self) {
+void Mesh::add_area(const TaskEntry& self, int own_slot) {
+  const SharedHeap::File file = segment_->heap_file();
+  if (file.part_bytes > 0) heap_ = std::make_shared<SharedHeap>(segment_, file, own_slot);
   std::vector<std::shared_ptr<ShmPeer>> others;
   for (const LocalPeer& peer : locals_)
     others.push_back(peer.shared);
@@ -89,6 +91,7 @@ void Mesh::add_area(const TaskEntry& self) {
                           .memory = segment_->area(),
                           .members = static_cast<int>(others.size()) + 1,
                           .self = self.rank,
+                          .heap = heap_,
                           .wake = [others = std::move(others)] {
                             for (const auto& other : others)
                               other->wake();

@@ -47,6 +47,9 @@ class Mesh {
   /// The memory for collectives, with the tasks in order of their ranks. Null unless all ranked
   /// tasks are on this host and share memory. wait() notices what others publish in it.
   const std::shared_ptr<SharedArea>& shared_area() const { return area_; }
+  /// The memory for buffers that the other tasks read. Null without shared_area(), and where a
+  /// limit excludes it.
+  const std::shared_ptr<SharedHeap>& shared_heap() const { return heap_; }
   /// The notices that the rendezvous sent before all tasks had joined.
   const std::vector<Notice>& notices() const { return notices_; }
 
@@ -81,7 +84,7 @@ class Mesh {
 
   Mesh() = default;
   Result<> build(MeshBuilder& builder, const TaskEntry& self);
-  void add_area(const TaskEntry& self);
+  void add_area(const TaskEntry& self, int own_slot);
   Result<> add_local(MeshBuilder::Peer& peer, LocalGroup& locals);
   Result<> add_tcp(MeshBuilder::Peer& peer);
   Result<> watch(int fd, uint32_t events, uint64_t tag) const;
@@ -98,6 +101,7 @@ class Mesh {
   std::shared_ptr<ShmSegment> segment_;
   std::atomic<uint32_t>* asleep_ = nullptr;  ///< this task's flag; null without local peers
   std::vector<LocalPeer> locals_;
+  std::shared_ptr<SharedHeap> heap_;
   std::shared_ptr<SharedArea> area_;
   uint64_t seen_published_ = 0;                      ///< in area_
   std::vector<std::shared_ptr<TcpSocket>> sockets_;  ///< of the TCP links

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "comm/memory/shared_heap.h"
 #include "comm/transport/shm_ring.h"
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
@@ -26,6 +28,22 @@ struct alignas(shared_line_bytes) Mailbox {
   std::array<std::byte, near_bytes> near;
   alignas(64) std::array<std::byte, input_bytes_max> far;
 
+  /// Where the buffers of a large call lie, see DirectTransfer. Stored in the place of a small
+  /// input.
+  struct BufferPlaces {
+    static constexpr uint64_t none = UINT64_MAX;
+    uint64_t input = none;   ///< in the host's heap
+    uint64_t output = none;  ///< in the host's heap
+    uint64_t readable = 0;   ///< 1: this member can read the heap
+  };
+  static_assert(sizeof(BufferPlaces) <= near_bytes);
+  void set_places(const BufferPlaces& places) { std::memcpy(near.data(), &places, sizeof places); }
+  BufferPlaces places() const {
+    BufferPlaces places;
+    std::memcpy(&places, near.data(), sizeof places);
+    return places;
+  }
+
   std::byte* input(size_t bytes) { return bytes <= near_bytes ? near.data() : far.data(); }
   const std::byte* input(size_t bytes) const {
     return bytes <= near_bytes ? near.data() : far.data();
@@ -38,6 +56,7 @@ struct alignas(shared_line_bytes) Progress {
   std::atomic<uint64_t> sent;      ///< blocks of its input that lie in its input slots
   std::atomic<uint64_t> reduced;   ///< blocks whose result lies in its result slots
   std::atomic<uint64_t> received;  ///< blocks that it has copied out of all slots
+  std::atomic<uint64_t> aborted;   ///< the round of the last call that it has cancelled
 };
 
 /// The memory through which the members of a group on one host run collectives. Each member has two
@@ -52,7 +71,8 @@ class SharedArea {
     std::span<std::byte> memory = {};  ///< bytes_for(members), aligned to shared_line_bytes
     int members = 2;
     int self = 0;
-    size_t slot_bytes_max = SIZE_MAX;  ///< uses less of each slot: tests get many blocks
+    std::shared_ptr<SharedHeap> heap = {};  ///< of the members' host; may be null
+    size_t slot_bytes_max = SIZE_MAX;       ///< uses less of each slot: tests get many blocks
     /// Wakes the members that sleep. Called after each publication.
     std::function<void()> wake = {};
   };
@@ -67,6 +87,7 @@ class SharedArea {
   int members() const { return options_.members; }
   int self() const { return options_.self; }
   size_t slot_bytes() const { return slot_bytes_; }
+  const SharedHeap* heap() const { return options_.heap.get(); }
 
   /// Mailboxes alternate. A member fills the one of round r + 2 when all have arrived at round r +
   /// 1: then none reads that of round r any more.

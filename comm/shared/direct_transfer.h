@@ -1,0 +1,89 @@
+#pragma once
+
+#include "comm/schedule/operation_request.h"
+#include "comm/transport/shared_area.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dt {
+
+/// One large collective whose buffers lie in the host's SharedHeap. Members read them there, so no
+/// byte passes through slots. A member writes its own user's buffers only.
+///
+///   all_reduce       reduces its part of every block from all inputs into its output, and copies
+///                    the other parts from the outputs of their members
+///   reduce_scatter   reduces its part from all inputs
+///   all_gather, broadcast   copy from the inputs of others
+///
+/// A member leaves when all that read its buffers are done. One that aborts earlier marks it: what
+/// others read from it since then may have changed. They do not end the operation then, but wait
+/// for the failure that follows.
+class DirectTransfer {
+ public:
+  explicit DirectTransfer(const SharedArea& area);
+
+  static bool plays(OperationKind kind) {
+    return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter ||
+           kind == OperationKind::all_gather || kind == OperationKind::broadcast;
+  }
+  /// Writes into this member's mailbox where the buffers of a large call lie.
+  void announce(Mailbox& own, const OperationRequest& request) const;
+  /// Starts the call of a round if all members' mailboxes permit it; else returns false, equally on
+  /// all members. `begin` is the group's number of the first block. Requires that all members have
+  /// made the same call.
+  bool start(const OperationRequest& request, uint64_t round, uint64_t begin);
+  bool running() const { return request_ != nullptr; }
+  /// The number behind the last block.
+  uint64_t end() const { return end_; }
+  /// Moves up to so many bytes; true if anything moved. Requires running().
+  bool step(size_t bytes_max);
+  /// Returns true, once, when the operation is done.
+  bool finish();
+  /// Returns a member that this one waits for, or -1.
+  int waits_for() const;
+  bool needs(int member) const;
+  /// Aborts the call of that round. The buffers are not used any more when this returns.
+  void cancel(uint64_t round);
+
+ private:
+  /// Elements [begin, begin + count) of a buffer.
+  struct Chunk {
+    size_t begin = 0;
+    size_t count = 0;
+  };
+  bool find_buffers(uint64_t round);
+  void cut();
+  size_t move_block();
+  size_t reduce_block();
+  size_t copy_block();
+  size_t copy_from(const std::byte* from, Chunk part, size_t to) const;
+  bool all_reduced(uint64_t block) const;
+  Chunk chunk(uint64_t index, int member) const;
+  /// The elements [begin, end) of one input that a block of a copy has.
+  Chunk whole(uint64_t index) const;
+  /// True when this member reads buffers of that one, or that one those of this.
+  bool reads(int member) const;
+  bool is_read_by(int member) const;
+  bool aborted(int member) const;
+  bool received(int member) const;
+  bool lags(int member) const;
+
+  const SharedArea& area_;
+  const OperationRequest* request_ = nullptr;
+  uint64_t round_ = 0;
+  size_t element_bytes_ = 1;
+  size_t chunk_elements_ = 1;  ///< of every member and block but the last
+  bool past_caches_ = false;   ///< copies larger than the caches
+  uint64_t begin_ = 0;
+  uint64_t end_ = 0;
+  uint64_t reduced_ = 0;
+  uint64_t copied_ = 0;
+  bool received_ = false;                  ///< this member reads no other's buffers any more
+  std::vector<const std::byte*> inputs_;   ///< by member; null where none is read
+  std::vector<const std::byte*> outputs_;  ///< by member; null where none is read
+  std::vector<const std::byte*> sources_;
+};
+
+}  // namespace dt

@@ -1,0 +1,373 @@
+#include "comm/shared/direct_transfer.h"
+
+#include "comm/engine/reduce.h"
+#include "comm/engine/shared_communicator.h"
+#include "tests/unit/comm/memory/heap_file.h"
+#include "tests/unit/comm/transport/heap_area.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <vector>
+
+namespace dt {
+namespace {
+
+constexpr Time start_time{seconds(100)};
+using State = Communicator::State;
+
+/// The communicators of all ranks of one host, in one process, each with a heap.
+struct Host {
+  explicit Host(int size) : file(size), memory(size) {
+    std::vector<int> ranks(static_cast<size_t>(size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    for (int rank = 0; rank < size; ++rank) {
+      heaps.push_back(file.of(rank));
+      areas.push_back(std::make_shared<SharedArea>(SharedArea::Options{
+          .memory = memory.bytes(), .members = size, .self = rank, .heap = heaps.back()}));
+      members.push_back(std::make_unique<SharedCommunicator>(areas.back(), ranks));
+    }
+  }
+  SharedCommunicator& operator[](int rank) { return *members[static_cast<size_t>(rank)]; }
+  int size() const { return static_cast<int>(members.size()); }
+  std::byte* allocate(int rank, size_t bytes) {
+    return static_cast<std::byte*>(heaps[static_cast<size_t>(rank)]->allocate(bytes).value());
+  }
+  /// Steps all ranks until nothing moves.
+  void settle() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const auto& member : members)
+        moved |= member->step(start_time);
+    }
+  }
+  /// The blocks that ranks have copied into slots.
+  uint64_t copied_in() const { return areas[0]->progress(0).sent + areas[0]->progress(1).sent; }
+
+  HeapFile file;
+  HeapArea memory;
+  std::vector<std::shared_ptr<SharedHeap>> heaps;
+  std::vector<std::shared_ptr<SharedArea>> areas;
+  std::vector<std::unique_ptr<SharedCommunicator>> members;
+};
+
+/// One collective, whose buffers begin `offset` elements behind those of an allocation.
+struct Case {
+  OperationKind kind = OperationKind::all_reduce;
+  ElementType type = ElementType::float32;
+  ReduceOp reduce = ReduceOp::sum;
+  size_t count = 0;
+  bool in_place = false;
+  size_t offset = 0;
+  std::set<int> ordinary_inputs = {};  ///< ranks whose input is not in the heap
+  std::set<int> ordinary_outputs = {};
+};
+
+/// Any bits, so also NaN, infinity and subnormal numbers.
+void fill(std::byte* memory, size_t bytes, uint64_t seed) {
+  for (size_t i = 0; i < bytes; ++i) {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    memory[i] = static_cast<std::byte>(seed >> 56);
+  }
+}
+
+/// Plays one collective on all ranks, and keeps their buffers.
+class Play {
+ public:
+  Play(Host& host, const Case& call) : host_(host), call_(call) {
+    const size_t size = static_cast<size_t>(host.size());
+    const size_t bytes = call.count * element_bytes(call.type);
+    const bool scatters = call.kind == OperationKind::reduce_scatter;
+    const bool gathers = call.kind == OperationKind::all_gather;
+    input_bytes_ = bytes * (scatters ? size : 1);
+    output_bytes_ = bytes * (gathers ? size : 1);
+    for (int rank = 0; rank < host.size(); ++rank)
+      add(rank);
+  }
+  Play(const Play&) = delete;
+  Play& operator=(const Play&) = delete;
+  ~Play() {
+    for (size_t rank = 0; rank < used_.size(); ++rank)
+      for (std::byte* memory : used_[rank])
+        host_.heaps[rank]->free(memory);
+  }
+
+  void start(uint64_t sequence) {
+    for (int rank = 0; rank < host_.size(); ++rank)
+      start_rank(rank, sequence);
+  }
+  void start_rank(int rank, uint64_t sequence) {
+    host_[rank].start(requests_[static_cast<size_t>(rank)], sequence, {}, start_time);
+  }
+  /// Returns the results of all ranks, behind each other.
+  std::vector<std::byte> results(uint64_t sequence) {
+    start(sequence);
+    host_.settle();
+    std::vector<std::byte> all;
+    for (int rank = 0; rank < host_.size(); ++rank) {
+      REQUIRE(host_[rank].state() == State::done);
+      const auto* output =
+          static_cast<const std::byte*>(requests_[static_cast<size_t>(rank)].output);
+      all.insert(all.end(), output, output + output_bytes_);
+    }
+    return all;
+  }
+  OperationRequest& request(int rank) { return requests_[static_cast<size_t>(rank)]; }
+
+ private:
+  void add(int rank) {
+    used_.emplace_back();
+    const bool gathers = call_.kind == OperationKind::all_gather;
+    OperationRequest request{
+        .kind = call_.kind, .type = call_.type, .reduce = call_.reduce, .count = call_.count};
+    request.peer = host_.size() - 1;
+    request.output = buffer(rank, output_bytes_, call_.ordinary_outputs.contains(rank));
+    request.input = request.output;
+    if (!call_.in_place) {
+      request.input = buffer(rank, input_bytes_, call_.ordinary_inputs.contains(rank));
+    } else if (gathers) {
+      request.input =
+          static_cast<std::byte*>(request.output) + static_cast<size_t>(rank) * input_bytes_;
+    }
+    fill(static_cast<std::byte*>(const_cast<void*>(request.input)), input_bytes_,
+         static_cast<uint64_t>(rank) + 1);
+    requests_.push_back(request);
+  }
+  std::byte* buffer(int rank, size_t bytes, bool ordinary) {
+    const size_t skipped = call_.offset * element_bytes(call_.type);
+    if (ordinary) {
+      private_.push_back(std::make_unique<std::vector<std::byte>>(bytes + skipped));
+      return private_.back()->data() + skipped;
+    }
+    used_.back().push_back(host_.allocate(rank, bytes + skipped));
+    return used_.back().back() + skipped;
+  }
+
+  Host& host_;
+  Case call_;
+  size_t input_bytes_ = 0;
+  size_t output_bytes_ = 0;
+  std::vector<OperationRequest> requests_;
+  std::vector<std::vector<std::byte*>> used_;
+  std::vector<std::unique_ptr<std::vector<std::byte>>> private_;
+};
+
+constexpr OperationKind played[] = {OperationKind::all_reduce, OperationKind::broadcast,
+                                    OperationKind::all_gather, OperationKind::reduce_scatter};
+
+bool reduces_elements(OperationKind kind) {
+  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter;
+}
+
+/// Compares the bits of a call in the heap with those of the same call in ordinary memory.
+void check_equal_bits(Host& host, Case call, uint64_t& sequence) {
+  CAPTURE(static_cast<int>(call.kind));
+  CAPTURE(std::string(element_name(call.type)));
+  CAPTURE(static_cast<int>(call.reduce));
+  CAPTURE(call.count);
+  CAPTURE(call.in_place);
+  CAPTURE(host.size());
+  const uint64_t before = host.copied_in();
+  const auto direct = Play(host, call).results(++sequence);
+  CHECK(host.copied_in() == before);
+  for (int rank = 0; rank < host.size(); ++rank) {
+    call.ordinary_inputs.insert(rank);
+    call.ordinary_outputs.insert(rank);
+  }
+  const auto copied = Play(host, call).results(++sequence);
+  CHECK(host.copied_in() > before);
+  REQUIRE(direct.size() == copied.size());
+  CHECK(std::memcmp(direct.data(), copied.data(), direct.size()) == 0);
+}
+
+TEST_CASE("results have the bits of ordinary memory, for each kind, type, reduction and size") {
+  for (int size = 2; size <= 4; ++size) {
+    Host host(size);
+    uint64_t sequence = 0;
+    for (const OperationKind kind : played) {
+      for (int type = 0; type < 10; ++type) {
+        for (int reduce = 0; reduce < (reduces_elements(kind) ? 5 : 1); ++reduce) {
+          for (const bool in_place : {false, true}) {
+            if (in_place && kind == OperationKind::reduce_scatter) continue;
+            check_equal_bits(host,
+                             {.kind = kind,
+                              .type = static_cast<ElementType>(type),
+                              .reduce = static_cast<ReduceOp>(reduce),
+                              .count = 10'007,
+                              .in_place = in_place,
+                              .offset = 3},
+                             sequence);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("results have the bits of ordinary memory, whatever the count") {
+  for (const int size : {2, 3, 5}) {
+    Host host(size);
+    uint64_t sequence = 0;
+    for (const OperationKind kind : played)
+      for (const size_t count : {8'200, 16'384, 65'537, 300'001, 1'100'003})
+        check_equal_bits(
+            host, {.kind = kind, .type = ElementType::int8, .count = count, .offset = 1}, sequence);
+  }
+}
+
+TEST_CASE("a call in which one rank has ordinary memory copies it, unless no rank reads it") {
+  struct Mixed {
+    OperationKind kind;
+    std::set<int> inputs;
+    std::set<int> outputs;
+    bool direct;
+  };
+  const std::vector<Mixed> all = {
+      {OperationKind::all_reduce, {1}, {}, false},
+      {OperationKind::all_reduce, {}, {0}, false},
+      {OperationKind::reduce_scatter, {2}, {}, false},
+      {OperationKind::reduce_scatter, {}, {0, 1, 2}, true},
+      {OperationKind::all_gather, {0}, {}, false},
+      {OperationKind::all_gather, {}, {0, 1, 2}, true},
+      {OperationKind::broadcast, {2}, {}, false},
+      {OperationKind::broadcast, {0, 1}, {0, 1, 2}, true},
+  };
+  Host host(3);
+  uint64_t sequence = 0;
+  for (int rank = 0; rank < 3; ++rank)
+    host.allocate(rank, 1);
+  for (const Mixed& mixed : all) {
+    CAPTURE(static_cast<int>(mixed.kind));
+    const Case in_heap = {.kind = mixed.kind, .count = 30'000};
+    Case call = in_heap;
+    call.ordinary_inputs = mixed.inputs;
+    call.ordinary_outputs = mixed.outputs;
+    const uint64_t before = host.copied_in();
+    const auto results = Play(host, call).results(++sequence);
+    CHECK((host.copied_in() == before) == mixed.direct);
+    CHECK(results == Play(host, in_heap).results(++sequence));
+  }
+}
+
+TEST_CASE("a rank that has allocated nothing reads no other's memory") {
+  Host host(2);
+  const Case call = {.kind = OperationKind::broadcast,
+                     .count = 30'000,
+                     .ordinary_inputs = {0},
+                     .ordinary_outputs = {0}};
+  const auto copied = Play(host, call).results(1);
+  CHECK(host.copied_in() > 0);
+  host.allocate(0, 1);
+  const uint64_t before = host.copied_in();
+  CHECK(Play(host, call).results(2) == copied);
+  CHECK(host.copied_in() == before);
+}
+
+TEST_CASE("a scattered result may lie on the input") {
+  Host host(3);
+  const Case call = {.kind = OperationKind::reduce_scatter, .count = 9'000};
+  const auto wanted = Play(host, call).results(1);
+  Play play(host, call);
+  for (int rank = 0; rank < 3; ++rank)
+    play.request(rank).output = const_cast<void*>(play.request(rank).input);
+  CHECK(play.results(2) == wanted);
+}
+
+TEST_CASE("the root of a broadcast needs no output, and none is written") {
+  Host host(2);
+  Play play(host, {.kind = OperationKind::broadcast, .count = 9'000});
+  play.request(1).output = nullptr;
+  play.start(1);
+  host.settle();
+  CHECK(host[1].state() == State::done);
+  CHECK(std::memcmp(play.request(0).output, play.request(1).input, 36'000) == 0);
+}
+
+TEST_CASE("a rank stays until all have read its buffers") {
+  for (const OperationKind kind : played) {
+    CAPTURE(static_cast<int>(kind));
+    Host host(3);
+    Play play(host, {.kind = kind, .count = 50'000});
+    play.start(1);
+    // Rank 2 is the root of the broadcast.
+    for (int i = 0; i < 50; ++i) {
+      host[1].step(start_time);
+      host[2].step(start_time);
+    }
+    CHECK(host[2].state() == State::running);
+    CHECK(host[2].waits_for() == 0);
+    CHECK(host[2].needs(0));
+    CHECK(!host[2].needs(2));
+    CHECK(!host[2].any_missing());
+    CHECK((host[1].state() == State::done) == (kind == OperationKind::broadcast));
+    host.settle();
+    for (int rank = 0; rank < 3; ++rank)
+      CHECK(host[rank].state() == State::done);
+  }
+}
+
+TEST_CASE("no rank ends with what it has read from a rank that aborted") {
+  for (const OperationKind kind : played) {
+    for (const int steps : {0, 1, 3, 50}) {
+      CAPTURE(static_cast<int>(kind));
+      CAPTURE(steps);
+      Host host(3);
+      Play play(host, {.kind = kind, .count = 400'000});
+      play.start(1);
+      // The root of the broadcast aborts. It has begun at most.
+      for (int i = 0; i < steps; ++i)
+        host[2].step(start_time);
+      host[2].cancel();
+      std::memset(const_cast<void*>(play.request(2).input), 0x55, 400'000);
+      host.settle();
+      for (const int rank : {0, 1}) {
+        CHECK(host[rank].state() == State::running);
+        CHECK(host[rank].waits_for() == 2);
+        CHECK(host[rank].needs(2));
+      }
+      for (const int rank : {0, 1}) {
+        host[rank].cancel();
+        CHECK(host[rank].state() == State::idle);
+      }
+    }
+  }
+}
+
+TEST_CASE("nothing is read before all ranks have made the same call") {
+  Host host(2);
+  Play play(host, {.count = 50'000});
+  Play other(host, {.kind = OperationKind::all_gather, .count = 50'000});
+  play.start_rank(0, 1);
+  host.settle();
+  CHECK(host[0].any_missing());
+  CHECK(host[0].missing() == std::vector{1});
+  other.start_rank(1, 1);
+  host.settle();
+  for (const int rank : {0, 1}) {
+    CHECK(host[rank].state() == State::mismatch);
+    host[rank].cancel();
+  }
+  const auto again = Play(host, {.count = 50'000}).results(2);
+  CHECK(std::equal(again.begin(), again.begin() + 200'000, again.begin() + 200'000));
+}
+
+TEST_CASE("calls in the heap, in slots and in mailboxes may follow each other in any order") {
+  Host host(3);
+  const Case in_heap = {.type = ElementType::int32, .count = 70'000};
+  const auto wanted = Play(host, in_heap).results(1);
+  uint64_t sequence = 1;
+  for (int i = 0; i < 60; ++i) {
+    Case call = in_heap;
+    if (i * i % 7 < 3) call.ordinary_inputs = {i % 3};
+    CHECK(Play(host, call).results(++sequence) == wanted);
+    if (i % 4 == 0) Play(host, {.count = 3}).results(++sequence);
+    if (i % 5 == 0) Play(host, {.kind = played[i / 5 % 4], .count = 9'000}).results(++sequence);
+  }
+}
+
+}  // namespace
+}  // namespace dt
