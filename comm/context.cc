@@ -211,6 +211,8 @@ Result<std::shared_ptr<Context>> Context::create_group(const Context& parent, ui
 void Context::finalize() {
   if (members_.group == 0) {
     shared_->driver.finish();
+    // No operation of this rank uses a buffer any more.
+    shared_->memory.free_all();
   } else {
     shared_->driver.leave_group(members_.group);
   }

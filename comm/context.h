@@ -6,6 +6,7 @@
 #include "comm/engine/engine.h"
 #include "comm/fork_detector.h"
 #include "comm/init_options.h"
+#include "comm/memory/program_memory.h"
 #include "comm/rank_layout.h"
 #include "rendezvous/cluster/task.h"
 
@@ -30,9 +31,11 @@ class Context {
 
   const RankLayout& layout() const { return layout_; }
   Driver& driver() { return shared_->driver; }
+  ProgramMemory& memory() { return shared_->memory; }
   /// The number of the group in the engine; 0: all ranks of the job.
   uint32_t group() const { return members_.group; }
-  /// Fails all pending operations of the group; of all groups, for that of the whole job.
+  /// Fails all pending operations of the group; of all groups, for that of the whole job, whose end
+  /// also frees the program's memory.
   void finalize();
   /// True in a fork of the process that made the context. The fork must not use the context: the
   /// mutex may be locked by a thread of the parent, and the sockets belong to the parent.
@@ -54,7 +57,9 @@ class Context {
  private:
   /// The parts that the contexts of all groups share.
   struct Shared {
-    explicit Shared(Driver::Parts parts) : driver(std::move(parts)) {}
+    explicit Shared(Driver::Parts parts)
+        : memory(parts.mesh ? parts.mesh->shared_heap() : nullptr), driver(std::move(parts)) {}
+    ProgramMemory memory;
     Driver driver;
     std::mutex splitting;
     ForkDetector fork_detector;

@@ -161,6 +161,12 @@ class Context {
   /// The keys and values that all ranks share.
   Store store() const { return Store(get()); }
 
+  /// Returns `count` zeros in memory that the ranks of a host read in place, see dtrain_memory.h.
+  template <Element T>
+  Buffer<T> alloc(std::size_t count) const {
+    return Buffer<T>(get(), count);
+  }
+
   /// values[i] = op over all ranks of values[i].
   template <MutableArray R>
   void all_reduce(R&& values, Op op = Op::sum, const OpOptions& options = {}) {
@@ -375,8 +381,7 @@ class Context {
     dtrain_context* group = nullptr;
     run(options,
         [&](const dtrain_op_options* c, dtrain_error* error) { return make(c, &group, error); });
-    if (group == nullptr) return std::nullopt;
-    return Context(group);
+    return group == nullptr ? std::nullopt : std::optional<Context>(group);
   }
 
   template <class Start>
@@ -490,11 +495,6 @@ inline Context init(const InitOptions& options = {}) {
   dtrain_context* context = dtrain_init(&c, &error);
   if (context == nullptr) throw Error(error);
   return Context(context);
-}
-
-/// The library's version, such as "0.1.0".
-inline std::string version() {
-  return dtrain_version();
 }
 
 }  // namespace dtrain

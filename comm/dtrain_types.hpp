@@ -3,6 +3,7 @@
 // The types that the functions of dtrain.hpp take, return and throw. Programs include dtrain.hpp.
 
 #include "dtrain.h"
+#include "dtrain_memory.h"
 
 #include <chrono>
 #include <concepts>
@@ -17,6 +18,11 @@
 #include <type_traits>
 
 namespace dtrain {
+
+/// The library's version, such as "0.1.0".
+inline std::string version() {
+  return dtrain_version();
+}
 
 /// The exception that every function here throws when it fails.
 class Error : public std::runtime_error {
@@ -214,6 +220,40 @@ class Work {
     void operator()(dtrain_work* work) const { dtrain_work_free(work); }
   };
   std::unique_ptr<dtrain_work, Free> work_;
+};
+
+/// An array in memory of dtrain_alloc, which it owns. Movable. Its Context must outlive it, and be
+/// finalized after it.
+template <Element T>
+class Buffer {
+ public:
+  using value_type = T;  // NOLINT(readability-identifier-naming): the name of the standard library
+
+  /// Allocates `count` zeros. Throws Error when memory is short.
+  Buffer(dtrain_context* context, std::size_t count) : memory_(nullptr, Free{context}) {
+    dtrain_error error = detail::empty_error();
+    void* memory = nullptr;
+    const std::size_t fitting = std::numeric_limits<std::size_t>::max() / sizeof(T);
+    const std::size_t bytes =
+        count > fitting ? std::numeric_limits<std::size_t>::max() : count * sizeof(T);
+    if (dtrain_alloc(context, bytes, &memory, &error) != DTRAIN_OK) throw Error(error);
+    memory_.reset(static_cast<T*>(memory));
+    size_ = count;
+  }
+
+  T* data() const { return memory_.get(); }
+  std::size_t size() const { return memory_ ? size_ : 0; }
+  T* begin() const { return data(); }
+  T* end() const { return data() + size(); }
+  T& operator[](std::size_t i) const { return data()[i]; }
+
+ private:
+  struct Free {
+    dtrain_context* context = nullptr;
+    void operator()(T* memory) const { dtrain_free(context, memory, nullptr); }
+  };
+  std::unique_ptr<T, Free> memory_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace dtrain

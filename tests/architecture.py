@@ -28,7 +28,8 @@ ARROWS = {
     "examples": set(),
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
-PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain.hpp", "comm/dtrain_types.hpp"}
+PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain_memory.h", "comm/dtrain.hpp",
+          "comm/dtrain_types.hpp"}
 # The floors of a folder, low to high: each includes itself and those before it. "" is what stands in the
 # folder itself; where it is not named, no source may.
 FLOORS = {
@@ -63,7 +64,7 @@ SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
 # Where the preprocessor may decide or define: the public C header, CUDA, these macros, and the one
 # condition by which the public C++ header refuses an older standard.
-PREPROCESSOR_FILES = r"comm/dtrain(_algorithm)?\.h|gpu/.*\.cuh?"
+PREPROCESSOR_FILES = r"comm/dtrain(_algorithm|_memory)?\.h|gpu/.*\.cuh?"
 MACROS = {
     "base/result.h": {"TRY"},
     "launcher/config/files/config_file.cc": {"TOML_ASSERT"},
