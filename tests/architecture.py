@@ -23,7 +23,7 @@ ARROWS = {
     "comm": {"base", "gpu", "rendezvous"},
     "launcher": {"base", "gpu", "rendezvous"},
     "cmd": {"base", "gpu", "rendezvous", "comm", "launcher"},
-    "cmd/bench": {"base", "comm/dtrain.h"},
+    "cmd/bench": {"base", "comm/dtrain.h", "comm/dtrain_memory.h"},
     "man": {"base", "launcher", "cmd"},
     "examples": set(),
 }

@@ -94,6 +94,11 @@ Result<> set_transport(BenchOptions& options, std::string_view value) {
   return {};
 }
 
+Result<> set_buffers(BenchOptions& options, std::string_view value) {
+  options.buffers = TRY(read_choice(value, {"user", "dtrain"}));
+  return {};
+}
+
 constexpr std::array<std::pair<std::string_view, BenchFormat>, 4> formats = {
     {{"table", BenchFormat::table},
      {"csv", BenchFormat::csv},
@@ -171,6 +176,10 @@ constexpr std::array options_table = {
                 "auto, the default: shared memory within a host, TCP between hosts. shm and tcp: "
                 "only that.",
                 set_transport},
+    BenchOption{"--buffers", "user|dtrain",
+                "The memory of the buffers. user, the default: that of a program. dtrain: from "
+                "dtrain_alloc, which ranks of a host read in place.",
+                set_buffers},
     BenchOption{"--format", "table|csv|json|peers",
                 "table, the default: the columns of nccl-tests, then p50 and p99. peers: one line "
                 "a size, separated by tabs, that benchmarks of other libraries print, too.",
@@ -304,6 +313,7 @@ std::vector<std::string> rank_words(const BenchOptions& options) {
   add("-d", options.type);
   add("-o", options.reduction);
   add("--transport", options.transport);
+  add("--buffers", options.buffers);
   add("--format", std::string(format_name(options.format)));
   if (!options.compare.empty()) add("--compare", options.compare);
   if (options.library != "dtrain") add("--library", options.library);

@@ -27,6 +27,7 @@ struct BenchOptions {
   std::string type = "float32";  ///< the usual name of a BenchType
   std::string reduction = "sum";
   std::string transport = "auto";
+  std::string buffers = "user";  ///< "dtrain": memory of libdtrain
   BenchFormat format = BenchFormat::table;
   std::string compare = {};        ///< "mpirun", or empty
   std::string library = "dtrain";  ///< "mpi": the second measurement of a comparison

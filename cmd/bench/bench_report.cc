@@ -92,8 +92,8 @@ std::string BenchReport::end(const std::vector<SizeResult>& results) const {
 
 std::string BenchReport::table_begin() const {
   const BenchOptions& options = subject_.options;
-  std::string text = format("# {} bench {}: {}, transport {}\n", subject_.label, build_version,
-                            row_.name, options.transport);
+  std::string text = format("# {} bench {}: {}, transport {}, buffers {}\n", subject_.label,
+                            build_version, row_.name, options.transport, options.buffers);
   text += format("# minBytes {} maxBytes {} step: {}(factor) warmup iters: {} iters: {} ",
                  options.bytes_min, options.bytes_max, options.factor, options.warmups,
                  options.ms_per_size ? format("{} ms", *options.ms_per_size)
@@ -188,6 +188,7 @@ std::string BenchReport::document(const std::vector<SizeResult>& results) const 
                               {"type", subject_.options.type},
                               {"redop", row_.reduces ? Json(subject_.options.reduction) : Json()},
                               {"transport", subject_.options.transport},
+                              {"buffers", subject_.options.buffers},
                               {"ranks", std::move(ranks)},
                               {"avg_busbw", average_bus(row_, results, subject_.size())},
                               {"wrong", static_cast<int64_t>(wrong_in(results))},

@@ -29,6 +29,10 @@ class CollectiveWorld {
   /// back; other ranks return at once.
   virtual Result<> run(const CollectiveCall& call) = 0;
   virtual Result<> barrier() = 0;
+  /// Returns zeroed memory of the library's own, for buffers.
+  virtual Result<void*> allocate(size_t bytes) = 0;
+  /// Frees what allocate() has returned; null does nothing.
+  virtual void free(void* memory) = 0;
 };
 
 }  // namespace dt

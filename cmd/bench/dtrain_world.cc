@@ -1,5 +1,7 @@
 #include "cmd/bench/dtrain_world.h"
 
+#include "comm/dtrain_memory.h"
+
 namespace dt {
 namespace {
 
@@ -62,6 +64,17 @@ Result<> DtrainWorld::run(const CollectiveCall& call) {
 Result<> DtrainWorld::barrier() {
   dtrain_error error = empty_error();
   return result_of(dtrain_barrier(context_.get(), nullptr, &error), error);
+}
+
+Result<void*> DtrainWorld::allocate(size_t bytes) {
+  dtrain_error error = empty_error();
+  void* memory = nullptr;
+  TRY(result_of(dtrain_alloc(context_.get(), bytes, &memory, &error), error));
+  return memory;
+}
+
+void DtrainWorld::free(void* memory) {
+  dtrain_free(context_.get(), memory, nullptr);
 }
 
 int DtrainWorld::start(const CollectiveCall& call, dtrain_error& error) {

@@ -25,6 +25,8 @@ class DtrainWorld final : public CollectiveWorld {
   std::string algorithms() const;
   Result<> run(const CollectiveCall& call) override;
   Result<> barrier() override;
+  Result<void*> allocate(size_t bytes) override;
+  void free(void* memory) override;
 
  private:
   struct Finalize {

@@ -25,6 +25,12 @@ struct RankRecord {
   std::array<char, 256> host = {};
 };
 
+/// Only libdtrain has memory of its own.
+BenchBuffer::Kind kind_of_buffers(const BenchOptions& options) {
+  const bool library = options.buffers == "dtrain" && options.library == "dtrain";
+  return library ? BenchBuffer::Kind::library : BenchBuffer::Kind::user;
+}
+
 }  // namespace
 
 Measurement::Measurement(CollectiveWorld& world, const BenchOptions& options)
@@ -32,7 +38,9 @@ Measurement::Measurement(CollectiveWorld& world, const BenchOptions& options)
       options_(options),
       row_(row_of(options.operation)),
       type_(options.element()),
-      pattern_(type_, options.reduce_op(), {.rank = world.rank(), .size = world.size()}) {
+      pattern_(type_, options.reduce_op(), {.rank = world.rank(), .size = world.size()}),
+      input_(world, kind_of_buffers(options)),
+      output_(world, kind_of_buffers(options)) {
 }
 
 Result<std::vector<BenchRank>> Measurement::ranks() {
@@ -69,8 +77,8 @@ Result<std::vector<CallShape>> Measurement::shapes() const {
 }
 
 Result<SizeResult> Measurement::measure(const CallShape& shape) {
-  input_.resize(std::max(input_.size(), shape.input * type_.bytes));
-  output_.resize(std::max(output_.size(), shape.output * type_.bytes));
+  TRY(input_.reserve(shape.input * type_.bytes));
+  TRY(output_.reserve(shape.output * type_.bytes));
   SizeResult result = {.shape = shape};
   // The common line of all benchmarks has only the time in place.
   const bool both = options_.format != BenchFormat::peers;

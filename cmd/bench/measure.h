@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "cmd/bench/bench_buffer.h"
 #include "cmd/bench/bench_options.h"
 #include "cmd/bench/bench_report.h"
 #include "cmd/bench/collective_world.h"
@@ -43,8 +44,8 @@ class Measurement {
   const OperationRow& row_;
   const BenchType& type_;
   Pattern pattern_;
-  Bytes input_;
-  Bytes output_;
+  BenchBuffer input_;
+  BenchBuffer output_;
 };
 
 }  // namespace dt

@@ -158,6 +158,10 @@ Result<> MpiWorld::run(const CollectiveCall& call) {
   return fail(Errc::os, "a call of Open MPI failed");
 }
 
+Result<void*> MpiWorld::allocate(size_t /*bytes*/) {
+  return fail(Errc::unsupported, "Open MPI is measured with memory of the program only");
+}
+
 int MpiWorld::start(const CollectiveCall& call, const Arguments& with) {
   switch (call.operation) {
     case BenchOperation::all_reduce:

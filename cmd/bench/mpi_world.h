@@ -21,6 +21,9 @@ class MpiWorld final : public CollectiveWorld {
   std::string host() const override;
   Result<> run(const CollectiveCall& call) override;
   Result<> barrier() override;
+  /// Fails with Errc::unsupported.
+  Result<void*> allocate(size_t bytes) override;
+  void free(void* /*memory*/) override {}
 
  private:
   struct Functions;

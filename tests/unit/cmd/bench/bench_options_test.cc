@@ -78,6 +78,7 @@ TEST_CASE("each option sets its value, and the last of several wins") {
                                        {"-o", "product"},
                                        {"--ms-per-size", "60"},
                                        {"--transport", "tcp"},
+                                       {"--buffers", "dtrain"},
                                        {"--csv"},
                                        {"--json"}},
                                       "reduce_scatter");
@@ -91,6 +92,7 @@ TEST_CASE("each option sets its value, and the last of several wins") {
                                 .type = "float16",
                                 .reduction = "prod",
                                 .transport = "tcp",
+                                .buffers = "dtrain",
                                 .format = BenchFormat::json});
   CHECK(parsed({{"--format", "peers"}}).format == BenchFormat::peers);
   CHECK(parsed({{"--csv"}}).format == BenchFormat::csv);
@@ -117,11 +119,13 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
        "int64, uint64, got \"flaot\""},
       {{{"-o", "summ"}},
        "-o: expected one of sum, prod, min, max, avg, got \"summ\"; did you mean sum?"},
+      {{{"--buffers", "usr"}},
+       "--buffers: expected one of user, dtrain, got \"usr\"; did you mean user?"},
       {{{"--transport", "tpc"}},
        "--transport: expected one of auto, shm, tcp, got \"tpc\"; did you mean tcp?"},
       {{{"--format", "jsn"}},
        "--format: expected one of table, csv, json, peers, got \"jsn\"; did you mean json?"},
-      {{{"--buffers", "dtrain"}}, "--buffers: no option of bench"},
+      {{{"--buffer", "dtrain"}}, "--buffer: no option of bench"},
       {{{"-b", "1M"}, {"-e", "1K"}},
        "bench: the smallest size, -b 1048576, is above the largest, -e 1024"},
       {{{"-o", "avg"}, {"-d", "int32"}},
@@ -159,6 +163,7 @@ TEST_CASE("the words for a rank are read back as the same options") {
                                .type = "uint64",
                                .reduction = "max",
                                .transport = "shm",
+                               .buffers = "dtrain",
                                .format = BenchFormat::peers,
                                .compare = "mpirun",
                                .library = "mpi",

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <memory>
 #include <vector>
 
 namespace dt {
@@ -32,6 +33,15 @@ class CopyingWorld final : public CollectiveWorld {
     return {};
   }
 
+  Result<void*> allocate(size_t bytes) override {
+    memory.push_back(std::make_unique<Bytes>(bytes));
+    return memory.back()->data();
+  }
+  void free(void* freed) override {
+    std::erase_if(memory, [&](const auto& one) { return one->data() == freed; });
+  }
+
+  std::vector<std::unique_ptr<Bytes>> memory = {};
   bool spoils = false;
   int fails_at = 0;
   int calls = 0;
@@ -90,6 +100,25 @@ TEST_CASE("the line for peers has the time in place, and any other where there i
   const SizeResult scattered = measured(world, options);
   CHECK(scattered.out_of_place);
   CHECK_FALSE(scattered.in_place);
+}
+
+TEST_CASE("the buffers are the library's memory where that is chosen, and grow") {
+  CopyingWorld world;
+  const BenchOptions options = {.bytes_max = 4096, .iterations = 1, .buffers = "dtrain"};
+  {
+    Measurement measurement(world, options);
+    const auto shapes = measurement.shapes().value();
+    for (const CallShape& shape : {shapes.front(), shapes.back(), shapes.front()}) {
+      const auto result = measurement.measure(shape);
+      REQUIRE(result);
+      CHECK(result->in_place->wrong == 0);
+      CHECK(world.memory.size() == 2);
+    }
+    CHECK(world.memory.front()->size() == shapes.back().bytes);
+  }
+  CHECK(world.memory.empty());
+  measured(world, {.iterations = 1});
+  CHECK(world.memory.empty());
 }
 
 TEST_CASE("a time for each size decides the calls, within -n") {
