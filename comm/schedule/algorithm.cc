@@ -17,7 +17,7 @@ namespace dt {
 
 namespace {
 
-constexpr std::array<std::string_view, algorithm_count> names = {
+constexpr std::array<std::string_view, algorithm_count> algorithm_names = {
     "ring",     "tree",  "recursive_doubling", "halving_doubling", "direct",
     "pairwise", "bruck", "dissemination",      "hierarchical"};
 
@@ -125,13 +125,13 @@ const Entry* find_entry(OperationKind kind, Algorithm algorithm) {
 }  // namespace
 
 std::string_view algorithm_name(Algorithm algorithm) {
-  return names.at(static_cast<size_t>(algorithm));
+  return algorithm_names.at(static_cast<size_t>(algorithm));
 }
 
 std::optional<Algorithm> algorithm_named(std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Algorithm>(found - names.begin());
+  const auto found = std::find(algorithm_names.begin(), algorithm_names.end(), name);
+  if (found == algorithm_names.end()) return std::nullopt;
+  return static_cast<Algorithm>(found - algorithm_names.begin());
 }
 
 AlgorithmRules default_rules(OperationKind kind, RankCounts counts) {

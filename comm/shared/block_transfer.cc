@@ -1,5 +1,6 @@
 #include "comm/shared/block_transfer.h"
 
+#include "comm/shared/ceil_div.h"
 #include "comm/shared/copy_bytes.h"
 
 #include <algorithm>
@@ -12,10 +13,6 @@ constexpr size_t chunk_bytes_min = size_t{4} << 10;
 /// An operation has at least so many blocks where they are not too small: then members copy one
 /// block while the others reduce another.
 constexpr size_t blocks_wanted = 4;
-
-size_t ceil_div(size_t value, size_t divisor) {
-  return (value + divisor - 1) / divisor;
-}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include "comm/kernels/cpu.h"
 #include "comm/kernels/reducer.h"
+#include "comm/shared/ceil_div.h"
 
 #include <algorithm>
 #include <atomic>
@@ -25,10 +26,6 @@ constexpr size_t blocks_min = 2;
 constexpr size_t past_caches_bytes = size_t{32} << 20;
 /// Parts begin on their own cache lines.
 constexpr size_t line_bytes = 64;
-
-size_t ceil_div(size_t value, size_t divisor) {
-  return (value + divisor - 1) / divisor;
-}
 
 bool overlap(const void* one, size_t one_bytes, const void* other, size_t other_bytes) {
   const auto a = reinterpret_cast<uintptr_t>(one);

@@ -1,5 +1,6 @@
 #include "comm/shared/exchange_transfer.h"
 
+#include "comm/shared/ceil_div.h"
 #include "comm/shared/copy_bytes.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ void ExchangeTransfer::start(const OperationRequest& request) {
   part_bytes_ = request.count * element_bytes(request.type);
   const auto others = static_cast<size_t>(std::max(area_.members() - 1, 1));
   chunk_bytes_max_ = area_.slot_bytes() / others / chunk_alignment * chunk_alignment;
-  blocks_ = (part_bytes_ + chunk_bytes_max_ - 1) / chunk_bytes_max_;
+  blocks_ = ceil_div(part_bytes_, chunk_bytes_max_);
 }
 
 size_t ExchangeTransfer::chunk_bytes(uint64_t index) const {
