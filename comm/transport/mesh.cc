@@ -5,6 +5,8 @@
 #include "comm/transport/tcp_link.h"
 
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -40,6 +42,13 @@ Input discard_input(int fd) {
     if (n == 0) return Input::ended;
     return errno == EAGAIN ? Input::open : Input::broken;
   }
+}
+
+/// True when the peer has reset the connection. It will acknowledge nothing more.
+bool is_reset(int fd) {
+  tcp_info info = {};
+  socklen_t size = sizeof info;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_CLOSE;
 }
 
 }  // namespace
@@ -234,7 +243,7 @@ bool Mesh::drained() {
   return std::ranges::all_of(sockets_, [](const std::shared_ptr<TcpSocket>& socket) {
     int unacknowledged = 0;
     // Unread bytes would turn our close into a reset, which discards what we sent.
-    if (discard_input(socket->get()) == Input::broken) return true;
+    if (discard_input(socket->get()) == Input::broken || is_reset(socket->get())) return true;
     return ioctl(socket->get(), SIOCOUTQ, &unacknowledged) < 0 || unacknowledged == 0;
   });
 }

@@ -222,6 +222,23 @@ TEST_CASE("the end of a peer closes its link, after what it had sent") {
   }
 }
 
+TEST_CASE("no mesh waits for acknowledgements of a peer that has died") {
+  const RendezvousFixture server(table_of_workers(2, 2));
+  std::vector<Member> members = join_all(server, Transport::tcp);
+  Link& link = members[0].link_to(1);
+  const Bytes block(1 << 16);
+  while (link.send(block).value() > 0) {
+  }
+  // The kernel resets a connection whose end had unread bytes.
+  members[1] = Member();
+  std::array<std::byte, 8> into;
+  const Time end = soon();
+  while (link.receive(into) && Clock::now() < end)
+    REQUIRE(members[0].mesh->wait(end).has_value());
+  members[0].mesh->drain(end);
+  CHECK(Clock::now() < end);
+}
+
 TEST_CASE("the end of a peer is seen though a forked child of it holds its descriptors") {
   for (const Transport transport : all_transports) {
     const RendezvousFixture server(table_of_workers(2, 2));
