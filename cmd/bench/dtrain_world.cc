@@ -92,6 +92,10 @@ int DtrainWorld::start(const CollectiveCall& call, dtrain_error& error) {
       return dtrain_all_to_all(context_.get(), buffers, nullptr, &error);
     case BenchOperation::reduce:
       return dtrain_reduce(context_.get(), buffers, {call.reduction, 0}, nullptr, &error);
+    case BenchOperation::gather:
+      return dtrain_gather(context_.get(), buffers, 0, nullptr, &error);
+    case BenchOperation::scatter:
+      return dtrain_scatter(context_.get(), buffers, 0, nullptr, &error);
     case BenchOperation::latency:
       return ping(call, error);
   }

@@ -139,38 +139,38 @@ Result<uint64_t> Measurement::verify(const CallShape& shape, bool in_place) {
 
 uint64_t Measurement::count_wrong(const CallShape& shape) const {
   const ByteSpan output(output_.data(), shape.output * type_.bytes);
-  const size_t part = shape.count * type_.bytes;
+  const auto rank = static_cast<size_t>(world_.rank());
   switch (options_.operation) {
     case BenchOperation::all_reduce:
       return pattern_.count_wrong(output, pattern_.reduced(), 0);
     case BenchOperation::reduce_scatter:
-      return pattern_.count_wrong(output, pattern_.reduced(),
-                                  static_cast<size_t>(world_.rank()) * shape.count);
+      return pattern_.count_wrong(output, pattern_.reduced(), rank * shape.count);
     case BenchOperation::broadcast:
       return pattern_.count_wrong(output, pattern_.input_of(0), 0);
-    case BenchOperation::all_gather: {
-      uint64_t wrong = 0;
-      for (int rank = 0; rank < world_.size(); ++rank) {
-        wrong += pattern_.count_wrong(output.subspan(static_cast<size_t>(rank) * part, part),
-                                      pattern_.input_of(rank), 0);
-      }
-      return wrong;
-    }
-    case BenchOperation::all_to_all: {
-      uint64_t wrong = 0;
-      for (int rank = 0; rank < world_.size(); ++rank) {
-        wrong += pattern_.count_wrong(output.subspan(static_cast<size_t>(rank) * part, part),
-                                      pattern_.input_of(rank),
-                                      static_cast<size_t>(world_.rank()) * shape.count);
-      }
-      return wrong;
-    }
+    case BenchOperation::all_gather:
+      return count_wrong_parts(shape, 0);
+    case BenchOperation::all_to_all:
+      return count_wrong_parts(shape, rank * shape.count);
     case BenchOperation::reduce:
-      return world_.rank() > 0 ? 0 : pattern_.count_wrong(output, pattern_.reduced(), 0);
+      return rank > 0 ? 0 : pattern_.count_wrong(output, pattern_.reduced(), 0);
+    case BenchOperation::gather:
+      return rank > 0 ? 0 : count_wrong_parts(shape, 0);
+    case BenchOperation::scatter:
+      return pattern_.count_wrong(output, pattern_.input_of(0), rank * shape.count);
     case BenchOperation::latency:
-      return world_.rank() > 1 ? 0 : pattern_.count_wrong(output, pattern_.input_of(0), 0);
+      return rank > 1 ? 0 : pattern_.count_wrong(output, pattern_.input_of(0), 0);
   }
   return 0;
+}
+
+uint64_t Measurement::count_wrong_parts(const CallShape& shape, size_t first) const {
+  const ByteSpan output(output_.data(), shape.output * type_.bytes);
+  const size_t part = shape.count * type_.bytes;
+  uint64_t wrong = 0;
+  for (int rank = 0; rank < world_.size(); ++rank)
+    wrong += pattern_.count_wrong(output.subspan(static_cast<size_t>(rank) * part, part),
+                                  pattern_.input_of(rank), first);
+  return wrong;
 }
 
 Result<int> Measurement::warm_up(const CollectiveCall& call) {

@@ -31,6 +31,8 @@ class Measurement {
   /// Returns the number of wrong elements over all ranks.
   Result<uint64_t> verify(const CallShape& shape, bool in_place);
   uint64_t count_wrong(const CallShape& shape) const;
+  /// The same for an output with a part of each rank's input, from its element `first` on.
+  uint64_t count_wrong_parts(const CallShape& shape, size_t first) const;
   /// Returns how many calls to time.
   Result<int> warm_up(const CollectiveCall& call);
   Result<std::vector<double>> time_each(const CollectiveCall& call, int calls);

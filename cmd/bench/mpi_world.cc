@@ -80,6 +80,8 @@ struct MpiWorld::Functions {
   int (*broadcast)(void*, int, void*, int, void*) = nullptr;
   int (*all_to_all)(const void*, int, void*, void*, int, void*, void*) = nullptr;
   int (*reduce)(const void*, void*, int, void*, void*, int, void*) = nullptr;
+  int (*gather)(const void*, int, void*, void*, int, void*, int, void*) = nullptr;
+  int (*scatter)(const void*, int, void*, void*, int, void*, int, void*) = nullptr;
   int (*send)(const void*, int, void*, int, int, void*) = nullptr;
   int (*receive)(void*, int, void*, int, int, void*, void*) = nullptr;
 
@@ -96,6 +98,8 @@ struct MpiWorld::Functions {
     TRY(load(library, "MPI_Bcast", broadcast));
     TRY(load(library, "MPI_Alltoall", all_to_all));
     TRY(load(library, "MPI_Reduce", reduce));
+    TRY(load(library, "MPI_Gather", gather));
+    TRY(load(library, "MPI_Scatter", scatter));
     TRY(load(library, "MPI_Send", send));
     return load(library, "MPI_Recv", receive);
   }
@@ -187,6 +191,12 @@ int MpiWorld::start(const CollectiveCall& call, const Arguments& with) {
       return functions_->reduce(input, call.output, with.count, with.type, with.reduction, 0,
                                 functions_->world);
     }
+    case BenchOperation::gather:
+      return functions_->gather(with.input, with.count, with.type, call.output, with.count,
+                                with.type, 0, functions_->world);
+    case BenchOperation::scatter:
+      return functions_->scatter(with.input, with.count, with.type, call.output, with.count,
+                                 with.type, 0, functions_->world);
     case BenchOperation::latency:
       return ping(call, with);
   }

@@ -17,6 +17,8 @@ enum class BenchOperation : uint8_t {
   reduce_scatter,
   all_to_all,
   reduce,
+  gather,
+  scatter,
   latency
 };
 

@@ -5,7 +5,7 @@
 test_open_mpi_is_measured_in_the_same_way() {
   command -v mpirun.openmpi >/dev/null || skip 'no Open MPI (Debian: openmpi-bin)'
   local operation
-  for operation in all_reduce all_gather broadcast reduce_scatter all_to_all reduce latency; do
+  for operation in all_reduce all_gather broadcast reduce_scatter all_to_all reduce gather scatter latency; do
     run_dtrain bench $operation -np 2 -b 8 -e 4K -f 8 -n 3 --compare mpirun --format peers
     expect_status 0
     cp "$out/stdout" output

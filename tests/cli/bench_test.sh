@@ -18,7 +18,7 @@ check_output() {
 
 test_every_operation_has_exact_results_on_both_transports() {
   local operation transport
-  for operation in all_reduce all_gather broadcast reduce_scatter all_to_all reduce latency; do
+  for operation in all_reduce all_gather broadcast reduce_scatter all_to_all reduce gather scatter latency; do
     for transport in shm tcp; do
       run_dtrain bench $operation -np 3 -b 12 -e 3M -f 64 -n 2 -w 1 --transport $transport
       expect_status 0

@@ -145,7 +145,8 @@ TEST_CASE("bench completes its operation, its options with their values, and tho
     std::string expected;
   };
   const std::vector<Case> cases = {
-      {{"bench", ""}, "all_reduce all_gather broadcast reduce_scatter all_to_all reduce latency"},
+      {{"bench", ""},
+       "all_reduce all_gather broadcast reduce_scatter all_to_all reduce gather scatter latency"},
       {{"bench", "-np", "2", "all_r"}, "all_reduce"},
       {{"bench", "latency", ""}, ""},
       {{"bench", "latency", "--min"}, "--minbytes"},

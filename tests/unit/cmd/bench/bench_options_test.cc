@@ -143,11 +143,10 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
 TEST_CASE("a missing or unknown operation is answered with those that there are") {
   CHECK(error_of({}, "") ==
         "bench: needs an operation, one of all_reduce, all_gather, broadcast, reduce_scatter, "
-        "all_to_all, reduce, latency; for example: dtrain bench all_reduce -np 2");
+        "all_to_all, reduce, gather, scatter, latency; for example: dtrain bench all_reduce -np 2");
   CHECK(error_of({}, "allreduce") ==
         "bench: expected one of all_reduce, all_gather, broadcast, reduce_scatter, all_to_all, "
-        "reduce, "
-        "latency, got "
+        "reduce, gather, scatter, latency, got "
         "\"allreduce\"; did you mean all_reduce?");
 }
 

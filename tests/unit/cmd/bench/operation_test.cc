@@ -26,6 +26,8 @@ TEST_CASE("the bus bandwidth has the factors of nccl-tests") {
                           {BenchOperation::all_gather, 0.75, 0},
                           {BenchOperation::reduce_scatter, 0.75, 0},
                           {BenchOperation::all_to_all, 0.75, 0},
+                          {BenchOperation::gather, 0.75, 0},
+                          {BenchOperation::scatter, 0.75, 0},
                           {BenchOperation::broadcast, 1, 1},
                           {BenchOperation::reduce, 1, 1},
                           {BenchOperation::latency, 1, 1}}) {
@@ -46,6 +48,8 @@ TEST_CASE("a size is that of the larger buffer, rounded down to an equal part of
       {BenchOperation::reduce_scatter, 100, 8, 24, 8, 96},
       {BenchOperation::all_to_all, 100, 8, 24, 24, 96},
       {BenchOperation::reduce, 100, 25, 25, 25, 100},
+      {BenchOperation::gather, 100, 8, 8, 24, 96},
+      {BenchOperation::scatter, 100, 8, 24, 8, 96},
       {BenchOperation::all_gather, 8, 0, 0, 0, 0},
       {BenchOperation::latency, 3, 0, 0, 0, 0},
   };
