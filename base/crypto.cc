@@ -168,7 +168,7 @@ SipHash::Tag SipHash::tag(std::initializer_list<ByteSpan> parts) {
 
 struct Aes128Gcm::State {
   struct Free {
-    void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+    void operator()(EVP_CIPHER_CTX* owned) const { EVP_CIPHER_CTX_free(owned); }
   };
   std::unique_ptr<EVP_CIPHER_CTX, Free> context;
 
@@ -260,7 +260,7 @@ Digest hmac_sha256(ByteSpan key, std::initializer_list<ByteSpan> parts) {
 
 struct Ed25519Key::State {
   struct Free {
-    void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+    void operator()(EVP_PKEY* owned) const { EVP_PKEY_free(owned); }
   };
   std::unique_ptr<EVP_PKEY, Free> key;
 };

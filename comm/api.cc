@@ -117,9 +117,9 @@ Result<std::optional<InitOptions>> init_options_of(const dtrain_init_options& op
 Result<dtrain_context*> init(const dtrain_init_options* given, int* blamed_rank) {
   const dtrain_init_options options = TRY(read_struct(given, "dtrain_init_options"));
   const std::optional<InitOptions> known = TRY(init_options_of(options));
-  if (!known) return std::make_unique<dtrain_context>(Context::alone()).release();
+  if (!known) return std::make_unique<dtrain_context>(dtrain_context{Context::alone()}).release();
   auto context = TRY(Context::join(*known, blamed_rank));
-  return std::make_unique<dtrain_context>(std::move(context)).release();
+  return std::make_unique<dtrain_context>(dtrain_context{std::move(context)}).release();
 }
 
 const RankLayout* layout_of(const dtrain_context* context) {

@@ -28,7 +28,7 @@ int split(const Split& call, const dtrain_op_options* given, dtrain_context** gr
     Context::SplitResult made = Context::split(call.parent, call.part, common);
     if (!made.context) return report(error, made.context.error(), made.blamed_rank);
     if (*made.context)
-      *group = std::make_unique<dtrain_context>(*std::move(made.context)).release();
+      *group = std::make_unique<dtrain_context>(dtrain_context{*std::move(made.context)}).release();
     return report_success(error);
   };
   const Result<int> status = guarded(body);

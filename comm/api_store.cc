@@ -38,7 +38,7 @@ Result<ByteSpan> span_of(const dtrain_bytes& bytes) {
 
 std::unique_ptr<dtrain_value> value_of(Bytes bytes) {
   bytes.emplace_back();
-  return std::make_unique<dtrain_value>(std::move(bytes));
+  return std::make_unique<dtrain_value>(dtrain_value{std::move(bytes)});
 }
 
 template <class T>
