@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dt {
 
@@ -35,6 +36,9 @@ class Agreement {
   uint64_t sequence() const { return arrivals_.sequence(); }
   /// True when rank 0 has asked all ranks how far they are in that collective.
   bool asks(uint64_t sequence) const { return asked_ == sequence; }
+
+  /// Returns the ranks whose descriptor has not arrived.
+  std::vector<int> missing() const { return arrivals_.missing(); }
 
   /// Takes the descriptor of a rank. Fails with Errc::protocol when it cannot be.
   Result<> add(int rank, Arrival arrival, Time now);

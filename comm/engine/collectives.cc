@@ -268,6 +268,8 @@ bool Collectives::stop_without_needed() {
 }
 
 void Collectives::pop_front() {
+  last_kind_ = front().request.kind;
+  last_name_ = front().request.name;  // allocates nothing, unless it is the longest so far
   queue_.pop_front();
   phase_ = Phase::queued;
 }

@@ -5,11 +5,14 @@
 #include "comm/engine/call_exchange.h"
 #include "comm/engine/group_peers.h"
 #include "comm/engine/operation.h"
+#include "comm/engine/pending_wait.h"
 #include "comm/engine/scheduled_communicator.h"
 #include "comm/engine/shared_communicator.h"
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace dt {
 
@@ -65,6 +68,13 @@ class Collectives {
   /// `hold` takes data that comes early out of the link, see ScheduledCommunicator.
   Result<PayloadTarget> place(const Message& message, bool hold);
   Result<> arrived(const Message& message) { return scheduled_.arrived(in_group(message)); }
+
+  /// Appends the first pending collective.
+  void add_wait(std::vector<PendingWait>& waits) const;
+  /// Returns the job's ranks for which the first pending collective waits now.
+  std::vector<int> awaited() const;
+  /// Returns "barrier #11", the last collective before the first pending one; empty for none.
+  std::string last_label() const;
 
   /// Returns the sequence number of a collective that fails at once and is never queued.
   uint64_t take_sequence() { return ++submitted_; }
@@ -125,6 +135,8 @@ class Collectives {
   bool differed_ = false;      ///< data of a collective that failed may still arrive
   uint64_t submitted_ = 0;
   std::optional<CollectiveStop> stop_;
+  OperationKind last_kind_ = OperationKind::barrier;  ///< of the last collective that ended
+  std::string last_name_;
 };
 
 }  // namespace dt

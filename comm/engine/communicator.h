@@ -44,6 +44,8 @@ class Communicator {
   /// ranks agreed before the start.
   virtual std::vector<int> missing() const { return {}; }
   virtual bool any_missing() const { return false; }
+  /// Returns a number that changes when data of the running operation moves.
+  virtual uint64_t progress() const { return 0; }
   /// Returns the first time limit to end among the calls that were made so far. Only for an
   /// operation with missing ranks.
   virtual CallLimit first_limit() const { return {}; }

@@ -271,6 +271,23 @@ const OperationFailure* Engine::aborted() const {
   return aborted ? &*aborted : nullptr;
 }
 
+void Engine::add_waits(std::vector<PendingWait>& waits) const {
+  state_->groups.add_waits(waits);
+  state_->messages.add_waits(waits);
+}
+
+std::vector<int> Engine::awaited(const Operation& operation) const {
+  if (!is_collective(operation.request.kind)) return {operation.request.peer};
+  const Collectives* group = state_->groups.collectives(operation.request.group);
+  return group == nullptr ? std::vector<int>() : group->awaited();
+}
+
+std::string Engine::last_before(const Operation& operation) const {
+  if (!is_collective(operation.request.kind)) return "";
+  const Collectives* group = state_->groups.collectives(operation.request.group);
+  return group == nullptr ? "" : group->last_label();
+}
+
 void Engine::notice(const Notice& notice, Time now) {
   const int rank = state_->peers.rank_of(notice.task);
   if (rank < 0 || rank == this->rank()) return;

@@ -21,6 +21,7 @@ namespace dt {
 
 class SharedArea;
 struct OperationFailure;
+struct PendingWait;
 
 /// Makes this rank's steps of a collective. Throws nothing.
 using StepMaker = std::function<Result<Steps>(Group group, const CollectiveShape& shape)>;
@@ -100,6 +101,14 @@ class Engine {
 
   /// The failure (for example a death) that has aborted the engine; null while it runs.
   const OperationFailure* aborted() const;
+
+  /// Appends the pending operations that are first in their group, or to or from their peer.
+  void add_waits(std::vector<PendingWait>& waits) const;
+  /// Returns the ranks for which one of these operations waits now, as far as this rank knows.
+  std::vector<int> awaited(const Operation& operation) const;
+  /// Returns "barrier #11", the collective that ended last here in the group of that collective.
+  /// Empty when there is none.
+  std::string last_before(const Operation& operation) const;
 
   /// Called when a task died or left.
   void notice(const Notice& notice, Time now);

@@ -100,6 +100,16 @@ Time Groups::next_deadline() const {
   return next;
 }
 
+void Groups::add_waits(std::vector<PendingWait>& waits) const {
+  for (const Group* group : active_)
+    group->collectives.add_wait(waits);
+}
+
+const Collectives* Groups::collectives(uint32_t number) const {
+  const auto found = groups_.find(number);
+  return found == groups_.end() ? nullptr : &found->second.collectives;
+}
+
 bool Groups::idle() const {
   return std::all_of(active_.begin(), active_.end(),
                      [](const Group* group) { return group->collectives.idle(); });

@@ -44,6 +44,10 @@ class Groups {
   bool spin(uint32_t number, Time now);
   Time next_deadline() const;
   bool idle() const;
+  /// Appends the first pending collective of each group.
+  void add_waits(std::vector<PendingWait>& waits) const;
+  /// Returns null for a group that this rank has left.
+  const Collectives* collectives(uint32_t number) const;
   /// Fails all pending operations. Nothing may be submitted afterwards.
   void fail_all(const OperationFailure& why);
 

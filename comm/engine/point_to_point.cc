@@ -76,6 +76,29 @@ bool PointToPoint::step_channel(Channel& channel, Time now) {
   return moved;
 }
 
+void PointToPoint::add_waits(std::vector<PendingWait>& waits) const {
+  for (const int peer : active_) {
+    const Channel& channel = channels_[static_cast<size_t>(peer)];
+    for (const PendingWait& wait : {first_send(channel), first_receive(channel)})
+      if (wait.operation != nullptr) waits.push_back(wait);
+  }
+}
+
+PendingWait PointToPoint::first_send(const Channel& channel) const {
+  if (channel.offered.empty())
+    return {channel.waiting.empty() ? nullptr : channel.waiting.front().get()};
+  const Offered& first = channel.offered.front();
+  const MessageLink* link = peers_.link(channel.peer);
+  return {first.operation.get(),
+          uint64_t{first.accepted} - link->unsent_bytes(message_data, first.id)};
+}
+
+PendingWait PointToPoint::first_receive(const Channel& channel) {
+  for (const Receiving& receiving : channel.receiving)
+    if (receiving.operation) return {receiving.operation.get(), 1 + uint64_t{receiving.arrived}};
+  return {channel.posted.empty() ? nullptr : channel.posted.front().get()};
+}
+
 bool PointToPoint::make_offers(Channel& channel) {
   bool moved = false;
   while (!channel.waiting.empty() && channel.offered.size() < offers_max) {

@@ -4,6 +4,7 @@
 #include "comm/engine/group_peers.h"
 #include "comm/engine/operation.h"
 #include "comm/engine/peers.h"
+#include "comm/engine/pending_wait.h"
 
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,8 @@ class PointToPoint {
   /// No pending operation has an earlier deadline. One that is done may have had this one.
   Time next_deadline() const { return earliest_; }
   bool idle() const;
+  /// Appends the first pending send and the first pending receive of each peer.
+  void add_waits(std::vector<PendingWait>& waits) const;
   /// Fails all pending operations.
   void fail_all(const OperationFailure& why);
   /// Fails the operations of a group, and those of its other members with this rank from now on.
@@ -81,6 +84,8 @@ class PointToPoint {
     std::set<uint32_t> left_groups = {};  ///< the groups of this rank that the peer has left
   };
 
+  PendingWait first_send(const Channel& channel) const;
+  static PendingWait first_receive(const Channel& channel);
   Channel& channel(int rank) { return channels_[static_cast<size_t>(rank)]; }
   static bool busy(const Channel& channel);
   bool step_channel(Channel& channel, Time now);

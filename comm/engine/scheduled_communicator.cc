@@ -192,6 +192,15 @@ int ScheduledCommunicator::waits_for() const {
   return sent() ? -1 : steps_[next_].send_to;
 }
 
+uint64_t ScheduledCommunicator::progress() const {
+  if (done_ || next_ == steps_.size()) return next_;
+  constexpr int step_bit = 40;  // above the bytes of a step
+  const int to = steps_[next_].send_to;
+  const MessageLink* link = to < 0 ? nullptr : links_[static_cast<size_t>(to)];
+  const size_t unsent = link == nullptr ? 0 : link->unsent_bytes(collective_data, stream_);
+  return (uint64_t{next_} << step_bit) + received_elements_ * element_bytes_ - unsent;
+}
+
 void ScheduledCommunicator::cancel() {
   if (done_) return;
   for (MessageLink* link : links_) {

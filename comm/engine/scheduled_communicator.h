@@ -28,6 +28,7 @@ class ScheduledCommunicator final : public Communicator {
   bool step(Time now) override;
   State state() const override { return done_ ? State::done : State::running; }
   int waits_for() const override;
+  uint64_t progress() const override;
   void cancel() override;
 
   /// Returns the ranks that send to this one in the running operation.

@@ -36,6 +36,10 @@ class SharedCommunicator final : public Communicator {
   bool needs(int rank) const override;
   std::vector<int> missing() const override;
   bool any_missing() const override { return state_ == State::running && waiting_ > 0; }
+  uint64_t progress() const override {
+    return position_.sent + position_.reduced + position_.received -
+           static_cast<uint64_t>(waiting_);
+  }
   CallLimit first_limit() const override { return first_limit_; }
   void cancel() override;
 

@@ -65,6 +65,18 @@ bool MessageLink::sending(uint8_t type, uint32_t stream) const {
   return std::any_of(data_.begin(), data_.end(), [&](const Data& d) { return d.is(type, stream); });
 }
 
+size_t MessageLink::unsent_bytes(uint8_t type, uint32_t stream) const {
+  size_t bytes = 0;
+  for (size_t i = batch_.first_frame; i < batch_.frame_count; ++i) {
+    const Frame& frame = batch_.frames[i];
+    if (!frame.cancelled && frame.message.is(type, stream))
+      bytes += batch_.parts[frame.body_part].size() + frame.message.rest.size();
+  }
+  for (const Data& data : data_)
+    if (data.is(type, stream)) bytes += data.rest.size();
+  return bytes;
+}
+
 void MessageLink::cancel_send(uint8_t type, uint32_t stream) {
   for (Frame& frame : unsent_frames()) {
     if (frame.cancelled || !frame.message.is(type, stream)) continue;

@@ -76,6 +76,8 @@ class MessageLink {
   void send_data(uint8_t type, uint32_t stream, ByteSpan payload);
   /// True while a part of that data message has not been sent.
   bool sending(uint8_t type, uint32_t stream) const;
+  /// Returns how many bytes of that data message have not been sent.
+  size_t unsent_bytes(uint8_t type, uint32_t stream) const;
   /// True when nothing is queued.
   bool all_sent() const { return !batch_.under_way() && controls_.empty() && data_.empty(); }
   /// Drops the rest of a data message. A frame that is under way is completed from a copy, so that
