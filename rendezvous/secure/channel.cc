@@ -35,7 +35,7 @@ Result<std::optional<MessageView>> Channel::receive(ByteSpan bytes, size_t* used
       return fail(Errc::protocol, format("frame of generation {}, this is generation {}",
                                          header.generation, generation_));
     }
-    if (header.type > static_cast<uint8_t>(ChannelMessageType::change)) {
+    if (header.type > static_cast<uint8_t>(ChannelMessageType::wait_query)) {
       return fail(Errc::protocol, format("frame type {} is unknown", header.type));
     }
     if (parts_.size() + frame->payload.size() > message_bytes_max_) {

@@ -48,6 +48,7 @@ class Client final : public RendezvousClient {
   Result<> pump() override;
   std::optional<Notice> next_notice() override;
   std::optional<Change> next_change() override;
+  bool take_wait_query() override { return std::exchange(wait_query_, false); }
 
  private:
   Result<Reply> call(const Request& request, std::string_view what, Time deadline);
@@ -74,6 +75,7 @@ class Client final : public RendezvousClient {
   std::deque<Notice> notices_;
   std::deque<Change> changes_;
   size_t change_bytes_ = 0;
+  bool wait_query_ = false;
 };
 
 /// Marks the connection as lost. Returns the error, now and on every later call.
@@ -150,6 +152,10 @@ Result<> Client::take(const MessageView& message) {
   if (message.type == ChannelMessageType::notice) {
     for (Notice& notice : TRY(decode_notices(message.payload)))
       notices_.push_back(std::move(notice));
+    return {};
+  }
+  if (message.type == ChannelMessageType::wait_query) {
+    wait_query_ = true;
     return {};
   }
   if (message.type != ChannelMessageType::change)

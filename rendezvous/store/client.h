@@ -62,6 +62,8 @@ class RendezvousClient : public StorePort {
   /// notices begin with the dead and left tasks of the welcome.
   virtual std::optional<Notice> next_notice() = 0;
   virtual std::optional<Change> next_change() = 0;
+  /// Returns whether the server has asked for a WaitReport since the last call.
+  virtual bool take_wait_query() = 0;
 };
 
 }  // namespace dt

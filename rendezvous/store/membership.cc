@@ -79,6 +79,11 @@ std::string Membership::task_text(const TaskId& task) const {
   return format("{} (host {})", task.text(), member->host);
 }
 
+int64_t Membership::pid_of(const TaskId& task) const {
+  const Member* member = find(task);
+  return member != nullptr && member->state == State::joined ? member->pid : 0;
+}
+
 const TaskId& Membership::task_of(ClientId client) const {
   return clients_.at(client);
 }

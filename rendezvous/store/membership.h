@@ -36,6 +36,8 @@ class Membership {
   std::string gone_text(const TaskId& task) const;
   /// Returns "worker:2 (host node2)".
   std::string task_text(const TaskId& task) const;
+  /// Returns the pid of a joined task's process, as that process sees it; 0 for other tasks.
+  int64_t pid_of(const TaskId& task) const;
   /// Returns the task of a client.
   const TaskId& task_of(ClientId client) const;
   size_t joined() const { return clients_.size(); }

@@ -47,6 +47,9 @@ class Server final : public RendezvousServer {
   void pause() override;
   void resume() override;
   void set_table(TaskTable table) override;
+  void on_wait_report(WaitReportHandler handler) override { on_wait_report_ = std::move(handler); }
+  void query_waits() override;
+  int64_t pid_of(const TaskId& task) const override { return store_->membership().pid_of(task); }
   Counters counters() const override;
 
  private:
@@ -82,6 +85,7 @@ class Server final : public RendezvousServer {
   std::map<ClientId, Client> clients_;
   std::vector<ClientId> unflushed_;
   ClientId next_client_ = 1;
+  WaitReportHandler on_wait_report_;
   std::vector<Notice> departures_;  ///< not sent yet
   Timer departing_;
   Timer expiry_;
@@ -179,6 +183,15 @@ void Server::set_table(TaskTable table) {
   flush();
 }
 
+void Server::query_waits() {
+  std::vector<ClientId> all;
+  for (const auto& [id, client] : clients_)
+    all.push_back(id);
+  for (const ClientId id : all)
+    send(id, ChannelMessageType::wait_query, 0, {});
+  flush();
+}
+
 Server::Counters Server::counters() const {
   return {.accepted = acceptor_->accepted(),
           .rejected = acceptor_->rejected(),
@@ -253,6 +266,9 @@ Result<bool> Server::take_next(ClientId id, ByteSpan bytes, size_t* used) {
   }
   Request request = TRY(decode_request(message->payload));
   ++requests_;
+  const auto* report = std::get_if<WaitReport>(&request);
+  if (report != nullptr && on_wait_report_)
+    on_wait_report_(store_->membership().task_of(id), *report);
   store_->handle(id, message->id, std::move(request), loop_.now());
   deliver();
   return true;

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,14 @@ class RendezvousServer {
   /// Replaces the table, before any task joins or for a new generation. Disconnects all clients,
   /// and empties the store.
   virtual void set_table(TaskTable table) = 0;
+
+  using WaitReportHandler = std::function<void(const TaskId& task, const WaitReport& report)>;
+  /// Sets the handler of all WaitReports. Without one they have no effect.
+  virtual void on_wait_report(WaitReportHandler handler) = 0;
+  /// Asks all connected tasks for a WaitReport. A task that is in no call sends none.
+  virtual void query_waits() = 0;
+  /// Returns the pid of a connected task's process, as that process sees it; 0 for other tasks.
+  virtual int64_t pid_of(const TaskId& task) const = 0;
 
   struct Counters {
     uint64_t accepted = 0;  ///< connections

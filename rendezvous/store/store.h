@@ -97,6 +97,7 @@ class Store {
   Answer on(const Asked& asked, const EraseRequest& request);
   Answer on(const Asked& asked, const WatchRequest& request);
   Answer on(const Asked& asked, const CollectRequest& request);
+  static Answer on(const Asked& asked, const WaitReport& report);
 
   const Bytes* find(const std::string& key) const;
   Result<> put(const std::string& key, Bytes value, std::optional<ClientId> owner);

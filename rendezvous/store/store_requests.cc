@@ -94,4 +94,9 @@ Store::Answer Store::on(const Asked& asked, const CollectRequest& request) {
   return std::nullopt;
 }
 
+/// The server has passed it on.
+Store::Answer Store::on(const Asked& /*asked*/, const WaitReport& /*report*/) {
+  return Reply();
+}
+
 }  // namespace dt

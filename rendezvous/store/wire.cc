@@ -102,11 +102,42 @@ Result<Request> take_collect(Reader& reader) {
   return CollectRequest{reader.text(), reader.number<uint32_t>(), take_timeout(reader)};
 }
 
+void put(Writer& writer, const WaitReport& report) {
+  writer.number(static_cast<uint32_t>(report.waits.size()));
+  for (const RankWait& wait : report.waits) {
+    writer.text(wait.operation).number(wait.group);
+    put(writer, wait.waited);
+    writer.number(static_cast<uint32_t>(wait.awaited.size()));
+    for (const int32_t rank : wait.awaited)
+      writer.number(rank);
+    writer.text(wait.last_before);
+  }
+}
+Result<Request> take_wait_report(Reader& reader) {
+  constexpr size_t wait_bytes_min = 4 * sizeof(uint32_t) + sizeof(int64_t);
+  WaitReport report;
+  report.waits.resize(reader.count(wait_bytes_min));
+  if (report.waits.size() > reported_waits_max)
+    return fail(Errc::protocol, format("a report of {} waits", report.waits.size()));
+  for (RankWait& wait : report.waits) {
+    wait.operation = reader.text();
+    wait.group = reader.number<uint32_t>();
+    wait.waited = take_timeout(reader);
+    wait.awaited.resize(reader.count(sizeof(int32_t)));
+    for (int32_t& rank : wait.awaited)
+      rank = reader.number<int32_t>();
+    wait.last_before = reader.text();
+    if (std::max(wait.operation.size(), wait.last_before.size()) > key_bytes_max)
+      return fail(Errc::protocol, "a report of a wait with a long text");
+  }
+  return report;
+}
+
 using TakeRequest = Result<Request> (*)(Reader&);
 // By the request's index in the variant, which is its number on the wire.
 constexpr std::array<TakeRequest, std::variant_size_v<Request>> request_decoders = {
-    take_set,   take_get,   take_wait,   take_add, take_compare_and_set,
-    take_erase, take_watch, take_collect};
+    take_set,   take_get,   take_wait,    take_add,        take_compare_and_set,
+    take_erase, take_watch, take_collect, take_wait_report};
 
 Result<Notice> checked_notice(Reader& reader) {
   Notice notice = decode_notice(reader);
@@ -232,6 +263,7 @@ Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notic
   return writer.number(int64_t{dead_after.count()})
       .number(engine.encrypt_data)
       .text(engine.algorithms)
+      .number(int64_t{engine.stall_after.count()})
       .take();
 }
 
@@ -248,6 +280,7 @@ Result<Welcome> decode_welcome(ByteSpan bytes) {
   // Read as a number: a bool other than 0 and 1 would be undefined behaviour.
   welcome.engine.encrypt_data = reader.number<uint8_t>() != 0;
   welcome.engine.algorithms = reader.text();
+  welcome.engine.stall_after = take_timeout(reader);
   TRY(reader.finish("welcome"));
   if (welcome.dead_after <= Duration::zero() || welcome.dead_after > timeout_max)
     return fail(Errc::protocol, "a welcome with an impossible dead-after time");

@@ -86,8 +86,23 @@ struct CollectRequest {
   Duration timeout = {};
   bool operator==(const CollectRequest&) const = default;
 };
+/// A pending operation of a rank.
+struct RankWait {
+  std::string operation;              ///< `all_reduce #12 "grad"`
+  uint32_t group = 0;                 ///< 0: all ranks of the job
+  Duration waited = {};               ///< since its data last moved
+  std::vector<int32_t> awaited = {};  ///< the job's ranks, as far as this rank knows
+  std::string last_before = {};       ///< the last collective in the group before it; empty: none
+  bool operator==(const RankWait&) const = default;
+};
+inline constexpr size_t reported_waits_max = 16;
+/// The waits of a rank that are long, or all of them after a query. Replaces its last report.
+struct WaitReport {
+  std::vector<RankWait> waits = {};  ///< at most reported_waits_max
+  bool operator==(const WaitReport&) const = default;
+};
 using Request = std::variant<SetRequest, GetRequest, WaitRequest, AddRequest, CompareAndSetRequest,
-                             EraseRequest, WatchRequest, CollectRequest>;
+                             EraseRequest, WatchRequest, CollectRequest, WaitReport>;
 
 /// The reply to any request: an error, or the result if the request has one.
 struct Reply {
@@ -117,6 +132,7 @@ struct Change {
 struct EngineSettings {
   bool encrypt_data = false;    ///< encrypt what ranks on different hosts exchange
   std::string algorithms = {};  ///< the user's table in the form of --algorithms; empty: none
+  Duration stall_after = {};    ///< a rank reports waits that are longer; zero: it reports none
   bool operator==(const EngineSettings&) const = default;
 };
 

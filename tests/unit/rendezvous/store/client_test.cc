@@ -74,6 +74,34 @@ TEST_CASE("a reply to a request that is forgotten is dropped") {
   CHECK(!client->take_reply(forgotten));
 }
 
+TEST_CASE("a query of the server reaches each client, and a report of waits the server") {
+  RendezvousFixture server(table_of_workers(2));
+  const auto a = server.join_worker(0);
+  const auto b = server.join_worker(1);
+  std::vector<std::pair<TaskId, WaitReport>> reports;
+  server.on_server([&](RendezvousServer& s) {
+    s.on_wait_report(
+        [&](const TaskId& task, const WaitReport& r) { reports.emplace_back(task, r); });
+    CHECK(s.pid_of({"worker", 1}) == getpid());
+    CHECK(s.pid_of({"worker", 2}) == 0);
+    s.query_waits();
+  });
+  for (const auto* client : {&a, &b}) {
+    pollfd readable{(*client)->fd(), POLLIN, 0};
+    REQUIRE(::poll(&readable, 1, 10'000) == 1);
+    REQUIRE((*client)->pump());
+    CHECK((*client)->take_wait_query());
+    CHECK(!(*client)->take_wait_query());
+  }
+  const WaitReport report = {{{.operation = "barrier #1", .awaited = {0}}}};
+  CHECK(ask(*b, report) == Reply{});
+  server.on_server([&](RendezvousServer& s) { s.on_wait_report({}); });
+  CHECK(ask(*a, WaitReport()) == Reply{});
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].first == TaskId{"worker", 1});
+  CHECK(reports[0].second == report);
+}
+
 TEST_CASE("a value of the greatest size travels, one byte more is refused by name") {
   const RendezvousFixture server(table_of_workers(1));
   const auto client = server.join_worker(0);

@@ -21,7 +21,10 @@ std::vector<Request> all_requests() {
           CompareAndSetRequest{"k", to_bytes(""), to_bytes("v")},
           EraseRequest{"k"},
           WatchRequest{"a/"},
-          CollectRequest{"a/", 3, milliseconds(1500)}};
+          CollectRequest{"a/", 3, milliseconds(1500)},
+          WaitReport{},
+          WaitReport{{{"barrier #3", 0, seconds(30), {1, -1, 5}, "all_reduce #2 \"g\""},
+                      {.operation = "recv", .group = 7}}}};
 }
 
 /// Every cut of `good` and one byte more are errors; so is nothing at all.
@@ -64,7 +67,7 @@ TEST_CASE("replies, changes, welcomes and notices are read back, and only whole"
   welcome.table = {"job", 4, {{{"worker", 1}, 1, 0, "h", {"::1"}}}};
   welcome.gone = {{Notice::Kind::dead, {"worker", 0}, "exit status 3"}};
   welcome.dead_after = milliseconds(1500);
-  welcome.engine = {.encrypt_data = true, .algorithms = "ring"};
+  welcome.engine = {.encrypt_data = true, .algorithms = "ring", .stall_after = seconds(3)};
   const Bytes bytes = encode(welcome);
   CHECK(decode_welcome(bytes).value() == welcome);
   check_only_whole(bytes, [](ByteSpan some) { return decode_welcome(some).has_value(); });
@@ -76,6 +79,18 @@ TEST_CASE("replies, changes, welcomes and notices are read back, and only whole"
   CHECK(decode_notices(two).value() == std::vector<Notice>{notice, notice});
   CHECK(!decode_notices(ByteSpan(two).first(two.size() - 1)));
   CHECK(!decode_notices({}));
+}
+
+TEST_CASE("a report of waits has limits") {
+  const auto refused = [](const WaitReport& report) {
+    return !decode_request(encode(Request(report)));
+  };
+  const std::string long_text(key_bytes_max + 1, 'x');
+  CHECK(!refused({std::vector<RankWait>(reported_waits_max)}));
+  CHECK(refused({std::vector<RankWait>(reported_waits_max + 1)}));
+  CHECK(!refused({{{.operation = long_text.substr(1), .last_before = long_text.substr(1)}}}));
+  CHECK(refused({{{.operation = long_text}}}));
+  CHECK(refused({{{.last_before = long_text}}}));
 }
 
 TEST_CASE("made-up kinds are named in the error") {
@@ -195,9 +210,9 @@ TEST_CASE("a frame of an old generation or of an unknown type is refused") {
   ChannelPair unknown = channel_pair(1000);
   wire.clear();
   // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): what is tested
-  unknown.there.send(wire, static_cast<ChannelMessageType>(6), 1, {});
+  unknown.there.send(wire, static_cast<ChannelMessageType>(7), 1, {});
   CHECK(unknown.here.receive(wire, &used).error() ==
-        Error{Errc::protocol, "frame type 6 is unknown"});
+        Error{Errc::protocol, "frame type 7 is unknown"});
 }
 
 }  // namespace
