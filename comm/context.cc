@@ -110,6 +110,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
   TRY(check_agrees("DTRAIN_SIZE", options.size, layout.size));
   ChosenAlgorithms algorithms = TRY(job_algorithms(client->engine_settings()));
   const Duration dead_after = options.dead_after.value_or(client->dead_after());
+  const Duration stall_after = client->engine_settings().stall_after;
   Claim claim = options.claim;
   claim.encrypt_data = client->engine_settings().encrypt_data;
   std::unique_ptr<Mesh> mesh = TRY(Mesh::join(*client,
@@ -134,7 +135,8 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
                                                        .client = std::move(client),
                                                        .mesh = std::move(mesh),
                                                        .spin = sharing ? spin_sharing : spin_alone,
-                                                       .yield = sharing});
+                                                       .yield = sharing,
+                                                       .stall_after = stall_after});
   return std::shared_ptr<Context>(
       new Context(std::move(members), std::move(layout), std::move(shared)));
 }

@@ -45,7 +45,8 @@ Time not_too_late(Time deadline) {
 Driver::Driver(Parts parts)
     : parts_(std::move(parts)),
       local_store_(parts_.client ? nullptr : std::make_unique<LocalStore>()),
-      calls_(parts_.client ? static_cast<StorePort&>(*parts_.client) : *local_store_) {
+      calls_(parts_.client ? static_cast<StorePort&>(*parts_.client) : *local_store_),
+      wait_reporter_(parts_.stall_after) {
   sleepers_.reserve(OperationPool::kept_max);
   if (!parts_.mesh) return;
   const Time now = clock_.now();
@@ -325,6 +326,7 @@ void Driver::drive(Lock& lock, const Goal& goal) {
   driving_ = true;
   inbox_.begin_steps();
   const Finally leave([this] {
+    if (wait_reporter_.must_update()) protect([this] { report_waits(); });
     driving_ = false;
     end_steps();
   });
@@ -377,9 +379,10 @@ bool Driver::step(Time now) {
 }
 
 void Driver::wait_for_peers(Lock& lock, Time deadline) {
+  if (report_waits()) return;
   Time next = std::min(deadline, parts_.engine->next_deadline());
   if (local_store_) next = std::min(next, local_store_->next_deadline());
-  const Time until = not_too_late(clock_.wake_up_at(next));
+  const Time until = std::min(not_too_late(clock_.wake_up_at(next)), wait_reporter_.next_update());
   if (!inbox_.end_steps()) return;
   sleeping_ = true;
   Result<bool> waited = false;
@@ -415,6 +418,7 @@ void Driver::read_rendezvous(Time now) {
   while (parts_.client->next_change()) {
     // Ignored: these are the peers' endpoints, and all ranks have joined already.
   }
+  if (parts_.client->take_wait_query()) wait_reporter_.query();
   if (!pumped) lose_launcher(now);
   wake_waiters();
 }

@@ -8,6 +8,7 @@
 #include "comm/driver/operation_pool.h"
 #include "comm/driver/predicate_ref.h"
 #include "comm/driver/store_calls.h"
+#include "comm/driver/wait_reporter.h"
 #include "comm/engine/engine.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
@@ -60,6 +61,7 @@ class Driver {
     std::unique_ptr<Mesh> mesh = {};                ///< null when this rank is alone
     Duration spin = Duration::zero();               ///< how long to spin before sleeping
     bool yield = false;                             ///< between spins, because ranks share cores
+    Duration stall_after = Duration::zero();        ///< as in EngineSettings
   };
   explicit Driver(Parts parts);
   Driver(const Driver&) = delete;
@@ -147,6 +149,7 @@ class Driver {
   void wait_for_peers(Lock& lock, Time deadline);
   void poll_once(Time now);
   void read_rendezvous(Time now);
+  bool report_waits();
   void lose_launcher(Time now);
   void hand_off();
   void drain();
@@ -171,6 +174,7 @@ class Driver {
   int woken_ = 0;  ///< sleepers that were woken and have not locked the mutex yet
   bool finished_ = false;
   bool launcher_connected_ = true;  ///< the connection to the rendezvous is open
+  WaitReporter wait_reporter_;      ///< of long waits, to the launcher
   RunningTimeClock clock_;          ///< for all times here and in the engine
   Time polled_at_ = {};
   Time stepped_at_ = {};      ///< the time of the engine's last step

@@ -1,0 +1,83 @@
+#include "comm/driver/wait_reporter.h"
+
+#include "comm/engine/operation.h"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+/// An update that comes so much too late follows a stop of this process, which is no wait.
+constexpr Duration late_update = seconds(1);
+constexpr size_t usual_waits = 8;
+
+}  // namespace
+
+WaitReporter::WaitReporter(Duration after) : after_(after) {
+  if (after_ == Duration::zero()) return;
+  waits_.reserve(usual_waits);
+  last_waits_.reserve(usual_waits);
+  pending_.reserve(usual_waits);
+}
+
+std::optional<WaitReport> WaitReporter::update(const Engine& engine, Time now) {
+  if (after_ == Duration::zero()) return std::nullopt;
+  find_waits(engine, now);
+  const auto told = [](const Wait& wait) { return wait.told != Told::nothing; };
+  const bool withdrawn =
+      std::ranges::count_if(waits_, told) < std::ranges::count_if(last_waits_, told);
+  bool due = queried_ || withdrawn;
+  next_update_ = Time::max();
+  for (const Wait& wait : waits_) {
+    if (wait.told == Told::all) continue;
+    due |= is_long(wait, now);
+    if (!is_long(wait, now)) next_update_ = std::min(next_update_, wait.since + after_);
+  }
+  if (!due) return std::nullopt;
+  return report(engine, now);
+}
+
+/// Sets waits_, with the time of each since when its data has not moved.
+void WaitReporter::find_waits(const Engine& engine, Time now) {
+  if (next_update_ != Time::max() && now > next_update_ + late_update) {
+    for (Wait& wait : waits_)
+      if (wait.told != Told::all) wait.since = now;
+  }
+  std::swap(waits_, last_waits_);
+  waits_.clear();
+  pending_.clear();
+  engine.add_waits(pending_);
+  for (const PendingWait& pending : pending_) {
+    const Operation& operation = *pending.operation;
+    const auto last = std::ranges::find_if(last_waits_, [&](const Wait& wait) {
+      return wait.pending.operation == &operation && wait.sequence == operation.sequence &&
+             wait.submitted == operation.submitted && wait.pending.progress == pending.progress;
+    });
+    waits_.push_back(last != last_waits_.end()
+                         ? *last
+                         : Wait{pending, operation.sequence, operation.submitted, now});
+  }
+}
+
+WaitReport WaitReporter::report(const Engine& engine, Time now) {
+  WaitReport report;
+  std::ranges::stable_sort(waits_, {}, &Wait::since);
+  for (Wait& wait : waits_) {
+    // A wait that was reported while it was short is still that rank's answer.
+    if (!queried_ && !is_long(wait, now) && wait.told == Told::nothing) continue;
+    wait.told = is_long(wait, now) ? Told::all : Told::while_short;
+    if (report.waits.size() == reported_waits_max) continue;
+    const Operation& operation = *wait.pending.operation;
+    report.waits.push_back({.operation = label(operation).substr(0, key_bytes_max),
+                            .group = operation.request.group,
+                            .waited = now - wait.since,
+                            .awaited = engine.awaited(operation),
+                            .last_before = engine.last_before(operation).substr(0, key_bytes_max)});
+  }
+  queried_ = false;
+  reported_ = !report.waits.empty();
+  return report;
+}
+
+}  // namespace dt

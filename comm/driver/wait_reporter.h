@@ -1,0 +1,55 @@
+#pragma once
+
+#include "base/clock.h"
+#include "comm/engine/pending_wait.h"
+#include "rendezvous/store/wire.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace dt {
+
+/// Decides what this rank reports of its waits: the operations whose data has not moved for a time.
+/// Times are monotonic. The clock of the running time stands still in a long sleep.
+///
+///   operation:  new ─ no data moved for `after`, or queried ▶ reported ─ data moved, or done ▶ new
+class WaitReporter {
+ public:
+  /// Zero: it reports nothing.
+  explicit WaitReporter(Duration after);
+
+  /// Called before the thread that drives the engine sleeps. Returns the report to be sent, which
+  /// replaces the last one; none when nothing has changed. Allocates only when a report is due.
+  std::optional<WaitReport> update(const Engine& engine, Time now);
+  /// The time of the next update(), even if the thread sleeps; Time::max() without a wait.
+  Time next_update() const { return next_update_; }
+  /// The next update() reports all waits, also short ones, and that there are none.
+  void query() { queried_ = true; }
+  /// True when an update() is needed at the end of an operation.
+  bool must_update() const { return queried_ || reported_; }
+
+ private:
+  enum class Told : uint8_t { nothing, while_short, all };
+  struct Wait {
+    PendingWait pending;
+    uint64_t sequence = 0;  ///< this and `submitted` tell operations in the same memory apart
+    Time submitted = {};
+    Time since = {};
+    Told told = Told::nothing;
+  };
+
+  void find_waits(const Engine& engine, Time now);
+  bool is_long(const Wait& wait, Time now) const { return now - wait.since >= after_; }
+  WaitReport report(const Engine& engine, Time now);
+
+  Duration after_;
+  std::vector<Wait> waits_;
+  std::vector<Wait> last_waits_;
+  std::vector<PendingWait> pending_;
+  Time next_update_ = Time::max();
+  bool queried_ = false;
+  bool reported_ = false;  ///< the last report had waits
+};
+
+}  // namespace dt

@@ -1,0 +1,135 @@
+#include "comm/driver/driver.h"
+#include "tests/unit/comm/world_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+
+namespace dt {
+namespace {
+
+using dtrain::Context;
+
+/// The reports of the ranks, as the launcher gets them.
+class Reports {
+ public:
+  explicit Reports(World& world) {
+    world.server().on_server([this](RendezvousServer& server) {
+      server.on_wait_report(
+          [this](const TaskId& task, const WaitReport& report) { add(task.index, report); });
+    });
+  }
+  /// Waits for a report of this rank for which `wanted` holds; fails the test after 20 s.
+  template <class Wanted>
+  WaitReport await(int rank, Wanted wanted) {
+    std::unique_lock lock(mutex_);
+    const bool came = changed_.wait_for(
+        lock, seconds(20), [&] { return reports_.contains(rank) && wanted(reports_.at(rank)); });
+    CHECK(came);
+    return reports_[rank];
+  }
+  WaitReport await_waits(int rank) {
+    return await(rank, [](const WaitReport& report) { return !report.waits.empty(); });
+  }
+  WaitReport await_end(int rank) {
+    return await(rank, [](const WaitReport& report) { return report.waits.empty(); });
+  }
+  /// True when this rank has reported waits.
+  bool any(int rank) {
+    const std::lock_guard lock(mutex_);
+    return reports_.contains(rank) && !reports_.at(rank).waits.empty();
+  }
+  bool none() {
+    const std::lock_guard lock(mutex_);
+    return reports_.empty();
+  }
+
+ private:
+  void add(int rank, const WaitReport& report) {
+    const std::lock_guard lock(mutex_);
+    reports_[rank] = report;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, WaitReport> reports_;
+};
+
+TEST_CASE("a rank that sleeps in a call reports its long wait, and then its end") {
+  for (const int per_host : {1, 2}) {
+    World world({.size = 2, .per_host = per_host, .stall_after = std::chrono::milliseconds(50)});
+    Reports reports(world);
+    check_all_well(world.run([&](Context& context) {
+      context.barrier();
+      if (context.rank() == 1) {
+        const WaitReport report = reports.await_waits(0);
+        CHECK(report.waits.at(0).operation == "barrier #2 \"late\"");
+        CHECK(report.waits.at(0).awaited == std::vector<int32_t>{1});
+        CHECK(report.waits.at(0).last_before == "barrier #1");
+        CHECK(report.waits.at(0).waited >= std::chrono::milliseconds(50));
+      }
+      context.barrier({.name = "late"});
+      if (context.rank() == 1) reports.await_end(0);
+      context.barrier();
+    }));
+  }
+}
+
+TEST_CASE("an asynchronous operation that no thread waits for is reported as well") {
+  World world({.size = 2, .per_host = 2, .stall_after = std::chrono::milliseconds(50)});
+  Reports reports(world);
+  check_all_well(world.run([&](Context& context) {
+    std::vector<float> values(4);
+    if (context.rank() == 1) {
+      CHECK(reports.await_waits(0).waits.at(0).operation == "all_reduce #1");
+      context.all_reduce(values);
+      reports.await_end(0);
+      context.barrier();
+    } else {
+      const dtrain::Work work = context.all_reduce_async(values);
+      reports.await_waits(0);
+      reports.await_end(0);
+      CHECK(work.done());
+      context.barrier();
+    }
+  }));
+}
+
+TEST_CASE("a rank in a call answers a query, one in no call does not") {
+  World world({.size = 3, .per_host = 3, .stall_after = std::chrono::hours(1)});
+  Reports reports(world);
+  check_all_well(world.run([&](Context& context) {
+    context.barrier();
+    std::vector<int> message(1);
+    if (context.rank() == 0) context.recv(message, 1, {.name = "m"});
+    if (context.rank() == 1) {
+      // A query that comes while rank 0 is still in the barrier may be answered there.
+      for (const Time end = Clock::now() + seconds(20); !reports.any(0) && Clock::now() < end;) {
+        world.server().on_server([](RendezvousServer& server) { server.query_waits(); });
+        std::this_thread::yield();
+      }
+      const WaitReport report = reports.await_waits(0);
+      CHECK(report.waits.at(0).operation == "receive from rank 1 \"m\"");
+      CHECK(report.waits.at(0).awaited == std::vector<int32_t>{1});
+      context.send(message, 0, {.name = "m"});
+      reports.await_end(0);
+    }
+  }));
+}
+
+TEST_CASE("without a time, ranks report nothing") {
+  World world({.size = 2, .per_host = 2});
+  Reports reports(world);
+  check_all_well(world.run([&](Context& context) {
+    for (int i = 0; context.rank() == 1 && i < 100; ++i)
+      world.server().on_server([](RendezvousServer& server) { server.query_waits(); });
+    context.barrier();
+  }));
+  CHECK(reports.none());
+}
+
+}  // namespace
+}  // namespace dt
