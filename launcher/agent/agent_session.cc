@@ -79,6 +79,11 @@ Result<> AgentSession::handle(const FrameView& frame) {
       run_.end(wanted.patience);
       return {};
     }
+    case MessageType::states_wanted: {
+      const auto wanted = TRY(decode<StatesWanted>(frame.payload));
+      link_.send(MessageType::states, 0, encode(run_.tasks().states(wanted)));
+      return {};
+    }
     case MessageType::heartbeat:
       return {};
     default:

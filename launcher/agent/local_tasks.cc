@@ -210,6 +210,19 @@ std::vector<pid_t> LocalTasks::processes() const {
   return all;
 }
 
+States LocalTasks::states(const StatesWanted& wanted) const {
+  States states;
+  for (const StatesWanted::Member& member : wanted.tasks) {
+    const auto task = std::ranges::find(tasks_, member.task, &LocalTask::id);
+    if (task == tasks_.end() || !task->process || task->process->exited()) continue;
+    const pid_t first = task->process->pid();
+    const auto joined = static_cast<pid_t>(member.pid);
+    const pid_t pid = is_within(joined, first) ? joined : first;
+    states.tasks.push_back({member.task, read_process_state(pid)});
+  }
+  return states;
+}
+
 bool LocalTasks::owns(pid_t pid) const {
   return std::ranges::any_of(tasks_, [pid](const LocalTask& task) {
     return task.process && !task.process->exited() && task.process->pid() == pid;

@@ -8,6 +8,7 @@
 #include "launcher/environment/environment.h"
 #include "launcher/process/oom.h"
 #include "launcher/protocol/message.h"
+#include "launcher/protocol/state_messages.h"
 
 #include <sys/types.h>
 
@@ -60,6 +61,8 @@ class LocalTasks {
 
   /// Returns the pids of the tasks that run.
   std::vector<pid_t> processes() const;
+  /// Returns the states of those of the tasks that run here.
+  States states(const StatesWanted& wanted) const;
   /// True for a task that has not been reaped; only this object may reap it.
   bool owns(pid_t pid) const;
   bool output_open() const;

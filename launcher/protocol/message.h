@@ -41,6 +41,7 @@ enum class MessageType : uint8_t {
   resources_wanted = 32,
   diagnose = 34,  ///< this and measure, for `dtrain check`: launcher/protocol/diagnose_messages.h
   measure = 36,
+  states_wanted = 38,  ///< this and states: launcher/protocol/state_messages.h
   // both ways
   credit = 6,  ///< u32: number of further bytes that the peer may send on this stream
   heartbeat = 10,
@@ -66,6 +67,7 @@ enum class MessageType : uint8_t {
   resources = 33,
   diagnosed = 35,
   measured = 37,
+  states = 39,
 };
 
 /// The line that an agent writes before its first frame. Everything before it is output of a login

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/socket.h"
+#include "base/text.h"
 #include "launcher/agent/local_host.h"
 #include "tests/sim/job/virtual_loop.h"
 
@@ -187,6 +188,28 @@ TEST_CASE("AgentSession starts the rest of a launch before a message for all tas
     agent.link.reset();
     agent.run_to_end();
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession sends the states of its tasks' processes") {
+  const pid_t pid = launch("sleep 60 & echo $!; wait");
+  const auto child = parse_integer(trim(as_text(await(MessageType::output)))).value();
+  const auto states_of = [&](const std::vector<StatesWanted::Member>& members) {
+    send(MessageType::states_wanted, encode(StatesWanted{members}));
+    return decode<States>(await(MessageType::states)).value().tasks;
+  };
+  REQUIRE(::kill(static_cast<pid_t>(child), SIGSTOP) == 0);
+  const TaskId task = {"worker", 0};
+  std::vector<States::OfTask> states = states_of({{task, child}, {{"worker", 7}, child}});
+  while (states.size() == 1 && !states[0].state.stopped())
+    states = states_of({{task, child}, {{"worker", 7}, child}});
+  REQUIRE(states.size() == 1);
+  CHECK(states[0].task == task);
+  CHECK(states[0].state.pid == child);
+  // A process that is none of the task's may be meant for another namespace of pids.
+  for (const int64_t foreign : {int64_t{0}, int64_t{1}, int64_t{getpid()}})
+    CHECK(states_of({{task, foreign}}).at(0).state.pid == pid);
+  link.reset();
+  run_to_end();
 }
 
 TEST_CASE_FIXTURE(Fixture, "AgentSession: the end of the link ends the tasks") {

@@ -1,0 +1,92 @@
+#include "launcher/process/process_state.h"
+
+#include "base/format.h"
+#include "base/io/file.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+constexpr size_t stat_bytes_max = 4096;
+/// A deeper tree of processes is unlikely, and a loop in it impossible but for reused pids.
+constexpr int generations_max = 64;
+
+struct StateName {
+  char letter;
+  const char* word;
+  const char* text;
+};
+constexpr StateName state_names[] = {
+    {'R', "running", "runs"},
+    {'S', "sleeping", "sleeps"},
+    {'D', "uninterruptible", "waits in the kernel and cannot be killed"},
+    {'T', "stopped", "is stopped by a signal"},
+    {'t', "traced", "is stopped by a debugger"},
+    {'Z', "zombie", "has ended, and its parent has not noticed"},
+    {'X', "dead", "has ended"},
+    {'I', "idle", "is idle"},
+};
+
+const StateName* find_name(char letter) {
+  const auto* const found = std::ranges::find(state_names, letter, &StateName::letter);
+  return found == std::end(state_names) ? nullptr : found;
+}
+
+struct StatFields {
+  char letter = '?';
+  pid_t parent = 0;
+};
+
+/// Reads /proc/PID/stat: "pid (name) state ppid …". The name may contain any character.
+std::optional<StatFields> read_stat(pid_t pid) {
+  const Result<std::string> text = read_text_file(format("/proc/{}/stat", pid), stat_bytes_max);
+  if (!text) return std::nullopt;
+  const size_t close = text->rfind(')');
+  if (close == std::string::npos) return std::nullopt;
+  const std::vector<std::string_view> words =
+      split_words(std::string_view(*text).substr(close + 1));
+  if (words.size() < 2) return std::nullopt;
+  return StatFields{words[0].front(), static_cast<pid_t>(parse_integer(words[1]).value_or(0))};
+}
+
+}  // namespace
+
+std::string ProcessState::text() const {
+  const StateName* name = find_name(letter);
+  std::string text = name == nullptr ? "is in an unknown state" : name->text;
+  if (!waits_at.empty() && (letter == 'S' || letter == 'D'))
+    text += format(" (in {})", printable(waits_at, 64));
+  return text;
+}
+
+std::string ProcessState::word() const {
+  const StateName* name = find_name(letter);
+  return name == nullptr ? "unknown" : name->word;
+}
+
+ProcessState read_process_state(pid_t pid) {
+  const std::optional<StatFields> stat = read_stat(pid);
+  if (!stat) return {};
+  ProcessState state{.pid = pid, .letter = stat->letter};
+  // Only readable for own processes; "0" for a running one, and where the kernel hides it.
+  if (const auto at = read_text_file(format("/proc/{}/wchan", pid), stat_bytes_max); at)
+    state.waits_at = *at == "0" ? "" : *at;
+  return state;
+}
+
+bool is_within(pid_t pid, pid_t ancestor) {
+  for (int generation = 0; generation < generations_max && pid > 0; ++generation) {
+    if (pid == ancestor) return true;
+    const std::optional<StatFields> stat = read_stat(pid);
+    if (!stat) return false;
+    pid = stat->parent;
+  }
+  return false;
+}
+
+}  // namespace dt

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace dt {
+
+/// The state of a process, as its kernel sees it.
+struct ProcessState {
+  int64_t pid = 0;            ///< 0: there is no such process
+  char letter = '?';          ///< as in /proc/PID/stat; '?': unknown
+  std::string waits_at = {};  ///< kernel function in which its first thread waits; empty: unknown
+  bool operator==(const ProcessState&) const = default;
+
+  bool stopped() const { return letter == 'T'; }
+  /// Returns "is stopped by a signal", "sleeps (in pipe_read)".
+  std::string text() const;
+  /// Returns "stopped", "sleeping", …; "unknown" for other letters.
+  std::string word() const;
+};
+
+/// Reads the state of that process. Never blocks, also when the process cannot be killed.
+ProcessState read_process_state(pid_t pid);
+/// True when `pid` is `ancestor` or a descendant of it.
+bool is_within(pid_t pid, pid_t ancestor);
+
+}  // namespace dt
