@@ -71,6 +71,8 @@ Result<> read_durations(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "grace")) {
     config.grace = TRY(given->duration());  // 0 is SIGKILL at once
   }
+  if (const auto given = find_option(sources, "stall-report"))
+    config.stall_report = TRY(given->duration());  // 0 reports none
   if (config.heartbeat < config.dead_after) return {};
   auto given = find_option(sources, "heartbeat");
   if (!given) given = find_option(sources, "dead-after");

@@ -56,6 +56,7 @@ struct RunConfig {
   Duration grace = seconds(10);
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
+  Duration stall_report = seconds(30);  ///< zero: never
   std::optional<PortRange> port_range;  ///< none: any free ports
   std::vector<std::string> networks;    ///< names of interfaces, or ranges of addresses; none: all
   bool oversubscribe = false;

@@ -167,6 +167,10 @@ inline constexpr std::array own_options = {
            "Time between two heartbeats of dtrain and its hosts (default 1s)."},
     Option{"dead-after", "--dead-after", OptionKind::duration, "TIME", OptionGroup::faults,
            "A host without heartbeats for this time counts as dead (default 5s)."},
+    Option{
+        "stall-report", "--stall-report", OptionKind::duration, "TIME", OptionGroup::faults,
+        "When libdtrain's ranks have waited for others in one operation for this time, log which "
+        "ranks are missing there and what they do (default 30s; 0: never). Ends nothing."},
     Option{"on-failure", "--on-failure", OptionKind::text, "kill|continue", OptionGroup::faults,
            "Kill the other processes when one fails, or let them continue (default kill)."},
     Option{
@@ -239,7 +243,7 @@ inline constexpr std::array<std::string_view, 16> check_option_names = {
 bool is_check_option(const Option& option);
 
 /// The options that `dtrain bench` takes as well: its ranks are a job of their own, without roles.
-inline constexpr std::array<std::string_view, 33> bench_option_names = {"np",
+inline constexpr std::array<std::string_view, 34> bench_option_names = {"np",
                                                                         "hosts",
                                                                         "hostfile",
                                                                         "oversubscribe",
@@ -266,6 +270,7 @@ inline constexpr std::array<std::string_view, 33> bench_option_names = {"np",
                                                                         "grace",
                                                                         "heartbeat",
                                                                         "dead-after",
+                                                                        "stall-report",
                                                                         "color",
                                                                         "report",
                                                                         "verbose",

@@ -46,6 +46,12 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
       supervisor_(plan_, supervisor_options(config, start_deadline), parts_.loop.now()),
       failures_({parts_.loop, supervisor_, parts_.output, parts_.log, parts_.record},
                 config.merge_stderr ? "output" : "stderr"),
+      stalls_({parts_.loop,
+               [this](size_t agent, const StatesWanted& wanted) {
+                 parts_.agents.send(agent, MessageType::states_wanted, 0, encode(wanted));
+               },
+               parts_.rendezvous, parts_.log, parts_.record, supervisor_, plan_},
+              config.stall_report),
       input_(plan_, config.stdin_target),
       relays_(parts_.loop, parts_.rendezvous, plan_,
               [this](size_t agent, MessageType type, uint32_t stream, ByteSpan payload) {
@@ -190,6 +196,9 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       return on_exited(agent, message.payload);
     case MessageType::paused:
       return supervisor_.paused(agent, parts_.loop.now());
+    case MessageType::states:
+      TRY(stalls_.states(agent, message.payload));
+      return Actions();
     case MessageType::mpi_alone:
       return on_mpi_alone(agent, message.payload);
     case MessageType::port_taken:
@@ -237,6 +246,7 @@ Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
   }
   const Time now = parts_.loop.now();
   input_.task_ended(task);
+  stalls_.task_ended(task);
   Actions actions = supervisor_.exited(task, exited.status, now, error_of(agent, exited));
   TaskRecord& record = parts_.record.tasks[task];
   record.ended = now;

@@ -12,6 +12,7 @@
 #include "launcher/job/launch_orders.h"
 #include "launcher/job/mpi_notice.h"
 #include "launcher/job/reach.h"
+#include "launcher/job/stall_reporter.h"
 #include "launcher/job/supervisor.h"
 #include "launcher/network/relay_endpoints.h"
 #include "launcher/plan/plan.h"
@@ -99,6 +100,7 @@ class Job {
   const RunConfig& config_;
   Supervisor supervisor_;
   FailureReporter failures_;
+  StallReporter stalls_;
   TaskInput input_;
   RelayEndpoints relays_;
   MpiNotice mpi_notice_;

@@ -50,16 +50,17 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
   const std::vector<Hello> hellos = TRY(context.agents.await_hellos(context.awaited));
   const TaskTable table = task_table(plan, job_name, reach);
   const auto sources = horovod_sources(config, plan, reach, hellos);
-  auto rendezvous = TRY(open_rendezvous(
-      runtime.loop(),
-      {.ip = reach.launcher,
-       .port = port,
-       .token = token,
-       .table = table,
-       .dead_after = config.dead_after,
-       .engine = {.encrypt_data = config.encrypt_data, .algorithms = config.algorithms},
-       .horovod_sources = sources},
-      runtime.log()));
+  auto rendezvous = TRY(open_rendezvous(runtime.loop(),
+                                        {.ip = reach.launcher,
+                                         .port = port,
+                                         .token = token,
+                                         .table = table,
+                                         .dead_after = config.dead_after,
+                                         .engine = {.encrypt_data = config.encrypt_data,
+                                                    .algorithms = config.algorithms,
+                                                    .stall_after = config.stall_report},
+                                         .horovod_sources = sources},
+                                        runtime.log()));
   JobFacts facts =
       job_facts(config, plan, table, {rendezvous->address(), token, sources.has_value()}, prepared);
   return PreparedJob{.failure = {},

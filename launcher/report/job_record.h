@@ -5,6 +5,7 @@
 #include "launcher/console/task_output.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
+#include "launcher/report/stall_record.h"
 #include "rendezvous/store/server.h"
 
 #include <cstdint>
@@ -36,6 +37,7 @@ struct JobRecord {
   std::vector<std::string> contained_by;  ///< by host; empty: the host was lost
   std::vector<std::string> last_stderr;   ///< lines of the first task that failed
   std::optional<RendezvousServer::Counters> rendezvous;
+  std::vector<StallRecord> stalls;  ///< in the order in which they were noticed
 
   /// Sets the plan and makes room for its tasks and hosts.
   void planned(const Plan& made, const std::string& id) {

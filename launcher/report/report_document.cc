@@ -3,6 +3,7 @@
 #include "base/io/signals.h"
 #include "base/version.h"
 #include "launcher/report/report.h"
+#include "launcher/report/stall_text.h"
 
 #include <algorithm>
 #include <chrono>
@@ -121,6 +122,9 @@ Json report_document(const JobRecord& record, const std::vector<std::string>& co
   Json::Array tasks;
   for (size_t task = 0; task < record.plan.tasks.size(); ++task)
     tasks.push_back(task_json(record, task));
+  Json::Array stalls;
+  for (const StallRecord& stall : record.stalls)
+    stalls.push_back(stall_json(stall, record.plan, record.began));
   const auto duration = now - record.began;
   const auto end = record.began_at + duration_cast<WallClock::duration>(duration);
   return Json::Object{
@@ -140,6 +144,7 @@ Json report_document(const JobRecord& record, const std::vector<std::string>& co
       {"cluster", cluster_json(record.plan)},
       {"hosts", hosts_json(record)},
       {"tasks", std::move(tasks)},
+      {"stalls", std::move(stalls)},
       {"counters", Json::Object{{"rendezvous", rendezvous_json(record.rendezvous)}}}};
 }
 

@@ -54,6 +54,19 @@ namespace dt {
 ///                     reached the launcher, the last those that did not reach console and file.
 ///                     Null before the launch.
 ///
+/// `stalls` has the first 1000 times in which libdtrain's ranks waited for others for longer than
+/// --stall-report: {operation, group, last_before, began_at_s, ended_at_s, waiting, missing}.
+///
+///   `group`           0 for all ranks.
+///   `last_before`     The collective before it in the group, or null.
+///   `ended_at_s`      Null when it lasted until the end of the job.
+///   `waiting`         [{rank, waits_for: [rank, …]}]: the ranks that waited in the operation.
+///   `missing`         [{rank, host, pid, state, waits_at, answered, waits_in, waits_for}]: the
+///                     ranks that kept them waiting. `pid` and `state` ("sleeping", "stopped", …)
+///                     are null when the agent did not answer. `waits_at` is a function of the
+///                     kernel, or null. `answered`: a call of libdtrain ran in it. `waits_in` is
+///                     another operation in which it waited for `waits_for`, or null.
+///
 /// `counters` is {rendezvous: {connections, rejected, refused, requests, horovod_requests}}.
 /// `rejected` connections proved no knowledge of the token. `refused` ones named an unknown task,
 /// or one that was already connected. `rendezvous` is null when the job ended before it was opened.

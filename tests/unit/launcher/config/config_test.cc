@@ -34,6 +34,7 @@ TEST_CASE("every option sets its member of the configuration") {
                                           {"grace", {"0"}},
                                           {"heartbeat", {"100ms"}},
                                           {"dead-after", {"1s"}},
+                                          {"stall-report", {"2m"}},
                                           {"on-failure", {"continue"}},
                                           {"success", {"role:ps"}},
                                           {"clean", {"all"}},
@@ -71,6 +72,7 @@ TEST_CASE("every option sets its member of the configuration") {
   expected.grace = seconds(0);
   expected.heartbeat = milliseconds(100);
   expected.dead_after = seconds(1);
+  expected.stall_report = seconds(120);
   expected.oversubscribe = true;
   expected.continue_on_failure = true;
   expected.success = {.by = SuccessBy::role, .role = "ps", .clean = CleanUp::all};

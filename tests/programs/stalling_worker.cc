@@ -1,0 +1,73 @@
+// A worker whose ranks sum once after a barrier, but one of them comes late.
+//
+//   stalling_worker LATE WAY RELEASE [TRANSPORT]    WAY: sleep, read, stop, receive.
+//
+// Rank LATE prints "late". Then it sleeps until the file RELEASE exists (sleep), reads from the
+// pipe RELEASE (read), or stops itself (stop). With receive, it receives from rank 0, which sends
+// when RELEASE exists. In the end each rank prints "sum: N".
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <dtrain/dtrain.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+void sleep_until(const char* release) {
+  while (!std::filesystem::exists(release))
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+void come_late(dtrain::Context& world, std::string_view way, const char* release) {
+  std::cout << "late" << std::endl;
+  if (way == "sleep") sleep_until(release);
+  if (way == "stop") std::raise(SIGSTOP);
+  if (way == "read") {
+    char byte = 0;
+    std::ifstream(release).get(byte);
+  }
+  std::vector<int> message(1);
+  if (way == "receive") world.recv(message, 0, {.name = "never"});
+}
+
+int run(int late, std::string_view way, const char* release, dtrain::Transport transport) {
+  dtrain::Context world = dtrain::init({.transport = transport});
+  world.barrier({.name = "start"});
+  std::vector<float> values(8, 1.0F);
+  if (world.rank() == late) come_late(world, way, release);
+  if (world.rank() == 0 && way == "receive") {
+    std::thread sender([&] {
+      const std::vector<int> message(1);
+      sleep_until(release);
+      world.send(message, late, {.name = "never"});
+    });
+    world.all_reduce(values, dtrain::Op::sum, {.name = "gradients"});
+    sender.join();
+  } else {
+    world.all_reduce(values, dtrain::Op::sum, {.name = "gradients"});
+  }
+  std::cout << "sum: " << values[7] << std::endl;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const bool tcp = argc > 4 && std::string_view(argv[4]) == "tcp";
+  try {
+    return run(std::atoi(argv[1]), argv[2], argv[3],
+               tcp ? dtrain::Transport::tcp : dtrain::Transport::automatic);
+  } catch (const dtrain::Error& error) {
+    std::cerr << error.what() << std::endl;
+    return 5;
+  }
+}
