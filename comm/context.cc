@@ -42,7 +42,7 @@ std::vector<Engine::Peer> engine_peers(Mesh& mesh, const TaskEntry& self, int si
   peers[static_cast<size_t>(self.rank)].task = self;
   for (Mesh::Peer& peer : mesh.take_peers()) {
     const auto rank = static_cast<size_t>(peer.task.rank);
-    peers[rank] = {std::move(peer.task), std::move(peer.link), std::move(peer.session)};
+    peers[rank] = {.task = std::move(peer.task), .link = std::move(peer.link)};
   }
   return peers;
 }

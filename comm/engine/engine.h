@@ -37,8 +37,9 @@ class Engine {
  public:
   struct Peer {
     TaskEntry task;
-    std::unique_ptr<Link> link;        ///< null for this rank itself
-    std::unique_ptr<Session> session;  ///< set when link->exposed()
+    std::unique_ptr<Link> link;  ///< null for this rank itself
+    /// Seals frames instead of the session that the link may have.
+    std::unique_ptr<Session> session = nullptr;
   };
   struct Options {
     int rank = 0;

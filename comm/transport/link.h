@@ -11,11 +11,20 @@
 
 namespace dt {
 
+class Session;
+
 /// Bytes between this task and one peer, in order, both ways, never blocking. TCP, shared memory
 /// and the simulation implement it. The message layer gives the bytes a meaning.
 class Link {
  public:
   virtual ~Link() = default;
+
+  /// Asks a link that connects at its first use to do so. Without effect on all others.
+  virtual void connect() {}
+  /// True when bytes can pass. Fails when the link could not be connected.
+  virtual Result<bool> connected() const { return true; }
+  /// Returns the keys that the two ends made when they connected; null if they made none.
+  virtual Session* session() { return nullptr; }
 
   /// Sends the parts one after the other. Returns how many bytes it took, from the front (0 when
   /// the link is full). Fails with Errc::closed when the link is broken; the peer may be alive.

@@ -116,17 +116,17 @@ Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
   shared->socket = std::move(peer.connection->socket);
   shared->asleep = &segment->asleep(peer.slot);
   locals_.push_back({.shared = shared, .in = &segment->control(in), .out = &segment->control(out)});
-  peers_.push_back({peer.task, std::make_unique<ShmLink>(segment, out, shared), nullptr});
+  peers_.push_back({peer.task, std::make_unique<ShmLink>(segment, out, shared)});
   return {};
 }
 
 Result<> Mesh::add_tcp(MeshBuilder::Peer& peer) {
   AuthenticatedConnection& connection = *peer.connection;
-  auto session = std::make_unique<Session>(connection.handshake.session());
-  const auto socket = std::make_shared<TcpSocket>(std::move(connection.socket));
+  const auto socket =
+      std::make_shared<TcpSocket>(std::move(connection.socket), connection.handshake.session());
   TRY(watch(socket->get(), socket_events, tag_tcp | sockets_.size()));
   sockets_.push_back(socket);
-  peers_.push_back({peer.task, std::make_unique<TcpLink>(socket), std::move(session)});
+  peers_.push_back({peer.task, std::make_unique<TcpLink>(socket)});
   return {};
 }
 

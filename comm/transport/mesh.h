@@ -31,7 +31,6 @@ class Mesh {
   struct Peer {
     TaskEntry task;
     std::unique_ptr<Link> link;
-    std::unique_ptr<Session> session;  ///< set when link->exposed()
   };
 
   /// Returns when all ranked tasks have joined. On failure *blamed_rank is the rank to blame, or

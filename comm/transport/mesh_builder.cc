@@ -5,6 +5,7 @@
 #include "base/io/socket.h"
 #include "base/text.h"
 #include "comm/transport/local_socket.h"
+#include "comm/transport/tcp_link.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,9 +19,6 @@ namespace {
 constexpr Duration dial_again_after = milliseconds(100);
 constexpr Duration first_dial_timeout = milliseconds(500);
 constexpr size_t missing_named_max = 8;
-// One kernel ends the connections of its processes with them, so probes would find nothing. The
-// probes of some hundred ranks overflow its queue of packets; lost ones look like a dead peer.
-constexpr Duration dead_after_on_one_host = std::chrono::hours(24);
 // The socket of a peer and, for one on this host, its doorbell.
 constexpr size_t files_of_tcp_peer = 1;
 constexpr size_t files_of_local_peer = 2;
@@ -238,9 +236,7 @@ Result<std::unique_ptr<PeerHandshake>> MeshBuilder::dial(const Peer& peer, Time 
 }
 
 void MeshBuilder::tune(int fd, const Peer& peer) const {
-  const bool same_host = peer.task.agent == client_.self().agent;
-  tune_tcp_of_worker(fd, same_host ? dead_after_on_one_host : options_.dead_after);
-  choose_congestion_control(fd);
+  tune_link(fd, peer.task.agent == client_.self().agent, options_.dead_after);
 }
 
 /// How long one attempt may take. Some of a peer's several addresses may be unreachable, and a

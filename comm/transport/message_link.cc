@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <new>
+#include <utility>
 
 namespace dt {
 
@@ -14,6 +15,8 @@ namespace {
 constexpr int rounds_max = 64;
 /// flush() returns after so many batches, so that time limits and notices are handled in time.
 constexpr int flushed_batches_max = 16;
+/// So many messages wait for a link to connect for another reason.
+constexpr size_t waiting_controls_max = 64;
 
 /// Reads the header of a data frame, or of a control frame whose rest has not arrived yet.
 Result<FrameHeader> read_head(ByteSpan bytes) {
@@ -28,16 +31,55 @@ Result<FrameHeader> read_head(ByteSpan bytes) {
 
 }  // namespace
 
+MessageLink::MessageLink(Options options) : options_(options) {
+  if (options_.link->connected().value_or(false)) take_connection();
+}
+
+Result<bool> MessageLink::ready() {
+  if (connected_) return true;
+  const bool connected = TRY(options_.link->connected());
+  if (connected) take_connection();
+  return connected;
+}
+
+/// Seals what was queued before.
+void MessageLink::take_connection() {
+  connected_ = true;
+  if (options_.session == nullptr) options_.session = options_.link->session();
+  if (options_.session != nullptr) {
+    const Bytes plain = std::exchange(controls_, {});
+    for (ByteSpan rest = plain; !rest.empty();) {
+      const FrameView frame = front_frame(rest).value().value();
+      options_.session->seal(controls_, frame.header, frame.payload);
+      rest = rest.subspan(frame_header_bytes + frame.payload.size());
+    }
+  }
+  if (!std::exchange(may_wait_, false) || options_.unsent == nullptr) return;
+  options_.unsent->add(static_cast<size_t>(options_.peer));
+}
+
 Result<> MessageLink::send_control(uint8_t type, uint32_t stream, ByteSpan payload) {
+  note_unsent();
+  return queue_control(type, stream, payload);
+}
+
+Result<> MessageLink::send_when_connected(uint8_t type, uint32_t stream, ByteSpan payload) {
+  const bool alone = all_sent() || may_wait_;
+  if (connected_ || !alone || control_count_ >= waiting_controls_max)
+    return send_control(type, stream, payload);
+  may_wait_ = true;
+  return queue_control(type, stream, payload);
+}
+
+Result<> MessageLink::queue_control(uint8_t type, uint32_t stream, ByteSpan payload) {
   assert((type & data_frame_bit) == 0 && payload.size() <= control_bytes_max);
   if (control_count_ >= queued_messages_max)
     return fail(Errc::protocol, "the peer does not read its messages");
-  note_unsent();
   ++control_count_;
   const FrameHeader header{.type = type, .generation = options_.generation, .stream = stream};
   // The counter in the MAC is that of its place on the wire: no frame is sealed later and sent
   // earlier.
-  if (options_.session != nullptr) {
+  if (connected_ && options_.session != nullptr) {
     options_.session->seal(controls_, header, payload);
   } else {
     append_frame(controls_, header, payload);
@@ -53,8 +95,9 @@ void MessageLink::send_data(uint8_t type, uint32_t stream, ByteSpan payload) {
 }
 
 void MessageLink::note_unsent() {
-  if (options_.unsent != nullptr && all_sent())
-    options_.unsent->add(static_cast<size_t>(options_.peer));
+  const bool first = all_sent() || may_wait_;
+  may_wait_ = false;
+  if (options_.unsent != nullptr && first) options_.unsent->add(static_cast<size_t>(options_.peer));
 }
 
 bool MessageLink::sending(uint8_t type, uint32_t stream) const {
@@ -102,6 +145,9 @@ void MessageLink::copy_body(Frame& frame) {
 
 Result<bool> MessageLink::flush() {
   bool moved = false;
+  const bool connected = TRY(ready());
+  if (!connected && !all_sent()) options_.link->connect();
+  if (!connected) return false;
   for (int batch = 0; batch < flushed_batches_max && start_batch(); ++batch) {
     while (batch_.under_way()) {
       const auto parts = std::span(batch_.parts).first(batch_.part_count);
@@ -197,6 +243,8 @@ void MessageLink::advance_batch(size_t sent) {
 
 Result<bool> MessageLink::receive(MessageReceiver& receiver) {
   bool moved = false;
+  // Without its keys, no frame can be opened.
+  if (!TRY(ready())) return false;
   for (int round = 0; round < rounds_max; ++round) {
     if (!TRY(receive_some(receiver))) break;
     moved = true;

@@ -54,23 +54,30 @@ class MessageReceiver {
 /// Frames over a byte Link. Outgoing control messages have a bounded queue and go first. Data
 /// messages with borrowed payload follow, alternating frame by frame. Incoming data is read into
 /// the receiver's memory, or stays in the link until the receiver has some for it.
+///
+/// A link that connects at its first use does so at the first flush() with something to send. All
+/// is sealed after it has connected.
 class MessageLink {
  public:
   struct Options {
     Link* link = nullptr;
-    Session* session = nullptr;  ///< null: frames are plain
+    /// Null: frames are plain, unless the link has a session once it is connected.
+    Session* session = nullptr;
     int peer = 0;
     uint32_t generation = 0;
     /// Gets `peer` whenever something is queued on a link that had nothing to send.
     ReadySet* unsent = nullptr;
   };
-  explicit MessageLink(Options options) : options_(options) {}
+  explicit MessageLink(Options options);
   MessageLink(const MessageLink&) = delete;
   MessageLink& operator=(const MessageLink&) = delete;
 
   /// Queues a control message. Fails with Errc::protocol when the queue is full, because the peer
   /// does not read.
   Result<> send_control(uint8_t type, uint32_t stream, ByteSpan payload);
+  /// The same for a message that is of no use to a peer without a connection. It does not make the
+  /// link connect, unless many of them have come together.
+  Result<> send_when_connected(uint8_t type, uint32_t stream, ByteSpan payload);
   /// Queues a data message. `payload` must not be empty, belongs to the caller, and must live until
   /// sending() is false. The caller limits their number to queued_messages_max.
   void send_data(uint8_t type, uint32_t stream, ByteSpan payload);
@@ -140,6 +147,9 @@ class MessageLink {
     Bytes sealed;  ///< the encrypted body
   };
 
+  Result<bool> ready();
+  void take_connection();
+  Result<> queue_control(uint8_t type, uint32_t stream, ByteSpan payload);
   void copy_body(Frame& frame);
   void note_unsent();
   bool start_batch();
@@ -164,7 +174,11 @@ class MessageLink {
   Result<> open_data(ByteSpan head);
 
   Options options_;
-  Bytes controls_;  ///< whole frames, sealed already: they leave in this order, before all data_
+  bool connected_ = false;
+  /// All that is queued can wait until the link connects for another reason.
+  bool may_wait_ = false;
+  /// Whole frames: they leave in this order, before all data_. Sealed once connected_.
+  Bytes controls_;
   size_t control_count_ = 0;
   VectorQueue<Data> data_;
   Batch batch_ = {};

@@ -1,6 +1,7 @@
 #include "comm/transport/tcp_link.h"
 
 #include "base/format.h"
+#include "base/io/socket.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -22,28 +23,16 @@ constexpr size_t parts_max = 64;
 /// Copying so many bytes costs less than a list of parts does in the kernel.
 constexpr size_t small_bytes_max = size_t{1} << 10;
 
-Result<tcp_info> info_of(int fd) {
-  tcp_info info = {};
-  socklen_t size = sizeof info;
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0) return fail_errno("TCP_INFO");
-  return info;
-}
-
-Duration since_answer(const tcp_info& info) {
-  return milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));
-}
-
-tl::unexpected<Error> no_answer(const tcp_info& info) {
-  return fail(Errc::timeout,
-              format("no answer for {} s", duration_cast<seconds>(since_answer(info)).count()));
-}
+// One kernel ends the connections of its processes with them, so probes would find nothing. The
+// probes of some hundred ranks overflow its queue of packets; lost ones look like a dead peer.
+constexpr Duration dead_after_on_one_host = std::chrono::hours(24);
 
 /// The kernel's keepalive ends a silent connection without bytes under way. Its error is the
 /// network's last complaint, if there was one.
 tl::unexpected<Error> broken_by(int fd, int number) {
   const bool silent = number == ETIMEDOUT || number == EHOSTUNREACH || number == ENETUNREACH;
-  const Result<tcp_info> info = info_of(fd);
-  if (silent && info) return no_answer(*info);
+  const Result<TcpProgress> progress = progress_of(fd);
+  if (silent && progress) return no_answer(*progress);
   return fail(Errc::closed, errno_text(number));
 }
 
@@ -78,6 +67,28 @@ ssize_t receive_two(int fd, std::span<std::byte> first, std::span<std::byte> sec
 
 }  // namespace
 
+void tune_link(int fd, bool same_host, Duration dead_after) {
+  tune_tcp_of_worker(fd, same_host ? dead_after_on_one_host : dead_after);
+  choose_congestion_control(fd);
+}
+
+Result<TcpProgress> progress_of(int fd) {
+  tcp_info info = {};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0) return fail_errno("TCP_INFO");
+  return TcpProgress{
+      .unacknowledged = info.tcpi_unacked,
+      .unsent_bytes = info.tcpi_notsent_bytes,
+      .retransmissions = info.tcpi_retransmits,
+      .probes = info.tcpi_probes,
+      .since_answer = milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv))};
+}
+
+tl::unexpected<Error> no_answer(const TcpProgress& progress) {
+  return fail(Errc::timeout,
+              format("no answer for {} s", duration_cast<seconds>(progress.since_answer).count()));
+}
+
 TcpLink::TcpLink(std::shared_ptr<TcpSocket> socket) : socket_(std::move(socket)) {
 }
 
@@ -86,6 +97,7 @@ Result<size_t> TcpLink::send_parts(std::span<const ByteSpan> parts) {
   for (const ByteSpan part : parts)
     total += part.size();
   if (total == 0 || !socket_->take_writable()) return size_t{0};
+  if (socket_->get() < 0) return not_open();
   while (true) {
     const ssize_t n = total <= small_bytes_max ? send_small(socket_->get(), parts)
                                                : send_list(socket_->get(), parts);
@@ -102,7 +114,14 @@ Result<size_t> TcpLink::receive(std::span<std::byte> into) {
   if (into.empty()) return size_t{0};
   if (const size_t n = take_buffered(into); n > 0) return n;
   if (!socket_->take_readable()) return size_t{0};
+  if (socket_->get() < 0) return not_open();
   return read(into);
+}
+
+/// Returns 0 for a link that connects later.
+Result<size_t> TcpLink::not_open() const {
+  TRY(socket_->connected());
+  return size_t{0};
 }
 
 /// Reads into `into`, and what follows into the buffer, which is empty.
@@ -128,12 +147,7 @@ Result<size_t> TcpLink::read(std::span<std::byte> into) {
 }
 
 Result<bool> TcpLink::check_answers(Duration silence_max) {
-  const tcp_info info = TRY(info_of(socket_->get()));
-  const TcpProgress progress = {.unacknowledged = info.tcpi_unacked,
-                                .unsent_bytes = info.tcpi_notsent_bytes,
-                                .retransmissions = info.tcpi_retransmits,
-                                .probes = info.tcpi_probes,
-                                .since_answer = since_answer(info)};
+  const TcpProgress progress = TRY(progress_of(socket_->get()));
   switch (silence_.judge(progress, silence_max)) {
     case TcpSilence::Verdict::idle:
       return false;
@@ -142,12 +156,11 @@ Result<bool> TcpLink::check_answers(Duration silence_max) {
     case TcpSilence::Verdict::silent:
       break;
   }
-  return no_answer(info);
+  return no_answer(progress);
 }
 
 void TcpLink::close() {
-  ::shutdown(socket_->get(), SHUT_RDWR);
-  socket_->report({.readable = true, .writable = true, .ended = true});
+  socket_->close();
 }
 
 bool TcpLink::report_arrivals(const std::shared_ptr<ReadySet>& arrivals, size_t index) {

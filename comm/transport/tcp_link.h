@@ -10,8 +10,18 @@
 
 namespace dt {
 
-/// A Link over a connected, non-blocking TCP socket. A read takes more than was asked into a
-/// buffer, so that a header and the payload behind it cost one system call.
+/// Sets the options of a connection between two ranks. A peer whose system is silent for
+/// `dead_after` ends it, but not within one host.
+void tune_link(int fd, bool same_host, Duration dead_after);
+
+/// Reads the state of a connection's sending direction.
+Result<TcpProgress> progress_of(int fd);
+/// Returns the error of a peer whose system is silent: "no answer for 5 s".
+tl::unexpected<Error> no_answer(const TcpProgress& progress);
+
+/// A Link over a non-blocking TCP socket, which may connect at its first use only. A read takes
+/// more than was asked into a buffer, so that a header and the payload behind it cost one system
+/// call.
 ///
 /// After a read or write that moved less than possible, the link makes no system call until the
 /// socket's events show that another one is of use.
@@ -20,6 +30,9 @@ class TcpLink : public Link {
   /// The mesh shares the socket: it waits on it, and drains it before the end.
   explicit TcpLink(std::shared_ptr<TcpSocket> socket);
 
+  void connect() override { socket_->connect(); }
+  Result<bool> connected() const override { return socket_->connected(); }
+  Session* session() override { return socket_->session(); }
   Result<size_t> send_parts(std::span<const ByteSpan> parts) override;
   Result<size_t> receive(std::span<std::byte> into) override;
   Result<bool> check_answers(Duration silence_max) override;
@@ -29,6 +42,7 @@ class TcpLink : public Link {
   bool may_receive() const override;
 
  private:
+  Result<size_t> not_open() const;
   size_t take_buffered(std::span<std::byte> into);
   Result<size_t> read(std::span<std::byte> into);
 

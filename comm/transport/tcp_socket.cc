@@ -1,6 +1,76 @@
 #include "comm/transport/tcp_socket.h"
 
+#include <sys/socket.h>
+
 namespace dt {
+
+TcpSocket::TcpSocket(Fd fd, std::optional<Session> session)
+    : state_(State::open),
+      fd_(std::move(fd)),
+      session_(std::move(session)),
+      readable_(true),
+      writable_(true) {
+}
+
+TcpSocket::TcpSocket(std::function<void()> ask)
+    : state_(State::unused), ask_(std::move(ask)), readable_(false), writable_(false) {
+}
+
+void TcpSocket::connect() {
+  State expected = State::unused;
+  if (state() == State::unused && state_.compare_exchange_strong(expected, State::asked)) ask_();
+}
+
+Result<bool> TcpSocket::connected() const {
+  switch (state()) {
+    case State::open:
+      return true;
+    case State::failed:
+      return tl::unexpected(*error_);
+    case State::closed:
+      return dt::fail(Errc::closed, "the link was closed");
+    default:
+      return false;
+  }
+}
+
+/// Only the mesh calls this, so a state that is `opening` has no other writer. Returns false when
+/// the socket was opened, or when the link has closed it.
+bool TcpSocket::leave_unopened(State to) {
+  State now = state();
+  while (now == State::unused || now == State::asked)
+    if (state_.compare_exchange_weak(now, to)) return true;
+  return false;
+}
+
+bool TcpSocket::open(Fd fd, Session session) {
+  if (!leave_unopened(State::opening)) return false;
+  fd_ = std::move(fd);
+  session_ = std::move(session);
+  State expected = State::opening;
+  if (!state_.compare_exchange_strong(expected, State::open)) {
+    fd_.reset();
+    return false;
+  }
+  report({.readable = true, .writable = true});
+  return true;
+}
+
+void TcpSocket::fail(Error why) {
+  if (!leave_unopened(State::opening)) return;
+  error_ = std::move(why);
+  State expected = State::opening;
+  if (!state_.compare_exchange_strong(expected, State::failed)) return;
+  report({.readable = true, .writable = true, .ended = true});
+}
+
+void TcpSocket::close() {
+  State now = state();
+  while (now != State::open && !state_.compare_exchange_weak(now, State::closed)) {
+  }
+  if (now == State::open) ::shutdown(fd_.get(), SHUT_RDWR);
+  report({.readable = true, .writable = true, .ended = true});
+}
 
 void TcpSocket::report(Events events) {
   // The end comes first: a link that clears the readable flag must not miss it.

@@ -1,16 +1,28 @@
 #pragma once
 
 #include "base/io/fd.h"
+#include "base/result.h"
 #include "comm/transport/ready_set.h"
+#include "rendezvous/secure/handshake.h"
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace dt {
 
 /// The socket of a TcpLink, and what the mesh knows of it from epoll's events.
+///
+///   unused ─ connect() ▶ asked ─ open() ▶ open
+///      ├── the peer connects: open() ▶ open
+///      └── or asked ─┬─ fail() ▶ failed
+///                    └─ close() ▶ closed
+///
+/// The link calls connect() and close(), and the mesh open() and fail(), perhaps on two threads.
 ///
 /// The link clears a flag before its system call, never after. An event of bytes that arrive later
 /// then sets the flag again, also when another thread waits in the mesh.
@@ -21,9 +33,25 @@ class TcpSocket {
     bool writable = false;
     bool ended = false;  ///< the peer sends nothing more, or the connection is broken
   };
-  explicit TcpSocket(Fd fd) : fd_(std::move(fd)) {}
+  /// A connected socket.
+  explicit TcpSocket(Fd fd, std::optional<Session> session = {});
+  /// A socket that connects at its first use. The first connect() calls `ask`.
+  explicit TcpSocket(std::function<void()> ask);
 
-  int get() const { return fd_.get(); }
+  void connect();
+  /// True when it is open. Fails when it could not be connected, or was closed before.
+  Result<bool> connected() const;
+  /// Returns false when it was opened or closed before.
+  bool open(Fd fd, Session session);
+  /// Without effect on a socket that is open or closed.
+  void fail(Error why);
+  void close();
+
+  /// Returns -1 while it is not open.
+  int get() const { return state() == State::open ? fd_.get() : -1; }
+  /// Null while it is not open, or without encryption and MACs.
+  Session* session() { return state() == State::open && session_ ? &*session_ : nullptr; }
+
   /// Reports events. Any thread may call it.
   void report(Events events);
   /// From now on, `arrivals` gets `index` when the socket becomes readable. Called before any other
@@ -41,9 +69,18 @@ class TcpSocket {
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
  private:
+  enum class State : uint8_t { unused, asked, opening, open, failed, closed };
+  State state() const { return state_.load(std::memory_order_acquire); }
+  bool leave_unopened(State to);
+
+  std::atomic<State> state_;
+  std::function<void()> ask_;
+  // The mesh writes these two while the state is `opening`, and error_ as well.
   Fd fd_;
-  std::atomic<bool> readable_ = true;
-  std::atomic<bool> writable_ = true;
+  std::optional<Session> session_;
+  std::optional<Error> error_;
+  std::atomic<bool> readable_;
+  std::atomic<bool> writable_;
   std::atomic<bool> ended_ = false;
   std::shared_ptr<ReadySet> arrivals_;
   size_t index_ = 0;

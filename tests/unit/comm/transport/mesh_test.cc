@@ -90,7 +90,7 @@ TEST_CASE("a mesh has one link to each other task, sealed where foreigners could
     for (const Mesh::Peer& peer : members[rank].peers) {
       const bool same_host = static_cast<int>(rank) / 2 == peer.task.rank / 2;
       CHECK(peer.link->exposed() != same_host);
-      CHECK((peer.session != nullptr) != same_host);
+      CHECK((peer.link->session() != nullptr) != same_host);
     }
   }
   for (int from = 0; from < 5; ++from) {

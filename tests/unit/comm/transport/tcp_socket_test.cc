@@ -1,7 +1,11 @@
 #include "comm/transport/tcp_socket.h"
 
+#include "comm/transport/doorbell.h"
+
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <thread>
 #include <vector>
 
 namespace dt {
@@ -39,6 +43,70 @@ TEST_CASE("a socket adds its index when it becomes readable or ends, not when it
   CHECK(contents(*arrivals) == std::vector<size_t>{3});
   CHECK(socket.readable());
   CHECK(socket.ended());
+}
+
+Session session() {
+  return {Digest{std::byte{1}}, Digest{std::byte{2}}};
+}
+
+TEST_CASE("a socket that connects later asks once, and has neither bytes nor room before") {
+  int asked = 0;
+  TcpSocket socket([&] { ++asked; });
+  CHECK(!socket.connected().value());
+  CHECK(!socket.readable());
+  CHECK(!socket.writable());
+  CHECK(socket.get() == -1);
+  CHECK(socket.session() == nullptr);
+  socket.connect();
+  socket.connect();
+  CHECK(asked == 1);
+  const auto arrivals = std::make_shared<ReadySet>(10);
+  socket.report_to(arrivals, 3);
+  CHECK(contents(*arrivals).empty());
+  CHECK(socket.open(make_doorbell().value(), session()));
+  CHECK(contents(*arrivals) == std::vector<size_t>{3});
+  CHECK(socket.connected().value());
+  CHECK(socket.writable());
+  CHECK(socket.get() >= 0);
+  CHECK(socket.session() != nullptr);
+  socket.connect();
+  CHECK(asked == 1);
+  CHECK(!socket.open(make_doorbell().value(), session()));
+}
+
+TEST_CASE("a socket that could not connect ends with the reason") {
+  TcpSocket socket([] {});
+  const auto arrivals = std::make_shared<ReadySet>(10);
+  socket.report_to(arrivals, 3);
+  socket.connect();
+  socket.fail({Errc::timeout, "no answer"});
+  CHECK(contents(*arrivals) == std::vector<size_t>{3});
+  CHECK(socket.connected().error() == Error{Errc::timeout, "no answer"});
+  CHECK(socket.ended());
+  CHECK(!socket.open(make_doorbell().value(), session()));
+}
+
+TEST_CASE("a socket that was closed first does not open") {
+  int asked = 0;
+  TcpSocket socket([&] { ++asked; });
+  socket.close();
+  socket.connect();
+  CHECK(asked == 0);
+  CHECK(!socket.open(make_doorbell().value(), session()));
+  CHECK(socket.get() == -1);
+  socket.fail({Errc::timeout, "no answer"});
+  CHECK(socket.connected().error().code == Errc::closed);
+}
+
+TEST_CASE("a socket that one thread closes while another opens it is one or the other") {
+  for (int i = 0; i < 1000; ++i) {
+    TcpSocket socket([] {});
+    bool opened = false;
+    std::thread mesh([&] { opened = socket.open(make_doorbell().value(), session()); });
+    socket.close();
+    mesh.join();
+    CHECK(opened == (socket.get() >= 0));
+  }
 }
 
 }  // namespace
