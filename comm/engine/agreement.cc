@@ -12,6 +12,8 @@ namespace {
 
 /// The least time that ranks get to answer a roll call.
 constexpr Duration answer_time = milliseconds(50);
+/// Most ranks connect with rank 0 themselves in that time.
+constexpr Duration connect_after = milliseconds(100);
 
 }  // namespace
 
@@ -31,6 +33,7 @@ Result<Verdict> decode_verdict(ByteSpan bytes) {
 Result<> Agreement::add(int rank, Arrival arrival, Time now) {
   const CallState state = arrival.state;
   const uint64_t sequence = arrival.sequence;
+  if (empty()) connects_at_ = now + connect_after;
   TRY(arrivals_.add(rank, std::move(arrival), now));
   if (state <= CallState::waits || asked_ == sequence) return {};
   asked_ = sequence;
@@ -95,6 +98,13 @@ std::optional<CollectiveStop> Agreement::lost() const {
   const std::string reason = peers_.gone_reason(*gone);
   return CollectiveStop{
       arrivals_.sequence(), {Errc::peer_lost, peers_.job_rank(*gone), reason}, reason};
+}
+
+void Agreement::connect_missing(Time now) {
+  if (now < connects_at()) return;
+  connects_at_ = Time::max();
+  for (const int rank : arrivals_.missing())
+    peers_.connect(rank);
 }
 
 std::string missing_text(const GroupPeers& peers, Duration timeout, const std::vector<int>& missing,

@@ -57,12 +57,18 @@ class Agreement {
   /// Returns the stop that names a missing rank that is gone, and that the others need.
   std::optional<CollectiveStop> lost() const;
 
+  /// Connects with the ranks that have not arrived after some time, so that lost() can find them.
+  void connect_missing(Time now);
+  /// The time when connect_missing() has something to do.
+  Time connects_at() const { return empty() ? Time::max() : connects_at_; }
+
  private:
   OperationFailure missing_failure(Duration timeout) const;
 
   GroupPeers& peers_;
   ArrivalTable arrivals_;
   uint64_t asked_ = 0;
+  Time connects_at_ = Time::max();
   Time answers_end_ = {};  ///< ranks that were asked have this long to answer
 };
 

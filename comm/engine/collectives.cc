@@ -256,8 +256,11 @@ bool Collectives::advance(Time now) {
   }
 }
 
-/// Stops the running collective when a rank that it needs is gone.
+/// Stops the running collective when a rank that it needs is gone. A late one has a link to the
+/// rank that it waits for.
 bool Collectives::stop_without_needed() {
+  const int awaited = communicator_->waits_for();
+  if (awaited >= 0 && check_ != Check::exchange) peers_.connect(awaited);
   for (int rank = 0; rank < peers_.size(); ++rank) {
     if (!peers_.gone(rank) || !communicator_->needs(rank)) continue;
     const std::string reason = peers_.gone_reason(rank);
@@ -306,6 +309,7 @@ bool Collectives::is_first_caller() const {
 
 void Collectives::expire(Time now) {
   if (!agreement_stopped()) {
+    agreement_.connect_missing(now);
     if (std::optional<CollectiveStop> stop = agreement_.lost()) stop_from(std::move(*stop));
     if (std::optional<CollectiveStop> stop = agreement_.overdue(now)) stop_from(std::move(*stop));
   }
@@ -346,13 +350,13 @@ bool Collectives::agreement_stopped() const {
   return agreement_.empty() || stopped(agreement_.sequence());
 }
 
-void Collectives::stop_from(CollectiveStop stop) {
+void Collectives::stop_from(CollectiveStop stop, Recipients recipients) {
   // Stops may arrive out of order. One with a smaller sequence replaces ours and is forwarded, too.
   if (stop_ && stop_->from <= stop.from) return;
   // The reasons are the same on all ranks, so they are cut here.
   stop.why.reason = stop.why.reason.substr(0, reason_bytes_max);
   stop.later = stop.later.substr(0, reason_bytes_max);
-  peers_.send_all(EngineMessageType::stop, 0, encode(stop));
+  peers_.send_all(EngineMessageType::stop, 0, encode(stop), recipients);
   stop_ = std::move(stop);
 }
 
@@ -377,7 +381,8 @@ bool Collectives::apply_stop() {
 void Collectives::leave() {
   const std::string reason = peers_.name(peers_.rank()) + " has finalized the group";
   const uint64_t from = queue_.empty() ? submitted_ + 1 : front().sequence;
-  stop_from({from, {Errc::peer_lost, peers_.job_rank(peers_.rank()), reason}, reason});
+  stop_from({from, {Errc::peer_lost, peers_.job_rank(peers_.rank()), reason}, reason},
+            Recipients::connected);
   fail_all({Errc::closed, -1, "the group has been finalized"});
 }
 
@@ -456,7 +461,8 @@ Result<> Collectives::verdict(const Message& message, ByteSpan payload) {
 Result<> Collectives::stop(ByteSpan payload) {
   CollectiveStop stop = TRY(decode_stop(payload));
   TRY(peers_.check_blamed(stop.why.blamed_rank));
-  stop_from(std::move(stop));
+  // The rank that has failed connects with all others itself.
+  stop_from(std::move(stop), Recipients::connected);
   return {};
 }
 
@@ -479,7 +485,8 @@ Result<PayloadTarget> Collectives::place(const Message& message, bool hold) {
 }
 
 Time Collectives::next_deadline() const {
-  Time next = agreement_stopped() ? Time::max() : agreement_.next_deadline();
+  Time next = Time::max();
+  if (!agreement_stopped()) next = std::min(agreement_.next_deadline(), agreement_.connects_at());
   if (!queue_.empty() && phase_ == Phase::running && check_ == Check::exchange)
     next = std::min(next, late_);
   for (const std::shared_ptr<Operation>& operation : queue_)

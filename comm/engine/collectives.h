@@ -117,7 +117,7 @@ class Collectives {
   bool stop_without_needed();
   bool stopped(uint64_t sequence) const;
   bool agreement_stopped() const;
-  void stop_from(CollectiveStop stop);
+  void stop_from(CollectiveStop stop, Recipients recipients = Recipients::all);
   bool apply_stop();
 
   GroupPeers peers_;

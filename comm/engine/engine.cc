@@ -27,8 +27,9 @@ struct Engine::State final : MessageReceiver {
   Result<PayloadTarget> place(const Message& message) override;
   Result<> arrived(const Message& message) override;
   void fail_all(OperationFailure why);
-  void abort_and_announce(const OperationFailure& why, const OperationFailure& for_others);
-  void announce(const OperationFailure& for_others);
+  void abort_and_announce(const OperationFailure& why, const OperationFailure& for_others,
+                          Recipients recipients);
+  void announce(const OperationFailure& for_others, Recipients recipients);
   Result<> peer_aborted(ByteSpan payload);
   Result<> choose_algorithm(const GroupPeers& group, OperationRequest& request) const;
 
@@ -95,16 +96,16 @@ void Engine::State::fail_all(OperationFailure why) {
 /// Fails all operations here and announces it to the other ranks. The launcher sends them no
 /// notice, because this rank's task lives.
 void Engine::State::abort_and_announce(const OperationFailure& why,
-                                       const OperationFailure& for_others) {
+                                       const OperationFailure& for_others, Recipients recipients) {
   if (aborted) return;
   fail_all(why);
-  announce(for_others);
+  announce(for_others, recipients);
 }
 
-void Engine::State::announce(const OperationFailure& for_others) {
+void Engine::State::announce(const OperationFailure& for_others, Recipients recipients) {
   Writer writer;
   writer.number(int32_t{for_others.blamed_rank}).text(for_others.reason);
-  peers.send_all(EngineMessageType::aborted, 0, writer.view());
+  peers.send_all(EngineMessageType::aborted, 0, writer.view(), recipients);
 }
 
 /// Every rank forwards the announcement once, as it does with a stop.
@@ -114,7 +115,7 @@ Result<> Engine::State::peer_aborted(ByteSpan payload) {
                              printable(reader.text(), 1000)};
   TRY(reader.finish("announcement of an abort"));
   TRY(peers.check_blamed(why.blamed_rank));
-  abort_and_announce(why, why);
+  abort_and_announce(why, why, Recipients::connected);
   return {};
 }
 
@@ -299,8 +300,10 @@ void Engine::notice(const Notice& notice, Time now) {
 
 void Engine::launcher_lost(Time /*now*/) {
   const std::string self = state_->peers.name(rank());
+  // All ranks may lose it at once, so none connects with all others.
   state_->abort_and_announce({Errc::peer_lost, -1, "launcher lost"},
-                             {Errc::peer_lost, rank(), self + " has lost the launcher"});
+                             {Errc::peer_lost, rank(), self + " has lost the launcher"},
+                             Recipients::connected);
 }
 
 void Engine::close() {
@@ -312,7 +315,8 @@ void Engine::abort(std::string_view why) {
   try {
     const std::string reason = printable(why, 200);
     const std::string text = state_->peers.name(rank()) + " cannot continue: " + reason;
-    state_->abort_and_announce({Errc::os, -1, reason}, {Errc::peer_lost, rank(), text});
+    state_->abort_and_announce({Errc::os, -1, reason}, {Errc::peer_lost, rank(), text},
+                               Recipients::all);
   } catch (const std::exception&) {
     // Memory has run out again, and the announcement with it.
     state_->fail_all({Errc::os, -1, std::string(out_of_memory)});

@@ -50,9 +50,10 @@ void GroupPeers::send(int rank, EngineMessageType type, uint64_t sequence, ByteS
   peers_.send(job_rank(rank), type, stream(sequence), payload);
 }
 
-void GroupPeers::send_all(EngineMessageType type, uint64_t sequence, ByteSpan payload) {
+void GroupPeers::send_all(EngineMessageType type, uint64_t sequence, ByteSpan payload,
+                          Recipients recipients) {
   for (int rank = 0; rank < size(); ++rank)
-    send(rank, type, sequence, payload);
+    peers_.send(job_rank(rank), type, stream(sequence), payload, recipients);
 }
 
 std::vector<int> ranks_from_0(int size) {

@@ -50,7 +50,9 @@ class GroupPeers {
   MessageLink* link(int rank) { return peers_.link(job_rank(rank)); }
   Result<> check_blamed(int job_rank) const { return peers_.check_blamed(job_rank); }
   void send(int rank, EngineMessageType type, uint64_t sequence, ByteSpan payload);
-  void send_all(EngineMessageType type, uint64_t sequence, ByteSpan payload);
+  void send_all(EngineMessageType type, uint64_t sequence, ByteSpan payload,
+                Recipients recipients = Recipients::all);
+  void connect(int rank) { peers_.connect(job_rank(rank)); }
 
  private:
   Peers& peers_;

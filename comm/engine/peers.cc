@@ -19,6 +19,12 @@ constexpr Duration abandoned_after = seconds(120);
 /// Most systems acknowledge sooner, so that an engine without work wakes up once and then sleeps.
 constexpr Duration acknowledged_within = milliseconds(200);
 
+/// True when no notice can explain the error better: the peer's system is silent, or this process
+/// lacks descriptors for the link.
+bool is_final(const Error& error) {
+  return error.code == Errc::timeout || error.code == Errc::input;
+}
+
 }  // namespace
 
 Peers::Peers(const Engine::Options& options, std::vector<Engine::Peer> peers)
@@ -64,19 +70,29 @@ Result<> Peers::check_blamed(int rank) const {
   return fail(Errc::protocol, format("blame for rank {} of {}", rank, size()));
 }
 
-void Peers::send(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload) {
+void Peers::connect(int rank) {
+  const Peer& peer = peers_[static_cast<size_t>(rank)];
+  if (peer.link && peer.can_send) peer.link->connect();
+}
+
+void Peers::send(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload,
+                 Recipients recipients) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   if (!peer.messages || !peer.can_send) return;
-  const Result<> sent = peer.messages->send_control(static_cast<uint8_t>(type), stream, payload);
+  const auto number = static_cast<uint8_t>(type);
+  const Result<> sent = recipients == Recipients::all
+                            ? peer.messages->send_control(number, stream, payload)
+                            : peer.messages->send_when_connected(number, stream, payload);
   if (sent) return;
   peer.can_send = false;
   peer.broken_why = sent.error().message;
   unsettle(peer);
 }
 
-void Peers::send_all(EngineMessageType type, uint32_t stream, ByteSpan payload) {
+void Peers::send_all(EngineMessageType type, uint32_t stream, ByteSpan payload,
+                     Recipients recipients) {
   for (int rank = 0; rank < size(); ++rank)
-    send(rank, type, stream, payload);
+    send(rank, type, stream, payload, recipients);
 }
 
 bool Peers::receive(MessageReceiver& receiver, Time now) {
@@ -133,7 +149,7 @@ bool Peers::flush_to(Peer& peer, Time now) {
     }
     return *sent;
   }
-  if (sent.error().code == Errc::protocol || sent.error().code == Errc::timeout) {
+  if (sent.error().code == Errc::protocol || is_final(sent.error())) {
     broken(peer, sent.error(), now);
   } else {
     // Bytes that the peer sent before it closed may still be unread: receiving stays possible.
@@ -154,9 +170,9 @@ bool Peers::all_sent() {
 
 void Peers::broken(Peer& peer, const Error& error, Time now) {
   close_link(peer);
-  const bool silent = error.code == Errc::timeout;
+  const bool silent = is_final(error);
   if (silent || error.code == Errc::protocol) peer.broken_why = error.message;
-  // A silent peer has had the time that others get for the launcher's notice.
+  // There is no reason to wait for the launcher's notice; a silent peer has had that time.
   if (!peer.left) peer.since = silent ? now - dead_after_ : now;
 }
 
@@ -190,6 +206,7 @@ std::optional<Time> Peers::gone_at(const Peer& peer) const {
   // Not idle: its last data is still queued for this rank.
   if (peer.left && peer.can_receive && peer.messages->has_waiting()) return std::nullopt;
   if (peer.left && !peer.can_receive) return peer.since;
+  if (peer.left && !peer.link->connected().value_or(false)) return peer.since;
   if (peer.left) return *peer.since + (peer.link->exposed() ? abandoned_after : drain_time);
   return *peer.since + dead_after_;
 }

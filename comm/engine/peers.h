@@ -12,6 +12,12 @@
 
 namespace dt {
 
+/// The peers that get a message without delay. The others get it once they have a connection.
+enum class Recipients : uint8_t {
+  all,        ///< connects with all
+  connected,  ///< for messages that only ranks need which wait for this one
+};
+
 /// The other ranks: their links, and whether they are reachable.
 ///
 ///   present ─ link broken ▶ broken ─ dead_after ▶ gone: "connection to … lost"
@@ -19,7 +25,11 @@ namespace dt {
 ///
 /// A peer whose system is silent for dead_after is gone at once: "… lost: no answer for 5 s".
 /// A rank that has left may have sent all that we need, so its bytes are read to the end first.
-/// Over TCP this is the end of the stream, however late the network delivers it.
+/// Over TCP this is the end of the stream, however late the network delivers it. One that has left
+/// without a connection is gone at once.
+///
+/// A rank that waits for another one has a link to it, or connects. So each rank learns from those
+/// that it waits for why they end, and no rank connects with all others.
 class Peers {
  public:
   Peers(const Engine::Options& options, std::vector<Engine::Peer> peers);
@@ -40,9 +50,13 @@ class Peers {
   /// Returns null for this rank itself.
   MessageLink* link(int rank) { return peers_[static_cast<size_t>(rank)].messages.get(); }
 
+  /// Connects the link to that rank, if it is not connected yet, and is not broken.
+  void connect(int rank);
   /// Queues a control message. Does nothing when the peer is not reachable any more.
-  void send(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload);
-  void send_all(EngineMessageType type, uint32_t stream, ByteSpan payload);
+  void send(int rank, EngineMessageType type, uint32_t stream, ByteSpan payload,
+            Recipients recipients = Recipients::all);
+  void send_all(EngineMessageType type, uint32_t stream, ByteSpan payload,
+                Recipients recipients = Recipients::all);
 
   /// Reads from the links on which something may have arrived; true if anything has.
   bool receive(MessageReceiver& receiver, Time now);

@@ -37,6 +37,7 @@ void PointToPoint::submit(Pending operation) {
   to.active = true;
   earliest_ = std::min(earliest_, deadline(*operation));
   const bool send = operation->request.kind == OperationKind::send;
+  if (!send) peers_.connect(to.peer);
   (send ? to.waiting : to.posted).push_back(std::move(operation));
 }
 
@@ -262,7 +263,7 @@ void PointToPoint::leave_group(const GroupPeers& group, const OperationFailure& 
   left_groups_.insert(number);
   for (const int peer : group.job_ranks()) {
     Channel& channel = this->channel(peer);
-    peers_.send(peer, EngineMessageType::left_group, number, {});
+    peers_.send(peer, EngineMessageType::left_group, number, {}, Recipients::connected);
     channel.left_groups.erase(number);
     channel.offers.erase_if([&](const Offer& o) { return o.group == number; });
     fail_group(channel, number, why);

@@ -1,7 +1,11 @@
 #include "comm/engine/agreement.h"
 
+#include "tests/unit/comm/transport/unopened_link.h"
+
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -54,6 +58,31 @@ TEST_CASE("rank 0 asks all ranks when one is late or differs, and not when one o
   CHECK(!round.agreement.asks(5));
   REQUIRE(round.add(1, CallState::plays));
   CHECK(round.agreement.asks(5));
+}
+
+TEST_CASE("rank 0 connects with ranks that have not arrived after some time") {
+  std::vector<Engine::Peer> list(3);
+  std::vector<UnopenedLink*> links;
+  for (const size_t rank : {size_t{1}, size_t{2}}) {
+    auto link = std::make_unique<UnopenedLink>();
+    links.push_back(link.get());
+    list[rank].link = std::move(link);
+  }
+  Peers peers({.rank = 0}, std::move(list));
+  GroupPeers group(peers, 0, {0, 1, 2});
+  Agreement agreement(group);
+  CHECK(agreement.connects_at() == Time::max());
+  REQUIRE(agreement.add(0, {.sequence = 5, .descriptor = {}, .state = CallState::waits}, now));
+  const Time late = agreement.connects_at();
+  CHECK(late > now);
+  REQUIRE(agreement.add(1, {.sequence = 5, .descriptor = {}, .state = CallState::waits}, late));
+  CHECK(agreement.connects_at() == late);
+  agreement.connect_missing(late - milliseconds(1));
+  CHECK(!links[1]->asked);
+  agreement.connect_missing(late);
+  CHECK(!links[0]->asked);
+  CHECK(links[1]->asked);
+  CHECK(agreement.connects_at() == Time::max());
 }
 
 TEST_CASE("a rank may arrive again with a later state only") {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,11 @@ constexpr Time start = Time(seconds(100));
 /// A link to another host. Its system may owe an answer, be silent, or send bytes.
 class SilentLink final : public Link {
  public:
+  void connect() override { asked = true; }
+  Result<bool> connected() const override {
+    if (!failure.empty()) return fail(Errc::timeout, failure);
+    return open;
+  }
   Result<size_t> send_parts(std::span<const ByteSpan> parts) override {
     size_t sum = 0;
     for (const ByteSpan part : parts)
@@ -41,6 +47,9 @@ class SilentLink final : public Link {
   int checks = 0;
   bool due = true;
   bool silent = false;
+  bool open = true;
+  bool asked = false;
+  std::string failure;
   Bytes arrived;
   bool ended = false;
 };
@@ -59,10 +68,11 @@ class Counter final : public MessageReceiver {
 
 /// Rank 0 of two, and its link to rank 1 on another host.
 struct OneSilentPeer {
-  OneSilentPeer() {
+  explicit OneSilentPeer(bool open = true) {
     std::vector<Engine::Peer> list(2);
     auto owned = std::make_unique<SilentLink>();
     link = owned.get();
+    link->open = open;
     list[1].task = {.id = {"worker", 1}, .rank = 1, .host = "b", .addresses = {}};
     list[1].link = std::move(owned);
     peers = std::make_unique<Peers>(Engine::Options{.rank = 0, .dead_after = seconds(6)},
@@ -124,6 +134,49 @@ TEST_CASE("what a peer sent before it left is read, however late the network del
   CHECK(counter.messages == 2);
   CHECK(one.peers->gone(1));
   CHECK(one.peers->gone_reason(1) == "rank 1 (host b) has left the job");
+}
+
+TEST_CASE("a peer that left before its link connected is gone at once") {
+  OneSilentPeer one(false);
+  one.peers->left(1, start);
+  CHECK(one.peers->next_deadline() == start);
+  one.peers->settle(start);
+  CHECK(one.peers->gone(1));
+  CHECK(one.peers->gone_reason(1) == "rank 1 (host b) has left the job");
+}
+
+TEST_CASE("a link that cannot connect makes its peer gone at once, with the reason") {
+  for (const bool sends : {false, true}) {
+    OneSilentPeer one(false);
+    Counter counter;
+    if (sends) one.peers->send(1, EngineMessageType::accept, 3, {});
+    one.link->failure = "cannot connect to 10.0.0.2:4711: No route to host";
+    if (sends) CHECK(one.peers->flush(start));
+    if (!sends) CHECK(one.peers->receive(counter, start));
+    one.peers->settle(start);
+    CHECK(one.peers->gone(1));
+    CHECK(one.peers->gone_reason(1) ==
+          "connection to rank 1 (host b) lost: cannot connect to 10.0.0.2:4711: No route to host");
+  }
+}
+
+TEST_CASE("a link connects for messages that must arrive, and for a rank that waits") {
+  OneSilentPeer one(false);
+  one.peers->send_all(EngineMessageType::aborted, 0, {}, Recipients::connected);
+  CHECK(!one.peers->flush(start));
+  CHECK(!one.link->asked);
+  CHECK(one.peers->all_sent());
+  one.peers->connect(1);
+  CHECK(one.link->asked);
+
+  OneSilentPeer other(false);
+  other.peers->send_all(EngineMessageType::stop, 0, {});
+  CHECK(!other.peers->flush(start));
+  CHECK(other.link->asked);
+  CHECK(!other.peers->all_sent());
+  other.link->open = true;
+  CHECK(other.peers->flush(start));
+  CHECK(other.peers->all_sent());
 }
 
 TEST_CASE("a peer that left, and whose forked child holds the socket, is gone after two minutes") {
