@@ -378,24 +378,29 @@ bool Driver::step(Time now) {
   return moved;
 }
 
+Result<bool> Driver::sleep_in_mesh(Lock& lock, Time until) {
+  sleeping_ = true;
+  const Finally awake([&] {  // also when memory runs out for a new connection
+    if (!lock) lock.lock();
+    sleeping_ = false;
+    inbox_.begin_steps();
+  });
+  if (parts_.mesh) {
+    lock.unlock();
+    return parts_.mesh->wait(until);
+  }
+  // A rank that is alone waits only for a time limit or another thread's call.
+  changed_.wait_until(lock, until);
+  return false;
+}
+
 void Driver::wait_for_peers(Lock& lock, Time deadline) {
   if (report_waits()) return;
   Time next = std::min(deadline, parts_.engine->next_deadline());
   if (local_store_) next = std::min(next, local_store_->next_deadline());
   const Time until = std::min(not_too_late(clock_.wake_up_at(next)), wait_reporter_.next_update());
   if (!inbox_.end_steps()) return;
-  sleeping_ = true;
-  Result<bool> waited = false;
-  if (parts_.mesh) {
-    lock.unlock();
-    waited = parts_.mesh->wait(until);
-    lock.lock();
-  } else {
-    // A rank that is alone waits only for a time limit or another thread's call.
-    changed_.wait_until(lock, until);
-  }
-  sleeping_ = false;
-  inbox_.begin_steps();
+  const Result<bool> waited = sleep_in_mesh(lock, until);
   const Time now = clock_.now();
   if (!waited) return lose_launcher(now);
   polled_at_ = now;

@@ -146,6 +146,7 @@ class Driver {
   bool spin(const Operation* operation);
   /// True when other threads want the mutex.
   bool wanted() const { return woken_ > 0 || entering_.load(std::memory_order_relaxed) > 0; }
+  Result<bool> sleep_in_mesh(Lock& lock, Time until);
   void wait_for_peers(Lock& lock, Time deadline);
   void poll_once(Time now);
   void read_rendezvous(Time now);
