@@ -24,6 +24,7 @@ namespace {
 constexpr uint64_t tag_wake = UINT64_MAX;
 constexpr uint64_t tag_doorbell = UINT64_MAX - 1;
 constexpr uint64_t tag_rendezvous = UINT64_MAX - 2;
+constexpr uint64_t tag_listener = UINT64_MAX - 3;
 constexpr uint64_t tag_tcp = uint64_t{1} << 32;
 
 // Edge-triggered: a socket that the engine does not read for now, or that has ended, must not end
@@ -55,18 +56,18 @@ bool is_reset(int fd) {
 
 Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, Options options, Time deadline,
                                          int* blamed_rank) {
-  MeshBuilder builder(client, std::move(options));
+  MeshBuilder builder(client, options);
   const Result<> joined = builder.run(deadline);
   *blamed_rank = builder.blamed_rank();
   if (!joined) return tl::unexpected(joined.error());
   std::unique_ptr<Mesh> mesh(new Mesh);
-  TRY(mesh->build(builder, client.self()));
+  TRY(mesh->build(builder, client.self(), options));
   mesh->rendezvous_fd_ = client.fd();
   TRY(mesh->watch(client.fd(), socket_events, tag_rendezvous));
   return mesh;
 }
 
-Result<> Mesh::build(MeshBuilder& builder, const TaskEntry& self) {
+Result<> Mesh::build(MeshBuilder& builder, const TaskEntry& self, const Options& options) {
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return fail_errno("cannot make an epoll descriptor");
   wake_ = TRY(make_doorbell());
@@ -78,6 +79,8 @@ Result<> Mesh::build(MeshBuilder& builder, const TaskEntry& self) {
   }
   // Slot 0 comes first: its descriptors include the memory that all other local links need.
   std::ranges::sort(builder.peers(), {}, &MeshBuilder::Peer::slot);
+  TRY(add_connector(builder,
+                    {.claim = options.claim, .self = self, .dead_after = options.dead_after}));
   for (MeshBuilder::Peer& peer : builder.peers())
     TRY(peer.local() ? add_local(peer, locals) : add_tcp(peer));
   segment_ = locals.segment();
@@ -120,13 +123,40 @@ Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
   return {};
 }
 
+Result<> Mesh::add_connector(MeshBuilder& builder, LazyConnector::Options options) {
+  const auto later =
+      std::ranges::count_if(builder.peers(), [](const auto& peer) { return !peer.connection; });
+  if (later == 0) return {};
+  options.peers = static_cast<size_t>(later);
+  options.wake = TRY(duplicate(wake_.get()));
+  PeerListener listener = builder.take_listener();
+  listener.close_local();
+  connector_ = std::make_unique<LazyConnector>(std::move(options), std::move(listener));
+  return watch_listener();
+}
+
 Result<> Mesh::add_tcp(MeshBuilder::Peer& peer) {
-  AuthenticatedConnection& connection = *peer.connection;
-  const auto socket =
-      std::make_shared<TcpSocket>(std::move(connection.socket), connection.handshake.session());
-  TRY(watch(socket->get(), socket_events, tag_tcp | sockets_.size()));
-  sockets_.push_back(socket);
-  peers_.push_back({peer.task, std::make_unique<TcpLink>(socket)});
+  const size_t number = sockets_.size();
+  if (peer.connection) {
+    AuthenticatedConnection& connection = *peer.connection;
+    sockets_.push_back(
+        std::make_shared<TcpSocket>(std::move(connection.socket), connection.handshake.session()));
+    TRY(watch(sockets_.back()->get(), socket_events, tag_tcp | number));
+  } else {
+    sockets_.push_back(connector_->add(number, peer.task, *peer.endpoint));
+  }
+  peers_.push_back({peer.task, std::make_unique<TcpLink>(sockets_.back())});
+  return {};
+}
+
+/// Watches the listener, but not while it cannot accept: its connections would end every wait.
+Result<> Mesh::watch_listener() {
+  if (listening_ != connector_->listener().paused()) return {};
+  listening_ = !listening_;
+  for (const Fd& listener : connector_->listener().tcp()) {
+    if (listening_) TRY(watch(listener.get(), EPOLLIN, tag_listener));
+    if (!listening_) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);
+  }
   return {};
 }
 
@@ -150,25 +180,58 @@ std::vector<pid_t> Mesh::local_processes() const {
 }
 
 Result<bool> Mesh::wait(Time deadline) {
-  const int timeout_ms = poll_ms(Clock::now(), deadline);
-  if (timeout_ms > 0 && fall_asleep()) return false;
+  if (connector_ && connector_->asked()) {
+    TRY(advance_connections());
+    deadline = Clock::now();  // a link may have changed
+  }
   std::array<epoll_event, 64> events;
-  const int n = epoll_wait(epoll_.get(), events.data(), events.size(), timeout_ms);
-  const int error = errno;
-  // Not in a wait of no length: peers read this cache line often.
-  if (asleep_ != nullptr && timeout_ms > 0) asleep_->store(0, std::memory_order_relaxed);
-  if (n < 0 && error != EINTR) return fail_errno("cannot wait for the other ranks", error);
+  const int n = TRY(wait_for_events(events, deadline));
   bool rendezvous = false;
-  for (int i = 0; i < n; ++i) {
-    const auto& [bits, data] = events[static_cast<size_t>(i)];
+  bool dialled = false;
+  for (const auto& [bits, data] : std::span(events).first(static_cast<size_t>(n))) {
     const uint64_t tag = data.u64;
     if (tag == tag_wake) silence(wake_.get());
     if (tag == tag_doorbell) silence(doorbell_.get());
     if (tag == tag_rendezvous) rendezvous = true;
+    if (tag == tag_listener) dialled = true;
     if (tag < locals_.size()) local_socket_event(locals_[tag]);
     if (tag >= tag_tcp && tag < tag_tcp + sockets_.size()) socket_event(tag, bits);
   }
+  if (dialled && connector_) TRY(advance_connections());
   return rendezvous;
+}
+
+/// Returns the number of events. Connections that are being made are advanced here.
+Result<int> Mesh::wait_for_events(std::span<epoll_event> events, Time deadline) {
+  const bool connecting = connector_ && connector_->active();
+  if (connecting) deadline = std::min(deadline, clock_.wake_up_at(connector_->next_deadline()));
+  int timeout_ms = poll_ms(Clock::now(), deadline);
+  if (timeout_ms > 0 && fall_asleep()) return 0;
+  const bool sleeps = timeout_ms > 0;
+  bool news = false;
+  if (connecting) {
+    polled_.assign(1, {.fd = epoll_.get(), .events = POLLIN, .revents = 0});
+    connector_->collect_fds(polled_);
+    const int polled = poll(polled_.data(), polled_.size(), timeout_ms);
+    if (polled >= 0) news = connector_->take_events(std::span(polled_).subspan(1));
+    timeout_ms = 0;
+  }
+  const int n =
+      epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
+  const int error = errno;
+  // Not in a wait of no length: peers read this cache line often.
+  if (asleep_ != nullptr && sleeps) asleep_->store(0, std::memory_order_relaxed);
+  if (n < 0 && error != EINTR) return fail_errno("cannot wait for the other ranks", error);
+  if (news || (connecting && clock_.now() >= connector_->next_deadline()))
+    TRY(advance_connections());
+  return std::max(n, 0);
+}
+
+Result<> Mesh::advance_connections() {
+  const std::vector<size_t> opened = TRY(connector_->advance(clock_.now()));
+  for (const size_t number : opened)
+    TRY(watch(sockets_[number]->get(), socket_events, tag_tcp | number));
+  return watch_listener();
 }
 
 /// Sets this task's sleep flag, then checks the shared memory once more. Returns true when another
@@ -227,8 +290,9 @@ void Mesh::forget_rendezvous() {
 
 void Mesh::drain(Time deadline) {
   forget_rendezvous();
+  connector_.reset();
   for (const auto& socket : sockets_)
-    ::shutdown(socket->get(), SHUT_WR);
+    if (socket->get() >= 0) ::shutdown(socket->get(), SHUT_WR);
   // Closing is not enough: a child that the program has forked may hold a copy.
   for (const LocalPeer& peer : locals_)
     ::shutdown(peer.shared->socket.get(), SHUT_WR);
@@ -241,6 +305,7 @@ void Mesh::drain(Time deadline) {
 
 bool Mesh::drained() {
   return std::ranges::all_of(sockets_, [](const std::shared_ptr<TcpSocket>& socket) {
+    if (socket->get() < 0) return true;
     int unacknowledged = 0;
     // Unread bytes would turn our close into a reset, which discards what we sent.
     if (discard_input(socket->get()) == Input::broken || is_reset(socket->get())) return true;

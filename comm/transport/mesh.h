@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/io/fd.h"
 #include "base/result.h"
+#include "base/running_time_clock.h"
+#include "comm/transport/lazy_connector.h"
 #include "comm/transport/link.h"
 #include "comm/transport/mesh_builder.h"
 #include "comm/transport/shared_area.h"
@@ -12,16 +14,22 @@
 #include "rendezvous/secure/handshake.h"
 #include "rendezvous/store/client.h"
 
+#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace dt {
 
 /// The links between this task and all other ranked tasks. One epoll descriptor waits for all of
 /// them: the TCP sockets, the doorbell that local peers ring, the rendezvous, and wake().
+///
+/// Most TCP links connect when one of their ends is first used. Both tasks must be in wait() for
+/// that, as for all data.
 ///
 /// Any thread may call wake(). Another thread may call forget_rendezvous() during a wait. All other
 /// functions are for one thread at a time.
@@ -82,11 +90,15 @@ class Mesh {
   };
 
   Mesh() = default;
-  Result<> build(MeshBuilder& builder, const TaskEntry& self);
+  Result<> build(MeshBuilder& builder, const TaskEntry& self, const Options& options);
   void add_area(const TaskEntry& self, int own_slot);
   Result<> add_local(MeshBuilder::Peer& peer, LocalGroup& locals);
+  Result<> add_connector(MeshBuilder& builder, LazyConnector::Options options);
   Result<> add_tcp(MeshBuilder::Peer& peer);
   Result<> watch(int fd, uint32_t events, uint64_t tag) const;
+  Result<> watch_listener();
+  Result<int> wait_for_events(std::span<epoll_event> events, Time deadline);
+  Result<> advance_connections();
   bool fall_asleep();
   bool memory_changed();
   void local_socket_event(LocalPeer& peer) const;
@@ -104,6 +116,10 @@ class Mesh {
   std::shared_ptr<SharedArea> area_;
   uint64_t seen_published_ = 0;                      ///< in area_
   std::vector<std::shared_ptr<TcpSocket>> sockets_;  ///< of the TCP links
+  std::unique_ptr<LazyConnector> connector_;         ///< null when all links are connected
+  bool listening_ = false;                           ///< epoll_ watches the connector's listener
+  std::vector<pollfd> polled_;                       ///< by wait() while connections are made
+  RunningTimeClock clock_;                           ///< of connector_
   std::vector<Peer> peers_;
   std::vector<Notice> notices_;
 };

@@ -42,16 +42,19 @@ Result<> MeshBuilder::run(Time deadline) {
   TRY(find_peers());
   if (peers_.empty()) return {};
   TRY(reserve_descriptors());
-  PeerListener listener = TRY(open_listener());
+  listener_ = TRY(open_listener());
   // From here on this task waits for the others, so the clock that excludes stops of this process
   // starts now.
   clock_ = RunningTimeClock();
-  TRY(exchange_.publish(listener.endpoint()));
+  // In this order, because a rank that has the list may leave at once, and its endpoint with it.
+  // When the last rank has published, all have asked.
+  TRY(exchange_.ask(deadline - clock_.now()));
+  TRY(exchange_.publish(listener_->endpoint()));
   while (true) {
-    TRY(round(listener, deadline));
+    TRY(round(deadline));
     if (complete()) return {};
     if (clock_.now() >= deadline) return missing();
-    wait(listener, deadline);
+    wait(deadline);
   }
 }
 
@@ -62,7 +65,9 @@ Result<> MeshBuilder::find_peers() {
   }
   for (const TaskEntry& task : client_.table().tasks) {
     if (task.rank < 0 || task.id == self.id) continue;
-    peers_.push_back({.task = task, .slot = locals_.slot_of(task.id)});
+    const int slot = locals_.slot_of(task.id);
+    peers_.push_back(
+        {.task = task, .slot = slot, .connects_later = slot < 0 && !one_way(self, task)});
     if (options_.transport == Transport::shm && !peers_.back().local()) {
       return fail(Errc::input,
                   format("{} is on another host, which shared memory cannot reach; use "
@@ -96,10 +101,10 @@ Result<PeerListener> MeshBuilder::open_listener() const {
   return PeerListener::open(std::move(options));
 }
 
-Result<> MeshBuilder::round(PeerListener& listener, Time deadline) {
+Result<> MeshBuilder::round(Time deadline) {
   const Time now = clock_.now();
   const auto authenticated =
-      TRY(listener.advance(now, [this](PeerHandshake& handshake) { return admit(handshake); }));
+      TRY(listener_->advance(now, [this](PeerHandshake& handshake) { return admit(handshake); }));
   for (const auto& handshake : authenticated) {
     // A peer that dials again has abandoned its earlier connection: the newest one counts.
     Peer* peer = find(handshake->peer());
@@ -111,19 +116,19 @@ Result<> MeshBuilder::round(PeerListener& listener, Time deadline) {
   return {};
 }
 
-void MeshBuilder::wait(PeerListener& listener, Time deadline) {
+void MeshBuilder::wait(Time deadline) {
   std::vector<pollfd> fds;
   std::vector<Peer*> dialled;
-  listener.collect_fds(fds);
+  listener_->collect_fds(fds);
   const size_t listening = fds.size();
   fds.push_back({.fd = client_.fd(), .events = POLLIN, .revents = 0});
-  Time until = std::min(deadline, listener.next_deadline());
+  Time until = std::min(deadline, listener_->next_deadline());
   for (Peer& peer : peers_) {
     if (peer.dialling) {
       fds.push_back({.fd = peer.dialling->fd(), .events = peer.dialling->events(), .revents = 0});
       dialled.push_back(&peer);
       if (!peer.dialling->committed()) until = std::min(until, peer.dialling->deadline());
-    } else if (peer.endpoint && !peer.connection) {
+    } else if (peer.endpoint && !peer.joined()) {
       until = std::min(until, peer.dial_at);
     }
   }
@@ -133,13 +138,13 @@ void MeshBuilder::wait(PeerListener& listener, Time deadline) {
       fd.revents = POLLERR;
   }
   // With many ranks, most rounds have news on few connections.
-  listener.take_events(std::span(fds).first(listening));
+  listener_->take_events(std::span(fds).first(listening));
   for (size_t i = 0; i < dialled.size(); ++i)
     dialled[i]->ready = fds[listening + 1 + i].revents != 0;
 }
 
 bool MeshBuilder::complete() const {
-  return std::ranges::all_of(peers_, [](const Peer& peer) { return peer.connection != nullptr; });
+  return std::ranges::all_of(peers_, &Peer::joined);
 }
 
 Result<> MeshBuilder::read_rendezvous(Time deadline) {
@@ -158,7 +163,8 @@ Result<> MeshBuilder::take_endpoints(const EndpointExchange::Endpoints& endpoint
   for (Peer& peer : peers_) {
     const auto at = endpoints.find(endpoint_key(peer.task.id));
     peer.published = at != endpoints.end();
-    if (peer.published && dials(peer)) TRY(take_endpoint(peer, at->second));
+    if (peer.published && (peer.connects_later || dials(peer)))
+      TRY(take_endpoint(peer, at->second));
   }
   // An incomplete list; its ranks are dialled while this task waits for the others.
   if (!std::ranges::all_of(peers_, &Peer::published)) ask_again_ = true;
@@ -169,8 +175,8 @@ Result<> MeshBuilder::take_notice(const Notice& notice) {
   notices_.push_back(notice);
   const Peer* peer = find(notice.task);
   if (peer == nullptr) return {};
-  // A peer that is connected here and ended well may have connected to all, and be done.
-  if (notice.kind == Notice::Kind::left && peer->connection) return {};
+  // A peer that has joined here and ended well may have joined all others, and be done.
+  if (notice.kind == Notice::Kind::left && peer->joined()) return {};
   blamed_rank_ = peer->task.rank;
   return fail(Errc::peer_lost,
               format("{} ended before all ranks had joined: {}", describe(peer->task),
@@ -191,7 +197,7 @@ Result<> MeshBuilder::take_endpoint(Peer& peer, ByteSpan value) {
 
 Result<> MeshBuilder::advance_dialled(Time now) {
   for (Peer& peer : peers_) {
-    if (peer.connection || !peer.endpoint) continue;
+    if (peer.joined() || !peer.endpoint) continue;
     TRY(start_dialling(peer, now));
     if (!peer.dialling) continue;
     const bool late = now >= peer.dialling->deadline();
@@ -267,7 +273,7 @@ Result<> MeshBuilder::dial_failed(Peer& peer, Error error, Time now) {
 
 Result<> MeshBuilder::admit(PeerHandshake& handshake) {
   Peer* peer = find(handshake.peer());
-  if (peer == nullptr || dials(*peer)) {
+  if (peer == nullptr || (dials(*peer) && !peer->connects_later)) {
     handshake.refuse_peer(format("{} expects no connection from {}", client_.self().id.text(),
                                  printable(handshake.peer().text())));
     return fail(Errc::refused, "unexpected peer");
@@ -290,12 +296,12 @@ tl::unexpected<Error> MeshBuilder::missing() {
   }
   // A rank without endpoint holds up all others, which may have had no time to connect yet.
   const bool some_unpublished = std::ranges::any_of(
-      peers_, [](const Peer& peer) { return !peer.connection && !peer.published; });
+      peers_, [](const Peer& peer) { return !peer.joined() && !peer.published; });
   std::vector<std::string> names;
   size_t count = 0;
   for (const Peer& peer : peers_) {
     const bool waits = some_unpublished && peer.published && peer.failure.empty();
-    if (peer.connection || waits) continue;
+    if (peer.joined() || waits) continue;
     if (count == 0) blamed_rank_ = peer.task.rank;
     if (++count > missing_named_max) continue;
     const std::string why = peer.failure.empty() ? "" : ": " + peer.failure;

@@ -15,6 +15,7 @@
 #include <poll.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,12 @@ enum class Transport : uint8_t {
   tcp,
 };
 
-/// Connects this task with every other ranked task. All tasks do the same: they listen, publish
-/// their endpoint at the rendezvous, dial some tasks and are dialled by the others (see dials() in
-/// rendezvous/cluster/task.h). One thread, one poll(2).
+/// Lets this task and all other ranked tasks find each other. All tasks do the same: they listen,
+/// publish their endpoint at the rendezvous, dial some tasks and are dialled by the others (see
+/// dials() in rendezvous/cluster/task.h). One thread, one poll(2).
+///
+/// Tasks that can both reach the other one over TCP connect later, see LazyConnector. Some do so
+/// while this task still waits for others.
 class MeshBuilder {
  public:
   struct Options {
@@ -42,8 +46,9 @@ class MeshBuilder {
   /// One other ranked task.
   struct Peer {
     TaskEntry task;
-    int slot = -1;           ///< in the shared memory; -1: reached by TCP
-    bool published = false;  ///< its endpoint, by the last list
+    int slot = -1;                ///< in the shared memory; -1: reached by TCP
+    bool published = false;       ///< its endpoint, by the last list
+    bool connects_later = false;  ///< its endpoint is enough for now
     std::unique_ptr<const PeerEndpoint> endpoint = {};  ///< once it is known and to be dialled
     std::unique_ptr<PeerHandshake> dialling = {};
     bool ready = true;         ///< dialling->advance() may have an effect
@@ -52,18 +57,21 @@ class MeshBuilder {
     size_t failures = 0;
     std::unique_ptr<AuthenticatedConnection> connection = {};
     bool local() const { return slot >= 0; }
+    bool joined() const { return connection || (connects_later && endpoint); }
   };
 
   MeshBuilder(RendezvousClient& client, Options options);
 
-  /// Returns when every peer has a connection. Fails with Errc::timeout, which names the missing
-  /// tasks, or with Errc::peer_lost, which names the dead one. blamed_rank() then is the rank of
-  /// the first of them.
+  /// Returns when every peer has a connection, or connects later. Fails with Errc::timeout, which
+  /// names the missing tasks, or with Errc::peer_lost, which names the dead one. blamed_rank() then
+  /// is the rank of the first of them.
   Result<> run(Time deadline);
   int blamed_rank() const { return blamed_rank_; }
 
-  /// All other ranked tasks; after run() with their connections.
+  /// All other ranked tasks; after run() with their connections or endpoints.
   std::vector<Peer>& peers() { return peers_; }
+  /// The listener, for peers that connect later. Called once after run().
+  PeerListener take_listener() { return *std::move(listener_); }
   LocalGroup& locals() { return locals_; }
   /// The notices that arrived during run(); the engine needs them.
   const std::vector<Notice>& notices() const { return notices_; }
@@ -72,8 +80,8 @@ class MeshBuilder {
   Result<> find_peers();
   Result<> reserve_descriptors() const;
   Result<PeerListener> open_listener() const;
-  Result<> round(PeerListener& listener, Time deadline);
-  void wait(PeerListener& listener, Time deadline);
+  Result<> round(Time deadline);
+  void wait(Time deadline);
   bool complete() const;
   Result<> read_rendezvous(Time deadline);
   Result<> take_endpoints(const EndpointExchange::Endpoints& endpoints);
@@ -94,8 +102,9 @@ class MeshBuilder {
   RendezvousClient& client_;
   Options options_;
   EndpointExchange exchange_;
-  bool ask_again_ = true;  ///< for the endpoints
+  bool ask_again_ = false;  ///< for the endpoints
   LocalGroup locals_;
+  std::optional<PeerListener> listener_;
   std::vector<Peer> peers_;
   std::vector<Notice> notices_;
   int blamed_rank_ = -1;

@@ -5,6 +5,8 @@
 #include "base/io/socket.h"
 #include "comm/transport/local_socket.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 
 namespace dt {
@@ -55,6 +57,19 @@ void PeerListener::collect_fds(std::vector<pollfd>& fds) const {
   }
   for (const auto& [handshake, ready] : pending_)
     fds.push_back({.fd = handshake->fd(), .events = handshake->events(), .revents = 0});
+}
+
+void PeerListener::close_local() {
+  local_.reset();
+  std::erase_if(pending_, [](const Pending& pending) { return pending.handshake->local(); });
+}
+
+void PeerListener::close() {
+  for (const Fd& listener : tcp_)
+    ::shutdown(listener.get(), SHUT_RDWR);
+  tcp_.clear();
+  local_.reset();
+  pending_.clear();
 }
 
 void PeerListener::take_events(std::span<const pollfd> fds) {

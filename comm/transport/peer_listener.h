@@ -36,6 +36,15 @@ class PeerListener {
   /// The earliest deadline of a pending connection, or of the pause after a failure to accept.
   Time next_deadline() const;
   void collect_fds(std::vector<pollfd>& fds) const;
+  /// True while connections have not completed their handshakes.
+  bool any_pending() const { return !pending_.empty(); }
+  /// True for a short time after a failure to accept. Connections then wait.
+  bool paused() const { return closed_until_.has_value(); }
+  const std::vector<Fd>& tcp() const { return tcp_; }
+  /// Called when all peers on this host are connected.
+  void close_local();
+  /// Closes all. Forked children may hold copies of the sockets, but no peer can connect to them.
+  void close();
   /// Takes what poll(2) has reported for the descriptors of collect_fds(): the next advance() reads
   /// from no other connection. Without this call it tries all of them.
   void take_events(std::span<const pollfd> fds);

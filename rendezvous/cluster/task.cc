@@ -40,10 +40,20 @@ TaskId decode_task_id(Reader& reader) {
   return id;
 }
 
+namespace {
+
+bool reaches(const TaskEntry& from, const TaskEntry& to) {
+  return std::ranges::count(to.cut_off, from.agent) == 0;
+}
+
+}  // namespace
+
 bool dials(const TaskEntry& self, const TaskEntry& peer) {
-  const bool leads_there = std::ranges::count(peer.cut_off, self.agent) == 0;
-  const bool leads_back = std::ranges::count(self.cut_off, peer.agent) == 0;
-  return leads_there == leads_back ? peer.id < self.id : leads_there;
+  return one_way(self, peer) ? reaches(self, peer) : peer.id < self.id;
+}
+
+bool one_way(const TaskEntry& a, const TaskEntry& b) {
+  return reaches(a, b) != reaches(b, a);
 }
 
 namespace {

@@ -46,6 +46,8 @@ struct TaskEntry {
 /// True when `self` dials `peer`: the higher task dials the lower one, unless only the other
 /// direction is reachable.
 bool dials(const TaskEntry& self, const TaskEntry& peer);
+/// True when only one of the two tasks can reach the other.
+bool one_way(const TaskEntry& a, const TaskEntry& b);
 
 /// All tasks of one generation of a job.
 struct TaskTable {

@@ -62,14 +62,10 @@ TEST_CASE("init fails at once when a rank dies before all have joined") {
 }
 
 TEST_CASE("a rank that starts again is dialled at its new address") {
-  World world({.size = 2, .per_host = 1});
+  World world({.size = 2, .per_host = 2});
   // The first life of rank 0: it publishes an address at which nobody listens any more.
   auto first_life = world.server().join_worker(0);
-  const Address nobody = [] {
-    const Fd gone = listen_on({"127.0.0.1", 0}).value();
-    return local_address(gone.get()).value();
-  }();
-  const PeerEndpoint gone{.tcp = {nobody}, .local = {}};
+  const PeerEndpoint gone{.tcp = {}, .local = "dtrain-gone"};
   REQUIRE(
       first_life->set(endpoint_key({"worker", 0}), gone.encode(), soon(), Lifetime::connection));
   const auto outcomes = world.on_threads([&](int rank) {
@@ -130,9 +126,10 @@ TEST_CASE("ranks with different transports fail, and the message has the remedy"
     options.transport = rank == 0 ? Transport::tcp : Transport::shm;
     dtrain::init(options);
   });
-  CHECK(outcomes[0].code == DTRAIN_ERROR_TIMEOUT);
-  CHECK(outcomes[1].code == DTRAIN_ERROR_INPUT);
-  CHECK_MESSAGE(contains(outcomes[1].text, "give all ranks the same transport"), outcomes[1].text);
+  for (const RankOutcome& outcome : outcomes) {
+    CHECK(outcome.code == DTRAIN_ERROR_INPUT);
+    CHECK_MESSAGE(contains(outcome.text, "give all ranks the same transport"), outcome.text);
+  }
 }
 
 TEST_CASE("a task without rank gets an error: collectives need one") {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -48,7 +49,7 @@ Member join(const RendezvousFixture& server, int rank, Transport transport) {
   return member;
 }
 
-std::vector<Member> join_all(const RendezvousFixture& server, Transport transport) {
+std::vector<Member> join_unconnected(const RendezvousFixture& server, Transport transport) {
   std::vector<Member> members(server.table().tasks.size());
   std::vector<std::thread> threads;
   for (size_t rank = 0; rank < members.size(); ++rank) {
@@ -57,6 +58,33 @@ std::vector<Member> join_all(const RendezvousFixture& server, Transport transpor
   }
   for (std::thread& thread : threads)
     thread.join();
+  return members;
+}
+
+bool all_connected(const std::vector<Member>& members) {
+  return std::ranges::all_of(members, [](const Member& member) {
+    return std::ranges::all_of(
+        member.peers, [](const Mesh::Peer& peer) { return peer.link->connected().value(); });
+  });
+}
+
+/// Lets all members make their connections, until that is so.
+template <class Condition>
+void advance_until(std::vector<Member>& members, const Condition& condition) {
+  for (const Time end = soon(); !condition() && Clock::now() < end;) {
+    for (Member& member : members)
+      REQUIRE(member.mesh->wait(Clock::now()).has_value());
+  }
+  REQUIRE(condition());
+}
+
+/// The members with all their links connected. Both ends of each link are used at once.
+std::vector<Member> join_all(const RendezvousFixture& server, Transport transport) {
+  std::vector<Member> members = join_unconnected(server, transport);
+  for (const Member& member : members)
+    for (const Mesh::Peer& peer : member.peers)
+      peer.link->connect();
+  advance_until(members, [&] { return all_connected(members); });
   return members;
 }
 
@@ -102,6 +130,35 @@ TEST_CASE("a mesh has one link to each other task, sealed where foreigners could
       CHECK(read_from(members[static_cast<size_t>(to)], from, text.size()) == text);
     }
   }
+}
+
+TEST_CASE("a mesh connects the TCP links that are used, and no others") {
+  const RendezvousFixture server(table_of_workers(4, 2));
+  std::vector<Member> members = join_unconnected(server, Transport::automatic);
+  for (size_t rank = 0; rank < members.size(); ++rank)
+    for (const Mesh::Peer& peer : members[rank].peers)
+      CHECK(peer.link->connected().value() == (static_cast<int>(rank) / 2 == peer.task.rank / 2));
+  members[0].link_to(3).connect();
+  advance_until(members, [&] {
+    return members[0].link_to(3).connected().value() && members[3].link_to(0).connected().value();
+  });
+  REQUIRE(members[0].link_to(3).send(as_bytes("hi")).value() == 2);
+  CHECK(read_from(members[3], 0, 2) == "hi");
+  for (const auto& [from, to] : {std::pair{0, 2}, {2, 0}, {1, 2}, {2, 1}, {1, 3}, {3, 1}})
+    CHECK(!members[static_cast<size_t>(from)].link_to(to).connected().value());
+}
+
+TEST_CASE("a link that is used first ends the wait of its rank and of its peer") {
+  const RendezvousFixture server(table_of_workers(2, 1));
+  std::vector<Member> members = join_unconnected(server, Transport::automatic);
+  std::thread peer([&] { CHECK(read_from(members[1], 0, 2) == "hi"); });
+  // This rank waits already, or not yet, when another of its threads uses the link.
+  std::thread user([&] { members[0].link_to(1).connect(); });
+  for (const Time end = soon(); !members[0].link_to(1).connected().value() && Clock::now() < end;)
+    REQUIRE(members[0].mesh->wait(end).has_value());
+  CHECK(members[0].link_to(1).send(as_bytes("hi")).value() == 2);
+  user.join();
+  peer.join();
 }
 
 TEST_CASE("what a peer sends ends a wait") {
@@ -335,8 +392,10 @@ TEST_CASE("foreign connections do not disturb the joining") {
   CHECK(zero.peers.size() == 1);
 }
 
-TEST_CASE("a dialler finds the reachable one of a peer's addresses") {
-  const RendezvousFixture server(table_of_workers(2, 1));
+TEST_CASE("a peer that cannot dial is dialled before the join ends, at its reachable address") {
+  TaskTable table = table_of_workers(2, 1);
+  table.tasks[1].cut_off = {0};
+  const RendezvousFixture server(std::move(table));
   // Rank 0 by hand: nobody listens at its first address, and nobody answers at its second.
   auto client = server.join_worker(0);
   PeerListener listener =
@@ -363,7 +422,8 @@ TEST_CASE("a dialler finds the reachable one of a peer's addresses") {
   }
   second.join();
   CHECK(authenticated);
-  CHECK(one.peers.size() == 1);
+  REQUIRE(one.peers.size() == 1);
+  CHECK(one.link_to(0).connected().value());
 }
 
 }  // namespace

@@ -49,13 +49,17 @@ TEST_CASE("the higher of two tasks dials, unless only the other direction is rea
   TaskEntry high = {.id = {"worker", 1}, .rank = 1, .agent = 1, .host = "b"};
   const auto who = [&] {
     CHECK(dials(low, high) != dials(high, low));
+    CHECK(one_way(low, high) == one_way(high, low));
     return dials(high, low) ? "high" : "low";
   };
   CHECK(who() == std::string("high"));
+  CHECK(!one_way(low, high));
   low.cut_off = {1};
   CHECK(who() == std::string("low"));
+  CHECK(one_way(low, high));
   high.cut_off = {0};
   CHECK(who() == std::string("high"));
+  CHECK(!one_way(low, high));
   low.cut_off = {2};
   CHECK(who() == std::string("high"));
 }

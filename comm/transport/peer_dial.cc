@@ -1,0 +1,91 @@
+#include "comm/transport/peer_dial.h"
+
+#include "base/format.h"
+#include "base/io/open_files.h"
+#include "comm/transport/tcp_link.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+constexpr Duration again_after = milliseconds(100);
+// Some of several addresses may be unreachable, or lead to another process.
+constexpr Duration attempt_min = milliseconds(500);
+constexpr Duration attempt_max = seconds(5);
+
+}  // namespace
+
+PeerDial::PeerDial(Options options, Time now)
+    : options_(std::move(options)), next_(now), answered_(now) {
+}
+
+Result<std::unique_ptr<AuthenticatedConnection>> PeerDial::advance(Time now, bool ready) {
+  if (attempt_) {
+    if (Result<> advanced = advance_attempt(now, ready); !advanced) abandon(advanced.error(), now);
+  } else if (now >= next_) {
+    TRY(start(now));
+  }
+  if (attempt_ && attempt_->done())
+    return std::make_unique<AuthenticatedConnection>(attempt_->take());
+  if (attempt_ && !attempt_->connecting()) return nullptr;
+  if (now - refused_.value_or(answered_) < options_.dead_after) return nullptr;
+  return fail(Errc::timeout, format("cannot connect to {}: {}", address().text(), failure_));
+}
+
+/// Fails when this process may open no more descriptors. All other failures are those of the peer
+/// or of the network, and may pass.
+Result<> PeerDial::start(Time now) {
+  silence_ = {};
+  until_ = options_.addresses.size() > 1 ? now + limit(attempt_max) : Time::max();
+  next_ = std::min({until_, now + tcp_judged_every, answered_ + options_.dead_after});
+  Result<Fd> socket = start_connect(address());
+  if (!socket) {
+    TRY(ensure_open_files(1, "the links to other ranks"));
+    abandon(socket.error(), now);
+    return {};
+  }
+  tune_link(socket->get(), options_.same_host, options_.dead_after);
+  attempt_ = TRY(PeerHandshake::dial(*std::move(socket), options_.peer,
+                                     {.claim = options_.claim, .deadline = Time::max()}));
+  return {};
+}
+
+Result<> PeerDial::advance_attempt(Time now, bool ready) {
+  const bool connecting = attempt_->connecting();
+  if (ready) TRY(attempt_->advance());
+  if (connecting && !attempt_->connecting()) answered_ = now;
+  if (attempt_->done()) return {};
+  if (now >= until_ && !attempt_->committed()) return fail(Errc::timeout, "no answer");
+  if (attempt_->connecting() || now < next_) return {};
+  const TcpProgress progress = TRY(progress_of(attempt_->fd()));
+  const TcpSilence::Verdict verdict = silence_.judge(progress, options_.dead_after);
+  if (verdict == TcpSilence::Verdict::silent) return no_answer(progress);
+  if (verdict == TcpSilence::Verdict::idle) answered_ = now;
+  refused_.reset();
+  next_ = std::min(until_, now + tcp_judged_every);
+  return {};
+}
+
+void PeerDial::yield(Time now) {
+  attempt_.reset();
+  next_ = now + again_after;
+}
+
+void PeerDial::abandon(const Error& why, Time now) {
+  failure_ = why.message;
+  if (why.code == Errc::refused && !refused_) refused_ = now;
+  attempt_.reset();
+  next_ = now + again_after;
+  ++number_;
+}
+
+/// How long one attempt may take. The time of each address doubles every round.
+Duration PeerDial::limit(Duration most) const {
+  const size_t round = std::min<size_t>(number_ / options_.addresses.size(), 8);
+  return std::min(most, attempt_min * (1 << round));
+}
+
+}  // namespace dt

@@ -1,0 +1,53 @@
+// A worker that uses one link, for the tests that count connections or cut them before their use.
+//
+//   link_worker GO STOP
+//
+// Every rank prints "joined". When the file GO exists, rank 0 sends a number to the last rank,
+// which prints "received". All ranks end when the file STOP exists. A rank whose call fails prints
+// the error and its delay in ms after GO was seen.
+#include <chrono>
+#include <cstdint>
+#include <dtrain/dtrain.hpp>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void wait_for_file(const char* path) {
+  while (!std::filesystem::exists(path))
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+void use_link(dtrain::Context& world) {
+  const int last = world.size() - 1;
+  std::vector<std::int32_t> values = {42};
+  if (world.rank() == 0) world.send(values, last);
+  if (world.rank() != last) return;
+  values = {0};
+  world.recv(values, 0);
+  if (values.front() == 42) std::cout << "received" << std::endl;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  Clock::time_point start = Clock::now();
+  try {
+    dtrain::Context world = dtrain::init({.timeout = std::chrono::seconds(20)});
+    std::cout << "joined" << std::endl;
+    wait_for_file(argv[1]);
+    start = Clock::now();
+    use_link(world);
+    wait_for_file(argv[2]);
+    return 0;
+  } catch (const dtrain::Error& error) {
+    const auto delay = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+    std::cerr << error.what() << " (after " << delay.count() << " ms)" << std::endl;
+    return 5;
+  }
+}
