@@ -13,7 +13,7 @@ namespace dt {
 
 namespace {
 
-using Places = Mailbox::BufferPlaces;
+using HeapPlaces = Mailbox::BufferPlaces;
 
 /// The part of each member in a block: what was reduced is still in a cache when it is copied.
 constexpr size_t part_bytes_max = size_t{64} << 10;
@@ -25,9 +25,9 @@ constexpr size_t blocks_min = 2;
 /// From this size on, copies do not fit into the caches.
 constexpr size_t past_caches_bytes = size_t{32} << 20;
 /// Parts begin on their own cache lines.
-constexpr size_t line_bytes = 64;
+constexpr size_t part_alignment = 64;
 
-bool overlap(const void* one, size_t one_bytes, const void* other, size_t other_bytes) {
+bool share_bytes(const void* one, size_t one_bytes, const void* other, size_t other_bytes) {
   const auto a = reinterpret_cast<uintptr_t>(one);
   const auto b = reinterpret_cast<uintptr_t>(other);
   return a < b + other_bytes && b < a + one_bytes;
@@ -47,7 +47,7 @@ DirectTransfer::DirectTransfer(const SharedArea& area) : area_(area) {
 }
 
 void DirectTransfer::announce(Mailbox& own, const OperationRequest& request) const {
-  Places places;
+  HeapPlaces places;
   const SharedHeap* heap = area_.heap();
   if (plays(request.kind) && heap != nullptr && heap->readable()) {
     const size_t bytes = request.count * element_bytes(request.type);
@@ -55,10 +55,10 @@ void DirectTransfer::announce(Mailbox& own, const OperationRequest& request) con
     const size_t input_bytes = scatters ? bytes * static_cast<size_t>(area_.members()) : bytes;
     places.readable = 1;
     // A scattered result may lie on input that another member still reads.
-    const bool stays = !scatters || !overlap(request.input, input_bytes, request.output, bytes);
-    if (stays) places.input = heap->place_of(request.input, input_bytes).value_or(Places::none);
+    const bool stays = !scatters || !share_bytes(request.input, input_bytes, request.output, bytes);
+    if (stays) places.input = heap->place_of(request.input, input_bytes).value_or(HeapPlaces::none);
     if (request.kind == OperationKind::all_reduce)
-      places.output = heap->place_of(request.output, bytes).value_or(Places::none);
+      places.output = heap->place_of(request.output, bytes).value_or(HeapPlaces::none);
   }
   own.set_places(places);
 }
@@ -88,11 +88,11 @@ bool DirectTransfer::find_buffers(uint64_t round) {
   std::ranges::fill(inputs_, nullptr);
   std::ranges::fill(outputs_, nullptr);
   for (size_t member = 0; member < members; ++member) {
-    const Places places = area_.mailbox(static_cast<int>(member), round).places();
+    const HeapPlaces places = area_.mailbox(static_cast<int>(member), round).places();
     if (places.readable != 1) return false;
     if (request_->kind == OperationKind::broadcast && static_cast<int>(member) != request_->peer)
       continue;
-    if (places.input == Places::none || (shows_results && places.output == Places::none))
+    if (places.input == HeapPlaces::none || (shows_results && places.output == HeapPlaces::none))
       return false;
     inputs_[member] = area_.heap()->at(places.input, scatters ? bytes * members : bytes);
     if (shows_results) outputs_[member] = area_.heap()->at(places.output, bytes);
@@ -111,7 +111,7 @@ void DirectTransfer::cut() {
   const bool reduces = has_parts_reduced(request_->kind);
   const bool splits = request_->kind == OperationKind::all_reduce;
   const size_t part = splits ? ceil_div(bytes, members) : bytes;
-  const size_t wanted = ceil_div(ceil_div(part, blocks_min), line_bytes) * line_bytes;
+  const size_t wanted = ceil_div(ceil_div(part, blocks_min), part_alignment) * part_alignment;
   const size_t chosen = std::clamp(wanted, part_bytes_min, part_bytes_max);
   chunk_elements_ = (reduces ? chosen : copied_bytes_max) / element_bytes_;
   const bool gathers = request_->kind == OperationKind::all_gather;
@@ -130,7 +130,7 @@ DirectTransfer::Chunk DirectTransfer::chunk(uint64_t index, int member) const {
   const size_t first = index * chunk_elements_ * members;
   const size_t left = std::min(chunk_elements_ * members, request_->count - first);
   // In the last block, the parts are as equal as their alignment permits.
-  const size_t line = std::max<size_t>(line_bytes / element_bytes_, 1);
+  const size_t line = std::max<size_t>(part_alignment / element_bytes_, 1);
   const size_t each = ceil_div(ceil_div(left, members), line) * line;
   const size_t begin = std::min(static_cast<size_t>(member) * each, left);
   return {first + begin, std::min(each, left - begin)};
