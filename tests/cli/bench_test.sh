@@ -32,6 +32,17 @@ test_every_operation_has_exact_results_on_both_transports() {
   expect_no_processes
 }
 
+test_results_in_memory_of_the_library_are_exact() {
+  local operation
+  for operation in all_reduce all_gather broadcast reduce_scatter; do
+    run_dtrain bench $operation -np 3 -b 12 -e 3M -f 64 -n 2 -w 1 --buffers dtrain
+    expect_status 0
+    expect_stderr ''
+    expect_stdout_contains "$operation, transport auto, buffers dtrain"
+    expect_stdout_contains '# Out of bounds values : 0 OK'
+  done
+}
+
 test_many_ranks_join_over_tcp_and_reduce() {
   local ranks
   ranks=$(long_or 32 256)
@@ -118,7 +129,7 @@ test_the_ranks_are_this_binary_also_when_its_file_is_gone() {
 
 test_a_wrong_command_line_starts_nothing_and_names_the_option() {
   local option
-  for option in -b -e -f -n -w -d -o --ms-per-size --transport --format --compare; do
+  for option in -b -e -f -n -w -d -o --ms-per-size --transport --buffers --format --compare; do
     run_dtrain bench all_reduce -np 2 $option wrong
     expect_status 2
     expect_stdout ''

@@ -8,10 +8,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <set>
+#include <thread>
 #include <vector>
 
 namespace dt {
@@ -117,8 +119,23 @@ class Play {
     return all;
   }
   OperationRequest& request(int rank) { return requests_[static_cast<size_t>(rank)]; }
+  /// Writes this rank's input again, and spoils its output.
+  void refill(int rank) {
+    std::memset(request(rank).output, 0x33, output_bytes_);
+    fill(input(rank), input_bytes_, static_cast<uint64_t>(rank) + 1);
+  }
+  void spoil_input(int rank) { std::memset(input(rank), 0x55, input_bytes_); }
+  /// True when the rank's output is its part of these results().
+  bool has(int rank, const std::vector<std::byte>& results) {
+    return std::memcmp(request(rank).output,
+                       results.data() + static_cast<size_t>(rank) * output_bytes_,
+                       output_bytes_) == 0;
+  }
 
  private:
+  std::byte* input(int rank) {
+    return static_cast<std::byte*>(const_cast<void*>(request(rank).input));
+  }
   void add(int rank) {
     used_.emplace_back();
     const bool gathers = call_.kind == OperationKind::all_gather;
@@ -133,9 +150,8 @@ class Play {
       request.input =
           static_cast<std::byte*>(request.output) + static_cast<size_t>(rank) * input_bytes_;
     }
-    fill(static_cast<std::byte*>(const_cast<void*>(request.input)), input_bytes_,
-         static_cast<uint64_t>(rank) + 1);
     requests_.push_back(request);
+    refill(rank);
   }
   std::byte* buffer(int rank, size_t bytes, bool ordinary) {
     const size_t skipped = call_.offset * element_bytes(call_.type);
@@ -353,6 +369,39 @@ TEST_CASE("nothing is read before all ranks have made the same call") {
   }
   const auto again = Play(host, {.count = 50'000}).results(2);
   CHECK(std::equal(again.begin(), again.begin() + 200'000, again.begin() + 200'000));
+}
+
+TEST_CASE("ranks in threads own their buffers again when their call is done") {
+  constexpr int ranks = 3;
+  Host host(ranks);
+  std::vector<std::unique_ptr<Play>> plays;
+  std::vector<std::vector<std::byte>> wanted;
+  for (const OperationKind kind : played) {
+    for (const bool slots : {false, true}) {
+      Case call = {.kind = kind, .type = ElementType::bfloat16, .count = 90'001};
+      if (slots) call.ordinary_inputs = {0, 1, 2};
+      plays.push_back(std::make_unique<Play>(host, call));
+      wanted.push_back(plays.back()->results(plays.size()));
+    }
+  }
+  std::atomic<int> wrong = 0;
+  const auto run = [&](int rank) {
+    for (size_t round = 0; round < 64; ++round) {
+      const size_t at = round * 5 % plays.size();
+      plays[at]->refill(rank);
+      plays[at]->start_rank(rank, plays.size() + 1 + round);
+      while (host[rank].state() == State::running)
+        if (!host[rank].step(start_time)) std::this_thread::yield();
+      if (host[rank].state() != State::done || !plays[at]->has(rank, wanted[at])) ++wrong;
+      plays[at]->spoil_input(rank);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back(run, rank);
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("calls in the heap, in slots and in mailboxes may follow each other in any order") {
