@@ -16,7 +16,10 @@ namespace {
 using HeapPlaces = Mailbox::BufferPlaces;
 
 /// The part of each member in a block: what was reduced is still in a cache when it is copied.
-constexpr size_t part_bytes_max = size_t{64} << 10;
+constexpr size_t part_bytes_max = size_t{256} << 10;
+/// The same for buffers that stay in the caches: fewer parts, and fewer waits.
+constexpr size_t cached_part_bytes_max = size_t{1} << 20;
+constexpr size_t cached_bytes_max = size_t{4} << 20;
 constexpr size_t part_bytes_min = size_t{8} << 10;
 /// The bytes of a block that is only copied.
 constexpr size_t copied_bytes_max = size_t{256} << 10;
@@ -112,7 +115,8 @@ void DirectTransfer::cut() {
   const bool splits = request_->kind == OperationKind::all_reduce;
   const size_t part = splits ? ceil_div(bytes, members) : bytes;
   const size_t wanted = ceil_div(ceil_div(part, blocks_min), part_alignment) * part_alignment;
-  const size_t chosen = std::clamp(wanted, part_bytes_min, part_bytes_max);
+  const size_t most = bytes <= cached_bytes_max ? cached_part_bytes_max : part_bytes_max;
+  const size_t chosen = std::clamp(wanted, part_bytes_min, most);
   chunk_elements_ = (reduces ? chosen : copied_bytes_max) / element_bytes_;
   const bool gathers = request_->kind == OperationKind::all_gather;
   past_caches_ = (gathers ? bytes * members : bytes) >= past_caches_bytes;
