@@ -76,7 +76,7 @@ bool DirectTransfer::start(const OperationRequest& request, uint64_t round, uint
   }
   round_ = round;
   begin_ = reduced_ = copied_ = begin;
-  received_ = false;
+  received_ = intact_ = false;
   cut();
   return true;
 }
@@ -247,13 +247,15 @@ bool DirectTransfer::aborted(int member) const {
 bool DirectTransfer::finish() {
   if (!running() || copied_ < end_) return false;
   if (!received_) {
-    // The marks are loaded after all that was read: what an abort has changed comes with its mark.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    for (int member = 0; member < area_.members(); ++member)
-      if (reads(member) && aborted(member)) return false;
     received_ = true;
     area_.publish(area_.progress(area_.self()).received, end_);
+    // The marks are loaded after this store, and so after all that was read. An abort sets its mark
+    // before the memory changes.
+    intact_ = true;
+    for (int member = 0; member < area_.members(); ++member)
+      if (reads(member) && aborted(member)) intact_ = false;
   }
+  if (!intact_) return false;
   for (int member = 0; member < area_.members(); ++member)
     if (is_read_by(member) && !received(member)) return false;
   request_ = nullptr;
@@ -267,7 +269,7 @@ bool DirectTransfer::received(int member) const {
 bool DirectTransfer::needs(int member) const {
   if (!running() || member == area_.self()) return false;
   if (is_read_by(member) && !received(member)) return true;
-  if (received_ || !reads(member)) return false;
+  if (intact_ || !reads(member)) return false;
   const bool waits = request_->kind == OperationKind::all_reduce &&
                      area_.progress(member).reduced.load(std::memory_order_acquire) < end_;
   return waits || aborted(member);
@@ -292,9 +294,10 @@ bool DirectTransfer::lags(int member) const {
 
 void DirectTransfer::cancel(uint64_t round) {
   request_ = nullptr;
-  area_.progress(area_.self()).aborted.store(round, std::memory_order_seq_cst);
-  // The caller's later stores come after the mark.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic<uint64_t>& mark = area_.progress(area_.self()).aborted;
+  mark.store(round, std::memory_order_seq_cst);
+  // The caller's later stores come after this load, which comes after the mark.
+  static_cast<void>(mark.load(std::memory_order_seq_cst));
 }
 
 }  // namespace dt

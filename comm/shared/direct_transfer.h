@@ -81,6 +81,7 @@ class DirectTransfer {
   uint64_t reduced_ = 0;
   uint64_t copied_ = 0;
   bool received_ = false;                  ///< this member reads no other's buffers any more
+  bool intact_ = false;                    ///< nobody had aborted then
   std::vector<const std::byte*> inputs_;   ///< by member; null where none is read
   std::vector<const std::byte*> outputs_;  ///< by member; null where none is read
   std::vector<const std::byte*> sources_;
