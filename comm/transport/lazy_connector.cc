@@ -57,6 +57,8 @@ bool LazyConnector::take_events(std::span<const pollfd> fds) {
 
 Result<std::vector<size_t>> LazyConnector::advance(Time now) {
   opened_.clear();
+  const auto lock = guard_.enter();
+  if (!lock.owns_lock()) return std::move(opened_);
   take_requests(now);
   const auto authenticated =
       TRY(listener_.advance(now, [&](PeerHandshake& handshake) { return admit(handshake, now); }));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/exit_guard.h"
 #include "base/io/fd.h"
 #include "base/result.h"
 #include "comm/transport/peer_dial.h"
@@ -53,7 +54,8 @@ class LazyConnector {
   void collect_fds(std::vector<pollfd>& fds) const;
   /// Takes what poll(2) has reported for collect_fds(); true if anything.
   bool take_events(std::span<const pollfd> fds);
-  /// Accepts and dials. Returns the numbers of the sockets that have opened.
+  /// Accepts and dials, unless the process has begun to exit. Returns the numbers of the sockets
+  /// that have opened.
   Result<std::vector<size_t>> advance(Time now);
 
  private:
@@ -80,6 +82,7 @@ class LazyConnector {
   Peer* find(const TaskId& id);
 
   Options options_;
+  ExitGuard guard_;  ///< of the handshakes
   PeerListener listener_;
   std::shared_ptr<Requests> requests_;
   std::vector<Peer> peers_;
