@@ -3,14 +3,17 @@
 #include <cxxabi.h>
 
 // Names this library or program, so that the function also runs when dlclose(3) removes it.
-extern "C" void* __dso_handle;  // NOLINT(bugprone-reserved-identifier)
+extern "C" void*
+    __dso_handle;  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace dt {
 
 ExitGuard::ExitGuard() {
   auto state = std::make_unique<std::shared_ptr<State>>(state_);
   // atexit(3) has no argument. The process keeps the state until it ends.
-  if (abi::__cxa_atexit(exit_begins, state.get(), &__dso_handle) == 0) state.release();
+  auto* const library = reinterpret_cast<void*>(&__dso_handle);
+  if (abi::__cxa_atexit(exit_begins, state.get(), library) != 0) return;
+  [[maybe_unused]] const auto* const kept = state.release();
 }
 
 std::unique_lock<std::mutex> ExitGuard::enter() const {
