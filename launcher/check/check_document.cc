@@ -1,19 +1,12 @@
 #include "base/version.h"
 #include "launcher/check/check_report.h"
+#include "launcher/report/json_values.h"
 
 #include <chrono>
 
 namespace dt {
 
 namespace {
-
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
 
 Json::Array findings_json(const std::vector<Finding>& findings) {
   Json::Array array;

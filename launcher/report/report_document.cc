@@ -2,6 +2,7 @@
 
 #include "base/io/signals.h"
 #include "base/version.h"
+#include "launcher/report/json_values.h"
 #include "launcher/report/report.h"
 #include "launcher/report/stall_text.h"
 
@@ -11,20 +12,12 @@
 namespace dt {
 namespace {
 
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 Json count(uint64_t number) {
   return Json(static_cast<int64_t>(number));
 }
 
 Json rank_or_null(int rank) {
   return rank >= 0 ? Json(rank) : Json();
-}
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
 }
 
 Json::Array texts(const std::vector<std::string>& all) {

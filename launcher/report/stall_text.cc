@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/report/json_values.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,10 +14,6 @@ namespace {
 constexpr size_t ranges_max = 4;
 /// The message has a line before these and one behind them.
 constexpr size_t missing_lines_max = 2;
-
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 std::string seconds_text(Duration duration) {
   return format("{:.1f}s", in_seconds(duration));
@@ -98,10 +95,6 @@ std::string advice(const StallRecord& stall, const Plan& plan) {
 
 Json::Array ranks_json(const std::vector<int>& ranks) {
   return {ranks.begin(), ranks.end()};
-}
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
 }
 
 Json missing_json(const MissingRank& missing, const Plan& plan) {
