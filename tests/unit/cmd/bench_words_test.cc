@@ -57,7 +57,7 @@ TEST_CASE("a typing error in any option is answered with that option") {
       CHECK(error.starts_with(wrong + ": no such option; did you mean --"));
     }
   }
-  CHECK(error_of({"all_reduce", "--buffers", "dtrain"}).starts_with("--buffers: no such option"));
+  CHECK(error_of({"all_reduce", "--buffer", "dtrain"}).starts_with("--buffer: no such option"));
   CHECK(error_of({"all_reduce", "--progress"}).starts_with("--progress: no such option"));
 }
 
