@@ -35,31 +35,42 @@ StallWatch::Steps StallWatch::update(Time now) {
     steps.ended = record_;
   }
   become(Phase::quiet, Time::max());
-  if (!find_long_wait(now)) return steps;
+  if (!find_stall(now)) return steps;
   become(Phase::gathering, now + gathering_time);
   queried_ = now;
   steps.query = true;
   return steps;
 }
 
-/// Sets the operation of the stall to that of the longest wait.
-bool StallWatch::find_long_wait(Time now) {
-  const RankWait* longest = nullptr;
-  Time began = Time::max();
+/// Sets the operation of the stall: of those with a long wait, the one in which most ranks wait,
+/// then the one that has waited longest.
+bool StallWatch::find_stall(Time now) {
+  struct Candidate {
+    const RankWait* longest = nullptr;
+    Time began = Time::max();
+    int ranks = 0;
+  };
+  std::map<Key, Candidate> candidates;
   for (const auto& [rank, report] : reports_) {
     for (const RankWait& wait : report.waits.waits) {
-      // A rank reports a short wait again when it has become long.
-      if (wait.waited < after_ || report.arrived - wait.waited >= began) continue;
-      longest = &wait;
-      began = report.arrived - wait.waited;
+      Candidate& candidate = candidates[key_of(wait)];
+      ++candidate.ranks;
+      if (report.arrived - wait.waited >= candidate.began) continue;
+      candidate.longest = &wait;
+      candidate.began = report.arrived - wait.waited;
     }
   }
-  if (longest == nullptr) return false;
-  key_ = key_of(*longest);
-  record_ = {.operation = longest->operation,
-             .group = longest->group,
-             .last_before = longest->last_before,
-             .began = began,
+  std::erase_if(candidates, [&](const auto& entry) { return now - entry.second.began < after_; });
+  const auto found = std::ranges::max_element(candidates, {}, [](const auto& entry) {
+    return std::pair(entry.second.ranks, -entry.second.began.time_since_epoch());
+  });
+  if (found == candidates.end()) return false;
+  const auto& [key, candidate] = *found;
+  key_ = key;
+  record_ = {.operation = candidate.longest->operation,
+             .group = candidate.longest->group,
+             .last_before = candidate.longest->last_before,
+             .began = candidate.began,
              .noticed = now};
   return true;
 }
@@ -68,6 +79,7 @@ StallWatch::Steps StallWatch::tick(Time now) {
   if (now < deadline_) return {};
   if (phase_ == Phase::inspecting) return open();
   if (phase_ != Phase::gathering) return {};
+  find_stall(now);  // now that all ranks have reported
   make_record(now);
   if (record_.missing.empty()) return open();
   become(Phase::inspecting, now + inspecting_time);

@@ -53,7 +53,7 @@ class StallWatch {
   static Key key_of(const RankWait& wait) { return {wait.group, wait.operation}; }
   const RankWait* wait_of(int rank) const;
   Steps update(Time now);
-  bool find_long_wait(Time now);
+  bool find_stall(Time now);
   void make_record(Time now);
   void follow(int rank, std::vector<int>& todo);
   Steps open();

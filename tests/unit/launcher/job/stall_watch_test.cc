@@ -52,7 +52,7 @@ TEST_CASE_FIXTURE(Fixture, "a stall is logged once, when ranks and agents have a
   REQUIRE(steps.began);
   CHECK(steps.began->operation == "barrier #2");
   CHECK(steps.began->last_before == "barrier #1");
-  CHECK(steps.began->began == Time(seconds(970)));
+  CHECK(steps.began->began == Time(seconds(969)));
   CHECK(steps.began->noticed == now);
   CHECK(steps.began->waiting == std::vector<StallRecord::Waiter>{{0, {1}}, {2, {0}}});
   REQUIRE(missing(*steps.began) == Ranks{1});
@@ -61,6 +61,20 @@ TEST_CASE_FIXTURE(Fixture, "a stall is logged once, when ranks and agents have a
   CHECK(watch.next_deadline() == Time::max());
   // Further reports of the same stall change nothing.
   CHECK(!reported(3, waits_for(seconds(30), {1})).query);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "the operation in which most ranks wait is logged, not the first known") {
+  reported(3, waits_for(seconds(31), {0}, "receive from rank 0"));
+  for (const int rank : {0, 1, 2})
+    reported(rank, waits_for(seconds(30), {3}));
+  next();
+  const Steps steps = watch.inspected({{3, {77, 'S', ""}}}, now);
+  REQUIRE(steps.began);
+  CHECK(steps.began->operation == "barrier #2");
+  CHECK(steps.began->waiting == std::vector<StallRecord::Waiter>{{0, {3}}, {1, {3}}, {2, {3}}});
+  REQUIRE(missing(*steps.began) == Ranks{3});
+  CHECK(steps.began->missing[0].waits_in == "receive from rank 0");
 }
 
 TEST_CASE_FIXTURE(Fixture, "the end of a stall is logged when its last rank has ended its wait") {
