@@ -1,6 +1,7 @@
 #include "launcher/job/stall_watch.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace dt {
 
@@ -42,8 +43,8 @@ StallWatch::Steps StallWatch::update(Time now) {
   return steps;
 }
 
-/// Sets the operation of the stall: of those with a long wait, the one in which most ranks wait,
-/// then the one that has waited longest.
+/// Sets the operation of the stall: of those with a long wait, the one in which most ranks wait.
+/// Of equal ones it is the operation that was found before, else the one with the longest wait.
 bool StallWatch::find_stall(Time now) {
   struct Candidate {
     const RankWait* longest = nullptr;
@@ -61,8 +62,9 @@ bool StallWatch::find_stall(Time now) {
     }
   }
   std::erase_if(candidates, [&](const auto& entry) { return now - entry.second.began < after_; });
-  const auto found = std::ranges::max_element(candidates, {}, [](const auto& entry) {
-    return std::pair(entry.second.ranks, -entry.second.began.time_since_epoch());
+  const auto found = std::ranges::max_element(candidates, {}, [this](const auto& entry) {
+    const auto& [key, candidate] = entry;
+    return std::tuple(candidate.ranks, key == key_, -candidate.began.time_since_epoch());
   });
   if (found == candidates.end()) return false;
   const auto& [key, candidate] = *found;

@@ -15,11 +15,17 @@ using dtrain::Context;
 /// The reports of the ranks, as the launcher gets them.
 class Reports {
  public:
-  explicit Reports(World& world) {
+  explicit Reports(World& world) : world_(world) {
     world.server().on_server([this](RendezvousServer& server) {
       server.on_wait_report(
           [this](const TaskId& task, const WaitReport& report) { add(task.index, report); });
     });
+  }
+  Reports(const Reports&) = delete;
+  Reports& operator=(const Reports&) = delete;
+  /// The server's thread lives longer.
+  ~Reports() {
+    world_.server().on_server([](RendezvousServer& server) { server.on_wait_report({}); });
   }
   /// Waits for a report of this rank for which `wanted` holds; fails the test after 20 s.
   template <class Wanted>
@@ -53,6 +59,7 @@ class Reports {
     changed_.notify_all();
   }
 
+  World& world_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<int, WaitReport> reports_;
