@@ -44,7 +44,7 @@ StallWatch::Steps StallWatch::update(Time now) {
 }
 
 /// Sets the operation of the stall: of those with a long wait, the one in which most ranks wait.
-/// Of equal ones it is the operation that was found before, else the one with the longest wait.
+/// Among equal ones it is the operation that was found before, else the one with the longest wait.
 bool StallWatch::find_stall(Time now) {
   struct Candidate {
     const RankWait* longest = nullptr;
