@@ -38,8 +38,9 @@ ninja -C build/tidy -t targets all | sed -n 's/^\(.*\.o\): CXX_COMPILER.*/\1/p' 
 # TSan fails under a kernel that randomises addresses with many bits.
 fixed_addresses=
 if setarch -R true 2>/dev/null; then fixed_addresses='setarch -R'; fi
+# The simulations have one thread, so they run with ASan only.
 for sanitizer in asan tsan; do
-  step "$sanitizer: unit and simulation tests"
+  step "$sanitizer: unit tests, and simulations without TSan"
   cmake --preset "$sanitizer"
   cmake --build --preset "$sanitizer" --target tests/all
   $fixed_addresses ctest --preset "$sanitizer" -j "$jobs"
