@@ -54,8 +54,8 @@ bool is_reset(int fd) {
 
 }  // namespace
 
-Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, Options options, Time deadline,
-                                         int* blamed_rank) {
+Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, const Options& options,
+                                         Time deadline, int* blamed_rank) {
   MeshBuilder builder(client, options);
   const Result<> joined = builder.run(deadline);
   *blamed_rank = builder.blamed_rank();

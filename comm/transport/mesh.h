@@ -43,7 +43,7 @@ class Mesh {
 
   /// Returns when all ranked tasks have joined. On failure *blamed_rank is the rank to blame, or
   /// -1. Requires that `client` outlives the mesh.
-  static Result<std::unique_ptr<Mesh>> join(RendezvousClient& client, Options options,
+  static Result<std::unique_ptr<Mesh>> join(RendezvousClient& client, const Options& options,
                                             Time deadline, int* blamed_rank);
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
