@@ -115,10 +115,15 @@ measure() {
   python3 "$here/alternate.py" --lines "$rounds" "$operation, $place" "${commands[@]}"
 }
 
-# Gives each host the cores of its ranks: what its sshd starts inherits them.
+# Divides the cores among the hosts: what the sshd of a host starts inherits them. Otherwise each host would
+# see all cores as its own, and its ranks would keep them from those of the other hosts.
 pin_hosts() {
-  for ((k = 1; k <= hosts; ++k)); do
-    taskset -cp "$(((k - 1) * each))-$((k * each - 1))" "$(cat "$out/net/node$k/sshd.pid")" >/dev/null
+  local cores first
+  cores=$(nproc)
+  for ((k = 0; k < hosts; ++k)); do
+    first=$((k * cores / hosts))
+    taskset -cp "$first-$((hosts > cores ? first : (k + 1) * cores / hosts - 1))" \
+      "$(cat "$out/net/node$((k + 1))/sshd.pid")" >/dev/null
   done
 }
 
@@ -144,7 +149,7 @@ for place in $places; do
         for ((k = 1; k <= hosts; ++k)); do
           echo "10.77.0.$k $(cut -d' ' -f1,2 "$out/net/node$k/host_key.pub")"
         done >>"$(launcher_home)/.ssh/known_hosts"
-        if ((np <= $(nproc))); then pin_hosts; fi
+        pin_hosts
         measure_place
       ) || echo "$place: not measured"
       ;;
