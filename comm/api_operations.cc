@@ -1,8 +1,8 @@
 #include "base/format.h"
 #include "comm/api_support.h"
+#include "comm/collective/reduce.h"
 #include "comm/dtrain.h"
 #include "comm/engine/engine.h"
-#include "comm/engine/reduce.h"
 
 #include <cstddef>
 #include <memory>

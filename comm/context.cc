@@ -2,8 +2,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "comm/collective/group_peers.h"
 #include "comm/cores.h"
-#include "comm/engine/group_peers.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
 

@@ -36,7 +36,7 @@ FLOORS = {
     "base": ("", "io"),
     "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
-    "comm": ("kernels", "memory", "transport", "schedule", "shared", "engine", "driver", ""),
+    "comm": ("kernels", "memory", "transport", "schedule", "shared", "collective", "engine", "driver", ""),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
                  "connect", "console", "report", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),

@@ -2,7 +2,7 @@
 
 #include "base/finally.h"
 #include "base/spin_pause.h"
-#include "comm/engine/operation.h"
+#include "comm/collective/operation.h"
 
 #include <pthread.h>
 #include <signal.h>

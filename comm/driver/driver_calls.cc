@@ -1,7 +1,7 @@
 // The driver's calls that are no operations: those to the job's store, and those about groups.
 #include "base/finally.h"
+#include "comm/collective/operation.h"
 #include "comm/driver/driver.h"
-#include "comm/engine/operation.h"
 
 #include <utility>
 #include <variant>

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "comm/engine/operation.h"
+#include "comm/collective/operation.h"
 #include "rendezvous/store/store_port.h"
 
 #include <cstdint>

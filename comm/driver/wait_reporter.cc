@@ -1,6 +1,6 @@
 #include "comm/driver/wait_reporter.h"
 
-#include "comm/engine/operation.h"
+#include "comm/collective/operation.h"
 
 #include <algorithm>
 

@@ -1,7 +1,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "comm/engine/pending_wait.h"
+#include "comm/collective/pending_wait.h"
+#include "comm/engine/engine.h"
 #include "rendezvous/store/wire.h"
 
 #include <cstdint>

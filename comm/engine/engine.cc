@@ -3,10 +3,10 @@
 #include "base/format.h"
 #include "base/spin_pause.h"
 #include "base/text.h"
+#include "comm/collective/messages.h"
+#include "comm/collective/operation.h"
+#include "comm/collective/peers.h"
 #include "comm/engine/groups.h"
-#include "comm/engine/messages.h"
-#include "comm/engine/operation.h"
-#include "comm/engine/peers.h"
 #include "comm/engine/point_to_point.h"
 #include "comm/schedule/step_check.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "comm/engine/collectives.h"
-#include "comm/engine/messages.h"
+#include "comm/collective/collectives.h"
+#include "comm/collective/messages.h"
 
 #include <cstdint>
 #include <map>

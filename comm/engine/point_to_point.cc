@@ -2,8 +2,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/engine/descriptor.h"
-#include "comm/engine/reduce.h"
+#include "comm/collective/descriptor.h"
+#include "comm/collective/reduce.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "base/vector_queue.h"
-#include "comm/engine/group_peers.h"
-#include "comm/engine/operation.h"
-#include "comm/engine/peers.h"
-#include "comm/engine/pending_wait.h"
+#include "comm/collective/group_peers.h"
+#include "comm/collective/operation.h"
+#include "comm/collective/peers.h"
+#include "comm/collective/pending_wait.h"
 
 #include <cstdint>
 #include <memory>

@@ -4,8 +4,8 @@
 // what the input commands. The other two make calls meanwhile. After its death, each call must
 // have ended.
 
-#include "comm/engine/descriptor.h"
-#include "comm/engine/messages.h"
+#include "comm/collective/descriptor.h"
+#include "comm/collective/messages.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/comm/engine/engine_group.h"
 

@@ -7,7 +7,7 @@
 // types, and random numbers, too. On one host, their sums are those in the order of the ranks.
 // Between hosts, they are near them, and have the same bits on every rank. Rank 0 prints the number
 // of calls.
-#include "comm/engine/reduce.h"
+#include "comm/collective/reduce.h"
 #include "tests/programs/played_call.h"
 
 #include <cstdlib>

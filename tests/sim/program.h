@@ -1,7 +1,7 @@
 #pragma once
 
+#include "comm/collective/reduce.h"
 #include "comm/engine/engine.h"
-#include "comm/engine/reduce.h"
 #include "comm/kernels/half.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim_group.h"

@@ -1,6 +1,6 @@
-#include "comm/engine/descriptor.h"
+#include "comm/collective/descriptor.h"
+#include "comm/collective/messages.h"
 #include "comm/engine/engine.h"
-#include "comm/engine/messages.h"
 #include "tests/unit/comm/engine/engine_group.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "comm/engine/reduce.h"
+#include "comm/collective/reduce.h"
 #include "tests/sim/program.h"
 #include "tests/unit/comm/engine/engine_group.h"
 

@@ -1,6 +1,6 @@
 #include "comm/engine/groups.h"
 
-#include "comm/engine/group_peers.h"
+#include "comm/collective/group_peers.h"
 #include "tests/unit/comm/engine/engine_group.h"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 #include "comm/shared/direct_transfer.h"
 
-#include "comm/engine/reduce.h"
-#include "comm/engine/shared_communicator.h"
+#include "comm/collective/reduce.h"
+#include "comm/collective/shared_communicator.h"
 #include "tests/unit/comm/memory/heap_file.h"
 #include "tests/unit/comm/transport/heap_area.h"
 

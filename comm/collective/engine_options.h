@@ -1,0 +1,39 @@
+#pragma once
+
+#include "base/clock.h"
+#include "comm/schedule/algorithm_text.h"
+#include "comm/transport/link.h"
+#include "rendezvous/cluster/task.h"
+#include "rendezvous/secure/handshake.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace dt {
+
+class SharedArea;
+
+/// A rank as the engine sees it.
+struct EnginePeer {
+  TaskEntry task;
+  std::unique_ptr<Link> link;  ///< null for this rank itself
+  /// Seals frames instead of the session that the link may have.
+  std::unique_ptr<Session> session = nullptr;
+};
+
+struct EngineOptions {
+  int rank = 0;
+  Duration dead_after = seconds(5);  ///< how long a broken link waits for the launcher's notice
+  uint32_t generation = 0;           ///< in every frame; both ends of a link must agree
+  /// The memory of all ranks; null unless all of them are on one host.
+  std::shared_ptr<SharedArea> shared = {};
+  /// A collective whose ranks receive no more sends its data at once, also to ranks that have not
+  /// made the call yet. Equal on all ranks, and no more than half of
+  /// ScheduledCommunicator::next_bytes_max.
+  size_t unasked_bytes_max = size_t{64} << 10;
+  /// The user's choice for collectives over links; equal on all ranks.
+  ChosenAlgorithms algorithms = {};
+};
+
+}  // namespace dt

@@ -1,0 +1,177 @@
+#include "comm/collective/operation.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "comm/collective/descriptor.h"
+#include "comm/collective/reduce.h"
+
+#include <cassert>
+#include <limits>
+#include <new>
+#include <numeric>
+
+namespace dt {
+
+namespace {
+
+/// The elements that this rank's buffers hold.
+struct Sizes {
+  size_t input = 0;
+  size_t output = 0;
+};
+
+/// Requires that the size of a whole buffer can be computed.
+Sizes sizes_of(const OperationRequest& request, int rank, int size) {
+  const size_t part = request.count;
+  const size_t whole = part * static_cast<size_t>(size);
+  const bool at_root = request.peer == rank;
+  switch (request.kind) {
+    case OperationKind::all_reduce:
+      return {.input = part, .output = part};
+    case OperationKind::broadcast:
+      return at_root ? Sizes{.input = part} : Sizes{.output = part};
+    case OperationKind::reduce:
+      return {.input = part, .output = at_root ? part : 0};
+    case OperationKind::all_gather:
+      return {.input = part, .output = whole};
+    case OperationKind::reduce_scatter:
+      return {.input = whole, .output = part};
+    case OperationKind::gather:
+      return {.input = part, .output = at_root ? whole : 0};
+    case OperationKind::scatter:
+      return at_root ? Sizes{.input = whole} : Sizes{.output = part};
+    case OperationKind::all_to_all:
+      return {.input = whole, .output = whole};
+    case OperationKind::all_to_all_split:
+      return {.input = std::accumulate(request.counts.begin(), request.counts.end(), size_t{0})};
+    case OperationKind::all_gather_ragged:
+    case OperationKind::send:
+      return {.input = part};
+    case OperationKind::receive:
+      return {.output = part};
+    case OperationKind::barrier:
+      break;
+  }
+  return {};
+}
+
+Result<> check_buffer(const char* which, const void* buffer, ElementType type) {
+  if (buffer == nullptr) return fail(Errc::input, format("the {} is null", which));
+  // Every element's alignment is its size, a power of two.
+  if ((reinterpret_cast<uintptr_t>(buffer) & (element_bytes(type) - 1)) != 0)
+    return fail(Errc::input, format("the {} is not aligned for {}", which, element_name(type)));
+  return {};
+}
+
+Result<> check_peer(const OperationRequest& request, int rank, int size) {
+  const bool rooted = is_rooted(request.kind);
+  if (request.peer < 0 || request.peer >= size) {
+    return fail(Errc::input, format("{} {} is not one of the ranks 0 to {}",
+                                    rooted ? "root" : "peer", request.peer, size - 1));
+  }
+  if (!rooted && request.peer == rank)
+    return fail(Errc::input, format("rank {} is this rank itself", rank));
+  return {};
+}
+
+/// Checks that the bytes of a buffer with a part for each rank can be addressed.
+Result<> check_count(const OperationRequest& request, int size) {
+  // These fit with any number of ranks. The divisions below take as long as the rest of a check.
+  constexpr size_t always_fits = size_t{1} << 28;
+  if (request.count < always_fits && request.counts.empty()) return {};
+  const size_t bytes_max = static_cast<size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+  size_t left = bytes_max / element_bytes(request.type);
+  if (request.count > left / static_cast<size_t>(size))
+    return fail(Errc::input, shape_text(request.type, request.count) + " is too large");
+  for (const size_t count : request.counts) {
+    if (count > left) {
+      return fail(Errc::input, format("the counts are too large: {} does not fit behind the others",
+                                      shape_text(request.type, count)));
+    }
+    left -= count;
+  }
+  return {};
+}
+
+/// Checks what operations with own counts need beside their buffers.
+Result<> check_counts(const OperationRequest& request, int size) {
+  const bool split = request.kind == OperationKind::all_to_all_split;
+  if (split && request.counts.size() != static_cast<size_t>(size)) {
+    return fail(Errc::input, format("there are {} counts for {} ranks; give one for each rank",
+                                    request.counts.size(), size));
+  }
+  if (has_own_counts(request.kind) && !request.result)
+    return fail(Errc::input, "there is no place for the result");
+  return {};
+}
+
+Result<> check_elements(const OperationRequest& request, int rank, int size) {
+  if (!known(request.type)) {
+    return fail(Errc::input, format("there is no element type {}", static_cast<int>(request.type)));
+  }
+  TRY(check_counts(request, size));
+  TRY(check_count(request, size));
+  const Sizes sizes = sizes_of(request, rank, size);
+  if (sizes.input > 0) TRY(check_buffer("input", request.input, request.type));
+  if (sizes.output > 0) TRY(check_buffer("output", request.output, request.type));
+  return {};
+}
+
+Result<> check_reduce(const OperationRequest& request) {
+  if (known(request.reduce)) return {};
+  return fail(Errc::input, format("there is no reduction {}", static_cast<int>(request.reduce)));
+}
+
+}  // namespace
+
+std::string label(const Operation& operation) {
+  const OperationRequest& r = operation.request;
+  if (is_collective(r.kind) && operation.sequence > 0)
+    return collective_label(r.kind, operation.sequence, r.name);
+  std::string text(kind_name(r.kind));
+  if (r.kind == OperationKind::send) text += format(" to rank {}", r.peer);
+  if (r.kind == OperationKind::receive) text += format(" from rank {}", r.peer);
+  return r.name.empty() ? text : text + format(" \"{}\"", printable(r.name));
+}
+
+Time deadline(const Operation& operation) {
+  const Duration timeout = operation.request.timeout;
+  if (timeout == Duration::zero() || timeout > Time::max() - operation.submitted)
+    return Time::max();
+  return operation.submitted + timeout;
+}
+
+void succeed(Operation& operation) {
+  assert(!operation.outcome);
+  operation.outcome.emplace();
+}
+
+void end(Operation& operation, const OperationFailure& failure) {
+  assert(!operation.outcome);
+  operation.blamed_rank = failure.blamed_rank;
+  try {
+    operation.outcome.emplace(fail(failure.code, label(operation) + ": " + failure.reason));
+  } catch (const std::bad_alloc&) {
+    operation.outcome.emplace(fail(failure.code, std::string(out_of_memory)));
+  }
+}
+
+CollectiveShape shape_of(const OperationRequest& request) {
+  return {.kind = request.kind,
+          .count = request.count,
+          .root = request.peer,
+          .element_bytes = element_bytes(request.type),
+          .in_place = request.input == request.output};
+}
+
+Result<> check_request(const OperationRequest& request, int rank, int size) {
+  if (request.kind > OperationKind::receive)
+    return fail(Errc::input, format("there is no operation {}", static_cast<int>(request.kind)));
+  if (request.timeout < Duration::zero()) return fail(Errc::input, "the timeout is negative");
+  if (request.kind == OperationKind::barrier) return {};
+  if (is_rooted(request.kind) || !is_collective(request.kind)) TRY(check_peer(request, rank, size));
+  TRY(check_elements(request, rank, size));
+  return reduces(request.kind) ? check_reduce(request) : Result<>{};
+}
+
+}  // namespace dt

@@ -1,0 +1,361 @@
+#include "comm/collective/scheduled_communicator.h"
+
+#include "base/format.h"
+#include "comm/collective/messages.h"
+#include "comm/collective/operation.h"
+#include "comm/schedule/algorithm.h"
+#include "comm/schedule/bruck.h"
+#include "comm/schedule/direct.h"
+#include "comm/schedule/ring.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+constexpr auto collective_data = static_cast<uint8_t>(EngineMessageType::collective_data);
+/// Counts travel as they lie in memory; all ranks have the same build of the library.
+static_assert(sizeof(size_t) == sizeof(uint64_t));
+
+/// Returns the bytes of all parts. If they exceed every memory, returns the largest number, whose
+/// allocation fails.
+size_t bytes_of(const std::vector<size_t>& counts, size_t element_bytes) {
+  constexpr size_t bytes_max = std::numeric_limits<size_t>::max() / 2;
+  size_t elements = 0;
+  for (const size_t count : counts) {
+    if (count > bytes_max / element_bytes - elements) return bytes_max;
+    elements += count;
+  }
+  return elements * element_bytes;
+}
+
+/// The steps for calls with equal counts.
+Steps equal_steps(const OperationRequest& request, Group group) {
+  if (request.steps) return *request.steps;
+  const CollectiveShape shape = shape_of(request);
+  std::optional<Algorithm> algorithm = request.algorithm;
+  if (!algorithm) {
+    const size_t bytes = request.count * shape.element_bytes;
+    algorithm = choose(default_rules(request.kind, {.ranks = group.size}), bytes);
+  }
+  std::optional<Steps> steps = steps_of(group, shape, *algorithm);
+  assert(steps);
+  return std::move(*steps);
+}
+
+}  // namespace
+
+ScheduledCommunicator::ScheduledCommunicator(Group group, std::vector<MessageLink*> links,
+                                             MaySend may_send)
+    : group_(group),
+      links_(std::move(links)),
+      may_send_(std::move(may_send)),
+      early_(links_.size()) {
+}
+
+void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequence,
+                                  CallLimit /*limit*/, Time /*now*/) {
+  assert(done_);
+  request_ = &request;
+  stream_ = static_cast<uint32_t>(sequence);
+  done_ = false;
+  exchanges_counts_ = has_own_counts(request.kind);
+  if (exchanges_counts_) return exchange_counts();
+  Buffers buffers{.input = static_cast<const std::byte*>(request.input),
+                  .output = static_cast<std::byte*>(request.output)};
+  // The root of a broadcast or scatter needs no output: its own elements stay where they are.
+  if (buffers.output == nullptr && is_rooted(request.kind) && request.peer == group_.rank) {
+    const bool scatters = request.kind == OperationKind::scatter;
+    const size_t before = scatters ? static_cast<size_t>(group_.rank) * request.count : 0;
+    buffers.output = const_cast<std::byte*>(buffers.input) + before * element_bytes(request.type);
+  }
+  const bool tokens = request.kind == OperationKind::barrier;
+  play(equal_steps(request, group_), buffers, tokens ? 1 : element_bytes(request.type));
+}
+
+void ScheduledCommunicator::play(Steps steps, Buffers buffers, size_t element_bytes) {
+  steps_ = std::move(steps);
+  next_ = 0;
+  send_started_ = false;
+  received_elements_ = 0;
+  buffers_ = buffers;
+  element_bytes_ = element_bytes;
+  buffers_.work = work_.reserve(work_elements(steps_) * element_bytes);
+  // The tokens of a barrier have no meaning, but uninitialised memory stays here.
+  if (request_->kind == OperationKind::barrier && buffers_.work != nullptr)
+    std::memset(buffers_.work, 0, work_elements(steps_));
+}
+
+void ScheduledCommunicator::exchange_counts() {
+  const OperationRequest& r = *request_;
+  std::vector<size_t>& counts = r.result->counts;
+  counts.resize(static_cast<size_t>(group_.size));
+  const bool gathers = r.kind == OperationKind::all_gather_ragged;
+  const auto* own = gathers ? &r.count : r.counts.data();
+  play(gathers ? bruck_all_gather(group_, 1) : bruck_all_to_all(group_, 1),
+       {.input = reinterpret_cast<const std::byte*>(own),
+        .output = reinterpret_cast<std::byte*>(counts.data())},
+       sizeof(uint64_t));
+}
+
+void ScheduledCommunicator::exchange_parts() {
+  exchanges_counts_ = false;
+  const OperationRequest& r = *request_;
+  OperationResult& result = *r.result;
+  const size_t bytes = bytes_of(result.counts, element_bytes(r.type));
+  result.data = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  play(r.kind == OperationKind::all_gather_ragged
+           ? ring_all_gather_ragged(group_, result.counts)
+           : pairwise_all_to_all_split(group_, {r.counts, result.counts}),
+       {.input = static_cast<const std::byte*>(r.input), .output = result.data.get()},
+       element_bytes(r.type));
+}
+
+/// Returns the address of an element of the range.
+std::byte* ScheduledCommunicator::at(const Range& range, size_t offset) const {
+  const size_t bytes = (range.begin + offset) * element_bytes_;
+  switch (range.place) {
+    case Place::output:
+      return buffers_.output + bytes;
+    case Place::input:  // schedules never receive into the input
+      return const_cast<std::byte*>(buffers_.input) + bytes;
+    case Place::work:
+      break;
+  }
+  return buffers_.work + bytes;
+}
+
+/// The ranges may overlap or be equal, because users reduce in place.
+void ScheduledCommunicator::copy_here(const Step& step) const {
+  const std::byte* from = at(step.send);
+  std::byte* to = at(step.receive);
+  if (to != from) std::memmove(to, from, step.send.count() * element_bytes_);
+}
+
+bool ScheduledCommunicator::step(Time /*now*/) {
+  bool moved = false;
+  while (!done_) {
+    if (next_ == steps_.size()) {
+      end_schedule();
+      moved = true;
+      continue;
+    }
+    const Step& step = steps_[next_];
+    const bool local = step.send_to == group_.rank;
+    if (local) {
+      copy_here(step);
+    } else if (!send_started_ && step.send_to >= 0 && (!may_send_ || may_send_(step.send_to))) {
+      MessageLink& link = *links_[static_cast<size_t>(step.send_to)];
+      link.send_data(collective_data, stream_, {at(step.send), step.send.count() * element_bytes_});
+      send_started_ = true;
+      moved = true;
+    }
+    if (!local) moved |= take_early();
+    if (!local && (!sent() || !received())) break;
+    ++next_;
+    send_started_ = false;
+    received_elements_ = 0;
+    moved = true;
+  }
+  return moved;
+}
+
+bool ScheduledCommunicator::sent() const {
+  const int to = steps_[next_].send_to;
+  return to < 0 ||
+         (send_started_ && !links_[static_cast<size_t>(to)]->sending(collective_data, stream_));
+}
+
+bool ScheduledCommunicator::received() const {
+  const Step& step = steps_[next_];
+  return step.receive_from < 0 || received_elements_ == step.receive.count();
+}
+
+std::vector<int> ScheduledCommunicator::senders() const {
+  std::vector<bool> sends(links_.size());
+  for (const Step& step : steps_)
+    if (step.receive_from >= 0) sends[static_cast<size_t>(step.receive_from)] = true;
+  std::vector<int> ranks;
+  for (int rank = 0; rank < group_.size; ++rank)
+    if (sends[static_cast<size_t>(rank)] && rank != group_.rank) ranks.push_back(rank);
+  return ranks;
+}
+
+int ScheduledCommunicator::waits_for() const {
+  if (done_ || next_ == steps_.size() || steps_[next_].send_to == group_.rank) return -1;
+  if (!received()) return steps_[next_].receive_from;
+  return sent() ? -1 : steps_[next_].send_to;
+}
+
+uint64_t ScheduledCommunicator::progress() const {
+  if (done_ || next_ == steps_.size()) return next_;
+  constexpr int step_bit = 40;  // above the bytes of a step
+  const int to = steps_[next_].send_to;
+  const MessageLink* link = to < 0 ? nullptr : links_[static_cast<size_t>(to)];
+  const size_t unsent = link == nullptr ? 0 : link->unsent_bytes(collective_data, stream_);
+  return (uint64_t{next_} << step_bit) + received_elements_ * element_bytes_ - unsent;
+}
+
+void ScheduledCommunicator::cancel() {
+  if (done_) return;
+  for (MessageLink* link : links_) {
+    if (link == nullptr) continue;
+    link->cancel_send(collective_data, stream_);
+    link->cancel_receive(collective_data, stream_);
+  }
+  // The links hold no pointer into any buffer from here on.
+  for (std::deque<EarlyFrame>& frames : early_)
+    std::erase_if(frames, [&](const EarlyFrame& frame) { return frame.stream == stream_; });
+  if (has_own_counts(request_->kind)) request_->result->clear();
+  work_.release();
+  Bytes().swap(scratch_);
+  done_ = true;
+}
+
+Result<PayloadTarget> ScheduledCommunicator::place(const Message& message, bool hold) {
+  if (done_ || next_ == steps_.size()) return PayloadTarget{};
+  if (has_early(message.from) || steps_[next_].receive_from != message.from || received())
+    return hold ? hold_early(message) : PayloadTarget{};
+  const Step& step = steps_[next_];
+  const size_t elements = message.length / element_bytes_;
+  if (elements * element_bytes_ != message.length ||
+      elements > step.receive.count() - received_elements_)
+    return fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
+  if (step.fold == Fold::replace)
+    return PayloadTarget{PayloadTarget::Action::take,
+                         {at(step.receive, received_elements_), message.length}};
+  scratch_.resize(message.length);
+  return PayloadTarget{PayloadTarget::Action::take, scratch_};
+}
+
+Result<> ScheduledCommunicator::arrived(const Message& message) {
+  std::deque<EarlyFrame>& early = early_[static_cast<size_t>(message.from)];
+  if (!early.empty() && !early.back().complete) {
+    early.back().complete = true;
+    return {};
+  }
+  assert(!done_ && next_ < steps_.size());
+  const Step& step = steps_[next_];
+  const size_t elements = message.length / element_bytes_;
+  if (step.fold != Fold::replace) fold(step, scratch_.data(), elements);
+  received_elements_ += elements;
+  return {};
+}
+
+Result<PayloadTarget> ScheduledCommunicator::hold_early(const Message& message) {
+  if (held_bytes(message.from, stream_) + message.length > early_bytes_max(message.from)) {
+    // The size of parts is unknown until the counts are there.
+    if (exchanges_counts_) return PayloadTarget{};
+    return fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
+  }
+  return take_into_memory(message);
+}
+
+Result<PayloadTarget> ScheduledCommunicator::place_next(const Message& message) {
+  if (held_bytes(message.from, message.stream) + message.length > next_bytes_max)
+    return fail(Errc::protocol, format("early data frame of {} bytes", message.length));
+  return take_into_memory(message);
+}
+
+PayloadTarget ScheduledCommunicator::take_into_memory(const Message& message) {
+  std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(message.from)];
+  frames.push_back({.stream = message.stream, .bytes = Bytes(message.length)});
+  return PayloadTarget{PayloadTarget::Action::take, frames.back().bytes};
+}
+
+/// True when frames of the running operation are held. Frames of the next one come behind them.
+bool ScheduledCommunicator::has_early(int sender) const {
+  const std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(sender)];
+  return !frames.empty() && frames.front().stream == stream_;
+}
+
+size_t ScheduledCommunicator::held_bytes(int sender, uint32_t stream) const {
+  size_t held = 0;
+  for (const EarlyFrame& frame : early_[static_cast<size_t>(sender)])
+    if (frame.stream == stream) held += frame.bytes.size() - frame.used;
+  return held;
+}
+
+void ScheduledCommunicator::drop_next(uint32_t stream) {
+  for (size_t rank = 0; rank < early_.size(); ++rank) {
+    if (links_[rank] != nullptr) links_[rank]->cancel_receive(collective_data, stream);
+    std::erase_if(early_[rank], [&](const EarlyFrame& frame) { return frame.stream == stream; });
+  }
+}
+
+void ScheduledCommunicator::close() {
+  cancel();
+  for (const std::deque<EarlyFrame>& frames : early_)
+    if (!frames.empty()) drop_next(frames.back().stream);
+}
+
+/// The early frames of a sender are at most what the steps to come receive from it.
+size_t ScheduledCommunicator::early_bytes_max(int sender) const {
+  if (exchanges_counts_) return 4 * data_frame_bytes;
+  size_t elements = 0;
+  for (size_t i = next_; i < steps_.size(); ++i)
+    if (steps_[i].receive_from == sender) elements += steps_[i].receive.count();
+  if (steps_[next_].receive_from == sender) elements -= received_elements_;
+  return elements * element_bytes_;
+}
+
+/// Moves early frames into the current step; true if there were some.
+bool ScheduledCommunicator::take_early() {
+  const Step& step = steps_[next_];
+  if (step.receive_from < 0) return false;
+  std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(step.receive_from)];
+  bool moved = false;
+  while (!received() && has_early(step.receive_from) && frames.front().complete) {
+    EarlyFrame& frame = frames.front();
+    std::byte* data = frame.bytes.data() + frame.used;
+    const size_t held = (frame.bytes.size() - frame.used) / element_bytes_;
+    const size_t elements = std::min(held, step.receive.count() - received_elements_);
+    if (step.fold != Fold::replace) {
+      fold(step, data, elements);
+    } else {
+      std::memcpy(at(step.receive, received_elements_), data, elements * element_bytes_);
+    }
+    received_elements_ += elements;
+    frame.used += elements * element_bytes_;
+    if (held == elements) frames.pop_front();
+    moved = true;
+  }
+  return moved;
+}
+
+/// Combines received elements with their operand, which may be the range itself. Their memory is
+/// overwritten.
+void ScheduledCommunicator::fold(const Step& step, std::byte* received, size_t elements) {
+  const Reduction reduction{request_->type, request_->reduce};
+  std::byte* into = at(step.receive, received_elements_);
+  const std::byte* operand = at(step.operand, received_elements_);
+  const size_t bytes = elements * element_bytes_;
+  if (step.fold == Fold::operand_first) {
+    if (into != operand) std::memcpy(into, operand, bytes);
+    return reduction.apply(into, received, elements);
+  }
+  reduction.apply(received, operand, elements);
+  std::memcpy(into, received, bytes);
+}
+
+void ScheduledCommunicator::end_schedule() {
+  if (exchanges_counts_) return exchange_parts();
+  divide();
+  work_.trim();
+  done_ = true;
+}
+
+/// An average has only been summed so far.
+void ScheduledCommunicator::divide() const {
+  const OperationRequest& r = *request_;
+  const bool has_result = r.kind != OperationKind::reduce || r.peer == group_.rank;
+  if (reduces(r.kind) && r.reduce == ReduceOp::average && has_result)
+    average_over(r.type, static_cast<std::byte*>(r.output), r.count, group_.size);
+}
+
+}  // namespace dt

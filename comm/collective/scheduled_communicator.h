@@ -1,0 +1,104 @@
+#pragma once
+
+#include "comm/collective/communicator.h"
+#include "comm/collective/reduce.h"
+#include "comm/collective/work_memory.h"
+#include "comm/schedule/schedule.h"
+#include "comm/transport/message_link.h"
+
+#include <deque>
+#include <functional>
+#include <vector>
+
+namespace dt {
+
+/// Runs schedules over MessageLinks. Data moves directly between the links and the user's buffers.
+/// Only data to be reduced goes through a scratch buffer, one frame at a time. If the ranks have
+/// counts of their own, a first schedule exchanges the counts.
+class ScheduledCommunicator final : public Communicator {
+ public:
+  /// Asked before the first data of a step goes to that rank, and again in each step() until true.
+  using MaySend = std::function<bool(int to)>;
+
+  /// Requires `links` by rank, null for this rank, that outlive this object.
+  ScheduledCommunicator(Group group, std::vector<MessageLink*> links, MaySend may_send = {});
+
+  void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
+             Time now) override;
+  bool step(Time now) override;
+  State state() const override { return done_ ? State::done : State::running; }
+  int waits_for() const override;
+  uint64_t progress() const override;
+  void cancel() override;
+
+  /// Returns the ranks that send to this one in the running operation.
+  std::vector<int> senders() const;
+
+  /// For the data frames of the running operation. The sender may be some steps ahead of this rank.
+  /// `hold` takes such a frame into memory of its own; without it, the frame waits in the link.
+  Result<PayloadTarget> place(const Message& message, bool hold);
+  /// The most bytes that a rank may send of an operation that this rank has not started.
+  static constexpr size_t next_bytes_max = size_t{128} << 10;
+  /// Takes a data frame of the next operation into memory, where start() finds it.
+  Result<PayloadTarget> place_next(const Message& message);
+  Result<> arrived(const Message& message);
+  /// Drops the data of an operation that is not started, and never will be.
+  void drop_next(uint32_t stream);
+  /// Aborts the operation, and drops the data of the next one. Nothing may be started afterwards.
+  void close();
+
+  /// The bytes of working memory that are allocated now.
+  size_t memory_bytes() const { return work_.bytes() + scratch_.capacity(); }
+
+ private:
+  /// The memory that the places of a schedule refer to.
+  struct Buffers {
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    std::byte* work = nullptr;
+  };
+
+  void play(Steps steps, Buffers buffers, size_t element_bytes);
+  void exchange_counts();
+  void exchange_parts();
+  std::byte* at(const Range& range, size_t offset = 0) const;
+  void copy_here(const Step& step) const;
+  void fold(const Step& step, std::byte* received, size_t elements);
+  bool sent() const;
+  bool received() const;
+  void end_schedule();
+
+  /// A frame of a later step or of the next operation, or what is left of it.
+  struct EarlyFrame {
+    uint32_t stream = 0;
+    Bytes bytes;
+    size_t used = 0;
+    bool complete = false;
+  };
+  Result<PayloadTarget> hold_early(const Message& message);
+  PayloadTarget take_into_memory(const Message& message);
+  bool has_early(int sender) const;
+  size_t held_bytes(int sender, uint32_t stream) const;
+  size_t early_bytes_max(int sender) const;
+  bool take_early();
+  void divide() const;
+
+  Group group_;
+  std::vector<MessageLink*> links_;
+  MaySend may_send_;
+  const OperationRequest* request_ = nullptr;
+  uint32_t stream_ = 0;
+  Steps steps_;
+  size_t next_ = 0;                ///< the current step
+  bool send_started_ = false;      ///< of that step
+  size_t received_elements_ = 0;   ///< of that step
+  bool exchanges_counts_ = false;  ///< the schedule is followed by another one
+  bool done_ = true;
+  Buffers buffers_;
+  size_t element_bytes_ = 1;
+  WorkMemory work_;
+  Bytes scratch_;                              ///< one frame, before it is reduced
+  std::vector<std::deque<EarlyFrame>> early_;  ///< by sender, in order of arrival
+};
+
+}  // namespace dt

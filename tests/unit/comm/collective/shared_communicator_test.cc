@@ -1,0 +1,256 @@
+#include "comm/collective/shared_communicator.h"
+
+#include "tests/unit/comm/transport/heap_area.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+namespace dt {
+namespace {
+
+constexpr Time start_time{seconds(100)};
+
+/// The communicators of all ranks of one host, in one process.
+struct Host {
+  explicit Host(int size, size_t slot_bytes = SIZE_MAX) : memory(size, slot_bytes) {
+    std::vector<int> ranks(static_cast<size_t>(size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    for (int rank = 0; rank < size; ++rank)
+      members.push_back(std::make_unique<SharedCommunicator>(memory.of(rank), ranks));
+  }
+  SharedCommunicator& operator[](int rank) { return *members[static_cast<size_t>(rank)]; }
+  int size() const { return static_cast<int>(members.size()); }
+  /// Steps all ranks until nothing moves.
+  void settle() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const auto& member : members)
+        moved |= member->step(start_time);
+    }
+  }
+
+  HeapArea memory;
+  std::vector<std::unique_ptr<SharedCommunicator>> members;
+};
+
+/// The buffers of one rank, float64.
+struct Buffers {
+  std::vector<double> input;
+  std::vector<double> output;
+};
+
+/// Small whole numbers, so that sums are exact in any order.
+double value(int rank, size_t i) {
+  return static_cast<double>((i * 7 + static_cast<size_t>(rank) * 3) % 11);
+}
+
+/// The elements of outputs before an operation.
+constexpr double untouched = -77;
+
+double sum_at(int size, size_t i) {
+  double sum = 0;
+  for (int rank = 0; rank < size; ++rank)
+    sum += value(rank, i);
+  return sum;
+}
+
+/// Runs one collective on all ranks; returns their buffers. Elements before and behind the outputs
+/// are checked to be unchanged.
+std::vector<Buffers> run(Host& host, OperationRequest request, uint64_t sequence = 1) {
+  const auto size = static_cast<size_t>(host.size());
+  const bool scatters = request.kind == OperationKind::reduce_scatter ||
+                        request.kind == OperationKind::scatter ||
+                        request.kind == OperationKind::all_to_all;
+  const bool gathers = request.kind == OperationKind::all_gather ||
+                       request.kind == OperationKind::gather ||
+                       request.kind == OperationKind::all_to_all;
+  std::vector<Buffers> buffers(size);
+  std::vector<OperationRequest> requests(size, request);
+  for (size_t rank = 0; rank < size; ++rank) {
+    Buffers& own = buffers[rank];
+    own.input.resize(request.count * (scatters ? size : 1));
+    for (size_t i = 0; i < own.input.size(); ++i)
+      own.input[i] = value(static_cast<int>(rank), i);
+    own.output.assign(request.count * (gathers ? size : 1) + 2, untouched);
+    requests[rank].input = own.input.data();
+    requests[rank].output = own.output.data() + 1;
+    host[static_cast<int>(rank)].start(requests[rank], sequence, {}, start_time);
+  }
+  host.settle();
+  for (size_t rank = 0; rank < size; ++rank) {
+    CHECK(host[static_cast<int>(rank)].state() == Communicator::State::done);
+    std::vector<double>& output = buffers[rank].output;
+    CHECK(output.front() == untouched);
+    CHECK(output.back() == untouched);
+    output.erase(output.begin());
+    output.pop_back();
+  }
+  return buffers;
+}
+
+OperationRequest request_of(OperationKind kind, size_t count) {
+  return {.kind = kind, .type = ElementType::float64, .count = count};
+}
+
+TEST_CASE("all collectives have exact results, whatever the ranks, counts and blocks") {
+  for (const int size : {2, 3, 4, 7, 9}) {
+    for (const size_t slot_bytes : {size_t{1024}, size_t{4096}, size_t{65536}}) {
+      Host host(size, slot_bytes);
+      uint64_t sequence = 0;
+      for (const size_t count : {0, 1, 3, 4, 5, 63, 1000, 1025, 4099, 20011}) {
+        CAPTURE(size);
+        CAPTURE(slot_bytes);
+        CAPTURE(count);
+        const auto reduced = run(host, request_of(OperationKind::all_reduce, count), ++sequence);
+        const auto scattered =
+            run(host, request_of(OperationKind::reduce_scatter, count), ++sequence);
+        const auto gathered = run(host, request_of(OperationKind::all_gather, count), ++sequence);
+        OperationRequest broadcast = request_of(OperationKind::broadcast, count);
+        broadcast.peer = size - 1;
+        const auto sent = run(host, broadcast, ++sequence);
+        size_t wrong = 0;
+        for (int rank = 0; rank < size; ++rank) {
+          const auto at = static_cast<size_t>(rank);
+          for (size_t i = 0; i < count; ++i) {
+            wrong += reduced[at].output[i] != sum_at(size, i);
+            wrong += scattered[at].output[i] != sum_at(size, at * count + i);
+            wrong += sent[at].output[i] != value(size - 1, i);
+            for (int from = 0; from < size; ++from)
+              wrong += gathered[at].output[static_cast<size_t>(from) * count + i] != value(from, i);
+          }
+        }
+        CHECK(wrong == 0);
+        run(host, request_of(OperationKind::barrier, 0), ++sequence);
+      }
+    }
+  }
+}
+
+TEST_CASE("collectives with a root change the outputs that the others do not have") {
+  for (const int size : {2, 3, 4, 7, 9}) {
+    for (const size_t slot_bytes : {size_t{1024}, size_t{65536}}) {
+      Host host(size, slot_bytes);
+      uint64_t sequence = 0;
+      for (const size_t count : {0, 1, 3, 63, 1025, 20011}) {
+        CAPTURE(size);
+        CAPTURE(slot_bytes);
+        CAPTURE(count);
+        const int root = size / 2;
+        const auto with_root = [&](OperationKind kind) {
+          OperationRequest request = request_of(kind, count);
+          request.peer = root;
+          return run(host, request, ++sequence);
+        };
+        const auto reduced = with_root(OperationKind::reduce);
+        const auto gathered = with_root(OperationKind::gather);
+        const auto scattered = with_root(OperationKind::scatter);
+        const auto exchanged = run(host, request_of(OperationKind::all_to_all, count), ++sequence);
+        size_t wrong = 0;
+        for (int rank = 0; rank < size; ++rank) {
+          const auto at = static_cast<size_t>(rank);
+          for (size_t i = 0; i < count; ++i) {
+            wrong += reduced[at].output[i] != (rank == root ? sum_at(size, i) : untouched);
+            wrong += scattered[at].output[i] != value(root, at * count + i);
+            for (int from = 0; from < size; ++from) {
+              const size_t part = static_cast<size_t>(from) * count;
+              wrong += gathered[at].output[part + i] != (rank == root ? value(from, i) : untouched);
+              wrong += exchanged[at].output[part + i] != value(from, at * count + i);
+            }
+          }
+        }
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("buffers may be reduced in place, small and large") {
+  for (const size_t count : {5, 5000}) {
+    Host host(3, 1024);
+    std::vector<std::vector<double>> buffers(3, std::vector<double>(count));
+    std::vector<OperationRequest> requests(3, request_of(OperationKind::all_reduce, count));
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto at = static_cast<size_t>(rank);
+      for (size_t i = 0; i < count; ++i)
+        buffers[at][i] = value(rank, i);
+      requests[at].input = buffers[at].data();
+      requests[at].output = buffers[at].data();
+      host[rank].start(requests[at], 1, {}, start_time);
+    }
+    host.settle();
+    size_t wrong = 0;
+    for (const auto& buffer : buffers)
+      for (size_t i = 0; i < count; ++i)
+        wrong += buffer[i] != sum_at(3, i);
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("no rank writes into its buffers before all have made the same call") {
+  Host host(3);
+  std::vector<double> input(4, 1);
+  std::vector<double> output(4, -1);
+  OperationRequest request = request_of(OperationKind::all_reduce, 4);
+  request.input = input.data();
+  request.output = output.data();
+  OperationRequest barrier = request_of(OperationKind::barrier, 0);
+  host[0].start(request, 1, {}, start_time);
+  host.settle();
+  CHECK(host[0].any_missing());
+  CHECK(host[0].missing() == std::vector{1, 2});
+  CHECK(host[0].needs(2));
+  CHECK(host[0].waits_for() == 1);
+  host[2].start(barrier, 1, {}, start_time);
+  host.settle();
+  CHECK(host[0].state() == Communicator::State::mismatch);
+  CHECK(host[2].state() == Communicator::State::mismatch);
+  CHECK(output == std::vector<double>(4, -1));
+  for (const int rank : {0, 2})
+    host[rank].cancel();
+
+  // The third rank sees both other calls, of which one differs.
+  host[1].start(request, 1, {}, start_time);
+  host.settle();
+  CHECK(host[1].state() == Communicator::State::mismatch);
+  host[1].cancel();
+  CHECK(run(host, request_of(OperationKind::all_reduce, 9), 2)[1].output[8] == sum_at(3, 8));
+}
+
+TEST_CASE("the first time limit of all calls counts") {
+  Host host(3);
+  const OperationRequest barrier = request_of(OperationKind::barrier, 0);
+  host[0].start(barrier, 1, {seconds(9), start_time + seconds(9)}, start_time);
+  host[1].start(barrier, 1, {seconds(5), start_time + seconds(4)}, start_time);
+  host.settle();
+  CHECK(host[0].missing() == std::vector{2});
+  CHECK(host[0].first_limit().timeout == seconds(5));
+  CHECK(host[0].first_limit().end == start_time + seconds(4));
+  CHECK(host[1].first_limit().end == start_time + seconds(4));
+}
+
+TEST_CASE("a large operation waits for the rank that is behind") {
+  Host host(2, 1024);
+  std::vector<double> zeros(2000);
+  std::vector<OperationRequest> requests(2, request_of(OperationKind::all_reduce, 2000));
+  for (int rank = 0; rank < 2; ++rank) {
+    requests[static_cast<size_t>(rank)].input = zeros.data();
+    requests[static_cast<size_t>(rank)].output = zeros.data();
+    host[rank].start(requests[static_cast<size_t>(rank)], 1, {}, start_time);
+  }
+  while (host[0].step(start_time)) {
+  }
+  CHECK(host[0].state() == Communicator::State::running);
+  CHECK(!host[0].any_missing());
+  CHECK(host[0].waits_for() == 1);
+  CHECK(host[0].needs(1));
+  host[0].cancel();
+  CHECK(host[0].state() == Communicator::State::idle);
+  CHECK(!host[0].step(start_time));
+}
+
+}  // namespace
+}  // namespace dt
