@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/fd.h"
+#include "base/text.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -38,6 +39,22 @@ Result<std::string> read_text(int fd, size_t bytes_max) {
     if (got < 0 && error != EINTR) return fail(Errc::os, errno_text(error));
   }
   return fail(Errc::input, format("it is larger than {} MB", bytes_max >> 20));
+}
+
+namespace {
+
+Result<> make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST) return {};
+  return fail(Errc::os,
+              format("cannot make {}: {}", shell_quote(printable(path)), errno_text(errno)));
+}
+
+}  // namespace
+
+Result<> make_folders(const std::string& path) {
+  for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
+    TRY(make_folder(path.substr(0, at)));
+  return make_folder(path);
 }
 
 Result<MappedFile> MappedFile::open(const std::string& path) {

@@ -15,6 +15,9 @@ Result<std::string> read_text_file(const std::string& path, size_t bytes_max);
 /// Returns the rest of an open file, as above.
 Result<std::string> read_text(int fd, size_t bytes_max);
 
+/// Makes a folder and its parents, for this user alone; existing ones stay as they are.
+Result<> make_folders(const std::string& path);
+
 /// A file mapped into memory, for files that do not change, such as a running program. If a file
 /// becomes shorter, an access to its lost bytes kills the process.
 class MappedFile {

@@ -1,6 +1,7 @@
 #include "base/io/socket.h"
 
 #include "base/format.h"
+#include "base/io/file.h"
 #include "base/ip_text.h"
 #include "base/text.h"
 
@@ -101,19 +102,29 @@ Result<Address> Address::parse(std::string_view text) {
 
 namespace {
 
+constexpr int queue_wanted = 4096;
+/// The default of net.core.somaxconn before Linux 5.4.
+constexpr int usual_queue_max = 128;
+
 Result<Fd> listen_with(const Address& address, std::initializer_list<int> flags) {
   const SocketAddress to = TRY(to_socket_address(address));
   Fd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno("cannot make a socket");
   for (const int flag : flags)
     set_flag(fd.get(), SOL_SOCKET, flag, 1);
-  if (bind(fd.get(), to.get(), to.length) < 0 || listen(fd.get(), 4096) < 0) {
+  if (bind(fd.get(), to.get(), to.length) < 0 || listen(fd.get(), queue_wanted) < 0) {
     return fail_errno(format("cannot listen on {}", address.text()));
   }
   return fd;
 }
 
 }  // namespace
+
+size_t listen_queue_max() {
+  const auto text = read_text_file("/proc/sys/net/core/somaxconn", 64);
+  const auto most = text ? parse_integer(trim(*text)) : std::nullopt;
+  return static_cast<size_t>(std::clamp<int64_t>(most.value_or(usual_queue_max), 1, queue_wanted));
+}
 
 Result<Fd> listen_on(const Address& address) {
   return listen_with(address, {SO_REUSEADDR});

@@ -27,11 +27,14 @@ struct Address {
 /// Returns `host:port`, with the host in brackets when it contains a colon.
 std::string host_port(std::string_view host, uint16_t port);
 
-/// Listens on exactly this address (port 0: any free one), non-blocking, with a long backlog.
+/// Listens on exactly this address (port 0: any free one), non-blocking, with the longest queue.
 Result<Fd> listen_on(const Address& address);
 /// The same at a held port (see hold_port). Its old connections do not prevent a worker from
-/// binding the port.
+/// binding the port. Several listeners of one user may share a port: each gets some connections.
 Result<Fd> listen_on_held(const Address& address);
+/// Returns how many connections the kernel keeps for a listener until it accepts them. It drops the
+/// packets of further ones, as if the system were silent.
+size_t listen_queue_max();
 /// Starts a non-blocking connect, from the address `from_ip` if it is not empty. EPOLLOUT reports
 /// its end; connect_result() returns the result.
 Result<Fd> start_connect(const Address& address, const std::string& from_ip = {});

@@ -42,6 +42,34 @@ Connection connect_to(const Fd& listener, const Address& address) {
   return connection;
 }
 
+TEST_CASE("a listener keeps as many connections as its system has room for, and no more") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  // For a listener, this field is the length of its queue.
+  tcp_info info = {};
+  socklen_t size = sizeof info;
+  REQUIRE(getsockopt(listener.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0);
+  CHECK(listen_queue_max() == info.tcpi_sacked);
+}
+
+TEST_CASE("several listeners share a held port, and each connection reaches one of them") {
+  const Fd first = listen_on_held({"127.0.0.1", 0}).value();
+  const Address address = local_address(first.get()).value();
+  const Fd second = listen_on_held(address).value();
+  std::array<int, 2> accepted = {};
+  std::vector<Fd> connections;
+  for (int i = 0; i < 100; ++i) {
+    connections.push_back(start_connect(address).value());
+    std::array<pollfd, 2> fds = {{{.fd = first.get(), .events = POLLIN, .revents = 0},
+                                  {.fd = second.get(), .events = POLLIN, .revents = 0}}};
+    REQUIRE(poll(fds.data(), fds.size(), 5000) == 1);
+    const size_t at = fds[0].revents != 0 ? 0 : 1;
+    CHECK(accept_one(fds[at].fd).value());
+    ++accepted[at];
+  }
+  CHECK(accepted[0] > 0);
+  CHECK(accepted[1] > 0);
+}
+
 TEST_CASE("an address is written with brackets around IPv6, and read back") {
   const Address v4 = {"10.0.0.1", 80};
   const Address v6 = {"fd00::1", 65535};
