@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,10 +53,16 @@ std::string_view cut(std::string_view text, size_t bytes_max) {
   return text.substr(0, end);
 }
 
+/// The size of dtrain_error in the first version of the library. It never changes.
+constexpr size_t error_bytes_first = offsetof(dtrain_error, text) + 512;
+
 void fill(dtrain_error* into, int code, int rank, std::string_view text) {
   constexpr size_t text_at = offsetof(dtrain_error, text);
-  if (into == nullptr || into->struct_size <= text_at) return;
-  const size_t room = std::min(into->struct_size, sizeof(dtrain_error)) - text_at;
+  if (into == nullptr) return;
+  // A caller's {0} has no size; it has at least the fields of the first version.
+  const size_t size = into->struct_size == 0 ? error_bytes_first : into->struct_size;
+  if (size <= text_at) return;
+  const size_t room = std::min(size, sizeof(dtrain_error)) - text_at;
   into->code = code;
   into->rank = rank;
   text = cut(text, room - 1);
@@ -139,11 +146,72 @@ int report_success(dtrain_error* into) {
   return DTRAIN_OK;
 }
 
+Result<> check_result_size(const char* type, size_t struct_size) {
+  if (struct_size >= sizeof(size_t)) return {};
+  return fail(Errc::input,
+              format("{}.struct_size is {}; set it to sizeof({})", type, struct_size, type));
+}
+
+namespace {
+
+Result<> check_element(const dtrain_op_options& options) {
+  constexpr size_t name_max = OperationTerms::element_name_bytes_max;
+  constexpr size_t bytes_max = OperationTerms::element_bytes_max;
+  const size_t name = options.element == nullptr ? 0 : ::strnlen(options.element, name_max + 1);
+  if (name == 0 || name > name_max) {
+    return fail(Errc::input, format("dtrain_op_options.element must have 1 to {} bytes", name_max));
+  }
+  if (options.element_bytes > 0 && options.element_bytes <= bytes_max) return {};
+  return fail(Errc::input, format("dtrain_op_options.element_bytes is {}; give 1 to {}",
+                                  options.element_bytes, bytes_max));
+}
+
+}  // namespace
+
 Result<dtrain_op_options> read_op_options(const dtrain_op_options* given) {
   const dtrain_op_options options = TRY(read_struct(given, "dtrain_op_options"));
-  if (options.timeout_ms >= 0) return options;
+  if (options.timeout_ms < 0) {
+    return fail(Errc::input,
+                format("dtrain_op_options.timeout_ms is negative: {}", options.timeout_ms));
+  }
+  if (options.average_over != DTRAIN_ALL_RANKS && options.average_over != DTRAIN_ACTIVE_RANKS) {
+    return fail(Errc::input,
+                format("dtrain_op_options.average_over: there is no {}", options.average_over));
+  }
+  if (options.compression < DTRAIN_NO_COMPRESSION ||
+      options.compression > DTRAIN_COMPRESSION_BFLOAT16) {
+    return fail(Errc::input,
+                format("dtrain_op_options.compression: there is no {}", options.compression));
+  }
+  if (options.element != nullptr || options.element_bytes != 0) TRY(check_element(options));
+  if (options.dims >= 0 && (options.dims == 0 || options.shape != nullptr)) return options;
+  return fail(Errc::input, format("dtrain_op_options.dims is {}, but {}", options.dims,
+                                  options.dims < 0 ? "it is a number of dimensions"
+                                                   : "dtrain_op_options.shape is NULL"));
+}
+
+Result<dtrain_op_options> read_call_options(const dtrain_op_options* given) {
+  const dtrain_op_options options = TRY(read_op_options(given));
+  if (!terms_of(options)) return options;
   return fail(Errc::input,
-              format("dtrain_op_options.timeout_ms is negative: {}", options.timeout_ms));
+              "dtrain_op_options: only operations have prescale, postscale, shape, average_over, "
+              "compression and element");
+}
+
+std::optional<CallTerms> terms_of(const dtrain_op_options& options) {
+  const bool over_active = options.average_over == DTRAIN_ACTIVE_RANKS;
+  const bool scales = options.prescale != 0 || options.postscale != 0;
+  const bool compresses = options.compression != DTRAIN_NO_COMPRESSION;
+  const bool opaque = options.element_bytes != 0;
+  if (options.shape == nullptr && !scales && !over_active && !compresses && !opaque) return {};
+  CallTerms terms = {.prescale = options.prescale == 0 ? 1 : options.prescale,
+                     .postscale = options.postscale == 0 ? 1 : options.postscale,
+                     .average_active = over_active,
+                     .compression = static_cast<Compression>(options.compression),
+                     .element_bytes = static_cast<uint32_t>(options.element_bytes)};
+  if (opaque) terms.element = options.element;
+  if (options.shape != nullptr) terms.shape = {options.shape, static_cast<size_t>(options.dims)};
+  return terms;
 }
 
 Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context) {

@@ -61,8 +61,10 @@ Result<int> register_algorithm(dtrain_context* handle, const char* name, const S
   if (name == nullptr || !is_registrable(name))
     return fail(Errc::input, std::string(registrable_names));
   const std::string label = format("algorithm {}", name);
-  const Driver::Outcome outcome = context->driver().run(
-      {.kind = OperationKind::barrier, .group = context->group(), .name = label});
+  const Driver::Outcome outcome = context->driver().run({.kind = OperationKind::barrier,
+                                                         .group = context->group(),
+                                                         .name = label,
+                                                         .in_sequence = true});
   if (!outcome.result) return report_outcome(outcome, error);
   TRY(context->driver().register_algorithm(name, maker));
   return report_success(error);

@@ -22,8 +22,9 @@ struct Split {
 int split(const Split& call, const dtrain_op_options* given, dtrain_context** group,
           dtrain_error* error) {
   const auto body = [&]() -> Result<int> {
-    const dtrain_op_options options = TRY(read_op_options(given));
+    const dtrain_op_options options = TRY(read_call_options(given));
     const CallArguments common{.name = options.name == nullptr ? call.name : options.name,
+                               .in_sequence = true,
                                .timeout = milliseconds(options.timeout_ms)};
     Context::SplitResult made = Context::split(call.parent, call.part, common);
     if (!made.context) return report(error, made.context.error(), made.blamed_rank);

@@ -1,18 +1,40 @@
 #include "base/format.h"
+#include "base/text.h"
 #include "comm/api_support.h"
 #include "comm/collective/reduce.h"
 #include "comm/dtrain.h"
 #include "comm/engine/engine.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
 namespace dt {
 
-Result<ElementType> type_of(int type) {
-  if (type >= DTRAIN_INT8 && type <= DTRAIN_FLOAT64) return static_cast<ElementType>(type - 1);
+Result<ElementType> type_of(int type, const dtrain_op_options& options) {
+  if (type == DTRAIN_OPAQUE) {
+    if (options.element != nullptr && options.element[0] != '\0') return ElementType::uint8;
+    return fail(Errc::input, "DTRAIN_OPAQUE needs dtrain_op_options.element, the elements' name");
+  }
+  if (options.element != nullptr || options.element_bytes != 0) {
+    return fail(Errc::input,
+                "dtrain_op_options.element and element_bytes are of DTRAIN_OPAQUE alone");
+  }
+  if (type >= DTRAIN_INT8 && type <= DTRAIN_BOOL) return static_cast<ElementType>(type - 1);
   return fail(Errc::input, format("dtrain_buffers.type: there is no {}", type));
+}
+
+Result<> check_opaque(size_t count, const std::optional<CallTerms>& terms) {
+  if (!terms || terms->element_bytes == 0 || count <= SIZE_MAX / 2 / terms->element_bytes)
+    return {};
+  return fail(Errc::input,
+              format("{}[{}] is too large", printable(std::string(terms->element)), count));
+}
+
+Result<ReduceOp> reduce_of(int op) {
+  if (op >= DTRAIN_SUM && op <= DTRAIN_ADASUM) return static_cast<ReduceOp>(op);
+  return fail(Errc::input, format("there is no reduction {}", op));
 }
 
 int report_outcome(const Driver::Outcome& outcome, dtrain_error* error) {
@@ -34,20 +56,19 @@ struct UserCall {
 static_assert(DTRAIN_INT8 == 1 + static_cast<int>(ElementType::int8));
 static_assert(DTRAIN_FLOAT16 == 1 + static_cast<int>(ElementType::float16));
 static_assert(DTRAIN_FLOAT64 == 1 + static_cast<int>(ElementType::float64));
+static_assert(DTRAIN_BOOL == 1 + static_cast<int>(ElementType::boolean));
+static_assert(DTRAIN_BOOL == element_type_count);
 static_assert(DTRAIN_AVERAGE == static_cast<int>(ReduceOp::average));
 static_assert(DTRAIN_PRODUCT == static_cast<int>(ReduceOp::product));
-
-Result<ReduceOp> reduce_of(int op) {
-  if (op >= DTRAIN_SUM && op <= DTRAIN_PRODUCT) return static_cast<ReduceOp>(op);
-  return fail(Errc::input, format("there is no reduction {}", op));
-}
+static_assert(DTRAIN_ADASUM == static_cast<int>(ReduceOp::adasum));
 
 UserCall reduce_call(dtrain_buffers buffers, dtrain_rooted_op to) {
   return {.kind = OperationKind::reduce, .buffers = buffers, .op = to.op, .peer = to.root};
 }
 
-/// Returns the input; without one, the part of the output that holds it, where that has a meaning.
-const void* input_of(const UserCall& call, ElementType type, int rank) {
+/// Returns the input of elements of that size; without one, the part of the output that holds it,
+/// where that has a meaning.
+const void* input_of(const UserCall& call, size_t bytes, int rank) {
   if (call.buffers.input != nullptr || call.buffers.output == nullptr) return call.buffers.input;
   switch (call.kind) {
     case OperationKind::all_reduce:
@@ -58,7 +79,7 @@ const void* input_of(const UserCall& call, ElementType type, int rank) {
     case OperationKind::all_gather:
     case OperationKind::gather:
       return static_cast<const std::byte*>(call.buffers.output) +
-             call.buffers.count * element_bytes(type) * static_cast<size_t>(rank);
+             call.buffers.count * bytes * static_cast<size_t>(rank);
     default:
       return nullptr;
   }
@@ -71,12 +92,16 @@ Result<CallArguments> checked(const UserCall& call, const dtrain_op_options* giv
                        .group = context.group(),
                        .peer = call.peer,
                        .name = options.name == nullptr ? "" : options.name,
-                       .timeout = milliseconds(options.timeout_ms)};
+                       .timeout = milliseconds(options.timeout_ms),
+                       .terms = terms_of(options)};
   if (call.kind == OperationKind::barrier) return result;
-  result.type = TRY(type_of(call.buffers.type));
+  result.type = TRY(type_of(call.buffers.type, options));
+  TRY(check_opaque(call.buffers.count, result.terms));
   result.reduce = TRY(reduce_of(call.op));
   result.count = call.buffers.count;
-  result.input = input_of(call, result.type, context.layout().rank);
+  const size_t bytes =
+      options.element_bytes > 0 ? options.element_bytes : element_bytes(result.type);
+  result.input = input_of(call, bytes, context.layout().rank);
   result.output = call.buffers.output;
   return result;
 }

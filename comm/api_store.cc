@@ -54,7 +54,7 @@ int with_store(const StoreUse& use, dtrain_error* error, const Body& body) {
   std::string name;
   const auto checked = [&]() -> Result<> {
     const auto context = TRY(usable(use.context == nullptr ? nullptr : &use.context->context));
-    const dtrain_op_options options = TRY(read_op_options(use.options));
+    const dtrain_op_options options = TRY(read_call_options(use.options));
     if (options.name != nullptr) name = options.name;
     if (use.key == nullptr) return fail(Errc::input, "the key is NULL");
     ProgramStore store(context->driver(), milliseconds(options.timeout_ms));

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <optional>
 
 // NOLINTBEGIN(readability-identifier-naming): the names of C's opaque types
 struct dtrain_context {
@@ -20,7 +21,7 @@ struct dtrain_work {
   std::shared_ptr<dt::Context> context;
   dt::Driver::Work work;
   std::shared_ptr<dt::OperationResult> result = {};  ///< of operations with own counts
-  dt::ElementType result_type = dt::ElementType::float32;
+  int result_type = DTRAIN_FLOAT32;
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -53,13 +54,33 @@ Result<T> read_struct(const T* given, const char* type) {
   return known;
 }
 
-/// Returns the type with that number of dtrain.h.
-Result<ElementType> type_of(int type);
+/// Checks the struct_size of a struct that the library fills.
+Result<> check_result_size(const char* type, size_t struct_size);
+/// Fills the fields behind struct_size, which is the first, as far as the caller's struct has them.
+template <class T>
+void fill_result(T* into, const T& found) {
+  constexpr size_t first = sizeof(size_t);
+  const size_t end = std::min(into->struct_size, sizeof found);
+  std::memcpy(reinterpret_cast<char*>(into) + first, reinterpret_cast<const char*>(&found) + first,
+              end - std::min(first, end));
+}
+
+/// Returns the type with that number of dtrain.h; for DTRAIN_OPAQUE, whose elements the options
+/// must describe, uint8.
+Result<ElementType> type_of(int type, const dtrain_op_options& options);
+/// Fails where the bytes of that many elements have no number. `terms` are those of the call.
+Result<> check_opaque(size_t count, const std::optional<CallTerms>& terms);
+/// Returns the reduction with that number of dtrain.h.
+Result<ReduceOp> reduce_of(int op);
 /// Reports the outcome of an operation, and returns its status.
 int report_outcome(const Driver::Outcome& outcome, dtrain_error* error);
 
-/// Returns the checked options of one call.
+/// Returns the checked options of one operation.
 Result<dtrain_op_options> read_op_options(const dtrain_op_options* given);
+/// Returns those of a call that is no operation, and takes a name and a timeout only.
+Result<dtrain_op_options> read_call_options(const dtrain_op_options* given);
+/// Returns the scale and the shape; none if they are not given.
+std::optional<CallTerms> terms_of(const dtrain_op_options& options);
 
 /// Returns the context behind a handle. Fails with Errc::input for a null handle and in a fork.
 Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context);

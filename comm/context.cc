@@ -123,6 +123,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
                                                          .dead_after = dead_after,
                                                          .generation = options.claim.generation,
                                                          .shared = mesh->shared_area(),
+                                                         .named_shared = mesh->named_area(),
                                                          .algorithms = std::move(algorithms)},
                                          engine_peers(*mesh, self, layout.size));
   const Cores cores{.cpus = allowed_cpus(mesh->local_processes()), .quota = cpu_quota()};

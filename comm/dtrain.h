@@ -68,7 +68,8 @@ enum dtrain_status {
   DTRAIN_ERROR_PEER_LOST = 9
 };
 
-/* Receives the reason of a failure. Set struct_size = sizeof(dtrain_error) before the call. */
+/* Receives the reason of a failure. Set struct_size = sizeof(dtrain_error) before the call; 0 means
+ * the fields below, which are those of the first version. */
 typedef struct dtrain_error {
   size_t struct_size;
   int code;       /* enum dtrain_status */
@@ -150,8 +151,8 @@ DTRAIN_API size_t dtrain_algorithms(dtrain_context* context, char* text, size_t 
 
 /* ---- Operations ---- */
 
-/* Element types. 16-bit floats are added and multiplied in float32. The numbers 11 to 31 stay free
- * for further types, such as int16, uint16, bool and 8-bit floats. */
+/* Element types. 16-bit floats are added and multiplied in float32. The numbers 15 to 31 stay free
+ * for further types, such as 8-bit floats. */
 enum dtrain_type {
   DTRAIN_INT8 = 1,
   DTRAIN_UINT8 = 2,
@@ -162,16 +163,46 @@ enum dtrain_type {
   DTRAIN_FLOAT16 = 7, /* IEEE 754 binary16 */
   DTRAIN_BFLOAT16 = 8,
   DTRAIN_FLOAT32 = 9,
-  DTRAIN_FLOAT64 = 10
+  DTRAIN_FLOAT64 = 10,
+  DTRAIN_INT16 = 11,
+  DTRAIN_UINT16 = 12,
+  DTRAIN_BOOL = 13, /* a byte: 0 is false, all others are true; what is reduced is 0 or 1 */
+  /* Elements that are never reduced. dtrain_op_options names them and has their size. */
+  DTRAIN_OPAQUE = 14
 };
 
+/* Where an input of floats is NaN, the result is NaN, of DTRAIN_MIN and DTRAIN_MAX, too.
+ *
+ * bool: DTRAIN_SUM and DTRAIN_MAX are "or", DTRAIN_PRODUCT and DTRAIN_MIN are "and". There is no
+ * average. */
 enum dtrain_reduce_op {
   DTRAIN_SUM = 0,
   DTRAIN_AVERAGE = 1, /* the sum divided by the number of ranks; for integers, the sum in their own
                          width, which wraps, divided toward zero */
   DTRAIN_MIN = 2,
   DTRAIN_MAX = 3,
-  DTRAIN_PRODUCT = 4
+  DTRAIN_PRODUCT = 4,
+  /* Only of all_reduce, and of floats: (1 - a.b / (2 |a|^2)) a + (1 - a.b / (2 |b|^2)) b of two
+   * whole buffers (Maleki et al., 2020), in float64, rounded for each pair. Neighbours are paired,
+   * then these pairs, and so on. Of n ranks, the first 2 (n - 2^k) are first reduced in pairs; 2^k
+   * is the largest power of two up to n. */
+  DTRAIN_ADASUM = 5
+};
+
+/* The ranks over which DTRAIN_AVERAGE is taken. They differ only while ranks have joined (see
+ * dtrain_join). */
+enum dtrain_average_over {
+  DTRAIN_ALL_RANKS = 0,   /* a rank that has joined counts, with zeros */
+  DTRAIN_ACTIVE_RANKS = 1 /* the ranks that have not joined. Their sum is made first, and rounded to
+                             the type */
+};
+
+/* The type as which a reduction of float32 or float64 is sent and added. Each input is rounded to
+ * it after its prescale, and each result becomes the caller's type again before its postscale. */
+enum dtrain_compression {
+  DTRAIN_NO_COMPRESSION = 0,
+  DTRAIN_COMPRESSION_FLOAT16 = 1, /* values beyond 65504 become infinite */
+  DTRAIN_COMPRESSION_BFLOAT16 = 2
 };
 
 /* The memory of one operation; this struct will never get further fields. The memory belongs to the
@@ -190,29 +221,58 @@ typedef struct dtrain_rooted_op {
   int root;
 } dtrain_rooted_op;
 
-/* A NULL pointer to it means: unnamed, no time limit. */
+/* A NULL pointer to it means: all fields have their defaults. Calls other than operations, such as
+ * those of the store, use name and timeout_ms alone, and refuse the others. */
 typedef struct dtrain_op_options {
   size_t struct_size; /* sizeof(dtrain_op_options) */
-  const char* name;   /* for messages; ranks whose names differ get DTRAIN_ERROR_MISMATCH. Copied.
-                         NULL: unnamed */
-  int timeout_ms;     /* 0: no limit (a death still ends it) */
+  const char* name; /* of a collective: matches it, see below. Else for messages: if the names of a
+                       send and its receive differ, both get DTRAIN_ERROR_MISMATCH. Copied. NULL
+                       or "": unnamed */
+  int timeout_ms;   /* 0: no limit (a death still ends it) */
+  /* all_reduce, reduce and reduce_scatter multiply each input and each result by a finite number, 0
+   * is 1. Floats: in their type, rounded; 16-bit ones in float32, rounded to 16 bits before the
+   * reduction and after it. Integers: in float64, truncated toward zero; what is too large becomes
+   * the type's nearest number. An average is divided first. bool has none. */
+  double prescale;
+  double postscale;
+  /* The sizes of the dimensions of `count` elements; NULL: the shape is not compared. Ranks must
+   * give equal shapes to a collective, or all none. Those with counts of their own may differ in
+   * the first dimension. A send or a receive compares none. Copied. */
+  const size_t* shape;
+  int dims;         /* the number of sizes in `shape`, at most 64; may be 0 */
+  int average_over; /* enum dtrain_average_over; only with DTRAIN_AVERAGE */
+  int compression;  /* enum dtrain_compression; only of a reduction of float32 or float64 */
+  /* Only with DTRAIN_OPAQUE: the name of the elements, of at most 32 bytes, and the size of one, 1
+   * to 1,048,576 bytes. Ranks compare both. Copied. */
+  const char* element;
+  size_t element_bytes;
 } dtrain_op_options;
 
 /* Each of these blocks until the operation is done on this rank, and returns its status. Results
- * have the same bits on every rank. Errors that all of them have:
+ * have the same bits on every rank.
+ *
+ * Collectives with a name match those of that name on the other ranks, in any order. A named one
+ * that a rank has not called holds up no other. Small all_reduces that are pending together are
+ * sent as one. Collectives without a name match by their order on each rank.
+ *
+ * Errors that all of them have:
  *
  * _INPUT: a NULL or unaligned pointer, an unknown type or op, a rank out of range, counts that are
- * too large. Nothing was sent; the other ranks still wait.
+ * too large, or a collective of that name is pending on this rank. Nothing was sent; the other
+ * ranks still wait, and a pending one continues.
  *
- * _MISMATCH: ranks called different collectives, or with another count, type, op, root or name.
- * Every rank gets it, also when the collective has a root, and error.rank is one that differs. What
- * `output` holds is then undefined. Or a send and its receive differ in count, type or name. Both
- * ends get it, and no other rank. The context stays usable.
+ * _MISMATCH: ranks called different collectives, or with another count, type, op, root, scale,
+ * compression, shape or opaque elements, or a rank has joined without which the collective is
+ * impossible. Every rank gets it, also when the collective has a root, and error.rank is one that
+ * differs. What `output` holds is then undefined. It also comes when every rank blocks for a second
+ * in a named collective, of different names, and no rank has calls from several threads. Or a send
+ * and its receive differ in count, type or name. Both ends get it, and no other rank. The context
+ * stays usable.
  *
- * _TIMEOUT: options->timeout_ms passed. A collective's timeout ends it and all later collectives on
- * every rank; sends and receives continue. A send or receive that timed out ends alone. If a
- * receive times out before its message begins to arrive, the next receive from that rank gets the
- * message.
+ * _TIMEOUT: options->timeout_ms passed. A collective's timeout ends it and all later collectives of
+ * the context on every rank: the named ones, or those without a name. Sends and receives continue.
+ * A send or receive that timed out ends alone. If a receive times out before its message begins to
+ * arrive, the next receive from that rank gets the message.
  *
  * _PEER_LOST: a rank died, or left while it was needed, or the launcher is lost; error.text names
  * rank, host and cause. After a death or the launcher's loss all operations fail, now and later.
@@ -267,6 +327,18 @@ DTRAIN_API int dtrain_recv(dtrain_context* context, dtrain_buffers buffers, int 
 /* Returns when every rank has called it. */
 DTRAIN_API int dtrain_barrier(dtrain_context* context, const dtrain_op_options* options,
                               dtrain_error* error);
+/* This rank has no more data for named collectives, although others may have. Returns when every
+ * rank has called it, and then sets *last to the rank that called it last, the same on all ranks;
+ * `last` may be NULL.
+ *
+ * Until then this rank contributes to each named all_reduce, reduce and reduce_scatter of the
+ * others the value that changes no result: 0 to a sum, 1 to a product, the type's largest value to
+ * a minimum. Named collectives of another kind, and reductions to a root that has joined, fail on
+ * the others with _MISMATCH. This rank's own named collectives fail with _INPUT until all have
+ * joined. Collectives without a name are not affected: they wait for this rank's call. `options`
+ * may have a timeout only. */
+DTRAIN_API int dtrain_join(dtrain_context* context, int* last, const dtrain_op_options* options,
+                           dtrain_error* error);
 
 /* ---- Groups ---- */
 
@@ -344,6 +416,9 @@ DTRAIN_API dtrain_work* dtrain_recv_async(dtrain_context* context, dtrain_buffer
                                           const dtrain_op_options* options, dtrain_error* error);
 DTRAIN_API dtrain_work* dtrain_barrier_async(dtrain_context* context,
                                              const dtrain_op_options* options, dtrain_error* error);
+/* Its result (see dtrain_work_result) is one DTRAIN_INT32, the rank that joined last. */
+DTRAIN_API dtrain_work* dtrain_join_async(dtrain_context* context, const dtrain_op_options* options,
+                                          dtrain_error* error);
 
 /* Returns the operation's status once it is done, the same at each call; DTRAIN_PENDING if
  * `timeout_ms` passed first. timeout_ms < 0: no limit; 0: does not wait. */
@@ -356,13 +431,14 @@ DTRAIN_API void dtrain_work_free(dtrain_work* work);
 
 /* ---- Operations with a count for each rank ---- */
 
-/* What one rank sends to each rank. The memory belongs to the caller; `input` must stay valid and
+/* What one rank has for each rank. The memory belongs to the caller; `input` must stay valid and
  * unchanged until the operation is done. `counts` is read during the call. */
 typedef struct dtrain_split_buffers {
   size_t struct_size; /* sizeof(dtrain_split_buffers) */
   const void* input; /* the parts for all ranks by rank, behind each other; NULL if all are empty */
   const size_t* counts; /* the elements of each part, one count for each rank; 0 is allowed */
   int type;             /* enum dtrain_type */
+  int op;               /* enum dtrain_reduce_op; only dtrain_reduce_scatter_split reads it */
 } dtrain_split_buffers;
 
 /* The result of an operation whose size only the engine knows. */
@@ -377,16 +453,22 @@ typedef struct dtrain_result {
 
 /* Each of these blocks until it is done, and then sets *work, which has the result; after an error
  * *work is NULL. The caller owns the work and frees it with dtrain_work_free. Errors are those of
- * the operations above; counts may differ between the ranks, and are no mismatch. If there is no
+ * the operations above. If there is no
  * memory for what arrives, all operations of this rank fail with _SYSTEM. */
 
-/* Sends each rank its part of buffers->input. The result has the parts that all ranks have sent to
- * this one. A gather or scatter with different counts is this with most counts 0. */
+/* Sends each rank its part of buffers->input. Counts may differ between the ranks. The result has
+ * the parts that all ranks have sent to this one. A gather or scatter with different counts is this
+ * with most counts 0. */
 DTRAIN_API int dtrain_all_to_all_split(dtrain_context* context, const dtrain_split_buffers* buffers,
                                        dtrain_work** work, const dtrain_op_options* options,
                                        dtrain_error* error);
-/* The result has the inputs of all ranks. buffers.count is this rank's own; buffers.output must be
- * NULL. */
+/* The result is this rank's part of the reduction `buffers->op` of the inputs, whose parts may have
+ * different counts. All ranks give the same counts. The result has one part. */
+DTRAIN_API int dtrain_reduce_scatter_split(dtrain_context* context,
+                                           const dtrain_split_buffers* buffers, dtrain_work** work,
+                                           const dtrain_op_options* options, dtrain_error* error);
+/* The result has the inputs of all ranks, whose counts may differ. buffers.count is this rank's
+ * own; buffers.output must be NULL. */
 DTRAIN_API int dtrain_all_gather_ragged(dtrain_context* context, dtrain_buffers buffers,
                                         dtrain_work** work, const dtrain_op_options* options,
                                         dtrain_error* error);
@@ -395,6 +477,10 @@ DTRAIN_API dtrain_work* dtrain_all_to_all_split_async(dtrain_context* context,
                                                       const dtrain_split_buffers* buffers,
                                                       const dtrain_op_options* options,
                                                       dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_reduce_scatter_split_async(dtrain_context* context,
+                                                          const dtrain_split_buffers* buffers,
+                                                          const dtrain_op_options* options,
+                                                          dtrain_error* error);
 DTRAIN_API dtrain_work* dtrain_all_gather_ragged_async(dtrain_context* context,
                                                        dtrain_buffers buffers,
                                                        const dtrain_op_options* options,
@@ -403,88 +489,12 @@ DTRAIN_API dtrain_work* dtrain_all_gather_ragged_async(dtrain_context* context,
  * with _INPUT when the work is not done yet, when it failed, and when its operation is another. */
 DTRAIN_API int dtrain_work_result(dtrain_work* work, dtrain_result* result, dtrain_error* error);
 
-/* ---- The job's store ---- */
-
-/* Keys and values that all ranks share: to exchange small data, to count, to elect a rank. The
- * launcher holds them in memory until the job ends. A context that is alone has its own store. A
- * program cannot access dtrain's own keys there. Values are sent authenticated, but not encrypted.
- *
- * Limits: a key is a NUL-terminated string of 1 to 250 bytes. A value has at most 1,048,576 bytes
- * and may be empty. The store of a job holds at most 65,536 keys and 256 MiB, keys included; some
- * of them are dtrain's own. At most 256 threads of a rank may wait for keys at the same time.
- *
- * Each call blocks until the store has replied. Any thread may call at any time, also while
- * operations run: calls are not collective and need not match. `options` may be NULL: no time
- * limit. Ranks may differ in options->name, which begins the text of an error.
- *
- * Errors that all of them have: _INPUT (a NULL, a key or value beyond its limit), _TIMEOUT
- * (options->timeout_ms passed without a reply; the store may still carry out the request),
- * _PEER_LOST (the launcher is lost; all calls fail, now and later), _SYSTEM (memory ran out; all
- * calls fail, now and later), _CLOSED (the context was finalized meanwhile).
- *
- * The death of a rank ends waits for keys and no other call. The store keeps what a dead rank has
- * set. */
-
-/* Bytes of the caller, read during the call; this struct will never get further fields. */
-typedef struct dtrain_bytes {
-  const void* data; /* may be NULL if size is 0 */
-  size_t size;
-} dtrain_bytes;
-
-/* A copy of a value. The caller owns it and frees it with dtrain_value_free. It stays valid after
- * dtrain_finalize. */
-typedef struct dtrain_value dtrain_value;
-
-/* Returns the bytes, followed by a NUL that the size does not include. NULL if value is NULL. */
-DTRAIN_API const void* dtrain_value_data(const dtrain_value* value);
-/* Returns 0 if value is NULL. */
-DTRAIN_API size_t dtrain_value_size(const dtrain_value* value);
-/* NULL does nothing. */
-DTRAIN_API void dtrain_value_free(dtrain_value* value);
-
-/* Sets the key to the value, and replaces an earlier one. Fails with _REFUSED when the store is
- * full. */
-DTRAIN_API int dtrain_store_set(dtrain_context* context, const char* key, dtrain_bytes value,
-                                const dtrain_op_options* options, dtrain_error* error);
-/* *value = a copy of the key's value; NULL, with DTRAIN_OK, when there is no such key. */
-DTRAIN_API int dtrain_store_get(dtrain_context* context, const char* key, dtrain_value** value,
-                                const dtrain_op_options* options, dtrain_error* error);
-/* Returns when the key exists, with *value = a copy of its value; `value` may be NULL. A key that
- * is erased at once may be missed. Fails with _TIMEOUT, which names the key. Fails with _PEER_LOST
- * when there is no such key and a rank has died (error.rank), which may be the one to set it. A
- * rank that has left ends no wait. Fails with _REFUSED when too many threads wait. */
-DTRAIN_API int dtrain_store_wait(dtrain_context* context, const char* key, dtrain_value** value,
-                                 const dtrain_op_options* options, dtrain_error* error);
-/* Adds *number to the number that the key holds, 0 when there is no such key; *number = the sum.
- * The addition is atomic. Keys hold numbers as decimal text. Fails with _INPUT when the key holds
- * no number or the sum needs more than 64 bits. Fails with _REFUSED when the store is full. After a
- * failure *number is unchanged. */
-DTRAIN_API int dtrain_store_add(dtrain_context* context, const char* key, int64_t* number,
-                                const dtrain_op_options* options, dtrain_error* error);
-
-/* Arguments and results of dtrain_store_compare_and_set; this struct will never get further
- * fields. */
-typedef struct dtrain_exchange {
-  const dtrain_bytes* expected; /* in: the value that the key must have; NULL: it must not exist */
-  dtrain_bytes desired;         /* in: its new value */
-  int done;                     /* out: 1 if the key has been set; else 0, which is no error */
-  dtrain_value* held;           /* out, if not done: the key's value, for the caller to free;
-                                   NULL: there is no such key */
-} dtrain_exchange;
-
-/* Sets the key if it has the expected value. If several ranks expect the same value, only one of
- * them gets done = 1. Fails with _REFUSED when the store is full. */
-DTRAIN_API int dtrain_store_compare_and_set(dtrain_context* context, const char* key,
-                                            dtrain_exchange* exchange,
-                                            const dtrain_op_options* options, dtrain_error* error);
-/* *existed = 1 if there was such a key, else 0; `existed` may be NULL. */
-DTRAIN_API int dtrain_store_erase(dtrain_context* context, const char* key, int* existed,
-                                  const dtrain_op_options* options, dtrain_error* error);
-
 #ifdef __cplusplus
 }
 #endif
 
 /* NOLINTEND(readability-identifier-naming) */
+
+#include "dtrain_store.h"
 
 #endif /* DTRAIN_H */

@@ -11,6 +11,7 @@
 #error "dtrain.hpp needs C++20: compile with -std=c++20; dtrain.h is for C and for older C++"
 #endif
 
+#include "dtrain_store.hpp"
 #include "dtrain_types.hpp"
 
 #include <cstddef>
@@ -21,99 +22,9 @@
 #include <ranges>
 #include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace dtrain {
-
-/// The job's keys and values; see "The job's store" in dtrain.h for limits and errors. It refers to
-/// its Context, which must outlive it. Values are arbitrary bytes, not only text.
-class Store {
- public:
-  explicit Store(dtrain_context* context) : context_(context) {}
-
-  void set(const std::string& key, std::string_view value, const OpOptions& options = {}) {
-    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_store_set(context_, name, bytes_of(value), c, error);
-    });
-  }
-  /// Returns the key's value; none when there is no such key.
-  std::optional<std::string> get(const std::string& key, const OpOptions& options = {}) {
-    dtrain_value* value = nullptr;
-    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_store_get(context_, name, &value, c, error);
-    });
-    return take(value);
-  }
-  /// Returns the key's value as soon as the key exists.
-  std::string wait(const std::string& key, const OpOptions& options = {}) {
-    dtrain_value* value = nullptr;
-    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_store_wait(context_, name, &value, c, error);
-    });
-    return take(value).value();
-  }
-  /// Adds the amount to the number that the key holds (0 without such a key); returns the sum.
-  std::int64_t add(const std::string& key, std::int64_t amount, const OpOptions& options = {}) {
-    std::int64_t number = amount;
-    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_store_add(context_, name, &number, c, error);
-    });
-    return number;
-  }
-
-  struct Exchange {
-    bool done = false;                     ///< the key has been set
-    std::optional<std::string> held = {};  ///< if not done: the key's value, if it exists
-  };
-  /// Sets the key if it holds `expected`. Without `expected`, sets it if it does not exist.
-  Exchange compare_and_set(const std::string& key, std::optional<std::string_view> expected,
-                           std::string_view desired, const OpOptions& options = {}) {
-    dtrain_bytes before = {};
-    dtrain_exchange exchange = {};
-    if (expected) {
-      before = bytes_of(*expected);
-      exchange.expected = &before;
-    }
-    exchange.desired = bytes_of(desired);
-    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_store_compare_and_set(context_, name, &exchange, c, error);
-    });
-    return {exchange.done != 0, take(exchange.held)};
-  }
-  /// Erases the key; returns false when there was no such key.
-  bool erase(const std::string& key, const OpOptions& options = {}) {
-    int existed = 0;
-    run(key, options, [&](const char* name, const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_store_erase(context_, name, &existed, c, error);
-    });
-    return existed != 0;
-  }
-
- private:
-  static dtrain_bytes bytes_of(std::string_view text) { return {text.data(), text.size()}; }
-
-  static std::optional<std::string> take(dtrain_value* value) {
-    struct Free {
-      void operator()(dtrain_value* owned) const { dtrain_value_free(owned); }
-    };
-    const std::unique_ptr<dtrain_value, Free> owner(value);
-    if (value == nullptr) return std::nullopt;
-    return std::string(static_cast<const char*>(dtrain_value_data(value)),
-                       dtrain_value_size(value));
-  }
-
-  template <class Call>
-  static void run(const std::string& key, const OpOptions& options, const Call& call) {
-    if (key.find('\0') != std::string::npos) {
-      throw Error(DTRAIN_ERROR_INPUT, "a key must not contain a NUL byte");
-    }
-    const dtrain_op_options c = detail::c_options(options);
-    dtrain_error error = detail::empty_error();
-    if (call(key.c_str(), &c, &error) != DTRAIN_OK) throw Error(error);
-  }
-
-  dtrain_context* context_;
-};
 
 /// All ranks of a job, seen from one of them. Movable; leaves the job when destroyed. A
 /// collective's array has the same size and type on every rank, unless its comment has another
@@ -179,6 +90,27 @@ class Context {
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
       return dtrain_all_reduce_async(get(), detail::writable(values), static_cast<int>(op), c,
                                      error);
+    });
+  }
+
+  /// values[i] = op over all ranks of values[i], for each of several arrays, at once. All ranks
+  /// give equally many arrays. See dtrain_all_reduce_list.
+  template <std::ranges::forward_range Arrays>
+    requires MutableArray<std::ranges::range_reference_t<Arrays>>
+  void all_reduce_list(Arrays&& arrays, Op op = Op::sum, const OpOptions& options = {}) {
+    const std::vector<dtrain_buffers> tensors = listed(arrays);
+    const dtrain_tensor_list list = list_of(tensors);
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_reduce_list(get(), &list, static_cast<int>(op), c, error);
+    });
+  }
+  template <std::ranges::forward_range Arrays>
+    requires MutableArray<std::ranges::range_reference_t<Arrays>>
+  Work all_reduce_list_async(Arrays&& arrays, Op op = Op::sum, const OpOptions& options = {}) {
+    const std::vector<dtrain_buffers> tensors = listed(arrays);
+    const dtrain_tensor_list list = list_of(tensors);
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_reduce_list_async(get(), &list, static_cast<int>(op), c, error);
     });
   }
 
@@ -314,6 +246,28 @@ class Context {
     });
   }
 
+  /// The Work, which is done, has part rank() of the reduction of the inputs. Part r has counts[r]
+  /// elements; all ranks give the same counts.
+  template <Array In>
+  Work reduce_scatter_split(In&& input, std::span<const std::size_t> counts, Op op = Op::sum,
+                            const OpOptions& options = {}) {
+    dtrain_split_buffers buffers = split(input, counts);
+    buffers.op = static_cast<int>(op);
+    return run_with_result(
+        options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
+          return dtrain_reduce_scatter_split(get(), &buffers, work, c, error);
+        });
+  }
+  template <Array In>
+  Work reduce_scatter_split_async(In&& input, std::span<const std::size_t> counts, Op op = Op::sum,
+                                  const OpOptions& options = {}) {
+    dtrain_split_buffers buffers = split(input, counts);
+    buffers.op = static_cast<int>(op);
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_reduce_scatter_split_async(get(), &buffers, c, error);
+    });
+  }
+
   /// The Work, which is done, has the inputs of all ranks as its parts(). Sizes may differ.
   template <Array In>
   Work all_gather_ragged(In&& input, const OpOptions& options = {}) {
@@ -367,6 +321,22 @@ class Context {
     });
   }
 
+  /// This rank has no more data for named collectives; see dtrain_join. Returns the rank that
+  /// joined last.
+  int join(const OpOptions& options = {}) {
+    int last = -1;
+    run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_join(get(), &last, c, error);
+    });
+    return last;
+  }
+  /// Its parts() have one std::int32_t, the rank that joined last.
+  Work join_async(const OpOptions& options = {}) {
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_join_async(get(), c, error);
+    });
+  }
+
  private:
   /// Calls a blocking C function, which needs no Work, no memory and no background thread.
   template <class Call>
@@ -399,6 +369,17 @@ class Context {
     run(options,
         [&](const dtrain_op_options* c, dtrain_error* error) { return call(&work, c, error); });
     return Work(work);
+  }
+
+  template <class Arrays>
+  static std::vector<dtrain_buffers> listed(Arrays& arrays) {
+    std::vector<dtrain_buffers> tensors;
+    for (auto&& array : arrays)
+      tensors.push_back(detail::writable(array));
+    return tensors;
+  }
+  static dtrain_tensor_list list_of(const std::vector<dtrain_buffers>& tensors) {
+    return {sizeof(dtrain_tensor_list), tensors.data(), tensors.size(), nullptr, nullptr};
   }
 
   template <class In, class Out>
@@ -453,13 +434,12 @@ class Context {
     const bool fits =
         elements == std::ranges::size(input) && counts.size() == static_cast<std::size_t>(size());
     if (get() != nullptr && !fits) {
-      throw Error(
-          DTRAIN_ERROR_INPUT,
-          "all_to_all_split: give one count for each rank, which add up to the input; got " +
-              std::to_string(counts.size()) + " counts of " + std::to_string(elements));
+      throw Error(DTRAIN_ERROR_INPUT,
+                  "give one count for each rank, which add up to the input; got " +
+                      std::to_string(counts.size()) + " counts of " + std::to_string(elements));
     }
     return {sizeof(dtrain_split_buffers), std::ranges::data(input), counts.data(),
-            detail::type_of<std::ranges::range_value_t<In>>()};
+            detail::type_of<std::ranges::range_value_t<In>>(), DTRAIN_SUM};
   }
 
   void require_parts(const char* operation, std::size_t whole, std::size_t part) const {

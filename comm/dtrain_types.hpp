@@ -4,6 +4,7 @@
 
 #include "dtrain.h"
 #include "dtrain_memory.h"
+#include "dtrain_work.h"
 
 #include <chrono>
 #include <concepts>
@@ -11,11 +12,13 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace dtrain {
 
@@ -43,12 +46,28 @@ class Error : public std::runtime_error {
   int rank_;
 };
 
+/// A NaN of any rank passes through all of them. For bool, sum and max are "or", product and min
+/// are "and".
 enum class Op {
   sum = DTRAIN_SUM,
   average = DTRAIN_AVERAGE,  ///< of integers: the sum in their own width, divided toward zero
   min = DTRAIN_MIN,
   max = DTRAIN_MAX,
   product = DTRAIN_PRODUCT,
+  adasum = DTRAIN_ADASUM,  ///< only of all_reduce and floats; see dtrain.h
+};
+
+/// The ranks that an average is over, while some have joined.
+enum class AverageOver {
+  all_ranks = DTRAIN_ALL_RANKS,
+  active_ranks = DTRAIN_ACTIVE_RANKS,
+};
+
+/// The type as which a reduction of float or double is sent and added.
+enum class Compression {
+  none = DTRAIN_NO_COMPRESSION,
+  float16 = DTRAIN_COMPRESSION_FLOAT16,
+  bfloat16 = DTRAIN_COMPRESSION_BFLOAT16,
 };
 
 enum class Transport {
@@ -68,15 +87,19 @@ struct bfloat16 {  // NOLINT(readability-identifier-naming): named like the buil
 
 namespace detail {
 
+static_assert(sizeof(bool) == 1, "DTRAIN_BOOL is a byte");
+
 template <class T>
 constexpr dtrain_type type_of() {
   if constexpr (std::same_as<T, float16>) return DTRAIN_FLOAT16;
   if constexpr (std::same_as<T, bfloat16>) return DTRAIN_BFLOAT16;
   if constexpr (std::same_as<T, float>) return DTRAIN_FLOAT32;
   if constexpr (std::same_as<T, double>) return DTRAIN_FLOAT64;
+  if constexpr (std::same_as<T, bool>) return DTRAIN_BOOL;
   if constexpr (std::integral<T> && !std::same_as<T, bool>) {
     // By size and sign, so that long and long long are both 64-bit integers.
     if constexpr (sizeof(T) == 1) return std::is_signed_v<T> ? DTRAIN_INT8 : DTRAIN_UINT8;
+    if constexpr (sizeof(T) == 2) return std::is_signed_v<T> ? DTRAIN_INT16 : DTRAIN_UINT16;
     if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? DTRAIN_INT32 : DTRAIN_UINT32;
     if constexpr (sizeof(T) == 8) return std::is_signed_v<T> ? DTRAIN_INT64 : DTRAIN_UINT64;
   }
@@ -92,7 +115,7 @@ inline dtrain_error empty_error() {
 
 }  // namespace detail
 
-/// The types of an array's elements: integers of 8, 32 and 64 bits, float16, bfloat16, float,
+/// The types of an array's elements: integers of 8 to 64 bits, bool, float16, bfloat16, float,
 /// double.
 template <class T>
 concept Element = detail::type_of<T>() != dtrain_type{};
@@ -146,7 +169,12 @@ struct InitOptions {
 /// Options of one operation; see dtrain_op_options.
 struct OpOptions {
   std::string name = {};
-  std::chrono::milliseconds timeout = {};  ///< 0: none
+  std::chrono::milliseconds timeout = {};              ///< 0: none
+  double prescale = 1;                                 ///< of each input of a reduction; not 0
+  double postscale = 1;                                ///< of each result of a reduction; not 0
+  std::optional<std::vector<std::size_t>> shape = {};  ///< that ranks compare; none: none
+  AverageOver average_over = AverageOver::all_ranks;   ///< only with Op::average
+  Compression compression = Compression::none;         ///< only of reductions of float and double
 };
 
 namespace detail {
@@ -157,11 +185,25 @@ inline int milliseconds_of(std::chrono::milliseconds duration) {
   return duration.count() > most ? most : static_cast<int>(duration.count());
 }
 
+/// In C, 0 stands for 1.
+inline double factor_of(double factor) {
+  if (factor != 0) return factor;
+  throw Error(DTRAIN_ERROR_INPUT, "prescale and postscale must not be 0");
+}
+
 inline dtrain_op_options c_options(const OpOptions& options) {
   dtrain_op_options c = {};
   c.struct_size = sizeof c;
   c.name = options.name.empty() ? nullptr : options.name.c_str();
   c.timeout_ms = milliseconds_of(options.timeout);
+  c.prescale = options.prescale == 1 ? 0 : factor_of(options.prescale);
+  c.postscale = options.postscale == 1 ? 0 : factor_of(options.postscale);
+  c.average_over = static_cast<int>(options.average_over);
+  c.compression = static_cast<int>(options.compression);
+  if (!options.shape) return c;
+  static constexpr std::size_t empty = 0;
+  c.shape = options.shape->empty() ? &empty : options.shape->data();
+  c.dims = static_cast<int>(options.shape->size());
   return c;
 }
 
@@ -178,6 +220,14 @@ dtrain_buffers writable(R&& array) {
 
 }  // namespace detail
 
+/// When an operation reached its states; see dtrain_times.
+struct WorkTimes {
+  using Time = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
+  Time submitted;
+  std::optional<Time> started = {};  ///< none: not yet, or never
+  std::optional<Time> ended = {};    ///< none: not yet
+};
+
 /// An asynchronous operation. Its arrays must stay valid and unchanged until it is done; the
 /// destructor waits for that. Movable; for one thread at a time.
 class Work {
@@ -191,8 +241,8 @@ class Work {
   bool wait_for(std::chrono::milliseconds timeout) {
     return wait_ms(timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
   }
-  /// Returns the result of all_to_all_split or all_gather_ragged, which must be done. Throws Error
-  /// when it failed, and when its elements have another type.
+  /// Returns the result of an operation whose result the engine allocates, which must be done.
+  /// Throws Error when it failed, and when its elements have another type.
   template <Element T>
   Parts<T> parts() const {
     dtrain_result result = {};
@@ -206,6 +256,20 @@ class Work {
   }
   /// True when the operation has succeeded or failed.
   bool done() const { return dtrain_work_done(work_.get()) != 0; }
+  /// Returns when the operation was submitted, started and ended.
+  WorkTimes times() const {
+    dtrain_times c = {};
+    c.struct_size = sizeof c;
+    dtrain_error error = detail::empty_error();
+    if (dtrain_work_times(work_.get(), &c, &error) != DTRAIN_OK) throw Error(error);
+    const auto time = [](std::int64_t ns) { return WorkTimes::Time(std::chrono::nanoseconds(ns)); };
+    WorkTimes times{time(c.submitted_ns)};
+    if (c.started_ns != 0) times.started = time(c.started_ns);
+    if (c.ended_ns != 0) times.ended = time(c.ended_ns);
+    return times;
+  }
+  /// The handle for C functions; still owned by this.
+  dtrain_work* get() const { return work_.get(); }
 
  private:
   bool wait_ms(int timeout_ms) {
@@ -221,6 +285,33 @@ class Work {
   };
   std::unique_ptr<dtrain_work, Free> work_;
 };
+
+namespace detail {
+
+inline std::optional<std::size_t> wait_any_ms(std::span<const Work> works, int timeout_ms) {
+  std::vector<dtrain_work*> handles;
+  for (const Work& work : works)
+    handles.push_back(work.get());
+  std::size_t index = 0;
+  dtrain_error error = empty_error();
+  const int status = dtrain_wait_any(handles.data(), handles.size(), timeout_ms, &index, &error);
+  if (status == DTRAIN_PENDING) return std::nullopt;
+  if (status != DTRAIN_OK) throw Error(error);
+  return index;
+}
+
+}  // namespace detail
+
+/// Waits until one of the operations is done, and returns the index of the first that is; wait() of
+/// that Work throws if it failed. Moved-from Works are left out. Throws Error when all are.
+inline std::size_t wait_any(std::span<const Work> works) {
+  return detail::wait_any_ms(works, -1).value();
+}
+/// The same with a limit; returns nothing if `timeout` passed first.
+inline std::optional<std::size_t> wait_any_for(std::span<const Work> works,
+                                               std::chrono::milliseconds timeout) {
+  return detail::wait_any_ms(works, timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
+}
 
 /// An array in memory of dtrain_alloc, which it owns. Movable. Its Context must outlive it, and be
 /// finalized after it.

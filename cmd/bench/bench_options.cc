@@ -3,16 +3,19 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cmd/bench/mpi_world.h"
+#include "cmd/bench/tensor_plan.h"
 
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <numeric>
 #include <utility>
 
 namespace dt {
 namespace {
 
 constexpr uint64_t bytes_limit = uint64_t{1} << 40;
+constexpr int64_t tensors_limit = 100'000;
 constexpr int64_t count_limit = 10'000'000;  // a call needs 16 bytes for its times
 
 tl::unexpected<Error> expected(std::string_view what, std::string_view got) {
@@ -99,6 +102,26 @@ Result<> set_buffers(BenchOptions& options, std::string_view value) {
   return {};
 }
 
+Result<> set_tensors(BenchOptions& options, std::string_view value) {
+  const std::optional<int64_t> number = parse_integer(value);
+  const bool counts = number && *number >= 1 && *number <= tensors_limit;
+  if (!counts && !bench_model(value)) {
+    const std::vector<std::string> models = bench_model_names();
+    const std::optional<std::string> guess = number ? std::nullopt : nearest(value, models);
+    return fail(Errc::input, format("expected a number from 1 to {} or one of {}, got \"{}\"{}",
+                                    tensors_limit, join(models, ", "), printable(value),
+                                    guess ? format("; did you mean {}?", *guess) : ""));
+  }
+  options.tensors = value;
+  return {};
+}
+
+Result<> set_fused(BenchOptions& options, std::string_view value) {
+  const std::string choice = TRY(read_choice(value, {"on", "off"}));
+  options.fused = choice == "on";
+  return {};
+}
+
 constexpr std::array<std::pair<std::string_view, BenchFormat>, 4> formats = {
     {{"table", BenchFormat::table},
      {"csv", BenchFormat::csv},
@@ -165,8 +188,8 @@ constexpr std::array options_table = {
                 "is for warming up.",
                 set_ms_per_size},
     BenchOption{"-d --datatype", "TYPE",
-                "float32, the default, float64, float16, bfloat16, int8, uint8, int32, uint32, "
-                "int64 or uint64.",
+                "float32, the default, float64, float16, bfloat16, int8, uint8, int16, uint16, "
+                "int32, uint32, int64, uint64 or bool.",
                 set_type},
     BenchOption{"-o --op", "sum|prod|min|max|avg",
                 "The reduction of all_reduce and reduce_scatter (default sum). Integers have no "
@@ -180,6 +203,16 @@ constexpr std::array options_table = {
                 "The memory of the buffers. user, the default: that of a program. dtrain: from "
                 "dtrain_alloc, which ranks of a host read in place.",
                 set_buffers},
+    BenchOption{"--tensors", "N|resnet50|bert-large",
+                "The tensors of a fusion: N equal ones (default 200), or the gradients of a model "
+                "in their own sizes: 161 of ResNet-50, or 398 of BERT-large.",
+                set_tensors},
+    BenchOption{
+        "--fused", "on|off",
+        "on, the default: the tensors of a fusion have names, so each rank can have another "
+        "order, and small ones share buckets. off: they have none, and are reduced one by "
+        "one.",
+        set_fused},
     BenchOption{"--format", "table|csv|json|peers",
                 "table, the default: the columns of nccl-tests, then p50 and p99. peers: one line "
                 "a size, separated by tabs, that benchmarks of other libraries print, too.",
@@ -219,12 +252,35 @@ Result<> check_comparison(const BenchOptions& options) {
                                   options.reduction));
 }
 
+/// A model has one size.
+Result<> fit_model(BenchOptions& options) {
+  const std::optional<std::vector<size_t>> model = bench_model(options.tensors_or_default());
+  if (options.operation != BenchOperation::fusion || !model) return {};
+  const size_t elements = std::accumulate(model->begin(), model->end(), size_t{0});
+  const uint64_t bytes = elements * options.element().bytes;
+  const BenchOptions defaults;
+  const bool free =
+      options.bytes_min == defaults.bytes_min && options.bytes_max == defaults.bytes_max;
+  const bool fitted = options.bytes_min == bytes && options.bytes_max == bytes;
+  if (!free && !fitted) {
+    return fail(Errc::input, format("--tensors {}: has {} bytes of {}; leave out -b and -e",
+                                    *options.tensors, bytes, options.type));
+  }
+  options.bytes_min = options.bytes_max = bytes;
+  return {};
+}
+
 /// Checks values that fit only some others.
 Result<> check_together(const BenchOptions& options) {
   if (options.explain && (options.format != BenchFormat::table || !options.compare.empty())) {
     return fail(Errc::input,
                 "--explain: prints a table of algorithms and measures nothing; leave out --format, "
                 "--json, --csv and --compare");
+  }
+  if (options.operation != BenchOperation::fusion && (options.tensors || options.fused)) {
+    return fail(Errc::input,
+                format("{}: is for the operation fusion; leave it out for {}",
+                       options.tensors ? "--tensors" : "--fused", row_of(options.operation).name));
   }
   if (options.bytes_min > options.bytes_max) {
     return fail(Errc::input, format("bench: the smallest size, -b {}, is above the largest, -e {}",
@@ -257,6 +313,13 @@ const BenchReduction& BenchOptions::reduce_op() const {
   const BenchReduction* found = find_bench_reduction(reduction);
   assert(found != nullptr);
   return *found;
+}
+
+size_t BenchOptions::tensor_count() const {
+  if (operation != BenchOperation::fusion) return 1;
+  const std::string text = tensors_or_default();
+  if (const auto model = bench_model(text)) return model->size();
+  return static_cast<size_t>(parse_integer(text).value_or(1));
 }
 
 std::span<const BenchOption> bench_options() {
@@ -295,6 +358,7 @@ Result<BenchOptions> parse_bench_options(std::string_view operation,
     }
   }
   TRY(check_together(options));
+  TRY(fit_model(options));
   return options;
 }
 
@@ -314,6 +378,8 @@ std::vector<std::string> rank_words(const BenchOptions& options) {
   add("-o", options.reduction);
   add("--transport", options.transport);
   add("--buffers", options.buffers);
+  if (options.tensors) add("--tensors", *options.tensors);
+  if (options.fused) add("--fused", *options.fused ? "on" : "off");
   add("--format", std::string(format_name(options.format)));
   if (!options.compare.empty()) add("--compare", options.compare);
   if (options.library != "dtrain") add("--library", options.library);

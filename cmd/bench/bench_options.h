@@ -27,7 +27,9 @@ struct BenchOptions {
   std::string type = "float32";  ///< the usual name of a BenchType
   std::string reduction = "sum";
   std::string transport = "auto";
-  std::string buffers = "user";  ///< "dtrain": memory of libdtrain
+  std::string buffers = "user";             ///< "dtrain": memory of libdtrain
+  std::optional<std::string> tensors = {};  ///< of fusion: a number, or the name of a model
+  std::optional<bool> fused = {};           ///< of fusion
   BenchFormat format = BenchFormat::table;
   std::string compare = {};        ///< "mpirun", or empty
   std::string library = "dtrain";  ///< "mpi": the second measurement of a comparison
@@ -40,6 +42,9 @@ struct BenchOptions {
   int calls_max() const;
   const BenchType& element() const;
   const BenchReduction& reduce_op() const;
+  std::string tensors_or_default() const { return tensors.value_or("200"); }
+  /// Returns the tensors of a call; 1 for all operations but fusion.
+  size_t tensor_count() const;
 };
 
 /// One option of bench itself, beside those of `dtrain run`.

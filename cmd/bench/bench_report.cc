@@ -40,6 +40,12 @@ std::string percentiles_of(const std::optional<Timing>& timing) {
                 fitted(timing->p99_us, time_width));
 }
 
+std::string fusion_text(const BenchOptions& options) {
+  if (options.operation != BenchOperation::fusion) return "";
+  return format(", tensors {}, fused {}", options.tensors_or_default(),
+                options.fused.value_or(true) ? "on" : "off");
+}
+
 }  // namespace
 
 std::string fitted(double number, size_t width) {
@@ -92,8 +98,9 @@ std::string BenchReport::end(const std::vector<SizeResult>& results) const {
 
 std::string BenchReport::table_begin() const {
   const BenchOptions& options = subject_.options;
-  std::string text = format("# {} bench {}: {}, transport {}, buffers {}\n", subject_.label,
-                            build_version, row_.name, options.transport, options.buffers);
+  std::string text =
+      format("# {} bench {}: {}, transport {}, buffers {}{}\n", subject_.label, build_version,
+             row_.name, options.transport, options.buffers, fusion_text(options));
   text += format("# minBytes {} maxBytes {} step: {}(factor) warmup iters: {} iters: {} ",
                  options.bytes_min, options.bytes_max, options.factor, options.warmups,
                  options.ms_per_size ? format("{} ms", *options.ms_per_size)
@@ -181,6 +188,8 @@ std::string BenchReport::document(const std::vector<SizeResult>& results) const 
                                       {"wrong", static_cast<int64_t>(timing.wrong)}});
     }
   }
+  const BenchOptions& options = subject_.options;
+  const bool fusion = options.operation == BenchOperation::fusion;
   const Json all(Json::Object{{"bench_version", 1},
                               {"version", build_version},
                               {"label", subject_.label},
@@ -189,6 +198,8 @@ std::string BenchReport::document(const std::vector<SizeResult>& results) const 
                               {"redop", row_.reduces ? Json(subject_.options.reduction) : Json()},
                               {"transport", subject_.options.transport},
                               {"buffers", subject_.options.buffers},
+                              {"tensors", fusion ? Json(options.tensors_or_default()) : Json()},
+                              {"fused", fusion ? Json(options.fused.value_or(true)) : Json()},
                               {"ranks", std::move(ranks)},
                               {"avg_busbw", average_bus(row_, results, subject_.size())},
                               {"wrong", static_cast<int64_t>(wrong_in(results))},

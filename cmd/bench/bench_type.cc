@@ -16,10 +16,13 @@ constexpr std::array types = {
     BenchType{"bfloat16", DTRAIN_BFLOAT16, 2, uint64_t{1} << 8, true},
     BenchType{"int8 char", DTRAIN_INT8, 1, 127, false},
     BenchType{"uint8", DTRAIN_UINT8, 1, 255, false},
+    BenchType{"int16 short", DTRAIN_INT16, 2, (uint64_t{1} << 15) - 1, false},
+    BenchType{"uint16", DTRAIN_UINT16, 2, (uint64_t{1} << 16) - 1, false},
     BenchType{"int32 int", DTRAIN_INT32, 4, (uint64_t{1} << 31) - 1, false},
     BenchType{"uint32", DTRAIN_UINT32, 4, (uint64_t{1} << 32) - 1, false},
     BenchType{"int64", DTRAIN_INT64, 8, uint64_t{1} << 53, false},
     BenchType{"uint64", DTRAIN_UINT64, 8, uint64_t{1} << 53, false},
+    BenchType{"bool", DTRAIN_BOOL, 1, 1, false},
 };
 
 constexpr std::array reductions = {
@@ -70,6 +73,12 @@ std::vector<std::string> bench_type_names() {
 
 std::vector<std::string> bench_reduction_names() {
   return names_of(reductions);
+}
+
+size_t bench_type_bytes(int number) {
+  for (const BenchType& type : bench_types())
+    if (type.number == number) return type.bytes;
+  return 0;
 }
 
 }  // namespace dt

@@ -35,4 +35,7 @@ const BenchReduction* find_bench_reduction(std::string_view name);
 std::vector<std::string> bench_type_names();
 std::vector<std::string> bench_reduction_names();
 
+/// Returns the bytes of an element of the type with that number of dtrain.h; 0 for another number.
+size_t bench_type_bytes(int number);
+
 }  // namespace dt

@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "cmd/bench/operation.h"
+#include "cmd/bench/tensor_plan.h"
 
 #include <cstddef>
 #include <string>
@@ -16,6 +17,8 @@ struct CollectiveCall {
   size_t count = 0;
   int type = 0;
   int reduction = 0;
+  const TensorPlan* plan = nullptr;  ///< of a fusion: the tensors in the buffers
+  bool fused = true;                 ///< of a fusion: with names, so that small ones share buckets
 };
 
 /// The library that is measured, joined with the other ranks. Every rank makes the same calls.
@@ -26,7 +29,7 @@ class CollectiveWorld {
   virtual int size() const = 0;
   virtual std::string host() const = 0;
   /// Blocks until the call is done on this rank. A latency is a message from rank 0 to rank 1 and
-  /// back; other ranks return at once.
+  /// back; other ranks return at once. A fusion is an all_reduce of each tensor.
   virtual Result<> run(const CollectiveCall& call) = 0;
   virtual Result<> barrier() = 0;
   /// Returns zeroed memory of the library's own, for buffers.

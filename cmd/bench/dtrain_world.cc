@@ -1,5 +1,6 @@
 #include "cmd/bench/dtrain_world.h"
 
+#include "cmd/bench/bench_type.h"
 #include "comm/dtrain_memory.h"
 
 namespace dt {
@@ -98,8 +99,42 @@ int DtrainWorld::start(const CollectiveCall& call, dtrain_error& error) {
       return dtrain_scatter(context_.get(), buffers, 0, nullptr, &error);
     case BenchOperation::latency:
       return ping(call, error);
+    case BenchOperation::fusion:
+      return reduce_tensors(call, error);
   }
   return DTRAIN_ERROR_INPUT;
+}
+
+/// Starts all tensors, as a backward pass does, and waits for all.
+int DtrainWorld::reduce_tensors(const CollectiveCall& call, dtrain_error& error) {
+  const TensorPlan& plan = *call.plan;
+  int status = DTRAIN_OK;
+  for (size_t i = 0; i < plan.tensors().size() && status == DTRAIN_OK; ++i) {
+    // Calls without a name match by their order, which must be one for all ranks.
+    const size_t index = call.fused ? plan.order()[i] : i;
+    dtrain_work* work = start_tensor(call, plan.tensors()[index], error);
+    if (work == nullptr) status = error.code;
+    if (work != nullptr) works_.push_back(work);
+  }
+  for (dtrain_work* work : works_) {
+    if (status == DTRAIN_OK) status = dtrain_work_wait(work, -1, &error);
+    dtrain_work_free(work);
+  }
+  works_.clear();
+  return status;
+}
+
+dtrain_work* DtrainWorld::start_tensor(const CollectiveCall& call, const TensorPlan::Tensor& tensor,
+                                       dtrain_error& error) {
+  const size_t begin = tensor.begin * bench_type_bytes(call.type);
+  const auto* input = static_cast<const std::byte*>(call.input);
+  dtrain_op_options options = {};
+  options.struct_size = sizeof options;
+  options.name = call.fused ? tensor.name.c_str() : nullptr;
+  const dtrain_buffers buffers = {input == nullptr ? nullptr : input + begin,
+                                  static_cast<std::byte*>(call.output) + begin, tensor.count,
+                                  call.type};
+  return dtrain_all_reduce_async(context_.get(), buffers, call.reduction, &options, &error);
 }
 
 int DtrainWorld::ping(const CollectiveCall& call, dtrain_error& error) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace dt {
 
@@ -34,8 +35,12 @@ class DtrainWorld final : public CollectiveWorld {
   };
   int start(const CollectiveCall& call, dtrain_error& error);
   int ping(const CollectiveCall& call, dtrain_error& error);
+  int reduce_tensors(const CollectiveCall& call, dtrain_error& error);
+  dtrain_work* start_tensor(const CollectiveCall& call, const TensorPlan::Tensor& tensor,
+                            dtrain_error& error);
 
   std::unique_ptr<dtrain_context, Finalize> context_;
+  std::vector<dtrain_work*> works_;
 };
 
 }  // namespace dt

@@ -66,9 +66,14 @@ Result<std::vector<CallShape>> Measurement::shapes() const {
   std::vector<CallShape> shapes;
   for (const uint64_t bytes : bench_sizes(options_)) {
     const CallShape shape = shape_of(row_, bytes, type_.bytes, world_.size());
-    if (shape.count > 0) shapes.push_back(shape);
+    if (shape.count >= options_.tensor_count()) shapes.push_back(shape);
   }
   if (!shapes.empty()) return shapes;
+  if (options_.operation == BenchOperation::fusion) {
+    return fail(Errc::input,
+                format("bench: no size up to -e {} has room for {} tensors of {}; give a larger -e",
+                       options_.bytes_max, options_.tensor_count(), type_.name()));
+  }
   return fail(
       Errc::input,
       format("bench: no size up to -e {} has room for {} element(s) of {}; give a larger "
@@ -79,6 +84,8 @@ Result<std::vector<CallShape>> Measurement::shapes() const {
 Result<SizeResult> Measurement::measure(const CallShape& shape) {
   TRY(input_.reserve(shape.input * type_.bytes));
   TRY(output_.reserve(shape.output * type_.bytes));
+  if (options_.operation == BenchOperation::fusion)
+    plan_ = TensorPlan(tensors_of(shape), world_.rank());
   SizeResult result = {.shape = shape};
   // The common line of all benchmarks has only the time in place.
   const bool both = options_.format != BenchFormat::peers;
@@ -113,7 +120,15 @@ CollectiveCall Measurement::call_of(const CallShape& shape, bool in_place) {
           .output = output_.data(),
           .count = shape.count,
           .type = type_.number,
-          .reduction = options_.reduce_op().number};
+          .reduction = options_.reduce_op().number,
+          .plan = &plan_,
+          .fused = options_.fused.value_or(true)};
+}
+
+std::vector<size_t> Measurement::tensors_of(const CallShape& shape) const {
+  if (std::optional<std::vector<size_t>> model = bench_model(options_.tensors_or_default()))
+    return *std::move(model);
+  return equal_tensors(shape.count, options_.tensor_count());
 }
 
 Result<uint64_t> Measurement::verify(const CallShape& shape, bool in_place) {
@@ -142,6 +157,7 @@ uint64_t Measurement::count_wrong(const CallShape& shape) const {
   const auto rank = static_cast<size_t>(world_.rank());
   switch (options_.operation) {
     case BenchOperation::all_reduce:
+    case BenchOperation::fusion:
       return pattern_.count_wrong(output, pattern_.reduced(), 0);
     case BenchOperation::reduce_scatter:
       return pattern_.count_wrong(output, pattern_.reduced(), rank * shape.count);

@@ -38,6 +38,7 @@ class Measurement {
   Result<std::vector<double>> time_each(const CollectiveCall& call, int calls);
   Result<double> time_all(const CollectiveCall& call, int calls);
   CollectiveCall call_of(const CallShape& shape, bool in_place);
+  std::vector<size_t> tensors_of(const CallShape& shape) const;
   /// Replaces each number by its maximum over the ranks.
   Result<> maximum(std::span<double> numbers);
 
@@ -48,6 +49,7 @@ class Measurement {
   Pattern pattern_;
   BenchBuffer input_;
   BenchBuffer output_;
+  TensorPlan plan_;  ///< of the size that is measured
 };
 
 }  // namespace dt

@@ -30,6 +30,8 @@ constexpr std::array mpi_types = {MpiName{DTRAIN_FLOAT32, "float32", "ompi_mpi_f
                                   MpiName{DTRAIN_FLOAT64, "float64", "ompi_mpi_double"},
                                   MpiName{DTRAIN_INT8, "int8", "ompi_mpi_int8_t"},
                                   MpiName{DTRAIN_UINT8, "uint8", "ompi_mpi_uint8_t"},
+                                  MpiName{DTRAIN_INT16, "int16", "ompi_mpi_int16_t"},
+                                  MpiName{DTRAIN_UINT16, "uint16", "ompi_mpi_uint16_t"},
                                   MpiName{DTRAIN_INT32, "int32", "ompi_mpi_int32_t"},
                                   MpiName{DTRAIN_UINT32, "uint32", "ompi_mpi_uint32_t"},
                                   MpiName{DTRAIN_INT64, "int64", "ompi_mpi_int64_t"},
@@ -45,12 +47,6 @@ template <size_t count>
 void* variable_of(void* library, const std::array<MpiName, count>& names, int number) {
   const auto* const found = std::ranges::find(names, number, &MpiName::number);
   return found == names.end() ? nullptr : ::dlsym(library, found->variable);
-}
-
-size_t bytes_of(int type) {
-  const std::span<const BenchType> all = bench_types();
-  const auto found = std::ranges::find(all, type, &BenchType::number);
-  return found == all.end() ? 0 : found->bytes;
 }
 
 template <class Function>
@@ -180,7 +176,7 @@ int MpiWorld::start(const CollectiveCall& call, const Arguments& with) {
     case BenchOperation::broadcast:
       // MPI has one buffer for it. Out of place, libdtrain's root copies its input, too.
       if (rank_ == 0 && call.input != nullptr)
-        std::memcpy(call.output, call.input, call.count * bytes_of(call.type));
+        std::memcpy(call.output, call.input, call.count * bench_type_bytes(call.type));
       return functions_->broadcast(call.output, with.count, with.type, 0, functions_->world);
     case BenchOperation::all_to_all:
       return functions_->all_to_all(with.input, with.count, with.type, call.output, with.count,
@@ -199,8 +195,27 @@ int MpiWorld::start(const CollectiveCall& call, const Arguments& with) {
                                  with.type, 0, functions_->world);
     case BenchOperation::latency:
       return ping(call, with);
+    case BenchOperation::fusion:
+      return reduce_tensors(call, with);
   }
   return -1;
+}
+
+/// MPI matches calls by their order, so its programs reduce tensors in one order on all ranks.
+int MpiWorld::reduce_tensors(const CollectiveCall& call, const Arguments& given) {
+  Arguments with = given;
+  const size_t bytes = bench_type_bytes(call.type);
+  for (const TensorPlan::Tensor& tensor : call.plan->tensors()) {
+    CollectiveCall one = call;
+    one.operation = BenchOperation::all_reduce;
+    one.output = static_cast<std::byte*>(call.output) + tensor.begin * bytes;
+    if (call.input != nullptr)
+      with.input = static_cast<const std::byte*>(call.input) + tensor.begin * bytes;
+    with.count = static_cast<int>(tensor.count);
+    const int status = start(one, with);
+    if (status != 0) return status;
+  }
+  return 0;
 }
 
 int MpiWorld::ping(const CollectiveCall& call, const Arguments& with) {

@@ -32,6 +32,7 @@ class MpiWorld final : public CollectiveWorld {
 
   int start(const CollectiveCall& call, const Arguments& with);
   int ping(const CollectiveCall& call, const Arguments& with);
+  int reduce_tensors(const CollectiveCall& call, const Arguments& given);
 
   std::unique_ptr<Functions> functions_;
   int rank_ = 0;

@@ -72,6 +72,12 @@ constexpr std::array rows = {
                  .name = "latency",
                  .peers_name = "latency",
                  .bus_factor = equal_factor},
+    OperationRow{.operation = BenchOperation::fusion,
+                 .name = "fusion",
+                 .peers_name = "fusion",
+                 .reduces = true,
+                 .in_place = true,
+                 .bus_factor = all_reduce_factor},
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ enum class BenchOperation : uint8_t {
   reduce,
   gather,
   scatter,
-  latency
+  latency,
+  fusion
 };
 
 /// The facts about an operation that `dtrain bench` measures. A new operation is a new row, and a

@@ -31,6 +31,11 @@ uint16_t to_bfloat16(float value) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
 }
 
+/// True for reductions that are an "or" of bool, false for an "and".
+bool unites(const BenchReduction& reduction) {
+  return reduction.number == DTRAIN_SUM || reduction.number == DTRAIN_MAX;
+}
+
 template <class T>
 void append(Bytes& bytes, T value) {
   const auto* first = reinterpret_cast<const std::byte*>(&value);
@@ -59,6 +64,11 @@ Pattern::Pattern(const BenchType& type, const BenchReduction& reduction, World w
 int64_t Pattern::value(int rank, size_t index) const {
   const auto ranks = static_cast<uint64_t>(world_.size);
   const auto number = static_cast<uint64_t>(rank);
+  if (type_.number == DTRAIN_BOOL) {
+    // At each index, one rank or none differs from all others, and so decides the result.
+    const bool odd = (number + index) % (ranks + 1) == 0;
+    return odd == unites(reduction_) ? 1 : 0;
+  }
   // With such values, a sum over all ranks stays exact.
   const uint64_t share = std::min<uint64_t>(type_.integers_max / ranks, 1020);
   if (reduction_.number == DTRAIN_PRODUCT) {
@@ -95,6 +105,7 @@ int64_t Pattern::reduced_value(size_t index) const {
         result += other;
     }
   }
+  if (type_.number == DTRAIN_BOOL) return result == 0 ? 0 : 1;
   return reduction_.number == DTRAIN_AVERAGE ? result / world_.size : result;
 }
 

@@ -56,7 +56,8 @@ void Agreement::confirm(int rank, uint64_t sequence) {
 std::optional<Verdict> Agreement::decide() {
   if (!arrivals_.complete()) return std::nullopt;
   const uint64_t sequence = arrivals_.sequence();
-  const std::optional<Mismatch> mismatch = compare(arrivals_.take(), peers_.job_ranks(), sequence);
+  const std::optional<Mismatch> mismatch = compare(arrivals_.take(), peers_.job_ranks(), sequence,
+                                                   [this](int rank) { return peers_.name(rank); });
   Verdict verdict = mismatch
                         ? Verdict{mismatch->blamed_rank, mismatch->text.substr(0, reason_bytes_max)}
                         : Verdict();

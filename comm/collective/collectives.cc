@@ -2,6 +2,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "comm/collective/compression.h"
+#include "comm/collective/uneven_parts.h"
 
 #include <algorithm>
 #include <cassert>
@@ -84,6 +86,10 @@ bool Collectives::step_front(Time now) {
 
 void Collectives::begin(Time now) {
   check_ = Check::done;
+  leaver_blamed_at_ = Time::max();
+  note_start(front());
+  if (has_uneven_parts(front().request)) pad_input(front().request);
+  if (front().request.terms) prepare_input(front().request, self());
   if (peers_.size() == 1 && !shared_) return play_scheduled();
   if (!shared_) return begin_over_links(now);
   const Operation& operation = front();
@@ -206,9 +212,7 @@ void Collectives::apply(const Verdict& verdict) {
   differed_ = true;
   // The text includes the label and is the same on every rank, although the calls' names may
   // differ. So end(), which would add this rank's label, is not used.
-  Operation& operation = front();
-  operation.blamed_rank = verdict.blamed_rank;
-  operation.outcome.emplace(fail(Errc::mismatch, verdict.mismatch));
+  end_labelled(front(), {Errc::mismatch, verdict.blamed_rank, verdict.mismatch});
   pop_front();
 }
 
@@ -232,7 +236,7 @@ bool Collectives::spin(Time now) {
 bool Collectives::run(Time now) {
   if (advance(now)) return true;
   if (peers_.rank() == 0 && check_ == Check::round && decide()) return true;
-  return stop_without_needed();
+  return stop_without_needed(now);
 }
 
 /// Moves data of the running collective, and ends it when it is done.
@@ -241,6 +245,7 @@ bool Collectives::advance(Time now) {
   switch (communicator_->state()) {
     case Communicator::State::done:
       agreement_.settle(front().sequence);
+      if (front().request.terms) complete_result(front().request, self());
       succeed(front());
       pop_front();
       return true;
@@ -254,20 +259,6 @@ bool Collectives::advance(Time now) {
     default:
       return moved;
   }
-}
-
-/// Stops the running collective when a rank that it needs is gone. A late one has a link to the
-/// rank that it waits for.
-bool Collectives::stop_without_needed() {
-  const int awaited = communicator_->waits_for();
-  if (awaited >= 0 && check_ != Check::exchange) peers_.connect(awaited);
-  for (int rank = 0; rank < peers_.size(); ++rank) {
-    if (!peers_.gone(rank) || !communicator_->needs(rank)) continue;
-    const std::string reason = peers_.gone_reason(rank);
-    stop_from({front().sequence, {Errc::peer_lost, peers_.job_rank(rank), reason}, reason});
-    return true;
-  }
-  return false;
 }
 
 void Collectives::pop_front() {
@@ -386,6 +377,10 @@ void Collectives::leave() {
   fail_all({Errc::closed, -1, "the group has been finalized"});
 }
 
+void Collectives::stop_all(const OperationFailure& why) {
+  stop_from({first_sequence(), why, why.reason});
+}
+
 /// The message with its sender's rank in the group.
 Message Collectives::in_group(Message message) const {
   message.from = peers_.rank_of(message.from);
@@ -489,6 +484,7 @@ Time Collectives::next_deadline() const {
   if (!agreement_stopped()) next = std::min(agreement_.next_deadline(), agreement_.connects_at());
   if (!queue_.empty() && phase_ == Phase::running && check_ == Check::exchange)
     next = std::min(next, late_);
+  if (!queue_.empty() && phase_ == Phase::running) next = std::min(next, leaver_blamed_at_);
   for (const std::shared_ptr<Operation>& operation : queue_)
     next = std::min(next, expires_at(*operation));
   return next;

@@ -8,6 +8,7 @@
 #include "comm/collective/pending_wait.h"
 #include "comm/collective/scheduled_communicator.h"
 #include "comm/collective/shared_communicator.h"
+#include "comm/collective/terms.h"
 
 #include <memory>
 #include <optional>
@@ -60,6 +61,16 @@ class Collectives {
   /// submitted afterwards.
   void leave();
 
+  /// Sends a control message of this group.
+  void send(int to, EngineMessageType type, ByteSpan payload) {
+    peers_.send(to, type, first_sequence(), payload);
+  }
+  void connect(int rank) { peers_.connect(rank); }
+  /// Fails all pending operations and all later ones with that reason, on every rank.
+  void stop_all(const OperationFailure& why);
+  /// Returns why all operations fail from now on; null while they do not.
+  const CollectiveStop* stopped() const { return stop_ ? &*stop_ : nullptr; }
+
   Result<> call(const Message& message, ByteSpan payload, Time now);
   Result<> roll_call(const Message& message, Time now);
   Result<> descriptor(const Message& message, ByteSpan payload, Time now);
@@ -73,6 +84,8 @@ class Collectives {
   void add_wait(std::vector<PendingWait>& waits) const;
   /// Returns the job's ranks for which the first pending collective waits now.
   std::vector<int> awaited() const;
+  /// Returns the job's rank whose data the first pending collective waits for, or -1.
+  int data_from() const;
   /// Returns "barrier #11", the last collective before the first pending one; empty for none.
   std::string last_label() const;
 
@@ -96,6 +109,7 @@ class Collectives {
   bool step_front(Time now);
   void begin(Time now);
   void begin_over_links(Time now);
+  ScalingRank self() const { return {peers_.rank(), peers_.size()}; }
   void agree_first(CallState state, Time now);
   void report(CallState state, Time now);
   void differ(Time now);
@@ -114,7 +128,9 @@ class Collectives {
   bool is_first_caller() const;
   Time expires_at(const Operation& operation) const;
   void time_out(const Operation& operation);
-  bool stop_without_needed();
+  bool stop_without_needed(Time now);
+  bool may_miss_verdict() const;
+  bool may_know_more(int rank, Time now);
   bool stopped(uint64_t sequence) const;
   bool agreement_stopped() const;
   void stop_from(CollectiveStop stop, Recipients recipients = Recipients::all);
@@ -128,11 +144,12 @@ class Collectives {
   Agreement agreement_;                         ///< used by rank 0 only
   VectorQueue<std::shared_ptr<Operation>> queue_;
   Phase phase_ = Phase::queued;
-  Check check_ = Check::done;  ///< of the first in the queue
-  Time late_ = Time::max();    ///< when rank 0 is informed of it
-  uint64_t asked_ = 0;         ///< rank 0 has asked for the descriptor of this one
-  Time answers_end_ = {};      ///< on rank 0: until then, ranks may answer
-  bool differed_ = false;      ///< data of a collective that failed may still arrive
+  Check check_ = Check::done;            ///< of the first in the queue
+  Time leaver_blamed_at_ = Time::max();  ///< not sooner, in the first collective
+  Time late_ = Time::max();              ///< when rank 0 is informed of it
+  uint64_t asked_ = 0;                   ///< rank 0 has asked for the descriptor of this one
+  Time answers_end_ = {};                ///< on rank 0: until then, ranks may answer
+  bool differed_ = false;                ///< data of a collective that failed may still arrive
   uint64_t submitted_ = 0;
   std::optional<CollectiveStop> stop_;
   OperationKind last_kind_ = OperationKind::barrier;  ///< of the last collective that ended

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "comm/schedule/operation_request.h"
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@ struct Descriptor {
   uint64_t count = 0;
   uint64_t name_hash = 0;  ///< of the whole name
   std::string name;        ///< its beginning, for messages
+  OperationTerms terms = {};
   bool operator==(const Descriptor&) const = default;
 
   static Descriptor of(const OperationRequest& request);
@@ -47,6 +49,9 @@ struct Arrival {
   CallState state = CallState::waits;
 };
 
+void encode(const Descriptor& descriptor, Writer& writer);
+/// Fails with Errc::protocol for numbers that no rank sends.
+Result<Descriptor> decode_descriptor(Reader& reader);
 Bytes encode(const Arrival& arrival);
 Result<Arrival> decode_arrival(ByteSpan bytes);
 
@@ -68,12 +73,15 @@ struct Mismatch {
   int blamed_rank = -1;
 };
 
+/// Returns "rank 3 (host b)" for the index of a descriptor.
+using NameOfRank = std::function<std::string(int index)>;
 /// Returns how the descriptors of `ranks` differ; none when they agree. The majority is right and
-/// the others are named. If two parts are equal, the one with the first rank is right.
+/// the others are named; by `name_of`, if there is one, where shapes differ. If two parts are
+/// equal, the one with the first rank is right.
 std::optional<Mismatch> compare(std::span<const Descriptor> descriptors, std::span<const int> ranks,
-                                uint64_t sequence);
+                                uint64_t sequence, const NameOfRank& name_of = {});
 
-/// `all_reduce #12 "grad"`.
+/// `all_reduce #12 "grad"`; without a number for sequence 0.
 std::string collective_label(OperationKind kind, uint64_t sequence, std::string_view name);
 /// "float32[100]".
 std::string shape_text(ElementType type, uint64_t count);

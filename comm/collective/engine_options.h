@@ -28,6 +28,8 @@ struct EngineOptions {
   uint32_t generation = 0;           ///< in every frame; both ends of a link must agree
   /// The memory of all ranks; null unless all of them are on one host.
   std::shared_ptr<SharedArea> shared = {};
+  /// The same for collectives with a name; null exactly if `shared` is.
+  std::shared_ptr<SharedArea> named_shared = {};
   /// A collective whose ranks receive no more sends its data at once, also to ranks that have not
   /// made the call yet. Equal on all ranks, and no more than half of
   /// ScheduledCommunicator::next_bytes_max.

@@ -46,6 +46,7 @@ class GroupPeers {
   size_t unasked_bytes_max() const { return peers_.unasked_bytes_max(); }
   std::string name(int rank) const { return peers_.name(job_rank(rank)); }
   bool gone(int rank) const { return peers_.gone(job_rank(rank)); }
+  bool has_left(int rank) const { return peers_.has_left(job_rank(rank)); }
   std::string gone_reason(int rank) const { return peers_.gone_reason(job_rank(rank)); }
   MessageLink* link(int rank) { return peers_.link(job_rank(rank)); }
   Result<> check_blamed(int job_rank) const { return peers_.check_blamed(job_rank); }

@@ -21,10 +21,13 @@ enum class EngineMessageType : uint8_t {
   offer,
   accept,
   refuse,
-  cancel,      ///< the send of a message timed out
-  left_group,  ///< the sender takes no part in messages of that group any more
-  call,        ///< a hash of the collective that the sender has called
-  roll_call,   ///< rank 0 asks all for their descriptors
+  cancel,         ///< the send of a message timed out
+  left_group,     ///< the sender takes no part in messages of that group any more
+  call,           ///< a hash of the collective that the sender has called
+  roll_call,      ///< rank 0 asks all for their descriptors
+  name_call,      ///< the named collectives that the sender has called, for rank 0
+  name_decision,  ///< the named collectives that are played next, or one that fails
+  leaving,        ///< the last message: the sender has finalized
   collective_data = data_frame_bit,
   message_data,
 };

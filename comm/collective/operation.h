@@ -23,9 +23,16 @@ Time deadline(const Operation& operation);
 /// allocates none.
 inline constexpr std::string_view out_of_memory = "out of memory";
 
-/// Sets the outcome of the operation. Throws nothing.
+/// Called when the operation starts, for its times.
+inline void note_start(Operation& operation) {
+  if (operation.clock != nullptr) operation.times.started = operation.clock();
+  if (operation.list && operation.list->times.started == Time()) note_start(*operation.list);
+}
+/// Sets the outcome of the operation; that of the last part also ends its list. Throws nothing.
 void succeed(Operation& operation);
 void end(Operation& operation, const OperationFailure& failure);
+/// The same with a text that has a label already.
+void end_labelled(Operation& operation, const OperationFailure& failure);
 
 /// The shape of a collective whose ranks have equal counts.
 CollectiveShape shape_of(const OperationRequest& request);

@@ -95,6 +95,11 @@ void Peers::send_all(EngineMessageType type, uint32_t stream, ByteSpan payload,
     send(rank, type, stream, payload, recipients);
 }
 
+bool Peers::poll(int rank) {
+  const Peer& peer = peers_[static_cast<size_t>(rank)];
+  return peer.link && peer.can_receive && peer.link->poll();
+}
+
 bool Peers::receive(MessageReceiver& receiver, Time now) {
   bool moved = false;
   arrivals_->for_each([&](size_t rank) {

@@ -58,6 +58,9 @@ class Peers {
   void send_all(EngineMessageType type, uint32_t stream, ByteSpan payload,
                 Recipients recipients = Recipients::all);
 
+  /// Makes the next receive() read from that rank, also without a report. Returns false when its
+  /// link needs reports.
+  bool poll(int rank);
   /// Reads from the links on which something may have arrived; true if anything has.
   bool receive(MessageReceiver& receiver, Time now);
   /// Writes to the links for which something is queued; true if anything was sent.
@@ -74,6 +77,7 @@ class Peers {
   void close_all();
   /// True when this rank can neither receive from that rank nor send to it any more.
   bool gone(int rank) const { return peers_[static_cast<size_t>(rank)].gone; }
+  bool has_left(int rank) const { return peers_[static_cast<size_t>(rank)].left; }
   /// The reason, for people: "rank 3 (host b) has left the job".
   std::string gone_reason(int rank) const;
 

@@ -14,19 +14,22 @@ struct TypeFacts {
   bool floating;
 };
 
-constexpr std::array<TypeFacts, 10> types = {{{"int8", false},
-                                              {"uint8", false},
-                                              {"int32", false},
-                                              {"uint32", false},
-                                              {"int64", false},
-                                              {"uint64", false},
-                                              {"float16", true},
-                                              {"bfloat16", true},
-                                              {"float32", true},
-                                              {"float64", true}}};
+constexpr std::array<TypeFacts, element_type_count> types = {{{"int8", false},
+                                                              {"uint8", false},
+                                                              {"int32", false},
+                                                              {"uint32", false},
+                                                              {"int64", false},
+                                                              {"uint64", false},
+                                                              {"float16", true},
+                                                              {"bfloat16", true},
+                                                              {"float32", true},
+                                                              {"float64", true},
+                                                              {"int16", false},
+                                                              {"uint16", false},
+                                                              {"bool", false}}};
 
-constexpr std::array<std::string_view, 5> reduce_names = {"sum", "average", "min", "max",
-                                                          "product"};
+constexpr std::array<std::string_view, 6> reduce_names = {"sum", "average", "min",
+                                                          "max", "product", "adasum"};
 
 const TypeFacts& facts(ElementType type) {
   assert(known(type));

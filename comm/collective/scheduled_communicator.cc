@@ -3,15 +3,17 @@
 #include "base/format.h"
 #include "comm/collective/messages.h"
 #include "comm/collective/operation.h"
+#include "comm/kernels/adasum.h"
+#include "comm/kernels/reducer.h"
 #include "comm/schedule/algorithm.h"
 #include "comm/schedule/bruck.h"
 #include "comm/schedule/direct.h"
+#include "comm/schedule/doubling.h"
 #include "comm/schedule/ring.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 namespace dt {
@@ -22,20 +24,9 @@ constexpr auto collective_data = static_cast<uint8_t>(EngineMessageType::collect
 /// Counts travel as they lie in memory; all ranks have the same build of the library.
 static_assert(sizeof(size_t) == sizeof(uint64_t));
 
-/// Returns the bytes of all parts. If they exceed every memory, returns the largest number, whose
-/// allocation fails.
-size_t bytes_of(const std::vector<size_t>& counts, size_t element_bytes) {
-  constexpr size_t bytes_max = std::numeric_limits<size_t>::max() / 2;
-  size_t elements = 0;
-  for (const size_t count : counts) {
-    if (count > bytes_max / element_bytes - elements) return bytes_max;
-    elements += count;
-  }
-  return elements * element_bytes;
-}
-
 /// The steps for calls with equal counts.
 Steps equal_steps(const OperationRequest& request, Group group) {
+  if (request.reduce == ReduceOp::adasum) return recursive_doubling_of_wholes(group, request.count);
   if (request.steps) return *request.steps;
   const CollectiveShape shape = shape_of(request);
   std::optional<Algorithm> algorithm = request.algorithm;
@@ -107,8 +98,7 @@ void ScheduledCommunicator::exchange_parts() {
   exchanges_counts_ = false;
   const OperationRequest& r = *request_;
   OperationResult& result = *r.result;
-  const size_t bytes = bytes_of(result.counts, element_bytes(r.type));
-  result.data = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  result.allocate(element_bytes(r.type));
   play(r.kind == OperationKind::all_gather_ragged
            ? ring_all_gather_ragged(group_, result.counts)
            : pairwise_all_to_all_split(group_, {r.counts, result.counts}),
@@ -131,10 +121,24 @@ std::byte* ScheduledCommunicator::at(const Range& range, size_t offset) const {
 }
 
 /// The ranges may overlap or be equal, because users reduce in place.
-void ScheduledCommunicator::copy_here(const Step& step) const {
+void ScheduledCommunicator::play_here(const Step& step) const {
+  if (step.fold == Fold::inputs) return reduce_here(step);
   const std::byte* from = at(step.send);
   std::byte* to = at(step.receive);
   if (to != from) std::memmove(to, from, step.send.count() * element_bytes_);
+}
+
+/// Reduces inputs that lie behind each other. An average is complete then: they are those of all
+/// ranks.
+void ScheduledCommunicator::reduce_here(const Step& step) const {
+  const size_t count = step.receive.count();
+  std::vector<const std::byte*> inputs(step.send.count() / count);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    inputs[i] = at(step.send, i * count);
+  if (request_->reduce == ReduceOp::adasum)
+    return adasum(request_->type, at(step.receive), inputs[0], inputs[1], count);
+  Reducer(request_->type, request_->reduce)
+      .reduce_many({at(step.receive)}, inputs, count, group_.size);
 }
 
 bool ScheduledCommunicator::step(Time /*now*/) {
@@ -148,7 +152,7 @@ bool ScheduledCommunicator::step(Time /*now*/) {
     const Step& step = steps_[next_];
     const bool local = step.send_to == group_.rank;
     if (local) {
-      copy_here(step);
+      play_here(step);
     } else if (!send_started_ && step.send_to >= 0 && (!may_send_ || may_send_(step.send_to))) {
       MessageLink& link = *links_[static_cast<size_t>(step.send_to)];
       link.send_data(collective_data, stream_, {at(step.send), step.send.count() * element_bytes_});
@@ -350,9 +354,10 @@ void ScheduledCommunicator::end_schedule() {
   done_ = true;
 }
 
-/// An average has only been summed so far.
+/// An average has only been summed so far, except in rank order.
 void ScheduledCommunicator::divide() const {
   const OperationRequest& r = *request_;
+  if (r.algorithm == Algorithm::rank_order && !r.steps) return;
   const bool has_result = r.kind != OperationKind::reduce || r.peer == group_.rank;
   if (reduces(r.kind) && r.reduce == ReduceOp::average && has_result)
     average_over(r.type, static_cast<std::byte*>(r.output), r.count, group_.size);

@@ -62,7 +62,8 @@ class ScheduledCommunicator final : public Communicator {
   void exchange_counts();
   void exchange_parts();
   std::byte* at(const Range& range, size_t offset = 0) const;
-  void copy_here(const Step& step) const;
+  void play_here(const Step& step) const;
+  void reduce_here(const Step& step) const;
   void fold(const Step& step, std::byte* received, size_t elements);
   bool sent() const;
   bool received() const;

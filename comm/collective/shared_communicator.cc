@@ -18,11 +18,12 @@ SharedCommunicator::SharedCommunicator(std::shared_ptr<SharedArea> area, std::ve
     : area_(std::move(area)),
       ranks_(std::move(ranks)),
       called_(ranks_.size()),
-      mailbox_transfer_(*area_),
+      layout_(area_->members(), area_->self()),
+      mailbox_transfer_(*area_, layout_),
       reduce_transfer_(*area_),
-      copy_transfer_(*area_),
-      exchange_transfer_(*area_),
-      direct_transfer_(*area_) {
+      copy_transfer_(*area_, layout_),
+      direct_transfer_(*area_),
+      blocks_(*area_) {
   assert(ranks_.size() == static_cast<size_t>(area_->members()));
 }
 
@@ -31,7 +32,7 @@ void SharedCommunicator::start(const OperationRequest& request, uint64_t sequenc
   assert(state_ != State::running);
   request_ = &request;
   state_ = State::running;
-  transfer_ = nullptr;
+  in_blocks_ = false;
   ++round_;
   call_hash_ = call_hash(request, sequence);
   first_limit_ = limit;
@@ -43,11 +44,10 @@ void SharedCommunicator::start(const OperationRequest& request, uint64_t sequenc
   own.call_hash = call_hash_;
   own.timeout_ns = limit.timeout.count();
   own.remaining_ns = limit.end == Time::max() ? 0 : (limit.end - now).count();
-  small_ = mailbox_transfer_.start(request, round_);
-  if (small_) {
-    mailbox_transfer_.send();
-  } else {
-    direct_transfer_.announce(own, request);
+  if (plays_running()) {
+    mailbox_transfer_.start(request, round_);
+    mailbox_transfer_.post();
+    if (!mailbox_transfer_.small()) direct_transfer_.announce(own, request);
   }
   area_->publish(own.round, round_);
 }
@@ -55,7 +55,7 @@ void SharedCommunicator::start(const OperationRequest& request, uint64_t sequenc
 bool SharedCommunicator::step(Time now) {
   if (state_ != State::running) return false;
   if (direct_transfer_.running()) return step_direct();
-  if (transfer_ != nullptr) return step_blocks();
+  if (in_blocks_) return step_blocks();
   const bool moved = await_calls(now);
   if (state_ != State::running || waiting_ > 0) return moved;
   begin();
@@ -90,36 +90,33 @@ void SharedCommunicator::note_call(int member, const Mailbox& call, Time now) {
 
 /// All members have made the same call, and are thus done with the operation before it.
 void SharedCommunicator::begin() {
-  if (!plays(request_->kind)) {
+  if (!plays_running()) {
     state_ = State::agreed;
     return;
   }
-  if (small_) {
+  if (mailbox_transfer_.lay_out()) {
     mailbox_transfer_.receive();
     state_ = State::done;
     return;
   }
-  if (direct_transfer_.start(*request_, round_, position_.end)) {
-    position_.end = direct_transfer_.end();
+  if (direct_transfer_.start(*request_, round_, blocks_.end())) {
+    blocks_.skip_to(direct_transfer_.end());
     step_direct();
     return;
   }
-  transfer_ = &transfer_of(request_->kind);
-  transfer_->start(*request_);
-  const uint64_t begin = position_.end;
-  position_ = {.begin = begin,
-               .end = begin + transfer_->blocks(),
-               .sent = begin,
-               .reduced = begin,
-               .received = begin};
-  step_blocks();
+  begin_blocks();
 }
 
-BlockTransfer& SharedCommunicator::transfer_of(OperationKind kind) {
-  if (reduces(kind)) return reduce_transfer_;
-  if (kind == OperationKind::scatter || kind == OperationKind::all_to_all)
-    return exchange_transfer_;
-  return copy_transfer_;
+void SharedCommunicator::begin_blocks() {
+  in_blocks_ = true;
+  if (reduces(request_->kind)) {
+    reduce_transfer_.start(*request_);
+    blocks_.start(reduce_transfer_);
+  } else {
+    copy_transfer_.start(*request_);
+    blocks_.start(copy_transfer_);
+  }
+  step_blocks();
 }
 
 bool SharedCommunicator::step_direct() {
@@ -131,90 +128,25 @@ bool SharedCommunicator::step_direct() {
   return moved;
 }
 
-void SharedCommunicator::cancel() {
-  if (request_ != nullptr) direct_transfer_.cancel(round_);
-  state_ = State::idle;
-}
-
 bool SharedCommunicator::step_blocks() {
-  size_t moved = 0;
-  bool any = false;
-  while (state_ == State::running && moved < step_bytes_max) {
-    const uint64_t before = position_.sent + position_.reduced + position_.received;
-    moved += move_block();
-    if (position_.sent + position_.reduced + position_.received == before) break;
-    any = true;
-    if (position_.received == position_.end) state_ = State::done;
-  }
-  return any;
+  const bool moved = blocks_.step(step_bytes_max);
+  if (blocks_.done()) state_ = State::done;
+  return moved;
 }
 
-/// Moves one block by one phase. The last phase comes first: it frees slots.
-size_t SharedCommunicator::move_block() {
-  const Counter ready = transfer_->reduces() ? &Progress::reduced : &Progress::sent;
-  if (position_.received < position_.reduced && all_beyond(ready, position_.received))
-    return receive_block();
-  if (position_.reduced < position_.sent &&
-      (!transfer_->reduces() || (all_beyond(&Progress::sent, position_.reduced) &&
-                                 slot_is_free(&Progress::received, position_.reduced))))
-    return reduce_block();
-  const Counter read = transfer_->reduces() ? &Progress::reduced : &Progress::received;
-  if (position_.sent < position_.end && slot_is_free(read, position_.sent)) return send_block();
-  return 0;
-}
-
-size_t SharedCommunicator::send_block() {
-  const size_t bytes = transfer_->send(block(position_.sent));
-  area_->publish(area_->progress(area_->self()).sent, ++position_.sent);
-  return bytes;
-}
-
-size_t SharedCommunicator::reduce_block() {
-  const size_t bytes = transfer_->reduce(block(position_.reduced));
-  ++position_.reduced;
-  if (transfer_->reduces())
-    area_->publish(area_->progress(area_->self()).reduced, position_.reduced);
-  return bytes;
-}
-
-size_t SharedCommunicator::receive_block() {
-  const size_t bytes = transfer_->receive(block(position_.received));
-  area_->publish(area_->progress(area_->self()).received, ++position_.received);
-  return bytes;
-}
-
-/// True when every other member has published more than `block` blocks; else *behind is one that
-/// has not.
-bool SharedCommunicator::all_beyond(Counter counter, uint64_t block, int* behind) const {
-  for (int member = 0; member < area_->members(); ++member) {
-    if (member == area_->self()) continue;
-    if ((area_->progress(member).*counter).load(std::memory_order_acquire) > block) continue;
-    if (behind != nullptr) *behind = member;
-    return false;
-  }
-  return true;
-}
-
-/// True when the others have read the block that used this block's slot before.
-bool SharedCommunicator::slot_is_free(Counter counter, uint64_t block) const {
-  return block < position_.begin + SharedArea::depth ||
-         all_beyond(counter, block - SharedArea::depth);
+void SharedCommunicator::cancel() {
+  if (request_ == nullptr) return;
+  direct_transfer_.cancel(round_);
+  if (state_ == State::running && has_own_counts(request_->kind)) request_->result->clear();
+  state_ = State::idle;
 }
 
 int SharedCommunicator::waits_for() const {
   if (state_ != State::running) return -1;
-  if (direct_transfer_.running()) {
-    const int member = direct_transfer_.waits_for();
-    return member < 0 ? -1 : ranks_[static_cast<size_t>(member)];
-  }
-  int behind = -1;
-  if (transfer_ == nullptr) {
-    const auto missing = std::find(called_.begin(), called_.end(), false);
-    return missing == called_.end() ? -1 : ranks_[static_cast<size_t>(missing - called_.begin())];
-  }
-  for (const Counter counter : {&Progress::sent, &Progress::reduced, &Progress::received})
-    if (!all_beyond(counter, position_.received, &behind)) break;
-  return behind < 0 ? -1 : ranks_[static_cast<size_t>(behind)];
+  if (direct_transfer_.running()) return rank_of(direct_transfer_.waits_for());
+  if (in_blocks_) return rank_of(blocks_.waits_for());
+  const auto missing = std::find(called_.begin(), called_.end(), false);
+  return missing == called_.end() ? -1 : rank_of(static_cast<int>(missing - called_.begin()));
 }
 
 bool SharedCommunicator::needs(int rank) const {
@@ -222,7 +154,7 @@ bool SharedCommunicator::needs(int rank) const {
     const auto member = std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin();
     return direct_transfer_.needs(static_cast<int>(member));
   }
-  if (state_ != State::running || transfer_ != nullptr) return waits_for() == rank;
+  if (state_ != State::running || in_blocks_) return waits_for() == rank;
   const auto member = std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin();
   return !called_[static_cast<size_t>(member)];
 }

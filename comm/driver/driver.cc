@@ -1,7 +1,6 @@
 #include "comm/driver/driver.h"
 
 #include "base/finally.h"
-#include "base/spin_pause.h"
 #include "comm/collective/operation.h"
 
 #include <pthread.h>
@@ -16,16 +15,9 @@ namespace dt {
 
 namespace {
 
-/// A driver that always has data to move still polls the sockets and the rendezvous this often.
-constexpr Duration poll_every = milliseconds(1);
 constexpr Duration drain_timeout = seconds(2);
 /// How long drain() still handles arrived messages: some need a reply or must be forwarded.
 constexpr Duration drain_reply_time = milliseconds(200);
-/// The clock takes longer to read than a spin. Another process may take the core at each yield.
-constexpr int spins_per_step = 32;
-/// How often a spin checks shared memory before the driver checks for other threads.
-constexpr int checks_per_spin = 16;
-constexpr int yields_per_step = 4;
 /// So many calls may follow each other without a full step of the engine.
 constexpr int quick_calls_max = 31;
 /// How often such a call spins before it takes the long way.
@@ -46,6 +38,7 @@ Driver::Driver(Parts parts)
     : parts_(std::move(parts)),
       local_store_(parts_.client ? nullptr : std::make_unique<LocalStore>()),
       calls_(parts_.client ? static_cast<StorePort&>(*parts_.client) : *local_store_),
+      core_(parts_.yield),
       wait_reporter_(parts_.stall_after) {
   sleepers_.reserve(OperationPool::kept_max);
   if (!parts_.mesh) return;
@@ -80,6 +73,7 @@ Driver::Outcome Driver::run(const CallArguments& call) {
   Lock lock(mutex_, std::try_to_lock);
   Work work = lock ? operations_.take() : std::make_shared<Operation>();
   call.fill(work->request);
+  work->request.blocks = callers_.note_caller();
   if (!lock) {
     inbox_.put(work);
     lock = enter();
@@ -113,7 +107,7 @@ bool Driver::run_quickly(const Work& work) {
   --quick_calls_left_;
   submit_now(work, stepped_at_);
   protect([&] {
-    const int turns = parts_.yield ? 1 : quick_turns_max;
+    const int turns = core_.yields() ? 1 : quick_turns_max;
     for (int turn = 0; turn < turns && !work->outcome && !wanted(); ++turn)
       parts_.engine->spin(*work, checks_per_spin);
   });
@@ -122,6 +116,9 @@ bool Driver::run_quickly(const Work& work) {
 
 Driver::Work Driver::start(const CallArguments& call) {
   auto work = std::make_shared<Operation>();
+  work->clock = Clock::now;
+  work->times.submitted = Clock::now();
+  callers_.note_caller();
   call.fill(work->request);
   inbox_.put(work);
   serve_inbox();
@@ -179,26 +176,37 @@ void Driver::end_steps() {
 
 std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
   Lock lock = enter();
+  const auto reached = [&] { return ended(*work); };
+  wait_monotonic(lock, {PredicateRef(reached), deadline, work.get()});
+  return outcome(*work);
+}
+
+/// Waits for a goal whose deadline is a time of the monotonic clock.
+void Driver::wait_monotonic(Lock& lock, Goal goal) {
   const Time now = Clock::now();
-  if (now < deadline) {
-    wait_locked(lock, *work, deadline == Time::max() ? deadline : clock_.now() + (deadline - now));
-  } else if (!driving_ && !ended(*work)) {
+  if (now < goal.deadline) {
+    if (goal.deadline != Time::max()) goal.deadline = clock_.now() + (goal.deadline - now);
+    wait_locked(lock, goal);
+  } else if (!driving_ && !goal.reached()) {
     // A driver is not interrupted, because it does all that this thread can do.
     submit_locked(nullptr);
     hand_off();
   }
-  return outcome(*work);
 }
 
 /// `deadline` is a time of clock_.
 void Driver::wait_locked(Lock& lock, const Operation& operation, Time deadline) {
+  const auto reached = [&] { return ended(operation); };
+  wait_locked(lock, {PredicateRef(reached), deadline, &operation});
+}
+
+void Driver::wait_locked(Lock& lock, const Goal& goal) {
   ++waiting_;
   const Finally leave([this] {
     --waiting_;
     hand_off();
   });
-  const auto reached = [&] { return ended(operation); };
-  protect([&] { wait_or_drive(lock, {PredicateRef(reached), deadline, &operation}); });
+  protect([&] { wait_or_drive(lock, goal); });
 }
 
 std::optional<Driver::Outcome> Driver::outcome(const Operation& operation) const {
@@ -333,7 +341,7 @@ void Driver::drive(Lock& lock, const Goal& goal) {
   Time now = clock_.now();
   Time spin_until = now + parts_.spin;
   while (true) {
-    poll_once(now);
+    poll_once(now, goal.operation);
     const bool moved = step(now);
     if (goal.reached() || now >= goal.deadline) return;  // the deadline also while data flows
     if (!moved && now >= spin_until) {
@@ -346,24 +354,6 @@ void Driver::drive(Lock& lock, const Goal& goal) {
     if (goal.reached()) return;
     now = clock_.now();
   }
-}
-
-/// Spins a few times without the clock, the sockets and the rendezvous, or once when no operation
-/// is waited for. Returns true when data has moved.
-bool Driver::spin(const Operation* operation) {
-  const int turns = parts_.yield ? yields_per_step : spins_per_step;
-  for (int turn = 0; turn < turns; ++turn) {
-    if (parts_.yield) {
-      std::this_thread::yield();
-    } else {
-      spin_pause();
-    }
-    if (operation == nullptr || wanted() || !inbox_.empty()) return false;
-    bool moved = true;  // also when memory runs out: the operation has failed then
-    protect([&] { moved = parts_.engine->spin(*operation, parts_.yield ? 1 : checks_per_spin); });
-    if (moved) return true;
-  }
-  return false;
 }
 
 bool Driver::step(Time now) {
@@ -405,14 +395,6 @@ void Driver::wait_for_peers(Lock& lock, Time deadline) {
   if (!waited) return lose_launcher(now);
   polled_at_ = now;
   if (*waited) read_rendezvous(now);
-}
-
-void Driver::poll_once(Time now) {
-  if (!parts_.mesh || (!parts_.mesh->must_poll() && now - polled_at_ < poll_every)) return;
-  polled_at_ = now;
-  const Result<bool> polled = parts_.mesh->wait(now);
-  if (!polled) return lose_launcher(now);
-  if (*polled) read_rendezvous(now);
 }
 
 void Driver::read_rendezvous(Time now) {

@@ -4,6 +4,8 @@
 #include "base/result.h"
 #include "base/running_time_clock.h"
 #include "comm/driver/call_arguments.h"
+#include "comm/driver/caller_threads.h"
+#include "comm/driver/core_sharing.h"
 #include "comm/driver/inbox.h"
 #include "comm/driver/operation_pool.h"
 #include "comm/driver/predicate_ref.h"
@@ -19,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -82,6 +85,11 @@ class Driver {
   /// in which this process was stopped does not count.
   std::optional<Outcome> wait(const Work& work, Time deadline);
   bool done(const Work& work);
+  /// Waits as wait() does until one of the operations has ended. Returns the index of the first one
+  /// that has; none if the deadline passed first. Null pointers are left out.
+  std::optional<size_t> wait_any(std::span<const Operation* const> operations, Time deadline);
+  /// Returns the times of an operation of start().
+  OperationTimes times(const Work& work);
 
   struct StoreAnswer {
     Result<Reply> result;  ///< the store's reply, or the reason why there is none
@@ -108,6 +116,8 @@ class Driver {
   void finish();
 
  private:
+  /// How often a spin checks shared memory before the driver checks for other threads.
+  static constexpr int checks_per_spin = 16;
   using Lock = std::unique_lock<std::mutex>;
   /// The state that a thread waits for, and its deadline.
   struct Goal {
@@ -133,6 +143,8 @@ class Driver {
   void ensure_background();
   void run_background();
   void wait_locked(Lock& lock, const Operation& operation, Time deadline);
+  void wait_locked(Lock& lock, const Goal& goal);
+  void wait_monotonic(Lock& lock, Goal goal);
   void wait_or_drive(Lock& lock, const Goal& goal);
   void sleep(Lock& lock, const Goal& goal);
   void run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline);
@@ -144,11 +156,13 @@ class Driver {
   void drive(Lock& lock, const Goal& goal);
   bool step(Time now);
   bool spin(const Operation* operation);
+  bool spin_yielding(const Operation* operation);
+  void yield_core();
   /// True when other threads want the mutex.
   bool wanted() const { return woken_ > 0 || entering_.load(std::memory_order_relaxed) > 0; }
   Result<bool> sleep_in_mesh(Lock& lock, Time until);
   void wait_for_peers(Lock& lock, Time deadline);
-  void poll_once(Time now);
+  void poll_once(Time now, const Operation* operation);
   void read_rendezvous(Time now);
   bool report_waits();
   void lose_launcher(Time now);
@@ -167,6 +181,7 @@ class Driver {
   StoreCalls calls_;
   Inbox inbox_;
   OperationPool operations_;  ///< of blocking calls
+  CallerThreads callers_;
   std::thread thread_;
   bool driving_ = false;
   bool sleeping_ = false;  ///< the driver sleeps until wake_driver()
@@ -175,6 +190,7 @@ class Driver {
   int woken_ = 0;  ///< sleepers that were woken and have not locked the mutex yet
   bool finished_ = false;
   bool launcher_connected_ = true;  ///< the connection to the rendezvous is open
+  CoreSharing core_;                ///< of the thread that drives
   WaitReporter wait_reporter_;      ///< of long waits, to the launcher
   RunningTimeClock clock_;          ///< for all times here and in the engine
   Time polled_at_ = {};

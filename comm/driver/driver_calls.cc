@@ -1,16 +1,28 @@
-// The driver's calls that are no operations: those to the job's store, and those about groups.
+// The driver's calls that are no operations: to the job's store, about groups, and about operations
+// that were started.
 #include "base/finally.h"
 #include "comm/collective/operation.h"
 #include "comm/driver/driver.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <variant>
 
 namespace dt {
 
+namespace {
+
+std::string awaited_key(const Request& request) {
+  const WaitRequest* wait = std::get_if<WaitRequest>(&request);
+  return wait == nullptr ? "" : shown_key(wait->key);
+}
+
+}  // namespace
+
 Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
   Lock lock = enter();
-  StoreCall call{.waits_for_key = std::holds_alternative<WaitRequest>(request)};
+  StoreCall call{.awaited_key = awaited_key(request)};
   ++waiting_;
   {
     const Finally leave([&] {
@@ -30,7 +42,7 @@ Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
 }
 
 void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
-  if (!call.waits_for_key) {
+  if (!call.waits_for_key()) {
     const auto free = [this] { return finished_ || !calls_.busy(); };
     wait_or_drive(lock, {PredicateRef(free), deadline});
     if (calls_.busy()) return;
@@ -44,6 +56,22 @@ void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time 
   wake_driver();  // it must learn the new time limit
   const auto answered = [&] { return finished_ || call.answer; };
   wait_or_drive(lock, {PredicateRef(answered), deadline});
+}
+
+std::optional<size_t> Driver::wait_any(std::span<const Operation* const> operations,
+                                       Time deadline) {
+  Lock lock = enter();
+  const auto has_ended = [this](const Operation* o) { return o != nullptr && ended(*o); };
+  const auto reached = [&] { return std::ranges::any_of(operations, has_ended); };
+  wait_monotonic(lock, {PredicateRef(reached), deadline});
+  const auto first = std::ranges::find_if(operations, has_ended);
+  if (first == operations.end()) return std::nullopt;
+  return static_cast<size_t>(first - operations.begin());
+}
+
+OperationTimes Driver::times(const Work& work) {
+  const Lock lock = enter();
+  return work->times;
 }
 
 Time Driver::running_time() {

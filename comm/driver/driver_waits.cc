@@ -7,7 +7,7 @@ namespace dt {
 bool Driver::report_waits() {
   if (!parts_.client || !launcher_connected_) return false;
   const Time now = Clock::now();
-  const std::optional<WaitReport> report = wait_reporter_.update(*parts_.engine, now);
+  const std::optional<WaitReport> report = wait_reporter_.update(*parts_.engine, calls_, now);
   if (!report) return false;
   // No operation depends on the report, so a failure has no effect here.
   if (const Result<uint32_t> posted = parts_.client->post(*report, now))

@@ -32,8 +32,10 @@ class OperationPool {
     if (kept_.size() == kept_max || operation.use_count() > 1) return;
     operation->sequence = 0;
     operation->request.result.reset();
+    if (operation->request.terms) operation->request.scaled_input.reset();
     operation->outcome.reset();
     operation->blamed_rank = -1;
+    operation->failed_part.reset();
     kept_.push_back(std::move(operation));
   }
 

@@ -21,12 +21,24 @@ void end(StoreCall& call, const OperationFailure& why) {
 }  // namespace
 
 bool StoreCalls::busy() const {
-  return std::ranges::any_of(calls_, [](const StoreCall* call) { return !call->waits_for_key; });
+  return std::ranges::any_of(calls_, [](const StoreCall* call) { return !call->waits_for_key(); });
+}
+
+size_t StoreCalls::waits() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      calls_, [](const StoreCall* call) { return call->waits_for_key() && !call->answer; }));
+}
+
+std::vector<std::string> StoreCalls::awaited_keys() const {
+  std::vector<std::string> keys;
+  for (const StoreCall* call : calls_)
+    if (call->waits_for_key() && !call->answer) keys.push_back(call->awaited_key);
+  return keys;
 }
 
 void StoreCalls::post(StoreCall& call, const Request& request, Time now) {
   if (failure_) return end(call, *failure_);
-  if (wait_failure_ && call.waits_for_key) return end(call, *wait_failure_);
+  if (wait_failure_ && call.waits_for_key()) return end(call, *wait_failure_);
   const Result<uint32_t> posted = port_.post(request, now);
   if (!posted) {
     call.answer.emplace(tl::unexpected(posted.error()));
@@ -51,7 +63,7 @@ void StoreCalls::collect() {
 void StoreCalls::fail_waits(const OperationFailure& why) {
   if (!wait_failure_) wait_failure_ = why;
   for (StoreCall* call : calls_)
-    if (call->waits_for_key) end(*call, *wait_failure_);
+    if (call->waits_for_key()) end(*call, *wait_failure_);
 }
 
 void StoreCalls::fail_all(OperationFailure why) {

@@ -7,16 +7,19 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace dt {
 
 /// A request to the job's store for which a thread waits.
 struct StoreCall {
-  bool waits_for_key = false;
+  std::string awaited_key = {};  ///< as the program names it; empty: it waits for no key
   std::optional<Result<Reply>> answer = {};
   int blamed_rank = -1;
   std::optional<uint32_t> id = {};  ///< once it is posted
+
+  bool waits_for_key() const { return !awaited_key.empty(); }
 };
 
 /// The pending requests to the job's store. No threads, no waiting.
@@ -30,6 +33,9 @@ class StoreCalls {
   bool empty() const { return calls_.empty(); }
   /// True when a request other than a wait is pending.
   bool busy() const;
+  /// The keys for which threads wait.
+  std::vector<std::string> awaited_keys() const;
+  size_t waits() const;
   /// Posts the request, or sets an error as its answer. The caller must remove() the call before it
   /// is destroyed.
   void post(StoreCall& call, const Request& request, Time now);

@@ -1,5 +1,6 @@
 #include "comm/driver/wait_reporter.h"
 
+#include "base/format.h"
 #include "comm/collective/operation.h"
 
 #include <algorithm>
@@ -21,13 +22,14 @@ WaitReporter::WaitReporter(Duration after) : after_(after) {
   pending_.reserve(usual_waits);
 }
 
-std::optional<WaitReport> WaitReporter::update(const Engine& engine, Time now) {
+std::optional<WaitReport> WaitReporter::update(const Engine& engine, const StoreCalls& calls,
+                                               Time now) {
   if (after_ == Duration::zero()) return std::nullopt;
   find_waits(engine, now);
   const auto told = [](const Wait& wait) { return wait.told != Told::nothing; };
   const bool withdrawn =
       std::ranges::count_if(waits_, told) < std::ranges::count_if(last_waits_, told);
-  bool due = queried_ || withdrawn;
+  bool due = queried_ || withdrawn || calls.waits() < keys_told_;
   next_update_ = Time::max();
   for (const Wait& wait : waits_) {
     if (wait.told == Told::all) continue;
@@ -35,7 +37,12 @@ std::optional<WaitReport> WaitReporter::update(const Engine& engine, Time now) {
     if (!is_long(wait, now)) next_update_ = std::min(next_update_, wait.since + after_);
   }
   if (!due) return std::nullopt;
-  return report(engine, now);
+  const bool with_keys = queried_ || keys_told_ > 0;
+  WaitReport all = report(engine, now);
+  keys_told_ = 0;
+  if (with_keys) add_keys(all, calls);
+  reported_ = !all.waits.empty();
+  return all;
 }
 
 /// Sets waits_, with the time of each since when its data has not moved.
@@ -76,8 +83,16 @@ WaitReport WaitReporter::report(const Engine& engine, Time now) {
                             .last_before = engine.last_before(operation).substr(0, key_bytes_max)});
   }
   queried_ = false;
-  reported_ = !report.waits.empty();
   return report;
+}
+
+void WaitReporter::add_keys(WaitReport& report, const StoreCalls& calls) {
+  for (const std::string& key : calls.awaited_keys()) {
+    if (report.waits.size() == reported_waits_max) return;
+    const std::string wait = format("a wait for the key '{}'", key).substr(0, key_bytes_max);
+    report.waits.push_back({.operation = wait});
+    ++keys_told_;
+  }
 }
 
 }  // namespace dt

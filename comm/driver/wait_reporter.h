@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "comm/collective/pending_wait.h"
+#include "comm/driver/store_calls.h"
 #include "comm/engine/engine.h"
 #include "rendezvous/store/wire.h"
 
@@ -12,6 +13,8 @@
 namespace dt {
 
 /// Decides what this rank reports of its waits: the operations whose data has not moved for a time.
+/// The answer to a query also names the keys for which it waits at the store. A key may well come
+/// late, so it makes no stall of its own: its wait has no length.
 /// Times are monotonic. The clock of the running time stands still in a long sleep.
 ///
 ///   operation:  new ─ no data moved for `after`, or queried ▶ reported ─ data moved, or done ▶ new
@@ -22,7 +25,7 @@ class WaitReporter {
 
   /// Called before the thread that drives the engine sleeps. Returns the report to be sent, which
   /// replaces the last one; none when nothing has changed. Allocates only when a report is due.
-  std::optional<WaitReport> update(const Engine& engine, Time now);
+  std::optional<WaitReport> update(const Engine& engine, const StoreCalls& calls, Time now);
   /// The time of the next update(), even if the thread sleeps; Time::max() without a wait.
   Time next_update() const { return next_update_; }
   /// The next update() reports all waits, also short ones, and that there are none.
@@ -43,6 +46,7 @@ class WaitReporter {
   void find_waits(const Engine& engine, Time now);
   bool is_long(const Wait& wait, Time now) const { return now - wait.since >= after_; }
   WaitReport report(const Engine& engine, Time now);
+  void add_keys(WaitReport& report, const StoreCalls& calls);
 
   Duration after_;
   std::vector<Wait> waits_;
@@ -51,6 +55,7 @@ class WaitReporter {
   Time next_update_ = Time::max();
   bool queried_ = false;
   bool reported_ = false;  ///< the last report had waits
+  size_t keys_told_ = 0;   ///< in the last report
 };
 
 }  // namespace dt

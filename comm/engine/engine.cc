@@ -6,8 +6,10 @@
 #include "comm/collective/messages.h"
 #include "comm/collective/operation.h"
 #include "comm/collective/peers.h"
+#include "comm/collective/uneven_parts.h"
 #include "comm/engine/groups.h"
 #include "comm/engine/point_to_point.h"
+#include "comm/engine/tensor_list.h"
 #include "comm/schedule/step_check.h"
 
 #include <algorithm>
@@ -21,7 +23,12 @@ namespace dt {
 /// Dispatches messages to `groups` and `messages`, and fails all operations when a task died.
 struct Engine::State final : MessageReceiver {
   State(const Options& options, std::vector<Peer> given)
-      : peers(options, std::move(given)), groups(peers, options.shared), messages(peers) {}
+      : peers(options, std::move(given)),
+        groups(peers, {options.shared, options.named_shared},
+               [this](const GroupPeers& group, OperationRequest& request) {
+                 return choose_algorithm(group, request);
+               }),
+        messages(peers) {}
 
   Result<> control(const Message& message, ByteSpan payload) override;
   Result<PayloadTarget> place(const Message& message) override;
@@ -32,6 +39,8 @@ struct Engine::State final : MessageReceiver {
   void announce(const OperationFailure& for_others, Recipients recipients);
   Result<> peer_aborted(ByteSpan payload);
   Result<> choose_algorithm(const GroupPeers& group, OperationRequest& request) const;
+  void submit(const std::shared_ptr<Operation>& operation);
+  void submit_list(const std::shared_ptr<Operation>& list);
 
   Peers peers;
   Groups groups;
@@ -49,6 +58,8 @@ Result<> Engine::State::control(const Message& message, ByteSpan payload) {
     case EngineMessageType::descriptor:
     case EngineMessageType::verdict:
     case EngineMessageType::stop:
+    case EngineMessageType::name_call:
+    case EngineMessageType::name_decision:
       return groups.control(message, payload, now);
     case EngineMessageType::aborted:
       return peer_aborted(payload);
@@ -62,6 +73,9 @@ Result<> Engine::State::control(const Message& message, ByteSpan payload) {
       return messages.cancel(message, payload);
     case EngineMessageType::left_group:
       return messages.left_group(message);
+    case EngineMessageType::leaving:
+      peers.left(message.from, now);
+      return {};
     case EngineMessageType::collective_data:
     case EngineMessageType::message_data:
       break;
@@ -120,7 +134,9 @@ Result<> Engine::State::peer_aborted(ByteSpan payload) {
 }
 
 Result<> Engine::State::choose_algorithm(const GroupPeers& group, OperationRequest& request) const {
-  if (SharedCommunicator::plays(request.kind) && groups.has_memory(request.group)) return {};
+  if (SharedCommunicator::plays(request, group.size()) && groups.has_memory(request.group))
+    return {};
+  if (request.reduce == ReduceOp::adasum) return {};  // has one algorithm
   const CollectiveShape shape = shape_of(request);
   const AlgorithmRule& rule =
       group.algorithms().rule(request.kind, request.count * shape.element_bytes);
@@ -146,6 +162,50 @@ Result<> Engine::State::choose_algorithm(const GroupPeers& group, OperationReque
   return {};
 }
 
+/// Submits a call of several tensors: all of them, or none if one is wrong.
+void Engine::State::submit_list(const std::shared_ptr<Operation>& list) {
+  OperationRequest& request = list->request;
+  const GroupPeers* group = groups.find(request.group);
+  if (group == nullptr) return end(*list, {Errc::closed, -1, "the group has been finalized"});
+  // Ranks make unnamed calls in one order.
+  if (request.name.empty()) request.name = format("#{}", groups.take_list(request.group));
+  const auto parts = parts_of(list, request.name);
+  for (const auto& part : parts) {
+    Result<> checked = check_request(part->request, group->rank(), group->size());
+    if (checked && groups.is_pending(part->request))
+      checked = fail(Errc::input, std::string(name_is_pending));
+    if (!checked)
+      return end_labelled(
+          *list, {checked.error().code, -1, label(*part) + ": " + checked.error().message});
+  }
+  for (const auto& part : parts)
+    submit(part);
+}
+
+void Engine::State::submit(const std::shared_ptr<Operation>& operation) {
+  OperationRequest& request = operation->request;
+  const GroupPeers* group = groups.find(request.group);
+  if (group == nullptr) return end(*operation, {Errc::closed, -1, "the group has been finalized"});
+  const Result<> checked = check_request(request, group->rank(), group->size());
+  if (!checked) return end(*operation, {checked.error().code, -1, checked.error().message});
+  if (has_uneven_parts(request)) even_parts(request, group->rank());
+  const bool collective = is_collective(request.kind);
+  if (!collective) request.peer = group->job_rank(request.peer);
+  const bool named = matches_by_name(request);
+  if (collective && request.kind != OperationKind::join) {
+    if (const Result<> chosen = choose_algorithm(*group, request); !chosen)
+      return end(*operation, {chosen.error().code, -1, chosen.error().message});
+  }
+  if (aborted && collective && !named) operation->sequence = groups.take_sequence(request.group);
+  if (aborted) {
+    end(*operation, *aborted);
+  } else if (collective) {
+    groups.submit(operation);
+  } else {
+    messages.submit(operation);
+  }
+}
+
 Engine::Engine(const Options& options, std::vector<Peer> peers) {
   assert(options.rank >= 0 && static_cast<size_t>(options.rank) < peers.size());
   state_ = std::make_unique<State>(options, std::move(peers));
@@ -169,26 +229,8 @@ std::shared_ptr<Operation> Engine::submit(OperationRequest request, Time now) {
 
 void Engine::submit(const std::shared_ptr<Operation>& operation, Time now) {
   operation->submitted = now;
-  OperationRequest& request = operation->request;
-  const GroupPeers* group = state_->groups.find(request.group);
-  if (group == nullptr) return end(*operation, {Errc::closed, -1, "the group has been finalized"});
-  const Result<> checked = check_request(request, group->rank(), group->size());
-  if (!checked) return end(*operation, {checked.error().code, -1, checked.error().message});
-  const bool collective = is_collective(request.kind);
-  if (!collective) request.peer = group->job_rank(request.peer);
-  if (collective) {
-    if (const Result<> chosen = state_->choose_algorithm(*group, request); !chosen)
-      return end(*operation, {chosen.error().code, -1, chosen.error().message});
-  }
-  const std::optional<OperationFailure>& aborted = state_->aborted;
-  if (aborted && collective) operation->sequence = state_->groups.take_sequence(request.group);
-  if (aborted) {
-    end(*operation, *aborted);
-  } else if (collective) {
-    state_->groups.submit(operation);
-  } else {
-    state_->messages.submit(operation);
-  }
+  if (operation->request.tensors.empty()) return state_->submit(operation);
+  state_->submit_list(operation);
 }
 
 uint32_t Engine::next_group() const {
@@ -218,7 +260,7 @@ std::string Engine::algorithms_text(uint32_t group) const {
   const bool in_memory = state_->groups.has_memory(group);
   for (auto kind = OperationKind::all_reduce; is_collective(kind);
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
-    const bool shared = in_memory && SharedCommunicator::plays(kind);
+    const bool shared = in_memory && SharedCommunicator::plays(kind, peers->size());
     if (!text.empty()) text += ',';
     text += format("{}={}", kind_name(kind),
                    shared ? "shm" : rules_text(peers->algorithms().rules(kind)));
@@ -240,7 +282,9 @@ bool Engine::step(Time now) {
 }
 
 bool Engine::needs_no_frames(const OperationRequest& request) const {
-  return is_collective(request.kind) && state_->groups.has_memory(request.group);
+  // A rank alone matches its own named call at once.
+  return is_collective(request.kind) && (!matches_by_name(request) || size() == 1) &&
+         state_->groups.has_memory(request.group);
 }
 
 bool Engine::spin(const Operation& operation, int checks) {
@@ -248,13 +292,21 @@ bool Engine::spin(const Operation& operation, int checks) {
   const OperationRequest& request = operation.request;
   Groups& groups = state_->groups;
   // In shared memory the operation needs no frames, so the links can wait until the next step.
-  if (!is_collective(request.kind) || !groups.runs_in_memory(request.group))
-    return step(state_->now);
+  if (!needs_no_frames(request) || !groups.runs_in_memory(request.group)) return step(state_->now);
   for (int check = 0; check < checks; ++check) {
     if (groups.spin(request.group, state_->now)) return true;
     spin_pause();
   }
   return false;
+}
+
+bool Engine::poll(const Operation& operation) {
+  const OperationRequest& request = operation.request;
+  if (state_->aborted || operation.outcome || !state_->peers.all_sent()) return false;
+  if (request.kind == OperationKind::receive) return state_->peers.poll(request.peer);
+  if (!is_collective(request.kind)) return false;
+  const int rank = state_->groups.data_from(operation);
+  return rank >= 0 && state_->peers.poll(rank);
 }
 
 Time Engine::next_deadline() const {
@@ -279,14 +331,11 @@ void Engine::add_waits(std::vector<PendingWait>& waits) const {
 
 std::vector<int> Engine::awaited(const Operation& operation) const {
   if (!is_collective(operation.request.kind)) return {operation.request.peer};
-  const Collectives* group = state_->groups.collectives(operation.request.group);
-  return group == nullptr ? std::vector<int>() : group->awaited();
+  return state_->groups.awaited(operation);
 }
 
 std::string Engine::last_before(const Operation& operation) const {
-  if (!is_collective(operation.request.kind)) return "";
-  const Collectives* group = state_->groups.collectives(operation.request.group);
-  return group == nullptr ? "" : group->last_label();
+  return is_collective(operation.request.kind) ? state_->groups.last_before(operation) : "";
 }
 
 void Engine::notice(const Notice& notice, Time now) {
@@ -307,7 +356,10 @@ void Engine::launcher_lost(Time /*now*/) {
 }
 
 void Engine::close() {
+  if (state_->aborted) return;
   state_->fail_all({Errc::closed, -1, "the context has been finalized"});
+  // All that this rank has sent lies before it. Ranks without a connection learn it when they dial.
+  state_->peers.send_all(EngineMessageType::leaving, 0, {}, Recipients::connected);
 }
 
 void Engine::abort(std::string_view why) {

@@ -73,6 +73,9 @@ class Engine {
   /// between two steps. True if anything moved. Checks shared memory up to `checks` times, with a
   /// pause after each, and links once.
   bool spin(const Operation& operation, int checks);
+  /// Makes the next step read from the rank that the operation waits for, also when no arrival was
+  /// reported. Returns false when it waits for more than data of one rank.
+  bool poll(const Operation& operation);
   /// The time at which step() must be called even if nothing arrives: the next deadline, or
   /// Time::max().
   Time next_deadline() const;
@@ -96,7 +99,7 @@ class Engine {
   /// Called when the connection to the rendezvous is lost: deaths are no longer reported.
   void launcher_lost(Time now);
   /// Fails all operations with Errc::closed, now and later. step() still sends the messages that
-  /// are queued for the others, until idle().
+  /// are queued for the others, until idle(). Connected ranks then know that this one has left.
   void close();
   /// Called when this process cannot continue, for example because memory ran out. Fails all
   /// operations, and informs the other ranks. Throws nothing, also when there is no memory at all.

@@ -1,6 +1,7 @@
 #include "comm/engine/groups.h"
 
 #include "base/format.h"
+#include "comm/named/join.h"
 
 #include <algorithm>
 #include <cassert>
@@ -12,12 +13,24 @@ namespace {
 
 /// Each member of a new group may send a few messages before this rank has created it.
 constexpr size_t early_messages_max_per_rank = 16;
+/// The bit of the numbers of lanes for named collectives.
+constexpr uint32_t lane_bit = GroupPeers::groups_max / 2;
+
+/// Returns the number of the user's group.
+uint32_t number_of(const Message& message) {
+  return GroupPeers::group_of(message.stream) & ~lane_bit;
+}
+
+bool is_of_lane(const Message& message) {
+  return (GroupPeers::group_of(message.stream) & lane_bit) != 0;
+}
 
 }  // namespace
 
-Groups::Groups(Peers& peers, const std::shared_ptr<SharedArea>& shared) : peers_(peers) {
+Groups::Groups(Peers& peers, Memory memory, Prepare prepare)
+    : peers_(peers), prepare_(std::move(prepare)), world_named_memory_(std::move(memory.named)) {
   GroupPeers world(peers, next_number_, ranks_from_0(peers.size()));
-  const auto made = groups_.try_emplace(next_number_++, std::move(world), shared);
+  const auto made = groups_.try_emplace(next_number_++, std::move(world), memory.unnamed);
   world_ = &made.first->second;
 }
 
@@ -29,10 +42,9 @@ void Groups::create(uint32_t number, std::vector<int> ranks, Time now) {
   Group& group = made.first->second;
   activate(group);
   for (const EarlyMessage& early : std::exchange(early_, {})) {
-    if (GroupPeers::group_of(early.message.stream) > number) early_.push_back(early);
+    if (number_of(early.message) > number) early_.push_back(early);
     // A message that breaks the protocol has no effect here. Its sender gets no answer.
-    if (GroupPeers::group_of(early.message.stream) == number)
-      (void)handle(group.collectives, early.message, early.payload, now);
+    if (number_of(early.message) == number) (void)handle(group, early.message, early.payload, now);
   }
 }
 
@@ -40,13 +52,14 @@ void Groups::leave(uint32_t number) {
   const auto found = groups_.find(number);
   if (found == groups_.end()) return;
   found->second.collectives.leave();
+  named(found->second).leave();
   std::erase(active_, &found->second);
   groups_.erase(found);
 }
 
 const GroupPeers* Groups::find(uint32_t number) const {
-  const auto found = groups_.find(number);
-  return found == groups_.end() ? nullptr : &found->second.collectives.peers();
+  const Group* group = find_group(number);
+  return group == nullptr ? nullptr : &group->collectives.peers();
 }
 
 void Groups::activate(Group& group) {
@@ -58,20 +71,54 @@ void Groups::activate(Group& group) {
 void Groups::submit(std::shared_ptr<Operation> operation) {
   const uint32_t number = operation->request.group;
   Group& group = number == 0 ? *world_ : groups_.at(number);
+  // A rank alone is the last to join.
+  if (operation->request.kind == OperationKind::join && group.collectives.peers().size() == 1)
+    return end_join(*operation, 0);
   activate(group);
+  if (by_name(group, operation->request)) return named(group).submit(std::move(operation));
   group.collectives.submit(std::move(operation));
+}
+
+/// A rank alone matches its own call at once.
+bool Groups::by_name(const Group& group, const OperationRequest& request) {
+  return matches_by_name(request) && group.collectives.peers().size() > 1;
+}
+
+NamedCollectives& Groups::named(Group& group) {
+  if (group.named) return *group.named;
+  const GroupPeers& peers = group.collectives.peers();
+  group.named = std::make_unique<NamedCollectives>(
+      GroupPeers(peers_, peers.number() | lane_bit, peers.job_ranks()), prepare_,
+      peers.number() == 0 ? world_named_memory_ : nullptr);
+  any_named_ = true;
+  return *group.named;
+}
+
+Collectives& Groups::collectives_of(Group& group, const Message& message) {
+  return is_of_lane(message) ? named(group).lane() : group.collectives;
 }
 
 uint64_t Groups::take_sequence(uint32_t number) {
   return groups_.at(number).collectives.take_sequence();
 }
 
+uint64_t Groups::take_list(uint32_t number) {
+  return ++groups_.at(number).lists;
+}
+
+bool Groups::is_pending(const OperationRequest& request) const {
+  const Group* group = find_group(request.group);
+  return group != nullptr && group->named && group->named->is_pending(request.name);
+}
+
 bool Groups::step(Time now) {
   bool moved = false;
-  for (Group* group : active_)
+  for (Group* group : active_) {
     moved |= group->collectives.step(now);
+    if (group->named) moved |= group->named->step(now);
+  }
   std::erase_if(active_, [](Group* group) {
-    group->active = !group->collectives.quiet();
+    group->active = !group->collectives.quiet() || (group->named && !group->named->quiet());
     return !group->active;
   });
   return moved;
@@ -95,33 +142,62 @@ bool Groups::spin(uint32_t number, Time now) {
 
 Time Groups::next_deadline() const {
   Time next = Time::max();
-  for (const Group* group : active_)
+  for (const Group* group : active_) {
     next = std::min(next, group->collectives.next_deadline());
+    if (group->named) next = std::min(next, group->named->next_deadline());
+  }
   return next;
 }
 
 void Groups::add_waits(std::vector<PendingWait>& waits) const {
-  for (const Group* group : active_)
+  for (const Group* group : active_) {
     group->collectives.add_wait(waits);
+    if (group->named) group->named->add_waits(waits);
+  }
 }
 
-const Collectives* Groups::collectives(uint32_t number) const {
+const Groups::Group* Groups::find_group(uint32_t number) const {
   const auto found = groups_.find(number);
-  return found == groups_.end() ? nullptr : &found->second.collectives;
+  return found == groups_.end() ? nullptr : &found->second;
+}
+
+std::vector<int> Groups::awaited(const Operation& operation) const {
+  const Group* group = find_group(operation.request.group);
+  if (group == nullptr) return {};
+  const bool named = group->named && by_name(*group, operation.request);
+  return named ? group->named->awaited(operation) : group->collectives.awaited();
+}
+
+int Groups::data_from(const Operation& operation) const {
+  const Group* group = find_group(operation.request.group);
+  if (group == nullptr) return -1;
+  const bool named = group->named && by_name(*group, operation.request);
+  return named ? group->named->data_from() : group->collectives.data_from();
+}
+
+std::string Groups::last_before(const Operation& operation) const {
+  const Group* group = find_group(operation.request.group);
+  if (group == nullptr) return "";
+  const bool named = group->named && by_name(*group, operation.request);
+  const std::string last = named ? group->named->last_label() : "";
+  return last.empty() ? group->collectives.last_label() : last;
 }
 
 bool Groups::idle() const {
-  return std::all_of(active_.begin(), active_.end(),
-                     [](const Group* group) { return group->collectives.idle(); });
+  return std::all_of(active_.begin(), active_.end(), [](const Group* group) {
+    return group->collectives.idle() && (!group->named || group->named->idle());
+  });
 }
 
 void Groups::fail_all(const OperationFailure& why) {
-  for (auto& [number, group] : groups_)
+  for (auto& [number, group] : groups_) {
     group.collectives.fail_all(why);
+    if (group.named) group.named->fail_all(why);
+  }
 }
 
 Groups::Group* Groups::of(const Message& message) {
-  const uint32_t number = GroupPeers::group_of(message.stream);
+  const uint32_t number = number_of(message);
   if (number == 0) return world_;
   const auto found = groups_.find(number);
   if (found == groups_.end() || found->second.collectives.peers().rank_of(message.from) < 0)
@@ -133,10 +209,10 @@ Result<> Groups::control(const Message& message, ByteSpan payload, Time now) {
   Group* group = of(message);
   if (group != nullptr) {
     activate(*group);
-    return handle(group->collectives, message, payload, now);
+    return handle(*group, message, payload, now);
   }
   // This rank has left the group, and has announced it to the others.
-  if (GroupPeers::group_of(message.stream) < next_number_) return {};
+  if (number_of(message) < next_number_) return {};
   const auto from_sender = std::count_if(early_.begin(), early_.end(), [&](const EarlyMessage& e) {
     return e.message.from == message.from;
   });
@@ -144,6 +220,17 @@ Result<> Groups::control(const Message& message, ByteSpan payload, Time now) {
     return fail(Errc::protocol, "too many messages of groups that do not exist");
   early_.push_back({message, {payload.begin(), payload.end()}});
   return {};
+}
+
+Result<> Groups::handle(Group& group, const Message& message, ByteSpan payload, Time now) {
+  switch (static_cast<EngineMessageType>(message.type)) {
+    case EngineMessageType::name_call:
+      return named(group).announcement(message, payload, now);
+    case EngineMessageType::name_decision:
+      return named(group).decision(message, payload);
+    default:
+      return handle(collectives_of(group, message), message, payload, now);
+  }
 }
 
 Result<> Groups::handle(Collectives& collectives, const Message& message, ByteSpan payload,
@@ -168,17 +255,16 @@ Result<PayloadTarget> Groups::place(const Message& message) {
     activate(*group);
     // Data that waits in a link blocks the other groups' data behind it. So two groups could each
     // wait for the other.
-    return group->collectives.place(message, groups_.size() > 1);
+    return collectives_of(*group, message).place(message, groups_.size() > 1 || any_named_);
   }
-  if (GroupPeers::group_of(message.stream) < next_number_)
-    return PayloadTarget{PayloadTarget::Action::discard};
+  if (number_of(message) < next_number_) return PayloadTarget{PayloadTarget::Action::discard};
   // Another member has created the group first. This one will, without more data of that member.
   return PayloadTarget{};
 }
 
 Result<> Groups::arrived(const Message& message) {
   Group* group = of(message);
-  return group == nullptr ? Result<>{} : group->collectives.arrived(message);
+  return group == nullptr ? Result<>{} : collectives_of(*group, message).arrived(message);
 }
 
 }  // namespace dt

@@ -3,8 +3,10 @@
 #include "base/bytes.h"
 #include "comm/collective/collectives.h"
 #include "comm/collective/messages.h"
+#include "comm/named/named_collectives.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -12,18 +14,25 @@
 
 namespace dt {
 
-/// The groups of an engine, each with its own sequence of collectives. Group 0 has all ranks of the
-/// job. The members of a group agree on its number before they create it, so that it is new to all
-/// of them. A step costs what the groups with pending operations cost, not what all groups do.
+/// The groups of an engine, each with its own sequence of collectives. Group 0 has all ranks of
+/// the job. The members of a group agree on its number before they create it, so that it is new
+/// to all of them. A step costs what the groups with pending operations cost, not what all groups
+/// do.
 class Groups {
  public:
-  /// `shared` is the memory of all ranks; null unless they are on one host.
-  Groups(Peers& peers, const std::shared_ptr<SharedArea>& shared);
+  /// Chooses the algorithm of a collective that the engine itself makes.
+  using Prepare = std::function<Result<>(const GroupPeers&, OperationRequest&)>;
+  /// The memory of all ranks; null unless they are on one host.
+  struct Memory {
+    std::shared_ptr<SharedArea> unnamed;
+    std::shared_ptr<SharedArea> named;
+  };
+  Groups(Peers& peers, Memory memory, Prepare prepare);
 
   /// The lowest number that is new to this rank.
   uint32_t next_number() const { return next_number_; }
-  /// `ranks` has the job's rank of each member, in the order of their ranks in the group. Requires
-  /// a number that is new to all members.
+  /// `ranks` has the job's rank of each member, in the order of their ranks in the group.
+  /// Requires a number that is new to all members.
   void create(uint32_t number, std::vector<int> ranks, Time now);
   /// Fails the group's pending operations, and those of its other members.
   void leave(uint32_t number);
@@ -34,6 +43,11 @@ class Groups {
   void submit(std::shared_ptr<Operation> operation);
   /// Returns the sequence number of a collective that fails at once and is never queued.
   uint64_t take_sequence(uint32_t number);
+  /// Returns a number for the name of an unnamed call of several tensors. Requires that this rank
+  /// is in the group.
+  uint64_t take_list(uint32_t number);
+  /// True when a collective of that name is pending in the group.
+  bool is_pending(const OperationRequest& request) const;
   /// Returns true if anything moved or ended.
   bool step(Time now);
   /// True when the group's ranks share memory. False for a group that this rank has left.
@@ -46,8 +60,14 @@ class Groups {
   bool idle() const;
   /// Appends the first pending collective of each group.
   void add_waits(std::vector<PendingWait>& waits) const;
-  /// Returns null for a group that this rank has left.
-  const Collectives* collectives(uint32_t number) const;
+  // About a pending collective; nothing for a group that this rank has left. A thread may ask about
+  // its call before that is submitted.
+  /// Returns the job's ranks for which it waits now.
+  std::vector<int> awaited(const Operation& operation) const;
+  /// Returns the job's rank whose data it waits for, or -1.
+  int data_from(const Operation& operation) const;
+  /// Returns the label of the last collective before it; empty for none.
+  std::string last_before(const Operation& operation) const;
   /// Fails all pending operations. Nothing may be submitted afterwards.
   void fail_all(const OperationFailure& why);
 
@@ -66,15 +86,26 @@ class Groups {
     Group(GroupPeers peers, std::shared_ptr<SharedArea> shared)
         : collectives(std::move(peers), std::move(shared)) {}
     Collectives collectives;
-    bool active = false;  ///< it is in active_
+    std::unique_ptr<NamedCollectives> named = nullptr;  ///< null until it is first used
+    uint64_t lists = 0;                                 ///< unnamed calls of several tensors
+    bool active = false;                                ///< it is in active_
   };
 
   static Result<> handle(Collectives& collectives, const Message& message, ByteSpan payload,
                          Time now);
+  Result<> handle(Group& group, const Message& message, ByteSpan payload, Time now);
+  static bool by_name(const Group& group, const OperationRequest& request);
+  NamedCollectives& named(Group& group);
+  /// The collectives to which the frame belongs.
+  Collectives& collectives_of(Group& group, const Message& message);
   Group* of(const Message& message);
+  const Group* find_group(uint32_t number) const;
   void activate(Group& group);
 
   Peers& peers_;
+  Prepare prepare_;
+  bool any_named_ = false;  ///< a group has named collectives
+  std::shared_ptr<SharedArea> world_named_memory_;
   std::map<uint32_t, Group> groups_;
   Group* world_ = nullptr;
   std::vector<Group*> active_;

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "comm/collective/descriptor.h"
 #include "comm/collective/reduce.h"
+#include "comm/collective/terms.h"
 
 #include <algorithm>
 
@@ -21,6 +22,20 @@ auto find_id(Items& items, uint32_t id) {
 
 size_t bytes_of(const OperationRequest& request) {
   return request.count * element_bytes(request.type);
+}
+
+/// The terms that describe opaque elements; default ones for a message of a type.
+OperationTerms element_terms(const OperationRequest& request) {
+  OperationTerms terms;
+  if (!request.terms) return terms;
+  terms.element = request.terms->element;
+  terms.element_bytes = request.terms->element_bytes;
+  return terms;
+}
+
+/// "float32[100]", "complex64[100]".
+std::string elements_text(ElementType type, uint64_t count, const OperationTerms& terms) {
+  return format("{}[{}]", element_text(type, terms), count / bytes_of_opaque(terms));
 }
 
 }  // namespace
@@ -109,6 +124,8 @@ bool PointToPoint::make_offers(Channel& channel) {
     writer.number(request.type).number(uint64_t{request.count}).number(request.group);
     writer.number(hash_of_name(request.name));
     writer.text(std::string_view(request.name).substr(0, name_bytes_max));
+    const OperationTerms terms = element_terms(request);
+    writer.number(terms.element_bytes).text(terms.element);
     peers_.send(channel.peer, EngineMessageType::offer, id, writer.view());
     channel.offered.push_back({id, std::move(channel.waiting.front())});
     channel.waiting.pop_front();
@@ -137,12 +154,13 @@ bool PointToPoint::match(Channel& channel) {
 void PointToPoint::match(Channel& channel, const Offer& offer, const Pending& operation) {
   const OperationRequest& request = operation->request;
   if (offer.type != request.type || offer.count != request.count ||
-      offer.name_hash != hash_of_name(request.name)) {
+      offer.terms != element_terms(request) || offer.name_hash != hash_of_name(request.name)) {
     const std::string text = mismatch_text(channel, offer, request);
     peers_.send(channel.peer, EngineMessageType::refuse, offer.id, as_bytes(text));
     end(*operation, {Errc::mismatch, channel.peer, text});
     return;
   }
+  note_start(*operation);
   peers_.send(channel.peer, EngineMessageType::accept, offer.id, {});
   if (request.count == 0) {
     succeed(*operation);
@@ -153,10 +171,11 @@ void PointToPoint::match(Channel& channel, const Offer& offer, const Pending& op
 
 std::string PointToPoint::mismatch_text(const Channel& channel, const Offer& offer,
                                         const OperationRequest& request) const {
-  if (offer.type != request.type || offer.count != request.count) {
+  const OperationTerms terms = element_terms(request);
+  if (offer.type != request.type || offer.count != request.count || offer.terms != terms) {
     return format("rank {} sent {}, rank {} receives {}", channel.peer,
-                  shape_text(offer.type, offer.count), peers_.rank(),
-                  shape_text(request.type, request.count));
+                  elements_text(offer.type, offer.count, offer.terms), peers_.rank(),
+                  elements_text(request.type, request.count, terms));
   }
   const NameDifference names = name_difference(offer.name, request.name.substr(0, name_bytes_max));
   return format("rank {} gave its send {}, rank {} its receive {}", channel.peer, names.one,
@@ -289,15 +308,19 @@ Result<> PointToPoint::offer(const Message& message, ByteSpan payload) {
   const auto group = reader.number<uint32_t>();
   const auto name_hash = reader.number<uint64_t>();
   std::string name = reader.text();
+  OperationTerms terms;
+  terms.element_bytes = reader.number<uint32_t>();
+  terms.element = reader.text();
   TRY(reader.finish("offer"));
   Channel& from = channel(message.from);
-  if (!known(type) || name.size() > name_bytes_max ||
+  const bool known_elements = terms.element.size() <= OperationTerms::element_name_bytes_max;
+  if (!known(type) || !known_elements || name.size() > name_bytes_max ||
       from.offers.size() + from.receiving.size() >= offers_max)
     return dt::fail(Errc::protocol, "an offer of no known form, or one too many");
   const bool twice = find_id(from.receiving, message.stream) != from.receiving.end() ||
                      find_id(from.offers, message.stream) != from.offers.end();
   if (twice) return dt::fail(Errc::protocol, format("a second offer {}", message.stream));
-  Offer offer{message.stream, type, count, group, name_hash, std::move(name)};
+  Offer offer{message.stream, type, count, group, name_hash, std::move(name), std::move(terms)};
   // The sender learns from left_group that this rank has left.
   if (!left_groups_.contains(group)) from.offers.push_back(std::move(offer));
   return {};
@@ -309,6 +332,7 @@ Result<> PointToPoint::accept(const Message& message) {
   if (found == to.offered.end()) return {};  // it timed out meanwhile
   if (found->accepted) return dt::fail(Errc::protocol, "a second accept");
   found->accepted = true;
+  note_start(*found->operation);
   const OperationRequest& request = found->operation->request;
   if (request.count > 0) {
     peers_.link(to.peer)->send_data(

@@ -61,8 +61,9 @@ class PointToPoint {
     ElementType type = ElementType::float32;
     uint64_t count = 0;
     uint32_t group = 0;
-    uint64_t name_hash = 0;  ///< of the whole name
-    std::string name;        ///< its beginning
+    uint64_t name_hash = 0;     ///< of the whole name
+    std::string name;           ///< its beginning
+    OperationTerms terms = {};  ///< of opaque elements, or default ones
   };
   struct Receiving {
     uint32_t id = 0;

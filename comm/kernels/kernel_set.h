@@ -20,6 +20,8 @@ struct SourceList {
 
 using CombineLoop = void (*)(Destination to, const std::byte* a, const std::byte* b, size_t count);
 using ReduceManyLoop = void (*)(Destination to, SourceList sources, size_t count, int divisor);
+using ScaleLoop = void (*)(std::byte* to, const std::byte* from, size_t count, double factor);
+using CastLoop = void (*)(std::byte* to, const std::byte* from, size_t count);
 using DivideLoop = void (*)(std::byte* elements, size_t count, int divisor);
 
 /// The loops of one type and one operation. Two of them write to `also`, two ignore it.
@@ -34,8 +36,12 @@ struct ReduceLoops {
 /// the loops by a Reducer, which sets the rounding that they need.
 struct KernelSet {
   const char* name = nullptr;
-  ReduceLoops loops[10][5] = {};  ///< by ElementType and ReduceOp
-  DivideLoop divide[10] = {};
+  /// By ElementType and ReduceOp. A boolean has no average, so its loops there are null.
+  ReduceLoops loops[element_type_count][5] = {};
+  DivideLoop divide[element_type_count] = {};
+  ScaleLoop scale[element_type_count] = {};  ///< null for a boolean
+  CastLoop narrow[element_type_count] = {};  ///< of float32; null for all but 16-bit floats
+  CastLoop widen[element_type_count] = {};   ///< to float32; null for all but 16-bit floats
 };
 
 extern const KernelSet avx512_kernels;    ///< AVX-512 F, BW, DQ and VL; on x86-64 only

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "comm/kernels/boolean.h"
 #include "comm/kernels/element.h"
 #include "comm/kernels/half.h"
 
@@ -23,8 +24,9 @@ struct VectorOf<T, 1> {
 };
 
 template <size_t bytes>
-using UnsignedOfBytes =
-    std::conditional_t<bytes == 1, uint8_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>;
+using UnsignedOfBytes = std::conditional_t<
+    bytes == 1, uint8_t,
+    std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
 
 /// `n` elements as they are computed: a vector, or with n = 1 a scalar. The same expressions serve
 /// both, so that both have the same bits.
@@ -53,8 +55,11 @@ struct Lanes {
   [[gnu::always_inline]] static Value product(Value a, Value b) {
     if constexpr (std::is_floating_point_v<T>) {
       return a * unless_nan(a, b);
+    } else if constexpr (n == 1) {
+      // Two uint16_t would be multiplied as int, whose overflow is undefined.
+      return value_of(static_cast<Bits>(uint64_t{bits_of(a)} * bits_of(b)));
     } else {
-      return value_of(static_cast<Bits>(bits_of(a) * bits_of(b)));
+      return value_of(bits_of(a) * bits_of(b));
     }
   }
   [[gnu::always_inline]] static Value min(Value a, Value b) {
@@ -90,6 +95,21 @@ struct Lanes {
     }
   }
 
+  /// Integers are multiplied as double, and truncated toward zero. Too large ones become the
+  /// nearest number of the type.
+  [[gnu::always_inline]] static Value scaled(Value value, double factor) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return value * static_cast<T>(factor);
+    } else {
+      T each[n];
+      __builtin_memcpy(each, &value, sizeof value);
+      for (T& element : each)
+        element = truncated(static_cast<double>(element) * factor);
+      __builtin_memcpy(&value, each, sizeof value);
+      return value;
+    }
+  }
+
   template <ReduceOp op>
   [[gnu::always_inline]] static Value apply(Value a, Value b) {
     if constexpr (op == ReduceOp::min) return min(a, b);
@@ -99,6 +119,15 @@ struct Lanes {
   }
 
  private:
+  [[gnu::always_inline]] static T truncated(double value) {
+    constexpr bool is_signed = std::is_signed_v<T>;
+    constexpr auto upper_half = static_cast<double>(uint64_t{1} << (8 * sizeof(T) - 1));
+    constexpr double least = is_signed ? -upper_half : 0;
+    constexpr double beyond = is_signed ? upper_half : 2 * upper_half;
+    if (value >= beyond)
+      return static_cast<T>(static_cast<UnsignedOfBytes<sizeof(T)>>(~uint64_t{0}) >> is_signed);
+    return value <= least ? static_cast<T>(least) : static_cast<T>(value);
+  }
   /// CPUs take the first operand if both are NaN, but compilers exchange operands. If `a` is NaN,
   /// this makes both operands `a`.
   [[gnu::always_inline]] static Value unless_nan(Value a, Value b) { return a != a ? a : b; }
@@ -108,6 +137,24 @@ struct Lanes {
   }
   [[gnu::always_inline]] static Value value_of(Bits bits) {
     return __builtin_bit_cast(Value, bits);
+  }
+};
+
+/// Computed as 0 or 1: "or" for sum and maximum, "and" for product and minimum.
+template <class Isa, size_t n>
+struct Lanes<Isa, Boolean, n> {
+  using Bytes = Lanes<Isa, uint8_t, n>;
+  using Value = typename Bytes::Value;
+
+  [[gnu::always_inline]] static Value load(const std::byte* from) {
+    return Bytes::min(Bytes::load(from), static_cast<Value>(Value{} + 1));
+  }
+  [[gnu::always_inline]] static void store(std::byte* to, Value value) { Bytes::store(to, value); }
+
+  template <ReduceOp op>
+  [[gnu::always_inline]] static Value apply(Value a, Value b) {
+    constexpr bool any = op == ReduceOp::sum || op == ReduceOp::max;
+    return static_cast<Value>(any ? a | b : a & b);
   }
 };
 
@@ -157,12 +204,51 @@ struct Lanes<Isa, BFloat16, n> {
   [[gnu::always_inline]] static Value quotient(const Value& value, int divisor) {
     return {Floats::quotient(value.even, divisor), Floats::quotient(value.odd, divisor)};
   }
+  [[gnu::always_inline]] static Value scaled(const Value& value, double factor) {
+    return {Floats::scaled(value.even, factor), Floats::scaled(value.odd, factor)};
+  }
 
  private:
   /// As from_float, in the upper halves. An operation has made a NaN quiet; it is cut only.
   [[gnu::always_inline]] static Words rounded(typename Floats::Value value) {
     const Words bits = __builtin_bit_cast(Words, value);
     return value == value ? bits + (0x7fffU + (bits >> 16 & 1U)) : bits;
+  }
+};
+
+/// Conversions between float32 and 16-bit floats that lie behind each other.
+template <class Isa, class Half, size_t n>
+struct HalfCast {
+  using Narrow = Lanes<Isa, Half, n>;
+  [[gnu::always_inline]] static void narrow(std::byte* to, const std::byte* from) {
+    Narrow::store(to, Lanes<Isa, float, n>::load(from));
+  }
+  [[gnu::always_inline]] static void widen(std::byte* to, const std::byte* from) {
+    Lanes<Isa, float, n>::store(to, Narrow::load(from));
+  }
+};
+
+/// As from_float, and to_float: a NaN becomes quiet.
+template <class Isa, size_t n>
+  requires(n > 1)
+struct HalfCast<Isa, BFloat16, n> {
+  using Words = typename VectorOf<uint32_t, n>::Type;
+  using Halves = typename VectorOf<uint16_t, n>::Type;
+  static constexpr uint32_t quiet = 0x00400000U;
+
+  [[gnu::always_inline]] static void narrow(std::byte* to, const std::byte* from) {
+    Words bits;
+    __builtin_memcpy(&bits, from, sizeof bits);
+    const auto is_nan = (bits & 0x7fffffffU) > 0x7f800000U;
+    const Words rounded = bits + (0x7fffU + (bits >> 16 & 1U));
+    const Halves halves = __builtin_convertvector((is_nan ? bits | quiet : rounded) >> 16, Halves);
+    __builtin_memcpy(to, &halves, sizeof halves);
+  }
+  [[gnu::always_inline]] static void widen(std::byte* to, const std::byte* from) {
+    Halves halves;
+    __builtin_memcpy(&halves, from, sizeof halves);
+    const Words bits = __builtin_convertvector(halves, Words) << 16;
+    __builtin_memcpy(to, &bits, sizeof bits);
   }
 };
 

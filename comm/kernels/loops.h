@@ -102,6 +102,56 @@ struct DivideStep {
   }
 };
 
+template <class Isa, class T>
+struct ScaleStep {
+  std::byte* to;
+  const std::byte* from;
+  double factor;
+
+  template <size_t n, size_t registers>
+  [[gnu::always_inline]] void run(size_t i) const {
+    using L = Lanes<Isa, T, n>;
+    for (size_t r = 0; r < registers; ++r) {
+      const size_t at = (i + r * n) * sizeof(T);
+      L::store(to + at, L::scaled(L::load(from + at), factor));
+    }
+  }
+};
+
+template <class Isa, class Half>
+struct NarrowStep {
+  std::byte* to;
+  const std::byte* from;
+
+  template <size_t n, size_t registers>
+  [[gnu::always_inline]] void run(size_t i) const {
+    for (size_t at = i; at < i + registers * n; at += n)
+      HalfCast<Isa, Half, n>::narrow(to + at * sizeof(Half), from + at * sizeof(float));
+  }
+};
+
+template <class Isa, class Half>
+struct WidenStep {
+  std::byte* to;
+  const std::byte* from;
+
+  template <size_t n, size_t registers>
+  [[gnu::always_inline]] void run(size_t i) const {
+    for (size_t at = i; at < i + registers * n; at += n)
+      HalfCast<Isa, Half, n>::widen(to + at * sizeof(float), from + at * sizeof(Half));
+  }
+};
+
+template <class Isa, class Half>
+void narrow_loop(std::byte* to, const std::byte* from, size_t count) {
+  run_steps<Isa, Float16>(count, NarrowStep<Isa, Half>{to, from});
+}
+
+template <class Isa, class Half>
+void widen_loop(std::byte* to, const std::byte* from, size_t count) {
+  run_steps<Isa, Float16>(count, WidenStep<Isa, Half>{to, from});
+}
+
 template <class Isa, class T, ReduceOp op, bool publish>
 void combine_loop(Destination to, const std::byte* a, const std::byte* b, size_t count) {
   run_steps<Isa, T>(count, CombineStep<Isa, T, op, publish>{to, a, b});
@@ -115,6 +165,11 @@ void reduce_many_loop(Destination to, SourceList sources, size_t count, int divi
 template <class Isa, class T>
 void divide_loop(std::byte* elements, size_t count, int divisor) {
   run_steps<Isa, T>(count, DivideStep<Isa, T>{elements, divisor});
+}
+
+template <class Isa, class T>
+void scale_loop(std::byte* to, const std::byte* from, size_t count, double factor) {
+  run_steps<Isa, T>(count, ScaleStep<Isa, T>{to, from, factor});
 }
 
 template <class Isa, class T, ReduceOp op>
@@ -132,13 +187,22 @@ template <class Isa, class T>
 consteval void add_type(KernelSet& set, ElementType type) {
   const auto row = static_cast<size_t>(type);
   set.loops[row][static_cast<size_t>(ReduceOp::sum)] = reduce_loops<Isa, T, ReduceOp::sum>();
-  set.loops[row][static_cast<size_t>(ReduceOp::average)] =
-      reduce_loops<Isa, T, ReduceOp::average>();
   set.loops[row][static_cast<size_t>(ReduceOp::min)] = reduce_loops<Isa, T, ReduceOp::min>();
   set.loops[row][static_cast<size_t>(ReduceOp::max)] = reduce_loops<Isa, T, ReduceOp::max>();
   set.loops[row][static_cast<size_t>(ReduceOp::product)] =
       reduce_loops<Isa, T, ReduceOp::product>();
-  set.divide[row] = divide_loop<Isa, T>;
+  if constexpr (!std::is_same_v<T, Boolean>) {
+    set.loops[row][static_cast<size_t>(ReduceOp::average)] =
+        reduce_loops<Isa, T, ReduceOp::average>();
+    set.divide[row] = divide_loop<Isa, T>;
+    set.scale[row] = scale_loop<Isa, T>;
+  }
+}
+
+template <class Isa, class Half>
+consteval void add_casts(KernelSet& set, ElementType type) {
+  set.narrow[static_cast<size_t>(type)] = narrow_loop<Isa, Half>;
+  set.widen[static_cast<size_t>(type)] = widen_loop<Isa, Half>;
 }
 
 template <class Isa>
@@ -155,6 +219,11 @@ consteval KernelSet make_kernel_set(const char* name) {
   add_type<Isa, BFloat16>(set, ElementType::bfloat16);
   add_type<Isa, float>(set, ElementType::float32);
   add_type<Isa, double>(set, ElementType::float64);
+  add_type<Isa, int16_t>(set, ElementType::int16);
+  add_type<Isa, uint16_t>(set, ElementType::uint16);
+  add_type<Isa, Boolean>(set, ElementType::boolean);
+  add_casts<Isa, Float16>(set, ElementType::float16);
+  add_casts<Isa, BFloat16>(set, ElementType::bfloat16);
   return set;
 }
 

@@ -14,6 +14,7 @@ Reducer::Reducer(ElementType type, ReduceOp op, const KernelSet& kernels)
     : copies_one_(op != ReduceOp::average),
       element_bytes_(element_bytes(type)),
       loops_(kernels.loops[static_cast<size_t>(type)][static_cast<size_t>(op)]) {
+  assert(op != ReduceOp::adasum);
 }
 
 void Reducer::reduce(std::byte* into, const std::byte* from, size_t count) const {

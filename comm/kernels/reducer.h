@@ -8,20 +8,20 @@
 
 namespace dt {
 
-/// Reduces arrays of one type by one operation, element by element. Results have the same bits on
-/// every CPU of an architecture, whatever rounding the program has set:
+/// Reduces arrays of one type by one operation other than adasum, element by element. Results have
+/// the same bits on every CPU of an architecture, whatever rounding the program has set:
 ///
-/// - Integers wrap. Floats are computed in their own type, 16-bit ones in float32. A result is
-/// rounded
-///   once, to nearest even; subnormal numbers stay.
+/// - Integers wrap. Floats are computed in their own type, 16-bit ones in float32.
+/// - A result is rounded once, to nearest even. Subnormal numbers stay.
 /// - If operands are NaN, the result is the first of them, made quiet. A new NaN is the CPU's own.
+/// - Booleans become 0 or 1. Sum and maximum are "or", product and minimum are "and".
 /// - The negative zero is less than the positive one for minimum and maximum.
 ///
 /// Arrays need the alignment of their elements only. A destination may be one of the sources, but
 /// must not overlap it otherwise.
 class Reducer {
  public:
-  /// Uses the fastest kernels of this CPU.
+  /// Uses the fastest kernels of this CPU. Booleans have no average.
   Reducer(ElementType type, ReduceOp op);
   Reducer(ElementType type, ReduceOp op, const KernelSet& kernels);
 

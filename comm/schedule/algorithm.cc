@@ -6,6 +6,7 @@
 #include "comm/schedule/doubling.h"
 #include "comm/schedule/hierarchical.h"
 #include "comm/schedule/host_map.h"
+#include "comm/schedule/rank_order.h"
 #include "comm/schedule/ring.h"
 #include "comm/schedule/tree.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::array<std::string_view, algorithm_count> algorithm_names = {
     "ring",     "tree",  "recursive_doubling", "halving_doubling", "direct",
-    "pairwise", "bruck", "dissemination",      "hierarchical"};
+    "pairwise", "bruck", "dissemination",      "hierarchical",     "rank_order"};
 
 // Below these sizes, fewer rounds save more time than fewer bytes.
 constexpr size_t doubling_bytes_max = 16 << 10;
@@ -68,7 +69,7 @@ Steps hierarchical_all_reduce_of(Group group, const Shape& shape) {
   return hierarchical_all_reduce(group, hosts_of(group), shape.count, across, shape.in_place);
 }
 
-constexpr std::array<Entry, 21> entries = {{
+constexpr std::array<Entry, 24> entries = {{
     {OperationKind::all_reduce, Algorithm::ring,
      [](Group g, const Shape& s) { return ring_all_reduce(g, s.count); }},
     {OperationKind::all_reduce, Algorithm::tree,
@@ -111,6 +112,16 @@ constexpr std::array<Entry, 21> entries = {{
     {OperationKind::broadcast, Algorithm::hierarchical,
      [](Group g, const Shape& s) {
        return hierarchical_broadcast(g, hosts_of(g), s.count, s.root);
+     }},
+    {OperationKind::all_reduce, Algorithm::rank_order,
+     [](Group g, const Shape& s) { return rank_order_all_reduce(g, {s.count, s.element_bytes}); }},
+    {OperationKind::reduce_scatter, Algorithm::rank_order,
+     [](Group g, const Shape& s) {
+       return rank_order_reduce_scatter(g, {s.count, s.element_bytes});
+     }},
+    {OperationKind::reduce, Algorithm::rank_order,
+     [](Group g, const Shape& s) {
+       return rank_order_reduce(g, {s.count, s.element_bytes}, s.root);
      }},
 }};
 
@@ -163,6 +174,7 @@ AlgorithmRules default_rules(OperationKind kind, RankCounts counts) {
     case OperationKind::all_to_all_split:
     case OperationKind::send:
     case OperationKind::receive:
+    case OperationKind::join:
       break;
   }
   return {{Algorithm::pairwise}};

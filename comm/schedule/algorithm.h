@@ -23,8 +23,9 @@ enum class Algorithm : uint8_t {
   bruck,
   dissemination,
   hierarchical,
+  rank_order,
 };
-inline constexpr int algorithm_count = 9;
+inline constexpr int algorithm_count = 10;
 
 /// "recursive_doubling".
 std::string_view algorithm_name(Algorithm algorithm);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace dt {
 namespace {
 
 constexpr std::string_view units = "kmg";
+constexpr std::array kinds_that_reduce = {OperationKind::all_reduce, OperationKind::reduce,
+                                          OperationKind::reduce_scatter};
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -39,20 +42,39 @@ class TableReader {
 
   Result<ChosenAlgorithms> read() {
     ChosenAlgorithms chosen;
+    const bool deterministic = take_deterministic();
+    if (deterministic) {
+      for (const OperationKind kind : kinds_that_reduce)
+        chosen[kind] = {{.algorithm = Algorithm::rank_order}};
+      if (!take(',')) return end_of(std::move(chosen));
+    }
     do {
       const size_t begin = at_;
       const OperationKind kind = TRY(operation());
       AlgorithmRules rules = TRY(this->rules(kind));
-      if (!chosen.try_emplace(kind, std::move(rules)).second)
-        return wrong(begin, format("{} is given twice", kind_name(kind)));
+      if (chosen.try_emplace(kind, std::move(rules)).second) continue;
+      return wrong(begin, deterministic && reduces(kind)
+                              ? format("{} has its algorithm by \"deterministic\"", kind_name(kind))
+                              : format("{} is given twice", kind_name(kind)));
     } while (take(','));
-    if (at_ == text_.size()) return chosen;
-    return wrong(at_, format("expected ':' or ',', got \"{}\"", printable(text_.substr(at_, 1))));
+    return end_of(std::move(chosen));
   }
 
  private:
   static tl::unexpected<Error> wrong(size_t at, std::string_view why) {
     return fail(Errc::input, format("column {}: {}", at + 1, why));
+  }
+
+  Result<ChosenAlgorithms> end_of(ChosenAlgorithms chosen) const {
+    if (at_ == text_.size()) return chosen;
+    return wrong(at_, format("expected ':' or ',', got \"{}\"", printable(text_.substr(at_, 1))));
+  }
+
+  bool take_deterministic() {
+    const size_t begin = at_;
+    if (name() == deterministic_part) return true;
+    at_ = begin;
+    return false;
   }
 
   bool take(char wanted) {

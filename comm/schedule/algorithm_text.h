@@ -12,10 +12,14 @@ namespace dt {
 /// The algorithms that a user has chosen. Other kinds have their default_rules.
 using ChosenAlgorithms = std::map<OperationKind, AlgorithmRules>;
 
+/// The first part of a table whose reductions all add in rank order.
+inline constexpr std::string_view deterministic_part = "deterministic";
+
 /// Reads a table of algorithms such as "tree:64k:ring,broadcast=hierarchical". Each part has an
 /// operation, all_reduce where it is omitted, and algorithms with limits in bytes between them. A
 /// limit belongs to the algorithm before it. "@mine" is an algorithm that the program registers.
-/// Returns nothing for an empty text. Fails with
+/// A table that begins with "deterministic" has rank_order for all_reduce, reduce and
+/// reduce_scatter. Returns nothing for an empty text. Fails with
 /// Errc::input and the column of the first fault.
 Result<ChosenAlgorithms> parse_algorithms(std::string_view text);
 

@@ -96,6 +96,45 @@ Steps recursive_doubling_all_reduce(Group group, size_t count, bool in_place) {
   return steps;
 }
 
+Steps recursive_doubling_of_wholes(Group group, size_t count) {
+  Steps steps;
+  const Range all{0, count};
+  if (count == 0) return steps;
+  const Core core(group);
+  if (!core.member) return outside_core(group, all);
+  // The work memory has the two inputs of a reduction, the lower rank's first.
+  const Range both{0, 2 * count, Place::work};
+  const auto half = [&](bool upper) {
+    return upper ? Range{count, 2 * count, Place::work} : all.in(Place::work);
+  };
+  const auto place_of_own = [&](int bit) {
+    return bit < core.size ? half((core.number & bit) != 0) : all;
+  };
+  const auto append_reduction = [&](Range to) {
+    steps.push_back({.send_to = group.rank,
+                     .send = both,
+                     .receive_from = group.rank,
+                     .receive = to,
+                     .fold = Fold::inputs});
+  };
+  append_copy(steps, group, all.in(Place::input), core.is_pair ? half(true) : place_of_own(1));
+  if (core.is_pair) {
+    steps.push_back({.receive_from = group.rank - 1, .receive = half(false)});
+    append_reduction(place_of_own(1));
+  }
+  for (int bit = 1; bit < core.size; bit *= 2) {
+    const int partner = core.rank_of(core.number ^ bit);
+    const bool is_upper = (core.number & bit) != 0;
+    steps.push_back({.send_to = partner,
+                     .send = half(is_upper),
+                     .receive_from = partner,
+                     .receive = half(!is_upper)});
+    append_reduction(place_of_own(2 * bit));
+  }
+  if (core.is_pair) steps.push_back({.send_to = group.rank - 1, .send = all});
+  return steps;
+}
+
 Steps halving_doubling_all_reduce(Group group, size_t count) {
   Steps steps;
   const Range all{0, count};

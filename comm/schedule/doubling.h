@@ -12,6 +12,9 @@ namespace dt {
 /// log2(n) rounds. All ranks compute the same expression, in the order of ranks. `in_place`: input
 /// and output are the same buffer.
 Steps recursive_doubling_all_reduce(Group group, size_t count, bool in_place);
+/// The same for an operation on whole inputs, whose elements depend on each other: each exchange is
+/// complete before the two inputs are reduced, by Fold::inputs.
+Steps recursive_doubling_of_wholes(Group group, size_t count);
 /// The same by recursive halving, then doubling (Rabenseifner 2004): 2 log2(n) rounds, in which
 /// each rank of a power of two sends 2 (n-1)/n of the data.
 Steps halving_doubling_all_reduce(Group group, size_t count);

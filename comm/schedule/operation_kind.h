@@ -22,18 +22,19 @@ enum class OperationKind : uint8_t {
   barrier,
   send,
   receive,
+  join,  ///< a collective: this rank makes no further named calls until all have joined
 };
 
-inline constexpr std::array<std::string_view, 13> kind_names = {
-    "all_reduce", "broadcast", "all_gather", "reduce_scatter",   "reduce",
-    "gather",     "scatter",   "all_to_all", "all_to_all_split", "all_gather_ragged",
-    "barrier",    "send",      "receive"};
+inline constexpr std::array<std::string_view, 14> kind_names = {
+    "all_reduce", "broadcast",  "all_gather",       "reduce_scatter",    "reduce",  "gather",
+    "scatter",    "all_to_all", "all_to_all_split", "all_gather_ragged", "barrier", "send",
+    "receive",    "join"};
 constexpr std::string_view kind_name(OperationKind kind) {
   return kind_names.at(static_cast<size_t>(kind));
 }
 
 constexpr bool is_collective(OperationKind kind) {
-  return kind <= OperationKind::barrier;
+  return kind <= OperationKind::barrier || kind == OperationKind::join;
 }
 
 constexpr bool reduces(OperationKind kind) {

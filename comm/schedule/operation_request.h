@@ -6,6 +6,8 @@
 #include "comm/schedule/algorithm.h"
 #include "comm/schedule/operation_kind.h"
 #include "comm/schedule/operation_result.h"
+#include "comm/schedule/operation_terms.h"
+#include "comm/schedule/operation_times.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +17,23 @@
 #include <vector>
 
 namespace dt {
+
+/// One of the tensors of a call that has several.
+struct TensorOfList {
+  ElementType type = ElementType::float32;
+  size_t count = 0;
+  const void* input = nullptr;
+  void* output = nullptr;  ///< may equal input
+  bool has_shape = false;
+  std::vector<uint64_t> shape = {};
+};
+
+/// A call whose buffers are compressed: its own type and output, and the memory of the others.
+struct Compressed {
+  ElementType type = ElementType::float32;
+  void* output = nullptr;
+  std::shared_ptr<std::byte[]> memory = {};
+};
 
 /// One call of a user. Buffers belong to the caller and live until the operation is done.
 struct OperationRequest {
@@ -26,16 +45,38 @@ struct OperationRequest {
   size_t count = 0;  ///< elements in the buffer; in one rank's part, where a buffer has a part for
                      ///< each rank
   const void* input = nullptr;
-  void* output = nullptr;               ///< may equal input
-  std::string name = {};                ///< for matching and messages; may be empty
+  void* output = nullptr;  ///< may equal input
+  std::string name = {};   ///< for matching and messages; may be empty
+  /// The collective matches by its place among the unnamed ones, although it has a name.
+  bool in_sequence = false;
   Duration timeout = Duration::zero();  ///< zero: none
-  std::vector<size_t> counts = {};      ///< all_to_all_split: of the part for each rank
+  bool blocks = false;                  ///< the caller's thread waits for it
+  /// all_to_all_split, reduce_scatter: of the part for each rank. Empty: these are even.
+  std::vector<size_t> counts = {};
+  /// all_reduce: instead of the buffers and the type above. Each is a named collective of its own.
+  std::vector<TensorOfList> tensors = {};
+  std::optional<OperationTerms> terms = {};  ///< none: those of a default OperationTerms
+  /// The engine's own memory for the input, which is not scaled again.
+  std::shared_ptr<std::byte[]> scaled_input = {};
+  /// Set while it runs. Type, input and output are then those of the compressed data.
+  std::optional<Compressed> compressed = {};
   /// For collectives over links: set by the engine. None: that of default_rules.
   std::optional<Algorithm> algorithm = {};
   std::shared_ptr<const Steps> steps = {};  ///< of a registered algorithm, instead of `algorithm`
-  /// For operations whose ranks have own counts: set before submission.
+  /// For operations whose result the engine allocates: set before submission.
   std::shared_ptr<OperationResult> result = {};
 };
+
+/// The type of the call, also while its data is compressed.
+inline ElementType called_type(const OperationRequest& request) {
+  return request.compressed ? request.compressed->type : request.type;
+}
+
+/// True for collectives that match by name, in any order. A join has no name, but concerns those.
+inline bool matches_by_name(const OperationRequest& request) {
+  if (request.kind == OperationKind::join || !request.tensors.empty()) return true;
+  return is_collective(request.kind) && !request.name.empty() && !request.in_sequence;
+}
 
 /// A submitted request: pending until `outcome` is set, exactly once.
 struct Operation {
@@ -45,6 +86,13 @@ struct Operation {
   std::optional<Result<>> outcome;
   /// The rank to blame when it failed; -1 when there is none.
   int blamed_rank = -1;
+  /// The monotonic clock; null for operations without times, because it takes long to read.
+  Time (*clock)() = nullptr;
+  OperationTimes times = {};
+  /// The call of several tensors that this is a part of; null for most. It ends with its last part.
+  std::shared_ptr<Operation> list = {};
+  size_t parts_left = 0;                  ///< of a call of several tensors: that have not ended
+  std::optional<Error> failed_part = {};  ///< the error of the first that has failed
 };
 
 }  // namespace dt

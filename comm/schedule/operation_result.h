@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,17 @@ namespace dt {
 struct OperationResult {
   std::unique_ptr<std::byte[]> data;  ///< the parts of all ranks, behind each other
   std::vector<size_t> counts;         ///< elements of each part, by rank
+
+  /// Makes room for the parts. If they exceed every memory, std::bad_alloc is thrown.
+  void allocate(size_t element_bytes) {
+    constexpr size_t bytes_max = std::numeric_limits<size_t>::max() / 2;
+    size_t elements = 0;
+    for (const size_t count : counts) {
+      const bool fits = count <= bytes_max / element_bytes - elements;
+      elements = fits ? elements + count : bytes_max / element_bytes;
+    }
+    data = std::make_unique_for_overwrite<std::byte[]>(elements * element_bytes);
+  }
 
   void clear() {
     data.reset();

@@ -28,6 +28,8 @@ enum class Fold : uint8_t {
   replace,         ///< they become the range
   operand_first,   ///< range = operand op received
   received_first,  ///< range = received op operand
+  inputs,          ///< in a copy: `send` has several inputs behind each other, each as long as the
+                   ///< range, which becomes their reduction from left to right
 };
 
 /// One step of one rank: it sends a range, receives another, or both at once. The next step starts

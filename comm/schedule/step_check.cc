@@ -96,10 +96,18 @@ class StepCheck {
   }
   std::string_view copy_fault(const Step& step) const {
     if (step.send_to != step.receive_from) return "a copy has this rank on both sides";
+    if (step.fold == Fold::inputs) return reduction_fault(step);
     if (step.send.count() != step.receive.count()) return "a copy changes its size";
     return step.fold == Fold::replace ? "" : "a copy cannot reduce";
   }
+  std::string_view reduction_fault(const Step& step) const {
+    if (!reduces(shape_.kind)) return "this operation has no reduction";
+    return step.send.count() % step.receive.count() == 0
+               ? ""
+               : "a reduction has inputs of another size than its result";
+  }
   std::string_view fold_fault(const Step& step) const {
+    if (step.fold == Fold::inputs) return "only a copy has several inputs";
     if (step.receive_from < 0 || step.fold == Fold::replace) return "";
     if (!reduces(shape_.kind)) return "this operation has no reduction";
     if (!fits(step.operand)) return "the operand is empty or outside its buffer";

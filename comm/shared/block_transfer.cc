@@ -9,10 +9,18 @@ namespace dt {
 
 namespace {
 
+/// Chunks of so many bytes start on their own cache lines.
+constexpr size_t chunk_alignment = 64;
 constexpr size_t chunk_bytes_min = size_t{4} << 10;
 /// An operation has at least so many blocks where they are not too small: then members copy one
 /// block while the others reduce another.
 constexpr size_t blocks_wanted = 4;
+
+/// Returns the bytes of a block's piece of `bytes`, of which a slot holds `bytes_max`.
+size_t piece_bytes(size_t bytes, size_t bytes_max) {
+  const size_t wanted = ceil_div(ceil_div(bytes, blocks_wanted), chunk_alignment) * chunk_alignment;
+  return std::clamp(wanted, std::min(chunk_bytes_min, bytes_max), bytes_max);
+}
 
 }  // namespace
 
@@ -29,11 +37,12 @@ void ReduceTransfer::start(const OperationRequest& request) {
   // An input slot holds the chunks of all other members.
   const size_t others = std::max<size_t>(members - 1, 1);
   const size_t bytes_max = area_.slot_bytes() / others / chunk_alignment * chunk_alignment;
-  const size_t bytes_wanted =
-      ceil_div(ceil_div(part * element_bytes_, blocks_wanted), chunk_alignment) * chunk_alignment;
-  const size_t bytes_min = std::min(chunk_bytes_min, bytes_max);
-  chunk_elements_ = std::clamp(bytes_wanted, bytes_min, bytes_max) / element_bytes_;
+  chunk_elements_ = piece_bytes(part * element_bytes_, bytes_max) / element_bytes_;
   blocks_ = ceil_div(part, chunk_elements_);
+}
+
+bool ReduceTransfer::reads(int reader, int /*writer*/) const {
+  return gets_all(reader);
 }
 
 ReduceTransfer::Chunk ReduceTransfer::chunk(uint64_t index, int member) const {
@@ -88,7 +97,7 @@ size_t ReduceTransfer::reduce(Block block) {
             : area_.input_slot(member, block.slot) + place * chunk_elements_ * element_bytes_;
   }
   std::byte* slot = area_.result_slot(self, block.slot);
-  const bool kept = scatters() || gets_all();
+  const bool kept = scatters() || gets_all(self);
   std::byte* into = kept ? output(scatters() ? block.index * chunk_elements_ : own.begin) : slot;
   // Nobody else reads the result of a scatter, of a root, or of a lone member.
   const bool shown = request_->kind == OperationKind::all_reduce && area_.members() > 1;
@@ -99,7 +108,7 @@ size_t ReduceTransfer::reduce(Block block) {
 }
 
 size_t ReduceTransfer::receive(Block block) {
-  if (!gets_all()) return 0;
+  if (!gets_all(area_.self())) return 0;
   size_t bytes = 0;
   for (int member = 0; member < area_.members(); ++member) {
     if (member == area_.self()) continue;
@@ -112,45 +121,63 @@ size_t ReduceTransfer::receive(Block block) {
 }
 
 void CopyTransfer::start(const OperationRequest& request) {
-  request_ = &request;
-  bytes_ = request.count * element_bytes(request.type);
-  blocks_ = ceil_div(bytes_, area_.slot_bytes());
+  input_ = static_cast<const std::byte*>(request.input);
+  output_ = static_cast<std::byte*>(request.output);
+  if (request.result) output_ = request.result->data.get();
+  const auto members = static_cast<size_t>(area_.members());
+  const size_t readers = layout_.dealt() ? std::max<size_t>(members - 1, 1) : 1;
+  const size_t bytes_max = area_.slot_bytes() / readers / chunk_alignment * chunk_alignment;
+  // Where one member has all the data, the others wait for its first block.
+  piece_bytes_ =
+      is_rooted(request.kind) ? piece_bytes(layout_.part_bytes_max(), bytes_max) : bytes_max;
+  blocks_ = ceil_div(layout_.part_bytes_max(), piece_bytes_);
 }
 
-size_t CopyTransfer::block_bytes(uint64_t index) const {
-  return std::min(area_.slot_bytes(), bytes_ - index * area_.slot_bytes());
+Part CopyTransfer::piece(const Part& part, uint64_t index) const {
+  const size_t begin = std::min(index * piece_bytes_, part.bytes);
+  return {part.begin + begin, std::min(piece_bytes_, part.bytes - begin)};
 }
 
-bool CopyTransfer::gets() const {
-  return request_->kind != OperationKind::gather || request_->peer == area_.self();
+std::byte* CopyTransfer::place(int writer, int reader, uint64_t slot) const {
+  std::byte* begin = area_.input_slot(writer, slot);
+  if (!layout_.dealt()) return begin;
+  // There is no piece for the writer itself.
+  return begin + static_cast<size_t>(reader < writer ? reader : reader - 1) * piece_bytes_;
 }
 
 size_t CopyTransfer::send(Block block) {
-  if (!gives(area_.self())) return 0;
-  const size_t begin = block.index * area_.slot_bytes();
-  const size_t bytes = block_bytes(block.index);
-  const auto* input = static_cast<const std::byte*>(request_->input);
-  auto* output = static_cast<std::byte*>(request_->output);
-  copy_bytes(area_.input_slot(area_.self(), block.slot), input + begin, bytes);
-  // The root of a broadcast needs no output.
-  const size_t own = broadcasts() ? 0 : static_cast<size_t>(area_.self()) * bytes_;
-  if (gets() && output != nullptr) copy_bytes(output + own + begin, input + begin, bytes);
-  return 2 * bytes;
+  const int self = area_.self();
+  size_t bytes = copy_own(block.index);
+  for (int reader = 0; reader < area_.members(); ++reader) {
+    const Part part = piece(layout_.sent(reader), block.index);
+    if (reader == self || part.bytes == 0) continue;
+    copy_bytes(place(self, reader, block.slot), input_ + part.begin, part.bytes);
+    bytes += part.bytes;
+    if (!layout_.dealt()) break;  // the others read the same piece
+  }
+  return bytes;
+}
+
+/// Copies what this member gives itself.
+size_t CopyTransfer::copy_own(uint64_t index) {
+  const int self = area_.self();
+  const Part from = piece(layout_.sent(self), index);
+  // The root of a broadcast or scatter needs no output: its own elements stay where they are.
+  if (from.bytes == 0 || output_ == nullptr) return 0;
+  copy_bytes(output_ + piece(layout_.received(self), index).begin, input_ + from.begin, from.bytes);
+  return from.bytes;
 }
 
 size_t CopyTransfer::receive(Block block) {
-  if (!gets()) return 0;
-  const size_t begin = block.index * area_.slot_bytes();
-  const size_t bytes = block_bytes(block.index);
-  size_t moved = 0;
-  for (int member = 0; member < area_.members(); ++member) {
-    if (member == area_.self() || !gives(member)) continue;
-    const size_t part = broadcasts() ? 0 : static_cast<size_t>(member) * bytes_;
-    copy_bytes(static_cast<std::byte*>(request_->output) + part + begin,
-               area_.input_slot(member, block.slot), bytes);
-    moved += bytes;
+  const int self = area_.self();
+  size_t bytes = 0;
+  for (int writer = 0; writer < area_.members(); ++writer) {
+    const Part part = piece(layout_.received(writer), block.index);
+    if (writer == self || part.bytes == 0) continue;
+    copy_bytes(output_ + part.begin, place(writer, self, block.slot), part.bytes);
+    bytes += part.bytes;
   }
-  return moved;
+  return bytes;
 }
 
 }  // namespace dt

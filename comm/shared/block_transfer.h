@@ -2,6 +2,7 @@
 
 #include "comm/kernels/reducer.h"
 #include "comm/schedule/operation_request.h"
+#include "comm/shared/part_layout.h"
 #include "comm/transport/shared_area.h"
 
 #include <cstddef>
@@ -22,12 +23,12 @@ namespace dt {
 class BlockTransfer {
  public:
   virtual ~BlockTransfer() = default;
-  /// Begins an operation. Requires that `request` lives until its end.
-  virtual void start(const OperationRequest& request) = 0;
   /// The number of blocks; equal on all members.
   virtual uint64_t blocks() const = 0;
   /// True when receive() reads results instead of inputs.
   virtual bool reduces() const = 0;
+  /// True when receive() on `reader` reads slots of the other member `writer`.
+  virtual bool reads(int reader, int writer) const = 0;
   /// `index` is the block's number within this operation, `slot` its number within the group.
   struct Block {
     uint64_t index = 0;
@@ -36,10 +37,6 @@ class BlockTransfer {
   virtual size_t send(Block block) = 0;
   virtual size_t reduce(Block block) = 0;
   virtual size_t receive(Block block) = 0;
-
- protected:
-  /// Chunks of so many bytes start on their own cache lines.
-  static constexpr size_t chunk_alignment = 64;
 };
 
 /// all_reduce, reduce_scatter and reduce. Each member reduces one chunk of every block, in the
@@ -47,10 +44,12 @@ class BlockTransfer {
 class ReduceTransfer final : public BlockTransfer {
  public:
   explicit ReduceTransfer(const SharedArea& area);
-  void start(const OperationRequest& request) override;
+  /// Requires that `request` lives until the end of the operation.
+  void start(const OperationRequest& request);
 
   uint64_t blocks() const override { return blocks_; }
   bool reduces() const override { return true; }
+  bool reads(int reader, int writer) const override;
   size_t send(Block block) override;
   size_t reduce(Block block) override;
   size_t receive(Block block) override;
@@ -62,10 +61,10 @@ class ReduceTransfer final : public BlockTransfer {
     size_t count = 0;
   };
   bool scatters() const { return request_->kind == OperationKind::reduce_scatter; }
-  /// True when this member gets the whole result.
-  bool gets_all() const {
+  /// True when that member gets the whole result.
+  bool gets_all(int member) const {
     return request_->kind == OperationKind::all_reduce ||
-           (request_->kind == OperationKind::reduce && request_->peer == area_.self());
+           (request_->kind == OperationKind::reduce && request_->peer == member);
   }
   /// The chunk of a block that `member` reduces, in the input.
   Chunk chunk(uint64_t index, int member) const;
@@ -80,27 +79,34 @@ class ReduceTransfer final : public BlockTransfer {
   std::vector<const std::byte*> sources_;
 };
 
-/// broadcast, all_gather and gather: members copy blocks of other members' inputs.
+/// Collectives that only move data: members copy blocks of other members' parts. An input slot has
+/// one piece for all readers, or a piece for each of them.
 class CopyTransfer final : public BlockTransfer {
  public:
-  explicit CopyTransfer(const SharedArea& area) : area_(area) {}
-  void start(const OperationRequest& request) override;
+  /// `layout` is that of the request at each start().
+  CopyTransfer(const SharedArea& area, const PartLayout& layout) : area_(area), layout_(layout) {}
+  /// Requires that the buffers of `request` live until the end of the operation.
+  void start(const OperationRequest& request);
 
   uint64_t blocks() const override { return blocks_; }
   bool reduces() const override { return false; }
+  bool reads(int reader, int writer) const override { return layout_.reads(reader, writer); }
   size_t send(Block block) override;
   size_t reduce(Block /*block*/) override { return 0; }
   size_t receive(Block block) override;
 
  private:
-  bool broadcasts() const { return request_->kind == OperationKind::broadcast; }
-  bool gives(int member) const { return !broadcasts() || member == request_->peer; }
-  bool gets() const;
-  size_t block_bytes(uint64_t index) const;
+  size_t copy_own(uint64_t index);
+  /// The piece of a part that passes in this block.
+  Part piece(const Part& part, uint64_t index) const;
+  /// The place of the piece for `reader` in an input slot of `writer`.
+  std::byte* place(int writer, int reader, uint64_t slot) const;
 
   const SharedArea& area_;
-  const OperationRequest* request_ = nullptr;
-  size_t bytes_ = 0;  ///< of each input
+  const PartLayout& layout_;
+  const std::byte* input_ = nullptr;
+  std::byte* output_ = nullptr;
+  size_t piece_bytes_ = 1;  ///< the largest
   uint64_t blocks_ = 0;
 };
 

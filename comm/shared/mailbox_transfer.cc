@@ -4,94 +4,127 @@
 #include "comm/shared/copy_bytes.h"
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 
 namespace dt {
 
 namespace {
 
 /// Each member reads the small inputs of all others: with many members, blocks are faster.
-constexpr size_t small_bytes_max = size_t{64} << 10;
+constexpr size_t small_inputs_bytes_max = size_t{64} << 10;
+static_assert(alignof(Mailbox) % alignof(size_t) == 0);
 
-/// True for kinds whose input has a part for each member.
-bool has_parts(OperationKind kind) {
-  return kind == OperationKind::reduce_scatter || kind == OperationKind::scatter ||
-         kind == OperationKind::all_to_all;
+/// The elements in the input of a member that has one.
+size_t input_elements(const OperationRequest& request, size_t members) {
+  switch (request.kind) {
+    case OperationKind::barrier:
+      return 0;
+    case OperationKind::all_to_all_split:
+      return std::accumulate(request.counts.begin(), request.counts.end(), size_t{0});
+    case OperationKind::reduce_scatter:
+    case OperationKind::scatter:
+    case OperationKind::all_to_all:
+      return request.count * members;
+    default:
+      return request.count;
+  }
 }
 
 }  // namespace
 
-MailboxTransfer::MailboxTransfer(const SharedArea& area)
-    : area_(area), sources_(static_cast<size_t>(area.members())) {
+MailboxTransfer::MailboxTransfer(const SharedArea& area, PartLayout& layout)
+    : area_(area),
+      layout_(layout),
+      small_bytes_max_(std::min(Mailbox::input_bytes_max,
+                                small_inputs_bytes_max / static_cast<size_t>(area.members()))),
+      sources_(static_cast<size_t>(area.members())),
+      counts_(static_cast<size_t>(area.members())) {
 }
 
-bool MailboxTransfer::start(const OperationRequest& request, uint64_t round) {
+void MailboxTransfer::start(const OperationRequest& request, uint64_t round) {
   request_ = &request;
   round_ = round;
   const auto members = static_cast<size_t>(area_.members());
-  const bool has_data = request.kind != OperationKind::barrier;
-  part_bytes_ = has_data ? request.count * element_bytes(request.type) : 0;
-  input_bytes_ = has_parts(request.kind) ? part_bytes_ * members : part_bytes_;
-  return plays(request.kind) &&
-         input_bytes_ <= std::min(Mailbox::input_bytes_max, small_bytes_max / members);
+  const bool splits = request.kind == OperationKind::all_to_all_split;
+  counts_bytes_ = has_own_counts(request.kind) ? sizeof(size_t) * (splits ? members : 1) : 0;
+  input_bytes_ = input_elements(request, members) * element_bytes(request.type);
 }
 
-void MailboxTransfer::send() const {
-  // The input of others is not read, and may point anywhere.
-  const bool root_gives =
-      request_->kind == OperationKind::broadcast || request_->kind == OperationKind::scatter;
-  if (root_gives && !is_root()) return;
-  std::byte* mailbox = area_.mailbox(area_.self(), round_).input(input_bytes_);
-  copy_bytes(mailbox, static_cast<const std::byte*>(request_->input), input_bytes_);
+/// Returns the counts and the input in a member's mailbox.
+const std::byte* MailboxTransfer::posted(int member) const {
+  const Mailbox& call = area_.mailbox(member, round_);
+  // Members whose counts differ find them in one place.
+  return call.input(has_counts() ? Mailbox::input_bytes_max : input_bytes_);
 }
 
-const std::byte* MailboxTransfer::input_of(int member) const {
-  return area_.mailbox(member, round_).input(input_bytes_);
+void MailboxTransfer::post() const {
+  const OperationRequest& r = *request_;
+  Mailbox& own = area_.mailbox(area_.self(), round_);
+  std::byte* to = own.input(has_counts() ? Mailbox::input_bytes_max : input_bytes_);
+  const bool splits = r.kind == OperationKind::all_to_all_split;
+  if (has_counts()) std::memcpy(to, splits ? r.counts.data() : &r.count, counts_bytes_);
+  if (!small()) return;
+  // Only the root has an input to scatter or broadcast. The pointers of others are not valid.
+  const bool from_root = r.kind == OperationKind::broadcast || r.kind == OperationKind::scatter;
+  if (!from_root || area_.self() == r.peer)
+    copy_bytes(to + counts_bytes_, static_cast<const std::byte*>(r.input), input_bytes_);
+}
+
+bool MailboxTransfer::lay_out() {
+  if (has_counts()) return read_counts();
+  const bool moves = !reduces(request_->kind) && request_->kind != OperationKind::barrier;
+  if (moves) layout_.lay_out(*request_);
+  return small();
+}
+
+bool MailboxTransfer::read_counts() {
+  const bool splits = request_->kind == OperationKind::all_to_all_split;
+  const size_t own_place = splits ? static_cast<size_t>(area_.self()) : 0;
+  const size_t bytes_per_element = element_bytes(request_->type);
+  OperationResult& result = *request_->result;
+  result.counts.resize(counts_.size());
+  bool all_small = true;
+  for (size_t member = 0; member < counts_.size(); ++member) {
+    const auto* counts = reinterpret_cast<const size_t*>(posted(static_cast<int>(member)));
+    counts_[member] = counts;
+    result.counts[member] = counts[own_place];
+    const size_t elements =
+        std::accumulate(counts, counts + counts_bytes_ / sizeof *counts, size_t{0});
+    all_small = all_small && counts_bytes_ + elements * bytes_per_element <= small_bytes_max_;
+  }
+  result.allocate(bytes_per_element);
+  layout_.lay_out(*request_, counts_);
+  return all_small;
 }
 
 void MailboxTransfer::receive() {
-  const size_t own_part = static_cast<size_t>(area_.self()) * part_bytes_;
-  switch (request_->kind) {
-    case OperationKind::all_reduce:
-      return reduce(0);
-    case OperationKind::reduce_scatter:
-      return reduce(own_part);
-    case OperationKind::reduce:
-      if (is_root()) reduce(0);
-      return;
-    case OperationKind::broadcast:
-      return copy_from_root(0);
-    case OperationKind::scatter:
-      return copy_from_root(own_part);
-    case OperationKind::all_gather:
-      return gather(0);
-    case OperationKind::gather:
-      if (is_root()) gather(0);
-      return;
-    case OperationKind::all_to_all:
-      return gather(own_part);
-    default:
-      return;
+  if (request_->kind == OperationKind::barrier) return;
+  reduces(request_->kind) ? reduce() : copy();
+}
+
+void MailboxTransfer::copy() {
+  auto* output = static_cast<std::byte*>(request_->output);
+  if (has_counts()) output = request_->result->data.get();
+  // The root of a broadcast or scatter needs no output.
+  if (output == nullptr) return;
+  for (int member = 0; member < area_.members(); ++member) {
+    const Part& part = layout_.received(member);
+    copy_bytes(output + part.begin, posted(member) + counts_bytes_ + layout_.source(member),
+               part.bytes);
   }
 }
 
-/// Copies `count` elements of the root's input. The root may have no output.
-void MailboxTransfer::copy_from_root(size_t begin) {
-  if (output() != nullptr) copy_bytes(output(), input_of(request_->peer) + begin, part_bytes_);
-}
-
-/// Copies `count` elements of each member's input, by member.
-void MailboxTransfer::gather(size_t begin) {
+void MailboxTransfer::reduce() {
+  const OperationRequest& r = *request_;
+  if (r.kind == OperationKind::reduce && area_.self() != r.peer) return;
+  const bool scatters = r.kind == OperationKind::reduce_scatter;
+  const size_t part_bytes = r.count * element_bytes(r.type);
+  const size_t begin = scatters ? static_cast<size_t>(area_.self()) * part_bytes : 0;
   for (int member = 0; member < area_.members(); ++member)
-    copy_bytes(output() + static_cast<size_t>(member) * part_bytes_, input_of(member) + begin,
-               part_bytes_);
-}
-
-/// Reduces `count` elements of all inputs.
-void MailboxTransfer::reduce(size_t begin) {
-  for (int member = 0; member < area_.members(); ++member)
-    sources_[static_cast<size_t>(member)] = input_of(member) + begin;
-  const Reducer reducer(request_->type, request_->reduce);
-  reducer.reduce_many({output()}, sources_, request_->count, area_.members());
+    sources_[static_cast<size_t>(member)] = posted(member) + begin;
+  const Reducer reducer(r.type, r.reduce);
+  reducer.reduce_many({static_cast<std::byte*>(r.output)}, sources_, r.count, area_.members());
 }
 
 }  // namespace dt

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/schedule/operation_request.h"
+#include "comm/shared/part_layout.h"
 #include "comm/transport/shared_area.h"
 
 #include <cstddef>
@@ -9,39 +10,50 @@
 
 namespace dt {
 
-/// One small collective among the members of a SharedArea. The input of each member lies in its
-/// mailbox, and each member makes its own result from all of them, in the order of the members. So
-/// a result has the same bits everywhere.
+/// The part of a collective that passes through the mailboxes of a SharedArea: counts of members
+/// that have their own, and inputs where all are small. Each member makes its own result from all
+/// small inputs, in the order of the members. So a result has the same bits everywhere.
 class MailboxTransfer {
  public:
-  explicit MailboxTransfer(const SharedArea& area);
+  /// lay_out() sets `layout` for all kinds that only move data.
+  MailboxTransfer(const SharedArea& area, PartLayout& layout);
 
-  static bool plays(OperationKind kind) {
-    return kind <= OperationKind::all_to_all || kind == OperationKind::barrier;
+  /// False where the counts of a member do not fit into a mailbox.
+  static bool plays(OperationKind kind, int members) {
+    return kind != OperationKind::all_to_all_split ||
+           static_cast<size_t>(members) <= Mailbox::input_bytes_max / sizeof(size_t);
   }
 
-  /// Begins an operation, whose `round` numbers the mailboxes. Returns true when every member's
-  /// input fits into its mailbox; the same on all members.
-  bool start(const OperationRequest& request, uint64_t round);
-  /// Copies this member's input into its mailbox.
-  void send() const;
-  /// Writes this member's result. Requires that all members have announced their calls.
+  /// Begins an operation that it plays, whose `round` numbers the mailboxes. Requires that
+  /// `request` lives until its end.
+  void start(const OperationRequest& request, uint64_t round);
+  /// Writes this member's counts into its mailbox, and its input where that is small.
+  void post() const;
+  /// True when this member's input is small. Equal on all members whose counts are.
+  bool small() const { return counts_bytes_ + input_bytes_ <= small_bytes_max_; }
+  /// Finds out which bytes the members get of each other, and allocates the result of members with
+  /// own counts. Returns true when all inputs lie in the mailboxes; the same on all members.
+  /// Requires that all members have made the same call.
+  bool lay_out();
+  /// Writes this member's result. Requires that lay_out() returned true.
   void receive();
 
  private:
-  std::byte* output() const { return static_cast<std::byte*>(request_->output); }
-  const std::byte* input_of(int member) const;
-  bool is_root() const { return request_->peer == area_.self(); }
-  void copy_from_root(size_t begin);
-  void gather(size_t begin);
-  void reduce(size_t begin);
+  bool has_counts() const { return counts_bytes_ > 0; }
+  const std::byte* posted(int member) const;
+  bool read_counts();
+  void copy();
+  void reduce();
 
   const SharedArea& area_;
+  PartLayout& layout_;
   const OperationRequest* request_ = nullptr;
   uint64_t round_ = 0;
-  size_t input_bytes_ = 0;  ///< of each member that has an input
-  size_t part_bytes_ = 0;   ///< of `count` elements
+  size_t small_bytes_max_;   ///< of an input and its counts
+  size_t counts_bytes_ = 0;  ///< of each member's own counts
+  size_t input_bytes_ = 0;   ///< of this member, or of each member that has an input
   std::vector<const std::byte*> sources_;
+  std::vector<const size_t*> counts_;  ///< by member
 };
 
 }  // namespace dt

@@ -50,6 +50,9 @@ class Link {
   }
   /// False when receive() has nothing before the next report.
   virtual bool may_receive() const { return true; }
+  /// Makes the next receive() check for bytes, also without a report. Returns false when only a
+  /// report can show that the link has changed.
+  virtual bool poll() { return true; }
 };
 
 }  // namespace dt

@@ -85,29 +85,33 @@ Result<> Mesh::build(MeshBuilder& builder, const TaskEntry& self, const Options&
     TRY(peer.local() ? add_local(peer, locals) : add_tcp(peer));
   segment_ = locals.segment();
   if (segment_) asleep_ = &segment_->asleep(locals.own_slot());
-  if (segment_ && sockets_.empty()) add_area(self, locals.own_slot());
+  if (segment_ && sockets_.empty()) add_areas(self, locals.own_slot());
   for (size_t i = 0; i < locals_.size(); ++i)
     TRY(watch(locals_[i].shared->socket.get(), EPOLLIN | EPOLLRDHUP | uint32_t{EPOLLET}, i));
   notices_ = builder.notices();
   return {};
 }
 
-void Mesh::add_area(const TaskEntry& self, int own_slot) {
+void Mesh::add_areas(const TaskEntry& self, int own_slot) {
   const SharedHeap::File file = segment_->heap_file();
   if (file.part_bytes > 0) heap_ = std::make_shared<SharedHeap>(segment_, file, own_slot);
   std::vector<std::shared_ptr<ShmPeer>> others;
   for (const LocalPeer& peer : locals_)
     others.push_back(peer.shared);
-  area_ = std::make_shared<SharedArea>(
-      SharedArea::Options{.owner = segment_,
-                          .memory = segment_->area(),
-                          .members = static_cast<int>(others.size()) + 1,
-                          .self = self.rank,
-                          .heap = heap_,
-                          .wake = [others = std::move(others)] {
-                            for (const auto& other : others)
-                              other->wake();
-                          }});
+  const auto make = [&](ShmSegment::Area area) {
+    return std::make_shared<SharedArea>(
+        SharedArea::Options{.owner = segment_,
+                            .memory = segment_->area(area),
+                            .members = static_cast<int>(others.size()) + 1,
+                            .self = self.rank,
+                            .heap = heap_,
+                            .wake = [others] {
+                              for (const auto& other : others)
+                                other->wake();
+                            }});
+  };
+  area_ = make(ShmSegment::Area::unnamed);
+  named_area_ = make(ShmSegment::Area::named);
 }
 
 Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
@@ -245,7 +249,8 @@ bool Mesh::fall_asleep() {
 }
 
 bool Mesh::memory_changed() {
-  const uint64_t published = area_ ? area_->published_by_others() : 0;
+  const uint64_t published =
+      area_ ? area_->published_by_others() + named_area_->published_by_others() : 0;
   bool changed = published != seen_published_;
   seen_published_ = published;
   for (LocalPeer& peer : locals_) {
@@ -269,13 +274,6 @@ void Mesh::socket_event(uint64_t tag, uint32_t events) const {
   sockets_[tag - tag_tcp]->report({.readable = (events & EPOLLIN) != 0,
                                    .writable = broken || (events & EPOLLOUT) != 0,
                                    .ended = broken || (events & EPOLLRDHUP) != 0});
-}
-
-bool Mesh::must_poll() const {
-  if (sockets_.size() != 1) return !sockets_.empty();
-  TcpSocket& only = *sockets_.front();
-  if (only.writable()) only.report({.readable = true});
-  return !only.writable();
 }
 
 void Mesh::wake() const {

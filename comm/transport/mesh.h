@@ -54,6 +54,8 @@ class Mesh {
   /// The memory for collectives, with the tasks in order of their ranks. Null unless all ranked
   /// tasks are on this host and share memory. wait() notices what others publish in it.
   const std::shared_ptr<SharedArea>& shared_area() const { return area_; }
+  /// The same for collectives with a name.
+  const std::shared_ptr<SharedArea>& named_area() const { return named_area_; }
   /// The memory for buffers that the other tasks read. Null without shared_area(), and where a
   /// limit excludes it.
   const std::shared_ptr<SharedHeap>& shared_heap() const { return heap_; }
@@ -70,9 +72,8 @@ class Mesh {
   /// that moves all it can between two waits misses nothing. An unchanged link ends no wait.
   Result<bool> wait(Time deadline);
   void wake() const;
-  /// Called in each round of a caller that does not sleep. Returns true when only wait() can find
-  /// what has arrived over TCP. A single socket is read directly instead, which is cheaper.
-  bool must_poll() const;
+  /// The number of TCP links. Only wait() can find what arrives on any of them.
+  int sockets() const { return static_cast<int>(sockets_.size()); }
   /// Called when the rendezvous has ended: stops watching its descriptor, which stays readable.
   void forget_rendezvous();
   /// Ends the links to local tasks, and this task's direction of every TCP link. Waits until the
@@ -91,7 +92,7 @@ class Mesh {
 
   Mesh() = default;
   Result<> build(MeshBuilder& builder, const TaskEntry& self, const Options& options);
-  void add_area(const TaskEntry& self, int own_slot);
+  void add_areas(const TaskEntry& self, int own_slot);
   Result<> add_local(MeshBuilder::Peer& peer, LocalGroup& locals);
   Result<> add_connector(MeshBuilder& builder, LazyConnector::Options options);
   Result<> add_tcp(MeshBuilder::Peer& peer);
@@ -114,7 +115,8 @@ class Mesh {
   std::vector<LocalPeer> locals_;
   std::shared_ptr<SharedHeap> heap_;
   std::shared_ptr<SharedArea> area_;
-  uint64_t seen_published_ = 0;                      ///< in area_
+  std::shared_ptr<SharedArea> named_area_;           ///< null exactly if area_ is
+  uint64_t seen_published_ = 0;                      ///< in both
   std::vector<std::shared_ptr<TcpSocket>> sockets_;  ///< of the TCP links
   std::unique_ptr<LazyConnector> connector_;         ///< null when all links are connected
   bool listening_ = false;                           ///< epoll_ watches the connector's listener

@@ -81,7 +81,8 @@ Result<> MeshBuilder::find_peers() {
 /// Without its descriptors a task would retry until its deadline, and blame the ranks that it
 /// lacks.
 Result<> MeshBuilder::reserve_descriptors() const {
-  size_t files = files_for_joining + client_.self().addresses.size();
+  size_t files = files_for_joining;
+  files += client_.self().addresses.size() * PeerListener::sockets_for(peers_.size());
   for (const Peer& peer : peers_)
     files += peer.local() ? files_of_local_peer : files_of_tcp_peer;
   return ensure_open_files(files, format("the links to {} other ranks", peers_.size()));
@@ -97,6 +98,7 @@ Result<PeerListener> MeshBuilder::open_listener() const {
   options.held_port = options_.port;
   options.local = !locals_.empty();
   options.pending_max += peers_.size();
+  options.unaccepted_max = peers_.size();
   options.timeout = options_.handshake_timeout;
   return PeerListener::open(std::move(options));
 }

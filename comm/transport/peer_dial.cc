@@ -5,6 +5,7 @@
 #include "comm/transport/tcp_link.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace dt {
@@ -12,9 +13,14 @@ namespace dt {
 namespace {
 
 constexpr Duration again_after = milliseconds(100);
-// Some of several addresses may be unreachable, or lead to another process.
+// Some of several addresses may be unreachable, or lead to another process. A queue that is full
+// drops the packets of one attempt, and the next one may find room.
 constexpr Duration attempt_min = milliseconds(500);
 constexpr Duration attempt_max = seconds(5);
+/// When nobody listens at any address, the launcher has this time to report why.
+constexpr Duration closed_max = seconds(2);
+/// So often is a first message repeated that does not reach the peer's queue.
+constexpr uint32_t repetitions_max = 3;
 
 }  // namespace
 
@@ -30,16 +36,21 @@ Result<std::unique_ptr<AuthenticatedConnection>> PeerDial::advance(Time now, boo
   }
   if (attempt_ && attempt_->done())
     return std::make_unique<AuthenticatedConnection>(attempt_->take());
-  if (attempt_ && !attempt_->connecting()) return nullptr;
-  if (now - refused_.value_or(answered_) < options_.dead_after) return nullptr;
+  if (attempt_ && (options_.same_host || !attempt_->connecting())) return nullptr;
+  if (!has_failed(now)) return nullptr;
   return fail(Errc::timeout, format("cannot connect to {}: {}", address().text(), failure_));
+}
+
+bool PeerDial::has_failed(Time now) const {
+  if (now - refused_.value_or(answered_) >= options_.dead_after) return true;
+  return closed_ && now - *closed_ >= closed_max && closed_attempts_ >= options_.addresses.size();
 }
 
 /// Fails when this process may open no more descriptors. All other failures are those of the peer
 /// or of the network, and may pass.
 Result<> PeerDial::start(Time now) {
   silence_ = {};
-  until_ = options_.addresses.size() > 1 ? now + limit(attempt_max) : Time::max();
+  until_ = now + limit(attempt_max);
   next_ = std::min({until_, now + tcp_judged_every, answered_ + options_.dead_after});
   Result<Fd> socket = start_connect(address());
   if (!socket) {
@@ -56,17 +67,30 @@ Result<> PeerDial::start(Time now) {
 Result<> PeerDial::advance_attempt(Time now, bool ready) {
   const bool connecting = attempt_->connecting();
   if (ready) TRY(attempt_->advance());
-  if (connecting && !attempt_->connecting()) answered_ = now;
+  if (connecting && !attempt_->connecting()) connected(now);
   if (attempt_->done()) return {};
-  if (now >= until_ && !attempt_->committed()) return fail(Errc::timeout, "no answer");
+  if (now >= until_ && !attempt_->committed()) return no_room(now);
   if (attempt_->connecting() || now < next_) return {};
   const TcpProgress progress = TRY(progress_of(attempt_->fd()));
   const TcpSilence::Verdict verdict = silence_.judge(progress, options_.dead_after);
   if (verdict == TcpSilence::Verdict::silent) return no_answer(progress);
   if (verdict == TcpSilence::Verdict::idle) answered_ = now;
+  if (progress.retransmissions >= repetitions_max && !attempt_->committed()) return no_room(now);
   refused_.reset();
   next_ = std::min(until_, now + tcp_judged_every);
   return {};
+}
+
+void PeerDial::connected(Time now) {
+  answered_ = now;
+  if (options_.addresses.size() == 1) until_ = Time::max();
+  next_ = std::min(until_, now + tcp_judged_every);
+}
+
+/// The end of an attempt whose packets nobody took. No packet is lost within one system.
+tl::unexpected<Error> PeerDial::no_room(Time now) {
+  if (options_.same_host) answered_ = now;
+  return fail(Errc::timeout, "no answer");
 }
 
 void PeerDial::yield(Time now) {
@@ -77,6 +101,9 @@ void PeerDial::yield(Time now) {
 void PeerDial::abandon(const Error& why, Time now) {
   failure_ = why.message;
   if (why.code == Errc::refused && !refused_) refused_ = now;
+  const bool closed = why.message.ends_with(errno_text(ECONNREFUSED));
+  closed_attempts_ = closed ? closed_attempts_ + 1 : 0;
+  if (closed_attempts_ <= 1) closed_ = closed ? std::optional(now) : std::nullopt;
   attempt_.reset();
   next_ = now + again_after;
   ++number_;

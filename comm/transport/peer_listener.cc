@@ -28,18 +28,34 @@ Result<PeerListener> PeerListener::open(Options options) {
   PeerListener self(std::move(options));
   const uint16_t port = self.options_.held_port;
   if (!self.options_.tcp_ips.empty()) TRY(check_usable(port));
-  for (const std::string& ip : self.options_.tcp_ips) {
-    Fd listener = TRY(port == 0 ? listen_on({ip, 0}) : listen_on_held({ip, port}));
-    self.tcp_.push_back(std::move(listener));
-    Address address = TRY(local_address(self.tcp_.back().get()));
-    self.endpoint_.tcp.push_back(std::move(address));
-  }
+  for (const std::string& ip : self.options_.tcp_ips)
+    TRY(self.listen_at(ip));
   if (self.options_.local) {
     const std::string name = TRY(random_name(local_name_bytes));
     self.endpoint_.local = "dtrain-" + name;
     self.local_ = TRY(listen_local(self.endpoint_.local));
   }
   return self;
+}
+
+size_t PeerListener::sockets_for(size_t unaccepted_max) {
+  const size_t queue = listen_queue_max();
+  if (unaccepted_max <= queue) return 1;
+  // The kernel distributes by a hash, so each socket gets about half of what it can hold.
+  return (2 * unaccepted_max + queue - 1) / queue;
+}
+
+Result<> PeerListener::listen_at(const std::string& ip) {
+  Address address = {ip, options_.held_port};
+  const size_t sockets = sockets_for(options_.unaccepted_max);
+  for (size_t i = 0; i < sockets; ++i) {
+    const bool alone = sockets == 1 && address.port == 0;
+    Fd listener = TRY(alone ? listen_on(address) : listen_on_held(address));
+    tcp_.push_back(std::move(listener));
+    address = TRY(local_address(tcp_.back().get()));
+  }
+  endpoint_.tcp.push_back(std::move(address));
+  return {};
 }
 
 Time PeerListener::next_deadline() const {

@@ -26,11 +26,15 @@ class PeerListener {
     Claim claim;
     std::vector<std::string> tcp_ips;  ///< addresses to listen at
     uint16_t held_port = 0;            ///< the port, held for this task; 0: any
+    size_t unaccepted_max = 0;         ///< TCP connections that may wait for the next advance()
     bool local = false;                ///< listen on an abstract Unix socket with a random name
     size_t pending_max = 128;          ///< beyond it, the oldest unproved connection is closed
     Duration timeout = seconds(5);     ///< for a connection to prove the token
   };
   static Result<PeerListener> open(Options options);
+  /// How many sockets open() makes for each address. Several share a port, so that their queues
+  /// hold the connections of all peers while this process computes.
+  static size_t sockets_for(size_t unaccepted_max);
 
   const PeerEndpoint& endpoint() const { return endpoint_; }
   /// The earliest deadline of a pending connection, or of the pause after a failure to accept.
@@ -61,6 +65,7 @@ class PeerListener {
   };
 
   explicit PeerListener(Options options) : options_(std::move(options)) {}
+  Result<> listen_at(const std::string& ip);
   Result<> accept_waiting(const Fd& listener, bool local, Time now);
   bool make_room(bool local);
 

@@ -19,7 +19,8 @@ namespace dt {
 namespace {
 
 // Layout: a SleepFlag for each slot, a RingControl for each ordered pair of slots, then from a page
-// boundary on the area, and behind it the rings' data. From a huge page on, the heap's parts.
+// boundary on the two areas. Behind them are the rings' data, and from a huge page on the heap's
+// parts.
 constexpr size_t ring_bytes_max = size_t{256} << 10;
 constexpr size_t ring_bytes_min = size_t{2} << 10;
 constexpr size_t all_rings_bytes_max = size_t{32} << 20;
@@ -47,8 +48,12 @@ size_t area_at(int slots) {
   return page_above(controls_at(slots) + pair_count(slots) * sizeof(RingControl));
 }
 
+size_t area_bytes(int slots) {
+  return page_above(SharedArea::bytes_for(slots));
+}
+
 size_t data_at(int slots) {
-  return page_above(area_at(slots) + SharedArea::bytes_for(slots));
+  return area_at(slots) + 2 * area_bytes(slots);
 }
 
 size_t segment_bytes(int slots) {
@@ -171,8 +176,9 @@ RingControl& ShmSegment::control(Pair pair) const {
   return reinterpret_cast<RingControl*>(base_ + controls_at(slots_))[ring_index(pair)];
 }
 
-std::span<std::byte> ShmSegment::area() const {
-  return {base_ + area_at(slots_), SharedArea::bytes_for(slots_)};
+std::span<std::byte> ShmSegment::area(Area area) const {
+  const size_t before = area == Area::named ? area_bytes(slots_) : 0;
+  return {base_ + area_at(slots_) + before, SharedArea::bytes_for(slots_)};
 }
 
 SharedHeap::File ShmSegment::heap_file() const {

@@ -13,7 +13,7 @@
 namespace dt {
 
 /// The memory that the tasks of one host share. It has a ring for each ordered pair of slots, a
-/// sleep flag for each slot, and the memory of a SharedArea with all of them. A slot is a task's
+/// sleep flag for each slot, and the memory of two SharedAreas with all of them. A slot is a task's
 /// index among the host's tasks. The memory is an unnamed memfd with sealed size: the kernel frees
 /// it with its last process, and no peer can shrink it. Behind them, the file has a sparse part for
 /// each slot, for a SharedHeap.
@@ -38,8 +38,9 @@ class ShmSegment {
   RingControl& control(Pair pair) const;
   std::span<std::byte> data(Pair pair) const;
 
-  /// The memory for collectives; zero at first.
-  std::span<std::byte> area() const;
+  /// The memory for collectives without a name, and for named ones; zero at first.
+  enum class Area : uint8_t { unnamed, named };
+  std::span<std::byte> area(Area area) const;
 
   /// Returns where the file has the parts of a SharedHeap. They are empty when a limit of this
   /// host's lowest task excludes large files (RLIMIT_FSIZE).

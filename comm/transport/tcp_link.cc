@@ -172,6 +172,13 @@ bool TcpLink::may_receive() const {
   return begin_ < end_ || socket_->readable();
 }
 
+/// Room for bytes that wait to be sent is only reported, and so are a new connection and its end.
+bool TcpLink::poll() {
+  if (socket_->get() < 0 || !socket_->writable()) return false;
+  socket_->report({.readable = true});
+  return true;
+}
+
 size_t TcpLink::take_buffered(std::span<std::byte> into) {
   const size_t n = std::min(into.size(), end_ - begin_);
   if (n > 0) std::memcpy(into.data(), buffer_.data() + begin_, n);

@@ -40,6 +40,7 @@ class TcpLink : public Link {
   bool exposed() const override { return true; }
   bool report_arrivals(const std::shared_ptr<ReadySet>& arrivals, size_t index) override;
   bool may_receive() const override;
+  bool poll() override;
 
  private:
   Result<size_t> not_open() const;

@@ -12,8 +12,8 @@ namespace digits {
 
 /// 64 pixels, 256 hidden units (ReLU), 10 digits (softmax).
 ///
-/// All weights are in one array, and a gradient has the same layout. So one broadcast or one
-/// all_reduce transfers the whole network.
+/// All weights are in one array, and a gradient has the same layout. So one broadcast transfers the
+/// whole network.
 class Network {
  public:
   static constexpr std::size_t hidden_count = 256;
@@ -21,6 +21,12 @@ class Network {
       (pixel_count + 1) * hidden_count + (hidden_count + 1) * digit_count;
 
   Network() : weights_(weight_count) {}
+
+  /// The weights of both layers, or their gradients.
+  static std::array<std::span<double>, 2> layers(std::span<double> weights) {
+    return {weights.first((pixel_count + 1) * hidden_count),
+            weights.last((hidden_count + 1) * digit_count)};
+  }
 
   /// Sets random initial weights, the same for the same seed (uniform, scaled as by He et al.,
   /// 2015).

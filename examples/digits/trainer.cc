@@ -1,6 +1,7 @@
 #include "examples/digits/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -90,7 +91,9 @@ double Trainer::train_batch(std::span<const std::size_t> order, Range batch) {
 
   // The sums are divided by the size of the whole batch. An average of the ranks' averages would be
   // wrong, because their parts differ in size.
-  world_.all_reduce(sums_, dtrain::Op::sum);
+  const auto [hidden, output] = Network::layers(gradient);
+  const std::array tensors = {hidden, output, std::span(sums_).last(1)};
+  world_.all_reduce_list(tensors, dtrain::Op::sum, {.name = "gradient"});
 
   const std::span<double> weights = network_.weights();
   const double batch_size = static_cast<double>(batch.size());

@@ -50,7 +50,7 @@ class Trainer {
   std::uint64_t epoch_ = 0;
   Network network_;
   std::vector<double> velocity_;
-  /// The sum of the gradients and, as last number, of the losses: one all_reduce adds both.
+  /// The sum of the gradients and, as last number, of the losses.
   std::vector<double> sums_;
 };
 

@@ -63,7 +63,7 @@ Gradient batch_gradient(dtrain::Context& world, std::span<const Point> part, Lin
     sums[1] += 2 * error;
     sums[2] += error * error;
   }
-  world.all_reduce(sums, dtrain::Op::sum);
+  world.all_reduce(sums, dtrain::Op::sum, {.name = "gradient"});
   for (double& sum : sums)
     sum /= batch_size;
   return {.w = sums[0], .b = sums[1], .loss = sums[2]};

@@ -90,7 +90,7 @@ struct CollectRequest {
 struct RankWait {
   std::string operation;              ///< `all_reduce #12 "grad"`
   uint32_t group = 0;                 ///< 0: all ranks of the job
-  Duration waited = {};               ///< since its data last moved
+  Duration waited = {};               ///< since its data last moved; zero: it stalls no rank
   std::vector<int32_t> awaited = {};  ///< the job's ranks, as far as this rank knows
   std::string last_before = {};       ///< the last collective in the group before it; empty: none
   bool operator==(const RankWait&) const = default;

@@ -19,6 +19,8 @@ here=$(realpath "$(dirname "$0")")
 . "$here/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
 . "$here/../net/lib.sh"
+# shellcheck source=places.sh
+. "$here/places.sh"
 set -e
 
 rounds=5 places='shm2 shm4 tcp2 2x1 2x2 4x1' operations='all_reduce broadcast all_gather reduce_scatter'
@@ -50,14 +52,7 @@ for mpi in openmpi mpich; do
 done
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-# list SEPARATOR SUFFIX: prints the hosts of the place.
-list() {
-  local k text=
-  for ((k = 1; k <= hosts; ++k)); do text+=${text:+$1}10.77.0.$k$2; done
-  echo "$text"
-}
-
-# Each prints the command for one operation at the place: $kind, $np, $hosts and $each ranks a host.
+# Each prints the command for one operation at a place of places.sh.
 dtrain_command() {
   local job=(-np "$np")
   if [[ $kind == hosts ]]; then job=(-H "$(list , ":$each")"); fi
@@ -115,47 +110,10 @@ measure() {
   python3 "$here/alternate.py" --lines "$rounds" "$operation, $place" "${commands[@]}"
 }
 
-# Divides the cores among the hosts: what the sshd of a host starts inherits them. Otherwise each host would
-# see all cores as its own, and its ranks would keep them from those of the other hosts.
-pin_hosts() {
-  local cores first
-  cores=$(nproc)
-  for ((k = 0; k < hosts; ++k)); do
-    first=$((k * cores / hosts))
-    taskset -cp "$first-$((hosts > cores ? first : (k + 1) * cores / hosts - 1))" \
-      "$(cat "$out/net/node$((k + 1))/sshd.pid")" >/dev/null
-  done
-}
-
 # measure_place: all operations, with the variables of the place set.
 measure_place() {
   local operation
   for operation in $operations; do measure "$operation" "$place"; done
 }
 
-for place in $places; do
-  case $place in
-    shm[0-9]* | tcp[0-9]*)
-      kind=${place%%[0-9]*} np=${place#"$kind"} hosts=1 each=$np enter=()
-      measure_place
-      ;;
-    [0-9]*x[0-9]*)
-      kind=hosts hosts=${place%x*} each=${place#*x}
-      np=$((hosts * each)) enter=("$out/net/on_launcher")
-      # A subshell, because the namespaces end with it; it exits early where there can be none.
-      (
-        rm -rf "$out/net"
-        hosts_up "$hosts"
-        for ((k = 1; k <= hosts; ++k)); do
-          echo "10.77.0.$k $(cut -d' ' -f1,2 "$out/net/node$k/host_key.pub")"
-        done >>"$(launcher_home)/.ssh/known_hosts"
-        pin_hosts
-        measure_place
-      ) || echo "$place: not measured"
-      ;;
-    *)
-      echo "collectives.sh: no place '$place'; use shm2, shm4, tcp2, 2x1, 2x2, 4x1 or the like" >&2
-      exit 2
-      ;;
-  esac
-done
+for_places measure_place "$places"

@@ -15,6 +15,9 @@ assert [r[0] for r in rows] == ["dtrain"] * 4 + ["ompi"] * 4, rows
 assert [r[1:5] for r in rows[:4]] == [r[1:5] for r in rows[4:]] and all(r[11] == "0" for r in rows)'
     expect_status 0
   done
+  run_dtrain bench fusion -np 2 --tensors 50 -b 4K -e 64K -f 16 -n 3 --compare mpirun
+  expect_status 0
+  expect test "$(grep -c 'Out of bounds values : 0 OK' "$out/stdout")" -eq 2
   run_dtrain bench broadcast -np 2 -b 8 -e 32 -n 3 --compare mpirun
   expect_status 0
   expect_stdout_contains '# ompi bench'

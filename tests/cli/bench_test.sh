@@ -32,6 +32,35 @@ test_every_operation_has_exact_results_on_both_transports() {
   expect_no_processes
 }
 
+test_the_tensors_of_a_step_are_reduced_together_or_one_by_one() {
+  local fused transport
+  for transport in shm tcp; do
+    run_dtrain bench fusion -np 3 -b 1K -e 3M -f 64 -n 2 -w 1 --tensors 100 --transport $transport
+    expect_status 0
+    expect_stderr ''
+    expect_stdout_contains "fusion, transport $transport, buffers user, tensors 100, fused on"
+    expect_stdout_contains '# Out of bounds values : 0 OK'
+    expect test "$(grep -c '^ ' "$out/stdout")" -eq 2
+  done
+  for fused in on off; do
+    run_dtrain bench fusion -np 2 --tensors resnet50 --fused $fused -n 1 -w 1
+    expect_status 0
+    expect_stderr ''
+    expect_stdout_contains "tensors resnet50, fused $fused"
+    expect_stdout_contains '# Out of bounds values : 0 OK'
+    expect test "$(grep -c '^ *102228128 ' "$out/stdout")" -eq 1
+  done
+  run_dtrain bench fusion -np 2 --tensors 1000 -b 4000 -e 4000 -n 2 --json
+  expect_status 0
+  check_output <<'PYTHON'
+document = json.loads(text)
+assert document["tensors"] == "1000" and document["fused"] is True and document["wrong"] == 0, document
+PYTHON
+  run_dtrain bench fusion -np 2 --tensors 1000 -e 1K
+  expect_status 1
+  expect_stderr_contains 'no size up to -e 1024 has room for 1000 tensors of float32'
+}
+
 test_results_in_memory_of_the_library_are_exact() {
   local operation
   for operation in all_reduce all_gather broadcast reduce_scatter; do
@@ -43,15 +72,21 @@ test_results_in_memory_of_the_library_are_exact() {
   done
 }
 
-test_many_ranks_join_over_tcp_and_reduce() {
-  local ranks
+# Small sums and broadcasts use few links. An exchange of 8 KiB for each pair uses all.
+test_many_ranks_join_over_tcp_and_use_few_links_or_all() {
+  local ranks operation bytes
   ranks=$(long_or 32 256)
-  run_dtrain bench all_reduce -np "$ranks" -b 4 -e 4 -n 2 -w 1 --transport tcp
-  expect_status 0
-  expect_stderr ''
-  expect_stdout_contains '# Out of bounds values : 0 OK'
-  expect test "$(grep -c '^#  Rank' "$out/stdout")" -eq "$ranks"
-  expect_no_processes
+  run_timeout_s=$(long_or 60 300)
+  for operation in all_reduce broadcast all_to_all; do
+    bytes=4
+    if [[ $operation == all_to_all ]]; then bytes=$((ranks * 8))K; fi
+    run_dtrain bench "$operation" -np "$ranks" -b "$bytes" -e "$bytes" -n 2 -w 1 --transport tcp
+    expect_status 0
+    expect_stderr ''
+    expect_stdout_contains '# Out of bounds values : 0 OK'
+    expect test "$(grep -c '^#  Rank' "$out/stdout")" -eq "$ranks"
+    expect_no_processes
+  done
 }
 
 test_the_table_has_the_columns_of_nccl_tests() {

@@ -63,6 +63,7 @@ test_results_are_exact_with_each_algorithm() {
     'tree,broadcast=tree,reduce=tree,gather=tree,scatter=tree'; do
     play '1 2' --algorithms "$table"
   done
+  play '1 2' --deterministic
 }
 
 run_tests "$@"

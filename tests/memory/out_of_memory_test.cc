@@ -91,7 +91,9 @@ class Pair {
   }
 
   void submit(OperationKind kind) {
-    const char* name = "a name that no short string can hold";
+    const char* name = kind == OperationKind::barrier
+                           ? "a name that no short string can hold"
+                           : "another name that no short string can hold";
     works_.push_back(poor_.start({.kind = kind,
                                   .count = mine_.size(),
                                   .input = mine_.data(),

@@ -98,7 +98,8 @@ bool ExactWorker::play(Call call) {
 bool ExactWorker::play_types(OperationKind kind, size_t count, std::span<const ElementType> types) {
   for (const ElementType type : types)
     for (int reduce = 0; reduce < (reduces(kind) ? 5 : 1); ++reduce)
-      if (!play({.kind = kind,
+      if (has_reduction(type, static_cast<ReduceOp>(reduce)) &&
+          !play({.kind = kind,
                  .type = type,
                  .reduce = static_cast<ReduceOp>(reduce),
                  .count = count}))
@@ -168,9 +169,10 @@ bool ExactWorker::play_random(OperationKind kind, ElementType type, size_t count
 
 bool ExactWorker::run(std::string_view mode, std::span<const size_t> counts) {
   static constexpr ElementType all_types[] = {
-      ElementType::int8,    ElementType::uint8,  ElementType::int32,   ElementType::uint32,
-      ElementType::int64,   ElementType::uint64, ElementType::float16, ElementType::bfloat16,
-      ElementType::float32, ElementType::float64};
+      ElementType::int8,    ElementType::uint8,   ElementType::int16,    ElementType::uint16,
+      ElementType::boolean, ElementType::int32,   ElementType::uint32,   ElementType::int64,
+      ElementType::uint64,  ElementType::float16, ElementType::bfloat16, ElementType::float32,
+      ElementType::float64};
   const std::span types(all_types);
   const bool large = mode == "large";
   for (const size_t count : counts) {

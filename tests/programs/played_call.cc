@@ -50,6 +50,8 @@ int PlayedCall::run(dtrain_context* context, dtrain_error& error) {
       return dtrain_all_to_all(context, buffers(), &with, &error);
     case OperationKind::send:
       return dtrain_send(context, buffers(), call_.to, &with, &error);
+    case OperationKind::join:
+      return dtrain_join(context, nullptr, &with, &error);
     default:
       return dtrain_barrier(context, &with, &error);
   }
@@ -100,6 +102,8 @@ dtrain_work* PlayedCall::start_work(dtrain_context* context, const dtrain_op_opt
       return dtrain_all_gather_ragged_async(context, buffers(), &with, &error);
     case OperationKind::send:
       return dtrain_send_async(context, buffers(), call_.to, &with, &error);
+    case OperationKind::join:
+      return dtrain_join_async(context, &with, &error);
     default:
       return dtrain_barrier_async(context, &with, &error);
   }

@@ -98,7 +98,9 @@ class PlayedCall {
   dtrain_op_options options() const {
     return {.struct_size = sizeof(dtrain_op_options),
             .name = call_.name.empty() ? nullptr : call_.name.c_str(),
-            .timeout_ms = 0};
+            .timeout_ms = 0,
+            .average_over = call_.average_active ? DTRAIN_ACTIVE_RANKS : DTRAIN_ALL_RANKS,
+            .compression = static_cast<int>(call_.compression)};
   }
   int run_with_result(dtrain_context* context, const dtrain_op_options& with, dtrain_error& error);
   dtrain_work* start_work(dtrain_context* context, const dtrain_op_options& with,

@@ -63,14 +63,21 @@ class RandomPlan {
     if (random_.percent(70) && groups_.size() < groups_max) phase.creation = create();
     phase.blocking = random_.percent(50);
     phase.program = phase.blocking ? in_one_order() : random_program(random_, groups_, mismatches_);
-    // Other tests compare rounded sums.
-    for (Call& call : phase.program.calls)
-      call.rough = false;
+    for (size_t i = 0; i < phase.program.calls.size(); ++i)
+      adapt(phase.program.calls[i], i);
     return phase;
   }
 
  private:
   static constexpr size_t groups_max = 6;
+
+  /// A collective with a name matches by it, so each has its own.
+  static void adapt(Call& call, size_t index) {
+    call.rough = false;  // other tests compare rounded sums
+    if (call.is_message()) return;
+    call.odd_by_name = false;
+    if (!call.name.empty()) call.name = "n" + std::to_string(index);
+  }
 
   GroupCreation create() {
     GroupCreation creation{.parent = random_.below(groups_.size()),

@@ -1,10 +1,11 @@
 // A worker whose ranks sum once after a barrier, but one of them comes late.
 //
-//   stalling_worker LATE WAY RELEASE [TRANSPORT]    WAY: sleep, read, stop, receive.
+//   stalling_worker LATE WAY RELEASE [TRANSPORT]    WAY: sleep, read, stop, receive, key.
 //
 // Rank LATE prints "late". Then it sleeps until the file RELEASE exists (sleep), reads from the
 // pipe RELEASE (read), or stops itself (stop). With receive, it receives from rank 0, which sends
-// when RELEASE exists. In the end each rank prints "sum: N".
+// when RELEASE exists; with key, it waits for a key that rank 0 then sets. In the end each rank
+// prints "sum: N".
 #include <unistd.h>
 
 #include <chrono>
@@ -36,6 +37,7 @@ void come_late(dtrain::Context& world, std::string_view way, const char* release
   }
   std::vector<int> message(1);
   if (way == "receive") world.recv(message, 0, {.name = "never"});
+  if (way == "key") world.store().wait("weights");
 }
 
 int run(int late, std::string_view way, const char* release, dtrain::Transport transport) {
@@ -43,14 +45,15 @@ int run(int late, std::string_view way, const char* release, dtrain::Transport t
   world.barrier({.name = "start"});
   std::vector<float> values(8, 1.0F);
   if (world.rank() == late) come_late(world, way, release);
-  if (world.rank() == 0 && way == "receive") {
-    std::thread sender([&] {
+  if (world.rank() == 0 && (way == "receive" || way == "key")) {
+    std::thread releaser([&] {
       const std::vector<int> message(1);
       sleep_until(release);
-      world.send(message, late, {.name = "never"});
+      if (way == "receive") world.send(message, late, {.name = "never"});
+      if (way == "key") world.store().set("weights", "late");
     });
     world.all_reduce(values, dtrain::Op::sum, {.name = "gradients"});
-    sender.join();
+    releaser.join();
   } else {
     world.all_reduce(values, dtrain::Op::sum, {.name = "gradients"});
   }

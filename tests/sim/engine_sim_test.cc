@@ -15,7 +15,6 @@ TaskId task_of(int rank) {
   return {"worker", rank};
 }
 
-/// Returns the call as the odd rank makes it.
 /// True when the call may have its input and its output in one buffer.
 bool may_be_in_place(OperationKind kind) {
   return reduces(kind) || kind == OperationKind::all_to_all;
@@ -40,6 +39,7 @@ World::World(uint64_t seed) : seed_(seed), random_(seed), plan_(make_plan(random
 void World::connect() {
   ranks_.resize(static_cast<size_t>(plan_.size));
   const HeapArea area(plan_.size, plan_.slot_bytes);
+  const HeapArea named(plan_.size, plan_.slot_bytes);
   for (int from = 0; from < plan_.size; ++from)
     for (int to = 0; to < plan_.size; ++to)
       wires_[{from, to}] = std::make_shared<Wire>(now_, random_, plan_.wires);
@@ -58,13 +58,14 @@ void World::connect() {
       peer.link = std::make_unique<VirtualLink>(wires_[{self, other}], wires_[{other, self}]);
       peer.session = session(self, other);
     }
-    rank(self).engine =
-        std::make_unique<Engine>(Engine::Options{.rank = self,
-                                                 .dead_after = plan_.dead_after,
-                                                 .generation = 1,
-                                                 .shared = plan_.one_host ? area.of(self) : nullptr,
-                                                 .unasked_bytes_max = plan_.unasked_bytes_max},
-                                 std::move(peers));
+    rank(self).engine = std::make_unique<Engine>(
+        Engine::Options{.rank = self,
+                        .dead_after = plan_.dead_after,
+                        .generation = 1,
+                        .shared = plan_.one_host ? area.of(self) : nullptr,
+                        .named_shared = plan_.one_host ? named.of(self) : nullptr,
+                        .unasked_bytes_max = plan_.unasked_bytes_max},
+        std::move(peers));
     rank(self).in_group.resize(plan_.groups.size());
     rank(self).next_submit = now_ + random_.up_to(plan_.think_max);
   }
@@ -96,7 +97,7 @@ void World::strike() {
     case Fault::death:
       return end_task(plan_.victim, Notice::Kind::dead);
     case Fault::leave:
-      return end_task(plan_.victim, Notice::Kind::left);
+      return leave(plan_.victim);
     case Fault::link_break:
       wire(plan_.victim, plan_.other).break_now();
       wire(plan_.other, plan_.victim).break_now();
@@ -124,13 +125,21 @@ void World::strike() {
 void World::end_task(int number, Notice::Kind kind) {
   if (!rank(number).alive) return;
   rank(number).alive = false;
-  const bool links_end = kind == Notice::Kind::left || random_.percent(50);
+  if (kind == Notice::Kind::left || random_.percent(50)) end_links(number);
+  notify_others(number, kind);
+}
+
+void World::end_links(int number) {
   for (int other = 0; other < plan_.size; ++other) {
     if (other == number) continue;
-    if (links_end) {
-      wire(number, other).end_after(random_.up_to(milliseconds(20)));
-      wire(other, number).end_after(random_.up_to(milliseconds(20)));
-    }
+    wire(number, other).end_after(random_.up_to(milliseconds(20)));
+    wire(other, number).end_after(random_.up_to(milliseconds(20)));
+  }
+}
+
+void World::notify_others(int number, Notice::Kind kind) {
+  for (int other = 0; other < plan_.size; ++other) {
+    if (other == number) continue;
     const std::string cause = kind == Notice::Kind::dead ? "killed by SIGKILL" : "";
     Time& when = rank(other).last_notice;
     when = std::max(when, now_ + random_.up_to(milliseconds(100)));
@@ -140,12 +149,36 @@ void World::end_task(int number, Notice::Kind kind) {
   }
 }
 
+/// A rank leaves: its process ends, or it finalizes, and its process lives on.
+void World::leave(int number) {
+  Rank& user = rank(number);
+  if (!user.alive || user.closing) return;
+  if (random_.percent(50)) return end_task(number, Notice::Kind::left);
+  user.engine->close();
+  user.closing = now_ + seconds(1);
+}
+
+/// The rank sends what is queued. Without a notice, the others learn by this that it has left.
+bool World::step_closing(int number) {
+  Rank& user = rank(number);
+  const bool moved = user.engine->step(now_);
+  if (!user.engine->idle() && now_ < *user.closing) return moved;
+  user.alive = false;
+  end_links(number);
+  if (!user.engine->idle()) notify_others(number, Notice::Kind::left);
+  return true;
+}
+
 void World::run() {
   const Time end = now_ + time_limit;
   while (complaint_.empty()) {
     bool moved = run_events();
     for (int number = 0; number < plan_.size; ++number) {
       if (!rank(number).alive) continue;
+      if (rank(number).closing) {
+        moved |= step_closing(number);
+        continue;
+      }
       moved |= step_user(number);
       moved |= rank(number).engine->step(now_);
       moved |= collect(number);
@@ -224,11 +257,17 @@ void World::submit(int number, size_t index) {
                            .input = running.input->data(),
                            .output = in_place ? running.input->data() : running.output->data(),
                            .name = call.name,
+                           .in_sequence = !call.by_name,
                            .timeout = timeout_of(number, call.group)};
   if (call.kind == OperationKind::all_to_all_split)
     request.counts = split_counts(call, self, group.size());
   if (call.kind == OperationKind::all_gather_ragged) request.count = ragged_count(call, self);
-  if (has_own_counts(call.kind)) request.result = std::make_shared<OperationResult>();
+  if (has_own_counts(call.kind) || call.kind == OperationKind::join)
+    request.result = std::make_shared<OperationResult>();
+  if (call.average_active || call.compression != Compression::none) {
+    request.terms =
+        OperationTerms{.average_active = call.average_active, .compression = call.compression};
+  }
   if (call.is_message()) request.peer = receives ? call.from : call.to;
   running.operation = rank(number).engine->submit(request, now_);
   if (in_place) std::swap(running.input, running.output);
@@ -259,7 +298,7 @@ void World::maybe_leave(int number) {
   const auto& actions = plan_.program.by_rank[static_cast<size_t>(number)];
   if (user.next_action < actions.size() || !user.running.empty()) return;
   if (!user.finished) user.finished = now_ + seconds(1);
-  if (user.engine->idle() || *user.finished <= now_) end_task(number, Notice::Kind::left);
+  if (user.engine->idle() || *user.finished <= now_) leave(number);
 }
 
 bool World::all_ranks_finished() const {
@@ -275,6 +314,10 @@ Time World::next_time() const {
     if (!user.alive) continue;
     // A deadline that is due but moves nothing would stop the clock.
     next = std::min(next, std::max(user.engine->next_deadline(), now_ + microseconds(1)));
+    if (user.closing) {
+      next = std::min(next, std::max(*user.closing, now_ + microseconds(1)));
+      continue;
+    }
     if (user.next_action < plan_.program.by_rank[number].size())
       next = std::min(next, user.next_submit);
     if (user.finished) next = std::min(next, std::max(*user.finished, now_ + microseconds(1)));
@@ -297,6 +340,8 @@ void World::judge_success(int number, const Running& running) {
   // Once a receive has timed out, the next receive gets its message: the result may be another's.
   if (call.is_message() && (plan_.timeouts_strike(call.group) || call.from == self)) return;
   if (call.odd_rank >= 0) return complain(number, running, "succeeds although one differs");
+  if (call.needs_joined()) return complain(number, running, "succeeds without a rank it needs");
+  if (call.kind == OperationKind::join) return judge_join(number, running);
   if (!has_output(call, self)) return;
   if (!call.rough) {
     if (!has_right_result(number, running)) complain(number, running, "has a wrong result");
@@ -308,6 +353,13 @@ void World::judge_success(int number, const Running& running) {
   result.resize(output_count(call, group.size()) * element_bytes(call.type));
   const auto [first, is_first] = rough_results_.emplace(std::pair(running.call, part), result);
   if (first->second != result) complain(number, running, "has other bits than a rank before");
+}
+
+void World::judge_join(int number, const Running& running) {
+  const OperationResult& result = *running.operation->request.result;
+  const Bytes last(result.data.get(), result.data.get() + sizeof(int32_t));
+  const auto [first, is_first] = last_joined_.emplace(running.call, last);
+  if (first->second != last) complain(number, running, "has another last rank than a rank before");
 }
 
 bool World::has_right_result(int number, const Running& running) const {
@@ -338,6 +390,10 @@ void World::judge_mismatch(int number, const Running& running) {
   const SimGroup& group = group_of(call);
   const std::string& text = running.operation->outcome->error().message;
   if (call.is_message() && plan_.timeouts_strike(call.group)) return;
+  if (call.needs_joined()) {
+    if (!contains(text, " joined, and ")) complain(number, running, "names no joined rank");
+    return;
+  }
   if (call.odd_rank < 0) return complain(number, running, "is called a mismatch");
   const int odd = group.job_rank(call.odd_rank);
   if (call.is_message()) {

@@ -27,12 +27,27 @@ struct Call {
   int to = 0;    ///< message
   size_t count = 0;
   std::string name = {};
+  bool by_name = false;      ///< it matches by its name
+  bool odd_by_name = false;  ///< the odd rank may give another name
   int odd_rank = -1;   ///< this rank makes the call differently; for a message, its receiver does
   size_t salt = 0;     ///< of the values
   bool rough = false;  ///< sums are rounded: the test only checks that all ranks have equal bits
-  int exponent = 0;    ///< floating inputs of sums, minima and maxima are scaled by this power of 2
+  Compression compression = Compression::none;  ///< the results stay exact, unless they are rough
+  int exponent = 0;  ///< floating inputs of sums, minima and maxima are scaled by this power of 2
+
+  /// The members that make the call. The others have joined, or will.
+  std::vector<int> callers = {};  ///< empty: all
+  bool average_active = false;    ///< the average is over the callers
 
   bool is_message() const { return kind == OperationKind::send; }
+  bool is_made_by(int rank) const {
+    return callers.empty() || std::ranges::find(callers, rank) != callers.end();
+  }
+  /// True when the members that do not make the call are needed.
+  bool needs_joined() const {
+    if (callers.empty()) return false;
+    return !reduces(kind) || (is_rooted(kind) && !is_made_by(root));
+  }
 };
 
 /// The calls of a run, and the actions of each rank, in order.
@@ -53,6 +68,11 @@ inline void store(ElementType type, std::byte* at, double value) {
     case ElementType::int8:
     case ElementType::uint8:
       return put(static_cast<uint8_t>(value));
+    case ElementType::boolean:
+      return put(static_cast<uint8_t>(value != 0 ? 1 : 0));
+    case ElementType::int16:
+    case ElementType::uint16:
+      return put(static_cast<uint16_t>(value));
     case ElementType::int32:
     case ElementType::uint32:
       return put(static_cast<uint32_t>(value));
@@ -72,6 +92,11 @@ inline void store(ElementType type, std::byte* at, double value) {
   }
 }
 
+/// False for the average of booleans.
+inline bool has_reduction(ElementType type, ReduceOp reduce) {
+  return type != ElementType::boolean || reduce != ReduceOp::average;
+}
+
 /// Returns an element of a rank's input. Values are small whole numbers, unless the call is rough:
 /// every type holds their sums and products exactly. Values that are only moved differ between most
 /// calls.
@@ -79,6 +104,8 @@ inline double input_value(const Call& call, int rank, size_t i) {
   if (!reduces(call.kind))
     return static_cast<double>((i * 7 + static_cast<size_t>(rank) * 13 + call.salt) % 101);
   const size_t mixed = (i * 7 + static_cast<size_t>(rank) * 13 + call.count) % 4;
+  // A product of twos would be true everywhere.
+  if (call.type == ElementType::boolean) return mixed < 2 ? 1.0 : 0.0;
   if (call.rough) return 1.0 / static_cast<double>(mixed * 3 + static_cast<size_t>(rank) + 1);
   if (call.reduce != ReduceOp::product)
     return std::ldexp(static_cast<double>(mixed), is_floating(call.type) ? call.exponent : 0);
@@ -86,8 +113,10 @@ inline double input_value(const Call& call, int rank, size_t i) {
 }
 
 inline double reduced_value(const Call& call, int size, size_t i) {
-  double result = input_value(call, 0, i);
-  for (int rank = 1; rank < size; ++rank) {
+  const int first = call.callers.empty() ? 0 : call.callers.front();
+  double result = input_value(call, first, i);
+  for (int rank = first + 1; rank < size; ++rank) {
+    if (!call.is_made_by(rank)) continue;
     const double value = input_value(call, rank, i);
     if (call.reduce == ReduceOp::min) result = std::min(result, value);
     if (call.reduce == ReduceOp::max) result = std::max(result, value);
@@ -96,9 +125,11 @@ inline double reduced_value(const Call& call, int size, size_t i) {
   }
   const bool wide = call.type == ElementType::float64;
   if (call.reduce != ReduceOp::average) return result;
-  if (!is_floating(call.type)) return std::trunc(result / size);
-  return wide ? result / size
-              : static_cast<double>(static_cast<float>(result) / static_cast<float>(size));
+  const bool some = call.average_active && !call.callers.empty();
+  const int over = some ? static_cast<int>(call.callers.size()) : size;
+  if (!is_floating(call.type)) return std::trunc(result / over);
+  return wide ? result / over
+              : static_cast<double>(static_cast<float>(result) / static_cast<float>(over));
 }
 
 /// Returns the count of the part that one rank sends another in all_to_all_split.
@@ -132,6 +163,7 @@ inline size_t input_count(const Call& call, int rank, int size) {
   const std::vector<size_t> splits = split_counts(call, rank, size);
   switch (call.kind) {
     case OperationKind::barrier:
+    case OperationKind::join:
       return 0;
     case OperationKind::reduce_scatter:
     case OperationKind::scatter:
@@ -210,6 +242,13 @@ inline bool has_output(const Call& call, int rank) {
   return !to_root || rank == call.root;
 }
 
+/// Returns a type of the same size that random_call() does not draw, if there is one.
+inline ElementType other_of_size(ElementType type) {
+  if (type == ElementType::uint8) return ElementType::boolean;
+  if (type == ElementType::float16) return ElementType::int16;
+  return type == ElementType::bfloat16 ? ElementType::uint16 : type;
+}
+
 inline Call random_call(Random& random, int size, bool large) {
   static constexpr size_t counts[] = {0, 1, 2, 3, 5, 17, 100, 1000, 5000};
   Call call;
@@ -222,8 +261,16 @@ inline Call random_call(Random& random, int size, bool large) {
   call.rough = reduces(call.kind) && floating && random.percent(30);
   call.root = random.between(0, size - 1);
   call.salt = random.below(101);
+  if (!call.rough && call.salt % 2 == 1) call.type = other_of_size(call.type);
+  if (!has_reduction(call.type, call.reduce)) call.reduce = ReduceOp::product;
+  if (call.rough && call.kind == OperationKind::all_reduce && random.percent(20))
+    call.reduce = ReduceOp::adasum;
+  const bool wide = call.type == ElementType::float32 || call.type == ElementType::float64;
+  const bool exact = call.rough || call.reduce != ReduceOp::average;
+  if (reduces(call.kind) && wide && exact && random.percent(25))
+    call.compression = static_cast<Compression>(1 + random.below(2));
   call.count = counts[random.below(large ? 9 : 7)];
-  if (random.percent(50)) call.name = "t" + std::to_string(random.below(100));
+  if (random.percent(30)) call.name = "t" + std::to_string(random.below(100));
   return call;
 }
 
@@ -234,8 +281,10 @@ inline Call odd_call(Call call, size_t index) {
     call.count = 3;
   } else if (index % 3 == 0) {
     call.type = call.type == ElementType::float32 ? ElementType::float64 : ElementType::float32;
-  } else if (index % 3 == 1 || has_own_counts(call.kind)) {
+  } else if (call.odd_by_name && (index % 3 == 1 || has_own_counts(call.kind))) {
     call.name += "odd";
+  } else if (has_own_counts(call.kind)) {
+    call.kind = OperationKind::barrier;
   } else {
     call.count += 1;
   }
@@ -257,15 +306,50 @@ inline Call random_message(Random& random, int size, const CallRange& range) {
   Call call = random_call(random, size, range.large);
   call.kind = OperationKind::send;
   call.reduce = ReduceOp::sum;
+  call.compression = Compression::none;
   call.rough = false;
+  call.odd_by_name = true;
   call.from = call.root;
   call.to = (call.from + random.between(1, size - 1)) % size;
   if (range.mismatches && random.percent(20)) call.odd_rank = call.to;
   return call;
 }
 
-/// Makes collectives in one order for all members, and messages between them. Sender and receiver
-/// keep the same order of messages, but may call them at different places among the collectives.
+/// Gives the calls that match by name another order.
+inline void mix_named(Random& random, const Program& program, std::vector<size_t>& calls) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < calls.size(); ++i)
+    if (program.calls[calls[i]].by_name) places.push_back(i);
+  for (size_t left = places.size(); left > 1; --left)
+    std::swap(calls[places[left - 1]], calls[places[random.below(left)]]);
+}
+
+/// Appends named calls that some members make, and then a join of all.
+inline void add_joins(Random& random, Program& program, bool large, GroupCalls& by_member) {
+  const int size = static_cast<int>(by_member.size());
+  const size_t calls = random.below(6);
+  for (size_t i = 0; i < calls; ++i) {
+    Call call = random_call(random, size, large);
+    if (random.percent(60)) call.kind = OperationKind::all_reduce;
+    call.by_name = true;
+    call.name = "j" + std::to_string(i);
+    call.average_active = reduces(call.kind) && call.reduce == ReduceOp::average && i % 2 == 0;
+    for (int member = 0; member < size; ++member) {
+      if (!random.percent(60)) continue;
+      call.callers.push_back(member);
+      by_member[static_cast<size_t>(member)].push_back(program.calls.size());
+    }
+    if (static_cast<int>(call.callers.size()) == size) call.callers.clear();
+    program.calls.push_back(call);
+  }
+  for (auto& member : by_member)
+    member.push_back(program.calls.size());
+  program.calls.push_back({.kind = OperationKind::join, .by_name = true});
+}
+
+/// Makes unnamed collectives in one order for all members, and messages between them. Sender and
+/// receiver keep the same order of messages, but may call them at different places among the
+/// collectives.
 inline GroupCalls add_group(Random& random, Program& program, int size, const CallRange& range) {
   GroupCalls by_member(static_cast<size_t>(size));
   const size_t first = program.calls.size();
@@ -274,6 +358,9 @@ inline GroupCalls add_group(Random& random, Program& program, int size, const Ca
     Call call = random_call(random, size, range.large);
     const bool odd = size > 1 && range.mismatches && random.percent(25);
     if (odd) call.odd_rank = random.between(0, size - 1);
+    call.by_name = random.percent(40);
+    if (call.by_name) call.name = "n" + std::to_string(i);
+    call.odd_by_name = !call.by_name;
     program.calls.push_back(call);
   }
   const size_t messages = size > 1 ? random.below(range.messages_max + 1) : 0;
@@ -296,6 +383,9 @@ inline GroupCalls add_group(Random& random, Program& program, int size, const Ca
     for (auto& calls : by_member)
       if (place < collectives) calls.push_back(first + place);
   }
+  for (auto& calls : by_member)
+    mix_named(random, program, calls);
+  if (random.percent(30)) add_joins(random, program, range.large, by_member);
   return by_member;
 }
 

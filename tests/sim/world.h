@@ -38,6 +38,7 @@ class World {
     bool alive = true;
     Time last_notice = {};  ///< arrival of the last one; notices keep their order
     std::optional<Time> finished;
+    std::optional<Time> closing;  ///< it has finalized, and sends what is queued until then
   };
 
   Rank& rank(int number) { return ranks_[static_cast<size_t>(number)]; }
@@ -50,6 +51,10 @@ class World {
   void schedule_fault();
   void strike();
   void end_task(int number, Notice::Kind kind);
+  void end_links(int number);
+  void notify_others(int number, Notice::Kind kind);
+  void leave(int number);
+  bool step_closing(int number);
   bool run_events();
   bool step_user(int number);
   void create_group(int number, size_t index);
@@ -63,6 +68,7 @@ class World {
 
   void judge(int number, const Running& running);
   void judge_success(int number, const Running& running);
+  void judge_join(int number, const Running& running);
   bool has_right_result(int number, const Running& running) const;
   void judge_failure(int number, const Running& running);
   void judge_mismatch(int number, const Running& running);
@@ -80,6 +86,7 @@ class World {
   /// The first result of each rough call; for reduce_scatter, that of each rank's part.
   std::map<std::pair<size_t, int>, Bytes> rough_results_;
   std::map<size_t, std::string> mismatch_texts_;
+  std::map<size_t, Bytes> last_joined_;  ///< the first result of each join
   bool left_ = false;  ///< the victim leaves its group now, or as soon as it has created it
   std::string complaint_;
 };

@@ -21,12 +21,13 @@ TEST_CASE("wrong arguments of an operation are named") {
   static std::array<int, 4> values = {};
   int* data = values.data();
   const Case cases[] = {{{nullptr, data, 4, 0}, DTRAIN_SUM, "dtrain_buffers.type: there is no 0"},
-                        {{nullptr, data, 4, 11}, DTRAIN_SUM, "there is no 11"},
-                        {{nullptr, data, 4, DTRAIN_INT32}, 5, "there is no reduction 5"},
+                        {{nullptr, data, 4, 15}, DTRAIN_SUM, "there is no 15"},
+                        {{nullptr, data, 4, DTRAIN_INT32}, 6, "there is no reduction 6"},
                         {{nullptr, data, 4, DTRAIN_INT32}, -1, "there is no reduction -1"},
                         {{nullptr, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
                         {{data, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
                         {{nullptr, data, 4, DTRAIN_INT32}, 77, "there is no reduction 77"},
+                        {{nullptr, data, 4, DTRAIN_BOOL}, DTRAIN_AVERAGE, "no average of bool"},
                         {{nullptr, data, SIZE_MAX, DTRAIN_INT32}, DTRAIN_SUM, "too large"}};
   const Alone alone;
   for (const Case& c : cases) {
@@ -181,12 +182,39 @@ TEST_CASE("the C++ header refuses arrays of the new operations that do not fit t
   }));
 }
 
+TEST_CASE("16-bit integers wrap, and bool has or for sum and max, and for product and min") {
+  for (const auto transport : {dtrain::Transport::automatic, dtrain::Transport::tcp}) {
+    World world({.size = 3, .per_host = 3, .transport = transport});
+    check_all_well(world.run([](dtrain::Context& context) {
+      std::vector<int16_t> small = {30'000, -1};
+      context.all_reduce(small);
+      CHECK(small == std::vector<int16_t>{24'464, -3});
+      std::vector<uint16_t> large = {60'000, 7};
+      context.all_reduce(large, dtrain::Op::average);
+      CHECK(large == std::vector<uint16_t>{16'309, 7});
+      for (const auto op :
+           {dtrain::Op::sum, dtrain::Op::max, dtrain::Op::product, dtrain::Op::min}) {
+        std::array<bool, 3> flags = {context.rank() == 1, true, false};
+        context.all_reduce(flags, op);
+        const bool unites = op == dtrain::Op::sum || op == dtrain::Op::max;
+        CHECK(flags == std::array{unites, true, false});
+      }
+      // A true byte of another language's library may be any but 0.
+      std::array<uint8_t, 2> bytes = {static_cast<uint8_t>(1 << context.rank()), 0};
+      const dtrain_buffers buffers = {nullptr, bytes.data(), 2, DTRAIN_BOOL};
+      CHECK(dtrain_all_reduce(context.get(), buffers, DTRAIN_PRODUCT, nullptr, nullptr) ==
+            DTRAIN_OK);
+      CHECK(bytes == std::array<uint8_t, 2>{1, 0});
+    }));
+  }
+}
+
 TEST_CASE("numbers of types that do not exist yet are refused") {
-  // int16, uint16, bool and 8-bit floats get the next numbers.
-  static_assert(DTRAIN_FLOAT64 == 10);
+  // 8-bit floats get the next numbers.
+  static_assert(DTRAIN_BOOL == 13);
   const Alone alone;
   std::array<char, 8> memory = {};
-  for (int type = 11; type < 32; ++type)
+  for (int type = 14; type < 32; ++type)
     CHECK(dtrain_all_reduce(alone.context, {nullptr, memory.data(), 1, type}, DTRAIN_SUM, nullptr,
                             nullptr) == DTRAIN_ERROR_INPUT);
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -114,7 +115,7 @@ TEST_CASE("calls with counts name what is wrong, and leave no work") {
       {{0, &value, &count, DTRAIN_INT32}, "dtrain_split_buffers.struct_size is 0"},
       {{sizeof good, &value, nullptr, DTRAIN_INT32}, "dtrain_split_buffers.counts is NULL"},
       {{sizeof good, nullptr, &count, DTRAIN_INT32}, "the input is null"},
-      {{sizeof good, &value, &count, 11}, "there is no 11"}};
+      {{sizeof good, &value, &count, 99}, "there is no 99"}};
   for (const Case& c : cases) {
     dtrain_error error = new_error();
     auto* work = reinterpret_cast<dtrain_work*>(&error);
@@ -193,6 +194,45 @@ TEST_CASE("the result of a work that waits or has failed is refused") {
     CHECK(work == nullptr);
   });
   check_all_well(outcomes);
+}
+
+TEST_CASE("reduce_scatter with a count for each part") {
+  for (const auto transport : {dtrain::Transport::automatic, dtrain::Transport::tcp}) {
+    World world({.size = 3, .per_host = 3, .transport = transport});
+    check_all_well(world.run([](dtrain::Context& context) {
+      const auto rank = static_cast<size_t>(context.rank());
+      for (const size_t scale : {size_t{1}, size_t{30'000}}) {
+        const std::vector<size_t> counts = {2 * scale, 0, 3 * scale};
+        std::vector<float> input(5 * scale, static_cast<float>(rank + 1));
+        input.back() = 7;
+        const dtrain::Work sum = context.reduce_scatter_split(input, counts);
+        std::vector<float> wanted(counts[rank], 6);
+        if (rank == 2) wanted.back() = 21;
+        CHECK(std::ranges::equal(sum.parts<float>().values(), wanted));
+        dtrain::Work mean = context.reduce_scatter_split_async(
+            input, counts, dtrain::Op::average, {.name = "mean", .prescale = 2, .postscale = 0.5});
+        mean.wait();
+        for (float& value : wanted)
+          value /= 3;
+        CHECK(std::ranges::equal(mean.parts<float>().values(), wanted));
+      }
+      const std::vector<float> small(2);
+      CHECK_THROWS_AS(context.reduce_scatter_split(small, std::vector<size_t>{2}), dtrain::Error);
+    }));
+  }
+}
+
+TEST_CASE("reduce_scatter with counts that differ between the ranks is a mismatch") {
+  World world({.size = 2, .per_host = 2});
+  for (const RankOutcome& outcome : world.run([](dtrain::Context& context) {
+         std::vector<size_t> counts = {1, 2};
+         if (context.rank() == 1) counts = {2, 1};
+         std::vector<float> input(3);
+         context.reduce_scatter_split(input, counts);
+       })) {
+    CHECK(outcome.code == DTRAIN_ERROR_MISMATCH);
+    CHECK(outcome.text.find("gave other counts of the parts") != std::string::npos);
+  }
 }
 
 }  // namespace

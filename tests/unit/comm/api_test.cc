@@ -118,6 +118,14 @@ TEST_CASE("an error is written only as far as the caller's struct goes, and is a
   CHECK(std::string(error.text).empty());
 }
 
+TEST_CASE("an error that is {0} gets the reason: size 0 is that of the first version") {
+  dtrain_error error = {};
+  CHECK(dtrain_barrier(nullptr, nullptr, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(error.code == DTRAIN_ERROR_INPUT);
+  CHECK(contains(error.text, "the handle is NULL"));
+  CHECK(error.struct_size == 0);
+}
+
 TEST_CASE("a forked child that uses its parent's context gets an error that says why") {
   const Alone alone;
   dtrain_work* work = dtrain_barrier_async(alone.context, nullptr, nullptr);

@@ -115,8 +115,8 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
       {{{"--ms-per-size", "1.5"}},
        "--ms-per-size: expected a whole number from 1 to 10000000, got \"1.5\""},
       {{{"-d", "flaot"}},
-       "-d: expected one of float32, float64, float16, bfloat16, int8, uint8, int32, uint32, "
-       "int64, uint64, got \"flaot\""},
+       "-d: expected one of float32, float64, float16, bfloat16, int8, uint8, int16, uint16, "
+       "int32, uint32, int64, uint64, bool, got \"flaot\""},
       {{{"-o", "summ"}},
        "-o: expected one of sum, prod, min, max, avg, got \"summ\"; did you mean sum?"},
       {{{"--buffers", "usr"}},
@@ -140,13 +140,39 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
   CHECK(error_of({{"-o", "avg"}, {"-d", "int32"}}, "broadcast") == "accepted");
 }
 
+TEST_CASE("the tensors of a fusion are a number or a model, which has a size of its own") {
+  const auto refusal = [](const std::vector<TypedOption>& typed) {
+    return error_of(typed, "fusion");
+  };
+  CHECK(refusal({{"--tensors", "0"}}) ==
+        "--tensors: expected a number from 1 to 100000 or one of resnet50, bert-large, got \"0\"");
+  CHECK(refusal({{"--tensors", "resnet5"}}).ends_with("got \"resnet5\"; did you mean resnet50?"));
+  CHECK(refusal({{"--tensors", "resnet50"}, {"-e", "1M"}}) ==
+        "--tensors resnet50: has 102228128 bytes of float32; leave out -b and -e");
+  CHECK(refusal({{"--fused", "of"}}) ==
+        "--fused: expected one of on, off, got \"of\"; did you mean off?");
+  CHECK(error_of({{"--tensors", "9"}}) ==
+        "--tensors: is for the operation fusion; leave it out for all_reduce");
+  CHECK(error_of({{"--fused", "on"}}) ==
+        "--fused: is for the operation fusion; leave it out for all_reduce");
+  const auto halves = parse_bench_options(
+      "fusion", std::vector<TypedOption>{{"--tensors", "resnet50"}, {"-d", "float16"}});
+  REQUIRE(halves);
+  CHECK(halves->bytes_min == 51'114'064);
+  CHECK(halves->tensor_count() == 161);
+  CHECK(BenchOptions{.operation = BenchOperation::fusion}.tensor_count() == 200);
+  CHECK(BenchOptions{}.tensor_count() == 1);
+}
+
 TEST_CASE("a missing or unknown operation is answered with those that there are") {
-  CHECK(error_of({}, "") ==
-        "bench: needs an operation, one of all_reduce, all_gather, broadcast, reduce_scatter, "
-        "all_to_all, reduce, gather, scatter, latency; for example: dtrain bench all_reduce -np 2");
+  CHECK(
+      error_of({}, "") ==
+      "bench: needs an operation, one of all_reduce, all_gather, broadcast, reduce_scatter, "
+      "all_to_all, reduce, gather, scatter, latency, fusion; for example: dtrain bench all_reduce "
+      "-np 2");
   CHECK(error_of({}, "allreduce") ==
         "bench: expected one of all_reduce, all_gather, broadcast, reduce_scatter, all_to_all, "
-        "reduce, gather, scatter, latency, got "
+        "reduce, gather, scatter, latency, fusion, got "
         "\"allreduce\"; did you mean all_reduce?");
 }
 
@@ -168,6 +194,12 @@ TEST_CASE("the words for a rank are read back as the same options") {
                                .library = "mpi",
                                .results = "/tmp/x",
                                .progress = true},
+                              {.operation = BenchOperation::fusion, .tensors = "7", .fused = false},
+                              {.operation = BenchOperation::fusion,
+                               .bytes_min = 102'228'128,
+                               .bytes_max = 102'228'128,
+                               .tensors = "resnet50",
+                               .fused = true},
                               {.explain = true}};
   for (const BenchOptions& options : all) {
     const auto read = parse_rank_words(rank_words(options));

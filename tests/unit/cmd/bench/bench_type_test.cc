@@ -15,8 +15,8 @@ TEST_CASE("every type and reduction of libdtrain has one row") {
     numbers.insert(type.number);
   CHECK(numbers.size() == bench_types().size());
   CHECK(*numbers.begin() == DTRAIN_INT8);
-  CHECK(*numbers.rbegin() == DTRAIN_FLOAT64);
-  CHECK(bench_types().size() == DTRAIN_FLOAT64 - DTRAIN_INT8 + 1);
+  CHECK(*numbers.rbegin() == DTRAIN_BOOL);
+  CHECK(bench_types().size() == DTRAIN_BOOL - DTRAIN_INT8 + 1);
   numbers.clear();
   for (const BenchReduction& reduction : bench_reductions())
     numbers.insert(reduction.number);

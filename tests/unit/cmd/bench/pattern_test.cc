@@ -60,7 +60,9 @@ TEST_CASE("the values of two ranks differ, and so does a sum that misses one ran
     const Pattern pattern = pattern_of(type, *find_bench_reduction("sum"), 3);
     CHECK(pattern.input_of(0) != pattern.input_of(1));
     const Bytes incomplete = folded(pattern, type, *find_bench_reduction("sum"), {0, 2});
-    CHECK(pattern.count_wrong(incomplete, pattern.reduced(), 0) > Pattern::period / 2);
+    // Each rank decides a quarter of the booleans, and no rank the last quarter.
+    const size_t least = type.name() == "bool" ? Pattern::period / 5 : Pattern::period / 2;
+    CHECK(pattern.count_wrong(incomplete, pattern.reduced(), 0) > least);
   }
 }
 

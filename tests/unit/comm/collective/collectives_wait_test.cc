@@ -105,6 +105,7 @@ TEST_CASE("a wait has the last collective of its group before it") {
   for (int rank = 0; rank < 2; ++rank) {
     OperationRequest request = all_reduce(values[static_cast<size_t>(rank)]);
     request.name = "g";
+    request.in_sequence = true;
     group.submit(rank, request);
   }
   group.settle();
@@ -172,6 +173,67 @@ TEST_CASE("a message that is sent slowly makes progress on both sides") {
   }
   CHECK(changes[0] >= 2);
   CHECK(changes[1] >= 2);
+}
+
+/// Three ranks of which rank 0 makes another call. Its messages do not reach rank 2 yet, and rank 1
+/// has learned of the difference and left.
+struct LeftWithVerdict {
+  LeftWithVerdict() {
+    group.pipe(0, 2).capacity = 0;
+    for (const int rank : {0, 1, 2}) {
+      const char* name = rank == 0 ? "b" : "a";
+      operations.push_back(
+          group.submit(rank, {.kind = OperationKind::barrier, .name = name, .in_sequence = true}));
+    }
+    group.settle();
+    group.pass(milliseconds(200));  // after which rank 2 reports its call to rank 0
+    REQUIRE(failure_code(operations[1]) == Errc::mismatch);
+    group.stopped[1] = true;
+    group.pipe(1, 2).closed = true;
+    group.pipe(2, 1).closed = true;
+    group.notify(2, Notice::Kind::left, 1);
+    group.settle();
+    REQUIRE(pending(operations[2]));
+  }
+
+  EngineGroup group{3};
+  std::vector<std::shared_ptr<Operation>> operations;
+};
+
+TEST_CASE("a verdict that is under way counts more than a rank that left with it") {
+  LeftWithVerdict world;
+  world.group.pipe(0, 2).capacity = 1000;
+  world.group.settle();
+  CHECK(failure(world.operations[2]) == failure(world.operations[0]));
+  CHECK(failure_code(world.operations[2]) == Errc::mismatch);
+}
+
+TEST_CASE("a rank that left is blamed a quarter of a second later when no verdict comes") {
+  LeftWithVerdict world;
+  world.group.pass(milliseconds(249));
+  CHECK(pending(world.operations[2]));
+  world.group.pass(milliseconds(1));
+  CHECK(failure(world.operations[2]) == "barrier #1 \"a\": rank 1 (host n1) has left the job");
+}
+
+TEST_CASE("a rank whose verdict was lost with the link to rank 0 fails") {
+  EngineGroup group(4);
+  group.pipe(0, 3).capacity = 0;
+  std::vector<std::shared_ptr<Operation>> operations;
+  for (const int rank : {0, 1, 2, 3}) {
+    const char* name = rank == 1 ? "b" : "a";
+    operations.push_back(
+        group.submit(rank, {.kind = OperationKind::barrier, .name = name, .in_sequence = true}));
+  }
+  group.settle();
+  group.pass(milliseconds(200));
+  REQUIRE(failure_code(operations[2]) == Errc::mismatch);
+  REQUIRE(pending(operations[3]));
+  group.pipe(0, 3).closed = true;
+  group.pipe(3, 0).closed = true;
+  group.settle();
+  group.pass(seconds(5));
+  CHECK(failure(operations[3]) == "barrier #1 \"a\": connection to rank 0 (host n0) lost");
 }
 
 }  // namespace

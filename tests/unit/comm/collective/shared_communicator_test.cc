@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -250,6 +251,125 @@ TEST_CASE("a large operation waits for the rank that is behind") {
   host[0].cancel();
   CHECK(host[0].state() == Communicator::State::idle);
   CHECK(!host[0].step(start_time));
+}
+
+/// The kinds that move data, beside those that reduce on all ranks.
+constexpr OperationKind moving_kinds[] = {
+    OperationKind::broadcast, OperationKind::all_gather,       OperationKind::gather,
+    OperationKind::scatter,   OperationKind::all_to_all,       OperationKind::all_to_all_split,
+    OperationKind::reduce,    OperationKind::all_gather_ragged};
+
+/// One call of every rank, with room for the inputs and outputs of each kind. The root is rank 0.
+struct Calls {
+  Calls(Host& ranks, OperationKind kind, size_t count) : host(ranks) {
+    const auto size = static_cast<size_t>(host.size());
+    inputs.assign(size, std::vector<double>(size * count, 5));
+    outputs.assign(size, std::vector<double>(size * count, -1));
+    for (size_t rank = 0; rank < size; ++rank) {
+      OperationRequest request = request_of(kind, count);
+      request.input = inputs[rank].data();
+      request.output = outputs[rank].data();
+      if (kind == OperationKind::all_to_all_split) request.counts.assign(size, count);
+      if (has_own_counts(kind)) request.result = std::make_shared<OperationResult>();
+      requests.push_back(std::move(request));
+    }
+  }
+  void start(int rank) { host[rank].start(requests[static_cast<size_t>(rank)], 1, {}, start_time); }
+  void start_all() {
+    for (int rank = 0; rank < host.size(); ++rank)
+      start(rank);
+  }
+  bool untouched(int rank) const {
+    const auto at = static_cast<size_t>(rank);
+    const std::vector<double>& output = outputs[at];
+    const bool no_result = !requests[at].result || requests[at].result->data == nullptr;
+    return no_result && output == std::vector<double>(output.size(), -1);
+  }
+
+  Host& host;
+  std::vector<std::vector<double>> inputs;
+  std::vector<std::vector<double>> outputs;
+  std::vector<OperationRequest> requests;
+};
+
+TEST_CASE("a call of any kind that differs leaves all buffers as they are") {
+  for (const OperationKind kind : moving_kinds) {
+    for (const size_t count : {2, 3000}) {
+      CAPTURE(static_cast<int>(kind));
+      Host host(3, 1024);
+      Calls calls(host, kind, count);
+      calls.requests[1].name = "other";
+      calls.start_all();
+      host.settle();
+      for (int rank = 0; rank < 3; ++rank) {
+        CHECK(host[rank].state() == Communicator::State::mismatch);
+        host[rank].cancel();
+        CHECK(calls.untouched(rank));
+      }
+    }
+  }
+}
+
+TEST_CASE("a call of any kind is cancelled while ranks are missing or blocks move") {
+  for (const OperationKind kind : moving_kinds) {
+    CAPTURE(static_cast<int>(kind));
+    Host missing(3, 1024);
+    Calls early(missing, kind, 3000);
+    early.start(0);
+    early.start(2);
+    missing.settle();
+    CHECK(missing[0].missing() == std::vector{1});
+    CHECK(missing[0].waits_for() == 1);
+    missing[0].cancel();
+    CHECK(early.untouched(0));
+
+    Host moving(3, 1024);
+    Calls late(moving, kind, 3000);
+    late.start_all();
+    while (moving[0].step(start_time)) {
+    }
+    REQUIRE(moving[0].state() == Communicator::State::running);
+    CHECK(!moving[0].any_missing());
+    CHECK(moving[0].waits_for() >= 1);
+    moving[0].cancel();
+    if (has_own_counts(kind)) CHECK(late.requests[0].result->data == nullptr);
+  }
+}
+
+TEST_CASE("a rank that only sends is done without a step of the root") {
+  for (const OperationKind kind : {OperationKind::gather, OperationKind::reduce}) {
+    Host host(2, 4096);
+    Calls calls(host, kind, 600);
+    calls.start_all();
+    CHECK(calls.requests[1].peer == 0);
+    // A reduction needs the root's input; its result does not wait for the root.
+    while (host[1].step(start_time) ||
+           (kind == OperationKind::reduce && host[0].step(start_time))) {
+    }
+    CHECK(host[1].state() == Communicator::State::done);
+    host.settle();
+    CHECK(host[0].state() == Communicator::State::done);
+  }
+}
+
+TEST_CASE("ranks with counts of their own may be small and large in one call") {
+  Host host(3, 1024);
+  Calls calls(host, OperationKind::all_gather_ragged, 3000);
+  calls.requests[0].count = 1;
+  calls.requests[2].count = 0;
+  calls.start_all();
+  host.settle();
+  for (const OperationRequest& request : calls.requests) {
+    REQUIRE(request.result->counts == std::vector<size_t>{1, 3000, 0});
+    const auto* data = reinterpret_cast<const double*>(request.result->data.get());
+    CHECK(std::count(data, data + 3001, 5.0) == 3001);
+  }
+}
+
+TEST_CASE("counts that do not fit into a mailbox are left to the links") {
+  CHECK(SharedCommunicator::plays(OperationKind::all_to_all_split, 1024));
+  CHECK(!SharedCommunicator::plays(OperationKind::all_to_all_split, 1025));
+  CHECK(SharedCommunicator::plays(OperationKind::all_to_all, 5000));
 }
 
 }  // namespace

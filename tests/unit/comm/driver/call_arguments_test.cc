@@ -48,5 +48,19 @@ TEST_CASE("a call replaces every argument of the request before it") {
   CHECK(request.timeout == Duration::zero());
 }
 
+TEST_CASE("a call replaces the terms of the call before it") {
+  const std::array<size_t, 2> shape = {2, 3};
+  OperationRequest request;
+  const CallTerms both = {.prescale = 2, .postscale = 3, .shape = shape};
+  CallArguments{.terms = both}.fill(request);
+  REQUIRE(request.terms);
+  CHECK(*request.terms ==
+        OperationTerms{.prescale = 2, .postscale = 3, .has_shape = true, .shape = {2, 3}});
+  CallArguments{.terms = CallTerms{.postscale = 4}}.fill(request);
+  CHECK(*request.terms == OperationTerms{.postscale = 4});
+  CallArguments().fill(request);
+  CHECK(!request.terms);
+}
+
 }  // namespace
 }  // namespace dt

@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -27,25 +29,32 @@ class Reports {
   ~Reports() {
     world_.server().on_server([](RendezvousServer& server) { server.on_wait_report({}); });
   }
-  /// Waits for a report of this rank for which `wanted` holds; fails the test after 20 s.
+  /// Waits for a report of this rank for which `wanted` holds, and returns the first one. Fails the
+  /// test after 20 s.
   template <class Wanted>
   WaitReport await(int rank, Wanted wanted) {
     std::unique_lock lock(mutex_);
-    const bool came = changed_.wait_for(
-        lock, seconds(20), [&] { return reports_.contains(rank) && wanted(reports_.at(rank)); });
+    WaitReport found;
+    const bool came = changed_.wait_for(lock, seconds(20), [&] {
+      const auto report = std::ranges::find_if(reports_[rank], wanted);
+      if (report != reports_[rank].end()) found = *report;
+      return report != reports_[rank].end();
+    });
     CHECK(came);
-    return reports_[rank];
+    return found;
   }
-  WaitReport await_waits(int rank) {
-    return await(rank, [](const WaitReport& report) { return !report.waits.empty(); });
+  /// The report of this wait. On a busy machine, the operations before it may be reported too.
+  WaitReport await_wait(int rank, const std::string& operation) {
+    return await(rank, [&](const WaitReport& report) { return waits_in(report, operation); });
   }
   WaitReport await_end(int rank) {
     return await(rank, [](const WaitReport& report) { return report.waits.empty(); });
   }
-  /// True when this rank has reported waits.
-  bool any(int rank) {
+  /// True when this rank has reported this wait.
+  bool any(int rank, const std::string& operation) {
     const std::lock_guard lock(mutex_);
-    return reports_.contains(rank) && !reports_.at(rank).waits.empty();
+    return std::ranges::any_of(
+        reports_[rank], [&](const WaitReport& report) { return waits_in(report, operation); });
   }
   bool none() {
     const std::lock_guard lock(mutex_);
@@ -53,16 +62,19 @@ class Reports {
   }
 
  private:
+  static bool waits_in(const WaitReport& report, const std::string& operation) {
+    return !report.waits.empty() && report.waits[0].operation == operation;
+  }
   void add(int rank, const WaitReport& report) {
     const std::lock_guard lock(mutex_);
-    reports_[rank] = report;
+    reports_[rank].push_back(report);
     changed_.notify_all();
   }
 
   World& world_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int, WaitReport> reports_;
+  std::map<int, std::vector<WaitReport>> reports_;  ///< of each rank, in the order they came
 };
 
 TEST_CASE("a rank that sleeps in a call reports its long wait, and then its end") {
@@ -72,8 +84,7 @@ TEST_CASE("a rank that sleeps in a call reports its long wait, and then its end"
     check_all_well(world.run([&](Context& context) {
       context.barrier();
       if (context.rank() == 1) {
-        const WaitReport report = reports.await_waits(0);
-        CHECK(report.waits.at(0).operation == "barrier #2 \"late\"");
+        const WaitReport report = reports.await_wait(0, "barrier \"late\"");
         CHECK(report.waits.at(0).awaited == std::vector<int32_t>{1});
         CHECK(report.waits.at(0).last_before == "barrier #1");
         CHECK(report.waits.at(0).waited >= std::chrono::milliseconds(50));
@@ -91,13 +102,13 @@ TEST_CASE("an asynchronous operation that no thread waits for is reported as wel
   check_all_well(world.run([&](Context& context) {
     std::vector<float> values(4);
     if (context.rank() == 1) {
-      CHECK(reports.await_waits(0).waits.at(0).operation == "all_reduce #1");
+      reports.await_wait(0, "all_reduce #1");
       context.all_reduce(values);
       reports.await_end(0);
       context.barrier();
     } else {
       const dtrain::Work work = context.all_reduce_async(values);
-      reports.await_waits(0);
+      reports.await_wait(0, "all_reduce #1");
       reports.await_end(0);
       CHECK(work.done());
       context.barrier();
@@ -113,13 +124,14 @@ TEST_CASE("a rank in a call answers a query, one in no call does not") {
     std::vector<int> message(1);
     if (context.rank() == 0) context.recv(message, 1, {.name = "m"});
     if (context.rank() == 1) {
+      const std::string receive = "receive from rank 1 \"m\"";
       // A query that comes while rank 0 is still in the barrier may be answered there.
-      for (const Time end = Clock::now() + seconds(20); !reports.any(0) && Clock::now() < end;) {
+      for (const Time end = Clock::now() + seconds(20);
+           !reports.any(0, receive) && Clock::now() < end;) {
         world.server().on_server([](RendezvousServer& server) { server.query_waits(); });
         std::this_thread::yield();
       }
-      const WaitReport report = reports.await_waits(0);
-      CHECK(report.waits.at(0).operation == "receive from rank 1 \"m\"");
+      const WaitReport report = reports.await_wait(0, receive);
       CHECK(report.waits.at(0).awaited == std::vector<int32_t>{1});
       context.send(message, 0, {.name = "m"});
       reports.await_end(0);

@@ -13,9 +13,20 @@ OperationRequest barrier() {
   return {.kind = OperationKind::barrier};
 }
 
+/// A store that does not answer.
+class NoPort final : public StorePort {
+ public:
+  Result<uint32_t> post(const Request&, Time) override { return ++last_; }
+  std::optional<Reply> take_reply(uint32_t) override { return std::nullopt; }
+  void forget(uint32_t) override {}
+
+ private:
+  uint32_t last_ = 0;
+};
+
 /// Rank 0 of two, whose barriers wait until rank 1 makes the call.
 struct Fixture {
-  std::optional<WaitReport> update() { return reporter.update(group[0], now); }
+  std::optional<WaitReport> update() { return reporter.update(group[0], calls, now); }
   std::optional<WaitReport> update_after(Duration time) {
     now += time;
     return update();
@@ -29,6 +40,8 @@ struct Fixture {
     group.settle();
   }
 
+  NoPort port;
+  StoreCalls calls{port};
   EngineGroup group{2};
   WaitReporter reporter{seconds(30)};
   Time now = Time(seconds(1000));
@@ -89,6 +102,29 @@ TEST_CASE_FIXTURE(Fixture, "a query is answered by all waits, or by none at all"
   CHECK(update() == WaitReport());
 }
 
+TEST_CASE_FIXTURE(Fixture, "a query is answered by the keys that are waited for, until they come") {
+  StoreCall first{.awaited_key = "epoch"};
+  StoreCall second{.awaited_key = "weights"};
+  calls.post(first, WaitRequest{"store/epoch", seconds(100)}, now);
+  calls.post(second, WaitRequest{"store/weights", seconds(100)}, now);
+  CHECK(!update_after(seconds(60)));
+  begin();
+  CHECK(!update());
+  now += seconds(2);
+  reporter.query();
+  CHECK(update() == WaitReport{{{.operation = "barrier #1", .waited = seconds(2), .awaited = {1}},
+                                {.operation = "a wait for the key 'epoch'"},
+                                {.operation = "a wait for the key 'weights'"}}});
+  CHECK(!update());
+  CHECK(reporter.must_update());
+  calls.remove(first);
+  end();
+  CHECK(update() == WaitReport{{{.operation = "a wait for the key 'weights'"}}});
+  calls.remove(second);
+  CHECK(update() == WaitReport());
+  CHECK(!reporter.must_update());
+}
+
 TEST_CASE_FIXTURE(Fixture, "after a stop of the process, its waits begin again") {
   begin();
   CHECK(!update());
@@ -138,11 +174,13 @@ TEST_CASE_FIXTURE(Fixture, "a report has the longest waits, and not more than it
 
 TEST_CASE("without a time, nothing is reported") {
   EngineGroup group(2);
+  NoPort port;
+  const StoreCalls calls(port);
   WaitReporter reporter(Duration::zero());
   group.submit(0, barrier());
   group.settle();
-  CHECK(!reporter.update(group[0], Time(seconds(1))));
-  CHECK(!reporter.update(group[0], Time(seconds(1000))));
+  CHECK(!reporter.update(group[0], calls, Time(seconds(1))));
+  CHECK(!reporter.update(group[0], calls, Time(seconds(1000))));
   CHECK(reporter.next_update() == Time::max());
 }
 

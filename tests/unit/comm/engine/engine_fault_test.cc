@@ -1,3 +1,4 @@
+#include "comm/collective/agreement.h"
 #include "comm/collective/descriptor.h"
 #include "comm/collective/messages.h"
 #include "comm/engine/engine.h"
@@ -25,6 +26,7 @@ TEST_CASE("a death fails all that is pending and all that comes, with rank and c
   std::vector<float> values = {1};
   OperationRequest request = barrier();
   request.name = "grad";
+  request.in_sequence = true;
   const auto collective = group.submit(0, request);
   const auto queued = group.submit(0, barrier());
   const auto receive = group.submit(0, message(OperationKind::receive, 1, values));
@@ -350,18 +352,21 @@ void forge(EngineGroup& group, EngineMessageType type, uint32_t stream, const Wr
   bytes.insert(bytes.end(), frame.begin(), frame.end());
 }
 
-TEST_CASE("an offer with a name beyond the limit breaks the protocol") {
-  EngineGroup group(2);
-  std::vector<float> values = {0};
-  const auto receiving = group.submit(0, message(OperationKind::receive, 1, values));
-  Writer offer;
-  offer.number(ElementType::float32).number(uint64_t{1}).number(uint32_t{0});
-  offer.number(uint64_t{0});
-  offer.text(std::string(name_bytes_max + 1, 'n'));
-  forge(group, EngineMessageType::offer, 1, offer);
-  group.settle();
-  group.pass(seconds(5));
-  CHECK(failure(receiving).find("an offer of no known form, or one too many") != std::string::npos);
+TEST_CASE("an offer with a name beyond the limit breaks the protocol, of it or of its elements") {
+  for (const bool of_elements : {false, true}) {
+    EngineGroup group(2);
+    std::vector<float> values = {0};
+    const auto receiving = group.submit(0, message(OperationKind::receive, 1, values));
+    Writer offer;
+    offer.number(ElementType::float32).number(uint64_t{1}).number(uint32_t{0}).number(uint64_t{0});
+    offer.text(std::string(of_elements ? 0 : name_bytes_max + 1, 'n')).number(uint32_t{0});
+    offer.text(std::string(of_elements ? 33 : 0, 'e'));
+    forge(group, EngineMessageType::offer, 1, offer);
+    group.settle();
+    group.pass(seconds(5));
+    CHECK(failure(receiving).find("an offer of no known form, or one too many") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("two offers with one number break the protocol") {
@@ -372,7 +377,7 @@ TEST_CASE("two offers with one number break the protocol") {
   const auto second = group.submit(0, message(OperationKind::receive, 1, more));
   Writer offer;
   offer.number(ElementType::float32).number(uint64_t{1}).number(uint32_t{0});
-  offer.number(hash_of_name("")).text("");
+  offer.number(hash_of_name("")).text("").number(uint32_t{0}).text("");
   forge(group, EngineMessageType::offer, 1, offer);
   forge(group, EngineMessageType::offer, 1, offer);
   group.settle();
@@ -425,6 +430,33 @@ TEST_CASE("blame for a rank that there is not breaks the protocol") {
     group.settle();
     CHECK(failure(waiting) == "barrier #1: why");
     CHECK(waiting->blamed_rank == -1);
+  }
+}
+
+TEST_CASE("a verdict on a rank that there is not breaks the protocol") {
+  for (const int32_t blamed : {-2, -1, 0, 2, INT32_MAX, INT32_MIN}) {
+    CAPTURE(blamed);
+    EngineGroup group(2);
+    group.stopped[0] = true;
+    const auto waiting = group.submit(1, barrier());
+    group.settle();
+    Bytes frame;
+    const Bytes verdict = encode(Verdict{.blamed_rank = blamed, .mismatch = "why"});
+    append_frame(frame,
+                 {.length = static_cast<uint32_t>(verdict.size()),
+                  .type = static_cast<uint8_t>(EngineMessageType::verdict),
+                  .generation = 3,
+                  .stream = 1},
+                 verdict);
+    auto& bytes = group.pipe(0, 1).bytes;
+    bytes.insert(bytes.end(), frame.begin(), frame.end());
+    group.settle();
+    group.pass(seconds(5));
+    const bool known = blamed == -1 || blamed == 0;
+    const std::string broken =
+        format("barrier #1: connection to rank 0 (host n0) lost: blame for rank {} of 2", blamed);
+    CHECK(failure(waiting) == (known ? "why" : broken));
+    CHECK(waiting->blamed_rank == (known ? blamed : 0));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,10 @@ class EngineGroup {
   enum class Hosts : uint8_t { several, one };  ///< one: the ranks share memory
 
   explicit EngineGroup(int size, Duration dead_after = seconds(5), Hosts hosts = Hosts::several) {
-    const HeapArea area(size);
+    std::optional<HeapArea> area;  // of some MiB
+    std::optional<HeapArea> named;
+    if (hosts == Hosts::one) area.emplace(size);
+    if (hosts == Hosts::one) named.emplace(size);
     for (int self = 0; self < size; ++self) {
       std::vector<Engine::Peer> peers(static_cast<size_t>(size));
       for (int other = 0; other < size; ++other) {
@@ -35,7 +39,8 @@ class EngineGroup {
           Engine::Options{.rank = self,
                           .dead_after = dead_after,
                           .generation = 3,
-                          .shared = hosts == Hosts::one ? area.of(self) : nullptr},
+                          .shared = area ? area->of(self) : nullptr,
+                          .named_shared = named ? named->of(self) : nullptr},
           std::move(peers)));
     }
   }

@@ -167,7 +167,8 @@ TEST_CASE("a mismatch fails that operation on every rank with one text, and the 
                                  .count = 101,
                                  .input = buffer.data(),
                                  .output = buffer.data(),
-                                 .name = "grad"};
+                                 .name = "grad",
+                                 .in_sequence = true};
     const auto odd = [&](auto change) {
       OperationRequest request = usual;
       change(request);
@@ -254,6 +255,7 @@ TEST_CASE("rank 0 blames the one who has not arrived when a timeout ends") {
     Floats values = {1};
     OperationRequest request = all_reduce(values);
     request.name = "grad";
+    request.in_sequence = true;
     request.timeout = seconds(1);
     Works operations;
     for (const int rank : {0, 1, 2})

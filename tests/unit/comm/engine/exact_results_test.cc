@@ -98,6 +98,7 @@ bool has_in_place(OperationKind kind) {
 
 void check_call(Call call, EngineGroup& group) {
   const int size = group.size();
+  if (!has_reduction(call.type, call.reduce)) return;
   CAPTURE(std::string(element_name(call.type)));
   CAPTURE(std::string(reduce_name(call.reduce)));
   CAPTURE(static_cast<int>(call.kind));
@@ -114,11 +115,11 @@ void for_each_kind(const std::function<void(OperationKind)>& play) {
     play(static_cast<OperationKind>(kind));
 }
 
-TEST_CASE("results are exact for each kind, type, reduction, number of ranks and odd count") {
+void check_all_kinds(EngineGroup::Hosts hosts) {
   for (int size = 1; size <= 9; ++size) {
-    EngineGroup group(size);
+    EngineGroup group(size, seconds(5), hosts);
     for_each_kind([&](OperationKind kind) {
-      for (int type = 0; type < 10; ++type)
+      for (size_t type = 0; type < element_type_count; ++type)
         for (int reduce = 0; reduce < (reduces(kind) ? 5 : 1); ++reduce)
           for (const size_t count : {1, 33})
             check_call({.kind = kind,
@@ -130,6 +131,24 @@ TEST_CASE("results are exact for each kind, type, reduction, number of ranks and
   }
 }
 
+TEST_CASE("results are exact for each kind, type, reduction, number of ranks and odd count") {
+  check_all_kinds(EngineGroup::Hosts::several);
+}
+
+TEST_CASE("results in shared memory are exact for all of these") {
+  check_all_kinds(EngineGroup::Hosts::one);
+}
+
+TEST_CASE("results in shared memory are exact for counts of one block and of several") {
+  for (const int size : {1, 2, 3, 4, 9}) {
+    EngineGroup group(size, seconds(5), EngineGroup::Hosts::one);
+    for_each_kind([&](OperationKind kind) {
+      for (const size_t count : {259, 1'031, 5'003, size <= 4 ? 200'003 : 30'001})
+        check_call({.kind = kind, .type = ElementType::int32, .count = count}, group);
+    });
+  }
+}
+
 TEST_CASE("results are exact for counts at which other algorithms are chosen") {
   for (const int size : {2, 3, 4, 8, 9}) {
     EngineGroup group(size);
@@ -137,6 +156,44 @@ TEST_CASE("results are exact for counts at which other algorithms are chosen") {
       for (const size_t count : {1'031, 5'003, size <= 4 ? 30'001 : 9'001})
         check_call({.kind = kind, .type = ElementType::int32, .count = count}, group);
     });
+  }
+}
+
+/// Element i of a rank: some are NaN, with payloads that show the rank.
+uint32_t value_or_nan(int rank, size_t i) {
+  const bool nan = (i + static_cast<size_t>(rank)) % 5 == 0;
+  return nan ? 0x7fc00100U + static_cast<uint32_t>(rank) : 0x3f800000U + static_cast<uint32_t>(i);
+}
+
+TEST_CASE("a NaN of any rank passes through minima and maxima, with the same bits on every rank") {
+  for (const int size : {2, 3, 4, 7}) {
+    EngineGroup group(size);
+    for (const size_t count : {33, 5'003, 40'001}) {
+      for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+        CAPTURE(size);
+        CAPTURE(count);
+        std::vector<std::vector<uint32_t>> values(static_cast<size_t>(size));
+        for (int rank = 0; rank < size; ++rank) {
+          auto& mine = values[static_cast<size_t>(rank)];
+          for (size_t i = 0; i < count; ++i)
+            mine.push_back(value_or_nan(rank, i));
+          group.submit(rank, {.kind = OperationKind::all_reduce,
+                              .type = ElementType::float32,
+                              .reduce = op,
+                              .count = count,
+                              .input = mine.data(),
+                              .output = mine.data()});
+        }
+        group.settle();
+        for (const auto& mine : values)
+          REQUIRE(mine == values[0]);
+        for (size_t i = 0; i < count; ++i) {
+          const size_t first_with_nan = (5 - i % 5) % 5;
+          const bool wanted = first_with_nan < static_cast<size_t>(size);
+          REQUIRE((values[0][i] > 0x7f800000U) == wanted);
+        }
+      }
+    }
   }
 }
 
@@ -161,7 +218,7 @@ TEST_CASE("the average of integers wraps in the sum and is divided toward zero")
 TEST_CASE("pointers that are not aligned for their element are refused") {
   EngineGroup group(1);
   Bytes memory(64);
-  for (int type = 0; type < 10; ++type) {
+  for (size_t type = 0; type < element_type_count; ++type) {
     const auto element = static_cast<ElementType>(type);
     if (element_bytes(element) == 1) continue;
     std::byte* odd = memory.data() + element_bytes(element) / 2;

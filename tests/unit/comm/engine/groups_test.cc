@@ -184,9 +184,47 @@ TEST_CASE("a rank's time limit in a group stops that group alone") {
     CHECK(failure(barrier) == "ok");
 }
 
+TEST_CASE("of two groups with pending calls, only the one with a time limit ends") {
+  EngineGroup group(3);
+  for (const int rank : {0, 1, 2}) {
+    group[rank].create_group(1, {0, 1, 2}, group.now);
+    group[rank].create_group(2, {2, 1, 0}, group.now);
+  }
+  std::vector<float> values = {1};
+  std::vector<float> others = {1};
+  OperationRequest limited = sum_in(1, values);
+  limited.timeout = seconds(1);
+  const auto late = group.submit(0, limited);
+  const auto patient = group.submit(0, sum_in(2, others));
+  group.settle();
+  group.pass(seconds(2));
+  CHECK(failure_code(late) == Errc::timeout);
+  CHECK(pending(patient));
+  std::vector<float> second = {2};
+  std::vector<float> third = {3};
+  group.submit(1, sum_in(2, second));
+  group.submit(2, sum_in(2, third));
+  group.settle();
+  CHECK(failure(patient) == "ok");
+  CHECK(others[0] == 6);
+  // The other group is over on all ranks.
+  const auto later = group.submit(2, sum_in(1, values));
+  group.settle();
+  CHECK(failure_code(later) == Errc::timeout);
+}
+
+TEST_CASE("a thread may ask about a named call that is not submitted yet") {
+  EngineGroup group(2);
+  Operation early;
+  early.request = {.kind = OperationKind::barrier, .name = "first"};
+  CHECK(!group[0].poll(early));
+  CHECK(group[0].awaited(early).empty());
+  CHECK(group[0].last_before(early).empty());
+}
+
 TEST_CASE("messages of groups that never come are bounded") {
   Peers peers({.rank = 0}, std::vector<Engine::Peer>(2));
-  Groups groups(peers, nullptr);
+  Groups groups(peers, {}, {});
   const Message message{.from = 1,
                         .type = static_cast<uint8_t>(EngineMessageType::stop),
                         .stream = uint32_t{9} << 12};

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <random>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -25,9 +27,18 @@ constexpr ElementFormat all_formats[] = {
     {ElementType::int64, 8, 0, 0},    {ElementType::uint64, 8, 0, 0},
     {ElementType::float16, 2, 5, 10}, {ElementType::bfloat16, 2, 8, 7},
     {ElementType::float32, 4, 8, 23}, {ElementType::float64, 8, 11, 52},
+    {ElementType::int16, 2, 0, 0},    {ElementType::uint16, 2, 0, 0},
+    {ElementType::boolean, 1, 0, 0},
 };
-constexpr ReduceOp all_operations[] = {ReduceOp::sum, ReduceOp::average, ReduceOp::min,
-                                       ReduceOp::max, ReduceOp::product};
+static_assert(std::size(all_formats) == element_type_count);
+constexpr ReduceOp all_operations[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max,
+                                       ReduceOp::product, ReduceOp::average};
+
+/// Booleans have no average.
+inline std::span<const ReduceOp> operations_of(const ElementFormat& format) {
+  const std::span all(all_operations);
+  return format.type == ElementType::boolean ? all.first(4) : all;
+}
 
 /// The kernels of this name, or null where this CPU lacks the instructions.
 inline const KernelSet* usable_kernels_named(std::string_view name) {

@@ -17,7 +17,7 @@ class KernelComparison {
   void compare_all() {
     for (const ElementFormat& format : all_formats) {
       CAPTURE(static_cast<int>(format.type));
-      for (const ReduceOp op : all_operations) {
+      for (const ReduceOp op : operations_of(format)) {
         CAPTURE(static_cast<int>(op));
         for (size_t count = 0; count <= 130; ++count)
           for (const size_t offset : {0, 1, 3})
@@ -39,7 +39,7 @@ class KernelComparison {
         a.set(i, specials[i / specials.size()]);
         b.set(i, specials[i % specials.size()]);
       }
-      for (const ReduceOp op : all_operations) {
+      for (const ReduceOp op : operations_of(format)) {
         compare_pairs(format, op, {a, b, count, 0});
         compare_many(format, op, {a, b, count, 0});
       }
@@ -58,7 +58,7 @@ class KernelComparison {
         next.set(i, i + 1);
       }
       // The half of two neighbours lies between two results: it must go to the even one.
-      for (const ReduceOp op : all_operations) {
+      for (const ReduceOp op : operations_of(format)) {
         compare_many(format, op, {all, next, count, 0});
         compare_pairs(format, op, {all, next, count, 0});
       }
@@ -140,6 +140,7 @@ class KernelComparison {
   }
 
   void compare_divisions(const ElementFormat& format, const ElementArray& values, size_t count) {
+    if (format.type == ElementType::boolean) return;
     for (const int divisor : {1, 2, 3, 300}) {
       CAPTURE(divisor);
       ElementArray divided = values;

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <bit>
 #include <cfenv>
 #include <limits>
@@ -32,6 +33,41 @@ TEST_CASE("the first NaN wins, and becomes quiet") {
     CHECK(combined(op, 0x7f800001, 0xffc00002) == 0x7fc00001);
     CHECK(combined(op, 0xff812345, one) == 0xffc12345);
     CHECK(combined(op, one, 0x7f800003) == 0x7fc00003);
+  }
+}
+
+template <class Bits>
+Bits combined_by(const KernelSet& set, ElementType type, ReduceOp op, std::array<Bits, 2> pair) {
+  // As many as need every width of register.
+  constexpr size_t count = 131;
+  std::vector<Bits> a(count, pair[0]);
+  const std::vector<Bits> b(count, pair[1]);
+  Reducer(type, op, set).reduce(bytes_of(a.data()), bytes_of(b.data()), count);
+  for (const Bits result : a)
+    REQUIRE(result == a[0]);
+  return a[0];
+}
+
+TEST_CASE("NaN passes through minimum and maximum of every type, whichever operand it is") {
+  for (const KernelSet* set : usable_kernels()) {
+    CAPTURE(set->name);
+    for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+      using Half = std::array<uint16_t, 2>;
+      CHECK(combined_by(*set, ElementType::float16, op, Half{0x3c00, 0x7e01}) == 0x7e01);
+      CHECK(combined_by(*set, ElementType::float16, op, Half{0xfe02, 0xfc00}) == 0xfe02);
+      CHECK(combined_by(*set, ElementType::bfloat16, op, Half{0x3f80, 0x7fc1}) == 0x7fc1);
+      CHECK(combined_by(*set, ElementType::bfloat16, op, Half{0xffc2, 0x7fc1}) == 0xffc2);
+      using Single = std::array<uint32_t, 2>;
+      CHECK(combined_by(*set, ElementType::float32, op, Single{0x7f800000, 0x7fc00001}) ==
+            0x7fc00001);
+      CHECK(combined_by(*set, ElementType::float32, op, Single{0xffc00002, 0x7fc00001}) ==
+            0xffc00002);
+      using Wide = std::array<uint64_t, 2>;
+      CHECK(combined_by(*set, ElementType::float64, op,
+                        Wide{0x3ff0000000000000, 0x7ff8000000000001}) == 0x7ff8000000000001);
+      CHECK(combined_by(*set, ElementType::float64, op,
+                        Wide{0xfff8000000000002, 0x7ff8000000000001}) == 0xfff8000000000002);
+    }
   }
 }
 

@@ -15,6 +15,7 @@ TEST_CASE("a table has algorithms with limits between them, for all_reduce or a 
     ChosenAlgorithms chosen;
   };
   const Rules ring = {{Algorithm::ring}};
+  const Rules ordered = {{Algorithm::rank_order}};
   const Case cases[] = {
       {"", {}},
       {"ring", {{OperationKind::all_reduce, ring}}},
@@ -33,6 +34,15 @@ TEST_CASE("a table has algorithms with limits between them, for all_reduce or a 
        {{OperationKind::all_gather, {{Algorithm::bruck, size_t{1} << 30}, {Algorithm::ring}}},
         {OperationKind::broadcast, {{Algorithm::tree}}},
         {OperationKind::all_reduce, ring}}},
+      {"deterministic",
+       {{OperationKind::all_reduce, ordered},
+        {OperationKind::reduce, ordered},
+        {OperationKind::reduce_scatter, ordered}}},
+      {"deterministic,broadcast=tree",
+       {{OperationKind::all_reduce, ordered},
+        {OperationKind::broadcast, {{Algorithm::tree}}},
+        {OperationKind::reduce, ordered},
+        {OperationKind::reduce_scatter, ordered}}},
   };
   for (const Case& c : cases) {
     CAPTURE(c.text);
@@ -49,7 +59,7 @@ TEST_CASE("a wrong table is refused with the column of its first fault") {
   };
   const char* const all_reduce =
       "an algorithm of all_reduce, one of ring, tree, recursive_doubling, halving_doubling, "
-      "hierarchical";
+      "hierarchical, rank_order";
   const Case cases[] = {
       {"rin", "column 1: expected {}, got \"rin\"; did you mean ring?"},
       {":", "column 1: expected {}, got \"\""},
@@ -67,6 +77,10 @@ TEST_CASE("a wrong table is refused with the column of its first fault") {
       {"tree:64k:ring:64k:tree", "column 15: a limit must be above the one before it"},
       {"ring;tree", "column 5: expected ':' or ',', got \";\""},
       {"ring,all_reduce=tree", "column 6: all_reduce is given twice"},
+      {"deterministic,ring", "column 15: all_reduce has its algorithm by \"deterministic\""},
+      {"deterministic,", "column 15: expected {}, got \"\""},
+      {"deterministic:", "column 14: expected ':' or ',', got \":\""},
+      {"ring,deterministic", "column 6: expected {}, got \"deterministic\""},
       {"broadcast=ring",
        "column 11: expected an algorithm of broadcast, one of tree, hierarchical, got \"ring\""},
       {"ring,broadcas=tree",

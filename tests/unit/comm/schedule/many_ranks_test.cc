@@ -59,6 +59,7 @@ TEST_CASE("the reductions of many ranks have each input once") {
   for (const int size : {255, 257, 1000, most}) {
     check_all_reduce(size, 3, [](Group g) { return recursive_doubling_all_reduce(g, 3, false); });
     check_all_reduce(size, 3, [](Group g) { return recursive_doubling_all_reduce(g, 3, true); });
+    check_all_reduce(size, 3, [](Group g) { return recursive_doubling_of_wholes(g, 3); });
     check_all_reduce(size, 70, [](Group g) { return halving_doubling_all_reduce(g, 70); });
     check_all_reduce(size, 3, [](Group g) { return tree_all_reduce(g, 3); });
     // With few elements, most parts of the ring are empty, and so are its steps.

@@ -111,8 +111,7 @@ class Game {
     const Step& step = p.steps[p.next];
     if (step.send_to == rank) {
       const Elements copy(at(p, step.send), at(p, step.send) + step.send.count());
-      require(step.receive.count() == copy.size(), "a copy changes its size");
-      std::copy(copy.begin(), copy.end(), at(p, step.receive));
+      step.fold == Fold::inputs ? reduce(p, step, copy) : copy_to(p, step, copy);
       ++p.next;
       return true;
     }
@@ -122,6 +121,20 @@ class Game {
     ++p.next;
     p.sent = p.received = false;
     return true;
+  }
+
+  static void copy_to(Player& p, const Step& step, const Elements& copy) {
+    require(step.receive.count() == copy.size(), "a copy changes its size");
+    std::copy(copy.begin(), copy.end(), at(p, step.receive));
+  }
+
+  void reduce(Player& p, const Step& step, const Elements& inputs) const {
+    const size_t count = step.receive.count();
+    require(inputs.size() % count == 0, "a reduction has inputs of another size than its result");
+    Element* to = at(p, step.receive);
+    std::copy_n(inputs.begin(), count, to);
+    for (size_t i = count; i < inputs.size(); ++i)
+      to[i % count] = operation_(to[i % count], inputs[i]);
   }
 
   void transfer(int sender, int receiver) {

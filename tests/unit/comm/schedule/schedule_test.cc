@@ -62,6 +62,7 @@ TEST_CASE("indices beyond 2^32 elements are exact in every schedule") {
         CHECK(work_elements(*steps) <= 3 * ranks * count);
         for (const Step& step : *steps) {
           REQUIRE(std::max(step.send.end, step.receive.end) <= 3 * ranks * count);
+          if (step.fold == Fold::inputs) continue;  // several inputs become one
           if (step.send_to >= 0) sent[static_cast<size_t>(step.send_to)] += step.send.count();
           if (step.receive_from >= 0) received[static_cast<size_t>(rank)] += step.receive.count();
         }

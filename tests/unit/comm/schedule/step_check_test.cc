@@ -37,7 +37,7 @@ TEST_CASE("the steps of every built-in schedule are accepted, in and out of plac
       }
     }
   }
-  CHECK(accepted == size_t{20} * 45 * 4 * 2);
+  CHECK(accepted == size_t{23} * 45 * 4 * 2);
 }
 
 const CollectiveShape sum{.kind = OperationKind::all_reduce, .count = 4};
@@ -119,6 +119,30 @@ TEST_CASE("copies and reductions need equal sizes, and reductions an operation t
       {{.receive_from = 1, .receive = some, .fold = Fold::operand_first, .operand = {3, 4}},
        sum,
        "step 2: the operand has another size than the received range"},
+      {{.send_to = 0,
+        .send = {0, 6, Place::work},
+        .receive_from = 0,
+        .receive = some,
+        .fold = Fold::inputs},
+       sum,
+       "accepted"},
+      {{.send_to = 0,
+        .send = {0, 6, Place::work},
+        .receive_from = 0,
+        .receive = {0, 4},
+        .fold = Fold::inputs},
+       sum,
+       "step 2: a reduction has inputs of another size than its result"},
+      {{.send_to = 0,
+        .send = {0, 6, Place::work},
+        .receive_from = 0,
+        .receive = some,
+        .fold = Fold::inputs},
+       gather,
+       "step 2: this operation has no reduction"},
+      {{.receive_from = 1, .receive = some, .fold = Fold::inputs},
+       sum,
+       "step 2: only a copy has several inputs"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.message);

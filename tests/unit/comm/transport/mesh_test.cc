@@ -326,21 +326,20 @@ TEST_CASE("the end of a peer is seen though a forked child of it holds its descr
   }
 }
 
-TEST_CASE("many TCP links are found by one poll, a single one needs none") {
-  for (const int tasks : {2, 3}) {
-    CAPTURE(tasks);
-    const RendezvousFixture server(table_of_workers(tasks, tasks));
-    std::vector<Member> members = join_all(server, Transport::tcp);
-    CHECK(members[0].mesh->must_poll() == (tasks > 2));
-    std::array<std::byte, 8> into;
-    REQUIRE(members[1].link_to(0).send(as_bytes("hi")).value() == 2);
-    size_t got = 0;
-    for (const Time end = soon(); got == 0 && Clock::now() < end;) {
-      if (members[0].mesh->must_poll()) REQUIRE(members[0].mesh->wait(Clock::now()).has_value());
-      got = members[0].link_to(1).receive(into).value();
-    }
-    CHECK(got == 2);
+TEST_CASE("a TCP link that is polled needs no wait of the mesh") {
+  const RendezvousFixture server(table_of_workers(3, 3));
+  std::vector<Member> members = join_all(server, Transport::tcp);
+  CHECK(members[0].mesh->sockets() == 2);
+  Link& link = members[0].link_to(1);
+  std::array<std::byte, 8> into;
+  CHECK(link.receive(into).value() == 0);
+  REQUIRE(members[1].link_to(0).send(as_bytes("hi")).value() == 2);
+  size_t got = 0;
+  for (const Time end = soon(); got == 0 && Clock::now() < end;) {
+    REQUIRE(link.poll());
+    got = link.receive(into).value();
   }
+  CHECK(got == 2);
 }
 
 /// Counts the sockets of this process that probe an idle peer, and wait so long before.

@@ -9,10 +9,12 @@
 
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,11 +32,12 @@ Address nobody() {
 
 /// A dial of rank 0 by rank 1, in a time that the test makes.
 struct Dial {
-  explicit Dial(std::vector<Address> addresses, const Token& token = Token::random().value())
+  explicit Dial(std::vector<Address> addresses, const Token& token = Token::random().value(),
+                bool same_host = true)
       : dial({.claim = {token, "job", 1, one},
               .peer = zero,
               .addresses = std::move(addresses),
-              .same_host = true,
+              .same_host = same_host,
               .dead_after = seconds(5)},
              now) {}
   auto advance() {
@@ -49,6 +52,24 @@ struct Dial {
 
   Time now = Time(seconds(100));
   PeerDial dial;
+};
+
+/// A listener whose queue is full, so that its system drops the packets of further connections.
+struct FullQueue {
+  FullQueue() {
+    // A second call of listen(2) changes the length of the queue.
+    REQUIRE(listen(listener.get(), 1) == 0);
+    for (int i = 0; i < 2; ++i)
+      waiting.push_back(start_connect(address).value());
+    for (const Fd& one_waiting : waiting) {
+      pollfd fd = {.fd = one_waiting.get(), .events = POLLOUT, .revents = 0};
+      REQUIRE(poll(&fd, 1, 5000) == 1);
+    }
+  }
+
+  Fd listener = listen_on({"127.0.0.1", 0}).value();
+  Address address = local_address(listener.get()).value();
+  std::vector<Fd> waiting;
 };
 
 TEST_CASE("a dial finds the reachable one of a peer's addresses") {
@@ -69,7 +90,7 @@ TEST_CASE("a dial finds the reachable one of a peer's addresses") {
   CHECK(connection->handshake.peer() == zero);
 }
 
-TEST_CASE("a dial to a system that refuses ends after the dead-after time, with the reason") {
+TEST_CASE("a dial to a system where nobody listens ends after two seconds, with the reason") {
   const Address address = nobody();
   Dial refused({address});
   const Time start = refused.now;
@@ -82,8 +103,8 @@ TEST_CASE("a dial to a system that refuses ends after the dead-after time, with 
   REQUIRE(!advanced);
   CHECK(advanced.error().code == Errc::timeout);
   CHECK(advanced.error().message == "cannot connect to " + address.text() + ": Connection refused");
-  CHECK(refused.now - start >= seconds(5));
-  CHECK(refused.now - start <= milliseconds(5020));
+  CHECK(refused.now - start >= seconds(2));
+  CHECK(refused.now - start <= milliseconds(2020));
 }
 
 TEST_CASE("a dial waits for a process that does not answer, as long as its system does") {
@@ -99,6 +120,39 @@ TEST_CASE("a dial waits for a process that does not answer, as long as its syste
     CHECK(!waiting.dial.committed());
     waiting.now += seconds(60);
   }
+}
+
+TEST_CASE("a dial that another host does not answer tries other ports, until the dead-after time") {
+  const FullQueue full;
+  Dial dial({full.address}, Token::random().value(), false);
+  const Time start = dial.now;
+  std::set<uint16_t> ports;
+  Result<std::unique_ptr<AuthenticatedConnection>> advanced = dial.advance();
+  for (; advanced && dial.now < start + seconds(10); dial.now += milliseconds(10)) {
+    if (dial.dial.fd() >= 0) ports.insert(local_address(dial.dial.fd()).value().port);
+    advanced = dial.advance();
+  }
+  REQUIRE(!advanced);
+  CHECK(advanced.error().message == "cannot connect to " + full.address.text() + ": no answer");
+  CHECK(dial.now - start >= seconds(5));
+  CHECK(dial.now - start <= milliseconds(5100));
+  CHECK(ports.size() >= 3);
+}
+
+TEST_CASE("a full queue on this host is no silence, and a dial connects when there is room") {
+  FullQueue full;
+  Dial dial({full.address});
+  for (int i = 0; i < 6000; ++i, dial.now += milliseconds(10))
+    REQUIRE(dial.advance().has_value());
+  for (size_t i = 0; i < full.waiting.size(); ++i)
+    REQUIRE(accept_one(full.listener.get()).value());
+  Fd accepted;
+  for (int i = 0; i < 5000 && !accepted; ++i, dial.now += milliseconds(10)) {
+    REQUIRE(dial.advance().has_value());
+    pollfd fd = {.fd = full.listener.get(), .events = POLLIN, .revents = 0};
+    if (poll(&fd, 1, 1) == 1) accepted = accept_one(full.listener.get()).value();
+  }
+  CHECK(accepted);
 }
 
 TEST_CASE("a dial that its peer refuses again and again ends after the dead-after time") {

@@ -98,6 +98,33 @@ TEST_CASE("a listener with several addresses accepts at each") {
   CHECK(watched(listener) == 4);
 }
 
+TEST_CASE("a listener has queues for all peers, at one port") {
+  const size_t queue = listen_queue_max();
+  CHECK(PeerListener::sockets_for(0) == 1);
+  CHECK(PeerListener::sockets_for(queue) == 1);
+  CHECK(PeerListener::sockets_for(queue + 1) >= 2);
+  const size_t sockets = PeerListener::sockets_for(10 * queue);
+  CHECK(sockets == 20);
+  const Fd held = hold_port(0).value();
+  for (const uint16_t port : {uint16_t{0}, local_address(held.get()).value().port}) {
+    CAPTURE(port);
+    PeerListener listener = PeerListener::open({.claim = claim_of_zero(),
+                                                .tcp_ips = {"127.0.0.1"},
+                                                .held_port = port,
+                                                .unaccepted_max = 10 * queue})
+                                .value();
+    REQUIRE(listener.endpoint().tcp.size() == 1);
+    if (port != 0) CHECK(listener.endpoint().tcp[0].port == port);
+    CHECK(watched(listener) == sockets);
+    std::vector<Fd> connections;
+    for (int i = 0; i < 50; ++i)
+      connections.push_back(connected_to(listener));
+    for (int i = 0; i < 1000 && watched(listener) < sockets + 50; ++i)
+      REQUIRE(listener.advance(Clock::now(), take_all).has_value());
+    CHECK(watched(listener) == sockets + 50);
+  }
+}
+
 TEST_CASE("foreign connections are closed at their first wrong byte") {
   for (const std::string& first :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01"),

@@ -1,0 +1,71 @@
+#pragma once
+
+/*
+ * libdtrain: many tensors in one call, many works in one thread, and the times of a work. The rules
+ * of dtrain.h for status, errors and threads hold here, too.
+ */
+
+#include "dtrain.h"
+
+#include <stdint.h>
+
+/* NOLINTBEGIN(readability-identifier-naming): the names of C */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Tensors of any types; `tensors`, `shapes` and `dims` are read during the call. */
+typedef struct dtrain_tensor_list {
+  size_t struct_size;            /* sizeof(dtrain_tensor_list) */
+  const dtrain_buffers* tensors; /* as for dtrain_all_reduce; may be NULL if count is 0 */
+  size_t count;
+  const size_t* const* shapes; /* NULL, or the shape of each tensor (see dtrain_op_options) */
+  const int* dims;             /* the dimensions of each shape; NULL if shapes is */
+} dtrain_tensor_list;
+
+/* All_reduces each tensor of the list, as that many calls of dtrain_all_reduce with names would,
+ * but at once: each can be sent with others, and their order does not matter. With options->name
+ * "grad", they are named "grad[1/3]" to "grad[3/3]". Lists without a name match by their order on
+ * each rank. Ranks must give lists of one length; else the tensors wait for each other.
+ *
+ * If a tensor is wrong (_INPUT), none is sent. The call ends when all tensors have ended, with the
+ * error of the first that has failed. options->shape must be NULL. */
+DTRAIN_API int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* list,
+                                      int op, const dtrain_op_options* options,
+                                      dtrain_error* error);
+/* The same, but it returns at once. */
+DTRAIN_API dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context,
+                                                     const dtrain_tensor_list* list, int op,
+                                                     const dtrain_op_options* options,
+                                                     dtrain_error* error);
+
+/* *index = the first place in `works` whose operation has succeeded or failed; its status is that
+ * of dtrain_work_wait. Waits until there is one, or returns DTRAIN_PENDING if `timeout_ms` passed
+ * first. timeout_ms < 0: no limit; 0: does not wait. NULL in the array is left out, so that a
+ * caller may replace works that are done by NULL. The works may be of several groups of one job.
+ * None of them may be freed meanwhile.
+ *
+ * Errors: _INPUT (a NULL pointer; no work in the array, for which a call would wait forever; works
+ * of two jobs). *index is unchanged then. */
+DTRAIN_API int dtrain_wait_any(dtrain_work* const* works, size_t count, int timeout_ms,
+                               size_t* index, dtrain_error* error);
+
+/* Nanoseconds of CLOCK_MONOTONIC, 0 for what has not happened. An operation that fails early has
+ * never started. */
+typedef struct dtrain_times {
+  size_t struct_size;   /* sizeof(dtrain_times), set by the caller */
+  int64_t submitted_ns; /* the call that made the work */
+  int64_t started_ns;   /* collectives: those before it in its group were done, and it began. Sends
+                           and receives: the other rank had made its call, too */
+  int64_t ended_ns;     /* it succeeded or failed */
+} dtrain_times;
+
+/* Fills *times. Only _INPUT fails: a NULL pointer, and a fork. */
+DTRAIN_API int dtrain_work_times(dtrain_work* work, dtrain_times* times, dtrain_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* NOLINTEND(readability-identifier-naming) */

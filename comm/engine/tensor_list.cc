@@ -1,0 +1,37 @@
+#include "comm/engine/tensor_list.h"
+
+#include "base/format.h"
+
+namespace dt {
+
+std::vector<std::shared_ptr<Operation>> parts_of(const std::shared_ptr<Operation>& list,
+                                                 const std::string& name) {
+  const OperationRequest& whole = list->request;
+  std::vector<std::shared_ptr<Operation>> parts;
+  parts.reserve(whole.tensors.size());
+  for (const TensorOfList& tensor : whole.tensors) {
+    const auto& part = parts.emplace_back(std::make_shared<Operation>());
+    part->submitted = list->submitted;
+    part->list = list;
+    OperationRequest& request = part->request;
+    request.kind = whole.kind;
+    request.type = tensor.type;
+    request.reduce = whole.reduce;
+    request.group = whole.group;
+    request.count = tensor.count;
+    request.input = tensor.input;
+    request.output = tensor.output;
+    request.name = format("{}[{}/{}]", name, parts.size(), whole.tensors.size());
+    request.timeout = whole.timeout;
+    request.blocks = whole.blocks;
+    request.terms = whole.terms;
+    if (!tensor.has_shape) continue;
+    if (!request.terms) request.terms.emplace();
+    request.terms->has_shape = true;
+    request.terms->shape = tensor.shape;
+  }
+  list->parts_left = parts.size();
+  return parts;
+}
+
+}  // namespace dt

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "comm/collective/terms.h"
+#include "comm/schedule/operation_request.h"
+
+#include <memory>
+#include <vector>
+
+namespace dt {
+
+/// Named calls that are played in one collective. Several calls of all_reduce are copied behind
+/// each other; a single call uses its own buffers.
+class Bucket {
+ public:
+  /// Requires calls that can be fused, if there are several: all_reduce of one type, reduction and
+  /// compression.
+  /// `average_over` is the number of ranks whose average they are; 0: of all.
+  explicit Bucket(std::vector<std::shared_ptr<Operation>> members, int average_over = 0);
+
+  /// Copies the inputs of the members, and returns the collective for all of them. It uses this
+  /// bucket's memory, or the buffers of the only member.
+  OperationRequest request(uint32_t group);
+  /// Copies the results to the members. Called when that collective has succeeded.
+  void distribute(ScalingRank self);
+  const std::vector<std::shared_ptr<Operation>>& members() const { return members_; }
+
+ private:
+  std::vector<std::shared_ptr<Operation>> members_;
+  int average_over_;
+  std::unique_ptr<std::byte[]> memory_;  ///< null with one member
+};
+
+}  // namespace dt

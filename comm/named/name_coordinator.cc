@@ -1,0 +1,257 @@
+#include "comm/named/name_coordinator.h"
+
+#include "base/format.h"
+#include "comm/collective/collective_stop.h"
+#include "comm/named/join.h"
+#include "comm/schedule/operation_request.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace dt {
+
+namespace {
+
+/// A rank with several threads may still make the call that the others wait for.
+constexpr Duration deadlock_after = seconds(1);
+
+size_t bytes_of(const Descriptor& descriptor) {
+  return descriptor.count * element_bytes(descriptor.type);
+}
+
+/// The call as ranks that have joined need it.
+Descriptor for_joined(Descriptor call) {
+  call.name.clear();
+  call.terms.has_shape = false;
+  call.terms.shape.clear();
+  return call;
+}
+
+}  // namespace
+
+Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
+  const uint64_t name = arrival.descriptor.name_hash;
+  const size_t ranks = options_.job_ranks.size();
+  Pending& pending = pending_
+                         .try_emplace(name, Pending{.first = arrival.descriptor,
+                                                    .arrived = std::vector<bool>(ranks)})
+                         .first->second;
+  const auto index = static_cast<size_t>(rank);
+  if (pending.arrived[index] || has_joined(rank)) {
+    return fail(Errc::protocol,
+                format("{} of {}",
+                       pending.arrived[index] ? "a second announcement" : "after a join, a call",
+                       collective_label(arrival.descriptor.kind, 0, arrival.descriptor.name)));
+  }
+  pending.arrived[index] = true;
+  ++pending.arrivals;
+  const bool limited = arrival.timeout > Duration::zero() && arrival.remaining < Time::max() - now;
+  if (limited && now + arrival.remaining < pending.deadline) {
+    limits_.erase({pending.deadline, name});
+    pending.deadline = now + arrival.remaining;
+    pending.timeout = arrival.timeout;
+    limits_.emplace(pending.deadline, name);
+  }
+  // A rank that has joined makes no named calls, whether or not a thread waits.
+  if (arrival.blocks || name == join_hash()) blocked_[rank].insert(name);
+  if (!(arrival.descriptor == pending.first))
+    pending.differing.emplace(rank, std::move(arrival.descriptor));
+  if (name == join_hash()) join(rank);
+  if (is_complete(pending)) complete(name, pending);
+  deadlock_at_ = blocked_.size() == ranks ? now + deadlock_after : Time::max();
+  return {};
+}
+
+std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
+  if (now < deadlock_at_ || !complete_.empty()) return {};
+  deadlock_at_ = Time::max();
+  std::vector<Descriptor> calls;  // one of each rank
+  std::vector<int> ranks;
+  std::set<uint64_t> names;
+  for (const auto& [rank, blocked] : blocked_) {
+    if (has_joined(rank)) continue;
+    const uint64_t name = *blocked.begin();
+    const Pending& pending = pending_.at(name);
+    const auto differing = pending.differing.find(rank);
+    calls.push_back(differing == pending.differing.end() ? pending.first : differing->second);
+    ranks.push_back(rank);
+    names.insert(blocked.begin(), blocked.end());
+  }
+  const std::optional<Mismatch> found = compare(calls, job_ranks_of(ranks), 0);
+  if (!found) return {};
+  std::vector<NameDecision> decisions;
+  for (const uint64_t name : names) {
+    if (decisions.empty() || decisions.back().names.size() == names_per_decision_max) {
+      decisions.push_back({.names = {},
+                           .failure = OperationFailure{Errc::mismatch, found->blamed_rank,
+                                                       found->text.substr(0, reason_bytes_max)}});
+    }
+    decisions.back().names.push_back(name);
+    limits_.erase({pending_.at(name).deadline, name});
+    pending_.erase(name);
+  }
+  std::erase_if(blocked_, [&](const auto& blocked) { return !has_joined(blocked.first); });
+  return decisions;
+}
+
+void NameCoordinator::complete(uint64_t name, Pending& pending) {
+  limits_.erase({pending.deadline, name});
+  for (auto& [rank, names] : blocked_)
+    names.erase(name);
+  std::erase_if(blocked_, [](const auto& blocked) { return blocked.second.empty(); });
+  if (name == join_hash()) {
+    all_joined_ = NameDecision{.names = {name}, .last_joined = joined_.back()};
+    joined_.clear();
+  } else if (!pending.differing.empty()) {
+    failed_.push_back(mismatch(name, pending));
+  } else if (const std::vector<int> joined = joined_without(pending); !joined.empty()) {
+    complete_without(joined, name, pending);
+  } else {
+    complete_.push_back({.call = std::move(pending.first)});
+  }
+  pending_.erase(name);
+}
+
+/// Completes a call that ranks which have joined have not made.
+void NameCoordinator::complete_without(const std::vector<int>& joined, uint64_t name,
+                                       Pending& pending) {
+  Descriptor& call = pending.first;
+  const std::string obstacle = obstacle_of_joined(call, joined);
+  if (obstacle.empty()) {
+    const int average_over = call.terms.average_active ? static_cast<int>(pending.arrivals) : 0;
+    complete_.push_back(
+        {.call = std::move(call), .for_joined = true, .average_over = average_over});
+    return;
+  }
+  const std::vector<int> ranks = job_ranks_of(joined);
+  const std::string reason =
+      format("{}: {} joined, and {}", collective_label(call.kind, 0, call.name),
+             ranks.size() > 1        ? ranks_text(ranks) + " have"
+             : options_.name_of_rank ? options_.name_of_rank(joined.front()) + " has"
+                                     : ranks_text(ranks) + " has",
+             obstacle);
+  failed_.push_back({.names = {name},
+                     .failure = OperationFailure{Errc::mismatch, ranks.front(),
+                                                 reason.substr(0, reason_bytes_max)}});
+}
+
+bool NameCoordinator::has_joined(int rank) const {
+  return std::ranges::find(joined_, rank) != joined_.end();
+}
+
+std::vector<int> NameCoordinator::joined_without(const Pending& pending) const {
+  std::vector<int> ranks;
+  for (const int rank : joined_)
+    if (!pending.arrived[static_cast<size_t>(rank)]) ranks.push_back(rank);
+  return ranks;
+}
+
+/// Calls that only waited for this rank are now complete.
+void NameCoordinator::join(int rank) {
+  joined_.push_back(rank);
+  std::vector<uint64_t> names;
+  for (const auto& [name, pending] : pending_)
+    if (name != join_hash() && is_complete(pending)) names.push_back(name);
+  for (const uint64_t name : names)
+    complete(name, pending_.at(name));
+}
+
+bool NameCoordinator::is_complete(const Pending& pending) const {
+  return pending.arrivals + joined_without(pending).size() == options_.job_ranks.size();
+}
+
+std::vector<int> NameCoordinator::job_ranks_of(std::vector<int> ranks) const {
+  for (int& rank : ranks)
+    rank = options_.job_ranks[static_cast<size_t>(rank)];
+  return ranks;
+}
+
+NameDecision NameCoordinator::mismatch(uint64_t name, const Pending& pending) const {
+  std::vector<Descriptor> calls;
+  std::vector<int> ranks;
+  for (int rank = 0; rank < static_cast<int>(pending.arrived.size()); ++rank) {
+    if (!pending.arrived[static_cast<size_t>(rank)]) continue;
+    const auto differing = pending.differing.find(rank);
+    calls.push_back(differing == pending.differing.end() ? pending.first : differing->second);
+    ranks.push_back(rank);
+  }
+  NameOfRank name_of = {};
+  if (options_.name_of_rank)
+    name_of = [&](int index) { return options_.name_of_rank(ranks[static_cast<size_t>(index)]); };
+  const std::optional<Mismatch> found = compare(calls, job_ranks_of(ranks), 0, name_of);
+  return {.names = {name},
+          .failure = OperationFailure{Errc::mismatch, found->blamed_rank,
+                                      found->text.substr(0, reason_bytes_max)}};
+}
+
+bool NameCoordinator::can_be_fused(const Descriptor& descriptor) const {
+  return descriptor.kind == OperationKind::all_reduce && descriptor.count > 0 &&
+         descriptor.reduce != ReduceOp::adasum && !descriptor.terms.scales() &&
+         bytes_of(descriptor) <= options_.fused_bytes_max;
+}
+
+std::vector<NameDecision> NameCoordinator::decide() {
+  struct OpenBucket {
+    const Complete* first;
+    size_t bytes;
+    size_t index;
+  };
+  std::vector<NameDecision> decisions = std::move(failed_);
+  failed_.clear();
+  std::vector<OpenBucket> open;
+  for (const Complete& complete : complete_) {
+    const Descriptor& call = complete.call;
+    const auto fits = [&](const OpenBucket& bucket) {
+      return bucket.first->call.type == call.type && bucket.first->call.reduce == call.reduce &&
+             bucket.first->call.terms.compression == call.terms.compression &&
+             bucket.first->average_over == complete.average_over &&
+             bucket.bytes + bytes_of(call) <= options_.bucket_bytes &&
+             decisions[bucket.index].names.size() < names_per_decision_max &&
+             decisions[bucket.index].for_joined.size() < names_for_joined_max;
+    };
+    const bool fusible = can_be_fused(call);
+    auto bucket = fusible ? std::ranges::find_if(open, fits) : open.end();
+    const size_t index = bucket == open.end() ? decisions.size() : bucket->index;
+    if (bucket != open.end()) {
+      bucket->bytes += bytes_of(call);
+    } else {
+      if (fusible) open.push_back({&complete, bytes_of(call), index});
+      decisions.push_back({.names = {}, .average_over = complete.average_over});
+    }
+    decisions[index].names.push_back(call.name_hash);
+    if (complete.for_joined) decisions[index].for_joined.push_back(for_joined(call));
+  }
+  complete_.clear();
+  if (all_joined_) decisions.push_back(*std::exchange(all_joined_, std::nullopt));
+  return decisions;
+}
+
+std::optional<NameCoordinator::Overdue> NameCoordinator::overdue(Time now) const {
+  if (limits_.empty() || limits_.begin()->first > now) return std::nullopt;
+  const uint64_t name = limits_.begin()->second;
+  const Pending& pending = pending_.at(name);
+  return Overdue{pending.first, pending.timeout, missing(name)};
+}
+
+Time NameCoordinator::next_deadline() const {
+  return limits_.empty() ? deadlock_at_ : std::min(deadlock_at_, limits_.begin()->first);
+}
+
+bool NameCoordinator::waits_for(int rank) const {
+  if (has_joined(rank)) return false;
+  return std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
+    return !entry.second.arrived[static_cast<size_t>(rank)];
+  });
+}
+
+std::vector<int> NameCoordinator::missing(uint64_t name) const {
+  std::vector<int> ranks;
+  const auto found = pending_.find(name);
+  if (found == pending_.end()) return ranks;
+  for (size_t rank = 0; rank < found->second.arrived.size(); ++rank)
+    if (!found->second.arrived[rank] && !has_joined(static_cast<int>(rank)))
+      ranks.push_back(static_cast<int>(rank));
+  return ranks;
+}
+
+}  // namespace dt

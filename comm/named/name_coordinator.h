@@ -1,0 +1,96 @@
+#pragma once
+
+#include "comm/named/name_messages.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+/// Rank 0's side of the matching of named collectives in a group. It collects which ranks have made
+/// which call, in any order. A call that all have made is played, with others that it can be fused
+/// with. A call that a rank has not made holds up no other.
+///
+/// A rank that joins makes no further calls until all have joined. Reductions need no call of it.
+class NameCoordinator {
+ public:
+  struct Options {
+    std::vector<int> job_ranks;                 ///< the job's rank of each member
+    NameOfRank name_of_rank = {};               ///< of a rank of the group, for messages
+    size_t bucket_bytes = size_t{1} << 20;      ///< the most data of calls that are fused
+    size_t fused_bytes_max = size_t{64} << 10;  ///< larger calls are played alone
+  };
+  explicit NameCoordinator(Options options) : options_(std::move(options)) {}
+
+  /// Takes the announcement of a rank. Fails with Errc::protocol when the rank has announced that
+  /// name already, and rank 0 has not decided about it since.
+  Result<> add(int rank, NameArrival arrival, Time now);
+  /// Returns the decisions about the calls that all ranks have announced since the last call.
+  std::vector<NameDecision> decide();
+  /// Called while no decided call is played. When every rank has blocked in a call for a second, no
+  /// call is left that all could make. Then these calls fail as a mismatch.
+  std::vector<NameDecision> deadlock(Time now);
+  /// True when nothing is announced or undecided.
+  bool empty() const { return pending_.empty() && complete_.empty() && !all_joined_; }
+
+  /// A call with a time limit that has ended before all ranks have made it.
+  struct Overdue {
+    Descriptor descriptor;
+    Duration timeout;
+    std::vector<int> missing;  ///< ranks of the group
+  };
+  std::optional<Overdue> overdue(Time now) const;
+  /// The time when overdue() or deadlock() may be something.
+  Time next_deadline() const;
+  /// True for a rank that has not made a call that others have made.
+  bool waits_for(int rank) const;
+  /// Returns the ranks of the group that have not announced the name; none for a name that nobody
+  /// has announced.
+  std::vector<int> missing(uint64_t name) const;
+
+ private:
+  struct Pending {
+    Descriptor first;                          ///< of the first rank to announce it
+    std::map<int, Descriptor> differing = {};  ///< by rank
+    std::vector<bool> arrived = {};
+    size_t arrivals = 0;
+    Duration timeout = Duration::zero();  ///< that ends first
+    Time deadline = Time::max();
+  };
+
+  /// A call that can be played.
+  struct Complete {
+    Descriptor call;
+    bool for_joined = false;  ///< ranks that have joined have not made it
+    int average_over = 0;     ///< as in NameDecision
+  };
+
+  bool has_joined(int rank) const;
+  /// The ranks that have joined and have not made the call.
+  std::vector<int> joined_without(const Pending& pending) const;
+  void join(int rank);
+  bool is_complete(const Pending& pending) const;
+  void complete(uint64_t name, Pending& pending);
+  void complete_without(const std::vector<int>& joined, uint64_t name, Pending& pending);
+  NameDecision mismatch(uint64_t name, const Pending& pending) const;
+  bool can_be_fused(const Descriptor& descriptor) const;
+  std::vector<int> job_ranks_of(std::vector<int> ranks) const;
+
+  Options options_;
+  std::unordered_map<uint64_t, Pending> pending_;  ///< by the hash of the name
+  std::set<std::pair<Time, uint64_t>> limits_;     ///< the time limits of pending_
+  std::map<int, std::set<uint64_t>> blocked_;      ///< the names of calls in which a rank blocks
+  Time deadlock_at_ = Time::max();                 ///< when all ranks have blocked for long enough
+  std::vector<Complete> complete_;                 ///< in the order in which the last rank came
+  std::vector<NameDecision> failed_;
+  std::vector<int> joined_;  ///< in the order in which they joined
+  std::optional<NameDecision> all_joined_;
+};
+
+}  // namespace dt

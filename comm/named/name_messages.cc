@@ -1,0 +1,94 @@
+#include "comm/named/name_messages.h"
+
+#include "comm/collective/collective_stop.h"
+#include "comm/transport/message_link.h"
+
+namespace dt {
+
+Bytes encode_arrivals(const std::vector<NameArrival>& arrivals, size_t& from) {
+  Bytes message;
+  for (; from < arrivals.size(); ++from) {
+    const NameArrival& a = arrivals[from];
+    Writer writer;
+    encode(a.descriptor, writer);
+    writer.number(a.timeout.count()).number(a.remaining.count()).number(a.blocks);
+    if (message.size() + writer.view().size() > control_bytes_max) break;
+    const ByteSpan view = writer.view();
+    message.insert(message.end(), view.begin(), view.end());
+  }
+  return message;
+}
+
+Result<std::vector<NameArrival>> decode_arrivals(ByteSpan bytes) {
+  std::vector<NameArrival> arrivals;
+  Reader reader(bytes);
+  while (reader.ok() && !reader.rest().empty()) {
+    NameArrival arrival;
+    arrival.descriptor = TRY(decode_descriptor(reader));
+    arrival.timeout = Duration(reader.number<Duration::rep>());
+    arrival.remaining = Duration(reader.number<Duration::rep>());
+    arrival.blocks = reader.number<bool>();
+    if (!reader.ok() || arrival.timeout < Duration::zero() || arrival.remaining < Duration::zero())
+      return fail(Errc::protocol, "announcement of a named call is cut short");
+    arrivals.push_back(std::move(arrival));
+  }
+  return arrivals;
+}
+
+namespace {
+
+Result<> read_for_joined(Reader& reader, NameDecision& decision) {
+  const auto calls = reader.number<uint32_t>();
+  if (calls > names_for_joined_max) return fail(Errc::protocol, "decision about too many calls");
+  for (uint32_t i = 0; i < calls; ++i) {
+    Descriptor call = TRY(decode_descriptor(reader));
+    if (!reduces(call.kind)) return fail(Errc::protocol, "a rank that has joined cannot make it");
+    decision.for_joined.push_back(std::move(call));
+  }
+  decision.average_over = reader.number<int32_t>();
+  decision.last_joined = reader.number<int32_t>();
+  if (decision.average_over < 0 || decision.last_joined < -1) reader.refuse();
+  return {};
+}
+
+}  // namespace
+
+Bytes encode(const NameDecision& decision) {
+  Writer writer;
+  writer.number(static_cast<uint32_t>(decision.names.size()));
+  for (const uint64_t name : decision.names)
+    writer.number(name);
+  writer.number(decision.failure.has_value());
+  if (decision.failure) {
+    writer.number(decision.failure->code)
+        .number(int32_t{decision.failure->blamed_rank})
+        .text(decision.failure->reason);
+  }
+  writer.number(static_cast<uint32_t>(decision.for_joined.size()));
+  for (const Descriptor& call : decision.for_joined)
+    encode(call, writer);
+  writer.number(int32_t{decision.average_over}).number(int32_t{decision.last_joined});
+  return writer.take();
+}
+
+Result<NameDecision> decode_name_decision(ByteSpan bytes) {
+  Reader reader(bytes);
+  NameDecision decision;
+  const auto names = reader.number<uint32_t>();
+  if (names == 0 || names > names_per_decision_max)
+    return fail(Errc::protocol, "decision about too many names");
+  for (uint32_t i = 0; i < names; ++i)
+    decision.names.push_back(reader.number<uint64_t>());
+  if (reader.number<bool>()) {
+    OperationFailure& failure = decision.failure.emplace();
+    failure.code = reader.number<Errc>();
+    failure.blamed_rank = reader.number<int32_t>();
+    failure.reason = reader.text();
+    if (failure.code != Errc::mismatch && failure.code != Errc::timeout) reader.refuse();
+  }
+  TRY(read_for_joined(reader, decision));
+  TRY(reader.finish("decision about named calls"));
+  return decision;
+}
+
+}  // namespace dt

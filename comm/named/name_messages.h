@@ -1,0 +1,44 @@
+#pragma once
+
+#include "comm/collective/descriptor.h"
+#include "comm/collective/operation.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace dt {
+
+/// A rank's announcement that it has made a named call.
+struct NameArrival {
+  Descriptor descriptor;
+  Duration timeout = Duration::zero();    ///< zero: none
+  Duration remaining = Duration::zero();  ///< of the timeout
+  bool blocks = false;                    ///< a thread of the rank waits for it
+};
+
+/// Rank 0's decision about calls that all ranks have made. All ranks get all decisions in the same
+/// order.
+struct NameDecision {
+  /// The hashes of the names that are played in one collective. For a failure: the one name.
+  std::vector<uint64_t> names;
+  std::optional<OperationFailure> failure = {};  ///< none: they are played
+  /// Those of the calls that ranks which have joined have not made, without names and shapes.
+  std::vector<Descriptor> for_joined = {};
+  int average_over = 0;  ///< the ranks that averages are over; 0: all
+  int last_joined = -1;  ///< of a join: the rank of the group that joined last
+};
+
+/// Encodes as many arrivals from `from` on as fit into a message, and advances `from`.
+Bytes encode_arrivals(const std::vector<NameArrival>& arrivals, size_t& from);
+Result<std::vector<NameArrival>> decode_arrivals(ByteSpan bytes);
+
+/// Requires at most names_per_decision_max names, names_for_joined_max of which are for_joined, and
+/// a reason of at most reason_bytes_max bytes.
+Bytes encode(const NameDecision& decision);
+Result<NameDecision> decode_name_decision(ByteSpan bytes);
+
+inline constexpr size_t names_per_decision_max = 256;
+inline constexpr size_t names_for_joined_max = 28;
+
+}  // namespace dt

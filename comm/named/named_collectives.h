@@ -1,0 +1,101 @@
+#pragma once
+
+#include "comm/collective/collectives.h"
+#include "comm/named/bucket.h"
+#include "comm/named/name_coordinator.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+/// The error of a second call of that name.
+inline constexpr std::string_view name_is_pending =
+    "an operation of that name is pending; wait for it, or give another name";
+
+/// The named collectives of one group. They match by name, in any order on each rank, and hold up
+/// neither each other nor the unnamed ones.
+///
+///   submitted ─ announced ▶ rank 0: all ranks have made the call ─ decision ▶ in a bucket ▶ done
+///
+/// The buckets are ordinary collectives, which all ranks make in the order of the decisions. They
+/// have a lane of their own: Collectives with a group number that no user's group has.
+class NamedCollectives {
+ public:
+  /// Chooses the algorithm of a bucket.
+  using Prepare = std::function<Result<>(const GroupPeers&, OperationRequest&)>;
+  /// `lane` sees the members under the number of the lane.
+  NamedCollectives(GroupPeers lane, Prepare prepare, std::shared_ptr<SharedArea> memory = nullptr);
+
+  /// Fails the operation with Errc::input if one of that name is pending, or a join.
+  void submit(std::shared_ptr<Operation> operation);
+  bool is_pending(std::string_view name) const;
+  /// Returns true if anything moved or ended.
+  bool step(Time now);
+  Time next_deadline() const;
+  bool idle() const { return pending_.empty() && playing_.empty(); }
+  bool quiet() const { return idle() && lane_.quiet() && (failed_ || coordinator_.empty()); }
+  void fail_all(const OperationFailure& why);
+  void leave();
+  void add_waits(std::vector<PendingWait>& waits) const;
+  /// Returns the job's ranks for which a pending operation waits now.
+  std::vector<int> awaited(const Operation& operation) const;
+  /// Returns the job's rank whose data or decision comes next, or -1.
+  int data_from() const;
+  /// Returns the label of the last operation that ended; empty for none.
+  const std::string& last_label() const { return last_label_; }
+
+  /// The collectives that play the buckets, for the frames of their group.
+  Collectives& lane() { return lane_; }
+  /// Rank 0 gets announcements, and all others decisions.
+  Result<> announcement(const Message& message, ByteSpan payload, Time now);
+  Result<> decision(const Message& message, ByteSpan payload);
+
+ private:
+  using Work = std::shared_ptr<Operation>;
+  struct Playing {
+    Bucket bucket;
+    Work operation = nullptr;  ///< of the whole bucket; null while it waits for those before
+    Work join = nullptr;       ///< ends behind it
+    int last_joined = -1;      ///< the result of the join
+  };
+
+  bool announce(Time now);
+  bool decide(Time now);
+  Result<> apply(const NameDecision& decision);
+  Result<> queue(const NameDecision& decision);
+  Result<> end_join_behind_calls(int last);
+  void finish_join(const Playing& playing);
+  bool has_joined() const;
+  Work take(std::unordered_map<uint64_t, Work>::iterator found);
+  bool fail_undecided();
+  bool awaits_decisions() const;
+  bool play(Time now);
+  void start(Playing& playing, Time now);
+  void finish(Playing& playing);
+  void stop_overdue(Time now);
+  void stop_without_lost(Time now);
+
+  Collectives lane_;
+  Prepare prepare_;
+  NameCoordinator coordinator_;                 ///< used by rank 0 only
+  std::unordered_map<uint64_t, Work> pending_;  ///< by the hash of the name: not decided yet
+  std::unordered_map<uint64_t, Work> played_;   ///< decided, and not done
+  std::set<std::pair<Time, const Operation*>> limits_;  ///< of all of these that have one
+  std::vector<Work> unannounced_;
+  std::deque<Playing> playing_;
+  Time connects_at_ = Time::max();  ///< rank 0: when it connects with the ranks that it waits for
+  std::string last_label_;
+  uint64_t buckets_ = 0;                    ///< decided so far: the last one's number in the lane
+  std::optional<OperationFailure> failed_;  ///< of all calls from now on, and the undecided ones
+};
+
+}  // namespace dt

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// The type of the data that a reduction sends, instead of float32 or float64.
+enum class Compression : uint8_t { none, float16, bfloat16 };
+inline constexpr size_t compression_count = 3;
+
+/// The terms that a call may have beside its buffers. They are equal on all ranks.
+struct OperationTerms {
+  static constexpr size_t dimensions_max = 64;
+  static constexpr size_t element_name_bytes_max = 32;
+  static constexpr size_t element_bytes_max = size_t{1} << 20;
+
+  double prescale = 1;          ///< each input is multiplied by it before the reduction
+  double postscale = 1;         ///< each result is multiplied by it
+  bool average_active = false;  ///< an average is over the ranks that have not joined
+  Compression compression = Compression::none;
+  uint64_t parts = 0;  ///< a hash of the counts of uneven parts; 0: they are even
+  /// Elements without arithmetic: their name, and their size in bytes. Their type is uint8 then,
+  /// and counts are in bytes. 0: they have a type.
+  std::string element = {};
+  uint32_t element_bytes = 0;
+  bool has_shape = false;
+  std::vector<uint64_t> shape = {};  ///< the sizes of the dimensions; may be empty
+
+  bool scales() const { return prescale != 1 || postscale != 1; }
+  bool operator==(const OperationTerms&) const = default;
+};
+
+}  // namespace dt

@@ -1,0 +1,126 @@
+#include "comm/shared/block_pipeline.h"
+
+#include "tests/unit/comm/transport/heap_area.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// Moves no data, but records the phases of its blocks.
+class RecordedTransfer final : public BlockTransfer {
+ public:
+  RecordedTransfer(uint64_t blocks, bool reduces, int reader)
+      : blocks_(blocks), reduces_(reduces), reader_(reader) {}
+  uint64_t blocks() const override { return blocks_; }
+  bool reduces() const override { return reduces_; }
+  bool reads(int reader, int /*writer*/) const override { return reader == reader_; }
+  size_t send(Block block) override { return note('s', block); }
+  size_t reduce(Block block) override { return note('r', block); }
+  size_t receive(Block block) override { return note('g', block); }
+  std::string phases;
+
+ private:
+  size_t note(char phase, Block block) {
+    phases += phase + std::to_string(block.index) + ' ';
+    return 1000;
+  }
+  uint64_t blocks_;
+  bool reduces_;
+  int reader_;
+};
+
+/// Two members; member 0 alone reads in the last phase.
+struct Pair {
+  Pair(uint64_t blocks, bool reduces) {
+    for (int member = 0; member < 2; ++member) {
+      areas.push_back(memory.of(member));
+      transfers.push_back(std::make_unique<RecordedTransfer>(blocks, reduces, 0));
+      pipelines.push_back(std::make_unique<BlockPipeline>(*areas.back()));
+      pipelines.back()->start(*transfers.back());
+    }
+  }
+  BlockPipeline& operator[](size_t member) { return *pipelines[member]; }
+  HeapArea memory{2};
+  std::vector<std::shared_ptr<SharedArea>> areas;
+  std::vector<std::unique_ptr<RecordedTransfer>> transfers;
+  std::vector<std::unique_ptr<BlockPipeline>> pipelines;
+};
+
+TEST_CASE("a member that only sends is done when its last block lies in a slot") {
+  Pair pair(SharedArea::depth, false);
+  CHECK(pair[1].step(SIZE_MAX));
+  CHECK(pair[1].done());
+  CHECK(pair[1].waits_for() == -1);
+  CHECK(pair[0].step(SIZE_MAX));
+  CHECK(pair[0].done());
+}
+
+TEST_CASE("a sender waits for the reader of the slot that it needs again") {
+  Pair pair(SharedArea::depth + 1, false);
+  CHECK(pair[1].step(SIZE_MAX));
+  CHECK(!pair[1].step(SIZE_MAX));
+  CHECK(!pair[1].done());
+  CHECK(pair[1].waits_for() == 0);
+  pair[0].step(SIZE_MAX);
+  CHECK(!pair[0].done());
+  CHECK(pair[0].waits_for() == 1);
+  pair[1].step(SIZE_MAX);
+  CHECK(pair[1].done());
+  pair[0].step(SIZE_MAX);
+  CHECK(pair[0].done());
+}
+
+TEST_CASE("a block is reduced when all have sent it, and read when all have reduced it") {
+  Pair pair(1, true);
+  pair[0].step(SIZE_MAX);
+  CHECK(pair.transfers[0]->phases == "s0 ");
+  CHECK(pair[0].waits_for() == 1);
+  pair[1].step(SIZE_MAX);
+  CHECK(pair[1].done());
+  pair[0].step(SIZE_MAX);
+  CHECK(pair.transfers[0]->phases == "s0 r0 g0 ");
+  CHECK(pair[0].done());
+}
+
+TEST_CASE("a step ends after the given number of bytes") {
+  Pair pair(3, false);
+  CHECK(pair[1].step(1));
+  CHECK(pair.transfers[1]->phases == "s0 ");
+}
+
+TEST_CASE("the blocks of the next transfer follow those of the last") {
+  Pair pair(3, false);
+  pair[1].step(SIZE_MAX);
+  pair[0].step(SIZE_MAX);
+  REQUIRE(pair[0].done());
+  RecordedTransfer next(2, false, 0);
+  pair[1].start(next);
+  CHECK(!pair[1].done());
+  pair[1].step(SIZE_MAX);
+  CHECK(next.phases == "s0 r0 g0 s1 r1 g1 ");
+  CHECK(pair.areas[0]->progress(1).sent.load() == 5);
+}
+
+TEST_CASE("blocks that were moved in another way are skipped on all members") {
+  Pair pair(1, false);
+  pair[1].step(SIZE_MAX);
+  pair[0].step(SIZE_MAX);
+  for (const size_t member : {0, 1})
+    pair[member].skip_to(9);
+  CHECK(pair[0].done());
+  CHECK(pair[0].end() == 9);
+  RecordedTransfer next(1, false, 0);
+  pair[1].start(next);
+  pair[1].step(SIZE_MAX);
+  CHECK(next.phases == "s0 r0 g0 ");
+  CHECK(pair.areas[0]->progress(1).sent.load() == 10);
+  CHECK(pair[1].moved() == 30);
+}
+
+}  // namespace
+}  // namespace dt
