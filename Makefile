@@ -1,6 +1,6 @@
 # The commands for users. CMakePresets.json has the settings of builds, tools/ the scripts.
 PREFIX ?= /usr/local
-.PHONY: build test check test-long fuzz demo demo-hosts bench install deb clean format
+.PHONY: build test check test-long fuzz demo demo-hosts bench install uninstall deb clean format
 
 # builds build/release/dtrain, the libraries and the examples
 build:
@@ -39,6 +39,10 @@ bench:
 # installs bin, lib, include and share under PREFIX (below DESTDIR, for packages)
 install: build
 	umask 022 && cmake --install build/release --prefix $(abspath $(PREFIX))
+
+# removes what the last install to PREFIX has made
+uninstall:
+	tools/uninstall.sh $(abspath $(PREFIX))
 
 # makes the Debian packages dtrain, libdtrain0 and libdtrain-dev in DEBS
 DEBS ?= build/deb

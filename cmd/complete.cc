@@ -77,13 +77,14 @@ void offer(Completion& completion, std::string_view typed, std::string_view word
 }
 
 /// Offers the options' usual spellings. After more than dashes, also offers all other spellings and
-/// the options for Horovod's library. Never offers options that only get an answer.
+/// the options of other launchers. Never offers options that only get an answer.
 void offer_options(Completion& completion, std::string_view typed,
                    const std::set<const Option*>& given, TakesOption takes) {
   const bool all = typed.find_first_not_of('-') != std::string_view::npos;
   for (const Option& option : run_options) {
-    const bool shown = option.effect == Effect::decides || option.effect == Effect::prints ||
-                       (option.effect == Effect::exports && all);
+    const bool own = option.group != OptionGroup::torchrun && option.effect != Effect::exports;
+    const bool answered = option.effect == Effect::agrees || option.effect == Effect::refuses;
+    const bool shown = !answered && (own || all);
     if (!shown) continue;
     if (!takes(option)) continue;
     if (option.kind != OptionKind::list && given.contains(&option)) continue;

@@ -21,6 +21,8 @@ constexpr std::array topics = {
     CommandHelp{"bench", "Measure the collectives of libdtrain: dtrain bench all_reduce -np 2."},
     CommandHelp{"config", "Show what flags, variables and files decide: dtrain config show.",
                 "show --origin --all --json --help"},
+    CommandHelp{"cache", "List or remove the copies of dtrain that hosts keep: dtrain cache list.",
+                "list clear --help"},
     CommandHelp{"completion", "Print the completion script for bash, zsh or fish.",
                 "bash zsh fish --help"},
     CommandHelp{"version", "Print the version; with --json as a JSON document.", "--json --help"},
@@ -33,6 +35,7 @@ constexpr std::array groups = {
     OptionGroupTitle{OptionGroup::faults, "Time and faults"},
     OptionGroupTitle{OptionGroup::output, "Output"},
     OptionGroupTitle{OptionGroup::itself, "dtrain itself"},
+    OptionGroupTitle{OptionGroup::torchrun, "Options of torchrun and mpirun"},
     OptionGroupTitle{OptionGroup::horovod, "Horovod's options"},
 };
 
@@ -91,8 +94,9 @@ std::string config_help() {
   return "usage: dtrain config show [--origin] [--all] [--json] [options of run] [command]\n\n" +
          wrapped(
              "Prints the options that a run would have, from the command line, DTRAIN_OPT_* "
-             "variables and the configuration file, in the form of a dtrain.toml. The file is that "
-             "of --config-file, else ./dtrain.toml, else ~/.config/dtrain/config.toml. Values are "
+             "variables and the configuration files, in the form of a dtrain.toml. The file is "
+             "that "
+             "of --config-file, else ./dtrain.toml before ~/.config/dtrain/config.toml. Values are "
              "shown as they are written; dtrain run --dry-run checks them.",
              0) +
          "\n\n" + entry("--origin", "Add where each was written.") +
@@ -101,6 +105,20 @@ std::string config_help() {
          "\nexamples\n"
          "  dtrain config show --origin\n"
          "  dtrain config show -np 4 -H node1:2,node2:2 > dtrain.toml\n";
+}
+
+std::string cache_help() {
+  return "usage: dtrain cache list|clear [-H HOSTS | --hostfile FILE] [options]\n\n" +
+         wrapped(
+             "Lists or removes the copies of dtrain that a job has left in ~/.cache/dtrain, "
+             "$XDG_RUNTIME_DIR/dtrain or /tmp/dtrain-UID: on this machine, or on the hosts that "
+             "are "
+             "given. A later job sends dtrain again. Options for reaching hosts are those of "
+             "check.",
+             0) +
+         "\n\nexamples\n"
+         "  dtrain cache list\n"
+         "  dtrain cache clear -H node1,node2\n";
 }
 
 std::string check_help() {
@@ -147,12 +165,14 @@ std::string bench_help() {
           "and measures it size by size. A single call is timed from a barrier to its end on the "
           "slowest rank, for p50 and p99; time and bandwidths are those of calls back to back. On "
           "each host, every rank gets cores of its own where there are enough. latency is half the "
-          "round trip of a message between the ranks 0 and 1.",
+          "round trip of a message between the ranks 0 and 1. fusion is an all_reduce of each of "
+          "many tensors, which are pending together.",
           0) +
       "\n\nexamples\n"
       "  dtrain bench all_reduce -np 2\n"
       "  dtrain bench all_gather -H node1:4,node2:4 -b 1K -e 1G -f 4\n"
-      "  dtrain bench latency -np 2 -e 8 --transport tcp --json\n\noptions\n";
+      "  dtrain bench latency -np 2 -e 8 --transport tcp --json\n"
+      "  dtrain bench fusion -np 2 --tensors resnet50\n\noptions\n";
   for (const BenchOption& option : bench_options()) {
     if (!option.hidden) text += bench_option_entry(option);
   }
@@ -169,22 +189,22 @@ std::string bench_help() {
   return text;
 }
 
-/// Lists only the names of horovodrun's options, by their effect here, which many have in common.
-/// horovodrun documents their meaning.
-std::string horovod_entries() {
+/// Lists only the names of another launcher's options, by their effect here, which many have in
+/// common. That launcher documents their meaning.
+std::string answered_entries(std::span<const Option> options) {
   constexpr std::pair<Effect, std::string_view> effects[] = {
       {Effect::agrees, "accepted"},
       {Effect::exports, "for its library"},
       {Effect::refuses, "refused with a reason"}};
-  std::string text = "\nHorovod's options\n";
+  std::string text;
   for (const auto& [effect, title] : effects) {
     std::string names;
-    for (const Option& option : horovod_options) {
+    for (const Option& option : options) {
       if (option.effect != effect) continue;
       for (const std::string_view spelling : spellings_of(option))
         names += format("{} ", spelling);
     }
-    text += entry(std::string(title), names);
+    if (!names.empty()) text += entry(std::string(title), names);
   }
   return text;
 }
@@ -215,13 +235,14 @@ std::string run_help() {
       "  dtrain run -H localhost:4 --timeout 2h --output-dir logs python train.py\n"
       "  dtrain run --hostfile hosts --dry-run python train.py\n";
   for (const OptionGroupTitle& group : groups) {
-    if (group.group == OptionGroup::horovod) continue;  // listed by horovod_entries()
     text += format("\n{}\n", group.title);
     for (const Option& option : run_options) {
-      if (option.group == group.group) text += option_entry(option);
+      const bool plain = option.effect == Effect::decides || option.effect == Effect::prints;
+      if (option.group == group.group && plain) text += option_entry(option);
     }
+    if (group.group == OptionGroup::torchrun) text += answered_entries(torchrun_options);
+    if (group.group == OptionGroup::horovod) text += answered_entries(horovod_options);
   }
-  text += horovod_entries();
   text += "\n" +
           wrapped(
               "TIME is 10, 10s, 500ms, 2m or 1h. Every option can also stand in dtrain.toml "
@@ -251,11 +272,32 @@ std::span<const OptionGroupTitle> option_groups() {
   return groups;
 }
 
+std::optional<std::string> page_text(std::string_view topic) {
+  struct Page {
+    std::string_view topic;
+    std::string_view page;
+    std::string_view subject;
+  };
+  constexpr Page pages[] = {
+      {"environment", "7 dtrain-environment",
+       "the variables that workers get, and that dtrain reads"},
+      {"variables", "7 dtrain-environment",
+       "the variables that workers get, and that dtrain reads"},
+      {"report", "5 dtrain-report", "the JSON of --report, --dry-run --json, config show --json"},
+      {"toml", "5 dtrain.toml", "options in a file"},
+      {"dtrain.toml", "5 dtrain.toml", "options in a file"},
+  };
+  const auto* const found = std::ranges::find(pages, topic, &Page::topic);
+  if (found == std::end(pages)) return std::nullopt;
+  return format("The manual page for {} ({}): man {}\n", topic, found->subject, found->page);
+}
+
 std::string help_text(std::string_view topic) {
   if (topic == "run") return run_help();
   if (topic == "check") return check_help();
   if (topic == "bench") return bench_help();
   if (topic == "config") return config_help();
+  if (topic == "cache") return cache_help();
   if (topic == "completion") return completion_help();
   if (topic == "version") {
     return format("usage: dtrain version [--json]\n\n{}\n\nexample: dtrain version --json\n",

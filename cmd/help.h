@@ -28,5 +28,7 @@ std::span<const OptionGroupTitle> option_groups();
 /// Returns the output of `dtrain help TOPIC`, at most 80 columns wide. An empty topic is the
 /// overview. Requires a topic of command_names().
 std::string help_text(std::string_view topic);
+/// Returns the line for a topic that only a manual page has: environment, toml, report.
+std::optional<std::string> page_text(std::string_view topic);
 
 }  // namespace dt

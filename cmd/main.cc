@@ -4,7 +4,9 @@
 #include "base/version.h"
 #include "cmd/bench/rank_program.h"
 #include "cmd/bench_command.h"
+#include "cmd/cache_command.h"
 #include "cmd/check_build.h"
+#include "cmd/command_advice.h"
 #include "cmd/completion.h"
 #include "cmd/options.h"
 #include "comm/schedule/algorithm_text.h"
@@ -15,6 +17,7 @@
 #include "launcher/config/files/config_show.h"
 #include "launcher/config/files/load_config.h"
 #include "launcher/config/option_value.h"
+#include "launcher/config/options.h"
 #include "launcher/job/run.h"
 #include "launcher/report/report.h"
 
@@ -23,6 +26,8 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -75,7 +80,20 @@ Result<> check_algorithms(std::string_view text) {
   return {};
 }
 
-int run_command(const Invocation& invocation) {
+/// Returns the error for a command of `words` that has one meaning, but cannot run.
+std::optional<std::string> advice_for(const std::vector<std::string>& words,
+                                      const RunConfig& config, const Environment& environment) {
+  if (config.command.empty()) return std::nullopt;
+  const auto path = environment.find("PATH");
+  std::error_code ignored;
+  return command_advice(
+      {.front = std::span(words).first(words.size() - config.command.size()),
+       .command = config.command,
+       .path = path == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : path->second,
+       .cwd = config.chdir.value_or(std::filesystem::current_path(ignored).string())});
+}
+
+int run_command(const Invocation& invocation, const std::vector<std::string>& words) {
   const std::vector<std::string> environment = own_environment();
   const auto config = load_run_config({.flags = invocation.flags,
                                        .command = invocation.words,
@@ -83,6 +101,8 @@ int run_command(const Invocation& invocation) {
                                        .notice = log_notices(invocation),
                                        .check_algorithms = check_algorithms});
   if (!config) return print_error(config.error(), typed_color(invocation));
+  if (const auto advice = advice_for(words, *config, parse_environment(environment)))
+    return print_error({Errc::not_runnable, *advice}, config->color);
   return run(*config, parse_environment(environment));
 }
 
@@ -104,6 +124,24 @@ int bench_command(const Invocation& invocation) {
                                           .notice = log_notices(invocation),
                                           .check_algorithms = check_algorithms});
   return status ? *status : print_error(status.error(), typed_color(invocation));
+}
+
+/// On other hosts, the command is a job of one process on each.
+int cache_command(const Invocation& invocation) {
+  const std::vector<std::string> environment = own_environment();
+  const auto& values = invocation.flags.values;
+  if (!values.contains("hosts") && !values.contains("hostfile")) {
+    const auto answer = answer_cache(invocation.words.front(), parse_environment(environment));
+    return answer ? print(*answer) : print_error(answer.error(), typed_color(invocation));
+  }
+  const auto config = load_run_config({.flags = invocation.flags,
+                                       .command = {"self", "cache", invocation.words.front()},
+                                       .environment = environment,
+                                       .notice = log_notices(invocation),
+                                       .takes = is_check_option,
+                                       .defaults = {{"ppn", {"1"}}, {"no-tag", {"true"}}}});
+  if (!config) return print_error(config.error(), typed_color(invocation));
+  return run(*config, parse_environment(environment));
 }
 
 int show_config(const Invocation& invocation) {
@@ -138,12 +176,14 @@ int dispatch(const std::vector<std::string>& words) {
       return show_config(*invocation);
     case Invocation::Command::check:
       return check_command(*invocation);
+    case Invocation::Command::cache:
+      return cache_command(*invocation);
     case Invocation::Command::bench:
       return bench_command(*invocation);
     case Invocation::Command::run:
       break;
   }
-  return run_command(*invocation);
+  return run_command(*invocation, words);
 }
 
 }  // namespace

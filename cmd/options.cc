@@ -25,6 +25,10 @@ bool is_help(std::string_view word) {
   return word == "--help" || word == "-h";
 }
 
+bool is_version(std::string_view word) {
+  return word == "version" || word == "--version" || word == "-v";
+}
+
 /// Converts CLI11's exceptions to a Result.
 Result<> parse_with(CLI::App& app, std::vector<std::string> words) {
   try {
@@ -88,6 +92,11 @@ Result<Invocation> parse_help(Words words) {
   std::ranges::copy_if(words, std::back_inserter(plain), std::not_fn(is_help));
   TRY(parse_with(app, std::move(plain)));
   const std::vector<std::string> names = command_names();
+  if (auto page = page_text(topic)) {
+    Invocation invocation;
+    invocation.help = *std::move(page);
+    return invocation;
+  }
   const bool known = topic.empty() || std::ranges::count(names, topic) > 0;
   if (!known) return unknown_command(topic);
   return help_for(topic);
@@ -151,6 +160,26 @@ Result<Invocation> parse_check(Words words) {
   return invocation;
 }
 
+Result<Invocation> parse_cache(Words words) {
+  if (words.empty() || is_help(words[0])) return help_for("cache");
+  if (words[0] != "list" && words[0] != "clear") {
+    return fail(Errc::input, format("cache: \"{}\" is not one of its commands; use list or clear",
+                                    printable(words[0])));
+  }
+  RunWords read =
+      TRY(read_run_words(words.subspan(1), {.command = "cache", .takes = is_check_option}));
+  if (read.prints != nullptr) return help_for("cache");
+  if (!read.command.empty()) {
+    return fail(Errc::input, format("cache: \"{}\" means nothing to it; hosts go behind -H",
+                                    printable(read.command.front())));
+  }
+  Invocation invocation;
+  invocation.command = Invocation::Command::cache;
+  invocation.flags = std::move(read.flags);
+  invocation.words = {words[0]};
+  return invocation;
+}
+
 Result<Invocation> parse_bench(Words words) {
   BenchWords read = TRY(read_bench_words(words));
   if (read.help) return help_for("bench");
@@ -181,7 +210,8 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   if (arguments[0] == "run") return parse_run(words);
   if (arguments[0] == "check") return parse_check(words);
   if (arguments[0] == "bench") return parse_bench(words);
-  if (arguments[0] == "version" || arguments[0] == "--version") return parse_version(words);
+  if (is_version(arguments[0])) return parse_version(words);
+  if (arguments[0] == "cache") return parse_cache(words);
   if (arguments[0] == "config") return parse_config(words);
   if (arguments[0] == "completion") return parse_completion(words);
   if (arguments[0] == "help") return parse_help(words);

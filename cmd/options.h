@@ -12,10 +12,19 @@ namespace dt {
 
 /// The parsed command line.
 struct Invocation {
-  enum class Command : uint8_t { help, version, check_build, config_show, check, bench, run };
+  enum class Command : uint8_t {
+    help,
+    version,
+    check_build,
+    config_show,
+    check,
+    bench,
+    cache,
+    run
+  };
   Command command = Command::help;
   OptionSource flags;              ///< run, check, bench, config show: options of run as typed
-  std::vector<std::string> words;  ///< run: the workers' command
+  std::vector<std::string> words;  ///< run: the workers' command; cache: list or clear
   BenchOptions bench = {};         ///< bench: its own options
   bool json = false;               ///< version, check, config show: --json
   bool origin = false;             ///< config show --origin

@@ -98,6 +98,20 @@ std::string answered_items(std::span<const Option> options) {
   return text;
 }
 
+std::string torchrun_items() {
+  std::string text;
+  for (const Option& option : torchrun_options) {
+    if (option.effect == Effect::decides) {
+      text += option_item(option);
+    } else {
+      text += format(".It {}\n{}", spellings(option),
+                     mdoc_text(option.refusal.empty() ? std::string(option.help)
+                                                      : format("{}.", option.refusal)));
+    }
+  }
+  return text;
+}
+
 std::string key_item(const Option& option) {
   return format(".It Ic {}\n{},\n.Ev {}\n.Pq {} .\n", option.name, type_name(option.kind),
                 variable_of(option), spellings(option));
@@ -147,7 +161,9 @@ std::string mdoc_options() {
   std::string text;
   for (const OptionGroupTitle& group : option_groups()) {
     text += format(".Ss {}\n", group.title);
+    const bool torchrun = group.group == OptionGroup::torchrun;
     const bool answered = group.group == OptionGroup::horovod;
+    if (torchrun) text += "Known, so that their command lines are understood:\n";
     if (answered)
       text +=
           "Known, so that its command lines are understood, and answered, or handed to its\n"
@@ -156,6 +172,7 @@ std::string mdoc_options() {
     for (const Option& option : own_options) {
       if (option.group == group.group) text += option_item(option);
     }
+    if (torchrun) text += torchrun_items();
     if (answered) text += answered_items(horovod_options);
     text += ".El\n";
   }

@@ -6,6 +6,7 @@
 #include "launcher/config/environment_options.h"
 #include "launcher/config/horovod_settings.h"
 #include "launcher/config/host_options.h"
+#include "launcher/config/hosts/slurm_allocation.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/role_options.h"
 
@@ -15,6 +16,11 @@
 #include <utility>
 
 namespace dt {
+
+std::string deterministic_algorithms(const std::string& table) {
+  return table.empty() ? "deterministic" : "deterministic," + table;
+}
+
 namespace {
 
 Result<> read_flags(const OptionSources& sources, RunConfig& config) {
@@ -111,10 +117,18 @@ Result<> read_stdin(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
-Result<> read_texts(const OptionSources& sources, RunConfig& config) {
+Result<> read_algorithms(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "algorithms")) {
     config.algorithms = TRY(given->text("a table of algorithms"));
   }
+  if (const auto given = find_option(sources, "deterministic")) {
+    const bool deterministic = TRY(given->flag());
+    if (deterministic) config.algorithms = deterministic_algorithms(config.algorithms);
+  }
+  return {};
+}
+
+Result<> read_texts(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
   if (const auto given = find_option(sources, "output-dir")) {
     config.output_dir = TRY(given->text("a folder"));
@@ -124,6 +138,10 @@ Result<> read_texts(const OptionSources& sources, RunConfig& config) {
     if (config.report == "-") {
       return given->refuse("standard output is the workers'; give a file, or /dev/stderr");
     }
+  }
+  if (const auto given = find_option(sources, "on-lost-output")) {
+    const std::string choice = TRY(given->choice());
+    config.end_on_lost_output = choice == "end";
   }
   if (const auto given = find_option(sources, "on-failure")) {
     const std::string choice = TRY(given->choice());
@@ -140,8 +158,11 @@ Result<> read_cluster_filter(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
-Result<> check_command(const RunConfig& config) {
+Result<> check_command(const OptionSources& sources, const RunConfig& config) {
   if (!config.command.empty() && !config.command[0].empty()) return {};
+  // The forgotten number of -np has taken the command's word.
+  const auto np = find_option(sources, "np");
+  if (np && config.command.empty() && !parse_integer(np->value())) return np->expected("a number");
   // Without quotes, a shell cuts --cluster-spec at the first | or ;. The rest may be valid.
   const bool cut = config.external_cluster && !config.external_cluster->task;
   return fail(Errc::input,
@@ -164,23 +185,30 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   RunConfig config;
   config.command = std::move(command);
   TRY(read_external_cluster(by_precedence, environment, read_text, config));
-  if (!find_option(by_precedence, "role-command")) TRY(check_command(config));
-  TRY(check_horovod_options(by_precedence));
+  if (!find_option(by_precedence, "role-command")) TRY(check_command(by_precedence, config));
+  TRY(check_answered_options(by_precedence));
   TRY(read_placement(by_precedence, config.placement));
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
   if (!config.external_cluster) TRY(read_hosts(by_precedence, read_text, config));
+  if (!config.external_cluster) TRY(read_torchrun_layout(by_precedence, config));
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_roles(by_precedence, read_text, config));
+  if (config.hosts.empty() && !config.external_cluster) {
+    if (auto warning = unused_allocation_warning(environment))
+      config.warnings.push_back(*std::move(warning));
+  }
   TRY(read_env_sets(by_precedence, config));
   TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
+  TRY(read_algorithms(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));
   TRY(read_flags(by_precedence, config));
+  TRY(read_torchrun_command(by_precedence, config));
   return config;
 }
 

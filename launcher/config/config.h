@@ -68,6 +68,7 @@ struct RunConfig {
   ClusterFilter cluster_filter = ClusterFilter::none;
   bool no_macros = false;
   std::optional<std::string> output_dir;
+  std::optional<bool> end_on_lost_output;  ///< none: unless files have the output
   bool merge_stderr = false;
   bool no_tag = false;
   bool timestamp = false;
@@ -79,11 +80,17 @@ struct RunConfig {
   bool json = false;
   std::vector<std::string> command;
   std::vector<std::string> warnings;  ///< of the sources, to be shown once
+  /// True when the job needs a reader of its standard output.
+  bool ends_on_lost_output() const { return end_on_lost_output.value_or(!output_dir); }
   bool operator==(const RunConfig&) const = default;
 };
 
+/// Returns the table of --algorithms as --deterministic changes it. libdtrain defines the form.
+std::string deterministic_algorithms(const std::string& table);
+
 /// Decides the configuration by flags, environment, file and defaults, in this order. The first
-/// source that has an option wins; lists are not joined. hosts and hostfile count as one option. A
+/// source that has an option wins; only lists of variables add up. hosts and hostfile count as one
+/// option. A
 /// hostfile's text comes from `read_text`, TF_CONFIG from `environment`.
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,

@@ -8,32 +8,64 @@
 #include "launcher/config/option_value.h"
 #include "launcher/config/trust.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dt {
 namespace {
 
+Result<> read_env_file(const OptionValue& given, const std::string& path,
+                       const TextReader& read_text, std::vector<EnvironmentSetting>& settings) {
+  const std::string text = TRY(given.text_of(path, read_text));
+  for (EnvironmentSetting& setting : TRY(parse_env_file(text, path))) {
+    TRY(check_found_variable(given, setting));
+    settings.push_back(std::move(setting));
+  }
+  return {};
+}
+
 Result<> read_env_files(const OptionSources& sources, const TextReader& read_text,
                         std::vector<EnvironmentSetting>& settings) {
-  const auto given = find_option(sources, "env-file");
+  for (const OptionValue& given : find_all(sources, "env-file")) {
+    for (const std::string& path : *given.values)
+      TRY(read_env_file(given, path, read_text, settings));
+  }
+  return {};
+}
+
+/// hydra's -genv, which has the name and the value as two words.
+Result<> read_genv(const OptionSources& sources, std::vector<EnvironmentSetting>& settings) {
+  const auto given = find_option(sources, "genv");
   if (!given) return {};
-  for (const std::string& path : *given->values) {
-    const std::string text = TRY(given->text_of(path, read_text));
-    for (EnvironmentSetting& setting : TRY(parse_env_file(text, path))) {
-      TRY(check_found_variable(*given, setting));
-      settings.push_back(std::move(setting));
-    }
+  for (size_t i = 0; i + 1 < given->values->size(); i += 2) {
+    const std::string text = format("{}={}", (*given->values)[i], (*given->values)[i + 1]);
+    EnvironmentSetting setting = TRY(parse_setting(text, given->origin));
+    TRY(check_found_variable(*given, setting));
+    settings.push_back(std::move(setting));
   }
   return {};
 }
 
 Result<> read_env(const OptionSources& sources, std::vector<EnvironmentSetting>& settings) {
-  const auto given = find_option(sources, "env");
-  if (!given) return {};
-  for (const std::string& text : *given->values) {
-    EnvironmentSetting setting = TRY(parse_setting(text, given->origin));
-    TRY(check_found_variable(*given, setting));
-    settings.push_back(std::move(setting));
+  TRY(read_genv(sources, settings));
+  const std::vector<OptionValue> all = find_all(sources, "env");
+  std::vector<EnvironmentSetting> read;
+  for (const OptionValue& given : all) {
+    for (const std::string& text : *given.values) {
+      EnvironmentSetting setting = TRY(parse_setting(text, given.origin));
+      read.push_back(std::move(setting));
+    }
+  }
+  auto setting = read.begin();
+  for (const OptionValue& given : all) {
+    for (size_t i = 0; i < given.values->size(); ++i, ++setting) {
+      // A value that a nearer source replaces does not count, and need not be trusted.
+      const bool replaced =
+          std::ranges::count(setting + 1, read.end(), setting->name, &EnvironmentSetting::name) > 0;
+      if (replaced) continue;
+      TRY(check_found_variable(given, *setting));
+      settings.push_back(*setting);
+    }
   }
   return {};
 }
@@ -59,7 +91,8 @@ Result<> check_dmlc_roles(const OptionValue& given, const std::vector<Role>& rol
 
 }  // namespace
 
-/// Reads the options for Horovod's library, then files, then -x: a later setting wins.
+/// Reads the options for Horovod's library, then files, then -x: a later setting wins. Files and
+/// settings of all sources count.
 Result<> read_environment(const OptionSources& sources, const TextReader& read_text,
                           RunConfig& config) {
   config.environment = TRY(horovod_settings(sources));

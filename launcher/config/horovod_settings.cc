@@ -72,18 +72,34 @@ Result<std::optional<std::string>> exported_value(const Option& option, const Op
   return yes ? std::optional<std::string>("1") : std::nullopt;
 }
 
+/// Options that are refused for one reason.
+struct Refused {
+  std::string origins;  ///< "--min-np, --max-np"
+  std::string_view why;
+};
+
 }  // namespace
 
-Result<> check_horovod_options(const OptionSources& by_precedence) {
-  for (const Option& option : horovod_options) {
-    if (option.effect == Effect::exports) continue;
+Result<> check_answered_options(const OptionSources& by_precedence) {
+  std::vector<Refused> all;
+  for (const Option& option : run_options) {
+    if (option.effect != Effect::agrees && option.effect != Effect::refuses) continue;
     const auto given = find_option(by_precedence, option.name);
     if (!given) continue;
     const bool on = TRY(is_on(option, *given));
-    if (!on) continue;
-    if (option.effect == Effect::refuses) return given->refuse(option.refusal);
+    if (!on || option.effect == Effect::agrees) continue;
+    const auto same = std::ranges::find(all, option.refusal, &Refused::why);
+    if (same == all.end()) {
+      all.push_back({.origins = given->origin, .why = option.refusal});
+    } else {
+      same->origins += ", " + given->origin;
+    }
   }
-  return {};
+  if (all.empty()) return {};
+  std::vector<std::string> lines;
+  for (const Refused& refused : all)
+    lines.push_back(format("{}: {}", refused.origins, refused.why));
+  return fail(Errc::input, join(lines, "\n"));
 }
 
 Result<std::vector<EnvironmentSetting>> horovod_settings(const OptionSources& by_precedence) {

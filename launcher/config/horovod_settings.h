@@ -8,9 +8,10 @@
 
 namespace dt {
 
-/// Checks horovodrun's options that set no variable (launcher/config/horovod_options.h). Fails for
+/// Checks the options of other launchers that are accepted without an effect, or refused
+/// (launcher/config/horovod_options.h, torchrun_options.h). Fails for
 /// an option that dtrain refuses, and for a malformed value of one that has no effect.
-Result<> check_horovod_options(const OptionSources& by_precedence);
+Result<> check_answered_options(const OptionSources& by_precedence);
 
 /// Returns the variables for the workers by the options that tune Horovod's library. Fails when two
 /// options set one variable to different values.

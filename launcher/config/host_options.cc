@@ -2,12 +2,16 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/horovod_options.h"
 #include "launcher/config/hosts/networks.h"
 #include "launcher/config/option_value.h"
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -31,6 +35,57 @@ Result<> read_rsh_agent(const OptionSources& sources, LoginOptions& ssh) {
     if (other) return other->refuse(format("conflicts with {}; give one of them", given->origin));
   }
   return {};
+}
+
+size_t host_count(const RunConfig& config) {
+  return config.hosts.empty() ? 1 : config.hosts.size();
+}
+
+/// --nproc-per-node: a number, or what each host has.
+Result<> read_processes(const OptionSources& sources, RunConfig& config) {
+  const auto given = find_option(sources, "nproc-per-node");
+  if (!given) return {};
+  if (const auto ppn = find_option(sources, "ppn"))
+    return given->refuse(format("conflicts with {}; give one of them", ppn->origin));
+  if (given->value() != "gpu" && given->value() != "auto") {
+    const auto count = parse_integer(given->value());
+    if (!count || *count < 1 || *count > slots_max)
+      return given->expected(format("1..{}, gpu or auto", slots_max));
+    config.placement.per_host = static_cast<int>(*count);
+    return {};
+  }
+  config.placement.only_gpus = given->value() == "gpu";
+  if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
+  for (Host& host : config.hosts) {
+    host.slots = 0;
+    host.counted = false;
+  }
+  return {};
+}
+
+Result<> check_nodes(const OptionSources& sources, const RunConfig& config) {
+  const auto given = find_option(sources, "nnodes");
+  if (!given) return {};
+  const std::vector<std::string_view> parts = split(given->value(), ':');
+  const auto least = parse_integer(parts.front());
+  const auto most = parse_integer(parts.back());
+  if (!least || !most || *least < 1 || parts.size() > 2)
+    return given->expected("a number of hosts from 1");
+  if (least != most) return given->refuse(refusal::not_elastic);
+  const size_t hosts = host_count(config);
+  if (*least == static_cast<int64_t>(hosts)) return {};
+  return given->refuse(format("{}, but the job has {} host{}; name all of them: -H HOST,HOST,…",
+                              *least, hosts, hosts == 1 ? "" : "s"));
+}
+
+Result<> check_node_rank(const OptionSources& sources, const RunConfig& config) {
+  const auto given = find_option(sources, "node-rank");
+  if (!given) return {};
+  const int64_t rank = TRY(given->integer(0, std::numeric_limits<int32_t>::max()));
+  if (rank == 0 && host_count(config) == 1) return {};
+  return given->refuse(
+      "dtrain is started once, and starts the processes of all hosts; leave it out, and name the "
+      "hosts: -H HOST,HOST,…");
 }
 
 }  // namespace
@@ -97,6 +152,34 @@ Result<> read_hosts(const OptionSources& sources, const TextReader& read_text, R
     config.hosts = std::move(list.hosts);
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));
     return {};
+  }
+  return {};
+}
+
+Result<> read_torchrun_layout(const OptionSources& sources, RunConfig& config) {
+  TRY(read_processes(sources, config));
+  TRY(check_nodes(sources, config));
+  TRY(check_node_rank(sources, config));
+  if (const auto given = find_option(sources, "max-restarts")) {
+    const int64_t restarts = TRY(given->integer(0, std::numeric_limits<int32_t>::max()));
+    if (restarts > 0)
+      return given->refuse("dtrain restarts no process; leave it out, and start the job again");
+  }
+  return {};
+}
+
+Result<> read_torchrun_command(const OptionSources& sources, RunConfig& config) {
+  if (const auto given = find_option(sources, "module")) {
+    const bool is_module = TRY(given->flag());
+    if (is_module) config.command.insert(config.command.begin(), {"python3", "-m"});
+  }
+  for (const std::string_view name : {"redirects", "tee"}) {
+    const auto given = find_option(sources, name);
+    if (!given) continue;
+    const std::string choice = TRY(given->choice());
+    if (choice == "0") continue;
+    if (!config.output_dir) return given->refuse("needs a folder for the files; add --log-dir DIR");
+    if (name == "redirects") config.quiet = true;
   }
   return {};
 }

@@ -14,7 +14,7 @@ enum class OptionKind : uint8_t {
   list,  ///< may be repeated; each value is added
 };
 
-enum class OptionGroup : uint8_t { hosts, workers, faults, output, itself, horovod };
+enum class OptionGroup : uint8_t { hosts, workers, faults, output, itself, torchrun, horovod };
 
 /// The effect of an option when it is given.
 enum class Effect : uint8_t {

@@ -8,6 +8,7 @@
 #include <cassert>
 #include <charconv>
 #include <cmath>
+#include <ranges>
 #include <system_error>
 
 namespace dt {
@@ -108,6 +109,14 @@ std::optional<OptionValue> find_option(const OptionSources& by_precedence, std::
     if (auto given = find_in(source, name)) return given;
   }
   return std::nullopt;
+}
+
+std::vector<OptionValue> find_all(const OptionSources& by_precedence, std::string_view name) {
+  std::vector<OptionValue> all;
+  for (const OptionSource& source : by_precedence | std::views::reverse) {
+    if (auto given = find_in(source, name)) all.push_back(*std::move(given));
+  }
+  return all;
 }
 
 }  // namespace dt

@@ -49,5 +49,7 @@ struct OptionValue {
 std::optional<OptionValue> find_in(const OptionSource& source, std::string_view name);
 /// Finds the option in the first source that has it.
 std::optional<OptionValue> find_option(const OptionSources& by_precedence, std::string_view name);
+/// Finds the option in all sources, the last one first: for lists whose values add up.
+std::vector<OptionValue> find_all(const OptionSources& by_precedence, std::string_view name);
 
 }  // namespace dt

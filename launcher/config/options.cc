@@ -16,6 +16,7 @@ std::optional<OptionGuess> guess_by_prefix(std::string_view word) {
   std::optional<OptionGuess> best;
   size_t best_length = letters_min - 1;
   for (const Option& option : run_options) {
+    if (option.group == OptionGroup::torchrun) continue;  // --nproc is meant for -np
     for (const std::string_view spelling : spellings_of(option)) {
       const std::string_view name = without_dashes(spelling);
       const size_t shared = std::min(name.size(), word.size());
@@ -41,6 +42,10 @@ bool is_bench_option(const Option& option) {
 const Option* find_option(std::string_view name) {
   const auto found = std::ranges::find(run_options, name, &Option::name);
   return found == run_options.end() ? nullptr : &*found;
+}
+
+bool adds_up(const Option& option) {
+  return option.name == "env" || option.name == "env-file" || option.name == "role-env";
 }
 
 std::vector<std::string_view> spellings_of(const Option& option) {

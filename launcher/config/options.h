@@ -2,6 +2,7 @@
 
 #include "launcher/config/horovod_options.h"
 #include "launcher/config/option.h"
+#include "launcher/config/torchrun_options.h"
 
 #include <algorithm>
 #include <array>
@@ -12,25 +13,27 @@
 
 namespace dt {
 
-/// The options of `dtrain run` without those of horovodrun.
+/// The options of `dtrain run` without those of other launchers.
 inline constexpr std::array own_options = {
     Option{"np", "-np -n --np --num-proc", OptionKind::integer, "N", OptionGroup::hosts,
            "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
-    Option{"hosts", "-H --hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
+    Option{"hosts", "-H --hosts --host -host -hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
            "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2; "
            "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. A host "
            "without slots offers its GPUs, else its CPUs. Without hosts everything runs on this "
            "machine."},
-    Option{"hostfile", "--hostfile -hostfile", OptionKind::text, "FILE", OptionGroup::hosts,
+    Option{"hostfile", "--hostfile -hostfile --machinefile -machinefile", OptionKind::text, "FILE",
+           OptionGroup::hosts,
            "Read the hosts from FILE, a line each, as for Horovod, Open MPI, MPICH or DeepSpeed: "
            "\"host slots=N max_slots=M\" or \"host:N\"."},
     Option{"oversubscribe", "--oversubscribe", OptionKind::flag, "", OptionGroup::hosts,
            "Allow more processes than slots, shared out in proportion to the slots of each host, "
            "and up to its max_slots."},
     Option{
-        "map-by", "--map-by -map-by", OptionKind::text, "slot|node", OptionGroup::hosts,
-        "How processes are dealt to hosts: slot, the default, fills the slots of one host before "
-        "the next; node gives one to each host in turn while slots last."},
+        "map-by", "--map-by -map-by", OptionKind::text, "slot|node|ppr:N:node", OptionGroup::hosts,
+        "How processes are dealt to hosts: slot fills the slots of one host before the next; node "
+        "gives one to each host in turn while slots last. slot is the default, but node where no "
+        "host is given slots, with ranks by slot. ppr:N:node is --ppn N."},
     Option{"rank-by", "--rank-by -rank-by", OptionKind::text, "slot|node", OptionGroup::hosts,
            "How ranks are dealt to the processes: slot numbers those of one host before the next, "
            "as many programs expect; node numbers one on each host in turn. As --map-by, if not "
@@ -69,15 +72,16 @@ inline constexpr std::array own_options = {
            "machine, and on each host one a task, which libdtrain has in DTRAIN_PORT, and two more "
            "on that of rank 0. check needs one here, and two on each host."},
     Option{
-        "network-interfaces", "--network-interfaces --network-interface", OptionKind::list, "NAMES",
-        OptionGroup::hosts,
+        "network-interfaces", "--network-interfaces --network-interface -iface", OptionKind::list,
+        "NAMES", OptionGroup::hosts,
         "Use only these networks between the hosts: names of interfaces (eth0,ib0), or ranges of "
         "addresses (10.0.0.0/8) where their names differ. May be given again. Without it dtrain "
         "tries all addresses of all hosts, and uses those that lead from host to host."},
     Option{"ssh-port", "-p --ssh-port", OptionKind::integer, "PORT", OptionGroup::hosts,
            "The port of sshd on the hosts; wins over the ssh configuration."},
     Option{"ssh-identity-file", "-i --ssh-identity-file", OptionKind::text, "FILE",
-           OptionGroup::hosts, "The private key to log in with."},
+           OptionGroup::hosts,
+           "The private key to log in with. If the file is missing, the other keys are tried."},
     Option{"ssh-config", "--ssh-config", OptionKind::text, "FILE", OptionGroup::hosts,
            "Read this ssh configuration instead of ~/.ssh/config, as ssh -F.", true,
            Effect::decides, "", true},
@@ -96,7 +100,7 @@ inline constexpr std::array own_options = {
     Option{
         "connect-timeout", "--connect-timeout", OptionKind::duration, "TIME", OptionGroup::hosts,
         "How long all tries to reach a host may take together (default: ConnectTimeout of the ssh "
-        "configuration, else 10s)."},
+        "configuration, else 10s, and 2s for a host that only refuses connections)."},
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
@@ -136,7 +140,12 @@ inline constexpr std::array own_options = {
         "operations are named, and separated by commas: ring,broadcast=hierarchical. @NAME is an "
         "algorithm that the program registers. What is not given stays as dtrain bench --explain "
         "prints it."},
-    Option{"chdir", "--chdir", OptionKind::text, "DIR", OptionGroup::workers,
+    Option{"deterministic", "--deterministic", OptionKind::flag, "", OptionGroup::workers,
+           "Let libdtrain's reductions add in the order of the ranks, so that results have the "
+           "same bits in every run, on every layout of the ranks over hosts. Costs time between "
+           "hosts. Chooses the algorithms of all_reduce, reduce and reduce_scatter, which "
+           "--algorithms may not name then."},
+    Option{"chdir", "--chdir -wdir --wdir -wd", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,
            "Which tasks TF_CONFIG lists, as TensorFlow's device filters: with ps, a worker's lists "
@@ -187,10 +196,14 @@ inline constexpr std::array own_options = {
            "and processes that they left behind are ended together. none: dtrain waits for them."},
 
     Option{
-        "output-dir", "--output-dir --output-filename", OptionKind::text, "DIR",
+        "output-dir", "--output-dir --output-filename --log-dir --log_dir", OptionKind::text, "DIR",
         OptionGroup::output,
         "Also write each worker's output, byte for byte, to DIR/rank.N/stdout and stderr; of tasks "
-        "without rank to DIR/ROLE.INDEX/stdout and stderr."},
+        "without rank to DIR/ROLE.INDEX/stdout and stderr. {job_id} stands for the job's id."},
+    Option{
+        "on-lost-output", "--on-lost-output", OptionKind::text, "end|continue", OptionGroup::output,
+        "When nobody reads standard output any more: end the job, as a pipe ends other programs, "
+        "or let it continue without (default end, but continue with --output-dir)."},
     Option{"merge-stderr", "--merge-stderr", OptionKind::flag, "", OptionGroup::output,
            "Give each worker one stream for both: what it writes to stderr goes where its stdout "
            "goes, in the order written."},
@@ -205,7 +218,8 @@ inline constexpr std::array own_options = {
            "CLICOLOR_FORCE, CLICOLOR=0 and TERM=dumb."},
     Option{"report", "--report", OptionKind::text, "FILE", OptionGroup::output,
            "Write one JSON document to FILE when the job has ended, however it ended: hosts, "
-           "tasks, times, exit, resources used. Not with --dry-run."},
+           "tasks, times, exit, resources used. {job_id} stands for the job's id. Not with "
+           "--dry-run."},
     Option{"quiet", "--quiet", OptionKind::flag, "", OptionGroup::output,
            "Keep the workers' output off the console."},
     Option{"verbose", "--verbose", OptionKind::flag, "", OptionGroup::output,
@@ -216,8 +230,8 @@ inline constexpr std::array own_options = {
     Option{"json", "--json", OptionKind::flag, "", OptionGroup::itself,
            "With --dry-run: print the plan as one JSON document."},
     Option{"config-file", "--config-file", OptionKind::text, "FILE", OptionGroup::itself,
-           "Read options from this TOML file (default ./dtrain.toml, then "
-           "~/.config/dtrain/config.toml).",
+           "Read options from this TOML file, instead of ./dtrain.toml and "
+           "~/.config/dtrain/config.toml.",
            false},
     Option{"help", "-h --help", OptionKind::flag, "", OptionGroup::itself, "Show this.", false,
            Effect::prints},
@@ -229,8 +243,9 @@ inline constexpr std::array own_options = {
 
 /// All options of `dtrain run`.
 inline constexpr auto run_options = [] {
-  std::array<Option, own_options.size() + horovod_options.size()> all;
-  std::ranges::copy(horovod_options, std::ranges::copy(own_options, all.begin()).out);
+  std::array<Option, own_options.size() + torchrun_options.size() + horovod_options.size()> all;
+  auto* const others = std::ranges::copy(own_options, all.begin()).out;
+  std::ranges::copy(horovod_options, std::ranges::copy(torchrun_options, others).out);
   return all;
 }();
 
@@ -243,7 +258,7 @@ inline constexpr std::array<std::string_view, 16> check_option_names = {
 bool is_check_option(const Option& option);
 
 /// The options that `dtrain bench` takes as well: its ranks are a job of their own, without roles.
-inline constexpr std::array<std::string_view, 34> bench_option_names = {"np",
+inline constexpr std::array<std::string_view, 35> bench_option_names = {"np",
                                                                         "hosts",
                                                                         "hostfile",
                                                                         "oversubscribe",
@@ -265,6 +280,7 @@ inline constexpr std::array<std::string_view, 34> bench_option_names = {"np",
                                                                         "env-file",
                                                                         "encrypt-data",
                                                                         "algorithms",
+                                                                        "deterministic",
                                                                         "timeout",
                                                                         "start-timeout",
                                                                         "grace",
@@ -280,6 +296,9 @@ inline constexpr std::array<std::string_view, 34> bench_option_names = {"np",
 bool is_bench_option(const Option& option);
 
 const Option* find_option(std::string_view name);
+/// True for lists of variables: the values of all sources count. For one variable the nearer source
+/// wins.
+bool adds_up(const Option& option);
 /// Returns all spellings with their dashes: "-np", "--np", …
 std::vector<std::string_view> spellings_of(const Option& option);
 /// Returns the number of arguments that follow the option on the command line; 0 for flags.

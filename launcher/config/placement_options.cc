@@ -1,9 +1,12 @@
 #include "launcher/config/placement_options.h"
 
+#include "base/format.h"
+#include "base/text.h"
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/config/option_value.h"
 
 #include <string_view>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -15,24 +18,38 @@ BindTo bind_to_named(std::string_view word) {
                           : BindTo::none;
 }
 
+/// Reads mpirun's "ppr:N:node".
+Result<int> per_host_of(const OptionValue& given) {
+  const std::vector<std::string_view> parts = split(given.value(), ':');
+  const auto count =
+      parts.size() == 3 && parts[2] == "node" ? parse_integer(parts[1]) : std::nullopt;
+  if (!count || *count < 1 || *count > slots_max)
+    return given.expected(format("ppr:N:node with N of 1..{}", slots_max));
+  return static_cast<int>(*count);
+}
+
+/// Reads --map-by or --rank-by into `order`.
+Result<> read_order(const OptionSources& sources, std::string_view name,
+                    std::optional<MapBy>& order, PlacementOptions& placement) {
+  const auto given = find_option(sources, name);
+  if (!given) return {};
+  if (name == "map-by" && given->value().starts_with("ppr:")) {
+    placement.per_host = TRY(per_host_of(*given));
+    return {};
+  }
+  const std::string choice = TRY(given->choice());
+  order = choice == "node" ? MapBy::node : MapBy::slot;
+  return {};
+}
+
 }  // namespace
 
 Result<> read_placement(const OptionSources& sources, PlacementOptions& placement) {
-  struct Setting {
-    std::string_view name;
-    MapBy PlacementOptions::*member;
-  };
+  TRY(read_order(sources, "map-by", placement.map_by, placement));
   // --map-by node spreads the processes, so it spreads neighbours in rank too, unless --rank-by
   // is given.
-  constexpr Setting settings[] = {{"map-by", &PlacementOptions::map_by},
-                                  {"map-by", &PlacementOptions::rank_by},
-                                  {"rank-by", &PlacementOptions::rank_by}};
-  for (const Setting& setting : settings) {
-    if (const auto given = find_option(sources, setting.name)) {
-      const std::string choice = TRY(given->choice());
-      placement.*setting.member = choice == "node" ? MapBy::node : MapBy::slot;
-    }
-  }
+  placement.rank_by = placement.map_by;
+  TRY(read_order(sources, "rank-by", placement.rank_by, placement));
   if (const auto given = find_option(sources, "ppn")) {
     const int64_t count = TRY(given->integer(1, slots_max));
     placement.per_host = static_cast<int>(count);

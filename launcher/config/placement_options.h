@@ -25,9 +25,10 @@ enum class GpuBind : uint8_t { none, rank };
 
 /// How processes are placed on hosts, CPUs and GPUs.
 struct PlacementOptions {
-  MapBy map_by = MapBy::slot;
-  MapBy rank_by = MapBy::slot;  ///< the value of map_by, unless given
-  std::optional<int> per_host;  ///< --ppn: processes of each host; replaces its slots
+  std::optional<MapBy> map_by;   ///< none: by slot, but by node where no host has slots
+  std::optional<MapBy> rank_by;  ///< none: by slot, or the map_by that was given
+  bool only_gpus = false;        ///< hosts without slots offer GPUs, never CPUs
+  std::optional<int> per_host;   ///< --ppn: processes of each host; replaces its slots
   BindTo bind_to = BindTo::none;
   bool report_bindings = false;
   GpuBind gpu_bind = GpuBind::none;

@@ -86,16 +86,15 @@ Result<> read_commands(const OptionSources& sources, std::vector<Role>& roles) {
 }
 
 Result<> read_environments(const OptionSources& sources, std::vector<Role>& roles) {
-  const auto given = find_option(sources, "role-env");
-  if (!given) return {};
-  for (const std::string& text : *given->values) {
-    const auto [role, value] = TRY(parse_role_value(text, "NAME=VARIABLE=VALUE", *given, roles));
-    EnvironmentSetting setting = TRY(parse_setting(value, given->origin));
-    if (!setting.value) {
-      return given->refuse(format("expected NAME=VARIABLE=VALUE, got \"{}\"", printable(text)));
+  for (const OptionValue& given : find_all(sources, "role-env")) {
+    for (const std::string& text : *given.values) {
+      const auto [role, value] = TRY(parse_role_value(text, "NAME=VARIABLE=VALUE", given, roles));
+      EnvironmentSetting setting = TRY(parse_setting(value, given.origin));
+      if (!setting.value)
+        return given.refuse(format("expected NAME=VARIABLE=VALUE, got \"{}\"", printable(text)));
+      TRY(check_found_variable(given, setting));
+      role->environment[setting.name] = *std::move(setting.value);
     }
-    TRY(check_found_variable(*given, setting));
-    role->environment[setting.name] = *std::move(setting.value);
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include "launcher/ssh/failure.h"
 #include "launcher/ssh/keys/client_key.h"
 
+#include <algorithm>
 #include <cassert>
 #include <functional>
 
@@ -46,6 +47,7 @@ AgentConnection::CloseReason end_of_client(const ClientContext& context,
   return {.why = failure.text,
           .stderr_text = stderr_text,
           .again = failure.again && !logged_in,
+          .refused = failure.refused,
           .elsewhere = failure.too_old,
           .logged_in = logged_in};
 }
@@ -181,14 +183,24 @@ void RemoteConnection::try_ended(CloseReason reason) {
   auto next = next_ssh_try(
       all_.route_facts(settings_),
       {.by = route_->by, .again = reason.again, .elsewhere = reason.elsewhere, .why = reason.why});
+  only_refused_ = only_refused_ && reason.refused;
   const Time when = all_.loop().now() + pause_before_next();
-  if (!next || when >= deadline_) return end(std::move(reason));
+  if (!next || when >= last_try()) return end(std::move(reason));
   connection_.reset();
   // Another kind of connection starts at once, with the permit; the same kind waits without it.
   if (next->by != route_->by) return take_route(*std::move(next));
   all_.log().info("{}: {}; trying again", request_.host, reason.why);
   permit_.reset();
   retry_timer_ = all_.loop().at(when, [this] { acquire_permit(); });
+}
+
+/// A host that only refuses has no sshd, unless it is just starting. A time limit that the user
+/// gave is waited for, since hosts may still be booting.
+Time RemoteConnection::last_try() const {
+  constexpr Duration refused_patience = seconds(2);
+  const bool given = all_.login().connect_timeout || settings_.connect_timeout_s;
+  return only_refused_ && !given ? std::min<Time>(deadline_, *began_ + refused_patience)
+                                 : deadline_;
 }
 
 Duration RemoteConnection::pause_before_next() const {

@@ -54,6 +54,7 @@ class RemoteConnection final : public AgentConnection {
   Result<SpawnedProcess> spawn_process() const;
   ClientContext client_context();
   void try_ended(CloseReason reason);
+  Time last_try() const;
   Duration pause_before_next() const;
   void no_answer();
   void clear();
@@ -76,6 +77,7 @@ class RemoteConnection final : public AgentConnection {
   Timer timeout_;
   Timer retry_timer_;
   int attempt_ = 0;
+  bool only_refused_ = true;  ///< no process listened at the port in any try
   bool arrived_ = false;
   bool ended_ = false;
 };

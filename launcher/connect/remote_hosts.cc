@@ -2,11 +2,14 @@
 
 #include "base/crypto.h"
 #include "base/format.h"
+#include "base/text.h"
+#include "launcher/ssh/config/expand.h"
 
 #include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace dt {
 
@@ -53,8 +56,21 @@ Result<std::unique_ptr<RemoteHosts>> RemoteHosts::create(Loop& loop, Log& log, O
     return fail(Errc::input, format("--ssh libssh2: {}; use --ssh openssh", library.text));
   }
   auto resolver = TRY(Resolver::create(loop));
-  return std::unique_ptr<RemoteHosts>(
+  std::unique_ptr<RemoteHosts> hosts(
       new RemoteHosts(loop, log, std::move(options), std::move(resolver)));
+  hosts->drop_missing_identity();
+  return hosts;
+}
+
+/// As ssh does, warns of a key file that does not exist, and uses the user's other keys.
+void RemoteHosts::drop_missing_identity() {
+  std::erase_if(user_.identity_files, [this](const std::string& path) {
+    const SshExpansion expanded = expand_tilde(path, user_, world_);
+    if (::access(expanded.text.c_str(), F_OK) == 0) return false;
+    log_.warn("--ssh-identity-file {}: {}; the other keys are tried", printable(path),
+              errno_text(errno));
+    return true;
+  });
 }
 
 SshRequest RemoteHosts::request(const Host& host) const {

@@ -2,6 +2,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/ssh/config/pattern.h"
+#include "launcher/ssh/openssh.h"
 
 #include <algorithm>
 
@@ -54,8 +56,10 @@ SshConnection::SshConnection(Shared shared, Target target, Handlers handlers)
       handlers_(std::move(handlers)),
       known_(shared.keyring.known_host(target_.settings)) {
   const SshSettings& settings = target_.settings;
+  // The ssh configuration has names in small letters. An error should have what the user typed.
+  const bool as_typed = lower_case(target_.request.host) == settings.host_name;
   shared_.resolver.look_up(
-      {.name = settings.host_name,
+      {.name = as_typed ? target_.request.host : settings.host_name,
        .port = static_cast<uint16_t>(settings.port),
        .family = family_of(settings.address_family),
        .deadline = std::min<Time>(target_.open_by, shared_.loop.now() + look_up_patience)},
@@ -73,7 +77,7 @@ void SshConnection::dial(Result<std::vector<Address>> addresses) {
       shared_.loop,
       SshSession::Target{
           .dial = {.addresses = *std::move(addresses), .from_ip = settings.bind_address},
-          .credentials = {.host = target_.request.host,
+          .credentials = {.copy_id = copy_id_arguments(target_.request),
                           .user = settings.user,
                           .identities = shared_.keyring.identities(settings),
                           .identities_only = settings.identities_only},
@@ -158,6 +162,7 @@ AgentConnection::CloseReason SshConnection::end_of(const SshSession::End& end) c
   return {.why = session_ ? format("{}{}", why, remedy_of(*end.failure)) : why,
           .stderr_text = end.errors,
           .again = worth_retrying(*end.failure),
+          .refused = phase == SshPhase::connecting && error.code == Errc::refused,
           .elsewhere = !open && (error.code == Errc::unsupported ||
                                  (refused && shared_.keyring.has_ticket(target_.settings))),
           .logged_in = open};

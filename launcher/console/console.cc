@@ -18,8 +18,11 @@ bool same_file(int one, int other) {
 Result<Console> Console::open(Loop& loop, Descriptors descriptors,
                               std::function<void(Error)> on_out_broken) {
   Console console;
-  console.err_ = TRY(Sink::open(loop, descriptors.err, [](const Error&) {}));
-  if (same_file(descriptors.out, descriptors.err)) return console;
+  const bool shared = same_file(descriptors.out, descriptors.err);
+  const auto ignore = [](const Error&) {};
+  console.err_ = TRY(Sink::open(loop, descriptors.err,
+                                shared ? on_out_broken : std::function<void(Error)>(ignore)));
+  if (shared) return console;
   console.out_ = TRY(Sink::open(loop, descriptors.out, std::move(on_out_broken)));
   return console;
 }

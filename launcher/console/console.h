@@ -18,8 +18,7 @@ class Console {
     int err;
   };
   Console() = default;
-  /// `on_out_broken` is called when standard output has lost its reader, but never if both streams
-  /// share a Sink.
+  /// `on_out_broken` is called when standard output has lost its reader or cannot be written.
   static Result<Console> open(Loop& loop, Descriptors descriptors,
                               std::function<void(Error)> on_out_broken);
 

@@ -26,9 +26,12 @@ size_t find_line_end(std::string_view bytes) {
 }  // namespace
 
 void LineTagger::emit(std::string_view piece, std::string& out, std::string_view time) {
-  out += time;
-  out += tag_;
+  if (!in_line_) {
+    out += time;
+    out += tag_;
+  }
   partial_ += piece;
+  in_line_ = !partial_.ends_with('\n') && !partial_.ends_with('\r');
   if (for_terminal_) {
     const size_t end = std::min(partial_.find_first_of("\r\n"), partial_.size());
     out += terminal_line(std::string_view(partial_).substr(0, end));
@@ -56,8 +59,10 @@ void LineTagger::add(std::string_view bytes, std::string& out, std::string_view 
       bytes.remove_prefix(end + 1);
     } else if (bytes.size() > room) {
       emit(bytes.substr(0, room), out, time);
-      out += " …\n";
       bytes.remove_prefix(room);
+      if (tag_.empty()) continue;
+      out += " …\n";
+      in_line_ = false;
     } else {
       partial_ += bytes;
       return;
@@ -66,7 +71,14 @@ void LineTagger::add(std::string_view bytes, std::string& out, std::string_view 
 }
 
 void LineTagger::end(std::string& out, std::string_view time) {
-  if (!partial_.empty()) emit("\n", out, time);
+  if (!partial_.empty()) emit("", out, time);
+  if (!in_line_ || tag_.empty()) return;
+  out += '\n';
+  in_line_ = false;
+}
+
+void LineTagger::flush(std::string& out, std::string_view time) {
+  if (!partial_.empty()) emit("", out, time);
 }
 
 namespace {

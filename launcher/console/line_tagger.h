@@ -9,6 +9,9 @@ namespace dt {
 /// (progress bars) and \r\n end a line. A line over line_bytes_max is cut into pieces that end in
 /// " …". All bytes are accepted, and none of them can forge a tag. The time, if there is one, is
 /// before the tag. Lines for a terminal pass through terminal_line.
+///
+/// Without a tag, bytes pass as they are: a long line in pieces without a mark, and no line end is
+/// added. So a program that reads them gets the worker's own output.
 class LineTagger {
  public:
   static constexpr size_t line_bytes_max = size_t{64} << 10;
@@ -19,8 +22,18 @@ class LineTagger {
 
   /// Appends to `out` the lines that `bytes` complete.
   void add(std::string_view bytes, std::string& out, std::string_view time = {});
-  /// Appends an unfinished line, with a line end. Call it at the end of the stream.
+  /// Appends an unfinished line, with a line end if there is a tag. Call it at the end of the
+  /// stream.
   void end(std::string& out, std::string_view time = {});
+  /// Appends the unfinished line so far, without a line end, for a prompt. Later bytes continue
+  /// it.
+  void flush(std::string& out, std::string_view time = {});
+  /// True when bytes wait for the end of their line.
+  bool waits() const { return !partial_.empty(); }
+  /// True when the text returned so far ends within a line.
+  bool in_line() const { return in_line_; }
+  /// Other text has begun a new line: the rest of this one gets a tag of its own.
+  void interrupted() { in_line_ = false; }
 
  private:
   void emit(std::string_view piece, std::string& out, std::string_view time);
@@ -28,6 +41,7 @@ class LineTagger {
   std::string tag_;
   bool for_terminal_;
   std::string partial_;
+  bool in_line_ = false;
   bool after_return_ = false;  ///< the last line ended in \r; a \n that follows belongs to it
 };
 

@@ -1,13 +1,18 @@
 #include "launcher/console/output_folder.h"
 
 #include "base/format.h"
+#include "base/io/file.h"
 #include "base/text.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <memory>
 #include <string_view>
 
 namespace dt {
@@ -31,15 +36,6 @@ tl::unexpected<Error> cannot_make(const std::string& path) {
 Result<> make_folder(int parent, const std::string& name, const std::string& path) {
   if (::mkdirat(parent, name.c_str(), S_IRWXU) == 0 || errno == EEXIST) return {};
   return cannot_make(path);
-}
-
-/// Makes the folder and its parents.
-Result<> make_folders(const std::string& path) {
-  for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
-    const std::string above = path.substr(0, at);
-    TRY(make_folder(AT_FDCWD, above, above));
-  }
-  return make_folder(AT_FDCWD, path, path);
 }
 
 struct Found {
@@ -78,6 +74,28 @@ std::string without_last_slashes(std::string path) {
   return path;
 }
 
+/// True for "rank.2" or "ps.0", a folder with the output of a task.
+bool is_task_folder(int folder, const std::string& name) {
+  const size_t dot = name.rfind('.');
+  const bool numbered = dot != std::string::npos && dot > 0 && dot + 1 < name.size() &&
+                        name.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+  struct stat about = {};
+  return numbered &&
+         ::fstatat(folder, (name + "/stdout").c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISREG(about.st_mode);
+}
+
+/// Renames NAME to the first free one of NAME.old, NAME.old-2, … Returns 0 or errno.
+int rename_to_old(int folder, const std::string& name) {
+  constexpr int tries_max = 1000;
+  for (int count = 1; count <= tries_max; ++count) {
+    const std::string old = count == 1 ? name + ".old" : format("{}.old-{}", name, count);
+    if (::renameat2(folder, name.c_str(), folder, old.c_str(), RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EEXIST) return errno;
+  }
+  return EEXIST;
+}
+
 /// Returns why a file must not be emptied, or empty if it may be.
 std::string_view objection(const struct stat& about) {
   if (!S_ISREG(about.st_mode)) return "it is no regular file; remove it, or give another folder";
@@ -91,7 +109,8 @@ std::string_view objection(const struct stat& about) {
 
 Result<OutputFolder> OutputFolder::open(const std::string& wanted) {
   const std::string path = without_last_slashes(wanted);
-  TRY(make_folders(path));
+  if (const auto made = make_folders(path); !made)
+    return fail(Errc::input, format("--output-dir: {}", made.error().message));
   Found found = TRY(find_entry(AT_FDCWD, path, path));
   if (S_ISLNK(found.about.st_mode)) found = TRY(follow(found, path));
   const mode_t mode = found.about.st_mode;
@@ -118,6 +137,28 @@ Result<OutputFolder> OutputFolder::task_folder(const std::string& name) const {
                                found.about.st_uid));
   }
   return OutputFolder(std::move(path), std::move(found.fd));
+}
+
+Result<std::vector<std::string>> OutputFolder::put_aside_others(
+    const std::set<std::string>& ours) const {
+  std::vector<std::string> others;
+  Fd listed(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(listed.get()), ::closedir);
+  if (!entries) return refuse(path_, errno_text(errno));
+  static_cast<void>(listed.release());
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): this stream of entries has one reader
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string name = entry->d_name;
+    if (!ours.contains(name) && is_task_folder(folder_.get(), name)) others.push_back(name);
+  }
+  std::ranges::sort(others);
+  for (const std::string& name : others) {
+    if (const int error = rename_to_old(folder_.get(), name); error != 0)
+      return refuse(path_of(name), format("the output of an earlier job, which cannot be renamed: "
+                                          "{}; remove it, or give another folder",
+                                          errno_text(error)));
+  }
+  return others;
 }
 
 Result<Fd> OutputFolder::make_file(const std::string& name) const {

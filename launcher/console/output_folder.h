@@ -3,8 +3,10 @@
 #include "base/io/fd.h"
 #include "base/result.h"
 
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace dt {
 
@@ -23,6 +25,10 @@ class OutputFolder {
   /// another user, a file with a second name (hard link), and anything but a regular file. Never
   /// blocks.
   Result<Fd> make_file(const std::string& name) const;
+  /// Renames the task folders of an earlier job, "rank.2" to "rank.2.old", except those in `ours`.
+  /// Returns their names, sorted. Fails with Errc::input if one cannot be renamed.
+  Result<std::vector<std::string>> put_aside_others(const std::set<std::string>& ours) const;
+  const std::string& path() const { return path_; }
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
 
  private:

@@ -16,9 +16,8 @@ Result<std::unique_ptr<Runtime>> Runtime::open(Options options, const Environmen
   std::unique_ptr<Runtime> runtime(new Runtime(options.verbose));
   Runtime& self = *runtime;
   self.loop_ = TRY(Loop::create());
-  const auto on_out_broken = [&self](const Error& error) {
-    self.log_.warn("standard output cannot be written ({}); the job goes on without it",
-                   error.message);
+  const auto on_out_broken = [&self, needs = options.needs_reader](const Error& error) {
+    self.output_lost(error, needs);
   };
   self.console_ =
       TRY(Console::open(*self.loop_, {.out = STDOUT_FILENO, .err = STDERR_FILENO}, on_out_broken));
@@ -44,6 +43,19 @@ void Runtime::signalled(int number) {
   } else if (number != SIGUSR1 && number != SIGUSR2 && number != SIGWINCH) {
     interrupted_ = number;
   }
+}
+
+/// Called within a write: the job's reaction comes later, from the loop.
+void Runtime::output_lost(const Error& error, bool needs_reader) {
+  // Under nohup, a job survives its terminal: the user has closed that.
+  if (!out().terminal()) lost_output_ = error;
+  if (!needs_reader || error.code != Errc::closed) {
+    log_.warn("standard output cannot be written ({}); the job goes on without it", error.message);
+    return;
+  }
+  reader_gone_ = loop_->after(Duration::zero(), [this] {
+    if (on_signal_) on_signal_(SIGPIPE);
+  });
 }
 
 void Runtime::stop_if_wanted() {

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace dt {
 
@@ -20,6 +21,7 @@ class Runtime {
   struct Options {
     bool verbose = false;
     ColorChoice color = ColorChoice::automatic;
+    bool needs_reader = false;  ///< a reader of standard output that goes away ends the job
   };
   static Result<std::unique_ptr<Runtime>> open(Options options, const Environment& environment);
   Runtime(const Runtime&) = delete;
@@ -33,8 +35,12 @@ class Runtime {
   bool colored_err() const { return colored_err_; }
   /// Returns the last stop signal that came while no SignalHandlerScope lived; 0: none.
   int interrupted() const { return interrupted_; }
+  /// Returns why text for standard output was dropped, if it was: its reader has gone
+  /// (Errc::closed), or a write failed.
+  const std::optional<Error>& lost_output() const { return lost_output_; }
 
-  /// While this lives, all signals go to `on_signal`. Its destructor also drops the callbacks of
+  /// While this lives, all signals go to `on_signal`, and SIGPIPE when the reader that
+  /// Options::needs_reader means has gone. Its destructor also drops the callbacks of
   /// text that is queued for the console, since the writers end with it.
   class SignalHandlerScope {
    public:
@@ -57,6 +63,7 @@ class Runtime {
  private:
   explicit Runtime(bool verbose);
   void signalled(int number);
+  void output_lost(const Error& error, bool needs_reader);
   void stop_if_wanted();
 
   std::unique_ptr<Loop> loop_;
@@ -65,6 +72,8 @@ class Runtime {
   std::unique_ptr<Signals> signals_;
   std::function<void(int)> on_signal_;
   int interrupted_ = 0;
+  std::optional<Error> lost_output_;
+  Timer reader_gone_;
   bool pause_wanted_ = false;  ///< SIGTSTP came while no SignalHandlerScope lived
   bool draining_ = false;
   bool colored_out_ = false;

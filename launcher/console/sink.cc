@@ -33,11 +33,17 @@ Result<std::unique_ptr<Sink>> Sink::open(Loop& loop, int fd, std::function<void(
 }
 
 void Sink::write(std::string text, std::function<void()> on_written) {
+  write_part(std::move(text), std::move(on_written), {});
+}
+
+void Sink::write_part(std::string text, std::function<void()> on_written, Part part) {
   if (is_broken_ || text.empty()) {
     if (on_written) on_written();
     return;
   }
   if (before_text_) before_text_();
+  if (line_writer_ != nullptr && line_writer_ != part.writer) text.insert(text.begin(), '\n');
+  line_writer_ = part.unfinished ? part.writer : nullptr;
   queue_.push_back({std::move(text), std::move(on_written)});
   if (!watch_) flush();
 }
@@ -111,7 +117,7 @@ void Sink::broken(int number) {
   for (const Piece& piece : dropped) {
     if (piece.on_written) piece.on_written();
   }
-  on_broken_(Error{Errc::closed, errno_text(number)});
+  on_broken_(Error{number == EPIPE ? Errc::closed : Errc::os, errno_text(number)});
 }
 
 }  // namespace dt

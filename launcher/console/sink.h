@@ -17,15 +17,28 @@ namespace dt {
 /// opens pipes and terminals a second time.
 class Sink {
  public:
-  /// `on_broken` is called once, when the reader has gone or a write fails; later text is dropped.
+  /// A part of a line: its writer, and whether the line is unfinished behind it.
+  struct Part {
+    const void* writer = nullptr;
+    bool unfinished = false;
+  };
+  /// `on_broken` is called once: with Errc::closed when the reader has gone, with Errc::os when a
+  /// write fails. Later text is dropped.
   static Result<std::unique_ptr<Sink>> open(Loop& loop, int fd,
                                             std::function<void(Error)> on_broken);
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  /// Queues text. `on_written` (may be empty) is called when the kernel has all of it, or when it
-  /// is dropped.
+  /// Queues text of whole lines. `on_written` (may be empty) is called when the kernel has all of
+  /// it, or when it is dropped.
   void write(std::string text, std::function<void()> on_written);
+  /// The same for text that ends within a line of `writer`, or continues it. Text of all others
+  /// begins a new line then.
+  void write_part(std::string text, std::function<void()> on_written, Part part);
+  /// The writer of the unfinished line at the end of all text; null: the last line is whole.
+  const void* line_writer() const { return line_writer_; }
+  /// The terminal has ended the unfinished line: the user has typed Enter there.
+  void line_ended() { line_writer_ = nullptr; }
   /// Sets a hook that is called before each text is queued. It may be empty, and may write itself.
   void before_text(std::function<void()> hook) { before_text_ = std::move(hook); }
   /// Drops the callbacks of queued text, since their owners end; the text is still written.
@@ -62,6 +75,7 @@ class Sink {
   bool flushing_ = false;
   std::function<void(Error)> on_broken_;
   std::function<void()> before_text_;
+  const void* line_writer_ = nullptr;
   std::deque<Piece> queue_;
   size_t offset_ = 0;
   Watch watch_;

@@ -4,11 +4,14 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/wall_time.h"
+#include "launcher/plan/some_of.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 namespace dt {
@@ -18,6 +21,18 @@ namespace {
 std::string folder_name(const Plan& plan, const Task& task) {
   if (task.rank < 0) return format("{}.{}", task.id.role, task.id.index);
   return format("rank.{:0{}}", task.rank, plan.rank_digits());
+}
+
+/// The folder of an earlier job with more tasks must not seem to have that many in this one.
+Result<> put_aside_earlier(const OutputFolder& folder, const Plan& plan, Log& log) {
+  std::set<std::string> ours;
+  for (const Task& task : plan.tasks)
+    ours.insert(folder_name(plan, task));
+  const std::vector<std::string> others = TRY(folder.put_aside_others(ours));
+  if (others.empty()) return {};
+  log.warn("{} has the output of an earlier job; renamed: {} (to {}.old{})", folder.path(),
+           some_of(others), others.front(), others.size() == 1 ? "" : ", …");
+  return {};
 }
 
 }  // namespace
@@ -52,6 +67,7 @@ Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options o
   std::unique_ptr<TaskOutput> all(new TaskOutput(std::move(options), out, err, log));
   std::optional<OutputFolder> folder;
   if (all->options_.folder) folder = TRY(OutputFolder::open(*all->options_.folder));
+  if (folder) TRY(put_aside_earlier(*folder, plan, log));
   for (const Task& task : plan.tasks) {
     TaskChannels channels;
     channels.output.tagger = LineTagger(all->lead(task, TaskStream::output), out.terminal());
@@ -88,8 +104,12 @@ void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
   const size_t lost = write_file(to, bytes);
   count.lost_bytes += lost;
   std::string lines;
-  if (!options_.quiet) to.tagger.add(as_text(bytes), lines, time());
-  show(stream, std::move(lines),
+  if (!options_.quiet) {
+    join_line(to, stream);
+    to.tagger.add(as_text(bytes), lines, time());
+    flush_later(to, {task, stream});
+  }
+  show(to, stream, std::move(lines),
        [this, task, stream, rest = bytes.size() - lost, on_done = std::move(on_done)] {
          const bool dropped = !options_.quiet && sink(stream).is_broken();
          if (dropped) tasks_[task].count.lost_bytes += rest;
@@ -104,12 +124,59 @@ void TaskOutput::end(size_t task, TaskStream stream) {
   to.file.reset();
   if (--open_ == 0) log_losses();
   std::string lines;
+  join_line(to, stream);
   to.tagger.end(lines, time());
-  show(stream, std::move(lines), {});
+  show(to, stream, std::move(lines), {});
 }
 
-void TaskOutput::show(TaskStream stream, std::string text, std::function<void()> on_done) {
-  sink(stream).write(std::move(text), std::move(on_done));
+void TaskOutput::line_typed() {
+  for (Sink* sink : {&out_, &err_}) {
+    if (sink->terminal()) sink->line_ended();
+  }
+}
+
+void TaskOutput::show(Channel& channel, TaskStream stream, std::string text,
+                      std::function<void()> on_done) {
+  sink(stream).write_part(std::move(text), std::move(on_done),
+                          {.writer = &channel, .unfinished = channel.tagger.in_line()});
+}
+
+/// A line that is shown in part continues only where no other text came between.
+void TaskOutput::join_line(Channel& channel, TaskStream stream) {
+  if (sink(stream).line_writer() != &channel) channel.tagger.interrupted();
+}
+
+void TaskOutput::flush_later(Channel& channel, Stream which) {
+  constexpr Duration silence = milliseconds(100);
+  if (options_.loop == nullptr || !channel.tagger.waits()) return;
+  const bool listed = channel.flush_at.has_value();
+  channel.flush_at = options_.loop->now() + silence;
+  if (listed) return;
+  waiting_.push_back(which);
+  if (waiting_.size() == 1)
+    flush_timer_ = options_.loop->at(*channel.flush_at, [this] { flush_silent(); });
+}
+
+/// Writes the unfinished lines of the streams that are silent. While the console is slow they wait,
+/// so that the queue stays small.
+void TaskOutput::flush_silent() {
+  const Time now = options_.loop->now();
+  Time next = Time::max();
+  std::erase_if(waiting_, [&](const Stream& which) {
+    Channel& to = channel(which.task, which.stream);
+    const bool due = *to.flush_at <= now && sink(which.stream).drained();
+    if (to.tagger.waits() && !due) {
+      next = std::min(next, std::max(*to.flush_at, now + milliseconds(100)));
+      return false;
+    }
+    to.flush_at.reset();
+    std::string text;
+    join_line(to, which.stream);
+    to.tagger.flush(text, time());
+    show(to, which.stream, std::move(text), {});
+    return true;
+  });
+  if (!waiting_.empty()) flush_timer_ = options_.loop->at(next, [this] { flush_silent(); });
 }
 
 std::vector<OutputCount> TaskOutput::counts() const {

@@ -2,6 +2,7 @@
 
 #include "base/io/fd.h"
 #include "base/io/log.h"
+#include "base/io/loop.h"
 #include "base/result.h"
 #include "launcher/console/line_tagger.h"
 #include "launcher/console/output_folder.h"
@@ -14,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,8 @@ struct OutputCount {
 };
 
 /// Writes the output of tasks: whole tagged lines to the console, and bytes as they are to files.
-/// Keeps the last lines of stderr for the report.
+/// After 100 ms of silence it also writes a line that has no end yet, such as a prompt. Keeps the
+/// last lines of stderr for the report.
 class TaskOutput {
  public:
   struct Options {
@@ -40,6 +43,7 @@ class TaskOutput {
     bool timestamps = false;  ///< a time before each line on the console
     bool colored_out = false;
     bool colored_err = false;
+    Loop* loop = nullptr;  ///< for the times of silence; null: only whole lines are written
   };
   /// Makes the files, if any, so that a bad folder fails before any task starts.
   static Result<std::unique_ptr<TaskOutput>> open(const Plan& plan, Options options, Sink& out,
@@ -48,6 +52,9 @@ class TaskOutput {
   /// Writes a chunk of a task's stream. `on_done` is called when the chunk is written or dropped.
   void add(size_t task, TaskStream stream, ByteSpan bytes, std::function<void()> on_done);
   void end(size_t task, TaskStream stream);
+  /// The user has typed a line, which the terminal shows behind a prompt: later bytes begin a new
+  /// line.
+  void line_typed();
   bool ended(size_t task, TaskStream stream) const;
   /// Returns the bytes of each task so far.
   std::vector<OutputCount> counts() const;
@@ -61,6 +68,12 @@ class TaskOutput {
     std::string path;
     uint64_t lost = 0;  ///< bytes that the file lacks
     bool ended = false;
+    std::optional<Time> flush_at;  ///< when the bytes that wait for their line's end are written
+  };
+  /// A stream of a task.
+  struct Stream {
+    size_t task = 0;
+    TaskStream stream = TaskStream::output;
   };
   struct TaskChannels {
     Channel output;
@@ -76,7 +89,10 @@ class TaskOutput {
   Channel& channel(size_t task, TaskStream stream);
   size_t write_file(Channel& channel, ByteSpan bytes);
   void log_losses() const;
-  void show(TaskStream stream, std::string text, std::function<void()> on_done);
+  void show(Channel& channel, TaskStream stream, std::string text, std::function<void()> on_done);
+  void join_line(Channel& channel, TaskStream stream);
+  void flush_later(Channel& channel, Stream which);
+  void flush_silent();
   Sink& sink(TaskStream stream) { return stream == TaskStream::output ? out_ : err_; }
 
   Options options_;
@@ -86,6 +102,8 @@ class TaskOutput {
   std::vector<TaskChannels> tasks_;
   size_t open_ = 0;  ///< streams that have not ended
   bool warned_ = false;
+  std::vector<Stream> waiting_;  ///< streams with a flush_at
+  Timer flush_timer_;
 };
 
 /// Returns the SGR colour of a task's tags; successive ranks have different ones.

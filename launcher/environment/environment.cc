@@ -135,6 +135,18 @@ Result<Environment> forwarded_environment(const Environment& launcher,
   return forwarded;
 }
 
+std::vector<std::string> overridden_settings(const std::vector<EnvironmentSetting>& settings,
+                                             const Environment& added) {
+  std::vector<std::string> names;
+  for (const EnvironmentSetting& setting : settings) {
+    const auto ours = added.find(setting.name);
+    const bool wins = ours != added.end() && setting.value && *setting.value != ours->second &&
+                      setting.name != "no_proxy" && !yields_to_user(setting.name);
+    if (wins && std::ranges::count(names, setting.name) == 0) names.push_back(setting.name);
+  }
+  return names;
+}
+
 Environment host_environment(Environment agent, const std::vector<std::string>& excluded) {
   std::erase_if(agent, [&](const auto& entry) {
     return !is_host_part(entry.first) || fits_any(entry.first, excluded);

@@ -55,6 +55,9 @@ struct CpuShare {
 Result<Environment> forwarded_environment(const Environment& launcher,
                                           const std::vector<EnvironmentSetting>& settings,
                                           const std::vector<std::string>& excluded = {});
+/// Returns the names that settings of the user have, although dtrain's own values for a task win.
+std::vector<std::string> overridden_settings(const std::vector<EnvironmentSetting>& settings,
+                                             const Environment& added);
 /// Returns the host's own variables of an agent's environment, except names that match `excluded`.
 Environment host_environment(Environment agent, const std::vector<std::string>& excluded);
 /// Returns the variables that the launcher adds for every task alike: the job and its addresses.

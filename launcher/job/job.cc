@@ -2,8 +2,11 @@
 
 #include "base/format.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 namespace dt {
 
@@ -59,6 +62,7 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
               }),
       mpi_notice_(plan_.hosts.size()),
       clocks_(plan_.hosts.size()),
+      last_signs_(plan_.tasks.size(), parts_.loop.now()),
       agent_done_(plan_.hosts.size()),
       output_streams_(plan_.tasks.size() * 2) {
   for (size_t task = 0; task < plan_.tasks.size(); ++task)
@@ -96,6 +100,7 @@ void Job::log_reach(const std::string& host, const HostReach& reach) {
 
 void Job::send_input(size_t task, ByteSpan bytes) {
   const Task& to = plan_.tasks[task];
+  if (as_text(bytes).ends_with('\n') && ::isatty(STDIN_FILENO) != 0) parts_.output.line_typed();
   parts_.agents.send(static_cast<size_t>(to.agent), MessageType::input,
                      StreamId{to.local_index, TaskStream::input}.number(), bytes);
 }
@@ -119,6 +124,8 @@ void Job::signalled(int number) {
   const bool forwarded = number == SIGUSR1 || number == SIGUSR2 || number == SIGWINCH;
   if (forwarded) {
     parts_.agents.send_all(MessageType::signal, encode(SignalAll{number}));
+  } else if (number == SIGPIPE) {
+    carry_out(supervisor_.reader_gone(parts_.loop.now()));
   } else if (number == SIGTSTP && !launched_) {
     pause_wanted_ = true;  // a message now would make agents start tasks in the middle of the pause
   } else if (number == SIGTSTP) {
@@ -172,6 +179,7 @@ Result<> Job::on_output(size_t agent, size_t task, const FrameView& message) {
   TRY(output_streams_[index].credit.received(size));
   output_streams_[index].unwritten += size;
   parts_.status.end();
+  last_signs_.wrote(task, parts_.loop.now());
   parts_.output.add(task, stream, message.payload, [this, agent, number, index, size] {
     output_written(agent, number, index, size);
   });
@@ -197,7 +205,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::paused:
       return supervisor_.paused(agent, parts_.loop.now());
     case MessageType::states:
-      TRY(stalls_.states(agent, message.payload));
+      TRY(on_states(agent, message.payload));
       return Actions();
     case MessageType::mpi_alone:
       return on_mpi_alone(agent, message.payload);
@@ -310,6 +318,44 @@ Result<Actions> Job::on_mpi_alone(size_t agent, ByteSpan payload) {
   return Actions();
 }
 
+/// The processes are asked just before the time limit, since it ends them.
+void Job::ask_before_limit() {
+  constexpr Duration before = milliseconds(500);
+  const Time limit = supervisor_.time_limit();
+  ask_timer_ = Timer();
+  if (limit == Time::max() || supervisor_.timed_out() || !launched_) return;
+  const Time when = limit - before;
+  if (when > parts_.loop.now()) ask_timer_ = parts_.loop.at(when, [this] { ask_states(); });
+}
+
+void Job::ask_states() {
+  std::vector<StatesWanted> wanted(plan_.hosts.size());
+  for (const size_t task : supervisor_.running()) {
+    const auto agent = static_cast<size_t>(plan_.tasks[task].agent);
+    wanted[agent].tasks.push_back({.task = plan_.tasks[task].id});
+  }
+  for (size_t agent = 0; agent < wanted.size(); ++agent) {
+    if (!wanted[agent].tasks.empty() && !agent_done_[agent])
+      parts_.agents.send(agent, MessageType::states_wanted, 0, encode(wanted[agent]));
+  }
+}
+
+Result<> Job::on_states(size_t agent, ByteSpan payload) {
+  const auto states = TRY(decode<States>(payload));
+  for (const States::OfTask& one : states.tasks) {
+    const size_t task = TRY(task_of(agent, one.task));
+    last_signs_.seen(task, one.state);
+  }
+  return stalls_.states(agent, payload);
+}
+
+void Job::report_running() {
+  if (!supervisor_.timed_out() || std::exchange(running_reported_, true)) return;
+  const auto running = supervisor_.running();
+  for (const std::string& line : last_signs_.lines(plan_, running, parts_.loop.now()))
+    parts_.log.print("{}", line);
+}
+
 void Job::warn_of_mpi(const std::optional<std::string>& warning) {
   if (warning) parts_.log.warn("{}", *warning);
 }
@@ -369,9 +415,13 @@ void Job::carry_out(const Actions& actions) {
       case Action::Kind::warn:
         parts_.log.warn("{}", action.text);
         break;
+      case Action::Kind::note:
+        parts_.log.print("{}", action.text);
+        break;
     }
   }
   set_timer();
+  report_running();
   failures_.report_soon();
 }
 
@@ -383,6 +433,7 @@ void Job::suspend() {
 }
 
 void Job::set_timer() {
+  ask_before_limit();
   const Time when = supervisor_.next_deadline();
   if (when == Time::max()) {
     timer_ = Timer();

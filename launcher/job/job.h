@@ -9,6 +9,7 @@
 #include "launcher/console/task_output.h"
 #include "launcher/job/failure_reporter.h"
 #include "launcher/job/host_clocks.h"
+#include "launcher/job/last_signs.h"
 #include "launcher/job/launch_orders.h"
 #include "launcher/job/mpi_notice.h"
 #include "launcher/job/reach.h"
@@ -93,6 +94,10 @@ class Job {
   void log_reach(const std::string& host, const HostReach& reach);
   void send_input(size_t task, ByteSpan bytes);
   void sweep_own();
+  void ask_before_limit();
+  void ask_states();
+  Result<> on_states(size_t agent, ByteSpan payload);
+  void report_running();
 
   Dependencies parts_;
   Plan plan_;
@@ -105,6 +110,7 @@ class Job {
   RelayEndpoints relays_;
   MpiNotice mpi_notice_;
   HostClocks clocks_;
+  LastSigns last_signs_;
   std::vector<bool> agent_done_;
   std::vector<OutputStream> output_streams_;  ///< by task * 2, + 1 for stderr
   size_t started_ = 0;
@@ -115,6 +121,8 @@ class Job {
   bool swept_ = false;
   bool over_ = false;
   Timer timer_;
+  Timer ask_timer_;
+  bool running_reported_ = false;
 };
 
 }  // namespace dt

@@ -38,8 +38,10 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   const auto resources = with_forwarded_devices(std::move(reported), forwarded);
   Plan plan = TRY(job_plan(config, resolved, resources));
   TRY(check_with_plan(context, plan));
+  context.warn(idle_host_warnings(resolved, plan));
   Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));
   context.warn(resource_warnings(hosts, resources));
+  context.warn(own_device_warnings(hosts, environment, forwarded));
   log_bindings(bindings, context.runtime.log());
   return PlannedJob{std::move(forwarded), std::move(plan), std::move(bindings)};
 }

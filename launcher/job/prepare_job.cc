@@ -1,7 +1,10 @@
 #include "launcher/job/prepare_job.h"
 
 #include "base/crypto.h"
+#include "base/format.h"
+#include "launcher/environment/environment.h"
 #include "launcher/job/prepare.h"
+#include "launcher/plan/some_of.h"
 
 #include <string>
 #include <utility>
@@ -11,14 +14,28 @@ namespace dt {
 
 namespace {
 
-TaskOutput::Options output_options(const RunConfig& config, const Runtime& runtime) {
+TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
   return {.folder = config.output_dir,
           .tags = !config.no_tag,
           .quiet = config.quiet,
           .merged = config.merge_stderr,
           .timestamps = config.timestamp,
           .colored_out = runtime.colored_out(),
-          .colored_err = runtime.colored_err()};
+          .colored_err = runtime.colored_err(),
+          .loop = &runtime.loop()};
+}
+
+/// The user's values would disagree between the tasks.
+std::vector<std::string> overridden_warnings(const RunConfig& config, const Plan& plan,
+                                             const JobFacts& facts) {
+  const Task& first = plan.tasks.front();
+  const Environment added = added_environment(common_environment(facts, plan),
+                                              task_environment(facts, plan, first), "", first.id);
+  const std::vector<std::string> names = overridden_settings(config.environment, added);
+  if (names.empty()) return {};
+  return {format("{}: dtrain sets {} for each task; the value{} given {} not used", some_of(names),
+                 names.size() == 1 ? "it" : "them", names.size() == 1 ? "" : "s",
+                 names.size() == 1 ? "is" : "are")};
 }
 
 }  // namespace
@@ -28,7 +45,7 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
   Runtime& runtime = context.runtime;
   const Plan& plan = planned.plan;
   const Token token = TRY(Token::random());
-  const std::string job_name = TRY(random_name(8));
+  const std::string job_name = context.record.job;
   context.record.planned(plan, job_name);
   TRY(check_launcher_files(config, plan));
   auto output = TRY(TaskOutput::open(plan, output_options(config, runtime), runtime.out(),
@@ -63,6 +80,7 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
                                         runtime.log()));
   JobFacts facts =
       job_facts(config, plan, table, {rendezvous->address(), token, sources.has_value()}, prepared);
+  context.warn(overridden_warnings(config, plan, facts));
   return PreparedJob{.failure = {},
                      .output = std::move(output),
                      .reach = std::move(reach),

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/hosts/networks.h"
+#include "launcher/plan/some_of.h"
 
 #include <algorithm>
 #include <map>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr uint32_t all_pairs_max = 32;
 constexpr uint32_t sample = 16;
+constexpr size_t names_max = 5;  ///< in a message
 constexpr const char* loopback = "127.0.0.1";
 /// Longer than the answer of a busy host takes. Each target whose best address drops packets
 /// delays the launch by it.
@@ -70,20 +72,11 @@ std::string addresses_of(const Probed& machine) {
   return join(ips, ", ");
 }
 
-/// "a, b, c and 3 more".
-std::string some_of(std::vector<std::string> names) {
-  constexpr size_t names_max = 5;
-  if (names.size() <= names_max) return join(names, ", ");
-  const size_t more = names.size() - names_max;
-  names.resize(names_max);
-  return format("{} and {} more", join(names, ", "), more);
-}
-
 std::string names_of(const std::vector<size_t>& numbers, const std::vector<Probed>& hosts) {
   std::vector<std::string> names;
   for (const size_t number : numbers)
     names.push_back(hosts[number].name);
-  return some_of(std::move(names));
+  return some_of(names, names_max);
 }
 
 /// Warns of hosts that reach none of the addresses of host `number`. It may still reach them.
@@ -242,12 +235,12 @@ std::vector<std::string> shared_machines(const std::vector<std::string>& names,
     machines[{machine.boot, machine.network_namespace}].push_back(names[agent]);
   }
   std::vector<std::string> warnings;
-  for (auto& [machine, its_names] : machines) {
+  for (const auto& [machine, its_names] : machines) {
     if (machine.first.empty() || its_names.size() < 2) continue;
     warnings.push_back(
         format("{} are one machine under several names (same boot, same network); "
                "each counts as a host of its own",
-               some_of(std::move(its_names))));
+               some_of(its_names, names_max)));
   }
   return warnings;
 }

@@ -10,9 +10,11 @@
 #include "launcher/report/report.h"
 #include "launcher/report/report_document.h"
 #include "launcher/report/report_file.h"
+#include "launcher/report/task_list.h"
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace dt {
@@ -63,6 +65,28 @@ Outcome outcome_of(Result<Outcome> result, int interrupted) {
   return {.exit_status = exit_status_of(result.error().code), .reason = result.error().message};
 }
 
+void count_lost_output(const RunConfig& config, const Runtime& runtime, Outcome& outcome) {
+  const auto& lost = runtime.lost_output();
+  if (lost && config.ends_on_lost_output()) count_lost_output(outcome, *lost);
+}
+
+/// Other braces stay as they are.
+std::string with_id(std::string path, const std::string& job_id) {
+  constexpr std::string_view macro = "{job_id}";
+  for (size_t at = path.find(macro); at != std::string::npos; at = path.find(macro, at))
+    path.replace(at, macro.size(), job_id);
+  return path;
+}
+
+/// Returns the configuration with {job_id} replaced in the names of the files that dtrain writes.
+RunConfig with_job_id(RunConfig config, const std::string& job_id) {
+  if (config.no_macros) return config;
+  for (std::optional<std::string>* path : {&config.output_dir, &config.report}) {
+    if (*path) *path = with_id(**path, job_id);
+  }
+  return config;
+}
+
 /// Writes the document of --report.
 void write_report(const RunConfig& config, ReportFile& file, const JobRecord& record,
                   const Outcome& outcome, Log& log) {
@@ -75,9 +99,17 @@ void write_report(const RunConfig& config, ReportFile& file, const JobRecord& re
 
 }  // namespace
 
-int run(const RunConfig& config, const Environment& environment) {
-  const auto runtime =
-      Runtime::open({.verbose = config.verbose, .color = config.color}, environment);
+int run(const RunConfig& given, const Environment& environment) {
+  const auto job_id = random_name(8);
+  if (!job_id) {
+    Log(Log::Level::normal, write_to_stderr).error("{}", job_id.error().message);
+    return exit_status_of(job_id.error().code);
+  }
+  const RunConfig config = with_job_id(given, *job_id);
+  const auto runtime = Runtime::open({.verbose = config.verbose,
+                                      .color = config.color,
+                                      .needs_reader = config.ends_on_lost_output()},
+                                     environment);
   if (!runtime) {
     Log(Log::Level::normal, write_to_stderr).error("{}", runtime.error().message);
     return exit_status_of(runtime.error().code);
@@ -86,14 +118,23 @@ int run(const RunConfig& config, const Environment& environment) {
   for (const std::string& warning : config.warnings)
     (*runtime)->log().warn("{}", warning);
   JobRecord record;
+  record.job = *job_id;
   auto report = ReportFile::open(config.dry_run ? std::nullopt : config.report);
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
                                    : run_job(config, environment, **runtime, record);
-  const Outcome outcome = outcome_of(std::move(result), (*runtime)->interrupted());
+  Outcome outcome = outcome_of(std::move(result), (*runtime)->interrupted());
+  count_lost_output(config, **runtime, outcome);
   if (!outcome.reason.empty() && !outcome.reason_reported)
     (*runtime)->log().error("{}", outcome.reason);
+  if (config.continue_on_failure && outcome.failure) {
+    const auto more = more_failures_text(record, *outcome.failure);
+    if (more) (*runtime)->log().error("{}", *more);
+  }
   if (report) write_report(config, *report, record, outcome, (*runtime)->log());
+  const bool ended_well = outcome.exit_status == 0;
   (*runtime)->drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
+  count_lost_output(config, **runtime, outcome);
+  if (ended_well && outcome.exit_status != 0) (*runtime)->log().error("{}", outcome.reason);
   return outcome.exit_status;
 }
 

@@ -45,8 +45,8 @@ void StallReporter::reported(const TaskId& task, const WaitReport& report) {
   for (RankWait& wait : known.waits) {
     std::erase_if(wait.awaited, [this](int32_t awaited) { return !tasks_.contains(awaited); });
     std::ranges::sort(wait.awaited);
-    const auto repeated = std::ranges::unique(wait.awaited);
-    wait.awaited.erase(repeated.begin(), repeated.end());
+    const auto repeated = std::unique(wait.awaited.begin(), wait.awaited.end());
+    wait.awaited.erase(repeated, wait.awaited.end());
   }
   carry_out(watch_.reported(rank->second, std::move(known), parts_.loop.now()));
 }

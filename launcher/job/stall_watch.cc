@@ -54,6 +54,7 @@ bool StallWatch::find_stall(Time now) {
   std::map<Key, Candidate> candidates;
   for (const auto& [rank, report] : reports_) {
     for (const RankWait& wait : report.waits.waits) {
+      if (wait.waited == Duration::zero()) continue;
       Candidate& candidate = candidates[key_of(wait)];
       ++candidate.ranks;
       if (report.arrived - wait.waited >= candidate.began) continue;

@@ -4,6 +4,7 @@
 #include "base/io/signals.h"
 #include "base/text.h"
 #include "launcher/report/report.h"
+#include "launcher/report/task_list.h"
 
 #include <algorithm>
 #include <csignal>
@@ -23,6 +24,9 @@ constexpr Duration agents_finish_patience = seconds(8);
 /// twice. A wrapper may send TERM after a Ctrl-C that both processes received; systemd sends TERM,
 /// then HUP.
 constexpr Duration same_request = milliseconds(300);
+
+/// How long a stop signal may take effect without a message.
+constexpr Duration quiet_stop = seconds(1);
 
 constexpr int status_host_lost = 3;
 constexpr int status_start_timeout = 4;
@@ -203,7 +207,7 @@ void Supervisor::end_pause(Time now, Actions& actions) {
   const Duration pause = now - *paused_at_;
   paused_at_.reset();
   for (Time* when :
-       {&options_.start_deadline, &time_limit_, &phase_deadline_, &same_request_until_})
+       {&options_.start_deadline, &time_limit_, &phase_deadline_, &same_request_until_, &note_at_})
     postpone(*when, pause);
   actions.push_back(plain(Action::Kind::resume));
 }
@@ -225,7 +229,32 @@ Actions Supervisor::interrupted(int number, Time now) {
     kill_all(now, actions);
   } else {
     stop(number, now, actions);
+    stop_signal_ = number;
+    if (options_.grace > quiet_stop) note_at_ = now + quiet_stop;
   }
+  return actions;
+}
+
+/// The rest of the grace can be a long silence.
+void Supervisor::note_waiting(Actions& actions) {
+  note_at_ = Time::max();
+  if (phase_ != Phase::stopping) return;
+  Action note = plain(Action::Kind::note);
+  note.text = format("interrupted; waiting up to {} for {}; {} ends them now",
+                     duration_text(options_.grace), tasks_text(plan_, running()),
+                     stop_signal_ == SIGINT ? "Ctrl-C again" : "a second signal");
+  actions.push_back(std::move(note));
+}
+
+Actions Supervisor::reader_gone(Time now) {
+  Actions actions;
+  if (!not_stopped() || done_) return actions;
+  if (!decided_) {
+    decided_ = true;
+    outcome_.exit_status = 128 + SIGPIPE;
+    outcome_.reason = std::string(reader_gone_text);
+  }
+  stop(SIGTERM, now, actions);
   return actions;
 }
 
@@ -236,12 +265,14 @@ Actions Supervisor::tick(Time now) {
     const bool starting = now >= options_.start_deadline;
     if (!decided_) outcome_.exit_status = starting ? status_start_timeout : status_time_limit;
     decided_ = true;
+    timed_out_ = !starting;
     outcome_.reason = starting
                           ? format("only {} of {} tasks had started after {}; see --start-timeout",
                                    started_, tasks_.size(), duration_text(options_.start_timeout))
                           : format("time limit of {} reached", duration_text(*options_.timeout));
     stop(SIGTERM, now, actions);
   }
+  if (now >= note_at_) note_waiting(actions);
   if (now < phase_deadline_) return actions;
   if (phase_ == Phase::completing) {
     end_rest(now, actions);
@@ -259,6 +290,7 @@ Actions Supervisor::tick(Time now) {
 
 Time Supervisor::next_deadline() const {
   if (paused_at_) return Time::max();
+  if (phase_ == Phase::stopping) return std::min(phase_deadline_, note_at_);
   if (!not_stopped()) return phase_deadline_;
   return std::min({options_.start_deadline, time_limit_, phase_deadline_});
 }

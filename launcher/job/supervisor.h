@@ -25,6 +25,7 @@ struct Action {
     abandon,  ///< wait no longer: agents end the processes that are left on their own
     finish,   ///< agents end the processes that are left, and exit
     warn,     ///< log `text` as a warning
+    note,     ///< print `text`
   };
   Kind kind = Kind::finish;
   int signal = 0;
@@ -88,6 +89,8 @@ class Supervisor {
   /// A signal to dtrain that means stop. A second one kills at once, but not within 300 ms of the
   /// first: then it belongs to the same request.
   Actions interrupted(int number, Time now);
+  /// The reader of the job's output has gone: the job ends with SIGPIPE's status.
+  Actions reader_gone(Time now);
   /// The agent has ended all processes that were left, and exits.
   Actions agent_finished(size_t agent, Time now);
   /// A signal to dtrain that means pause (Ctrl-Z).
@@ -99,6 +102,10 @@ class Supervisor {
   /// Call it at next_deadline(); earlier calls have no effect.
   Actions tick(Time now);
   Time next_deadline() const;
+  /// When --timeout ends the job, unless it is paused; Time::max() without one.
+  Time time_limit() const { return paused_at_ ? Time::max() : time_limit_; }
+  /// The time limit has ended the job.
+  bool timed_out() const { return timed_out_; }
 
   /// The tasks that decide have ended, and the job does not need the tasks that still run. False
   /// when no phase `completing` came before the end.
@@ -138,6 +145,7 @@ class Supervisor {
   void end_rest(Time now, Actions& actions);
   /// A signal or a time limit has decided the outcome, not a failure or a lost host.
   bool ends_on_request() const;
+  void note_waiting(Actions& actions);
   /// Nothing has stopped the job yet.
   bool not_stopped() const { return phase_ == Phase::running || phase_ == Phase::completing; }
   void finish(Actions& actions, Time now);
@@ -156,10 +164,13 @@ class Supervisor {
   Time same_request_until_;  ///< until then a stop signal belongs to the last one
   Outcome outcome_;
   bool decided_ = false;  ///< the exit status is final
+  bool timed_out_ = false;
   bool failure_reported_ = false;
   size_t failed_task_ = 0;
   bool done_ = false;  ///< the tasks that decide have ended
   Time time_limit_;
+  Time note_at_ = Time::max();  ///< when the user learns for which tasks a stop signal waits
+  int stop_signal_ = 0;         ///< the first signal to dtrain that meant stop
   Time phase_deadline_ = Time::max();
   std::vector<int> pauses_unanswered_;  ///< by each agent
   std::vector<bool> agents_ended_;

@@ -6,10 +6,31 @@
 #include "launcher/plan/success_rule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
 namespace dt {
+namespace {
+
+bool lacks_slots(const Host& host) {
+  return host.slots == 0;
+}
+
+/// Fails for hosts that would offer their CPUs.
+Result<> check_gpus(const std::vector<Host>& hosts, const std::vector<HostResources>& resources) {
+  std::vector<std::string> without;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (visible_gpus(resources[i].gpus.gpus, resources[i].visible).empty())
+      without.push_back(hosts[i].name);
+  }
+  if (without.empty()) return {};
+  return fail(Errc::input, format("--nproc-per-node gpu: no GPU can be used on {}; write auto for "
+                                  "CPUs there, or a number",
+                                  some_of(without)));
+}
+
+}  // namespace
 
 std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostResources>& resources) {
   for (size_t i = 0; i < hosts.size(); ++i) {
@@ -25,7 +46,25 @@ std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostReso
 Result<Plan> job_plan(const RunConfig& config, const ResolvedHosts& resolved,
                       const std::vector<HostResources>& resources) {
   if (resolved.plan) return *resolved.plan;
-  return make_plan(plan_request(config, with_slots(resolved.hosts, resources), resolved.roles));
+  if (config.placement.only_gpus) TRY(check_gpus(resolved.hosts, resources));
+  PlanRequest request = plan_request(config, with_slots(resolved.hosts, resources), resolved.roles);
+  std::ranges::transform(resolved.hosts, std::back_inserter(request.slots_found), lacks_slots);
+  return make_plan(request);
+}
+
+std::vector<std::string> idle_host_warnings(const ResolvedHosts& resolved, const Plan& plan) {
+  std::vector<std::string> idle;
+  for (const Host& host : resolved.hosts) {
+    const auto planned = [&host](const PlannedHost& one) { return one.host.same_as(host); };
+    if (lacks_slots(host) && std::ranges::none_of(plan.hosts, planned)) idle.push_back(host.name);
+  }
+  if (idle.empty()) return {};
+  const bool one = plan.tasks.size() == 1;
+  return {
+      format("no process for {}: the job has {} process{} on {} of {} hosts; leave {} out, or "
+             "start more processes",
+             some_of(idle), plan.tasks.size(), one ? "" : "es", plan.hosts.size(),
+             resolved.hosts.size(), idle.size() == 1 ? "it" : "them")};
 }
 
 Result<> check_targets(const RunConfig& config, const Plan& plan) {
@@ -58,6 +97,18 @@ std::vector<HostResources> with_forwarded_devices(std::vector<HostResources> res
   for (HostResources& host : resources)
     host.visible.cuda = given->second;
   return resources;
+}
+
+std::vector<std::string> own_device_warnings(const std::vector<Host>& hosts, const Environment& own,
+                                             const Environment& forwarded) {
+  const auto devices = own.find("CUDA_VISIBLE_DEVICES");
+  const bool reaches = devices == own.end() || forwarded.contains(devices->first) ||
+                       std::ranges::all_of(hosts, &Host::here);
+  if (reaches) return {};
+  return {
+      format("CUDA_VISIBLE_DEVICES={} holds on this machine alone; -x CUDA_VISIBLE_DEVICES gives "
+             "it to all hosts",
+             printable(devices->second))};
 }
 
 std::vector<std::string> resource_warnings(const std::vector<Host>& hosts,

@@ -113,7 +113,11 @@ class TaskPlacer {
 /// Takes hosts for `count` tasks from `indices`, which have these capacities; counts them as used.
 std::vector<size_t> TaskPlacer::take(const std::vector<size_t>& indices,
                                      const std::vector<HostCapacity>& capacities, int count) {
-  const std::vector<int> shares = host_shares(capacities, count, request_.map_by);
+  const bool none_given = std::ranges::all_of(indices, [this](size_t index) {
+    return !request_.slots_found.empty() && request_.slots_found[index];
+  });
+  const MapBy map_by = request_.map_by.value_or(none_given ? MapBy::node : MapBy::slot);
+  const std::vector<int> shares = host_shares(capacities, count, map_by);
   std::vector<size_t> placed;
   for (const size_t index : assign_in_order(shares, count, request_.rank_by)) {
     placed.push_back(indices[index]);

@@ -81,8 +81,10 @@ struct PlanRequest {
   std::vector<Host> hosts;             ///< slots all known (> 0)
   std::vector<Role> roles = {Role()};  ///< RunConfig::roles; their hosts are some of `hosts`
   bool oversubscribe = false;          ///< allow more processes than slots
-  MapBy map_by = MapBy::slot;
+  /// None: by slot, but by node among hosts whose slots the user did not give.
+  std::optional<MapBy> map_by = {};
   MapBy rank_by = MapBy::slot;
+  std::vector<bool> slots_found = {};  ///< by host: the user did not give them; empty: all given
 };
 
 /// Assigns the processes to the hosts by map_by, in the given order, then ranks to the processes by

@@ -184,11 +184,12 @@ bool all_slots_known(const std::vector<Host>& hosts) {
 
 PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
                          std::vector<Role> roles) {
+  const PlacementOptions& placement = config.placement;
   return {.hosts = std::move(hosts),
           .roles = std::move(roles),
           .oversubscribe = config.oversubscribe,
-          .map_by = config.placement.map_by,
-          .rank_by = config.placement.rank_by};
+          .map_by = placement.map_by,
+          .rank_by = placement.rank_by.value_or(placement.map_by.value_or(MapBy::slot))};
 }
 
 Result<ResolvedHosts> resolve_hosts(const RunConfig& config,

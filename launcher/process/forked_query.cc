@@ -49,7 +49,7 @@ Result<std::unique_ptr<ForkedQuery>> ForkedQuery::start(Loop& loop, const Questi
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("cannot start a process");
   if (pid == 0) answer_in_fork(pipe.write.get(), parent, question);
-  std::unique_ptr<ForkedQuery> query(new ForkedQuery(loop, std::move(on_done)));
+  std::unique_ptr<ForkedQuery> query(new ForkedQuery(std::move(on_done)));
   query->pid_ = pid;
   // No race: a later round of the loop collects the status, so the pid is still this fork's.
   query->process_ = open_pidfd(pid);

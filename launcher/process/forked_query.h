@@ -36,13 +36,12 @@ class ForkedQuery {
   pid_t pid() const { return pid_; }
 
  private:
-  ForkedQuery(Loop& loop, Done on_done) : loop_(loop), on_done_(std::move(on_done)) {}
+  explicit ForkedQuery(Done on_done) : on_done_(std::move(on_done)) {}
   void read_answer();
   void pipe_ended();
   void finish(End end);
   void kill() const;
 
-  Loop& loop_;
   Done on_done_;
   pid_t pid_ = 0;
   Fd process_;  ///< its pidfd

@@ -30,7 +30,7 @@ struct TaskRecord {
 struct JobRecord {
   WallClock::time_point began_at = WallClock::now();
   Time began = Clock::now();
-  std::string job;
+  std::string job;  ///< its id, known before all others
   Plan plan;
   std::vector<TaskRecord> tasks;          ///< as in the plan
   std::vector<OutputCount> output;        ///< by task

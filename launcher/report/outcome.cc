@@ -3,7 +3,20 @@
 #include "base/format.h"
 #include "base/io/signals.h"
 
+#include <csignal>
+
 namespace dt {
+
+void count_lost_output(Outcome& outcome, const Error& lost) {
+  if (outcome.exit_status != 0) return;
+  if (lost.code == Errc::closed) {
+    outcome.exit_status = 128 + SIGPIPE;
+    outcome.reason = std::string(reader_gone_text);
+  } else {
+    outcome.exit_status = 1;
+    outcome.reason = format("output is lost: standard output cannot be written ({})", lost.message);
+  }
+}
 
 Outcome interrupted_outcome(int number) {
   return {.exit_status = 128 + number, .reason = "interrupted by " + signal_name(number)};

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "base/result.h"
 #include "launcher/protocol/task_error.h"
 #include "rendezvous/cluster/task.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace dt {
 
@@ -30,6 +32,12 @@ struct Outcome {
   bool reason_reported = false;  ///< the user has seen `reason` before the end
   bool operator==(const Outcome&) const = default;
 };
+
+/// Output that was asked for and lost is a failure of a job that ended well. `lost` is why it was
+/// lost: its reader has gone (Errc::closed), or it could not be written.
+void count_lost_output(Outcome& outcome, const Error& lost);
+inline constexpr std::string_view reader_gone_text =
+    "the reader of standard output has gone; --on-lost-output continue runs the job without it";
 
 /// Returns the outcome of a job that a signal to dtrain ended.
 Outcome interrupted_outcome(int number);

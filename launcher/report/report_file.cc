@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/format.h"
+#include "base/io/file.h"
 #include "base/text.h"
 
 #include <fcntl.h>
@@ -104,6 +105,10 @@ Result<ReportFile> ReportFile::open(const std::optional<std::string>& wanted) {
   // To follow a link could write to another user's file; to replace it could remove /dev/stdout.
   if (::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode)) {
     return refusal(path, "it is a symbolic link; give the file itself");
+  }
+  if (const size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0) {
+    const auto made = make_folders(path.substr(0, slash));
+    if (!made) return refusal(path, made.error().message);
   }
   const Draft trial = TRY(make_draft(path));
   ::unlink(trial.path.c_str());

@@ -14,9 +14,9 @@ namespace dt {
 /// is opened at once and written directly.
 class ReportFile {
  public:
-  /// Tries the steps of write(), so that a bad path fails before the job starts. Without a path,
-  /// write() does nothing. Fails with Errc::input for a path that cannot be written, is a folder or
-  /// a link, or belongs to another user.
+  /// Makes the file's folder, and tries the steps of write(), so that a bad path fails before the
+  /// job starts. Without a path, write() does nothing. Fails with Errc::input for a path that
+  /// cannot be written, is a folder or a link, or belongs to another user.
   static Result<ReportFile> open(const std::optional<std::string>& path);
 
   Result<> write(std::string_view text);

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace dt {
 
@@ -56,6 +57,8 @@ void Dialer::ended(size_t number) {
 }
 
 void Dialer::attempt_failed(std::string why) {
+  // connect_result ends its error with the reason.
+  if (why.ends_with(errno_text(ECONNREFUSED))) ++refused_;
   if (failures_.size() < failures_listed_max) failures_.push_back(std::move(why));
   if (++failed_ < target_.addresses.size()) {
     // No attempt is left to wait for: start the next one at once.
@@ -64,8 +67,9 @@ void Dialer::attempt_failed(std::string why) {
   }
   std::string text = join(failures_, "; ");
   if (failed_ > failures_.size()) text += format("; and {} more", failed_ - failures_.size());
+  const Errc code = refused_ == failed_ ? Errc::refused : Errc::unreachable;
   const auto on_done = on_done_;
-  on_done(fail(Errc::unreachable, std::move(text)));
+  on_done(fail(code, std::move(text)));
 }
 
 }  // namespace dt

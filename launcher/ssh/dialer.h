@@ -20,8 +20,9 @@ class Dialer {
     std::string from_ip = {};  ///< connect from this address; empty: any
   };
   /// `on_done` is called once, from the Loop: with a connected non-blocking socket, or with the
-  /// error of each address. It may destroy the Dialer. There is no deadline: destroying the Dialer
-  /// cancels the attempts.
+  /// error of each address. It fails with Errc::refused when no process listens at any of them,
+  /// else with Errc::unreachable. It may destroy the Dialer. There is no deadline: destroying the
+  /// Dialer cancels the attempts.
   Dialer(Loop& loop, Target target, std::function<void(Result<Fd>)> on_done);
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
@@ -40,8 +41,9 @@ class Dialer {
   Target target_;
   std::function<void(Result<Fd>)> on_done_;
   std::vector<Attempt> attempts_;
-  size_t next_ = 0;    ///< index of the first address that is not tried yet
-  size_t failed_ = 0;  ///< number of addresses that have failed
+  size_t next_ = 0;     ///< index of the first address that is not tried yet
+  size_t failed_ = 0;   ///< number of addresses that have failed
+  size_t refused_ = 0;  ///< number of those whose port is closed
   std::vector<std::string> failures_;
   Timer stagger_;
 };

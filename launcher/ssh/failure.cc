@@ -39,7 +39,8 @@ std::string_view phase_text(SshPhase phase) {
 bool worth_retrying(const SshFailure& failure) {
   switch (failure.phase) {
     case SshPhase::connecting:
-      return failure.error.code == Errc::unreachable || failure.error.code == Errc::timeout;
+      return failure.error.code == Errc::unreachable || failure.error.code == Errc::refused ||
+             failure.error.code == Errc::timeout;
     case SshPhase::banner:
     case SshPhase::key_exchange:
       return failure.error.code == Errc::closed;

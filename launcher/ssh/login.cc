@@ -141,13 +141,13 @@ Result<std::optional<Bytes>> SshLogin::sign(const Candidate& candidate, ByteSpan
   return std::optional<Bytes>();
 }
 
-std::string login_refused_text(const std::string& host, const std::vector<std::string>& tried,
+std::string login_refused_text(const std::string& copy_id, const std::vector<std::string>& tried,
                                const std::vector<std::string>& problems) {
   const std::string text =
       format("login refused ({})", tried.empty() ? "no key to try" : "tried " + join(tried, ", "));
   if (!problems.empty()) return format("{}; {}", text, join(problems, "; "));
   return format("{}; try: {}ssh-copy-id {}", text,
-                tried.empty() ? "ssh-keygen -t ed25519, then " : "", host);
+                tried.empty() ? "ssh-keygen -t ed25519, then " : "", copy_id);
 }
 
 Error SshLogin::refusal(const Error& last) const {
@@ -164,7 +164,7 @@ Error SshLogin::refusal(const Error& last) const {
     problems = {format("{} works with the OpenSSH client only", join(openssh_only_, ", "))};
   }
   return {left_out ? Errc::unsupported : last.code,
-          login_refused_text(credentials_.host, tried_, problems)};
+          login_refused_text(credentials_.copy_id, tried_, problems)};
 }
 
 }  // namespace dt

@@ -15,16 +15,17 @@ namespace dt {
 
 /// The user, the host and the keys of a login.
 struct SshCredentials {
-  std::string host;  ///< as the user named it, for messages
+  std::string copy_id;  ///< the arguments of ssh-copy-id for this login, for messages
   std::string user;
   /// Key files in the order of trial, as load_identity gave them.
   std::vector<std::shared_ptr<const SshIdentity>> identities = {};
   bool identities_only = false;  ///< use only those keys of ssh-agent that are in `identities`
 };
 
-/// Returns the message for a refused login, with a remedy. `tried` are keys ("ed25519 from
-/// ssh-agent"); `problems` are why further keys could not be.
-std::string login_refused_text(const std::string& host, const std::vector<std::string>& tried,
+/// Returns the message for a refused login, with a remedy: ssh-copy-id with the arguments
+/// `copy_id`. `tried` are keys ("ed25519 from ssh-agent"); `problems` are why further keys could
+/// not be.
+std::string login_refused_text(const std::string& copy_id, const std::vector<std::string>& tried,
                                const std::vector<std::string>& problems);
 
 /// Logs in with the keys of ssh-agent (those that are also files first), then with key files, at

@@ -21,14 +21,16 @@ struct Meaning {
   std::string_view text;
   std::string_view remedy = {};  ///< empty: the line needs no remedy
   bool again = false;
+  bool refused = false;
   bool too_old = false;
 };
 constexpr Meaning meanings[] = {
+    {"jumphost loop via", "give the jump host a Host block with ProxyJump none"},
     {"Too many authentication failures", "give the right key with --ssh-identity-file"},
     {"Could not resolve hostname"},
     {"Bad configuration option"},
     {.text = "Bad SSH2 KexAlgorithms", .too_old = true},
-    {"Connection refused", "is sshd running there?", true},
+    {"Connection refused", "is sshd running there?", true, true},
     {"Connection timed out", "is the host up, and its port open?"},
     {"No route to host", "is the host up?"},
     {"kex_exchange_identification",
@@ -108,6 +110,14 @@ std::vector<std::string> rsh_command(const std::vector<std::string>& program,
   return arguments;
 }
 
+std::string copy_id_arguments(const SshRequest& request) {
+  std::string arguments;
+  for (const std::string& path : request.identity_files)
+    arguments += format("-i {} ", shell_quote(path));
+  if (request.port) arguments += format("-p {} ", *request.port);
+  return arguments + login_of(request);
+}
+
 ClientOutput parse_client_output(std::string_view messages) {
   ClientOutput output;
   const auto after = [](std::string_view line, std::string_view front) {
@@ -133,8 +143,8 @@ ClientFailure client_failure(const ClientContext& context, std::string_view mess
   const ClientOutput output = parse_client_output(messages);
   if (auto refused = host_key_failure(context, output)) return {.text = *std::move(refused)};
   if (contains(output, "Permission denied (")) {
-    return {.text =
-                login_refused_text(login_of(context.request), output.tried, context.key_problems)};
+    return {.text = login_refused_text(copy_id_arguments(context.request), output.tried,
+                                       context.key_problems)};
   }
   for (const Meaning& meaning : meanings) {
     const auto line = std::ranges::find_if(output.lines, [&meaning](std::string_view text) {
@@ -145,6 +155,7 @@ ClientFailure client_failure(const ClientContext& context, std::string_view mess
                         ? printable(*line, 300)
                         : format("{}; {}", printable(*line, 300), meaning.remedy),
             .again = meaning.again,
+            .refused = meaning.refused,
             .too_old = meaning.too_old};
   }
   if (output.lines.empty()) return {.text = std::string(how_it_ended)};

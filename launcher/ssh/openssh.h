@@ -27,6 +27,10 @@ std::vector<std::string> ssh_command(const SshRequest& request, const ClientOpti
 std::vector<std::string> rsh_command(const std::vector<std::string>& program,
                                      const SshRequest& request);
 
+/// Returns the arguments with which ssh-copy-id gives this login its key: "-i KEY -p 2222
+/// me@node1".
+std::string copy_id_arguments(const SshRequest& request);
+
 /// The useful parts of the OpenSSH client's stderr.
 struct ClientOutput {
   std::vector<std::string_view> lines;  ///< for people
@@ -45,6 +49,7 @@ struct ClientContext {
 struct ClientFailure {
   std::string text;      ///< for people: the failure and its remedy
   bool again = false;    ///< another try may succeed: refused, reset, closed before the login
+  bool refused = false;  ///< no process listens at the port
   bool too_old = false;  ///< it does not know curve25519_first
   bool operator==(const ClientFailure&) const = default;
 };

@@ -44,7 +44,7 @@ void in_process(benchmark::State& state) {
     for (size_t i = 0; i < count; ++i) {
       SshSession::Target target = {
           .dial = {.addresses = {{"127.0.0.1", server.port()}}},
-          .credentials = {.host = "host", .user = SshServer::user(), .identities = {key}},
+          .credentials = {.copy_id = "host", .user = SshServer::user(), .identities = {key}},
           .command = [] { return "true"; }};
       sessions.push_back(std::make_unique<SshSession>(
           *loop, std::move(target), SshSession::Options{.open_by = Clock::now() + seconds(60)},

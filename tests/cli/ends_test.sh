@@ -277,4 +277,14 @@ test_the_next_job_removes_the_error_files_of_an_agent_and_a_launcher_that_were_k
   expect_not test -e "$(cat folder)"
 }
 
+test_a_time_limit_names_the_ranks_that_still_ran() {
+  # shellcheck disable=SC2016
+  run_dtrain run -np 3 --timeout 2s --no-tag sh -c '[ $RANK = 1 ] && exit; [ $RANK = 2 ] || exec sleep 60; while echo x; do sleep 0.1; done'
+  expect_status 124
+  grep -qE '^dtrain: rank 0 on localhost: silent for [12] s, (in [a-z_0-9]+|sleeping)$' "$out/stderr" || fail 'no line for rank 0'
+  grep -qE '^dtrain: rank 2 on localhost: still writing(, (in [a-z_0-9]+|sleeping|running))?$' "$out/stderr" || fail 'no line for rank 2'
+  expect_stderr_lacks 'rank 1'
+  expect_stderr_contains 'dtrain: time limit of 2s reached'
+}
+
 run_tests "$@"

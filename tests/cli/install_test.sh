@@ -95,10 +95,10 @@ cpp_says='C++: rank 0 of 1, sum 2'
 test_the_files_are_in_their_places() {
   install_here
   for file in bin/dtrain lib/libdtrain.so lib/libdtrain.a include/dtrain/dtrain.h \
-    include/dtrain/dtrain_algorithm.h include/dtrain/dtrain_memory.h include/dtrain/dtrain.hpp include/dtrain/dtrain_types.hpp \
+    include/dtrain/dtrain_algorithm.h include/dtrain/dtrain_memory.h include/dtrain/dtrain_store.h include/dtrain/dtrain_work.h include/dtrain/dtrain.hpp include/dtrain/dtrain_store.hpp include/dtrain/dtrain_types.hpp \
     lib/pkgconfig/dtrain.pc lib/cmake/dtrain/dtrainConfig.cmake \
     lib/cmake/dtrain/dtrainConfigVersion.cmake share/man/man1/dtrain.1 share/man/man1/dtrain-run.1 share/man/man1/dtrain-check.1 share/man/man1/dtrain-bench.1 \
-    share/man/man5/dtrain.toml.5 share/man/man7/dtrain-environment.7 \
+    share/man/man5/dtrain.toml.5 share/man/man5/dtrain-report.5 share/dtrain/report.schema.json share/dtrain/plan.schema.json share/dtrain/config.schema.json share/man/man7/dtrain-environment.7 \
     share/bash-completion/completions/dtrain share/zsh/site-functions/_dtrain \
     share/fish/vendor_completions.d/dtrain.fish share/doc/dtrain/examples/hello/main.c \
     share/doc/dtrain/examples/linear_regression/README.md share/doc/dtrain/examples/ci-smoke.sh \
@@ -117,6 +117,22 @@ test_a_package_gets_the_same_files_under_its_destdir() {
   install_here
   make_install PREFIX=/opt/dtrain "DESTDIR=$PWD/stage"
   expect diff -r prefix stage/opt/dtrain
+}
+
+test_uninstall_removes_what_install_made_and_leaves_the_rest() {
+  install_here
+  mkdir -p prefix/share/mine
+  echo mine >prefix/share/mine/file
+  echo mine >prefix/bin/other
+  run env -u MAKEFLAGS -u MAKELEVEL make -C "$source_dir" --no-print-directory uninstall "PREFIX=$PWD/prefix"
+  expect_status 0
+  run find prefix -type f
+  expect_stdout_lines prefix/bin/other prefix/share/mine/file
+  run find prefix -mindepth 2 -type d -empty
+  expect_stdout ''
+  run env -u MAKEFLAGS -u MAKELEVEL make -C "$source_dir" --no-print-directory uninstall PREFIX=/nowhere
+  expect_status 2
+  expect_stderr_contains 'the last make install of this folder was not to /nowhere; give its PREFIX'
 }
 
 test_modes_are_those_of_files_for_everybody_whatever_the_umask() {

@@ -163,9 +163,9 @@ test_a_limit_of_file_sizes_costs_bytes_of_the_log_and_nothing_else() {
 dtrain: warning: logs: 21845 bytes of output were lost, in 1 file(s)'
 }
 
-test_a_stdout_and_a_report_at_the_limit_of_file_sizes_are_warnings() {
+test_a_stdout_and_a_report_at_the_limit_of_file_sizes_are_reported() {
   run bash -c 'ulimit -f 2; exec "$0" run -np 1 seq 5000 2> >(cat >&4)' "$DTRAIN" 4>stderr.copy
-  expect_status 0
+  expect_status 1
   wait_for 10 grep -qF 'dtrain: warning: standard output cannot be written (File too large); the job goes on' stderr.copy
   run_with_small_files run -np 4 --report report.json sh -c 'exit 3'
   expect_status 3

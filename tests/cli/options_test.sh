@@ -38,7 +38,7 @@ refused() {
 }
 
 test_options_that_dtrain_cannot_honour_are_refused() {
-  refused -np 2 --min-np 1 --max-np 4 -- '--min-np: not in this version'
+  refused -np 2 --min-np 1 --max-np 4 --reset-limit 3 -- '--min-np, --max-np, --reset-limit: not in this version'
   refused -np 2 --blacklist-cooldown-range 10 100 -- '--blacklist-cooldown-range: not in this version'
   refused -np 2 --host-discovery-script ./find -- '--host-discovery-script: not in this version'
   refused -np 2 --mpi -- 'start MPI programs with mpirun'
@@ -56,12 +56,29 @@ test_version_and_build_are_printed_as_by_horovodrun() {
   expect_status 0
   expect_stdout_contains '    [ ] MPI'
   expect_stdout_contains '    [X] TCP'
+  grep -qx '    \[X\] Gloo' "$out/stdout" || fail "no line of horovodrun's scripts for Gloo"
+  grep -q '^    \[X\] SSH (' "$out/stdout" || fail 'no line for ssh'
+  expect_stdout_contains '    [X] PyTorch'
+}
+
+test_an_interface_in_the_spelling_of_hydra_is_no_identity_file() {
+  run_dtrain config show -iface lo -np 2
+  expect_status 0
+  expect_stdout_lines 'np = 2' 'network-interfaces = "lo"'
+  run_dtrain run -np 1 -iface=lo --no-tag echo hi
+  expect_status 0
+  expect_stdout hi
 }
 
 test_a_yaml_file_of_horovodrun_is_answered_with_toml_keys() {
   printf 'params:\n    fusion_threshold_mb: 32\ntimeline:\n    filename: t.json\n' >job.yaml
-  refused -np 2 --config-file job.yaml -- 'params: fusion_threshold_mb  ->  fusion-threshold-mb = 32'
-  expect_stderr_contains 'timeline: filename  ->  timeline-filename = "t.json"'
+  refused -np 2 --config-file job.yaml -- 'job.yaml" is YAML, as horovodrun reads it; the same as a dtrain.toml:'
+  sed '1d; s/^dtrain: //' "$out/stderr" >dtrain.toml
+  expect_file dtrain.toml 'fusion-threshold-mb = 32
+timeline-filename = "t.json"'
+  # shellcheck disable=SC2016
+  run_dtrain run -np 1 --no-tag sh -c 'echo $HOROVOD_TIMELINE'
+  expect_stdout t.json
 }
 
 test_variables_come_from_files_and_leave_by_pattern() {
@@ -197,6 +214,29 @@ test_variables_that_choose_programs_are_not_taken_from_a_file_that_merely_lies_t
     expect test -e evil-ran
     rm evil-ran
   done
+}
+
+test_files_merge_by_key_and_variables_by_name() {
+  mkdir -p "$XDG_CONFIG_HOME/dtrain"
+  printf 'np = 2\nno-tag = true\nenv = ["A=user", "D=4"]\n' >"$XDG_CONFIG_HOME/dtrain/config.toml"
+  printf 'np = 1\nenv = ["A=1", "B=2"]\n' >dtrain.toml
+  # shellcheck disable=SC2016
+  run_dtrain run -x C=3 sh -c 'echo $WORLD_SIZE $A $B $C $D'
+  expect_status 0
+  expect_stdout '1 1 2 3 4'
+  run_dtrain config show --origin -x C=3
+  expect_stdout "np = 1         # dtrain.toml:1:1
+env = [
+  \"D=4\",  # $XDG_CONFIG_HOME/dtrain/config.toml:3:1
+  \"A=1\",  # dtrain.toml:2:1
+  \"B=2\",  # dtrain.toml:2:1
+  \"C=3\",  # -x
+]
+no-tag = true  # $XDG_CONFIG_HOME/dtrain/config.toml:2:1"
+  : >none.toml
+  run_dtrain run --config-file none.toml true
+  expect_status 2
+  expect_stderr_contains '-np: missing'
 }
 
 # expect_left_out REASON: dtrain ignores dtrain.toml, which has 3 processes, and logs this reason.

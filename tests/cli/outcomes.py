@@ -2,7 +2,7 @@
 
     outcomes.py FOLDER
 
-In each group, the collectives after the first lost one are lost, too. A rank that has the result of a
+In each group, the collectives without a name after the first lost one are lost, too. A rank that has the result of a
 collective which needs all ranks shows that all of them had ended the collectives before it: none of those may
 be lost on a rank that has survived. Prints each contradiction.
 """

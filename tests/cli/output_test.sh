@@ -30,6 +30,25 @@ test_output_dir_keeps_bytes_as_they_are_in_folders_of_equal_width() {
   [[ $(stat -c %a logs/rank.00/stdout) == 600 ]] || fail 'others may read it'
 }
 
+test_a_folder_with_more_ranks_of_an_earlier_job_keeps_them_apart() {
+  run_dtrain run -np 3 --output-dir logs true
+  expect_status 0
+  expect_stderr ''
+  run_dtrain run -np 1 --output-dir logs true
+  expect_status 0
+  expect_stderr 'dtrain: warning: logs has the output of an earlier job; renamed: rank.1, rank.2 (to rank.1.old, …)'
+  expect test "$(cd logs && echo *)" = 'rank.0 rank.1.old rank.2.old'
+}
+
+test_files_of_a_job_can_have_its_id_in_their_names() {
+  run_dtrain run -np 1 --report 'art/{job_id}/report.json' --output-dir 'art/{job_id}/logs' --no-tag sh -c 'echo $DTRAIN_JOB_ID'
+  expect_status 0
+  expect_file "art/$(cat "$out/stdout")/logs/rank.0/stdout" "$(cat "$out/stdout")"
+  grep -q "\"job\": \"$(cat "$out/stdout")\"" "art/$(cat "$out/stdout")/report.json" || fail 'another job id'
+  run_dtrain run -np 1 --no-macros --output-dir 'plain/{job_id}' true
+  expect test -d 'plain/{job_id}/rank.0'
+}
+
 test_a_folder_that_cannot_be_made_stops_the_job_before_it_starts() {
   touch file
   run_dtrain run -np 1 --output-dir file/logs touch started
@@ -151,11 +170,69 @@ test_closed_standard_streams_are_as_if_to_dev_null() { # S14
   expect_status 0
 }
 
-test_a_closed_reader_does_not_stop_the_job() {
-  "$DTRAIN" run -np 1 sh -c 'for i in $(seq 20000); do echo line $i; done; touch done' 2>errors | head -n 1 >first
-  expect test -e "done"
-  [[ $(cat first) == '[0]<stdout>:line 1' ]] || fail "got $(cat first)"
-  grep -q 'standard output cannot be written (Broken pipe)' errors || fail "no warning: $(cat errors)"
+test_a_job_ends_when_its_reader_has_gone_as_other_programs_do() {
+  local ended
+  "$DTRAIN" run -np 2 sh -c 'exec 2>/dev/null; trap "touch ended.$RANK; exit 0" TERM; while echo line; do sleep 0.01; done' 2>errors |
+    head -n 2 >first || ended=${PIPESTATUS[0]}
+  [[ ${ended-0} -eq 141 ]] || fail "ended with ${ended-0}, not SIGPIPE's 141"
+  [[ $(wc -l <first) -eq 2 ]] || fail "got $(cat first)"
+  expect_file errors 'dtrain: the reader of standard output has gone; --on-lost-output continue runs the job without it'
+  expect test -e ended.0 -a -e ended.1
+  expect_no_processes
+  "$DTRAIN" run -np 1 yes 2>&1 | head -n 1 >first || ended=${PIPESTATUS[0]}
+  [[ ${ended-0} -eq 141 ]] || fail "ended with ${ended-0} where both streams are one pipe"
+}
+
+test_a_job_that_may_lose_its_output_survives_its_reader() {
+  local job='for i in $(seq 20000); do echo line $i; done; touch done' option
+  for option in '--on-lost-output continue' '--output-dir logs'; do
+    # shellcheck disable=SC2086
+    "$DTRAIN" run -np 1 $option sh -c "$job" 2>errors | head -n 1 >first || fail 'the job failed'
+    expect test -e "done"
+    rm "done"
+    [[ $(cat first) == '[0]<stdout>:line 1' ]] || fail "got $(cat first)"
+    grep -q 'standard output cannot be written (Broken pipe)' errors || fail "no warning: $(cat errors)"
+  done
+  [[ $(wc -l <logs/rank.0/stdout) -eq 20000 ]] || fail 'the file lacks lines'
+}
+
+test_output_that_cannot_be_written_is_a_failure() {
+  run sh -c "'$DTRAIN' run -np 1 echo hi >/dev/full"
+  expect_status 1
+  expect_stderr 'dtrain: warning: standard output cannot be written (No space left on device); the job goes on without it
+dtrain: output is lost: standard output cannot be written (No space left on device)'
+  run sh -c "'$DTRAIN' run -np 1 --on-lost-output continue echo hi >/dev/full"
+  expect_status 0
+  run sh -c "'$DTRAIN' run -np 1 --quiet echo hi >/dev/full"
+  expect_status 0
+  expect_stderr ''
+  run sh -c "'$DTRAIN' run -np 1 --report report.json echo hi >/dev/full"
+  expect_status 1
+  grep -q '"exit_status": 1' report.json || fail "the report differs: $(cat report.json)"
+}
+
+test_without_tags_bytes_pass_as_they_are() {
+  run_dtrain run -np 1 --no-tag sh -c 'printf "{\"a\": \""; head -c 300000 /dev/zero | tr "\0" x; printf "\"}"'
+  expect_status 0
+  [[ $(wc -c <"$out/stdout") -eq 300009 ]] || fail "got $(wc -c <"$out/stdout") bytes"
+  expect python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$out/stdout"
+}
+
+stdout_ends_in() { [[ $(tail -c "${#1}" "$out/stdout") == "$1" ]]; }
+
+test_a_prompt_is_shown_without_its_line_end_and_its_line_continues() {
+  mkfifo input
+  exec 3<>input
+  # A background command of bash has no stdin of its own.
+  # shellcheck disable=SC2016
+  start sh -c 'exec "$0" "$@" <input' "$DTRAIN" run -np 2 --stdin 0 \
+    sh -c '[ $RANK = 1 ] && exit; printf "> "; read -r word; echo "got $word"' 3>&-
+  wait_for 10 stdout_ends_in '[0]<stdout>:> '
+  echo something >&3
+  exec 3>&-
+  finish
+  expect_status 0
+  expect_stdout '[0]<stdout>:> got something'
 }
 
 test_no_worker_reads_stdin_by_default_so_that_loops_keep_their_list() {

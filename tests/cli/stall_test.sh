@@ -2,6 +2,7 @@
 # The report of a stall: ranks that wait for others in an operation of libdtrain.
 . "$(dirname "$0")/lib.sh"
 
+tests=$(realpath "$(dirname "$0")")
 worker=$(dirname "$DTRAIN")/tests/programs/stalling_worker
 
 # start_stall LATE WAY [TRANSPORT]: four ranks, of which one comes late; writes the pids to pid.RANK.
@@ -27,11 +28,12 @@ expect_sums() {
   finish
   expect_status 0
   [[ $(grep -c '^sum: 4$' "$out/stdout") -eq 4 ]] || fail 'expected four right sums'
-  grep -q '^dtrain: warning: all_reduce #2 "gradients" stalls no more, after [0-9.]*s$' "$out/stderr" ||
+  grep -q '^dtrain: warning: all_reduce "gradients" stalls no more, after [0-9.]*s$' "$out/stderr" ||
     fail 'expected the end of the stall'
 }
 
 expect_report() {
+  expect python3 "$tests/schema.py" "$tests/../../launcher/report/schemas/report.schema.json" report.json
   python3 - report.json "$@" <<'END' || fail "the report is not as expected: $(cat report.json)"
 import json, sys
 s = json.load(open(sys.argv[1]))["stalls"]
@@ -42,14 +44,14 @@ END
 
 a_rank_that_does_not_call_is_named() {
   start_stall 2 sleep "$1"
-  expect_stall 'dtrain: warning: all_reduce #2 "gradients" stalls for ' ': ranks 0, 1, 3 wait for rank 2' \
-    "rank 2 (host localhost, pid $(cat pid.2)) is in no call of libdtrain since barrier #1 \"start\", or hangs in one" \
+  expect_stall 'dtrain: warning: all_reduce "gradients" stalls for ' ': ranks 0, 1, 3 wait for rank 2' \
+    "rank 2 (host localhost, pid $(cat pid.2)) is in no call of libdtrain since barrier \"start\", or hangs in one" \
     '; its process sleeps'
   touch release
   expect_sums
-  expect_report 'len(s) == 1 and s[0]["operation"] == "all_reduce #2 \"gradients\"" and s[0]["group"] == 0' \
+  expect_report 'len(s) == 1 and s[0]["operation"] == "all_reduce \"gradients\"" and s[0]["group"] == 0' \
     '[w["rank"] for w in s[0]["waiting"]] == [0, 1, 3]' \
-    's[0]["last_before"] == "barrier #1 \"start\""' \
+    's[0]["last_before"] == "barrier \"start\""' \
     '0 < s[0]["began_at_s"] and s[0]["began_at_s"] + 1 < s[0]["ended_at_s"]' \
     'len(s[0]["missing"]) == 1 and s[0]["missing"][0]["rank"] == 2' \
     's[0]["missing"][0]["state"] == "sleeping" and s[0]["missing"][0]["answered"] is False' \
@@ -66,7 +68,7 @@ test_a_stopped_rank_is_named_as_stopped() { # F9 R15
   start_stall 1 stop tcp
   wait_for 5 states_are T "$(cat pid.1)"
   expect_stall ': ranks 0, 2, 3 wait for rank 1' \
-    "rank 1 (host localhost, pid $(cat pid.1)) does not answer since barrier #1 \"start\"; its process is stopped by a signal" \
+    "rank 1 (host localhost, pid $(cat pid.1)) does not answer since barrier \"start\"; its process is stopped by a signal" \
     "kill -CONT $(cat pid.1) on localhost continues it"
   expect kill -CONT "$(cat pid.1)"
   expect_sums
@@ -81,12 +83,12 @@ test_a_rank_that_stops_within_a_sum_is_named() { # F9 R15
       "echo \$\$ >pid.\$RANK; exec $(dirname "$worker")/collective_worker 1 $transport $PWD/stamp"
     wait_for 20 test -s stamp
     wait_for 5 states_are T "$(cat pid.1)"
-    expect_stall 'all_reduce #21 "gradients" stalls for ' ': rank 0 waits for rank 1' \
-      "rank 1 (host localhost, pid $(cat pid.1)) does not answer since all_reduce #20 \"gradients\"; its process is stopped"
+    expect_stall 'all_reduce "gradients" stalls for ' ': rank 0 waits for rank 1' \
+      "rank 1 (host localhost, pid $(cat pid.1)) does not answer since all_reduce \"gradients\"; its process is stopped"
     expect kill -CONT "$(cat pid.1)"
     finish
     expect_status 0
-    expect_stderr_contains 'all_reduce #21 "gradients" stalls no more, after '
+    expect_stderr_contains 'all_reduce "gradients" stalls no more, after '
     [[ $(grep -c 'reached the end' "$out/stdout") -eq 2 ]] || fail 'the sums did not continue on both ranks'
   done
 }
@@ -105,6 +107,13 @@ test_a_rank_that_waits_in_another_operation_is_named_with_it() {
   touch release
   finish
   expect_status 0
+}
+
+test_a_rank_that_waits_for_a_key_is_named_with_it() {
+  start_stall 3 key
+  expect_stall ': ranks 0-2 wait for rank 3' 'rank 3 (host localhost, pid ' " is in a wait for the key 'weights'; its process"
+  touch release
+  expect_sums
 }
 
 test_the_process_that_joined_is_examined_and_not_its_shell() {

@@ -156,6 +156,13 @@ END
   expect_no_processes
 }
 
+test_an_answer_to_a_prompt_ends_its_line() {
+  (sleep 1 && echo yes) | script -qec "$DTRAIN run --color never -np 1 --stdin 0 sh -c 'printf \"> \"; read -r word; echo got it'" \
+    /dev/null | tr -d '\r' >terminal
+  expect_file terminal '[0]<stdout>:> yes
+[0]<stdout>:got it'
+}
+
 test_under_nohup_the_job_outlives_its_terminal() { # F27
   on_terminal <<'END'
 worker = "echo ready; until [ -e go ]; do sleep 0.02; done; seq 20000; echo late >&2; touch done.$RANK"

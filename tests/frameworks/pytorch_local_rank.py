@@ -19,3 +19,4 @@ option = "" if flags.local_rank is None else ", as given"
 assert flags.local_rank in (None, local_rank)
 print(f"rank {dist.get_rank()} of {len(places)}: node {places[dist.get_rank()][0]}, "
       f"local rank {local_rank} of {local_size}{option}")
+dist.destroy_process_group()  # else a thread of Gloo that still runs at the interpreter's end aborts the process

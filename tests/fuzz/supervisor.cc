@@ -151,6 +151,7 @@ class World {
       case Action::Kind::finish:
         ++finishes_;
         break;
+      case Action::Kind::note:
       case Action::Kind::warn:
         assert(!action.text.empty());
         break;

@@ -11,9 +11,9 @@ start_unused() {
   rm -f go stop
   start_on_launcher "$DTRAIN" run -H node1:2,node2:2 \
     "$(dirname "$DTRAIN")/tests/programs/link_worker" "$PWD/go" "$PWD/stop"
-  wait_for 20 all_joined
+  wait_for 20 joined_are 4
 }
-all_joined() { [[ $(grep -c joined "$out/stdout") -eq 4 ]]; }
+joined_are() { [[ $(grep -c joined "$out/stdout") -eq $1 ]]; }
 
 expect_links() {
   ip netns exec "$net-1" ss -Htn state established dst 10.77.0.2 >"$out/sockets"
@@ -46,6 +46,26 @@ test_a_path_that_is_cut_before_its_first_use_is_named_with_rank_and_host() {
   local named='connection to rank (0 \(host node1\)|3 \(host node2\)) lost: cannot connect to 10.77.0.[12]:'
   grep -Eq "$named.* \(after 5[0-9]{3} ms\)" "$out/stderr" ||
     fail "no rank is named within 6 s: $(cat "$out/stderr")"
+  expect_no_processes
+}
+
+test_more_ranks_than_the_peer_s_queue_holds_dial_it_while_it_computes() {
+  hosts_up 2
+  rm -f go stop wake
+  # The kernel drops the connections beyond this length of a listener's queue, as it does with packets.
+  ip netns exec "$net-2" sysctl -qw net.core.somaxconn=4 2>"$out/sysctl" || skip 'no somaxconn of a namespace here'
+  start_on_launcher "$DTRAIN" run -H node1:24,node2:1 --no-tag \
+    "$(dirname "$DTRAIN")/tests/programs/link_worker" "$PWD/go" "$PWD/stop" "$PWD/wake"
+  wait_for 30 joined_are 25
+  touch go
+  # Longer than the time after which a silent peer counts as dead.
+  sleep 8
+  touch wake
+  wait_for 20 stdout_has received
+  touch stop
+  finish
+  expect_status 0
+  expect_stderr ''
   expect_no_processes
 }
 

@@ -52,6 +52,57 @@ test_no_key_at_all() {
   refused_by_both 'node1: login refused (no key to try); try: ssh-keygen -t ed25519, then ssh-copy-id node1'
 }
 
+test_a_key_file_that_is_missing_leaves_the_other_keys() {
+  hosts_up 1
+  local carrier
+  for carrier in auto openssh; do
+    run_on_launcher "$DTRAIN" run --ssh $carrier -i /root/.ssh/missing -H node1:1 --no-tag echo hi
+    expect_status 0
+    expect_stdout hi
+    expect_stderr 'dtrain: warning: --ssh-identity-file /root/.ssh/missing: No such file or directory; the other keys are tried'
+  done
+}
+
+test_the_advice_for_a_refused_login_has_its_user_port_and_key() {
+  hosts_up 1
+  ssh-keygen -q -t ed25519 -N '' -f "$(launcher_home)/.ssh/second"
+  rm "$(home_of 1)/.ssh/authorized_keys"
+  local carrier
+  for carrier in auto openssh; do
+    run_on_launcher "$DTRAIN" run --ssh $carrier -p 22 -i /root/.ssh/second -H root@node1:1 true
+    expect_status 3
+    expect_stderr_contains '; try: ssh-copy-id -i /root/.ssh/second -p 22 root@node1'
+  done
+}
+
+test_a_closed_port_is_not_tried_for_long() {
+  hosts_up 1
+  kill "$(cat "$out/net/node1/sshd.pid")"
+  local carrier
+  for carrier in auto openssh; do
+    run_on_launcher "$DTRAIN" run --ssh $carrier -H node1:1 true
+    expect_status 3
+    expect_stderr_contains 'Connection refused'
+    expect_within_ms 6000
+  done
+}
+
+test_a_loop_of_jump_hosts_is_shown_as_ssh_reports_it() {
+  hosts_up 1
+  printf 'Host *\n  ProxyJump node1\n' >"$(launcher_home)/.ssh/config"
+  run_on_launcher "$DTRAIN" run -H node1:1 true
+  expect_status 3
+  expect_stderr_contains 'node1: jumphost loop via node1; give the jump host a Host block with ProxyJump none'
+  expect_within_ms 5000
+}
+
+test_a_host_is_shown_as_it_was_typed() {
+  hosts_up 1
+  run_on_launcher "$DTRAIN" run --connect-timeout 2s -H nodeX:1 true
+  expect_status 3
+  expect_stderr_contains "nodeX: cannot look up 'nodeX': "
+}
+
 test_a_key_that_the_host_does_not_want() {
   hosts_up 1
   rm "$(home_of 1)/.ssh/authorized_keys"

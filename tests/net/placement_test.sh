@@ -39,7 +39,7 @@ test_each_host_offers_the_gpus_that_it_has() {
   give_gpus 2 'gpu=C'
   give_gpus 3 'init=18'
   # shellcheck disable=SC2016
-  run_on_launcher "$DTRAIN" run -H node1,node2,node3 -np 3 --gpu-bind rank --report-bindings --no-tag \
+  run_on_launcher "$DTRAIN" run -H node1,node2,node3 -np 3 --map-by slot --gpu-bind rank --report-bindings --no-tag \
     sh -c 'echo $(hostname) $CUDA_VISIBLE_DEVICES'
   expect_status 0
   expect_stdout_lines 'node1 0' 'node1 1' 'node2 0'
@@ -51,6 +51,27 @@ test_each_host_offers_the_gpus_that_it_has() {
   expect_stderr_contains 'node1: --gpu-bind rank: 3 processes on 2 GPUs; use --ppn 2'
   expect_stderr_contains 'node2: --gpu-bind rank: 3 processes on 1 GPUs; use --ppn 1'
   expect_no_processes
+}
+
+test_hosts_without_slots_share_the_processes_evenly() {
+  hosts_up 3
+  local k
+  for k in 1 2 3; do give_gpus $k 'gpu=A gpu=B'; done
+  # shellcheck disable=SC2016
+  run_on_launcher "$DTRAIN" run -H node1,node2 -np 2 --no-tag sh -c 'echo $(hostname) $RANK'
+  expect_status 0
+  expect_stdout_lines 'node1 0' 'node2 1'
+  expect_stderr ''
+  # shellcheck disable=SC2016
+  run_on_launcher "$DTRAIN" run -H node1,node2 -np 4 --no-tag sh -c 'echo $(hostname) $RANK'
+  expect_status 0
+  expect_stdout_lines 'node1 0' 'node1 1' 'node2 2' 'node2 3'
+  run_on_launcher "$DTRAIN" run -H node1,node2,node3 -np 2 true
+  expect_status 0
+  expect_stderr 'dtrain: warning: no process for node3: the job has 2 processes on 2 of 3 hosts; leave it out, or start more processes'
+  run_on_launcher "$DTRAIN" run -H node1:2,node2:2 -np 2 --no-tag hostname
+  expect_stdout_lines node1 node1
+  expect_stderr ''
 }
 
 test_processes_on_other_hosts_are_bound_there() {

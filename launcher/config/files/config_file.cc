@@ -227,6 +227,12 @@ Result<OptionSource> read_toml_options(std::string_view text, std::string_view p
   OptionSource options;
   for (const auto& [key, node] : parsed.table()) {
     const std::string at = place(path, key.source());
+    if (node.is_table() || node.is_array_of_tables()) {
+      return fail(Errc::input,
+                  format("{}: [{}]: dtrain.toml has no tables; write each option as a line of its "
+                         "own, such as: np = 4",
+                         at, printable(key.str())));
+    }
     const Option* option = TRY(option_of(key.str(), at));
     std::optional<std::vector<std::string>> values = values_of(node, option->kind);
     if (!values) {

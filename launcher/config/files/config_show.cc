@@ -17,12 +17,11 @@ namespace {
 
 /// The initial values of RunConfig's members. Flags are false; other options have no default.
 constexpr std::pair<std::string_view, std::string_view> defaults[] = {
-    {"map-by", "slot"},         {"bind-to", "none"},    {"gpu-bind", "none"},
-    {"cluster-filter", "none"}, {"stdin", "none"},      {"start-timeout", "30s"},
-    {"grace", "10s"},           {"heartbeat", "1s"},    {"dead-after", "5s"},
-    {"stall-report", "30s"},    {"on-failure", "kill"}, {"success", "auto"},
-    {"clean", "running"},       {"color", "auto"},      {"ssh", "auto"},
-    {"ssh-parallel", "64"}};
+    {"bind-to", "none"},    {"gpu-bind", "none"},     {"cluster-filter", "none"},
+    {"stdin", "none"},      {"start-timeout", "30s"}, {"grace", "10s"},
+    {"heartbeat", "1s"},    {"dead-after", "5s"},     {"stall-report", "30s"},
+    {"on-failure", "kill"}, {"success", "auto"},      {"clean", "running"},
+    {"color", "auto"},      {"ssh", "auto"},          {"ssh-parallel", "64"}};
 
 std::optional<DecidedOption> default_of(const Option& option) {
   if (option.effect != Effect::decides) return std::nullopt;
@@ -52,6 +51,48 @@ std::string short_origin(const OptionValue& given) {
   return given.origin.substr(0, given.origin.size() - ending.size());
 }
 
+/// The variable that a value sets: "A" of A=1, "ps=A" of --role-env ps=A=1. A file stands for
+/// itself.
+std::string_view variable_in(const Option& option, std::string_view value) {
+  if (option.name == "env-file") return value;
+  size_t end = value.find('=');
+  if (option.name == "role-env" && end != std::string_view::npos) end = value.find('=', end + 1);
+  return value.substr(0, end);
+}
+
+/// Returns the values of all sources, without those that a nearer one replaces.
+DecidedOption add_up(const Option& option, const std::vector<OptionValue>& far_to_near) {
+  DecidedOption decided = {.option = &option, .values = {}, .origin = {}};
+  std::vector<std::string> places;
+  for (const OptionValue& given : far_to_near) {
+    const std::string origin = short_origin(given);
+    for (const std::string& value : *given.values) {
+      for (size_t i = decided.values.size(); i-- > 0;) {
+        if (variable_in(option, decided.values[i]) != variable_in(option, value)) continue;
+        decided.values.erase(decided.values.begin() + static_cast<ptrdiff_t>(i));
+        decided.origins.erase(decided.origins.begin() + static_cast<ptrdiff_t>(i));
+      }
+      decided.values.push_back(value);
+      decided.origins.push_back(origin);
+    }
+    decided.found = decided.found || given.found;
+  }
+  for (const std::string& origin : decided.origins) {
+    if (std::ranges::count(places, origin) == 0) places.push_back(origin);
+  }
+  decided.origin = join(places, ", ");
+  if (places.size() == 1) decided.origins.clear();
+  return decided;
+}
+
+/// Returns a list with a value in each line, and its origin behind it.
+std::string lines_with_origins(const DecidedOption& decided) {
+  std::string text = format("{} = [\n", decided.option->name);
+  for (size_t i = 0; i < decided.values.size(); ++i)
+    text += format("  {},  # {}\n", toml_string(decided.values[i]), printable(decided.origins[i]));
+  return text + "]\n";
+}
+
 Json json_value(const Option& option, const std::vector<std::string>& values) {
   const std::string text = toml_value(option, values);
   if (option.kind == OptionKind::list) return Json::Array(values.begin(), values.end());
@@ -71,7 +112,10 @@ std::vector<DecidedOption> decided_options(const OptionSources& by_precedence, b
   for (const Option& option : run_options) {
     if (!option.in_files || other_hosts_option_wins(by_precedence, option.name)) continue;
     if (is_overridden(layout, option.name)) continue;
-    if (const auto given = find_option(by_precedence, option.name)) {
+    const std::vector<OptionValue> all = find_all(by_precedence, option.name);
+    if (adds_up(option) && all.size() > 1) {
+      decided.push_back(add_up(option, all));
+    } else if (const auto given = find_option(by_precedence, option.name)) {
       decided.push_back({&option, *given->values, short_origin(*given), given->found});
     } else if (auto initial = with_defaults ? default_of(option) : std::nullopt) {
       decided.push_back(*std::move(initial));
@@ -88,10 +132,16 @@ std::string decided_toml(const std::vector<DecidedOption>& decided, bool with_or
     lines.push_back(format("{} = {}", one.option->name, toml_value(*one.option, one.values)));
     // One very long line must not move the comments of all others to the right.
     constexpr size_t aligned_max = 48;
-    if (lines.back().size() <= aligned_max) longest = std::max(longest, lines.back().size());
+    const bool in_lines = with_origins && !one.origins.empty();
+    if (!in_lines && lines.back().size() <= aligned_max)
+      longest = std::max(longest, lines.back().size());
   }
   std::string text;
   for (size_t i = 0; i < lines.size(); ++i) {
+    if (with_origins && !decided[i].origins.empty()) {
+      text += lines_with_origins(decided[i]);
+      continue;
+    }
     text += with_origins ? format("{:{}}  # {}\n", lines[i], longest, printable(decided[i].origin))
                          : lines[i] + "\n";
   }

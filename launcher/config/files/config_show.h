@@ -13,8 +13,9 @@ namespace dt {
 struct DecidedOption {
   const Option* option = nullptr;
   std::vector<std::string> values;
-  std::string origin;  ///< "-np", "DTRAIN_OPT_NP", "dtrain.toml:3:1", "default"
-  bool found = false;  ///< OptionSource::found
+  std::string origin;                     ///< "-np", "DTRAIN_OPT_NP", "dtrain.toml:3:1", "default"
+  bool found = false;                     ///< OptionSource::found
+  std::vector<std::string> origins = {};  ///< of each value, if they come from several sources
 };
 
 /// Returns the options that the sources set, in the order of the option table, without checking

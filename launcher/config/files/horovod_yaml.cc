@@ -72,7 +72,8 @@ std::string toml_line(const Option& option, const Entry& entry) {
                 toml_value(option, {flag ? value : std::string(entry.value)}));
 }
 
-/// Returns "params: cycle_time_ms  ->  cycle-time-ms = 3.5" for each known key.
+/// Returns a line of TOML for each entry with a value: "cycle-time-ms = 3.5", or a comment for an
+/// entry that is no option.
 std::vector<std::string> translations(std::string_view text) {
   std::vector<std::string> lines;
   std::string_view section;
@@ -82,14 +83,16 @@ std::vector<std::string> translations(std::string_view text) {
     if (!entry->indented) section = entry->value.empty() ? entry->key : "";
     if (entry->value.empty()) continue;
     const Option* option = option_for(with_dashes(section), with_dashes(entry->key));
-    // controller: gloo is the flag --gloo.
-    if (option == nullptr) option = find_by_spelling(std::string(entry->value));
-    if (option == nullptr) continue;
-    const bool names_flag = option->kind == OptionKind::flag && entry->key == "controller";
-    lines.push_back(format(
-        "  {}{}  ->  {}", section.empty() ? "" : printable(format("{}: ", section), 40),
-        printable(entry->key, 40),
-        names_flag ? format("{} = true", option->name) : printable(toml_line(*option, *entry))));
+    const Option* named = find_by_spelling(std::string(entry->value));
+    if (option != nullptr) {
+      lines.push_back(printable(toml_line(*option, *entry)));
+    } else if (entry->key == "controller" && named != nullptr && named->kind == OptionKind::flag) {
+      lines.push_back(format("{} = true", named->name));
+    } else {
+      lines.push_back(format("# {}{}: no option of dtrain",
+                             section.empty() ? "" : printable(format("{}: ", section), 40),
+                             printable(entry->key, 40)));
+    }
   }
   return lines;
 }
@@ -107,22 +110,14 @@ bool is_yaml(std::string_view text, std::string_view path) {
 }
 
 std::string yaml_error(std::string_view text, std::string_view path) {
-  constexpr size_t shown_max = 2;
-  std::string error =
-      format("\"{}\" is YAML, as horovodrun reads it; dtrain reads TOML, with these keys:",
-             printable(path));
   const std::vector<std::string> lines = translations(text);
-  if (lines.empty()) {
+  const bool has_option =
+      std::ranges::any_of(lines, [](const std::string& line) { return !line.starts_with('#'); });
+  if (!has_option) {
     return format("\"{}\" is YAML; dtrain reads TOML, with lines such as: np = 4", printable(path));
   }
-  for (size_t i = 0; i < std::min(lines.size(), shown_max); ++i)
-    error += "\n" + lines[i];
-  if (lines.size() == shown_max + 1) return error + "\n" + lines.back();
-  if (lines.size() > shown_max) {
-    error += format("\n  and {} more, each under the name of its option (see: dtrain help run)",
-                    lines.size() - shown_max);
-  }
-  return error;
+  return format("\"{}\" is YAML, as horovodrun reads it; the same as a dtrain.toml:\n{}",
+                printable(path), join(lines, "\n"));
 }
 
 }  // namespace dt

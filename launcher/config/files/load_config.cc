@@ -11,6 +11,8 @@
 #include "launcher/config/options.h"
 #include "launcher/config/trust.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 namespace dt {
@@ -65,9 +67,9 @@ std::string shown_path(const std::string& path) {
   return path == found_file ? format("./{}", path) : printable(path);
 }
 
-/// The options of the file that wins, and messages about the files before it that are left out.
+/// The options of the files that were found, and messages about the files that are left out.
 struct FoundOptions {
-  OptionSource options;
+  OptionSources sources;
   std::vector<std::string> warnings;
   std::vector<std::string> details;  ///< for --verbose
 };
@@ -82,7 +84,7 @@ void leave_out(const std::string& path, const FoundFile& file, FoundOptions& fou
   }
 }
 
-Result<FoundOptions> read_first_existing(const std::vector<std::string>& paths) {
+Result<FoundOptions> read_existing(const std::vector<std::string>& paths) {
   FoundOptions found;
   for (const std::string& path : paths) {
     const Result<FoundFile> file = read_found_file(path, config_bytes_max);
@@ -92,10 +94,10 @@ Result<FoundOptions> read_first_existing(const std::vector<std::string>& paths) 
     }
     leave_out(path, *file, found);
     if (file->state != FoundFile::State::read) continue;
-    found.options = TRY(read_toml_options(file->text, path));
-    found.options.found = path == found_file;
-    TRY(check_found_options(found.options));
-    break;
+    OptionSource options = TRY(read_toml_options(file->text, path));
+    options.found = path == found_file;
+    TRY(check_found_options(options));
+    found.sources.push_back(std::move(options));
   }
   return found;
 }
@@ -135,7 +137,14 @@ Result<> check_algorithms(const RunRequest& request, const OptionSources& source
   if (!given || request.check_algorithms == nullptr) return {};
   if (const auto checked = request.check_algorithms(given->value()); !checked)
     return given->refuse(checked.error().message);
-  return {};
+  const auto deterministic = find_option(sources, "deterministic");
+  if (!deterministic) return {};
+  const bool reductions_are_chosen = TRY(deterministic->flag());
+  if (!reductions_are_chosen) return {};
+  if (request.check_algorithms(deterministic_algorithms(given->value()))) return {};
+  return given->refuse(
+      "--deterministic chooses the algorithms of all_reduce, reduce and reduce_scatter; "
+      "leave them out");
 }
 
 Result<std::string> read_hostfile_text(const std::string& path) {
@@ -150,11 +159,13 @@ Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::st
   const auto named = named_config_file(flags, variables);
   FoundOptions found;
   if (named) {
-    found.options = TRY(read_named(*named));
+    OptionSource options = TRY(read_named(*named));
+    found.sources.push_back(std::move(options));
   } else {
-    found = TRY(read_first_existing(default_config_files(parse_environment(environment))));
+    found = TRY(read_existing(default_config_files(parse_environment(environment))));
   }
-  OptionSources sources = {std::move(flags), std::move(variables), std::move(found.options)};
+  OptionSources sources = {std::move(flags), std::move(variables)};
+  std::ranges::move(found.sources, std::back_inserter(sources));
   report_left_out(found, sources, notice);
   return sources;
 }

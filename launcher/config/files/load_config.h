@@ -33,10 +33,10 @@ struct RunRequest {
   Result<> (*check_algorithms)(std::string_view text) = nullptr;
 };
 
-/// Returns flags, variables and the configuration file, in the order of precedence. The file is
-/// --config-file, else the first that exists of ./dtrain.toml, $XDG_CONFIG_HOME/dtrain/config.toml
-/// and ~/.config/dtrain/config.toml. It skips those of
-/// these three that read_found_file does not trust.
+/// Returns flags, variables and the configuration files, in the order of precedence. The file is
+/// --config-file. Without it the files are ./dtrain.toml and the user's, which is
+/// $XDG_CONFIG_HOME/dtrain/config.toml or ~/.config/dtrain/config.toml. It skips a file that
+/// read_found_file does not trust.
 Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::string>& environment,
                                    const FileNoticeSink& notice = {});
 

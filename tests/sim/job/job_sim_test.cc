@@ -57,6 +57,26 @@ TEST_CASE("a thousand hosts start and join within three seconds") {
   CHECK(*world.joined_after() < seconds(3));
 }
 
+TEST_CASE("a rank that never calls is reported once, by name, however long the others wait") {
+  Random random(1);
+  Scenario scenario = large_scenario(random, 5, 2);
+  scenario.config.stall_report = seconds(5);
+  scenario.config.timeout = seconds(60);
+  for (HostFate& host : scenario.hosts)
+    for (TaskFate& task : host.tasks)
+      task.meets = true;
+  scenario.hosts[3].tasks[1].late = std::chrono::hours(1);
+  JobWorld world("a rank never calls", random, std::move(scenario));
+  world.judge().want_story();
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome().exit_status == 124);
+  CHECK_MESSAGE(world.judge().story().find(
+                    "ranks 0-6, 8, 9 wait for rank 7\ndtrain:   rank 7 (host node0003, "
+                    "pid 1001) is in no call of libdtrain since barrier #1") != std::string::npos,
+                world.judge().story());
+}
+
 TEST_CASE("a host receives the environments of its own roles only") {
   Random random(1);
   Scenario scenario = large_scenario(random, 3, 1);

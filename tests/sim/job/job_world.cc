@@ -93,6 +93,8 @@ SimulatedHost::Handlers JobWorld::handlers_of(size_t host) {
             joined_after_ = time_.now - began_;
             if (when_joined_) when_joined_();
           },
+      .on_call = [this](const TaskId& task) { called(task); },
+      .awaited = [this] { return not_called(); },
       .on_notice = [this](const TaskId& listener,
                           const Notice& notice) { judge_.heard(listener, notice); },
   };
@@ -121,6 +123,9 @@ void JobWorld::run() {
                  .plan = plan_,
                  .record = record_,
                  .hosts = planned,
+                 .stall_after = scenario_.config.stall_report,
+                 .undisturbed = scenario_.undisturbed(),
+                 .ended = time_.now,
                  .took = time_.now - began_});
   // Agents without a message from the launcher end their tasks when the lease expires.
   pass(seconds(65) + 2 * slowest_);
@@ -154,8 +159,13 @@ Result<Outcome> JobWorld::run_job() {
   const Reach reach = TRY(probe(agents, prepared, answers));
   reached(Phase::prepared);
   const TaskTable table = task_table(plan_, job_name_, reach);
-  const auto rendezvous = TRY(RendezvousServer::listen(
-      *near_, {.token = token_, .table = table, .dead_after = config.dead_after}, log_));
+  const auto rendezvous =
+      TRY(RendezvousServer::listen(*near_,
+                                   {.token = token_,
+                                    .table = table,
+                                    .dead_after = config.dead_after,
+                                    .engine = {.stall_after = config.stall_report}},
+                                   log_));
   rendezvous_ = rendezvous.get();
   const JobFacts facts = job_facts(config, plan_, table,
                                    {.address = rendezvous->address(), .token = token_}, prepared);
@@ -359,7 +369,8 @@ void JobWorld::claim_again(const TaskId& task) {
       [this](Fd connection) { dial(std::move(connection)); },
       Member::Handlers{
           .on_barrier = [this] { judge_.complain("a second claim is taken for the task"); },
-          .on_notice = {},
+          .on_notice = [](const Notice&) {},  // it may join when the task has just ended
+          .on_wait_query = {},
           .on_failure = [this](const std::string& why) { note("turned away: " + why); }}));
 }
 
@@ -380,6 +391,29 @@ void JobWorld::kill_agent(SimulatedHost& host) {
   host.kill_agent();
   for (const TaskId& task : dying)
     if (heard) death_known(task, time_.now);
+}
+
+/// A rank has called the collective, which ends when all have.
+void JobWorld::called(const TaskId& task) {
+  const int rank = rank_of(task);
+  called_.insert(rank);
+  note(format("rank {} calls", rank));
+  const bool all = called_.size() == plan_.tasks.size();
+  judge_.called(rank, all, time_.now);
+  for (const auto& host : hosts_)
+    for (const SimulatedHost::Running& running : host->tasks())
+      if (all) running.task->all_called();
+}
+
+std::vector<int32_t> JobWorld::not_called() const {
+  std::vector<int32_t> ranks;
+  for (const Task& task : plan_.tasks)
+    if (!called_.contains(task.rank)) ranks.push_back(task.rank);
+  return ranks;
+}
+
+int JobWorld::rank_of(const TaskId& id) const {
+  return std::ranges::find(plan_.tasks, id, &Task::id)->rank;
 }
 
 void JobWorld::task_exited(const SimulatedHost::Running& running, const ExitStatus& status,

@@ -68,6 +68,9 @@ class JobWorld {
   void claim_again(const TaskId& task);
   void knock();
   void kill_agent(SimulatedHost& host);
+  void called(const TaskId& task);
+  std::vector<int32_t> not_called() const;
+  int rank_of(const TaskId& task) const;
   void task_exited(const SimulatedHost::Running& running, const ExitStatus& status,
                    std::optional<Time> arrives);
   bool is_cut_off(const TaskId& id) const;
@@ -119,6 +122,7 @@ class JobWorld {
   std::vector<Timer> checks_;
   uint64_t idle_calls_ = 0;
   size_t past_barrier_ = 0;
+  std::set<int> called_;  ///< the ranks that have called the collective
   std::optional<Duration> joined_after_;
   std::function<void()> when_joined_;
   bool over_ = false;

@@ -14,6 +14,8 @@ namespace {
 /// connect, the slowest program and the grace. Tasks that may end by themselves add a second grace.
 /// The Supervisor and the agents wait some time after kills.
 constexpr Duration longest_job = seconds(70);
+/// The time in which ranks and agents answer before a stall is logged, over the slowest network.
+constexpr Duration stall_noticed_within = seconds(5);
 
 bool host_lost(const Judge::End& end, size_t host) {
   return end.record.contained_by[host].empty();
@@ -47,7 +49,15 @@ void Judge::logged(const std::string& line) {
   if (line.find(" failed: ") != std::string::npos ||
       line.find(" could not be started: ") != std::string::npos)
     ++reports_;
+  if (line.find(" stalls for ") != std::string::npos) stalls_.push_back(line);
   if (line.find("each alone: MPI") != std::string::npos) ++mpi_warnings_;
+}
+
+void Judge::called(int rank, bool all, Time now) {
+  called_.insert(rank);
+  if (!first_call_) first_call_ = now;
+  if (all) last_call_ = now;
+  if (all) last_rank_ = rank;
 }
 
 void Judge::heard(const TaskId& who, const Notice& notice) {
@@ -100,6 +110,7 @@ void Judge::at_end(const End& end) {
   right_status(end);
   done_stays_done(end);
   one_report(end);
+  one_stall(end);
   if (end.hosts.empty()) return;
   all_accounted(end);
   output_whole(end);
@@ -152,6 +163,27 @@ void Judge::one_report(const End& end) {
   const int wanted = end.outcome.failure ? 1 : 0;
   if (reports_ != wanted) complain(format("{} failures reported, not {}", reports_, wanted));
   if (mpi_warnings_ > 1) complain(format("{} warnings of MPI", mpi_warnings_));
+}
+
+void Judge::one_stall(const End& end) {
+  const Duration waited =
+      first_call_ ? last_call_.value_or(end.ended) - *first_call_ : Duration::zero();
+  const bool possible = end.stall_after > Duration::zero() && waited >= end.stall_after;
+  if (stalls_.size() > (possible ? 1 : 0))
+    complain(format("{} stalls reported in {}", stalls_.size(),
+                    duration_text(std::chrono::round<milliseconds>(waited))));
+  if (!possible || !end.undisturbed) return;
+  if (stalls_.empty() && waited > end.stall_after + stall_noticed_within)
+    return complain("a stall was not reported: " +
+                    duration_text(std::chrono::round<milliseconds>(waited)));
+  if (stalls_.empty()) return;
+  for (const Task& task : end.plan.tasks) {
+    const bool named =
+        stalls_[0].find(format("\ndtrain:   rank {} (host ", task.rank)) != std::string::npos;
+    const bool late = task.rank == last_rank_ || !called_.contains(task.rank);
+    if (named != late)
+      complain(format("rank {} in the report of a stall: {}", task.rank, stalls_[0]));
+  }
 }
 
 void Judge::all_accounted(const End& end) {

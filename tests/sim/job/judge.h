@@ -22,6 +22,8 @@ namespace dt {
 ///                       only if all deciding tasks ended well before any of these.
 ///   `done_stays_done`   A task that ends after all deciding tasks ended well is no failure.
 ///   `one_report`        One failure is reported, once. At most one warning is about lone MPI.
+///   `one_stall`         A rank that keeps others waiting in a collective for too long is reported
+///                       once, by name. No other job reports a stall, unless it was disturbed.
 ///   `all_accounted`     The agent of each started task has reported its end, or the host is lost.
 ///   `all_notified`      Each live task that has joined is notified of a death within a second.
 ///   `output_whole`      All output of hosts that are not lost has arrived.
@@ -53,6 +55,8 @@ class Judge {
   void resume(Time now);
   void logged(const std::string& line);
   void heard(const TaskId& listener, const Notice& notice);
+  /// A rank has called the collective; `all` is true when it was the last one.
+  void called(int rank, bool all, Time now);
   /// The reader of the console has received these.
   void shown(std::string_view bytes);
 
@@ -66,6 +70,9 @@ class Judge {
     const Plan& plan;
     const JobRecord& record;
     const std::vector<SimulatedHost*>& hosts;  ///< as in the plan
+    Duration stall_after;
+    bool undisturbed;
+    Time ended;
     Duration took;
   };
   void at_end(const End& end);
@@ -78,6 +85,7 @@ class Judge {
   void right_status(const End& end);
   void done_stays_done(const End& end);
   void one_report(const End& end);
+  void one_stall(const End& end);
   void all_accounted(const End& end);
   void output_whole(const End& end);
   void line_whole(std::string_view line);
@@ -93,6 +101,11 @@ class Judge {
   Time still_until_ = {};  ///< the end of the last stop
   int reports_ = 0;
   int mpi_warnings_ = 0;
+  std::vector<std::string> stalls_;  ///< as they were logged
+  std::set<int> called_;
+  std::optional<Time> first_call_;
+  std::optional<Time> last_call_;              ///< when all ranks had called
+  int last_rank_ = -1;                         ///< the one that called then
   std::string unfinished_;                     ///< the begin of a line of the console
   std::set<std::pair<TaskId, TaskId>> heard_;  ///< the listener and the dead task
 };

@@ -1,7 +1,6 @@
 #include "tests/sim/job/member.h"
 
 #include "rendezvous/secure/channel.h"
-#include "rendezvous/store/wire.h"
 
 #include <cassert>
 #include <optional>
@@ -15,6 +14,7 @@ constexpr uint32_t set_request = 1;
 constexpr uint32_t arrive_request = 2;
 constexpr uint32_t barrier_request = 3;
 constexpr uint32_t open_request = 4;
+constexpr uint32_t wait_report = 5;
 constexpr Duration join_timeout = seconds(300);
 
 }  // namespace
@@ -35,6 +35,10 @@ class Member::Conversation {
 
   bool hears() const { return joined_ && !broken_; }
   Cable& cable() { return cable_; }
+  Duration stall_after() const { return stall_after_; }
+  void report(const WaitReport& waits) {
+    if (hears()) ask(wait_report, waits);
+  }
 
  private:
   void receive(ByteSpan bytes) {
@@ -72,6 +76,9 @@ class Member::Conversation {
         return;
       case ChannelMessageType::reply:
         return replied(message.id, take(decode_reply(message.payload)));
+      case ChannelMessageType::wait_query:
+        if (handlers_.on_wait_query) handlers_.on_wait_query();
+        return;
       default:
         return lose("an unknown message from the rendezvous");
     }
@@ -79,6 +86,7 @@ class Member::Conversation {
 
   void welcomed(const Welcome& welcome) {
     joined_ = true;
+    stall_after_ = welcome.engine.stall_after;
     for (const Notice& gone : welcome.gone)
       heard(gone);
     world_ = static_cast<int64_t>(welcome.table.tasks.size());
@@ -132,6 +140,7 @@ class Member::Conversation {
   Cable cable_;
   Bytes in_;
   int64_t world_ = 0;
+  Duration stall_after_ = {};
   bool all_there_ = false;
   bool joined_ = false;
   bool given_up_ = false;
@@ -145,6 +154,14 @@ Member::Member(Site& site, Cable::Nature nature, Claim claim, const std::functio
 }
 
 Member::~Member() = default;
+
+void Member::report(const WaitReport& waits) {
+  conversation_->report(waits);
+}
+
+Duration Member::stall_after() const {
+  return conversation_->stall_after();
+}
 
 bool Member::hears() const {
   return conversation_->hears();

@@ -2,6 +2,7 @@
 
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
+#include "rendezvous/store/wire.h"
 #include "tests/sim/job/cable.h"
 
 #include <functional>
@@ -18,6 +19,7 @@ class Member {
   struct Handlers {
     std::function<void()> on_barrier;  ///< all tasks have arrived
     std::function<void(const Notice&)> on_notice;
+    std::function<void()> on_wait_query;
     /// Called once: the rendezvous refused it, some task has ended, or the rendezvous is lost.
     std::function<void(const std::string& why)> on_failure;
   };
@@ -28,6 +30,9 @@ class Member {
   Member& operator=(const Member&) = delete;
   ~Member();
 
+  void report(const WaitReport& waits);
+  /// How long this task may wait for others before it reports that.
+  Duration stall_after() const;
   /// It has joined, and is still connected.
   bool hears() const;
   Cable& cable();

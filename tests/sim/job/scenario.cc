@@ -42,13 +42,14 @@ void spoil(Random& random, TaskFate& fate) {
   if (fate.end == TaskFate::End::start_failure) fate.status = {.code = random.between(126, 127)};
 }
 
-/// Tries that fail, then one that succeeds; or only tries that fail.
+/// Tries that fail, then one that succeeds; or only tries that fail. A port that has only refused
+/// for two seconds gets no more tries, so one of three or more is reset.
 std::vector<Login> random_logins(Random& random) {
   if (random.percent(70)) return {Login::agent};
   std::vector<Login> logins;
   const size_t refusals = random.below(5);
   for (size_t i = 0; i < refusals; ++i)
-    logins.push_back(random.percent(50) ? Login::refused : Login::reset);
+    logins.push_back(random.percent(50) && i != 1 ? Login::refused : Login::reset);
   constexpr Login good[] = {Login::agent, Login::push, Login::noise};
   const bool never = random.percent(12);
   logins.push_back(never ? static_cast<Login>(random.between(3, 9)) : good[random.below(3)]);
@@ -87,6 +88,8 @@ RunConfig random_config(Random& random) {
   config.command = {"train", "--epochs", "3"};
   config.continue_on_failure = random.percent(20);
   config.grace = random.percent(30) ? Duration::zero() : random.up_to(seconds(10));
+  // Hosts may refuse for longer than dtrain waits for one without a time limit of the user's.
+  config.ssh.connect_timeout = seconds(10);
   if (random.percent(30)) config.placement.map_by = MapBy::node;
   if (random.percent(30)) config.placement.rank_by = MapBy::node;
   if (random.percent(30)) config.success.by = SuccessBy::worker_0;
@@ -96,7 +99,28 @@ RunConfig random_config(Random& random) {
   return config;
 }
 
+/// The tasks call a collective, to which one of them may come late.
+void add_collective(Random& random, Scenario& scenario) {
+  scenario.config.stall_report = between(random, seconds(1), seconds(8));
+  if (random.percent(10)) scenario.config.stall_report = Duration::zero();
+  for (HostFate& host : scenario.hosts)
+    for (TaskFate& task : host.tasks)
+      task.meets = true;
+  if (random.percent(40)) return;
+  HostFate& host = scenario.hosts[random.below(scenario.hosts.size())];
+  host.tasks[random.below(host.tasks.size())].late = random.up_to(seconds(15));
+}
+
 }  // namespace
+
+bool Scenario::undisturbed() const {
+  const auto goes_well = [](const HostFate& host) {
+    return ends_well(host.logins.front()) && host.prepare_failure.empty() &&
+           std::ranges::all_of(
+               host.tasks, [](const TaskFate& task) { return task.end == TaskFate::End::well; });
+  };
+  return troubles.empty() && std::ranges::all_of(hosts, goes_well);
+}
 
 Scenario random_scenario(Random& random) {
   Scenario scenario;
@@ -111,6 +135,7 @@ Scenario random_scenario(Random& random) {
     for (TaskFate& task : scenario.hosts.back().tasks)
       task.joins = rendezvous;
   }
+  if (rendezvous && random.percent(50)) add_collective(random, scenario);
   if (random.percent(20)) {
     for (HostFate& host : scenario.hosts) {
       host.logins = {Login::agent};

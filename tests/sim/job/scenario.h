@@ -42,6 +42,8 @@ struct Scenario {
   std::vector<Trouble> troubles;
   bool resources = false;           ///< agents report them before there is a plan
   double bytes_per_second = 125e6;  ///< of the launcher's machine
+  /// True when nothing but a time limit ends the job early, and all hosts can be reached.
+  bool undisturbed() const;
 };
 
 /// 1 to 8 hosts and some troubles; one scenario in five has none.

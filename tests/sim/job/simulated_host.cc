@@ -198,6 +198,8 @@ void SimulatedHost::handle(const FrameView& message) {
       to.credit += decode_credit(message.payload).value();
       return send_output(static_cast<size_t>(&to - tasks_.data()));
     }
+    case MessageType::states_wanted:
+      return report_states(decode<StatesWanted>(message.payload).value());
     case MessageType::pause:
       paused_ = true;
       heartbeat_ = Timer();
@@ -291,10 +293,26 @@ void SimulatedHost::start_task(size_t index, const TaskLaunch& wanted) {
                 if (cut_) tasks_[index].task->member()->cable().hold();
               },
           .on_barrier = handlers_.on_barrier,
+          .on_call = [this, index] { handlers_.on_call(tasks_[index].id); },
+          .awaited = handlers_.awaited,
           .on_notice = [this, index](
                            const Notice& notice) { handlers_.on_notice(tasks_[index].id, notice); },
       });
   running.task->start();
+}
+
+void SimulatedHost::report_states(const StatesWanted& wanted) {
+  States states;
+  for (const StatesWanted::Member& member : wanted.tasks) {
+    const auto found = std::ranges::find(tasks_, member.task, &Running::id);
+    if (found == tasks_.end()) {
+      handlers_.on_broken_promise(format("asked for the state of {}", member.task.text()));
+    } else if (found->task->alive()) {
+      const char letter = found->task->stopped() ? 'T' : 'S';
+      states.tasks.push_back({member.task, {first_pid + (found - tasks_.begin()), letter}});
+    }
+  }
+  send(MessageType::states, 0, encode(states));
 }
 
 void SimulatedHost::signal_all(int number) {

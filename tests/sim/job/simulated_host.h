@@ -3,6 +3,7 @@
 #include "launcher/connect/spawned_process.h"
 #include "launcher/protocol/lease.h"
 #include "launcher/protocol/message.h"
+#include "launcher/protocol/state_messages.h"
 #include "tests/sim/job/simulated_task.h"
 
 #include <functional>
@@ -78,6 +79,8 @@ class SimulatedHost {
     std::function<void(const Running&, const ExitStatus&, std::optional<Time> arrives)> on_exit;
     std::function<void()> on_started;
     std::function<void()> on_barrier;
+    std::function<void(const TaskId&)> on_call;
+    std::function<std::vector<int32_t>()> awaited;
     std::function<void(const TaskId& listener, const Notice&)> on_notice;
   };
   SimulatedHost(Site& site, HostFate fate, Handlers handlers);
@@ -114,6 +117,7 @@ class SimulatedHost {
   void launch(const Launch& wanted);
   void report_mpi();
   void start_task(size_t index, const TaskLaunch& wanted);
+  void report_states(const StatesWanted& wanted);
   void signal_all(int number);
   void send_output(size_t index);
   std::optional<Time> arrival() const;

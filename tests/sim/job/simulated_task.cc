@@ -1,6 +1,7 @@
 #include "tests/sim/job/simulated_task.h"
 
 #include <csignal>
+#include <string_view>
 #include <utility>
 
 namespace dt {
@@ -8,6 +9,7 @@ namespace dt {
 namespace {
 
 constexpr int pieces = 4;
+constexpr std::string_view collective = "all_reduce #2 \"gradients\"";
 /// From a signal to the end of a task that does not handle it.
 constexpr Duration death_takes = microseconds(300);
 
@@ -67,6 +69,7 @@ void SimulatedTask::join() {
                                                handlers_.on_notice(notice);
                                                if (notice.kind == Notice::Kind::dead) follow();
                                              },
+                                         .on_wait_query = [this] { wait_queried(); },
                                          .on_failure = [this](const std::string&) { follow(); },
                                      });
   handlers_.on_join();
@@ -78,7 +81,39 @@ void SimulatedTask::all_there() {
   if (!alive()) return;
   handlers_.on_barrier();
   // A task that is about to end does not train.
-  if (next_ == nullptr) in(Duration::zero(), &SimulatedTask::train);
+  if (next_ == nullptr) in(fate_.late, fate_.meets ? &SimulatedTask::call : &SimulatedTask::train);
+}
+
+void SimulatedTask::call() {
+  waiting_ = true;
+  waiting_since_ = site_.loop.now();
+  if (const Duration after = member_->stall_after(); after > Duration::zero())
+    in(after, &SimulatedTask::report_wait);
+  handlers_.on_call();
+  if (waiting_ && std::exchange(queried_, false)) report_wait();
+}
+
+void SimulatedTask::report_wait() {
+  reported_ = true;
+  member_->report({{{.operation = std::string(collective),
+                     .waited = site_.loop.now() - waiting_since_,
+                     .awaited = handlers_.awaited(),
+                     .last_before = "barrier #1"}}});
+}
+
+/// Only a call reads the query.
+void SimulatedTask::wait_queried() {
+  if (waiting_ && alive() && !stopped_ && !dying_) {
+    report_wait();
+  } else {
+    queried_ = true;
+  }
+}
+
+void SimulatedTask::all_called() {
+  if (!std::exchange(waiting_, false) || !alive() || dying_) return;
+  if (std::exchange(reported_, false)) member_->report({});
+  in(Duration::zero(), &SimulatedTask::train);
 }
 
 void SimulatedTask::train() {

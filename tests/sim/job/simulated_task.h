@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dt {
 
@@ -28,6 +29,8 @@ struct TaskFate {
   bool ignores_term = false;
   Duration start = milliseconds(2);  ///< from the launch to its first instruction
   Duration load = milliseconds(5);   ///< until it joins
+  bool meets = false;                ///< it calls a collective before it trains
+  Duration late = {};                ///< from the barrier to that call
   Duration train = milliseconds(20);
   Duration clean_up = {};   ///< from the notice of a death to its own end
   size_t output_bytes = 0;  ///< of stdout, while it trains
@@ -37,8 +40,9 @@ struct TaskFate {
 /// status of the job.
 inline constexpr int follower_status = 77;
 
-/// A program as its agent sees it. It trains after the barrier of all tasks, and ends with
-/// follower_status after the notice of a death.
+/// A program as its agent sees it. It trains after the barrier of all tasks and perhaps a
+/// collective, and ends with follower_status after the notice of a death. While it waits in the
+/// collective, it reports that as libdtrain does.
 class SimulatedTask {
  public:
   struct Handlers {
@@ -48,6 +52,9 @@ class SimulatedTask {
     std::function<void(ExitStatus)> on_exit;
     std::function<void()> on_join;  ///< it has just dialled the rendezvous
     std::function<void()> on_barrier;
+    std::function<void()> on_call;  ///< of the collective
+    /// The ranks that have not called yet.
+    std::function<std::vector<int32_t>()> awaited;
     std::function<void(const Notice&)> on_notice;
   };
   /// `dial` is called with the rendezvous' end of each connection.
@@ -59,6 +66,8 @@ class SimulatedTask {
   void start();
   /// A signal from its agent, which may be SIGSTOP or SIGCONT.
   void signal(int number);
+  /// All tasks have called the collective.
+  void all_called();
   bool started() const { return life_ != Life::waiting; }
   bool alive() const { return life_ == Life::running; }
   /// It can receive notices: it has joined, is not stopped, and is not cut off.
@@ -74,6 +83,9 @@ class SimulatedTask {
   void begin();
   void join();
   void all_there();
+  void call();
+  void report_wait();
+  void wait_queried();
   void train();
   void go();
   void finish();
@@ -93,6 +105,10 @@ class SimulatedTask {
   Life life_ = Life::waiting;
   bool stopped_ = false;
   bool following_ = false;
+  bool waiting_ = false;  ///< in the collective
+  Time waiting_since_ = {};
+  bool reported_ = false;  ///< its last report has the wait
+  bool queried_ = false;   ///< while it was in no call
   void (SimulatedTask::*next_)() = nullptr;
   Time next_at_;
   Timer timer_;

@@ -146,7 +146,8 @@ TEST_CASE("bench completes its operation, its options with their values, and tho
   };
   const std::vector<Case> cases = {
       {{"bench", ""},
-       "all_reduce all_gather broadcast reduce_scatter all_to_all reduce gather scatter latency"},
+       "all_reduce all_gather broadcast reduce_scatter all_to_all reduce gather scatter latency "
+       "fusion"},
       {{"bench", "-np", "2", "all_r"}, "all_reduce"},
       {{"bench", "latency", ""}, ""},
       {{"bench", "latency", "--min"}, "--minbytes"},
@@ -155,6 +156,8 @@ TEST_CASE("bench completes its operation, its options with their values, and tho
       {{"bench", "--trans"}, "--transport"},
       {{"bench", "--transport", ""}, "auto shm tcp"},
       {{"bench", "--transport=t"}, "--transport=|tcp"},
+      {{"bench", "--tensors", ""}, "resnet50 bert-large"},
+      {{"bench", "--fused", ""}, "on off"},
       {{"bench", "latency", "-b", ""}, ""},
       {{"bench", "latency", "--over"}, "--oversubscribe"},
       {{"bench", "latency", "--rol"}, ""},

@@ -26,7 +26,7 @@ TEST_CASE("every option sets its member of the configuration") {
                                           {"gpu-bind", {"rank"}},
                                           {"report-bindings", {"true"}},
                                           {"env", {"A=1=2", "B", "C="}},
-                                          {"algorithms", {"tree:64k:ring"}},
+                                          {"deterministic", {"true"}},
                                           {"chdir", {"/x y"}},
                                           {"stdin", {"2"}},
                                           {"timeout", {"2m"}},
@@ -65,7 +65,7 @@ TEST_CASE("every option sets its member of the configuration") {
   expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
   expected.env_sets = {EnvSet::torch, EnvSet::jax, EnvSet::slurm};
   expected.pass_local_rank = true;
-  expected.algorithms = "tree:64k:ring";
+  expected.algorithms = "deterministic";
   expected.chdir = "/x y";
   expected.timeout = seconds(120);
   expected.start_timeout = seconds(5);
@@ -86,13 +86,13 @@ TEST_CASE("every option sets its member of the configuration") {
   CHECK(config == expected);
 }
 
-TEST_CASE("the first source that names an option wins whole") {
+TEST_CASE("the first source that names an option wins, but lists of variables add up") {
   const OptionSource high = flags({{"np", {"2"}}, {"env", {"A=1"}}, {"quiet", {"false"}}});
   const OptionSource low =
-      flags({{"np", {"8"}}, {"env", {"B=2", "C=3"}}, {"quiet", {"true"}}, {"chdir", {"/d"}}});
+      flags({{"np", {"8"}}, {"env", {"A=2", "C=3"}}, {"quiet", {"true"}}, {"chdir", {"/d"}}});
   const RunConfig config = decide({high, low}).value();
   CHECK(config.roles == workers(2));
-  CHECK(config.environment == std::vector<EnvironmentSetting>{{"A", "1"}});
+  CHECK(config.environment == std::vector<EnvironmentSetting>{{"C", "3"}, {"A", "1"}});
   CHECK(!config.quiet);
   CHECK(config.chdir == "/d");
 }

@@ -77,7 +77,7 @@ TEST_CASE("each option for Horovod's library is the variable that horovodrun wou
     CAPTURE(row.option);
     CHECK(exports_of({{row.option, {row.value}}}) ==
           (row.setting != nullptr ? Lines{row.setting} : Lines{}));
-    CHECK(check_horovod_options({given({{row.option, {row.value}}})}).has_value());
+    CHECK(check_answered_options({given({{row.option, {row.value}}})}).has_value());
   }
   // Each exporting option has its row.
   for (const Option& option : horovod_options) {
@@ -106,7 +106,7 @@ TEST_CASE("a value that horovodrun refuses is an error before the start") {
 }
 
 TEST_CASE("an option that changes nothing, or is turned off, is accepted") {
-  CHECK(check_horovod_options(
+  CHECK(check_answered_options(
             {given({{"gloo", {"true"}}, {"disable-cache", {"true"}}, {"mpi", {"false"}}})})
             .has_value());
 }
@@ -122,10 +122,15 @@ TEST_CASE("an option that would change the job is refused") {
       {{{"min-np", {"2"}}},
        "--min-np: not in this version, whose jobs have as many processes as they start "
        "with; leave it out and give -np N and, if you like, -H HOST:SLOTS,…"},
+      {{{"min-np", {"2"}}, {"reset-limit", {"3"}}, {"mpi", {"true"}}},
+       "--mpi: dtrain starts the processes itself, without MPI; leave it out, or start MPI "
+       "programs with mpirun\n"
+       "--min-np, --reset-limit: not in this version, whose jobs have as many processes as they "
+       "start with; leave it out and give -np N and, if you like, -H HOST:SLOTS,…"},
   };
   for (const auto& [values, message] : cases) {
     CAPTURE(message);
-    const auto checked = check_horovod_options({given(values)});
+    const auto checked = check_answered_options({given(values)});
     REQUIRE_FALSE(checked.has_value());
     CHECK(checked.error().code == Errc::input);
     CHECK(checked.error().message == message);
@@ -139,7 +144,7 @@ TEST_CASE("every option of the table checks its value") {
     const bool level = option.name == "log-level";
     const auto is_accepted = [&](const char* value) {
       const OptionSource source = given({{std::string(option.name), {value}}});
-      return check_horovod_options({source}).has_value() && horovod_settings({source}).has_value();
+      return check_answered_options({source}).has_value() && horovod_settings({source}).has_value();
     };
     CHECK(is_accepted(flag ? "on" : level ? "INFO" : "1") == (option.effect != Effect::refuses));
     CHECK_FALSE(is_accepted(""));

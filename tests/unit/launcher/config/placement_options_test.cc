@@ -9,15 +9,15 @@ TEST_CASE("ranks are dealt as processes are, unless --rank-by is given") {
   using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
   struct Case {
     Values values;
-    MapBy map_by;
-    MapBy rank_by;
+    std::optional<MapBy> map_by;
+    std::optional<MapBy> rank_by;
   };
   const Case cases[] = {
-      {{}, MapBy::slot, MapBy::slot},
+      {{}, std::nullopt, std::nullopt},
       {{{"map-by", {"slot"}}}, MapBy::slot, MapBy::slot},
       {{{"map-by", {"node"}}}, MapBy::node, MapBy::node},
       {{{"map-by", {"node"}}, {"rank-by", {"slot"}}}, MapBy::node, MapBy::slot},
-      {{{"rank-by", {"node"}}}, MapBy::slot, MapBy::node},
+      {{{"rank-by", {"node"}}}, std::nullopt, MapBy::node},
   };
   for (const Case& c : cases) {
     OptionSource source = flags(c.values);

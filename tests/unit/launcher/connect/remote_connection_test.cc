@@ -201,16 +201,27 @@ TEST_CASE("a configuration that ssh would refuse is an error with its place") {
 
 TEST_CASE("a request has the facts of the command line and of the user") {
   Fixture f;
-  f.login = {.port = 2222, .identity = "key", .config = "cfg"};
+  f.folder.write("key", "");
+  const std::string key = f.folder.path() + "/key";
+  f.login = {.port = 2222, .identity = key, .config = "cfg"};
   const auto hosts = RemoteHosts::create(*f.loop, f.log, {.login = f.login}).value();
   const SshRequest request = hosts->request({.name = "n", .user = "me"});
   CHECK(request.host == "n");
   CHECK(request.user == "me");
   CHECK(request.port == 2222);
-  CHECK(request.identity_files == std::vector<std::string>{"key"});
+  CHECK(request.identity_files == std::vector{key});
+  CHECK(f.logged.empty());
   CHECK(request.config_file == "cfg");
   CHECK(request.local_uid == getuid());
   CHECK_FALSE(hosts->request({.name = "n"}).user);
+}
+
+TEST_CASE("a missing --ssh-identity-file is a warning, and the other keys count") {
+  Fixture f;
+  f.login.identity = "/no/key";
+  const auto hosts = RemoteHosts::create(*f.loop, f.log, {.login = f.login}).value();
+  CHECK(hosts->request({.name = "n"}).identity_files.empty());
+  CHECK(f.logged_that("--ssh-identity-file /no/key: No such file or directory; the other keys"));
 }
 
 }  // namespace

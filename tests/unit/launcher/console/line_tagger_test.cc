@@ -60,6 +60,46 @@ TEST_CASE("LineTagger cuts a line over 64 KiB into marked pieces") {
   CHECK(tagged({most, "yz\n"}) == "[0]<stdout>:" + most + " …\n[0]<stdout>:yz\n");
 }
 
+TEST_CASE("LineTagger without a tag passes bytes as they are, in pieces") {
+  const std::string most(LineTagger::line_bytes_max, 'x');
+  LineTagger tagger("");
+  std::string out;
+  tagger.add(most + "yz", out);
+  CHECK(out == most);
+  CHECK(tagger.in_line());
+  tagger.add("\nend", out);
+  CHECK(out == most + "yz\n");
+  tagger.end(out);
+  CHECK(out == most + "yz\nend");
+}
+
+TEST_CASE("LineTagger: a line that is shown in part continues, or begins anew with its tag") {
+  LineTagger tagger("T:");
+  std::string out;
+  tagger.add("one\n(Pdb) ", out);
+  CHECK(tagger.waits());
+  tagger.flush(out);
+  CHECK(out == "T:one\nT:(Pdb) ");
+  CHECK_FALSE(tagger.waits());
+  tagger.flush(out);
+  CHECK(out == "T:one\nT:(Pdb) ");
+  tagger.add("go", out);
+  tagger.flush(out);
+  tagger.add("\n10%", out);
+  CHECK(out == "T:one\nT:(Pdb) go\n");
+  tagger.flush(out);
+  tagger.interrupted();
+  tagger.add("\r20%\n", out);
+  CHECK(out == "T:one\nT:(Pdb) go\nT:10%T:\rT:20%\n");
+  tagger.add("last", out);
+  tagger.flush(out);
+  out.clear();
+  tagger.end(out);
+  CHECK(out == "\n");
+  tagger.end(out);
+  CHECK(out == "\n");
+}
+
 TEST_CASE("LineTagger: each line has the time at which it was whole") {
   LineTagger tagger("[0]<stdout>:");
   std::string out;

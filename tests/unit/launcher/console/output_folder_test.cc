@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -48,6 +51,21 @@ TEST_CASE_FIXTURE(
             ": every user of this machine can write into this folder and could replace the files; "
             "use another one, or: chmod o-w " +
             logs);
+}
+
+TEST_CASE_FIXTURE(Fixture, "folders of an earlier job's tasks are renamed, and nothing else") {
+  const OutputFolder own = OutputFolder::open(logs).value();
+  for (const char* name : {"rank.0", "rank.1", "ps.0", "notes"})
+    CHECK(own.task_folder(name).value().make_file("stdout").has_value());
+  CHECK(own.task_folder("data.5").has_value());  // without output: no task's
+  CHECK(own.put_aside_others({"rank.0"}).value() == std::vector<std::string>{"ps.0", "rank.1"});
+  CHECK(own.task_folder("rank.1").value().make_file("stdout").has_value());
+  CHECK(own.put_aside_others({"rank.0"}).value() == std::vector<std::string>{"rank.1"});
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(logs))
+    names.insert(entry.path().filename());
+  CHECK(names == std::set<std::string>{"data.5", "notes", "ps.0.old", "rank.0", "rank.1.old",
+                                       "rank.1.old-2"});
 }
 
 TEST_CASE_FIXTURE(Fixture, "folders and their parents are made for their user alone") {

@@ -60,6 +60,28 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: tagged lines on the console, bytes as th
   CHECK((about.st_mode & 0777) == 0700);
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskOutput: a prompt is written after silence, and its line continues") {
+  const auto output = TaskOutput::open(plan, {.loop = loop.get()}, *out, *err, log).value();
+  const auto written = [&](const std::string& text) {
+    const Time deadline = Clock::now() + seconds(10);
+    while (folder.read("out") != text && Clock::now() < deadline)
+      CHECK(loop->run_once(deadline).has_value());
+    CHECK(folder.read("out") == text);
+  };
+  add(*output, 0, TaskStream::output, "(Pdb) ");
+  CHECK(folder.read("out").empty());
+  written("[0]<stdout>:(Pdb) ");
+  add(*output, 0, TaskStream::output, "next\nname: ");
+  written("[0]<stdout>:(Pdb) next\n[0]<stdout>:name: ");
+  // A line of another rank begins a new one, and so does the rest of the prompt's line then.
+  add(*output, 1, TaskStream::output, "other\n");
+  add(*output, 0, TaskStream::output, "x\n");
+  CHECK(folder.read("out") ==
+        "[0]<stdout>:(Pdb) next\n[0]<stdout>:name: \n[1]<stdout>:other\n[0]<stdout>:x\n");
+  CHECK(done == 4);
+}
+
 TEST_CASE_FIXTURE(Fixture, "TaskOutput: quiet shows nothing, without tags no tags") {
   const auto quiet = TaskOutput::open(plan, {.quiet = true}, *out, *err, log).value();
   add(*quiet, 0, TaskStream::output, "hidden\n");

@@ -10,6 +10,13 @@
 namespace dt {
 namespace {
 
+TEST_CASE("overridden_settings: values of the user that dtrain's own replace") {
+  const Environment added = {{"RANK", "0"}, {"MASTER_PORT", "4711"}, {"no_proxy", "a"}};
+  CHECK(overridden_settings(
+            {{"RANK", "7"}, {"RANK", "8"}, {"A", "1"}, {"MASTER_PORT", "4711"}, {"no_proxy", "b"}},
+            added) == std::vector<std::string>{"RANK"});
+}
+
 const Environment launcher = {
     {"PATH", "/usr/bin"}, {"LANG", "C"}, {"HOME", "/home/me"}, {"WANDB_MODE", "offline"}};
 

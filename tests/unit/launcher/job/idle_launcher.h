@@ -8,7 +8,9 @@ namespace dt {
 
 /// A launcher that has started no agent yet.
 struct IdleLauncher {
-  explicit IdleLauncher(const RunConfig& config) : context(config, {}, *runtime, record) {}
+  explicit IdleLauncher(const RunConfig& config) : context(config, {}, *runtime, record) {
+    record.job = "job";
+  }
 
   std::unique_ptr<Runtime> runtime = Runtime::open({}, {}).value();
   JobRecord record = {};

@@ -160,6 +160,21 @@ TEST_CASE_FIXTURE(Fixture, "a rank that answers without a wait is marked so") {
   CHECK(!next().began->missing.at(0).answered);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a wait without length explains a rank, and is no stall itself") {
+  begin();
+  reported(1, waits_for({}, {}, "a wait for the key 'k'"));
+  next();
+  const Steps steps = watch.inspected({{1, {77, 'S', ""}}}, now);
+  REQUIRE(steps.began);
+  REQUIRE(missing(*steps.began) == Ranks{1});
+  CHECK(steps.began->missing[0].waits_in == "a wait for the key 'k'");
+  CHECK(steps.began->missing[0].answered);
+  now += seconds(60);
+  const Steps end = reported(0, {});
+  CHECK(end.ended);
+  CHECK(!end.query);
+}
+
 TEST_CASE_FIXTURE(Fixture, "when a stall ends, the longest of the other long waits is the next") {
   begin();
   WaitReport two = waits_for(seconds(40), {3}, "send to rank 3");

@@ -1,5 +1,6 @@
 #include "launcher/job/supervisor.h"
 
+#include "base/format.h"
 #include "launcher/report/outcome.h"
 
 #include <doctest/doctest.h>
@@ -183,7 +184,7 @@ TEST_CASE_FIXTURE(Fixture, "--on-failure continue lets the others run and keeps 
 TEST_CASE_FIXTURE(Fixture, "the first INT goes to all with the grace, the second kills at once") {
   Supervisor job = start();
   CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGINT)});
-  CHECK(job.next_deadline() == now + options.grace);
+  CHECK(job.next_deadline() == now + seconds(1));
   // A terminal that closes sends the signal twice: that is one request.
   CHECK(job.interrupted(SIGINT, now + milliseconds(20)).empty());
   CHECK(job.interrupted(SIGINT, now + seconds(1)) == Actions{signal_all(SIGKILL)});
@@ -203,10 +204,41 @@ TEST_CASE_FIXTURE(Fixture, "any stop signal right after the first is the same re
     Supervisor job = start();
     CHECK(job.interrupted(first, now) == Actions{signal_all(first)});
     CHECK(job.interrupted(second, now + milliseconds(299)).empty());
-    CHECK(job.next_deadline() == now + options.grace);
     CHECK(job.outcome().exit_status == 128 + first);
     CHECK(job.interrupted(second, now + milliseconds(300)) == Actions{signal_all(SIGKILL)});
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a stop that takes longer shows once for which tasks it waits") {
+  for (const int number : {SIGINT, SIGTERM}) {
+    Supervisor job = start();
+    job.interrupted(number, now);
+    job.exited(1, {.signal = number}, now);
+    CHECK(job.tick(now + milliseconds(999)).empty());
+    const Actions noted = job.tick(now + seconds(1));
+    REQUIRE(noted.size() == 1);
+    CHECK(noted[0].kind == Action::Kind::note);
+    CHECK(noted[0].text == format("interrupted; waiting up to 10s for rank 0; {} ends them now",
+                                  number == SIGINT ? "Ctrl-C again" : "a second signal"));
+    CHECK(job.next_deadline() == now + options.grace);
+    CHECK(job.tick(now + seconds(2)).empty());
+  }
+  options.grace = seconds(1);
+  Supervisor hasty = start();
+  hasty.interrupted(SIGINT, now);
+  CHECK(hasty.tick(now + seconds(1)) == Actions{signal_all(SIGKILL)});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a reader of the output that goes away ends the job as SIGPIPE does") {
+  Supervisor job = start();
+  CHECK(job.reader_gone(now) == Actions{signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 141);
+  CHECK(job.reader_gone(now).empty());
+  options.continue_on_failure = true;
+  Supervisor failed = start();
+  failed.exited(1, {.code = 3}, now);
+  CHECK(failed.reader_gone(now) == Actions{signal_all(SIGTERM)});
+  CHECK(failed.outcome().exit_status == 3);
 }
 
 TEST_CASE_FIXTURE(Fixture, "TERM gives 143 even when all workers then end well") {

@@ -1,5 +1,7 @@
 #include "launcher/plan/job_plan.h"
 
+#include "base/format.h"
+
 #include <doctest/doctest.h>
 
 namespace dt {
@@ -51,6 +53,79 @@ TEST_CASE("job_plan: resources decide only the slots that are not known") {
   CHECK(job_plan(config, known, resources).value() == known.plan);
 }
 
+/// Returns "a:0 a:1 b:2", the host of each rank.
+std::string dealt(const RunConfig& config, const std::vector<HostResources>& resources) {
+  const Plan plan = job_plan(config, resolve_hosts(config, {}).value(), resources).value();
+  std::string text;
+  for (const Task& task : plan.tasks)
+    text += format("{}{}:{}", text.empty() ? "" : " ",
+                   plan.hosts[static_cast<size_t>(task.agent)].host.name, task.rank);
+  return text;
+}
+
+TEST_CASE("job_plan: processes are shared evenly, in blocks, where no host was given slots") {
+  const HostResources three = {.topology = synthetic_topology("core:3 pu:1").value()};
+  const HostResources one = {.topology = synthetic_topology("core:1 pu:1").value()};
+  RunConfig config;
+  config.hosts = {{.name = "a"}, {.name = "b"}};
+  config.roles = workers(4);
+  CHECK(dealt(config, {three, three}) == "a:0 a:1 b:2 b:3");
+  CHECK(dealt(config, {three, one}) == "a:0 a:1 a:2 b:3");
+  config.roles = workers(3);
+  CHECK(dealt(config, {three, three}) == "a:0 a:1 b:2");
+  config.placement.map_by = MapBy::slot;
+  CHECK(dealt(config, {three, three}) == "a:0 a:1 a:2");
+  config.placement = {.rank_by = MapBy::node};
+  CHECK(dealt(config, {three, three}) == "a:0 b:1 a:2");
+  config.placement = {};
+  config.hosts[1].slots = 3;
+  CHECK(dealt(config, {three, three}) == "a:0 a:1 a:2");
+}
+
+TEST_CASE("job_plan: a role is shared evenly among its own hosts without slots") {
+  const HostResources three = {.topology = synthetic_topology("core:3 pu:1").value()};
+  RunConfig config;
+  config.hosts = {{.name = "a", .slots = 1}, {.name = "b"}, {.name = "c"}};
+  config.roles = {{.name = "worker", .count = 2, .hosts = {{.name = "b"}, {.name = "c"}}},
+                  {.name = "ps", .count = 1, .hosts = {{.name = "a"}}, .ranked = false}};
+  CHECK(dealt(config, {three, three, three}) == "b:0 c:1 a:-1");
+}
+
+TEST_CASE("job_plan: --nproc-per-node gpu takes no CPUs") {
+  const HostResources cpus = {.topology = synthetic_topology("core:3 pu:1").value()};
+  HostResources gpu = cpus;
+  gpu.gpus.gpus = {{.index = 0, .uuid = "GPU-0"}};
+  RunConfig config;
+  config.hosts = {{.name = "a"}, {.name = "b"}};
+  config.placement.only_gpus = true;
+  CHECK(dealt(config, {gpu, gpu}) == "a:0 b:1");
+  const auto plan = job_plan(config, resolve_hosts(config, {}).value(), {gpu, cpus});
+  REQUIRE_FALSE(plan.has_value());
+  CHECK(plan.error().message ==
+        "--nproc-per-node gpu: no GPU can be used on b; write auto for CPUs there, or a number");
+}
+
+TEST_CASE("idle_host_warnings: a host without given slots that gets no process is named") {
+  const std::vector<HostResources> resources(
+      3, {.topology = synthetic_topology("core:3 pu:1").value()});
+  const auto warnings = [&](const std::vector<Host>& hosts, int count) {
+    RunConfig config;
+    config.hosts = hosts;
+    config.roles = workers(count);
+    const ResolvedHosts resolved = resolve_hosts(config, {}).value();
+    return idle_host_warnings(resolved, job_plan(config, resolved, resources).value());
+  };
+  const std::vector<Host> hosts = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+  CHECK(warnings(hosts, 3).empty());
+  CHECK(warnings(hosts, 2) ==
+        std::vector<std::string>{"no process for c: the job has 2 processes on 2 of 3 hosts; leave "
+                                 "it out, or start more processes"});
+  CHECK(warnings(hosts, 1) ==
+        std::vector<std::string>{"no process for b, c: the job has 1 process on 1 of 3 hosts; "
+                                 "leave them out, or start more processes"});
+  CHECK(warnings({{.name = "a", .slots = 2}, {.name = "b", .slots = 2}}, 1).empty());
+}
+
 TEST_CASE("resource_need: only the resources that a plan or a binding needs are requested") {
   struct Case {
     std::vector<Host> hosts;
@@ -86,6 +161,17 @@ TEST_CASE("with_forwarded_devices: a forwarded list replaces the hosts' own") {
   for (const HostResources& host :
        with_forwarded_devices(resources, {{"CUDA_VISIBLE_DEVICES", "0,2"}}))
     CHECK(host.visible.cuda == "0,2");
+}
+
+TEST_CASE("own_device_warnings: a list of GPUs that stays on this machine is named") {
+  const Environment own = {{"CUDA_VISIBLE_DEVICES", "1"}};
+  const std::vector<Host> hosts = {{.name = "a", .here = true}, {.name = "b"}};
+  CHECK(own_device_warnings(hosts, own, {}) ==
+        std::vector<std::string>{"CUDA_VISIBLE_DEVICES=1 holds on this machine alone; -x "
+                                 "CUDA_VISIBLE_DEVICES gives it to all hosts"});
+  CHECK(own_device_warnings(hosts, own, own).empty());
+  CHECK(own_device_warnings(hosts, {}, {}).empty());
+  CHECK(own_device_warnings({hosts[0]}, own, {}).empty());
 }
 
 TEST_CASE("resource_warnings: a problem with GPUs is reported once, with all hosts") {

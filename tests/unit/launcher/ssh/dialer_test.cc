@@ -55,6 +55,7 @@ TEST_CASE("when no address answers, the error lists each") {
   fixture.result.reset();
   const auto& many = fixture.dial({.addresses = std::vector<Address>(7, fixture.nobody)});
   CHECK(many.error().message == format("{0}; {0}; {0}; {0}; and 3 more", refused));
+  CHECK(many.error().code == Errc::refused);
   fixture.result.reset();
   CHECK(fixture.dial({}).error() == Error{Errc::unreachable, "the host has no address"});
 }

@@ -16,6 +16,7 @@ TEST_CASE("only what happens before the server has proved itself is worth anothe
   const Case cases[] = {
       {SshPhase::connecting, Errc::unreachable, true},
       {SshPhase::connecting, Errc::timeout, true},
+      {SshPhase::connecting, Errc::refused, true},
       {SshPhase::connecting, Errc::not_found, false},
       {SshPhase::banner, Errc::closed, true},
       {SshPhase::banner, Errc::protocol, false},

@@ -42,6 +42,7 @@ TEST_CASE("an error of the client is shown with its remedy") {
     std::string output;
     std::string text;
     bool again = false;
+    bool refused = false;
     bool too_old = false;
   };
   const std::vector<Case> cases = {
@@ -57,13 +58,15 @@ TEST_CASE("an error of the client is shown with its remedy") {
       {"ssh: Could not resolve hostname n: Name or service not known\n",
        "ssh: Could not resolve hostname n: Name or service not known"},
       {"debug1: Connecting to n\nssh: connect to host n port 22: Connection refused\n",
-       "ssh: connect to host n port 22: Connection refused; is sshd running there?", true},
+       "ssh: connect to host n port 22: Connection refused; is sshd running there?", true, true},
+      {"jumphost loop via n\r\nkex_exchange_identification: Connection closed by remote host\n",
+       "jumphost loop via n; give the jump host a Host block with ProxyJump none"},
       {"kex_exchange_identification: Connection closed by remote host\n",
        "kex_exchange_identification: Connection closed by remote host; the log of its sshd has "
        "the reason (MaxStartups, hosts.deny, …)",
        true},
       {"command-line line 0: Bad SSH2 KexAlgorithms '^curve25519-sha256'.\n",
-       "command-line line 0: Bad SSH2 KexAlgorithms '^curve25519-sha256'.", false, true},
+       "command-line line 0: Bad SSH2 KexAlgorithms '^curve25519-sha256'.", false, false, true},
       {"something new\ndebug1: Exit status 1\n", "something new (exit status 255)"},
       {"OpenSSH_9.2p1\ndebug1: chatter\n", "exit status 255"},
       {"", "exit status 255"},
@@ -71,8 +74,16 @@ TEST_CASE("an error of the client is shown with its remedy") {
   for (const Case& c : cases) {
     CAPTURE(c.output);
     CHECK(client_failure({.request = {.host = "n", .user = "me"}}, c.output, "exit status 255") ==
-          ClientFailure{.text = c.text, .again = c.again, .too_old = c.too_old});
+          ClientFailure{
+              .text = c.text, .again = c.again, .refused = c.refused, .too_old = c.too_old});
   }
+}
+
+TEST_CASE("the advice for a refused login has the user, the port and the key file") {
+  CHECK(copy_id_arguments({.host = "n"}) == "n");
+  CHECK(copy_id_arguments({.host = "n", .user = "me"}) == "me@n");
+  CHECK(copy_id_arguments({.host = "n", .port = 2222, .identity_files = {"/k/a b"}}) ==
+        "-i '/k/a b' -p 2222 n");
 }
 
 TEST_CASE("keys that could not be tried are named with what to do") {

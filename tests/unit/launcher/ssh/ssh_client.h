@@ -39,14 +39,14 @@ struct SshClient {
   /// Logs in as the user and with the key that the server accepts.
   SshClient(Loop& the_loop, const SshServer& server, std::string command) : loop(the_loop) {
     target = {.dial = {.addresses = {{"127.0.0.1", server.port()}}},
-              .credentials = {.host = "node07",
+              .credentials = {.copy_id = "node07",
                               .user = SshServer::user(),
                               .identities = {identity_of(server.path("user_key"))}},
               .command = [command = std::move(command)] { return command; }};
   }
   SshClient(Loop& the_loop, Address address) : loop(the_loop) {
     target = {.dial = {.addresses = {std::move(address)}},
-              .credentials = {.host = "node07", .user = "me"},
+              .credentials = {.copy_id = "node07", .user = "me"},
               .command = [] { return "true"; }};
   }
   SshClient(const SshClient&) = delete;

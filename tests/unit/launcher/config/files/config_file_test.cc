@@ -60,8 +60,8 @@ TEST_CASE("a TOML file's faults are named with line and column") {
       {"np = 1\ngrace = -1",
        "dtrain.toml:2:1: grace: expected a duration such as 10, 10s, 500ms or 2m, got '-1'"},
       {"np = 1\n[grace]\na = 1",
-       "dtrain.toml:2:2: grace: expected a duration such as \"30s\", or a number of seconds, got "
-       "a table"},
+       "dtrain.toml:2:2: [grace]: dtrain.toml has no tables; write each option as a line of its "
+       "own, such as: np = 4"},
       {"np = 2\ntiemout = 5", "dtrain.toml:2:1: unknown option \"tiemout\"; did you mean timeout?"},
       {"num-proc = 2", "dtrain.toml:1:1: unknown option \"num-proc\"; did you mean np?"},
       {"zebra = 5", "dtrain.toml:1:1: unknown option \"zebra\""},

@@ -56,6 +56,23 @@ TEST_CASE("each origin is the source that won") {
         "# No option is set; see the defaults: dtrain config show --all\n");
 }
 
+TEST_CASE("lists of variables add up, and each value shows its source") {
+  const std::vector<OptionSource> all = {source({{"env", {"B=3", "C"}}}, "-"),
+                                         source({{"env", {"A=1", "B=2"}}}, "dtrain.toml:1:1", "f"),
+                                         source({{"env", {"A=0", "D=4"}}}, "config.toml:2:1", "f")};
+  const std::vector<DecidedOption> decided = decided_options(all, false);
+  CHECK(decided_toml(decided, false) == "env = [\"D=4\", \"A=1\", \"B=3\", \"C\"]\n");
+  CHECK(decided_toml(decided, true) ==
+        "env = [\n"
+        "  \"D=4\",  # config.toml:2:1\n"
+        "  \"A=1\",  # dtrain.toml:1:1\n"
+        "  \"B=3\",  # -env\n"
+        "  \"C\",  # -env\n"
+        "]\n");
+  CHECK(decided_json(decided).text() == R"({"env":{"value":["D=4","A=1","B=3","C"],)"
+                                        R"("origin":"config.toml:2:1, dtrain.toml:1:1, -env"}})");
+}
+
 TEST_CASE("the defaults that are shown are those that hold") {
   OptionSource shown;
   for (const DecidedOption& one : decided_options({}, true)) {

@@ -21,33 +21,27 @@ TEST_CASE("YAML is recognised by its name or its first entry") {
   CHECK(is_yaml("", "job.yml"));
 }
 
-TEST_CASE("the error names the TOML key of each entry, in at most four lines") {
+TEST_CASE("the error has the whole file as TOML") {
   const std::string first =
-      "\"job.yaml\" is YAML, as horovodrun reads it; dtrain reads TOML, with these keys:\n";
+      "\"job.yaml\" is YAML, as horovodrun reads it; the same as a dtrain.toml:\n";
   const std::pair<const char*, std::string> cases[] = {
       {"", "\"job.yaml\" is YAML; dtrain reads TOML, with lines such as: np = 4"},
       {"unknown: 1\n", "\"job.yaml\" is YAML; dtrain reads TOML, with lines such as: np = 4"},
-      {"num-proc: 4\n", first + "  num-proc  ->  np = 4"},
-      {"controller: gloo\nverbose: yes # a lot\n",
-       first + "  controller  ->  gloo = true\n  verbose  ->  verbose = true"},
-      {"params:\n  fusion_threshold_mb: 32\n  cycle-time-ms: 3.5\n"
+      {"num-proc: 4\n", first + "np = 4"},
+      {"controller: gloo\nverbose: yes # a lot\nother: 1\n",
+       first + "gloo = true\nverbose = true\n# other: no option of dtrain"},
+      {"params:\n  fusion_threshold_mb: 32\n  cycle-time-ms: 3.5\n  new: 1\n"
        "timeline:\n  filename: 't.json'\n",
-       first + "  params: fusion_threshold_mb  ->  fusion-threshold-mb = 32\n"
-               "  params: cycle-time-ms  ->  cycle-time-ms = 3.5\n"
-               "  timeline: filename  ->  timeline-filename = \"t.json\""},
+       first + "fusion-threshold-mb = 32\ncycle-time-ms = 3.5\n"
+               "# params: new: no option of dtrain\ntimeline-filename = \"t.json\""},
       {"autotune:\n  enabled: True\n  log_file: a\nlogging:\n  level: INFO\n"
        "stall_check:\n  enabled: false\nlibrary_options:\n  num_nccl_streams: 2\n",
-       first + "  autotune: enabled  ->  autotune = true\n"
-               "  autotune: log_file  ->  autotune-log-file = \"a\"\n"
-               "  and 3 more, each under the name of its option (see: dtrain help run)"},
-      {"logging:\n  level: INFO\nstall_check:\n  warning_time_seconds: 30\n",
-       first + "  logging: level  ->  log-level = \"INFO\"\n"
-               "  stall_check: warning_time_seconds  ->  stall-check-warning-time-seconds = 30"},
+       first + "autotune = true\nautotune-log-file = \"a\"\nlog-level = \"INFO\"\n"
+               "stall-check = false\nnum-nccl-streams = 2"},
   };
   for (const auto& [text, answer] : cases) {
     CAPTURE(text);
     CHECK(yaml_error(text, "job.yaml") == answer);
-    CHECK(split(yaml_error(text, "job.yaml"), '\n').size() <= 4);
   }
 }
 
@@ -86,9 +80,7 @@ TEST_CASE("every key that horovodrun reads has its TOML key") {
     const std::string entry = row.entry;
     const std::string answer =
         yaml_error(std::string(row.section) + ":\n  " + entry + "\n", "job.yaml");
-    const std::string key = entry.substr(0, entry.find(':'));
-    CHECK(split(answer, '\n').back() ==
-          std::string("  ") + row.section + ": " + key + "  ->  " + row.line);
+    CHECK(split(answer, '\n').back() == row.line);
   }
 }
 

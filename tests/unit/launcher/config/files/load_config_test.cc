@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 namespace dt {
 namespace {
@@ -73,6 +74,27 @@ TEST_CASE("a wrong table of algorithms is named with its source, where it can be
   CHECK(error_of(load_run_config(checked)) == "accepted");
 }
 
+TEST_CASE("--deterministic refuses a table that chooses a reduction") {
+  const auto refuses = [](std::string_view table) -> Result<> {
+    if (table != "deterministic,ring") return {};
+    return fail(Errc::input, "column 15: twice");
+  };
+  RunRequest request{
+      .flags = {.values = {{"np", {"2"}}, {"deterministic", {"true"}}}, .origins = {}},
+      .command = {"true"},
+      .environment = {},
+      .check_algorithms = refuses};
+  CHECK(load_run_config(request).value().algorithms == "deterministic");
+  request.flags.values["algorithms"] = {"broadcast=tree"};
+  CHECK(load_run_config(request).value().algorithms == "deterministic,broadcast=tree");
+  request.flags.values["algorithms"] = {"ring"};
+  CHECK(error_of(load_run_config(request)) ==
+        "algorithms: --deterministic chooses the algorithms of all_reduce, reduce and "
+        "reduce_scatter; leave them out");
+  request.flags.values["deterministic"] = {"false"};
+  CHECK(load_run_config(request).value().algorithms == "ring");
+}
+
 TEST_CASE("without --config-file the user's own file counts, XDG_CONFIG_HOME before HOME") {
   const Folder folder;
   folder.write("xdg/dtrain/config.toml", "np = 5\n");
@@ -84,6 +106,18 @@ TEST_CASE("without --config-file the user's own file counts, XDG_CONFIG_HOME bef
   CHECK(error_of(load({}, {"HOME=" + folder.path() + "/nobody"})).starts_with("-np: missing"));
   const std::string named = folder.write("named.toml", "np = 7\n");
   CHECK(load({}, {home, "DTRAIN_OPT_CONFIG_FILE=" + named}).value().roles == workers(7));
+}
+
+TEST_CASE("variables of all sources count, and the nearer one wins") {
+  const Folder folder;
+  const std::string file =
+      folder.write("job.toml", "env = [\"A=1\", \"B=2\"]\nenv-exclude = \"X*\"\n");
+  const RunConfig config =
+      load({{"np", {"1"}}, {"env", {"C=3", "B=9"}}, {"config-file", {file}}}).value();
+  std::map<std::string, std::string> values;
+  for (const EnvironmentSetting& setting : config.environment)
+    values[setting.name] = setting.value.value_or("");
+  CHECK(values == std::map<std::string, std::string>{{"A", "1"}, {"B", "9"}, {"C", "3"}});
 }
 
 TEST_CASE("B17: a file that cannot be read is named with the reason") {
@@ -108,8 +142,8 @@ TEST_CASE("horovodrun's YAML is not read, but its keys are translated") {
   const Folder folder;
   const std::string file = folder.write("job.conf", "params:\n  cycle_time_ms: 3\n");
   CHECK(error_of(load({{"np", {"1"}}, {"config-file", {file}}})) ==
-        format("--config-file: \"{}\" is YAML, as horovodrun reads it; dtrain reads TOML, with "
-               "these keys:\n  params: cycle_time_ms  ->  cycle-time-ms = 3",
+        format("--config-file: \"{}\" is YAML, as horovodrun reads it; the same as a "
+               "dtrain.toml:\ncycle-time-ms = 3",
                file));
 }
 

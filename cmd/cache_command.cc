@@ -1,0 +1,125 @@
+#include "cmd/cache_command.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "base/wall_time.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+
+namespace dt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t digest_letters = 64;
+
+/// True for SHA256 and SHA256.old, the folder of a copy.
+bool is_copy(const std::string& name) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  const std::string_view digest = std::string_view(name).substr(0, digest_letters);
+  const std::string_view rest = std::string_view(name).substr(digest.size());
+  return digest.size() == digest_letters && digest.find_first_not_of(hex) == std::string::npos &&
+         (rest.empty() || rest == ".old");
+}
+
+/// Returns the folders of copies, sorted. A link is none: it may belong to another user.
+std::vector<fs::path> copies_in(const std::string& folder) {
+  std::vector<fs::path> copies;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    std::error_code unknown;
+    const bool own_folder = entry.symlink_status(unknown).type() == fs::file_type::directory;
+    if (own_folder && is_copy(entry.path().filename().string())) copies.push_back(entry.path());
+  }
+  std::ranges::sort(copies);
+  return copies;
+}
+
+uintmax_t bytes_of(const fs::path& copy) {
+  std::error_code failed;
+  const uintmax_t bytes = fs::file_size(copy / "dtrain", failed);
+  return failed ? 0 : bytes;
+}
+
+std::string megabytes(uintmax_t bytes) {
+  return format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+std::string day_of(const fs::path& file) {
+  std::error_code failed;
+  const auto when = fs::last_write_time(file, failed);
+  if (failed) return "unknown";
+  const auto time = std::chrono::file_clock::to_sys(when);
+  return utc_text(std::chrono::time_point_cast<WallClock::duration>(time)).substr(0, 10);
+}
+
+}  // namespace
+
+std::vector<std::string> cache_folders(const Environment& environment) {
+  std::vector<std::string> folders;
+  const auto add = [&](const char* variable, std::string_view below) {
+    const auto found = environment.find(variable);
+    if (found != environment.end() && found->second.starts_with('/'))
+      folders.push_back(format("{}/{}", found->second, below));
+  };
+  add("HOME", ".cache/dtrain");
+  add("XDG_RUNTIME_DIR", "dtrain");
+  folders.push_back(format("/tmp/dtrain-{}", ::getuid()));
+  return folders;
+}
+
+std::string list_cache(const std::vector<std::string>& folders) {
+  std::string text;
+  for (const std::string& folder : folders) {
+    for (const fs::path& copy : copies_in(folder)) {
+      const fs::path file = copy / "dtrain";
+      text += format("{:>8}  last used {}  {}\n", megabytes(bytes_of(copy)), day_of(file),
+                     printable(file.string(), 4096));
+    }
+  }
+  return text.empty() ? "no copies of dtrain\n" : text;
+}
+
+Result<std::string> clear_cache(const std::vector<std::string>& folders) {
+  std::string text;
+  for (const std::string& folder : folders) {
+    const std::vector<fs::path> copies = copies_in(folder);
+    uintmax_t bytes = 0;
+    for (const fs::path& copy : copies) {
+      bytes += bytes_of(copy);
+      std::error_code failed;
+      fs::remove_all(copy, failed);
+      if (failed) {
+        return fail(Errc::os, format("cannot remove {}: {}", printable(copy.string(), 4096),
+                                     failed.message()));
+      }
+    }
+    if (copies.empty()) continue;
+    std::error_code not_empty;
+    fs::remove(folder, not_empty);
+    text +=
+        format("removed {} {} ({}) in {}\n", copies.size(), copies.size() == 1 ? "copy" : "copies",
+               megabytes(bytes), printable(folder, 4096));
+  }
+  return text.empty() ? "no copies of dtrain\n" : text;
+}
+
+Result<std::string> answer_cache(std::string_view verb, const Environment& environment) {
+  const std::vector<std::string> folders = cache_folders(environment);
+  std::string text = list_cache(folders);
+  if (verb == "clear") text = TRY(clear_cache(folders));
+  const auto host = environment.find("DTRAIN_HOSTNAME");
+  if (host == environment.end()) return text;
+  std::string lines;
+  for (const std::string_view line : split(text, '\n')) {
+    if (!line.empty()) lines += format("{}: {}\n", printable(host->second), line);
+  }
+  return lines;
+}
+
+}  // namespace dt

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "base/environment.h"
+
+#include <optional>
+#include <string>
+
+namespace dt {
+
+/// Returns a warning when `environment` is that of a Slurm allocation of several hosts, of which a
+/// job without hosts uses only one. Returns none for a task of srun or of dtrain: another process
+/// has placed it.
+std::optional<std::string> unused_allocation_warning(const Environment& environment);
+
+}  // namespace dt

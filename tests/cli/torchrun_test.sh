@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Command lines of torchrun and mpirun.
+. "$(dirname "$0")/lib.sh"
+
+# shellcheck disable=SC2016  # the workers' shell expands it
+test_a_command_line_of_torchrun_on_one_machine_runs() {
+  run_dtrain run --standalone --nnodes=1 --node_rank=0 --nproc_per_node=2 --master_addr 127.0.0.1 --master_port 29500 \
+    --rdzv-backend=c10d --rdzv-endpoint localhost:0 --rdzv-id 7 --max-restarts 0 --no-python --log-dir logs --tee 3 \
+    sh -c 'echo $RANK of $WORLD_SIZE'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:0 of 2' '[1]<stdout>:1 of 2'
+  expect_stderr ''
+  expect_file logs/rank.1/stdout '1 of 2'
+  run_dtrain run --nproc-per-node auto --log_dir logs -r 3 echo hi
+  expect_status 0
+  expect_stdout ''
+  expect test "$(cat logs/rank.*/stdout | wc -l)" = "$(nproc)"
+}
+
+test_a_module_is_started_by_python() {
+  echo 'import sys; print("module", sys.argv[1:])' >train.py
+  run_dtrain run --nproc-per-node 1 --no-tag -m train --lr 1
+  expect_status 0
+  expect_stdout "module ['--lr', '1']"
+}
+
+test_options_of_mpirun_are_understood() {
+  run_dtrain run -np 1 -host localhost -wdir / -genv A 'x y' --no-tag sh -c 'pwd; echo $A'
+  expect_status 0
+  expect_stdout '/
+x y'
+  run_dtrain run -host localhost --map-by ppr:2:node --no-tag echo hi
+  expect_status 0
+  expect_stdout_lines hi hi
+}
+
+# answered TEXT ARGUMENT…: dtrain ends with 2 and this line, and starts nothing.
+answered() {
+  local text=$1
+  shift
+  run_dtrain run "$@" touch started
+  expect_status 2
+  expect_stderr "dtrain: $text"
+  expect_not test -e started
+}
+
+test_what_dtrain_cannot_do_is_answered_in_one_line() {
+  answered '--nnodes: 2, but the job has 1 host; name all of them: -H HOST,HOST,…' --nproc_per_node 2 --nnodes 2
+  answered '--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, and name the hosts: -H HOST,HOST,…' \
+    -np 2 --node-rank 1
+  answered '--max-restarts: dtrain restarts no process; leave it out, and start the job again' -np 2 --max-restarts 3
+  answered '--tee: needs a folder for the files; add --log-dir DIR' -np 2 --tee 3
+  answered "--mca: dtrain starts the processes itself, without Open MPI's modules; leave it out, or give it to the processes with -x OMPI_MCA_KEY=VALUE" \
+    -np 2 --mca btl tcp,self
+}
+
+run_tests "$@"

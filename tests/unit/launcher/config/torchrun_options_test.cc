@@ -1,0 +1,73 @@
+#include "launcher/config/torchrun_options.h"
+
+#include "tests/unit/launcher/config/fixture.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("torchrun's options for hosts and processes") {
+  CHECK(decide({flags({{"nproc-per-node", {"3"}}})}).value().placement.per_host == 3);
+  const RunConfig gpus = decide({flags({{"nproc-per-node", {"gpu"}}})}).value();
+  CHECK(gpus.hosts == std::vector<Host>{{.name = "localhost"}});
+  CHECK(gpus.placement.only_gpus);
+  const RunConfig automatic =
+      decide({flags({{"nproc-per-node", {"auto"}}, {"hosts", {"a:2,b"}}, {"nnodes", {"2:2"}}})})
+          .value();
+  CHECK(automatic.hosts == std::vector<Host>{{.name = "a"}, {.name = "b"}});
+  CHECK_FALSE(automatic.placement.only_gpus);
+  CHECK(decide({flags({{"map-by", {"ppr:2:node"}}, {"hosts", {"a,b"}}})})
+            .value()
+            .placement.per_host == 2);
+  CHECK(decide({flags({{"np", {"1"}}, {"nnodes", {"1"}}, {"node-rank", {"0"}}})}).has_value());
+}
+
+TEST_CASE("torchrun's options for the command and its output") {
+  const RunConfig module =
+      decide({flags({{"np", {"1"}}, {"module", {"true"}}, {"max-restarts", {"0"}}})}).value();
+  CHECK(module.command == std::vector<std::string>{"python3", "-m", "true"});
+  const auto quiet = [](const char* name, const char* value) {
+    return decide({flags({{"np", {"1"}}, {name, {value}}, {"output-dir", {"logs"}}})})
+        .value()
+        .quiet;
+  };
+  CHECK(quiet("redirects", "3"));
+  CHECK_FALSE(quiet("redirects", "0"));
+  CHECK_FALSE(quiet("tee", "3"));
+  const RunConfig genv = decide({flags({{"np", {"1"}}, {"genv", {"A", "1", "B", "x y"}}})}).value();
+  REQUIRE(genv.environment.size() == 2);
+  CHECK(genv.environment[1].name == "B");
+  CHECK(genv.environment[1].value == "x y");
+}
+
+TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in one line") {
+  const Refusal cases[] = {
+      {{{"nproc-per-node", {"many"}}},
+       "--nproc-per-node: expected 1..4096, gpu or auto, got \"many\""},
+      {{{"nproc-per-node", {"2"}}, {"ppn", {"2"}}},
+       "--nproc-per-node: conflicts with --ppn; give one of them"},
+      {{{"np", {"2"}}, {"nnodes", {"2"}}},
+       "--nnodes: 2, but the job has 1 host; name all of them: -H HOST,HOST,…"},
+      {{{"np", {"2"}}, {"nnodes", {"1:2"}}},
+       "--nnodes: not in this version, whose jobs have as many processes as they start with; leave "
+       "it out and give -np N and, if you like, -H HOST:SLOTS,…"},
+      {{{"np", {"2"}}, {"nnodes", {"x"}}},
+       "--nnodes: expected a number of hosts from 1, got \"x\""},
+      {{{"np", {"2"}}, {"node-rank", {"1"}}},
+       "--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, "
+       "and name the hosts: -H HOST,HOST,…"},
+      {{{"np", {"2"}}, {"max-restarts", {"3"}}},
+       "--max-restarts: dtrain restarts no process; leave it out, and start the job again"},
+      {{{"np", {"2"}}, {"tee", {"3"}}}, "-t: needs a folder for the files; add --log-dir DIR"},
+      {{{"np", {"2"}}, {"map-by", {"ppr:0:node"}}},
+       "--map-by: expected ppr:N:node with N of 1..4096, got \"ppr:0:node\""},
+      {{{"np", {"2"}}, {"mca", {"btl", "tcp"}}},
+       "--mca: dtrain starts the processes itself, without Open MPI's modules; leave it out, or "
+       "give it to the processes with -x OMPI_MCA_KEY=VALUE"},
+  };
+  expect_refused(cases);
+}
+
+}  // namespace
+}  // namespace dt
