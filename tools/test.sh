@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests. `--long` adds the full counts and timers, and the test on a fresh machine.
+# All tests. `--long` adds the full counts and timers, the fuzzers, and the test on a fresh machine.
 #
 # The sanitizers and clang-tidy come first. The release tests come last, so that the output ends with CTest's
 # summary of them.
@@ -45,6 +45,11 @@ for sanitizer in asan tsan; do
   cmake --build --preset "$sanitizer" --target tests/all
   $fixed_addresses ctest --preset "$sanitizer" -j "$jobs"
 done
+
+if [[ $long == ON ]]; then
+  step 'fuzzers: a minute each'
+  tools/fuzz.sh
+fi
 
 step 'frameworks for the tests'
 installed=0
