@@ -13,6 +13,9 @@ namespace dt {
 namespace {
 
 constexpr size_t read_bytes = size_t{64} << 10;
+/// How long the other side may be silent after a failure to write to it. Its last bytes may still
+/// be on their way: a program that forwards them, as ssh does, closes its input first.
+constexpr Duration silence_max = seconds(1);
 
 /// write(2), but without SIGPIPE on sockets; for pipes the kernel has no such flag.
 ssize_t write_quietly(int fd, ByteSpan bytes) {
@@ -60,11 +63,7 @@ void Stream::readable() {
   if (paused_ || ended_) return;
   std::array<std::byte, read_bytes> buffer;  // not cleared: most reads are short
   const ssize_t n = ::read(in_fd_.get(), buffer.data(), buffer.size());
-  if (n < 0 && errno == EINTR) return;
-  if (n < 0 && errno == EAGAIN) {
-    if (write_error_) end(std::move(write_error_));
-    return;
-  }
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (n < 0) {
     end(Error{Errc::closed, errno_text(errno)});
     return;
@@ -73,6 +72,7 @@ void Stream::readable() {
     end(std::move(write_error_));
     return;
   }
+  if (write_error_) await_last_words();
   in_.insert(in_.end(), buffer.begin(), buffer.begin() + n);
   // The handler owns both during the call: it may destroy this Stream.
   const auto handlers = handlers_;
@@ -145,16 +145,13 @@ void Stream::fail_writing(int error) {
   write_error_ = Error{Errc::closed, errno_text(error)};
   closing_ = true;
   finish_writing();
-  // The last bytes from the other side are read first, and no handler runs within a caller's
-  // write().
-  read_rest_ = loop_.after(Duration::zero(), [this] { read_rest(); });
+  await_last_words();
 }
 
-void Stream::read_rest() {
-  const std::weak_ptr<Handlers> alive = handlers_;
-  readable();
-  if (alive.expired() || ended_ || paused_) return;
-  read_rest_ = loop_.after(Duration::zero(), [this] { read_rest(); });
+void Stream::await_last_words() {
+  last_words_ = loop_.after(silence_max, [this] {
+    if (!paused_) end(std::move(write_error_));
+  });
 }
 
 void Stream::pause() {
@@ -165,7 +162,7 @@ void Stream::pause() {
 void Stream::resume() {
   paused_ = false;
   update();
-  if (write_error_) read_rest_ = loop_.after(Duration::zero(), [this] { read_rest(); });
+  if (write_error_) await_last_words();
 }
 
 void Stream::close_after_sending() {
@@ -191,7 +188,7 @@ void Stream::end(std::optional<Error> why) {
   ended_ = true;
   in_watch_ = Watch();
   out_watch_ = Watch();
-  read_rest_ = Timer();
+  last_words_ = Timer();
   reporting_drained_ = Timer();
   out_.clear();
   sent_ = 0;

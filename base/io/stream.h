@@ -22,7 +22,8 @@ class Stream {
     /// destroy the Stream.
     std::function<size_t(ByteSpan received)> on_bytes;
     /// Called once when the connection ends: by end of file (no error) or an error. May destroy the
-    /// Stream.
+    /// Stream. Where writing has failed, what the other side still says arrives first: the end is
+    /// its end of file then, or a second of silence.
     std::function<void(std::optional<Error> why)> on_end;
     /// Called when all bytes written since the last call have been sent. May be empty. May destroy
     /// the Stream.
@@ -57,7 +58,7 @@ class Stream {
   size_t send_some(ByteSpan bytes);
   void finish_writing();
   void fail_writing(int error);
-  void read_rest();
+  void await_last_words();
   void report_drained();
   void update();
   void end(std::optional<Error> why);
@@ -71,7 +72,7 @@ class Stream {
   std::shared_ptr<Handlers> handlers_;
   Watch in_watch_;
   Watch out_watch_;
-  Timer read_rest_;
+  Timer last_words_;
   Timer reporting_drained_;
   Bytes in_;
   Bytes out_;

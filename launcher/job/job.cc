@@ -266,6 +266,13 @@ Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
   return actions;
 }
 
+bool Job::has_open_output(size_t agent) const {
+  return std::ranges::any_of(plan_.hosts[agent].tasks, [this](size_t task) {
+    return !parts_.output.ended(task, TaskStream::output) ||
+           !parts_.output.ended(task, TaskStream::error);
+  });
+}
+
 /// Ends the streams of the agent's tasks, so that nothing waits for their output or input.
 void Job::end_streams(size_t agent) {
   for (const size_t task : plan_.hosts[agent].tasks) {
@@ -280,11 +287,13 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   agent_done_[agent] = true;
   // If the agent was on this machine, its processes are now children of the launcher.
   must_sweep_ = true;
+  const bool output_missing = has_open_output(agent);
   end_streams(agent);
   relays_.drop(agent);
   warn_of_mpi(mpi_notice_.agent_ended(agent));
   parts_.log.info("agent on {} lost: {}", plan_.hosts[agent].host.name, why);
   carry_out(supervisor_.agent_lost(agent, why, parts_.loop.now()));
+  if (output_missing) supervisor_.output_lost(agent, why);
   failures_.report_reason();
 }
 

@@ -144,6 +144,13 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   return actions;
 }
 
+void Supervisor::output_lost(size_t agent, const std::string& why) {
+  if (phase_ != Phase::finishing || outcome_.failure || outcome_.exit_status != 0) return;
+  outcome_.exit_status = status_host_lost;
+  outcome_.reason = format("agent on {} lost: {}; the end of its tasks' output may be missing",
+                           plan_.hosts[agent].host.name, why);
+}
+
 bool Supervisor::ends_on_request() const {
   return decided_ && !outcome_.failure && !lost_host_decided();
 }

@@ -90,6 +90,24 @@ test_killing_the_agent_ends_its_ranks_and_names_the_host() { # F2 R2
   done
 }
 
+test_an_agent_that_is_killed_before_all_output_has_come_fails_the_job() {
+  mkfifo console
+  exec 9<>console # nobody reads
+  python3 -c 'import fcntl; fcntl.fcntl(9, fcntl.F_SETPIPE_SZ, 4096)'
+  # More than the launcher takes for a console that blocks, and so little more that the rank can end.
+  start sh -c 'exec "$0" "$@" >console' "$DTRAIN" run -np 1 --verbose --no-tag sh -c 'yes | head -c 294912'
+  wait_for 10 stderr_has 'worker:0 ended: exit status 0'
+  kill -KILL "$(agent_pid)"
+  wait_for 10 stderr_has 'may be missing'
+  cat <&9 >/dev/null 9>&- &
+  finish
+  exec 9>&-
+  kill $!
+  expect_status 3
+  expect_stderr_contains 'agent on localhost lost: its process ended: killed by SIGKILL; the end of '
+  expect_no_processes
+}
+
 test_a_host_that_is_lost_after_an_interrupt_is_named_and_the_interrupt_is_the_reason() {
   start_job 1 --grace 30s sh -c 'trap "echo asked" INT; echo $$ >pid.$RANK; while :; do sleep 0.1; done'
   signal INT

@@ -329,6 +329,19 @@ TEST_CASE("a pipe whose reader is gone ends the stream although the other pipe l
     CHECK(f.received == "last words");
     CHECK(f.why.has_value());
   }
+  SUBCASE("while writing; what the other side says later comes first, too") {
+    Fixture f;
+    f.open_pipes(f.handlers());
+    f.peer_in.reset();
+    f.stream->write(as_bytes("lost"));
+    f.glance();
+    CHECK(f.ends == 0);
+    f.peer_writes("last words");
+    f.peer_out.reset();
+    run_until(*f.loop, [&] { return f.ends == 1; });
+    CHECK(f.received == "last words");
+    CHECK(f.why == Error{Errc::closed, "Broken pipe"});
+  }
   SUBCASE("after our own end it is nothing") {
     Fixture f;
     f.open_pipes(f.handlers());

@@ -340,6 +340,23 @@ TEST_CASE_FIXTURE(Fixture, "an agent lost after its tasks ended changes nothing"
   CHECK(job.outcome().exit_status == 0);
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "an agent lost before its tasks' output had come fails a job that went well") {
+  Supervisor job = start(1);
+  job.exited(0, {}, now);
+  job.exited(1, {}, now);
+  job.agent_lost(0, "its connection ended", now);
+  job.output_lost(0, "its connection ended");
+  CHECK(job.outcome().exit_status == 3);
+  CHECK(job.outcome().reason ==
+        "agent on node0 lost: its connection ended; the end of its tasks' output may be missing");
+  Supervisor failed = start(1);
+  failed.exited(0, {.code = 7}, now);
+  failed.exited(1, {}, now);
+  failed.output_lost(0, "its connection ended");
+  CHECK(failed.outcome().exit_status == 7);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a stopped job waits for its agents only until a limit") {
   Supervisor job = start();
   job.interrupted(SIGTERM, now);
