@@ -18,6 +18,9 @@ namespace dt {
 
 namespace {
 
+/// When a stream has been silent for so long, its unfinished line is shown.
+constexpr Duration silence = milliseconds(100);
+
 std::string folder_name(const Plan& plan, const Task& task) {
   if (task.rank < 0) return format("{}.{}", task.id.role, task.id.index);
   return format("rank.{:0{}}", task.rank, plan.rank_digits());
@@ -113,6 +116,7 @@ void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
        [this, task, stream, rest = bytes.size() - lost, on_done = std::move(on_done)] {
          const bool dropped = !options_.quiet && sink(stream).is_broken();
          if (dropped) tasks_[task].count.lost_bytes += rest;
+         put_off_flush(channel(task, stream));
          on_done();
        });
 }
@@ -147,7 +151,6 @@ void TaskOutput::join_line(Channel& channel, TaskStream stream) {
 }
 
 void TaskOutput::flush_later(Channel& channel, Stream which) {
-  constexpr Duration silence = milliseconds(100);
   if (options_.loop == nullptr || !channel.tagger.waits()) return;
   const bool listed = channel.flush_at.has_value();
   channel.flush_at = options_.loop->now() + silence;
@@ -155,6 +158,11 @@ void TaskOutput::flush_later(Channel& channel, Stream which) {
   waiting_.push_back(which);
   if (waiting_.size() == 1)
     flush_timer_ = options_.loop->at(*channel.flush_at, [this] { flush_silent(); });
+}
+
+/// A task may have waited for its last bytes to be written: its silence begins now.
+void TaskOutput::put_off_flush(Channel& channel) const {
+  if (channel.flush_at) channel.flush_at = options_.loop->now() + silence;
 }
 
 /// Writes the unfinished lines of the streams that are silent. While the console is slow they wait,
@@ -166,7 +174,7 @@ void TaskOutput::flush_silent() {
     Channel& to = channel(which.task, which.stream);
     const bool due = *to.flush_at <= now && sink(which.stream).drained();
     if (to.tagger.waits() && !due) {
-      next = std::min(next, std::max(*to.flush_at, now + milliseconds(100)));
+      next = std::min(next, std::max(*to.flush_at, now + silence));
       return false;
     }
     to.flush_at.reset();

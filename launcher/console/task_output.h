@@ -92,6 +92,7 @@ class TaskOutput {
   void show(Channel& channel, TaskStream stream, std::string text, std::function<void()> on_done);
   void join_line(Channel& channel, TaskStream stream);
   void flush_later(Channel& channel, Stream which);
+  void put_off_flush(Channel& channel) const;
   void flush_silent();
   Sink& sink(TaskStream stream) { return stream == TaskStream::output ? out_ : err_; }
 

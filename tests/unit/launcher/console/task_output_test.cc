@@ -1,5 +1,7 @@
 #include "launcher/console/task_output.h"
 
+#include "base/io/socket.h"
+#include "tests/sim/job/virtual_loop.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -7,6 +9,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <array>
 
 namespace dt {
 namespace {
@@ -80,6 +84,42 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(folder.read("out") ==
         "[0]<stdout>:(Pdb) next\n[0]<stdout>:name: \n[1]<stdout>:other\n[0]<stdout>:x\n");
   CHECK(done == 4);
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: a line whose rest waits for a slow console stays whole") {
+  VirtualTime time;
+  const auto turns = VirtualLoop::create(time, {}).value();
+  const auto pass = [&](Duration duration) {
+    time.now += duration;
+    while (turns->turn()) {
+    }
+  };
+  const Pipe pipe = make_pipe().value();
+  REQUIRE(set_nonblocking(pipe.read.get()));
+  const auto console = Sink::open(*turns, pipe.write.get(), [](const Error&) {}).value();
+  std::string shown;
+  const auto read_all = [&] {
+    for (std::array<char, 65536> some{};;) {
+      const ssize_t n = ::read(pipe.read.get(), some.data(), some.size());
+      if (n <= 0) return;
+      shown.append(some.data(), static_cast<size_t>(n));
+      pass(Duration::zero());
+    }
+  };
+  const auto output =
+      TaskOutput::open(plan, {.tags = false, .loop = turns.get()}, *console, *err, log).value();
+  const std::string many(size_t{128} << 10, '\n');
+  add(*output, 0, TaskStream::output, many + "ha");
+  pass(milliseconds(350));
+  CHECK(done == 0);
+  read_all();
+  REQUIRE(done == 1);  // only now may the task send the rest
+  pass(milliseconds(60));
+  add(*output, 1, TaskStream::output, "other\n");
+  add(*output, 0, TaskStream::output, "lf\n");
+  pass(Duration::zero());
+  read_all();
+  CHECK(shown.substr(many.size()) == "other\nhalf\n");
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskOutput: quiet shows nothing, without tags no tags") {
