@@ -19,9 +19,12 @@ struct Sockets {
   std::shared_ptr<TcpSocket> b;
 };
 
+/// A kernel that has dropped packets for want of memory sends them again only after seconds.
+constexpr int patience_ms = 60'000;
+
 bool ready(int fd, short events) {
   pollfd at = {.fd = fd, .events = events, .revents = 0};
-  return poll(&at, 1, 5000) == 1;
+  return poll(&at, 1, patience_ms) == 1;
 }
 
 Sockets connected() {
