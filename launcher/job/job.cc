@@ -266,10 +266,11 @@ Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
   return actions;
 }
 
-bool Job::has_open_output(size_t agent) const {
+/// True if a task has ended whose output has not come to its end.
+bool Job::awaits_output(size_t agent) const {
   return std::ranges::any_of(plan_.hosts[agent].tasks, [this](size_t task) {
-    return !parts_.output.ended(task, TaskStream::output) ||
-           !parts_.output.ended(task, TaskStream::error);
+    return supervisor_.ended(task) && !(parts_.output.ended(task, TaskStream::output) &&
+                                        parts_.output.ended(task, TaskStream::error));
   });
 }
 
@@ -287,7 +288,7 @@ void Job::agent_lost(size_t agent, const std::string& why) {
   agent_done_[agent] = true;
   // If the agent was on this machine, its processes are now children of the launcher.
   must_sweep_ = true;
-  const bool output_missing = has_open_output(agent);
+  const bool output_missing = awaits_output(agent);
   end_streams(agent);
   relays_.drop(agent);
   warn_of_mpi(mpi_notice_.agent_ended(agent));

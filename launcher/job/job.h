@@ -87,7 +87,7 @@ class Job {
   std::optional<TaskError> error_of(size_t agent, const Exited& exited);
   void warn_of_mpi(const std::optional<std::string>& warning);
   void end_streams(size_t agent);
-  bool has_open_output(size_t agent) const;
+  bool awaits_output(size_t agent) const;
   void carry_out(const Actions& actions);
   void suspend();
   void set_timer();

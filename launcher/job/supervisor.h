@@ -83,8 +83,8 @@ class Supervisor {
   void reason_reported() { outcome_.reason_reported = true; }
   /// The tasks of this agent count as dead. `why` is half a sentence: "no heartbeat for 5s".
   Actions agent_lost(size_t agent, const std::string& why, Time now);
-  /// That agent was lost before all output of its tasks had come. A job that ended well so far has
-  /// failed.
+  /// That agent was lost after tasks of it ended, and before all their output had come. A job that
+  /// ended well so far has failed.
   void output_lost(size_t agent, const std::string& why);
   /// Another user listens at the port of a task, so that no task can trust its peers. Ends the job
   /// as a time limit does. `why`: the message to the user.
