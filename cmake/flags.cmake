@@ -12,7 +12,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_C_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
 set(CMAKE_C_FLAGS_DEBUG "-Og -g")
-# Headers are two thirds of a compilation. The presets dev and tidy compile file by file, so that each
+# Headers are two thirds of a compilation. The presets dev and tsan compile file by file, so that each
 # file stays complete by itself.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 
