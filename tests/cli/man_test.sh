@@ -67,6 +67,20 @@ test_the_examples_of_the_pages_are_command_lines_that_dtrain_takes() {
   done <examples
 }
 
+test_the_page_of_run_has_its_files_and_every_exit_status_of_dtrain() {
+  command -v mandoc >/dev/null || skip 'no mandoc; run: tools/setup.sh test'
+  local status path
+  text_of "$pages/man1/dtrain-run.1" >page
+  sed -n '/^FILES/,/^EXIT STATUS/p' page >files
+  sed -n '/^EXIT STATUS/,/^EXAMPLES/p' page >statuses
+  for path in ./dtrain.toml /.config/dtrain/config.toml /.cache/dtrain /tmp/dtrain-UID; do
+    expect grep -qF "$path" files
+  done
+  for status in 1 2 3 4 124 126 127 130 141; do
+    expect grep -qE "^ +${status}[ ,]" statuses
+  done
+}
+
 test_help_names_the_page() {
   run_dtrain help
   expect_stdout_contains 'man dtrain-run'
