@@ -33,10 +33,10 @@ PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain_memory.h", "c
 # The floors of a folder, low to high: each includes itself and those before it. "" is what stands in the
 # folder itself; where it is not named, no source may.
 FLOORS = {
-    "base": ("", "io"),
+    "base": ("", "io", "kernels"),
     "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
-    "comm": ("kernels", "memory", "transport", "schedule", "shared", "collective", "named", "engine", "driver", ""),
+    "comm": ("memory", "transport", "schedule", "shared", "collective", "named", "engine", "driver", ""),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
                  "connect", "console", "report", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),

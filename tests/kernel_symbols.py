@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that no kernel leaves code for others: kernel_symbols.py OBJECT…, all objects of comm/.
+"""Checks that no kernel leaves code for others: kernel_symbols.py OBJECT…, all objects of base/.
 
 The linker keeps one copy of an inline function that several files define. Were it the copy of a file for
 AVX-512, then older CPUs would run it, too, and end with SIGILL. So these files define one symbol each, their
@@ -41,7 +41,7 @@ def main():
     objects = [path for path in sys.argv[1:] if "/kernels/" in path and os.path.basename(path) in KERNELS]
     wrong = [] if self_test() else ["the rule does not refuse its samples"]
     if not any(path.endswith("portable.cc.o") for path in objects):
-        wrong.append("no object of the portable kernels: are these the objects of comm/?")
+        wrong.append("no object of the portable kernels: are these the objects of base/?")
     for path in objects:
         symbols = subprocess.run(["nm", "-C", path], check=True, capture_output=True, text=True).stdout
         wrong += findings(os.path.basename(path), symbols.splitlines())

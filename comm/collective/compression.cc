@@ -1,8 +1,8 @@
 #include "comm/collective/compression.h"
 
 #include "base/format.h"
+#include "base/kernels/half_cast.h"
 #include "comm/collective/reduce.h"
-#include "comm/kernels/half_cast.h"
 
 #include <array>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "comm/collective/reduce.h"
 
-#include "comm/kernels/reducer.h"
+#include "base/kernels/reducer.h"
 
 #include <array>
 #include <cassert>

@@ -1,10 +1,10 @@
 #include "comm/collective/scheduled_communicator.h"
 
 #include "base/format.h"
+#include "base/kernels/adasum.h"
+#include "base/kernels/reducer.h"
 #include "comm/collective/messages.h"
 #include "comm/collective/operation.h"
-#include "comm/kernels/adasum.h"
-#include "comm/kernels/reducer.h"
 #include "comm/schedule/algorithm.h"
 #include "comm/schedule/bruck.h"
 #include "comm/schedule/direct.h"

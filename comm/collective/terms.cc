@@ -1,10 +1,10 @@
 #include "comm/collective/terms.h"
 
 #include "base/format.h"
+#include "base/kernels/scale.h"
 #include "base/text.h"
 #include "comm/collective/compression.h"
 #include "comm/collective/reduce.h"
-#include "comm/kernels/scale.h"
 
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "comm/collective/uneven_parts.h"
 
-#include "comm/kernels/scale.h"
+#include "base/kernels/scale.h"
 
 #include <algorithm>
 #include <cstring>

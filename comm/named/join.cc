@@ -1,7 +1,7 @@
 #include "comm/named/join.h"
 
 #include "base/format.h"
-#include "comm/kernels/identity.h"
+#include "base/kernels/identity.h"
 
 #include <algorithm>
 #include <cassert>

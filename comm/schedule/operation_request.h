@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/kernels/element.h"
 #include "base/result.h"
-#include "comm/kernels/element.h"
 #include "comm/schedule/algorithm.h"
 #include "comm/schedule/operation_kind.h"
 #include "comm/schedule/operation_result.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/kernels/reducer.h"
+#include "base/kernels/reducer.h"
 #include "comm/schedule/operation_request.h"
 #include "comm/shared/part_layout.h"
 #include "comm/transport/shared_area.h"

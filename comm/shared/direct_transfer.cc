@@ -1,7 +1,7 @@
 #include "comm/shared/direct_transfer.h"
 
-#include "comm/kernels/cpu.h"
-#include "comm/kernels/reducer.h"
+#include "base/kernels/cpu.h"
+#include "base/kernels/reducer.h"
 #include "comm/shared/ceil_div.h"
 
 #include <algorithm>

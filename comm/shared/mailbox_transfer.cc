@@ -1,6 +1,6 @@
 #include "comm/shared/mailbox_transfer.h"
 
-#include "comm/kernels/reducer.h"
+#include "base/kernels/reducer.h"
 #include "comm/shared/copy_bytes.h"
 
 #include <algorithm>

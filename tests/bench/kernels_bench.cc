@@ -1,5 +1,5 @@
-#include "comm/kernels/cpu.h"
-#include "comm/kernels/reducer.h"
+#include "base/kernels/cpu.h"
+#include "base/kernels/reducer.h"
 
 #include <benchmark/benchmark.h>
 

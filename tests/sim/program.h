@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/kernels/half.h"
 #include "comm/collective/reduce.h"
 #include "comm/engine/engine.h"
-#include "comm/kernels/half.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim_group.h"
 

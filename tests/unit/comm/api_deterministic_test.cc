@@ -1,5 +1,5 @@
 #include "base/bytes.h"
-#include "comm/kernels/half.h"
+#include "base/kernels/half.h"
 #include "tests/unit/comm/world_fixture.h"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 #include "comm/collective/compression.h"
 
-#include "comm/kernels/half.h"
+#include "base/kernels/half.h"
 
 #include <doctest/doctest.h>
 
