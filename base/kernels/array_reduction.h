@@ -1,0 +1,52 @@
+#pragma once
+
+#include "base/kernels/element.h"
+#include "base/result.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dt {
+
+/// The order in which arrays are combined. Floats are rounded differently in each.
+enum class FoldOrder : uint8_t {
+  rank,    ///< from left to right
+  halves,  ///< the first n/2 and the others, each from left to right; then the results of both
+};
+
+/// The type in which elements are combined: float32 for 16-bit floats, else their own.
+constexpr ElementType accumulator_type(ElementType type) {
+  return type == ElementType::float16 || type == ElementType::bfloat16 ? ElementType::float32
+                                                                       : type;
+}
+
+/// A reduction of arrays to one, element by element, as one kernel makes it. Its result is rounded
+/// once to `type`, even when several reductions share the arrays: their results are partial, and
+/// keep the type of accumulators. Arithmetic is that of Reducer.
+struct ArrayReduction {
+  ElementType type = ElementType::float32;
+  ReduceOp op = ReduceOp::sum;
+  FoldOrder order = FoldOrder::rank;
+  size_t count = 0;                             ///< elements of each array
+  std::vector<const std::byte*> partials = {};  ///< results of partial ones, before all sources
+  std::vector<const std::byte*> sources = {};   ///< of `type`
+  std::byte* into = nullptr;  ///< may be one of the arrays, but not overlap them otherwise
+  int divisor = 1;            ///< of an average whose result is not partial
+  bool partial = false;       ///< `into` has the type of accumulators, and is not divided
+  bool operator==(const ArrayReduction&) const = default;
+
+  size_t array_bytes() const { return count * element_bytes(type); }
+  size_t partial_bytes() const { return count * element_bytes(accumulator_type(type)); }
+  size_t result_bytes() const { return partial ? partial_bytes() : array_bytes(); }
+};
+
+/// Fails with Errc::input for a reduction that no device can make: without arrays, with a null one,
+/// of adasum, or of averaged booleans. The same holds for a divisor below 1, and for halves with
+/// partial arrays.
+Result<> check(const ArrayReduction& reduction);
+
+/// Makes the reduction on this thread. Requires a reduction that check() accepts.
+void reduce_arrays(const ArrayReduction& reduction);
+
+}  // namespace dt
