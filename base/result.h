@@ -10,19 +10,20 @@ namespace dt {
 
 /// The kinds of failures, for callers that decide on them. People read the message.
 enum class Errc {
-  input,         ///< the user's input is wrong
-  os,            ///< a system call failed
-  unreachable,   ///< a host or an address cannot be reached
-  refused,       ///< the other side refused
-  closed,        ///< the connection or the other side is gone
-  timeout,       ///< a deadline passed
-  protocol,      ///< received bytes that no correct peer sends
-  mismatch,      ///< ranks disagree about an operation
-  peer_lost,     ///< a task died or left while it was needed
-  not_found,     ///< no such file, key or task
-  not_runnable,  ///< found, but cannot be executed
-  unsupported,   ///< this build or a library of it cannot do it
-  interrupted,   ///< a user or a scheduler stopped us
+  input,          ///< the user's input is wrong
+  os,             ///< a system call failed
+  unreachable,    ///< a host or an address cannot be reached
+  refused,        ///< the other side refused
+  closed,         ///< the connection or the other side is gone
+  timeout,        ///< a deadline passed
+  protocol,       ///< received bytes that no correct peer sends
+  mismatch,       ///< ranks disagree about an operation
+  peer_lost,      ///< a task died or left while it was needed
+  not_found,      ///< no such file, key or task
+  not_runnable,   ///< found, but cannot be executed
+  unsupported,    ///< this build or a library of it cannot do it
+  interrupted,    ///< a user or a scheduler stopped us
+  out_of_memory,  ///< a device or this host has too little free memory
 };
 
 /// A failure: its kind, and one sentence for people (what was tried, on what, the reason, the

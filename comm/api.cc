@@ -24,6 +24,7 @@ dtrain_status status_of(Errc code) {
     case Errc::os:
     case Errc::unsupported:
     case Errc::not_runnable:
+    case Errc::out_of_memory:
       return DTRAIN_ERROR_SYSTEM;
     case Errc::unreachable:
       return DTRAIN_ERROR_UNREACHABLE;

@@ -204,7 +204,7 @@ Result<Reply> decode_reply(ByteSpan bytes) {
     reply.number = reader.number<int64_t>();
   } else {
     const auto code = static_cast<Errc>(status - 1);
-    const Errc known = TRY(checked(code, Errc::interrupted, "error"));
+    const Errc known = TRY(checked(code, Errc::out_of_memory, "error"));
     reply.error = Error{known, reader.text()};
   }
   TRY(reader.finish("reply"));
