@@ -34,7 +34,7 @@ PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain_memory.h", "c
 # folder itself; where it is not named, no source may.
 FLOORS = {
     "base": ("", "io", "kernels"),
-    "cmd": ("bench", ""),
+    "gpu": ("", "cpu", "devices", "cross_device"), "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
     "comm": ("memory", "transport", "schedule", "shared", "collective", "named", "engine", "driver", ""),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",

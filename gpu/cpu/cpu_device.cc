@@ -1,0 +1,72 @@
+#include "gpu/cpu/cpu_device.h"
+
+#include "base/format.h"
+#include "gpu/cpu/cpu_event.h"
+#include "gpu/cpu/cpu_stream.h"
+
+namespace dt {
+
+bool CpuDevice::can_access(const Device& peer) const {
+  return world_->can_access(index_, peer.index());
+}
+
+MemoryPlace CpuDevice::place_of(const std::byte* address) const {
+  const CpuMemory::Allocation found = world_->memory().find(address);
+  if (found == nullptr || found->freed()) return {};
+  if (found->terms().pinned) return {.kind = MemoryPlace::Kind::pinned};
+  return {.kind = MemoryPlace::Kind::device, .device = found->terms().device};
+}
+
+Result<> CpuDevice::begin(DeviceCall call) const {
+  TRY(status());
+  auto probed = world_->probe({.device = index_, .call = call});
+  if (!probed) {
+    return tl::unexpected(
+        std::move(probed).error().during(format("{}: {}", name(), name_of(call))));
+  }
+  return {};
+}
+
+Result<DeviceBuffer> CpuDevice::allocate(const CpuAllocation::Terms& terms) {
+  TRY(begin(DeviceCall::allocate));
+  if (terms.bytes == 0) return DeviceBuffer();
+  auto made = world_->memory().allocate(terms);
+  if (!made) return tl::unexpected(std::move(made).error().during(name()));
+  const CpuMemory::Allocation allocation = *made;
+  const auto free = [world = world_, allocation](void*) {
+    world->fail_overrun(allocation->terms().device, world->memory().free(allocation));
+  };
+  return DeviceBuffer(std::shared_ptr<void>(allocation->at(), free), allocation->at(), terms.bytes);
+}
+
+Result<DeviceBuffer> CpuDevice::allocate(size_t bytes) {
+  return allocate(CpuAllocation::Terms{.device = index_, .bytes = bytes});
+}
+
+Result<DeviceBuffer> CpuDevice::allocate_pinned(size_t bytes) {
+  return allocate(CpuAllocation::Terms{.device = index_, .pinned = true, .bytes = bytes});
+}
+
+Result<std::unique_ptr<DeviceStream>> CpuDevice::make_stream() {
+  TRY(begin(DeviceCall::make_stream));
+  return CpuStream::start(*this, world_);
+}
+
+Result<std::unique_ptr<DeviceEvent>> CpuDevice::make_event() {
+  TRY(begin(DeviceCall::make_event));
+  return std::unique_ptr<DeviceEvent>(std::make_unique<CpuEvent>(world_, index_));
+}
+
+Result<DeviceList> open_cpu_devices(const CpuDeviceOptions& options) {
+  if (options.count < 1 || options.count > cpu_devices_max) {
+    return fail(Errc::input, format("a process has 1 to {} CPU devices, not {}", cpu_devices_max,
+                                    options.count));
+  }
+  const auto world = std::make_shared<CpuWorld>(options);
+  DeviceList devices;
+  for (int i = 0; i < options.count; ++i)
+    devices.push_back(std::make_unique<CpuDevice>(world, i));
+  return devices;
+}
+
+}  // namespace dt

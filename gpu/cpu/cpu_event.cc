@@ -1,0 +1,26 @@
+#include "gpu/cpu/cpu_event.h"
+
+#include "base/format.h"
+
+namespace dt {
+
+Result<bool> CpuEvent::done() const {
+  TRY(world_->status(device_));
+  return point_ == nullptr || point_->count() > 0;
+}
+
+Result<> CpuEvent::synchronize(Time deadline) const {
+  TRY(world_->probe({.device = device_, .call = DeviceCall::synchronize}));
+  if (point_ != nullptr && !point_->wait(1, deadline)) {
+    return fail(Errc::timeout,
+                format("{}: an event was not reached in time", CpuWorld::name_of_device(device_)));
+  }
+  return world_->status(device_);
+}
+
+std::shared_ptr<CpuProgress> CpuEvent::start_record() {
+  point_ = std::make_shared<CpuProgress>();
+  return point_;
+}
+
+}  // namespace dt

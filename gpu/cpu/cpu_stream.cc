@@ -1,0 +1,187 @@
+#include "gpu/cpu/cpu_stream.h"
+
+#include "base/format.h"
+
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <system_error>
+
+namespace dt {
+
+namespace {
+
+/// True when the ranges share bytes.
+bool overlap(const MemoryCopy& copy) {
+  const std::less<> before;
+  return before(copy.to, copy.from + copy.bytes) && before(copy.from, copy.to + copy.bytes);
+}
+
+Result<CpuAccesses> accesses_of(const ArrayReduction& reduction, CpuAccesses accesses) {
+  TRY(check(reduction));
+  for (size_t i = 0; i < reduction.partials.size(); ++i) {
+    TRY(accesses.add_for_kernel(
+        {reduction.partials[i], reduction.partial_bytes(), format("partial result {}", i)}));
+  }
+  for (size_t i = 0; i < reduction.sources.size(); ++i) {
+    TRY(accesses.add_for_kernel(
+        {reduction.sources[i], reduction.array_bytes(), format("source {}", i)}));
+  }
+  TRY(accesses.add_for_kernel({reduction.into, reduction.result_bytes(), "the result"}));
+  return accesses;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceStream>> CpuStream::start(Device& device,
+                                                       const std::shared_ptr<CpuWorld>& world) {
+  std::unique_ptr<CpuStream> stream(new CpuStream(device, world));
+  TRY(stream->start_thread());
+  return std::unique_ptr<DeviceStream>(std::move(stream));
+}
+
+Result<> CpuStream::start_thread() {
+  // The application's signals must not be delivered to this thread.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Result<> started;
+  try {
+    thread_ = std::thread([this] { run_all(); });
+  } catch (const std::system_error& error) {
+    started = fail(Errc::os, format("{}: cannot start the thread of a stream: {}", device_.name(),
+                                    error.code().message()));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+CpuStream::~CpuStream() {
+  queue_.close();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<> CpuStream::begin(DeviceCall call) const {
+  TRY(world_->status(index_));
+  auto probed = world_->probe({.device = index_, .call = call});
+  if (!probed) return refuse(call, std::move(probed).error());
+  return {};
+}
+
+tl::unexpected<Error> CpuStream::refuse(DeviceCall call, Error why) const {
+  return tl::unexpected(
+      std::move(why).during(format("{}: {}", CpuWorld::name_of_device(index_), name_of(call))));
+}
+
+void CpuStream::enqueue(StreamCommand command) {
+  ++submitted_;
+  queue_.push(std::move(command));
+}
+
+Result<> CpuStream::copy(const MemoryCopy& copy) {
+  TRY(begin(DeviceCall::copy));
+  CpuAccesses accesses(*world_, index_);
+  auto checked = accesses.add_copied({copy.to, copy.bytes, "the destination"});
+  if (checked) checked = accesses.add_copied({copy.from, copy.bytes, "the source"});
+  if (checked && overlap(copy)) checked = fail(Errc::input, "the ranges overlap");
+  if (!checked) return refuse(DeviceCall::copy, std::move(checked).error());
+  enqueue({.call = DeviceCall::copy, .run = [accesses, copy]() -> Result<> {
+             TRY(accesses.still_valid());
+             if (copy.bytes > 0) std::memcpy(copy.to, copy.from, copy.bytes);
+             return {};
+           }});
+  return {};
+}
+
+Result<> CpuStream::fill(std::byte* to, std::byte value, size_t bytes) {
+  TRY(begin(DeviceCall::fill));
+  CpuAccesses accesses(*world_, index_);
+  auto checked = accesses.add_for_kernel({to, bytes, "the destination"});
+  if (!checked) return refuse(DeviceCall::fill, std::move(checked).error());
+  enqueue({.call = DeviceCall::fill, .run = [accesses, to, value, bytes]() -> Result<> {
+             TRY(accesses.still_valid());
+             if (bytes > 0) std::memset(to, static_cast<int>(value), bytes);
+             return {};
+           }});
+  return {};
+}
+
+Result<> CpuStream::reduce(const ArrayReduction& reduction) {
+  TRY(begin(DeviceCall::reduce));
+  auto accesses = accesses_of(reduction, CpuAccesses(*world_, index_));
+  if (!accesses) return refuse(DeviceCall::reduce, std::move(accesses).error());
+  enqueue({.call = DeviceCall::reduce, .run = [accesses = *accesses, reduction]() -> Result<> {
+             TRY(accesses.still_valid());
+             reduce_arrays(reduction);
+             return {};
+           }});
+  return {};
+}
+
+Result<> CpuStream::run_on_host(std::function<void()> function) {
+  TRY(begin(DeviceCall::run_on_host));
+  enqueue({.call = DeviceCall::run_on_host, .run = [function = std::move(function)]() -> Result<> {
+             function();
+             return {};
+           }});
+  return {};
+}
+
+Result<> CpuStream::record(DeviceEvent& event) {
+  TRY(begin(DeviceCall::record));
+  auto* const mine = dynamic_cast<CpuEvent*>(&event);
+  if (mine == nullptr || mine->device() != index_)
+    return refuse(DeviceCall::record, {Errc::input, "the event belongs to another device"});
+  enqueue({.call = DeviceCall::record,
+           .run = [] { return Result<>(); },
+           .afterwards = [point = mine->start_record()] { point->advance(); }});
+  return {};
+}
+
+Result<> CpuStream::wait(const DeviceEvent& event) {
+  TRY(begin(DeviceCall::wait));
+  const auto* const mine = dynamic_cast<const CpuEvent*>(&event);
+  if (mine == nullptr)
+    return refuse(DeviceCall::wait, {Errc::input, "the event belongs to another kind of device"});
+  if (mine->point() == nullptr) return {};
+  // The record is queued already, so it will be reached.
+  enqueue({.call = DeviceCall::wait, .run = [point = mine->point()]() -> Result<> {
+             point->wait(1);
+             return {};
+           }});
+  return {};
+}
+
+Result<bool> CpuStream::done() const {
+  TRY(world_->status(index_));
+  return finished_.count() >= submitted_;
+}
+
+Result<> CpuStream::synchronize(Time deadline) {
+  auto probed = world_->probe({.device = index_, .call = DeviceCall::synchronize});
+  if (!probed) return refuse(DeviceCall::synchronize, std::move(probed).error());
+  if (!finished_.wait(submitted_, deadline)) {
+    return refuse(DeviceCall::synchronize, {Errc::timeout, format("{} calls have not run in time",
+                                                                  submitted_ - finished_.count())});
+  }
+  world_->fail_overrun(index_, world_->memory().find_overrun(index_));
+  return world_->status(index_);
+}
+
+void CpuStream::run_all() {
+  while (const auto command = queue_.pop()) {
+    run(*command);
+    if (command->afterwards) command->afterwards();
+    finished_.advance();
+  }
+}
+
+void CpuStream::run(const StreamCommand& command) {
+  if (!world_->status(index_)) return;
+  auto result = world_->probe({.device = index_, .call = command.call, .runs = true});
+  if (result) result = command.run();
+  if (!result) world_->fail_device(index_, name_of(command.call), result.error());
+}
+
+}  // namespace dt

@@ -1,0 +1,41 @@
+#include "gpu/cpu/cpu_world.h"
+
+#include "base/format.h"
+
+namespace dt {
+
+CpuWorld::CpuWorld(CpuDeviceOptions options)
+    : options_(std::move(options)),
+      memory_(options_.count, options_.memory_bytes),
+      failures_(static_cast<size_t>(options_.count)) {
+}
+
+std::string CpuWorld::name_of_device(int device) {
+  return format("cpu:{}", device);
+}
+
+Result<> CpuWorld::probe(const ProbedCall& call) const {
+  if (!options_.probe) return {};
+  return options_.probe(call);
+}
+
+Result<> CpuWorld::status(int device) const {
+  const std::lock_guard lock(mutex_);
+  const std::optional<Error>& failure = failures_[static_cast<size_t>(device)];
+  if (failure) return tl::unexpected(*failure);
+  return {};
+}
+
+void CpuWorld::fail_device(int device, std::string_view call, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  std::optional<Error>& failure = failures_[static_cast<size_t>(device)];
+  if (failure) return;
+  failure = Error{error.code, format("{} has failed and stays unusable: {}: {}",
+                                     name_of_device(device), call, error.message)};
+}
+
+void CpuWorld::fail_overrun(int device, const std::optional<std::string>& overrun) {
+  if (overrun) fail_device(device, "check of memory", {Errc::os, *overrun});
+}
+
+}  // namespace dt

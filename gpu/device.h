@@ -1,0 +1,153 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/kernels/array_reduction.h"
+#include "base/result.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+// Devices that compute, without a type of CUDA. gpu/cpu/ implements them on threads.
+//
+// A call on a stream returns when it is queued. With wrong arguments it fails at once, and changes
+// nothing. A failure while it runs is final for the device, as in CUDA. The device then runs
+// nothing more, and each later call on it fails with that first error (Device::status). Its events
+// are reached all the same, so that no other device waits in vain. So a result is valid only when
+// every stream that took part in it has been synchronized without an error.
+
+/// Where an address lies.
+struct MemoryPlace {
+  enum class Kind : uint8_t {
+    pageable,  ///< ordinary memory of the host: for copies only
+    pinned,    ///< memory of the host from allocate_pinned(): for copies and kernels
+    device,
+  };
+  Kind kind = Kind::pageable;
+  int device = -1;  ///< its index; -1: none
+  bool operator==(const MemoryPlace&) const = default;
+};
+
+struct DeviceMemory {
+  size_t total_bytes = 0;
+  size_t free_bytes = 0;
+  bool operator==(const DeviceMemory&) const = default;
+};
+
+/// Memory of a device, or pinned memory. Its destructor frees it; no queued call may use it then.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  /// `owner` frees the memory in its deleter.
+  DeviceBuffer(std::shared_ptr<void> owner, std::byte* at, size_t bytes)
+      : owner_(std::move(owner)), at_(at), bytes_(bytes) {}
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+  DeviceBuffer(DeviceBuffer&& other) noexcept { *this = std::move(other); }
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    owner_ = std::move(other.owner_);
+    at_ = std::exchange(other.at_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
+  }
+  ~DeviceBuffer() = default;
+
+  /// Null for no bytes. Else a multiple of 256.
+  std::byte* at() const { return at_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<void> owner_ = {};
+  std::byte* at_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+/// A point in the work of a stream. A new record() replaces the point; calls that wait for the
+/// old one keep it. An event that was never recorded counts as reached. One thread at a time.
+class DeviceEvent {
+ public:
+  DeviceEvent() = default;
+  DeviceEvent(const DeviceEvent&) = delete;
+  DeviceEvent& operator=(const DeviceEvent&) = delete;
+  virtual ~DeviceEvent() = default;
+
+  /// True when it is reached.
+  virtual Result<bool> done() const = 0;
+  /// Waits until it is reached. Fails with Errc::timeout at the deadline.
+  virtual Result<> synchronize(Time deadline) const = 0;
+};
+
+struct MemoryCopy {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  size_t bytes = 0;
+};
+
+class Device;
+
+/// Work of one device that runs in the order of the calls. Addresses must stay valid until it has
+/// run. The destructor waits for the work. One thread at a time.
+class DeviceStream {
+ public:
+  DeviceStream() = default;
+  DeviceStream(const DeviceStream&) = delete;
+  DeviceStream& operator=(const DeviceStream&) = delete;
+  virtual ~DeviceStream() = default;
+
+  virtual Device& device() const = 0;
+
+  /// Copies between any two places: this device, another one, the host. The ranges do not overlap.
+  virtual Result<> copy(const MemoryCopy& copy) = 0;
+  /// Sets each byte.
+  virtual Result<> fill(std::byte* to, std::byte value, size_t bytes) = 0;
+  /// All arrays lie in memory that this device can access.
+  virtual Result<> reduce(const ArrayReduction& reduction) = 0;
+  /// Runs `function` on a thread of the host. It must not call devices.
+  virtual Result<> run_on_host(std::function<void()> function) = 0;
+
+  /// Requires an event of this device.
+  virtual Result<> record(DeviceEvent& event) = 0;
+  /// Later calls on this stream run when the event is reached, which may be another device's.
+  virtual Result<> wait(const DeviceEvent& event) = 0;
+
+  /// True when all calls so far have run.
+  virtual Result<bool> done() const = 0;
+  /// Waits until all calls so far have run. Fails with Errc::timeout at the deadline.
+  virtual Result<> synchronize(Time deadline) = 0;
+};
+
+/// A device of this process. Its streams, events and buffers must not outlive it. Any thread may
+/// call it.
+class Device {
+ public:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  virtual int index() const = 0;
+  virtual std::string name() const = 0;  ///< "cpu:0"
+  virtual DeviceMemory memory() const = 0;
+  /// Fails with the first error of work that ran on this device; such a device stays unusable.
+  virtual Result<> status() const = 0;
+  /// True when kernels of this device can use memory of that device, which may be itself.
+  virtual bool can_access(const Device& peer) const = 0;
+  virtual MemoryPlace place_of(const std::byte* address) const = 0;
+
+  /// The memory has no defined content. Fails with Errc::out_of_memory when too little is free.
+  virtual Result<DeviceBuffer> allocate(size_t bytes) = 0;
+  virtual Result<DeviceBuffer> allocate_pinned(size_t bytes) = 0;
+  virtual Result<std::unique_ptr<DeviceStream>> make_stream() = 0;
+  virtual Result<std::unique_ptr<DeviceEvent>> make_event() = 0;
+};
+
+/// The devices of a process, by index.
+using DeviceList = std::vector<std::unique_ptr<Device>>;
+
+}  // namespace dt

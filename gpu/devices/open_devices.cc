@@ -1,0 +1,24 @@
+#include "gpu/devices/open_devices.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "gpu/cpu/cpu_device.h"
+
+namespace dt {
+
+Result<DeviceList> open_devices(const Environment& environment) {
+  const auto variable = environment.find("DTRAIN_CPU_DEVICES");
+  if (variable == environment.end()) {
+    return fail(Errc::not_found,
+                "no usable GPU: this build of dtrain has no CUDA; DTRAIN_CPU_DEVICES=N makes N "
+                "devices of the CPU, for tests");
+  }
+  const auto count = parse_integer(variable->second);
+  if (!count || *count < 1 || *count > cpu_devices_max) {
+    return fail(Errc::input, format("DTRAIN_CPU_DEVICES: must be a number from 1 to {}, not '{}'",
+                                    cpu_devices_max, printable(variable->second)));
+  }
+  return open_cpu_devices({.count = static_cast<int>(*count)});
+}
+
+}  // namespace dt

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "base/environment.h"
+#include "gpu/device.h"
+
+namespace dt {
+
+/// Opens the devices on which this process computes. `DTRAIN_CPU_DEVICES=4` makes four of them on
+/// CPUs, to test without GPUs. Fails with Errc::not_found and the reason when there is none, and
+/// with Errc::input for a wrong value of the variable.
+Result<DeviceList> open_devices(const Environment& environment);
+
+}  // namespace dt

@@ -1,0 +1,35 @@
+#include "gpu/devices/open_devices.h"
+
+#include "tests/unit/gpu/cpu_devices.h"
+
+namespace dt {
+namespace {
+
+TEST_CASE("without GPUs, open_devices fails with the reason") {
+  check_error(open_devices({}), Errc::not_found,
+              "no usable GPU: this build of dtrain has no CUDA; DTRAIN_CPU_DEVICES=N makes N "
+              "devices of the CPU, for tests");
+}
+
+TEST_CASE("DTRAIN_CPU_DEVICES makes so many devices of the CPU") {
+  for (const int count : {1, 4, 64}) {
+    const DeviceList devices =
+        open_devices({{"DTRAIN_CPU_DEVICES", std::to_string(count)}}).value();
+    REQUIRE(devices.size() == static_cast<size_t>(count));
+    CHECK(devices.back()->name() == "cpu:" + std::to_string(count - 1));
+    CHECK(devices.front()->can_access(*devices.back()));
+  }
+}
+
+TEST_CASE("a wrong value of DTRAIN_CPU_DEVICES is an error that shows it") {
+  for (const char* const value :
+       {"", "0", "-1", "65", "4 ", "+4", "four", "4.0", "0x4", "99999999999999999999", "4,4"}) {
+    CAPTURE(value);
+    const std::string message =
+        "DTRAIN_CPU_DEVICES: must be a number from 1 to 64, not '" + std::string(value) + "'";
+    check_error(open_devices({{"DTRAIN_CPU_DEVICES", value}}), Errc::input, message.c_str());
+  }
+}
+
+}  // namespace
+}  // namespace dt
