@@ -10,10 +10,14 @@ Result<bool> CpuEvent::done() const {
 }
 
 Result<> CpuEvent::synchronize(Time deadline) const {
-  TRY(world_->probe({.device = device_, .call = DeviceCall::synchronize}));
   if (point_ != nullptr && !point_->wait(1, deadline)) {
     return fail(Errc::timeout,
                 format("{}: an event was not reached in time", CpuWorld::name_of_device(device_)));
+  }
+  auto probed = world_->probe({.device = device_, .call = DeviceCall::synchronize});
+  if (!probed) {
+    return tl::unexpected(std::move(probed).error().during(
+        format("{}: {}", CpuWorld::name_of_device(device_), name_of(DeviceCall::synchronize))));
   }
   return world_->status(device_);
 }

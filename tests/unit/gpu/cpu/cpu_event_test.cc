@@ -116,6 +116,24 @@ TEST_CASE("a stream records events of its device only, and waits for its kind of
   CHECK(cpu.stream(0).synchronize(much_later()).has_value());
 }
 
+TEST_CASE("a fault of synchronize comes after the wait, and is not final") {
+  bool faulty = true;
+  const CpuDevices cpu({.probe = [&](const ProbedCall& call) -> Result<> {
+    if (call.call == DeviceCall::synchronize && faulty) return fail(Errc::os, "injected");
+    return {};
+  }});
+  const auto event = cpu.device(0).make_event().value();
+  bool ran = false;
+  REQUIRE(cpu.stream(0).run_on_host([&] { ran = true; }).has_value());
+  REQUIRE(cpu.stream(0).record(*event).has_value());
+  check_error(event->synchronize(much_later()), Errc::os, "cpu:0: synchronize: injected");
+  CHECK(ran);
+  check_error(cpu.stream(0).synchronize(much_later()), Errc::os, "cpu:0: synchronize: injected");
+  faulty = false;
+  CHECK(event->synchronize(much_later()).has_value());
+  CHECK(cpu.stream(0).synchronize(much_later()).has_value());
+}
+
 TEST_CASE("an event of a failed device is reached, and has the device's error") {
   CpuDevices cpu({.count = 2, .probe = [](const ProbedCall& call) -> Result<> {
                     if (call.runs && call.device == 0 && call.call == DeviceCall::run_on_host)
