@@ -1,0 +1,144 @@
+#include "gpu/cross_device/hierarchical_copy_all_reduce.h"
+
+#include <algorithm>
+
+namespace dt {
+
+Result<> HierarchicalCopyAllReduce::all_reduce(const CrossDeviceTerms& terms,
+                                               std::span<const ReplicatedTensor> tensors) {
+  std::vector<size_t> counts;
+  for (const ReplicatedTensor& tensor : tensors) {
+    TRY(check(group_, terms, tensor, Destinations::all));
+    counts.push_back(tensor.count);
+  }
+  if (group_.size() == 1) {
+    for (const ReplicatedTensor& tensor : tensors)
+      TRY(copy_only_replica(group_, terms, tensor));
+    return {};
+  }
+  const std::vector<Pack> packs = make_packs(counts, num_packs_);
+  for (size_t i = 0; i < packs.size(); ++i)
+    TRY(reduce_pack({terms, tensors}, packs[i], hierarchical_plan(i, group_.size())));
+  return {};
+}
+
+Result<> HierarchicalCopyAllReduce::reduce_pack(const Call& call, const Pack& pack,
+                                                const HierarchicalPlan& plan) {
+  const size_t count = element_count(pack);
+  const size_t step = group_.slot_bytes() / element_bytes(accumulator_type(call.terms.type));
+  for (size_t at = 0; at < count; at += step) {
+    const Pack pieces = slice(pack, {at, std::min(at + step, count)});
+    if (pieces.size() > 1) {
+      TRY(reduce_packed(call, pieces, plan));
+      continue;
+    }
+    const PackPiece& piece = pieces[0];
+    const ReplicatedTensor& tensor = call.tensors[piece.tensor];
+    const size_t skipped = piece.begin * element_bytes(call.terms.type);
+    Window window = {.count = piece.count};
+    for (size_t i = 0; i < group_.size(); ++i) {
+      window.inputs.push_back(tensor.inputs[i] + skipped);
+      window.outputs.push_back(tensor.outputs[i] + skipped);
+    }
+    TRY(reduce_window(call.terms, window, plan));
+  }
+  return {};
+}
+
+Result<> HierarchicalCopyAllReduce::reduce_packed(const Call& call, const Pack& pieces,
+                                                  const HierarchicalPlan& plan) {
+  const size_t width = element_bytes(call.terms.type);
+  Window window = {.count = element_count(pieces)};
+  for (size_t i = 0; i < group_.size(); ++i) {
+    std::byte* at = group_.packed_slot(i);
+    window.inputs.push_back(at);
+    window.outputs.push_back(at);
+    for (const PackPiece& piece : pieces) {
+      const std::byte* from = call.tensors[piece.tensor].inputs[i] + piece.begin * width;
+      TRY(group_.stream(i).copy({at, from, piece.count * width}));
+      at += piece.count * width;
+    }
+  }
+  TRY(reduce_window(call.terms, window, plan));
+  for (size_t i = 0; i < group_.size(); ++i) {
+    const std::byte* at = group_.packed_slot(i);
+    for (const PackPiece& piece : pieces) {
+      std::byte* const to = call.tensors[piece.tensor].outputs[i] + piece.begin * width;
+      TRY(group_.stream(i).copy({to, at, piece.count * width}));
+      at += piece.count * width;
+    }
+  }
+  return {};
+}
+
+Result<> HierarchicalCopyAllReduce::reduce_window(const CrossDeviceTerms& terms,
+                                                  const Window& window,
+                                                  const HierarchicalPlan& plan) {
+  ArrayReduction reduction = {.type = terms.type,
+                              .op = terms.op,
+                              .count = window.count,
+                              .divisor = static_cast<int>(group_.size())};
+  const size_t partial_bytes = reduction.partial_bytes();
+  TRY(reduce_members(plan.first, {0, plan.half}, window, reduction));
+  if (terms.order == FoldOrder::rank) {
+    TRY(group_.order({.before = plan.first, .after = plan.second}));
+    const std::byte* before = TRY(partial_of(plan.first, plan.second, partial_bytes));
+    reduction.partials = {before};
+  }
+  TRY(reduce_members(plan.second, {plan.half, group_.size()}, window, reduction));
+
+  TRY(group_.order({.before = plan.first, .after = plan.main}));
+  TRY(group_.order({.before = plan.second, .after = plan.main}));
+  reduction.partials.clear();
+  if (terms.order == FoldOrder::halves) {  // else the second half has the first in it
+    const std::byte* first = TRY(partial_of(plan.first, plan.main, partial_bytes));
+    reduction.partials.push_back(first);
+  }
+  const std::byte* second = TRY(partial_of(plan.second, plan.main, partial_bytes));
+  reduction.partials.push_back(second);
+  reduction.into = window.outputs[plan.main];
+  TRY(group_.stream(plan.main).reduce(reduction));
+  return distribute(window, plan, reduction.array_bytes());
+}
+
+Result<> HierarchicalCopyAllReduce::reduce_members(size_t leader, const MemberRange& members,
+                                                   const Window& window, ArrayReduction reduction) {
+  for (size_t i = members.begin; i < members.end; ++i) {
+    TRY(group_.order({.before = i, .after = leader}));
+    const std::byte* source = TRY(group_.readable(
+        {.reader = leader, .owner = i, .at = window.inputs[i], .bytes = reduction.array_bytes()},
+        group_.copy_slot(leader, i)));
+    reduction.sources.push_back(source);
+  }
+  reduction.into = group_.partial_slot(leader);
+  reduction.partial = true;
+  return group_.stream(leader).reduce(reduction);
+}
+
+Result<const std::byte*> HierarchicalCopyAllReduce::partial_of(size_t owner, size_t reader,
+                                                               size_t bytes) {
+  return group_.readable(
+      {.reader = reader, .owner = owner, .at = group_.partial_slot(owner), .bytes = bytes},
+      group_.peer_partial_slot(reader));
+}
+
+Result<> HierarchicalCopyAllReduce::distribute(const Window& window, const HierarchicalPlan& plan,
+                                               size_t bytes) {
+  TRY(copy_output(window, {.before = plan.main, .after = plan.other_main}, bytes));
+  for (size_t i = 0; i < group_.size(); ++i) {
+    if (i != plan.main && i != plan.other_main)
+      TRY(copy_output(window, {.before = plan.leader(i), .after = i}, bytes));
+  }
+  return {};
+}
+
+Result<> HierarchicalCopyAllReduce::copy_output(const Window& window, const StreamOrder& devices,
+                                                size_t bytes) {
+  TRY(group_.order(devices));
+  TRY(group_.stream(devices.after)
+          .copy({window.outputs[devices.after], window.outputs[devices.before], bytes}));
+  // Later work of the owner may overwrite what is read here.
+  return group_.order({.before = devices.after, .after = devices.before});
+}
+
+}  // namespace dt

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "gpu/cross_device/device_group.h"
+#include "gpu/cross_device/hierarchical_plan.h"
+#include "gpu/cross_device/pack.h"
+#include "gpu/cross_device/replicated_tensor.h"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace dt {
+
+/// All-reduce of tensors in two halves of the devices, after HierarchicalCopyAllReduce of
+/// TensorFlow, which made it for machines whose links join two groups of GPUs:
+///
+///     half 0 ── reduce ▶ first  ─┐            ┌▶ first  ── copy ▶ half 0
+///                                ├─▶ main ────┤
+///     half 1 ── reduce ▶ second ─┘            └▶ second ── copy ▶ half 1
+///
+/// There, an odd number of devices loses the last one. Here it does not, and the order of the fold
+/// is an argument: by rank, the second half continues the result of the first.
+class HierarchicalCopyAllReduce {
+ public:
+  /// `num_packs` as in make_packs(). The group must outlive this.
+  explicit HierarchicalCopyAllReduce(DeviceGroup& group, size_t num_packs = 1)
+      : group_(group), num_packs_(num_packs) {}
+
+  /// Queues the work: inputs are read after the earlier work of their stream, and outputs are
+  /// complete for its later work. Fails without an effect for tensors that check() refuses. After
+  /// another failure, outputs have no defined content.
+  Result<> all_reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);
+
+ private:
+  /// A part of a pack that fits into the scratch memory: consecutive elements on each device.
+  struct Window {
+    size_t count = 0;
+    std::vector<const std::byte*> inputs = {};
+    std::vector<std::byte*> outputs = {};
+  };
+  struct MemberRange {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+  /// The arguments of all_reduce().
+  struct Call {
+    const CrossDeviceTerms& terms;
+    std::span<const ReplicatedTensor> tensors;
+  };
+
+  Result<> reduce_pack(const Call& call, const Pack& pack, const HierarchicalPlan& plan);
+  Result<> reduce_packed(const Call& call, const Pack& pieces, const HierarchicalPlan& plan);
+  Result<> reduce_window(const CrossDeviceTerms& terms, const Window& window,
+                         const HierarchicalPlan& plan);
+  /// Reduces some inputs to the leader's partial slot, after the partial results in `reduction`.
+  Result<> reduce_members(size_t leader, const MemberRange& members, const Window& window,
+                          ArrayReduction reduction);
+  /// Copies the result from main to all others.
+  Result<> distribute(const Window& window, const HierarchicalPlan& plan, size_t bytes);
+  /// Copies an output to another device, whose stream waits for it, and which its owner awaits.
+  Result<> copy_output(const Window& window, const StreamOrder& devices, size_t bytes);
+  /// Returns where `reader` finds the partial result of `owner`.
+  Result<const std::byte*> partial_of(size_t owner, size_t reader, size_t bytes);
+
+  DeviceGroup& group_;
+  size_t num_packs_;
+};
+
+}  // namespace dt

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "gpu/cross_device/device_group.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace dt {
+
+/// How the replicas of tensors are reduced. An average divides by the number of replicas.
+struct CrossDeviceTerms {
+  ElementType type = ElementType::float32;
+  ReduceOp op = ReduceOp::sum;
+  FoldOrder order = FoldOrder::rank;  ///< of the replicas
+  bool operator==(const CrossDeviceTerms&) const = default;
+};
+
+/// One tensor that each device of a group has. An output may equal the input of its device.
+struct ReplicatedTensor {
+  size_t count = 0;                           ///< elements
+  std::vector<const std::byte*> inputs = {};  ///< by device
+  std::vector<std::byte*> outputs = {};       ///< by device
+};
+
+/// Which devices get the result of a tensor.
+enum class Destinations : uint8_t {
+  all,
+  some,  ///< those whose output is not null
+};
+
+/// Fails with Errc::input when the group cannot reduce the tensor: the number of replicas, null
+/// pointers, memory of the host or of another device, operation and type. Queues nothing.
+Result<> check(const DeviceGroup& group, const CrossDeviceTerms& terms,
+               const ReplicatedTensor& tensor, Destinations destinations);
+
+/// Copies the only replica to its output. Requires a group of one.
+Result<> copy_only_replica(const DeviceGroup& group, const CrossDeviceTerms& terms,
+                           const ReplicatedTensor& tensor);
+
+}  // namespace dt
