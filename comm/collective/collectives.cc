@@ -13,8 +13,6 @@ namespace dt {
 
 namespace {
 
-/// Other ranks wait this much longer than their timeout for the stop that names the missing ranks.
-constexpr Duration verdict_grace = milliseconds(250);
 /// A collective over links that has not ended after this time, or after half of its limit, is late.
 constexpr Duration late_after = milliseconds(100);
 
@@ -56,6 +54,7 @@ Collectives::Collectives(GroupPeers peers, std::shared_ptr<SharedArea> shared)
 
 void Collectives::submit(std::shared_ptr<Operation> operation) {
   operation->sequence = take_sequence();
+  limits_.push(operation->sequence, deadline(*operation));
   queue_.push_back(std::move(operation));
 }
 
@@ -264,6 +263,7 @@ bool Collectives::advance(Time now) {
 void Collectives::pop_front() {
   last_kind_ = front().request.kind;
   last_name_ = front().request.name;  // allocates nothing, unless it is the longest so far
+  limits_.pop_to(front().sequence);
   queue_.pop_front();
   phase_ = Phase::queued;
 }
@@ -274,62 +274,8 @@ void Collectives::fail_all(const OperationFailure& why) {
   for (const std::shared_ptr<Operation>& operation : queue_)
     end(*operation, why);
   queue_.clear();
+  limits_.clear();
   phase_ = Phase::queued;
-}
-
-Time Collectives::expires_at(const Operation& operation) const {
-  const Time end = deadline(operation);
-  const bool first = &operation == queue_.front().get();
-  const bool agreeing =
-      first && (phase_ == Phase::agreeing || (phase_ == Phase::running && check_ == Check::round));
-  const bool comparing = first && phase_ == Phase::running && communicator_->any_missing();
-  if (!agreeing && !comparing) return end;
-  // One rank names the missing ranks, by the first time limit of all calls that it has seen: in an
-  // agreement rank 0, by those in agreement_.
-  if (agreeing && peers_.rank() == 0) return Time::max();
-  if (comparing && is_first_caller()) return communicator_->first_limit().end;
-  return end == Time::max() ? end : end + verdict_grace;
-}
-
-/// True when no lower rank has made the call of the running collective, as far as this one knows.
-bool Collectives::is_first_caller() const {
-  for (int rank = 0; rank < peers_.rank(); ++rank)
-    if (!communicator_->needs(rank)) return false;
-  return true;
-}
-
-void Collectives::expire(Time now) {
-  if (!agreement_stopped()) {
-    agreement_.connect_missing(now);
-    if (std::optional<CollectiveStop> stop = agreement_.lost()) stop_from(std::move(*stop));
-    if (std::optional<CollectiveStop> stop = agreement_.overdue(now)) stop_from(std::move(*stop));
-  }
-  const auto late = std::find_if(queue_.begin(), queue_.end(),
-                                 [&](const auto& o) { return expires_at(*o) <= now; });
-  if (late != queue_.end()) time_out(**late);
-}
-
-void Collectives::time_out(const Operation& operation) {
-  std::string reason = "timed out after " + duration_text(operation.request.timeout);
-  int blamed = -1;
-  if (&operation != &front() || phase_ == Phase::queued) {
-    reason += format(" on {} behind {}", peers_.name(peers_.rank()), label(front()));
-  } else if (phase_ == Phase::agreeing) {
-    blamed = peers_.job_rank(0);
-    reason += format(": {} has not answered", peers_.name(0));
-  } else if (communicator_->any_missing()) {
-    const std::vector<int> missing = communicator_->missing();
-    blamed = peers_.job_rank(missing.front());
-    reason = missing_text(peers_, communicator_->first_limit().timeout, missing);
-  } else {
-    const int awaited = communicator_->waits_for();
-    reason += " on " + peers_.name(peers_.rank());
-    if (awaited >= 0) reason += ", waiting for " + peers_.name(awaited);
-    if (awaited >= 0) blamed = peers_.job_rank(awaited);
-  }
-  stop_from({operation.sequence,
-             {Errc::timeout, blamed, reason},
-             format("not possible after {} timed out", label(operation))});
 }
 
 bool Collectives::stopped(uint64_t sequence) const {
@@ -366,6 +312,7 @@ bool Collectives::apply_stop() {
     queue_.pop_back();
     ended = true;
   }
+  if (ended) note_limits();
   return ended;
 }
 
@@ -477,17 +424,6 @@ Result<PayloadTarget> Collectives::place(const Message& message, bool hold) {
     return PayloadTarget{PayloadTarget::Action::discard};
   if (ahead == 0 || ahead == 1) return scheduled_.place_next(in_group(message));
   return fail(Errc::protocol, format("data of collective #{}", message.stream));
-}
-
-Time Collectives::next_deadline() const {
-  Time next = Time::max();
-  if (!agreement_stopped()) next = std::min(agreement_.next_deadline(), agreement_.connects_at());
-  if (!queue_.empty() && phase_ == Phase::running && check_ == Check::exchange)
-    next = std::min(next, late_);
-  if (!queue_.empty() && phase_ == Phase::running) next = std::min(next, leaver_blamed_at_);
-  for (const std::shared_ptr<Operation>& operation : queue_)
-    next = std::min(next, expires_at(*operation));
-  return next;
 }
 
 }  // namespace dt

@@ -9,6 +9,7 @@
 #include "comm/collective/scheduled_communicator.h"
 #include "comm/collective/shared_communicator.h"
 #include "comm/collective/terms.h"
+#include "comm/collective/time_limits.h"
 
 #include <memory>
 #include <optional>
@@ -126,7 +127,7 @@ class Collectives {
 
   void expire(Time now);
   bool is_first_caller() const;
-  Time expires_at(const Operation& operation) const;
+  Time front_expires_at() const;
   void time_out(const Operation& operation);
   bool stop_without_needed(Time now);
   bool may_miss_verdict() const;
@@ -135,6 +136,7 @@ class Collectives {
   bool agreement_stopped() const;
   void stop_from(CollectiveStop stop, Recipients recipients = Recipients::all);
   bool apply_stop();
+  void note_limits();
 
   GroupPeers peers_;
   CallExchange exchange_;
@@ -143,6 +145,7 @@ class Collectives {
   Communicator* communicator_ = &scheduled_;    ///< of the first operation in the queue
   Agreement agreement_;                         ///< used by rank 0 only
   VectorQueue<std::shared_ptr<Operation>> queue_;
+  TimeLimits limits_;  ///< of queue_
   Phase phase_ = Phase::queued;
   Check check_ = Check::done;            ///< of the first in the queue
   Time leaver_blamed_at_ = Time::max();  ///< not sooner, in the first collective
