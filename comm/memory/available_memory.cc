@@ -1,5 +1,6 @@
 #include "comm/memory/available_memory.h"
 
+#include "base/format.h"
 #include "base/io/file.h"
 #include "base/text.h"
 
@@ -89,6 +90,16 @@ std::optional<uint64_t> available_memory(const std::string& root) {
       least = lesser(least, least_left(mounts + "/memory", parts[2], version_1));
   }
   return least;
+}
+
+tl::unexpected<Error> too_little_memory(std::string_view what, size_t wanted,
+                                        std::optional<uint64_t> available) {
+  const std::string have =
+      available ? format("{} KiB are available", *available >> 10) : "the kernel has no more";
+  return fail(
+      Errc::os,
+      format("cannot allocate {} KiB of {}: {}; free memory, or raise the memory limit of the job",
+             (wanted + 1023) >> 10, what, have));
 }
 
 }  // namespace dt

@@ -50,18 +50,13 @@ void prefer_huge_pages(std::byte* begin, size_t bytes) {
 }
 
 tl::unexpected<Error> too_little(size_t wanted, std::optional<uint64_t> available) {
-  const std::string have =
-      available ? format("{} KiB are available", *available >> 10) : "the kernel has no more";
-  return fail(Errc::os,
-              format("cannot allocate {} KiB of shared memory: {}; free memory, or raise the "
-                     "memory limit of the job",
-                     (wanted + 1023) >> 10, have));
+  return too_little_memory("shared memory", wanted, available);
 }
 
 }  // namespace
 
 SharedHeap::SharedHeap(std::shared_ptr<void> owner, const File& file, int own_part,
-                       Available available)
+                       AvailableMemory available)
     : owner_(std::move(owner)),
       file_(file),
       available_(std::move(available)),

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,12 +28,10 @@ class SharedHeap {
     size_t part_bytes = 0;  ///< of each part, whole huge pages
     int parts = 0;
   };
-  /// Returns the bytes that can be allocated before the kernel ends processes, if that is known.
-  using Available = std::function<std::optional<uint64_t>()>;
   /// `owner` keeps the descriptor open.
   SharedHeap(
       std::shared_ptr<void> owner, const File& file, int own_part,
-      Available available = [] { return available_memory(); });
+      AvailableMemory available = [] { return available_memory(); });
   SharedHeap(const SharedHeap&) = delete;
   SharedHeap& operator=(const SharedHeap&) = delete;
   /// Frees what is allocated.
@@ -66,7 +63,7 @@ class SharedHeap {
 
   std::shared_ptr<void> owner_;
   File file_;
-  Available available_;
+  AvailableMemory available_;
   size_t own_at_;  ///< of this task's part, from the first part's begin
   std::mutex mutex_;
   RangeList ranges_;

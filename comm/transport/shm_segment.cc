@@ -12,7 +12,10 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cerrno>
 #include <csignal>
+#include <optional>
+#include <string>
 
 namespace dt {
 
@@ -100,16 +103,19 @@ size_t ShmSegment::ring_bytes(int slots) {
                     ring_bytes_max);
 }
 
-Result<std::shared_ptr<ShmSegment>> ShmSegment::create(int slots) {
+Result<std::shared_ptr<ShmSegment>> ShmSegment::create(int slots,
+                                                       const AvailableMemory& available) {
+  const std::string what = format("shared memory for {} local ranks", slots);
+  const size_t bytes = segment_bytes(slots);
+  // The kernel ends processes when a limit is reached, so what it has left is compared first.
+  const std::optional<uint64_t> have = available();
+  if (have && bytes > *have) return too_little_memory(what, bytes, have);
   Fd memory(memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return fail_errno("cannot make shared memory");
-  const size_t bytes = segment_bytes(slots);
   const int error = allocate(memory.get(), bytes);
-  if (error != 0) {
-    return fail_errno(
-        format("cannot allocate {} KiB of shared memory for {} local ranks", bytes >> 10, slots),
-        error);
-  }
+  if (error == ENOSPC || error == ENOMEM) return too_little_memory(what, bytes, have);
+  if (error != 0)
+    return fail_errno(format("cannot allocate {} KiB of {}", bytes >> 10, what), error);
   const size_t part = heap_part_bytes(slots);
   const uint64_t end = heap_at(slots) + part * static_cast<uint64_t>(slots);
   if (part > 0 && ftruncate(memory.get(), static_cast<off_t>(end)) < 0)

@@ -2,6 +2,7 @@
 
 #include "base/io/fd.h"
 #include "base/result.h"
+#include "comm/memory/available_memory.h"
 #include "comm/memory/shared_heap.h"
 #include "comm/transport/shm_ring.h"
 
@@ -19,8 +20,10 @@ namespace dt {
 /// each slot, for a SharedHeap.
 class ShmSegment {
  public:
-  /// Allocates all of it, so that no later access can fail because memory is short.
-  static Result<std::shared_ptr<ShmSegment>> create(int slots);
+  /// Allocates all of it, so that no later access can fail because memory is short. Fails with
+  /// Errc::os when less is available.
+  static Result<std::shared_ptr<ShmSegment>> create(
+      int slots, const AvailableMemory& available = [] { return available_memory(); });
   /// Maps the memory of another task. Fails with Errc::protocol when its size or seals differ from
   /// those of create().
   static Result<std::shared_ptr<ShmSegment>> open(Fd memory, int slots);

@@ -33,7 +33,7 @@ class HeapFile {
   std::shared_ptr<SharedHeap> of(int part) const {
     return of(part, [] { return available_memory(); });
   }
-  std::shared_ptr<SharedHeap> of(int part, SharedHeap::Available available) const {
+  std::shared_ptr<SharedHeap> of(int part, AvailableMemory available) const {
     const SharedHeap::File file = {
         .fd = memory_.get(), .begin = begin, .part_bytes = part_bytes_, .parts = parts_};
     return std::make_shared<SharedHeap>(nullptr, file, part, std::move(available));

@@ -1,5 +1,7 @@
 #include "comm/transport/shm_segment.h"
 
+#include "base/format.h"
+
 #include <doctest/doctest.h>
 
 #include <sys/mman.h>
@@ -12,6 +14,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace dt {
@@ -69,6 +72,24 @@ TEST_CASE("each slot has a part of the heap, as large as this host's memory") {
   memory[9] = 'x';
   const uint64_t place = last.place_of(memory + 9, 1).value();
   CHECK(*first.at(place, 1) == static_cast<std::byte>('x'));
+}
+
+TEST_CASE(
+    "a segment for which memory is short is an error, with what is wanted and what is there") {
+  const auto segment = ShmSegment::create(3, [] { return std::nullopt; }).value();
+  const SharedHeap::File heap = segment->heap_file();
+  struct stat status = {};
+  REQUIRE(fstat(segment->fd(), &status) == 0);
+  const auto bytes = static_cast<uint64_t>(status.st_blocks) * 512;
+  REQUIRE(bytes <= heap.begin);
+  CHECK(ShmSegment::create(3, [&] { return bytes; }).has_value());
+  const auto refused = ShmSegment::create(3, [&] { return bytes - 1; });
+  REQUIRE(!refused);
+  CHECK(refused.error().code == Errc::os);
+  CHECK(refused.error().message ==
+        format("cannot allocate {} KiB of shared memory for 3 local ranks: {} KiB are available; "
+               "free memory, or raise the memory limit of the job",
+               bytes >> 10, (bytes - 1) >> 10));
 }
 
 TEST_CASE("a segment has no heap when files may not be so large") {
