@@ -24,21 +24,6 @@ constexpr auto collective_data = static_cast<uint8_t>(EngineMessageType::collect
 /// Counts travel as they lie in memory; all ranks have the same build of the library.
 static_assert(sizeof(size_t) == sizeof(uint64_t));
 
-/// The steps for calls with equal counts.
-Steps equal_steps(const OperationRequest& request, Group group) {
-  if (request.reduce == ReduceOp::adasum) return recursive_doubling_of_wholes(group, request.count);
-  if (request.steps) return *request.steps;
-  const CollectiveShape shape = shape_of(request);
-  std::optional<Algorithm> algorithm = request.algorithm;
-  if (!algorithm) {
-    const size_t bytes = request.count * shape.element_bytes;
-    algorithm = choose(default_rules(request.kind, {.ranks = group.size}), bytes);
-  }
-  std::optional<Steps> steps = steps_of(group, shape, *algorithm);
-  assert(steps);
-  return std::move(*steps);
-}
-
 }  // namespace
 
 ScheduledCommunicator::ScheduledCommunicator(Group group, std::vector<MessageLink*> links,
@@ -46,6 +31,7 @@ ScheduledCommunicator::ScheduledCommunicator(Group group, std::vector<MessageLin
     : group_(group),
       links_(std::move(links)),
       may_send_(std::move(may_send)),
+      cache_(group),
       early_(links_.size()) {
 }
 
@@ -66,20 +52,37 @@ void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequ
     buffers.output = const_cast<std::byte*>(buffers.input) + before * element_bytes(request.type);
   }
   const bool tokens = request.kind == OperationKind::barrier;
-  play(equal_steps(request, group_), buffers, tokens ? 1 : element_bytes(request.type));
+  play(equal_steps(), buffers, tokens ? 1 : element_bytes(request.type));
 }
 
-void ScheduledCommunicator::play(Steps steps, Buffers buffers, size_t element_bytes) {
-  steps_ = std::move(steps);
+/// The steps for calls with equal counts.
+const Steps& ScheduledCommunicator::equal_steps() {
+  const OperationRequest& request = *request_;
+  if (request.reduce == ReduceOp::adasum)
+    return own_steps_ = recursive_doubling_of_wholes(group_, request.count);
+  if (request.steps) return *request.steps;
+  const CollectiveShape shape = shape_of(request);
+  if (request.algorithm) return cache_.steps(shape, *request.algorithm);
+  const size_t bytes = request.count * shape.element_bytes;
+  return cache_.steps(shape, choose(default_rules(request.kind, {.ranks = group_.size}), bytes));
+}
+
+void ScheduledCommunicator::play_own(Steps steps, Buffers buffers, size_t element_bytes) {
+  own_steps_ = std::move(steps);
+  play(own_steps_, buffers, element_bytes);
+}
+
+void ScheduledCommunicator::play(const Steps& steps, Buffers buffers, size_t element_bytes) {
+  steps_ = &steps;
   next_ = 0;
   send_started_ = false;
   received_elements_ = 0;
   buffers_ = buffers;
   element_bytes_ = element_bytes;
-  buffers_.work = work_.reserve(work_elements(steps_) * element_bytes);
+  buffers_.work = work_.reserve(work_elements(steps) * element_bytes);
   // The tokens of a barrier have no meaning, but uninitialised memory stays here.
   if (request_->kind == OperationKind::barrier && buffers_.work != nullptr)
-    std::memset(buffers_.work, 0, work_elements(steps_));
+    std::memset(buffers_.work, 0, work_elements(steps));
 }
 
 void ScheduledCommunicator::exchange_counts() {
@@ -88,10 +91,10 @@ void ScheduledCommunicator::exchange_counts() {
   counts.resize(static_cast<size_t>(group_.size));
   const bool gathers = r.kind == OperationKind::all_gather_ragged;
   const auto* own = gathers ? &r.count : r.counts.data();
-  play(gathers ? bruck_all_gather(group_, 1) : bruck_all_to_all(group_, 1),
-       {.input = reinterpret_cast<const std::byte*>(own),
-        .output = reinterpret_cast<std::byte*>(counts.data())},
-       sizeof(uint64_t));
+  play_own(gathers ? bruck_all_gather(group_, 1) : bruck_all_to_all(group_, 1),
+           {.input = reinterpret_cast<const std::byte*>(own),
+            .output = reinterpret_cast<std::byte*>(counts.data())},
+           sizeof(uint64_t));
 }
 
 void ScheduledCommunicator::exchange_parts() {
@@ -99,11 +102,11 @@ void ScheduledCommunicator::exchange_parts() {
   const OperationRequest& r = *request_;
   OperationResult& result = *r.result;
   result.allocate(element_bytes(r.type));
-  play(r.kind == OperationKind::all_gather_ragged
-           ? ring_all_gather_ragged(group_, result.counts)
-           : pairwise_all_to_all_split(group_, {r.counts, result.counts}),
-       {.input = static_cast<const std::byte*>(r.input), .output = result.data.get()},
-       element_bytes(r.type));
+  play_own(r.kind == OperationKind::all_gather_ragged
+               ? ring_all_gather_ragged(group_, result.counts)
+               : pairwise_all_to_all_split(group_, {r.counts, result.counts}),
+           {.input = static_cast<const std::byte*>(r.input), .output = result.data.get()},
+           element_bytes(r.type));
 }
 
 /// Returns the address of an element of the range.
@@ -144,12 +147,12 @@ void ScheduledCommunicator::reduce_here(const Step& step) const {
 bool ScheduledCommunicator::step(Time /*now*/) {
   bool moved = false;
   while (!done_) {
-    if (next_ == steps_.size()) {
+    if (next_ == steps().size()) {
       end_schedule();
       moved = true;
       continue;
     }
-    const Step& step = steps_[next_];
+    const Step& step = steps()[next_];
     const bool local = step.send_to == group_.rank;
     if (local) {
       play_here(step);
@@ -170,19 +173,19 @@ bool ScheduledCommunicator::step(Time /*now*/) {
 }
 
 bool ScheduledCommunicator::sent() const {
-  const int to = steps_[next_].send_to;
+  const int to = steps()[next_].send_to;
   return to < 0 ||
          (send_started_ && !links_[static_cast<size_t>(to)]->sending(collective_data, stream_));
 }
 
 bool ScheduledCommunicator::received() const {
-  const Step& step = steps_[next_];
+  const Step& step = steps()[next_];
   return step.receive_from < 0 || received_elements_ == step.receive.count();
 }
 
 std::vector<int> ScheduledCommunicator::senders() const {
   std::vector<bool> sends(links_.size());
-  for (const Step& step : steps_)
+  for (const Step& step : steps())
     if (step.receive_from >= 0) sends[static_cast<size_t>(step.receive_from)] = true;
   std::vector<int> ranks;
   for (int rank = 0; rank < group_.size; ++rank)
@@ -191,15 +194,15 @@ std::vector<int> ScheduledCommunicator::senders() const {
 }
 
 int ScheduledCommunicator::waits_for() const {
-  if (done_ || next_ == steps_.size() || steps_[next_].send_to == group_.rank) return -1;
-  if (!received()) return steps_[next_].receive_from;
-  return sent() ? -1 : steps_[next_].send_to;
+  if (done_ || next_ == steps().size() || steps()[next_].send_to == group_.rank) return -1;
+  if (!received()) return steps()[next_].receive_from;
+  return sent() ? -1 : steps()[next_].send_to;
 }
 
 uint64_t ScheduledCommunicator::progress() const {
-  if (done_ || next_ == steps_.size()) return next_;
+  if (done_ || next_ == steps().size()) return next_;
   constexpr int step_bit = 40;  // above the bytes of a step
-  const int to = steps_[next_].send_to;
+  const int to = steps()[next_].send_to;
   const MessageLink* link = to < 0 ? nullptr : links_[static_cast<size_t>(to)];
   const size_t unsent = link == nullptr ? 0 : link->unsent_bytes(collective_data, stream_);
   return (uint64_t{next_} << step_bit) + received_elements_ * element_bytes_ - unsent;
@@ -222,10 +225,10 @@ void ScheduledCommunicator::cancel() {
 }
 
 Result<PayloadTarget> ScheduledCommunicator::place(const Message& message, bool hold) {
-  if (done_ || next_ == steps_.size()) return PayloadTarget{};
-  if (has_early(message.from) || steps_[next_].receive_from != message.from || received())
+  if (done_ || next_ == steps().size()) return PayloadTarget{};
+  if (has_early(message.from) || steps()[next_].receive_from != message.from || received())
     return hold ? hold_early(message) : PayloadTarget{};
-  const Step& step = steps_[next_];
+  const Step& step = steps()[next_];
   const size_t elements = message.length / element_bytes_;
   if (elements * element_bytes_ != message.length ||
       elements > step.receive.count() - received_elements_)
@@ -243,8 +246,8 @@ Result<> ScheduledCommunicator::arrived(const Message& message) {
     early.back().complete = true;
     return {};
   }
-  assert(!done_ && next_ < steps_.size());
-  const Step& step = steps_[next_];
+  assert(!done_ && next_ < steps().size());
+  const Step& step = steps()[next_];
   const size_t elements = message.length / element_bytes_;
   if (step.fold != Fold::replace) fold(step, scratch_.data(), elements);
   received_elements_ += elements;
@@ -302,15 +305,15 @@ void ScheduledCommunicator::close() {
 size_t ScheduledCommunicator::early_bytes_max(int sender) const {
   if (exchanges_counts_) return 4 * data_frame_bytes;
   size_t elements = 0;
-  for (size_t i = next_; i < steps_.size(); ++i)
-    if (steps_[i].receive_from == sender) elements += steps_[i].receive.count();
-  if (steps_[next_].receive_from == sender) elements -= received_elements_;
+  for (size_t i = next_; i < steps().size(); ++i)
+    if (steps()[i].receive_from == sender) elements += steps()[i].receive.count();
+  if (steps()[next_].receive_from == sender) elements -= received_elements_;
   return elements * element_bytes_;
 }
 
 /// Moves early frames into the current step; true if there were some.
 bool ScheduledCommunicator::take_early() {
-  const Step& step = steps_[next_];
+  const Step& step = steps()[next_];
   if (step.receive_from < 0) return false;
   std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(step.receive_from)];
   bool moved = false;

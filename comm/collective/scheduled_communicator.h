@@ -4,6 +4,7 @@
 #include "comm/collective/reduce.h"
 #include "comm/collective/work_memory.h"
 #include "comm/schedule/schedule.h"
+#include "comm/schedule/step_cache.h"
 #include "comm/transport/message_link.h"
 
 #include <deque>
@@ -58,7 +59,10 @@ class ScheduledCommunicator final : public Communicator {
     std::byte* work = nullptr;
   };
 
-  void play(Steps steps, Buffers buffers, size_t element_bytes);
+  const Steps& equal_steps();
+  void play_own(Steps steps, Buffers buffers, size_t element_bytes);
+  void play(const Steps& steps, Buffers buffers, size_t element_bytes);
+  const Steps& steps() const { return *steps_; }
   void exchange_counts();
   void exchange_parts();
   std::byte* at(const Range& range, size_t offset = 0) const;
@@ -89,11 +93,13 @@ class ScheduledCommunicator final : public Communicator {
   MaySend may_send_;
   const OperationRequest* request_ = nullptr;
   uint32_t stream_ = 0;
-  Steps steps_;
-  size_t next_ = 0;                ///< the current step
-  bool send_started_ = false;      ///< of that step
-  size_t received_elements_ = 0;   ///< of that step
-  bool exchanges_counts_ = false;  ///< the schedule is followed by another one
+  StepCache cache_;
+  Steps own_steps_;                   ///< of a call whose steps are in no cache
+  const Steps* steps_ = &own_steps_;  ///< of the running operation
+  size_t next_ = 0;                   ///< the current step
+  bool send_started_ = false;         ///< of that step
+  size_t received_elements_ = 0;      ///< of that step
+  bool exchanges_counts_ = false;     ///< the schedule is followed by another one
   bool done_ = true;
   Buffers buffers_;
   size_t element_bytes_ = 1;

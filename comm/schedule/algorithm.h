@@ -64,6 +64,7 @@ struct CollectiveShape {
   int root = 0;
   size_t element_bytes = 1;
   bool in_place = false;  ///< input and output are the same buffer
+  bool operator==(const CollectiveShape&) const = default;
 };
 
 /// True when the algorithm can play that kind.
