@@ -319,6 +319,10 @@ bool Engine::idle() const {
   return state_->groups.idle() && state_->messages.idle() && state_->peers.all_sent();
 }
 
+size_t Engine::named_entries() const {
+  return state_->groups.named_entries();
+}
+
 const OperationFailure* Engine::aborted() const {
   const std::optional<OperationFailure>& aborted = state_->aborted;
   return aborted ? &*aborted : nullptr;

@@ -82,6 +82,9 @@ class Engine {
   /// True when no operation is pending and no message waits to be sent. A rank that leaves earlier
   /// may lose a verdict that the others need.
   bool idle() const;
+  /// Returns how many entries about named collectives are kept: those of this rank that have not
+  /// ended. On rank 0 of a group also those that it has not decided about.
+  size_t named_entries() const;
 
   /// The failure (for example a death) that has aborted the engine; null while it runs.
   const OperationFailure* aborted() const;

@@ -189,6 +189,13 @@ bool Groups::idle() const {
   });
 }
 
+size_t Groups::named_entries() const {
+  size_t entries = 0;
+  for (const auto& [number, group] : groups_)
+    if (group.named) entries += group.named->entries();
+  return entries;
+}
+
 void Groups::fail_all(const OperationFailure& why) {
   for (auto& [number, group] : groups_) {
     group.collectives.fail_all(why);

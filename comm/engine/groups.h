@@ -58,6 +58,8 @@ class Groups {
   bool spin(uint32_t number, Time now);
   Time next_deadline() const;
   bool idle() const;
+  /// Returns how many entries about named collectives all groups keep.
+  size_t named_entries() const;
   /// Appends the first pending collective of each group.
   void add_waits(std::vector<PendingWait>& waits) const;
   // About a pending collective; nothing for a group that this rank has left. A thread may ask about

@@ -226,6 +226,14 @@ std::vector<NameDecision> NameCoordinator::decide() {
   return decisions;
 }
 
+size_t NameCoordinator::entries() const {
+  size_t blocked = 0;
+  for (const auto& [rank, names] : blocked_)
+    blocked += names.size();
+  return pending_.size() + limits_.size() + blocked + complete_.size() + failed_.size() +
+         joined_.size() + (all_joined_ ? 1 : 0);
+}
+
 std::optional<NameCoordinator::Overdue> NameCoordinator::overdue(Time now) const {
   if (limits_.empty() || limits_.begin()->first > now) return std::nullopt;
   const uint64_t name = limits_.begin()->second;

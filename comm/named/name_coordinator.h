@@ -39,6 +39,9 @@ class NameCoordinator {
   /// True when nothing is announced or undecided.
   bool empty() const { return pending_.empty() && complete_.empty() && !all_joined_; }
 
+  /// Returns how many entries about calls and joins are kept.
+  size_t entries() const;
+
   /// A call with a time limit that has ended before all ranks have made it.
   struct Overdue {
     Descriptor descriptor;

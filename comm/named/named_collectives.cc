@@ -352,6 +352,12 @@ void NamedCollectives::leave() {
   fail_all({Errc::closed, -1, "the group has been finalized"});
 }
 
+size_t NamedCollectives::entries() const {
+  const size_t own = pending_.size() + played_.size() + limits_.size() + unannounced_.size();
+  // After a failure, nothing is added to the coordinator any more.
+  return own + playing_.size() + (failed_ ? 0 : coordinator_.entries());
+}
+
 void NamedCollectives::add_waits(std::vector<PendingWait>& waits) const {
   if (!playing_.empty()) {
     std::vector<PendingWait> of_lane;

@@ -43,6 +43,9 @@ class NamedCollectives {
   Time next_deadline() const;
   bool idle() const { return pending_.empty() && playing_.empty(); }
   bool quiet() const { return idle() && lane_.quiet() && (failed_ || coordinator_.empty()); }
+  /// Returns how many entries about calls are kept: those of this rank that have not ended. On rank
+  /// 0 also those that it has not decided about.
+  size_t entries() const;
   void fail_all(const OperationFailure& why);
   void leave();
   void add_waits(std::vector<PendingWait>& waits) const;
