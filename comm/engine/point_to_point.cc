@@ -64,6 +64,7 @@ bool PointToPoint::step(Time now) {
     channel(peer).active = busy(channel(peer));
     return !channel(peer).active;
   });
+  if (active_.empty()) earliest_ = Time::max();
   if (earliest_ > now) return moved;
   earliest_ = Time::max();
   for (const int peer : active_)

@@ -63,6 +63,20 @@ TEST_CASE("messages match in the order of submission, whichever side is first") 
   }
 }
 
+TEST_CASE("the limits of messages that have ended wake no rank") {
+  EngineGroup group(2);
+  Ints one = {1};
+  Ints two = {2};
+  const auto sent = group.submit(0, hurried(send(1, one)));
+  const auto received = group.submit(1, hurried(receive(0, two)));
+  CHECK(group[0].next_deadline() != Time::max());
+  group.settle();
+  CHECK(succeeded(sent));
+  CHECK(succeeded(received));
+  CHECK(group[0].next_deadline() == Time::max());
+  CHECK(group[1].next_deadline() == Time::max());
+}
+
 TEST_CASE("a message keeps its time limit when one with an earlier limit is done") {
   EngineGroup group(2);
   Ints values(10, 7);
