@@ -41,6 +41,7 @@ struct Plan {
   bool one_host = false;         ///< the ranks share memory
   size_t slot_bytes = 0;         ///< of that memory
   size_t unasked_bytes_max = 0;  ///< see Engine::Options
+  bool rests = false;            ///< ranks that are done wait for the others before they leave
   Program program;
 
   bool timeouts_strike(size_t group) const {
@@ -102,6 +103,7 @@ inline Plan make_plan(Random& random) {
   plan.unasked_bytes_max = random.percent(50) ? size_t{64} << 10 : random.below(200);
   plan.program = random_program(random, plan.groups, random.percent(40));
   plan.wires = random_wires(random, plan.program);
+  plan.rests = random.percent(50);
   return plan;
 }
 

@@ -32,6 +32,7 @@ class Wire {
     last_arrival_ = std::max(last_arrival_, now_ + random_.up_to(nature_.delay_max));
     segments_.push_back({last_arrival_, {bytes.begin(), bytes.begin() + diff(size)}, 0});
     held_ += size;
+    sent_ += size;
     return size;
   }
 
@@ -51,6 +52,9 @@ class Wire {
     if (segment.used == segment.bytes.size()) segments_.pop_front();
     return size;
   }
+
+  /// Returns how many bytes have been sent so far.
+  size_t sent() const { return sent_; }
 
   /// From now on nothing arrives, and neither end gets an error.
   void silence() { silent_ = true; }
@@ -82,6 +86,7 @@ class Wire {
   Nature nature_;
   std::deque<Segment> segments_;
   size_t held_ = 0;
+  size_t sent_ = 0;
   Time last_arrival_ = {};
   std::optional<Time> ended_;
   bool silent_ = false;

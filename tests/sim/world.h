@@ -21,6 +21,8 @@ class World {
   explicit World(uint64_t seed);
   void run();
   const std::string& complaint() const { return complaint_; }
+  /// True when all ranks were idle at once, and have been judged then.
+  bool rested() const { return rested_; }
 
  private:
   struct Running {
@@ -64,6 +66,9 @@ class World {
   bool collect(int number);
   void maybe_leave(int number);
   bool all_ranks_finished() const;
+  bool at_rest() const;
+  void rest();
+  size_t bytes_sent() const;
   Time next_time() const;
 
   void judge(int number, const Running& running);
@@ -72,8 +77,6 @@ class World {
   bool has_right_result(int number, const Running& running) const;
   void judge_failure(int number, const Running& running);
   void judge_mismatch(int number, const Running& running);
-  bool fault_concerns(const Call& call) const;
-  bool may_fail_with(int number, const Error& error) const;
   void complain(int number, const Running& running, const std::string& what);
 
   uint64_t seed_;
@@ -88,6 +91,7 @@ class World {
   std::map<size_t, std::string> mismatch_texts_;
   std::map<size_t, Bytes> last_joined_;  ///< the first result of each join
   bool left_ = false;  ///< the victim leaves its group now, or as soon as it has created it
+  bool rested_ = false;
   std::string complaint_;
 };
 
