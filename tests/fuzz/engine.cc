@@ -1,15 +1,21 @@
 // The frames between the engines of ranks. The first byte of the input chooses the run. After 'd',
-// the rest is a descriptor. After 's', the rest arrives on a link whose frames have MACs, from a
-// sender without the key. After any other byte, rank 2 of three ranks has proved itself, and sends
-// what the input commands. The other two make calls meanwhile. After its death, each call must
-// have ended.
+// the rest is a descriptor; after 'a', announcements of named calls; after 'n', a decision about
+// some. After 's', the rest arrives on a link whose frames have MACs, from a sender without the
+// key. After any other byte, rank 2 of three ranks has proved itself, and sends what the input
+// commands. The other two make calls meanwhile. After its death, each call must have ended.
 
 #include "comm/collective/descriptor.h"
 #include "comm/collective/messages.h"
+#include "comm/named/name_messages.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/comm/engine/engine_group.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -20,6 +26,26 @@ void read_descriptor(ByteSpan bytes) {
   const Result<Arrival> arrival = decode_arrival(bytes);
   if (!arrival) return check_message(arrival.error());
   const Bytes again = encode(*arrival);
+  assert(std::ranges::equal(again, bytes));
+}
+
+void read_arrivals(ByteSpan bytes) {
+  const Result<std::vector<NameArrival>> arrivals = decode_arrivals(bytes);
+  if (!arrivals) return check_message(arrivals.error());
+  Bytes again;
+  for (size_t from = 0; from < arrivals->size();) {
+    const Bytes message = encode_arrivals(*arrivals, from);
+    assert(!message.empty() && message.size() <= control_bytes_max);
+    again.insert(again.end(), message.begin(), message.end());
+  }
+  assert(std::ranges::equal(again, bytes));
+}
+
+void read_decision(ByteSpan bytes) {
+  const Result<NameDecision> decision = decode_name_decision(bytes);
+  if (!decision) return check_message(decision.error());
+  assert(!decision->names.empty() && decision->names.size() <= names_per_decision_max);
+  const Bytes again = encode(*decision);
   assert(std::ranges::equal(again, bytes));
 }
 
@@ -77,7 +103,7 @@ class Attack {
     group_.pass(seconds(30));
     for (const auto& call : calls_)
       for (const int rank : {0, 1})
-        check(*call->operations[static_cast<size_t>(rank)]);
+        if (const auto& operation = call->operations[static_cast<size_t>(rank)]) check(*operation);
   }
 
  private:
@@ -85,7 +111,7 @@ class Attack {
   static constexpr uint8_t kinds = static_cast<uint8_t>(OperationKind::receive) + 1;
 
   void obey() {
-    switch (input_.number<uint8_t>() % 6) {
+    switch (input_.number<uint8_t>() % 9) {
       case 0:
         return send(bytes());
       case 1:
@@ -96,10 +122,19 @@ class Attack {
         return submit(false);
       case 4:
         return submit(true);
-      default:
+      case 5:
         return group_.settle();
+      case 6:
+        return submit(false, name());
+      case 7:
+        return submit(true, name());
+      default:
+        return join();
     }
   }
+
+  /// One of few, so that calls meet, and are pending when the next of that name comes.
+  std::string name() { return format("n{}", input_.number<uint8_t>() % 4); }
 
   ByteSpan bytes() {
     const size_t wanted = input_.number<uint8_t>();
@@ -107,6 +142,8 @@ class Attack {
   }
 
   void send(ByteSpan bytes) {
+    if (mute_) return;
+    attacked_ = true;
     MemoryPipe& pipe = group_.pipe(attacker, victim_);
     victim_ = 1 - victim_;
     pipe.bytes.insert(pipe.bytes.end(), bytes.begin(), bytes.end());
@@ -127,7 +164,7 @@ class Attack {
   }
 
   /// With `all`, the attacker makes the call, too, and behaves well until nothing moves.
-  void submit(bool all) {
+  void submit(bool all, const std::string& name = "") {
     auto kind = static_cast<OperationKind>(input_.number<uint8_t>() % kinds);
     // A peer chooses how much memory these need; the driver handles the failure to allocate it.
     if (has_own_counts(kind)) kind = OperationKind::barrier;
@@ -143,11 +180,37 @@ class Attack {
                                .peer = attacker,
                                .count = count,
                                .input = call.inputs[index].data(),
-                               .output = call.outputs[index].data()};
+                               .output = call.outputs[index].data(),
+                               .name = name};
       if (!is_collective(kind) && rank == attacker) request.peer = 0;
       call.operations[index] = group_.submit(rank, std::move(request));
     }
-    group_.stopped[attacker] = !all;
+    settle(all);
+  }
+
+  /// One honest rank joins, or all three ranks do. A peer of ranks that have all joined would
+  /// choose how much memory they need. So no second one joins alone, and all join only with an
+  /// attacker that has behaved well. It may send again when all joins have ended.
+  void join() {
+    const uint8_t joining = input_.number<uint8_t>() % 3;
+    const bool all = joining == attacker;
+    if (calls_.size() == calls_max || (all ? attacked_ : any_joined())) return;
+    calls_.push_back(std::make_unique<FuzzedCall>());
+    for (int rank = all ? 0 : joining; rank <= joining; ++rank) {
+      joins_[rank] = group_.submit(
+          rank, {.kind = OperationKind::join, .result = std::make_shared<OperationResult>()});
+      calls_.back()->operations[static_cast<size_t>(rank)] = joins_[rank];
+    }
+    settle(all);
+    mute_ = mute_ || (all && any_joined());
+  }
+
+  bool any_joined() const {
+    return std::ranges::any_of(joins_, [](const auto& join) { return pending(join.second); });
+  }
+
+  void settle(bool with_attacker) {
+    group_.stopped[attacker] = !with_attacker;
     group_.settle();
     group_.stopped[attacker] = true;
   }
@@ -161,6 +224,9 @@ class Attack {
   std::vector<std::unique_ptr<FuzzedCall>> calls_;  ///< outlives the engines, which use the memory
   EngineGroup group_;
   int victim_ = 0;
+  std::map<int, std::shared_ptr<Operation>> joins_;  ///< the last of each rank
+  bool attacked_ = false;                            ///< the attacker has sent something
+  bool mute_ = false;
 };
 
 }  // namespace
@@ -170,6 +236,10 @@ void fuzz_one(ByteSpan bytes) {
   switch (input.number<uint8_t>()) {
     case 'd':
       return read_descriptor(input.rest());
+    case 'a':
+      return read_arrivals(input.rest());
+    case 'n':
+      return read_decision(input.rest());
     case 's':
       return receive_without_key(input.rest());
     default:
