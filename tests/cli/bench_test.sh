@@ -89,6 +89,23 @@ test_many_ranks_join_over_tcp_and_use_few_links_or_all() {
   done
 }
 
+# More elements than an int can count, and a few, so that no part of a schedule is even.
+test_sums_of_more_than_2_31_elements_are_exact() {
+  [[ $(long_or short long) == long ]] || skip 'takes a minute; make test-long runs it'
+  local count=$(((1 << 31) + 17)) transport wanted_kb=$((12 << 20)) free_kb
+  free_kb=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
+  ((free_kb >= wanted_kb)) || skip "needs $wanted_kb kB of memory, $free_kb kB are available"
+  run_timeout_s=300
+  for transport in shm tcp; do
+    run_dtrain bench all_reduce -np 2 -d int8 -b $count -e $count -n 1 -w 0 --transport $transport
+    expect_status 0
+    expect_stderr ''
+    expect_stdout_contains " $count "
+    expect_stdout_contains '# Out of bounds values : 0 OK'
+  done
+  expect_no_processes
+}
+
 test_the_table_has_the_columns_of_nccl_tests() {
   run_dtrain bench all_reduce -np 2 -b 8 -e 32 -n 2
   expect_status 0
