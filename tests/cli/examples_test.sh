@@ -59,6 +59,16 @@ test_linear_regression_ends_when_a_rank_dies() {
   expect_no_processes
 }
 
+# Rank 0 is another program, which makes the first call of the example and leaves.
+test_linear_regression_names_each_tensor() {
+  run_dtrain run -np 2 --grace 10s sh -c '
+    if [ "$DTRAIN_RANK" = 0 ]; then exec "$1"; fi
+    exec "$0"' "$programs/linear_regression" "$(dirname "$DTRAIN")/tests/programs/leaving_worker"
+  expect_status 1
+  expect_stderr_contains 'linear_regression: all_reduce "gradient of w": rank 0 (host localhost) has left the job'
+  expect_no_processes
+}
+
 test_the_smoke_test_for_ci_passes_without_a_terminal_and_without_stdin() {
   run setsid --wait env CI=true "DTRAIN=$DTRAIN" "$examples/ci-smoke.sh" <&-
   expect_status 0
