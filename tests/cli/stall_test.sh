@@ -109,6 +109,26 @@ test_a_rank_that_waits_in_another_operation_is_named_with_it() {
   expect_status 0
 }
 
+# Asynchronous calls: a rank that waits for one may still make another, so this is no mismatch.
+test_ranks_that_wait_in_different_names_are_named_with_them() {
+  start_dtrain run -np 2 --stall-report 1s --report report.json --no-tag sh -c \
+    "echo \$\$ >pid.\$RANK; exec $worker 1 names $PWD/release"
+  wait_for 20 stdout_has late
+  wait_for 20 stderr_has ' stalls for '
+  # The report begins with the call of either rank, and has that of the other one behind it.
+  local first=1 other=0 names=(ours theirs)
+  if stderr_has 'all_reduce "ours" stalls for '; then first=0 other=1; fi
+  expect_stall "dtrain: warning: all_reduce \"${names[first]}\" stalls for " ": rank $first waits for rank $other" \
+    "rank $other (host localhost, pid $(cat pid.$other)) waits in all_reduce \"${names[other]}\" for rank $first; its process sleeps"
+  touch release
+  finish
+  expect_status 0
+  [[ $(grep -c '^sum: 4$' "$out/stdout") -eq 2 ]] || fail 'expected two right sums'
+  expect_stderr_contains "all_reduce \"${names[first]}\" stalls no more, after "
+  expect_report 'len(s) == 1 and s[0]["operation"] == "all_reduce \"'"${names[first]}"'\""' \
+    "[w['rank'] for w in s[0]['waiting']] == [$first] and [m['rank'] for m in s[0]['missing']] == [$other]"
+}
+
 test_a_rank_that_waits_for_a_key_is_named_with_it() {
   start_stall 3 key
   expect_stall ': ranks 0-2 wait for rank 3' 'rank 3 (host localhost, pid ' " is in a wait for the key 'weights'; its process"

@@ -1,11 +1,14 @@
 // A worker whose ranks sum once after a barrier, but one of them comes late.
 //
-//   stalling_worker LATE WAY RELEASE [TRANSPORT]    WAY: sleep, read, stop, receive, key.
+//   stalling_worker LATE WAY RELEASE [TRANSPORT]    WAY: sleep, read, stop, receive, key, names.
 //
 // Rank LATE prints "late". Then it sleeps until the file RELEASE exists (sleep), reads from the
 // pipe RELEASE (read), or stops itself (stop). With receive, it receives from rank 0, which sends
 // when RELEASE exists; with key, it waits for a key that rank 0 then sets. In the end each rank
 // prints "sum: N".
+//
+// With names, of two ranks, LATE waits for its asynchronous sum "theirs", and the other rank for
+// "ours". When RELEASE exists, each submits the other's, too.
 #include <unistd.h>
 
 #include <chrono>
@@ -41,9 +44,29 @@ void come_late(dtrain::Context& world, std::string_view way, const char* release
   if (way == "key") world.store().wait("weights");
 }
 
+void wait_in_different_names(dtrain::Context& world, int late, const char* release) {
+  const bool is_late = world.rank() == late;
+  std::vector<float> own(8, 1.0F);
+  std::vector<float> other(8, 1.0F);
+  dtrain::Work work =
+      world.all_reduce_async(own, dtrain::Op::sum, {.name = is_late ? "theirs" : "ours"});
+  std::thread releaser([&] {
+    sleep_until(release);
+    world.all_reduce_async(other, dtrain::Op::sum, {.name = is_late ? "ours" : "theirs"}).wait();
+  });
+  if (is_late) std::cout << "late" << std::endl;
+  work.wait();
+  releaser.join();
+  std::cout << "sum: " << own[7] + other[7] << std::endl;
+}
+
 int run(int late, std::string_view way, const char* release, dtrain::Transport transport) {
   dtrain::Context world = dtrain::init({.transport = transport});
   world.barrier({.name = "start"});
+  if (way == "names") {
+    wait_in_different_names(world, late, release);
+    return 0;
+  }
   std::vector<float> values(8, 1.0F);
   if (world.rank() == late) come_late(world, way, release);
   if (world.rank() == 0 && (way == "receive" || way == "key")) {
