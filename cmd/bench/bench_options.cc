@@ -192,8 +192,7 @@ constexpr std::array options_table = {
                 "int32, uint32, int64, uint64 or bool.",
                 set_type},
     BenchOption{"-o --op", "sum|prod|min|max|avg",
-                "The reduction of all_reduce and reduce_scatter (default sum). Integers have no "
-                "avg.",
+                "The reduction of all_reduce and reduce_scatter (default sum). bool has no avg.",
                 set_reduction},
     BenchOption{"--transport", "auto|shm|tcp",
                 "auto, the default: shared memory within a host, TCP between hosts. shm and tcp: "
@@ -287,11 +286,8 @@ Result<> check_together(const BenchOptions& options) {
                                     options.bytes_min, options.bytes_max));
   }
   const bool average = options.reduction == "avg" && row_of(options.operation).reduces;
-  if (average && !options.element().floating) {
-    return fail(Errc::input, format("-o avg: there is no average of {}; use -o sum, or a "
-                                    "floating-point type",
-                                    options.type));
-  }
+  if (average && options.type == "bool")
+    return fail(Errc::input, "-o avg: there is no average of bool; use -o sum, or another type");
   return check_comparison(options);
 }
 

@@ -128,8 +128,8 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
       {{{"--buffer", "dtrain"}}, "--buffer: no option of bench"},
       {{{"-b", "1M"}, {"-e", "1K"}},
        "bench: the smallest size, -b 1048576, is above the largest, -e 1024"},
-      {{{"-o", "avg"}, {"-d", "int32"}},
-       "-o avg: there is no average of int32; use -o sum, or a floating-point type"},
+      {{{"-o", "avg"}, {"-d", "bool"}},
+       "-o avg: there is no average of bool; use -o sum, or another type"},
   };
   for (const Case& one : cases)
     CHECK(error_of(one.typed) == one.expected);
@@ -137,7 +137,8 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
   CHECK(error_of({{"--compare", "mpirun"}, {"-d", "half"}}) ==
         "--compare mpirun: MPI has no -d float16 with -o sum");
   // An operation without a reduction has no use for it.
-  CHECK(error_of({{"-o", "avg"}, {"-d", "int32"}}, "broadcast") == "accepted");
+  CHECK(error_of({{"-o", "avg"}, {"-d", "bool"}}, "broadcast") == "accepted");
+  CHECK(error_of({{"-o", "avg"}, {"-d", "int32"}}) == "accepted");
 }
 
 TEST_CASE("the tensors of a fusion are a number or a model, which has a size of its own") {

@@ -35,7 +35,7 @@ TEST_CASE("every order of every reduction has the expected bits, for every type"
   std::mt19937 random(7);
   for (const BenchType& type : bench_types()) {
     for (const BenchReduction& reduction : bench_reductions()) {
-      if (reduction.name() == "avg" && !type.floating) continue;
+      if (reduction.name() == "avg" && type.name() == "bool") continue;
       for (const int size : {1, 2, 3, 7, 64, 300}) {
         CAPTURE(type.name());
         CAPTURE(reduction.name());
