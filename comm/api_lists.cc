@@ -58,6 +58,7 @@ Result<ListCall> list_call(const Context& context, const dtrain_tensor_list* lis
                     .group = context.group(),
                     .name = options.name == nullptr ? "" : options.name,
                     .timeout = milliseconds(options.timeout_ms),
+                    .priority = options.priority,
                     .tensors = call.tensors,
                     .terms = terms_of(options)};
   return call;

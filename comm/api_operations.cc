@@ -93,6 +93,7 @@ Result<CallArguments> checked(const UserCall& call, const dtrain_op_options* giv
                        .peer = call.peer,
                        .name = options.name == nullptr ? "" : options.name,
                        .timeout = milliseconds(options.timeout_ms),
+                       .priority = options.priority,
                        .terms = terms_of(options)};
   if (call.kind == OperationKind::barrier) return result;
   result.type = TRY(type_of(call.buffers.type, options));

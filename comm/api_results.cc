@@ -23,6 +23,7 @@ Result<CallArguments> empty_call(OperationKind kind, const Context& context,
                        .group = context.group(),
                        .name = options.name == nullptr ? "" : options.name,
                        .timeout = milliseconds(options.timeout_ms),
+                       .priority = options.priority,
                        .result = std::make_shared<OperationResult>(),
                        .terms = terms_of(options)};
 }

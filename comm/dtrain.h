@@ -225,10 +225,9 @@ typedef struct dtrain_rooted_op {
  * those of the store, use name and timeout_ms alone, and refuse the others. */
 typedef struct dtrain_op_options {
   size_t struct_size; /* sizeof(dtrain_op_options) */
-  const char* name; /* of a collective: matches it, see below. Else for messages: if the names of a
-                       send and its receive differ, both get DTRAIN_ERROR_MISMATCH. Copied. NULL
-                       or "": unnamed */
-  int timeout_ms;   /* 0: no limit (a death still ends it) */
+  const char* name;   /* matches a collective, see below. If those of a send and its receive differ,
+                         both get DTRAIN_ERROR_MISMATCH. Copied. NULL or "": unnamed */
+  int timeout_ms;     /* 0: no limit (a death still ends it) */
   /* all_reduce, reduce and reduce_scatter multiply each input and each result by a finite number, 0
    * is 1. Floats: in their type, rounded; 16-bit ones in float32, rounded to 16 bits before the
    * reduction and after it. Integers: in float64, truncated toward zero; what is too large becomes
@@ -246,6 +245,8 @@ typedef struct dtrain_op_options {
    * to 1,048,576 bytes. Ranks compare both. Copied. */
   const char* element;
   size_t element_bytes;
+  int priority; /* of the named collectives that all ranks have made, the highest is played first;
+                   that of the context's rank 0 counts, others may differ; may be negative */
 } dtrain_op_options;
 
 /* Each of these blocks until the operation is done on this rank, and returns its status. Results
@@ -265,9 +266,8 @@ typedef struct dtrain_op_options {
  * compression, shape or opaque elements, or a rank has joined without which the collective is
  * impossible. Every rank gets it, also when the collective has a root, and error.rank is one that
  * differs. What `output` holds is then undefined. It also comes when every rank blocks for a second
- * in a named collective, of different names, and no rank has calls from several threads. Or a send
- * and its receive differ in count, type or name. Both ends get it, and no other rank. The context
- * stays usable.
+ * in collectives of different names, and none has calls from several threads. Or a send and its
+ * receive differ in count, type or name, and only the two get it. The context stays usable.
  *
  * _TIMEOUT: options->timeout_ms passed. A collective's timeout ends it and all later collectives of
  * the context on every rank: the named ones, or those without a name. Sends and receives continue.

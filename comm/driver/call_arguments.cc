@@ -14,6 +14,7 @@ void CallArguments::fill(OperationRequest& request) const {
   request.name.assign(name);
   request.in_sequence = in_sequence;
   request.timeout = timeout;
+  request.priority = priority;
   request.counts.assign(counts.begin(), counts.end());
   request.tensors.clear();
   if (!tensors.empty()) fill_tensors(request);

@@ -45,6 +45,7 @@ struct CallArguments {
   std::string_view name = {};
   bool in_sequence = false;
   Duration timeout = Duration::zero();
+  int priority = 0;
   std::span<const size_t> counts = {};
   std::span<const CallTensor> tensors = {};
   std::shared_ptr<OperationResult> result = {};

@@ -24,6 +24,7 @@ std::vector<std::shared_ptr<Operation>> parts_of(const std::shared_ptr<Operation
     request.name = format("{}[{}/{}]", name, parts.size(), whole.tensors.size());
     request.timeout = whole.timeout;
     request.blocks = whole.blocks;
+    request.priority = whole.priority;
     request.terms = whole.terms;
     if (!tensor.has_shape) continue;
     if (!request.terms) request.terms.emplace();

@@ -6,6 +6,7 @@
 #include "comm/schedule/operation_request.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 namespace dt {
@@ -45,6 +46,7 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
   }
   pending.arrived[index] = true;
   ++pending.arrivals;
+  if (rank == 0) pending.priority = arrival.priority;
   const bool limited = arrival.timeout > Duration::zero() && arrival.remaining < Time::max() - now;
   if (limited && now + arrival.remaining < pending.deadline) {
     limits_.erase({pending.deadline, name});
@@ -107,9 +109,16 @@ void NameCoordinator::complete(uint64_t name, Pending& pending) {
   } else if (const std::vector<int> joined = joined_without(pending); !joined.empty()) {
     complete_without(joined, name, pending);
   } else {
-    complete_.push_back({.call = std::move(pending.first)});
+    add_complete({.call = std::move(pending.first), .priority = pending.priority});
   }
   pending_.erase(name);
+}
+
+/// Keeps the order of the priorities, and within one that of the calls.
+void NameCoordinator::add_complete(Complete complete) {
+  const auto behind = std::ranges::upper_bound(complete_, complete.priority, std::ranges::greater(),
+                                               &Complete::priority);
+  complete_.insert(behind, std::move(complete));
 }
 
 /// Completes a call that ranks which have joined have not made.
@@ -119,8 +128,10 @@ void NameCoordinator::complete_without(const std::vector<int>& joined, uint64_t 
   const std::string obstacle = obstacle_of_joined(call, joined);
   if (obstacle.empty()) {
     const int average_over = call.terms.average_active ? static_cast<int>(pending.arrivals) : 0;
-    complete_.push_back(
-        {.call = std::move(call), .for_joined = true, .average_over = average_over});
+    add_complete({.call = std::move(call),
+                  .for_joined = true,
+                  .average_over = average_over,
+                  .priority = pending.priority});
     return;
   }
   const std::vector<int> ranks = job_ranks_of(joined);

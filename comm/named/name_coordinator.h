@@ -31,7 +31,8 @@ class NameCoordinator {
   /// Takes the announcement of a rank. Fails with Errc::protocol when the rank has announced that
   /// name already, and rank 0 has not decided about it since.
   Result<> add(int rank, NameArrival arrival, Time now);
-  /// Returns the decisions about the calls that all ranks have announced since the last call.
+  /// Returns the decisions about the calls that all ranks have announced since the last call, in
+  /// the order of their priorities on rank 0. A call that rank 0 has not made has priority 0.
   std::vector<NameDecision> decide();
   /// Called while no decided call is played. When every rank has blocked in a call for a second, no
   /// call is left that all could make. Then these calls fail as a mismatch.
@@ -63,6 +64,7 @@ class NameCoordinator {
     std::map<int, Descriptor> differing = {};  ///< by rank
     std::vector<bool> arrived = {};
     size_t arrivals = 0;
+    int priority = 0;                     ///< of rank 0's call
     Duration timeout = Duration::zero();  ///< that ends first
     Time deadline = Time::max();
   };
@@ -72,6 +74,7 @@ class NameCoordinator {
     Descriptor call;
     bool for_joined = false;  ///< ranks that have joined have not made it
     int average_over = 0;     ///< as in NameDecision
+    int priority = 0;
   };
 
   bool has_joined(int rank) const;
@@ -80,6 +83,7 @@ class NameCoordinator {
   void join(int rank);
   bool is_complete(const Pending& pending) const;
   void complete(uint64_t name, Pending& pending);
+  void add_complete(Complete complete);
   void complete_without(const std::vector<int>& joined, uint64_t name, Pending& pending);
   NameDecision mismatch(uint64_t name, const Pending& pending) const;
   bool can_be_fused(const Descriptor& descriptor) const;
@@ -90,7 +94,7 @@ class NameCoordinator {
   std::set<std::pair<Time, uint64_t>> limits_;     ///< the time limits of pending_
   std::map<int, std::set<uint64_t>> blocked_;      ///< the names of calls in which a rank blocks
   Time deadlock_at_ = Time::max();                 ///< when all ranks have blocked for long enough
-  std::vector<Complete> complete_;                 ///< in the order in which the last rank came
+  std::vector<Complete> complete_;  ///< by priority, then in the order of the last rank
   std::vector<NameDecision> failed_;
   std::vector<int> joined_;  ///< in the order in which they joined
   std::optional<NameDecision> all_joined_;

@@ -15,6 +15,7 @@ struct NameArrival {
   Duration timeout = Duration::zero();    ///< zero: none
   Duration remaining = Duration::zero();  ///< of the timeout
   bool blocks = false;                    ///< a thread of the rank waits for it
+  int priority = 0;  ///< on rank 0, whose calls are not sent: higher ones are played first
 };
 
 /// Rank 0's decision about calls that all ranks have made. All ranks get all decisions in the same

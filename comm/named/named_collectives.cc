@@ -96,7 +96,8 @@ bool NamedCollectives::announce(Time now) {
         {.descriptor = Descriptor::of(work->request),
          .timeout = limited ? work->request.timeout : Duration::zero(),
          .remaining = limited ? std::max(end - now, Duration::zero()) : Duration::zero(),
-         .blocks = work->request.blocks});
+         .blocks = work->request.blocks,
+         .priority = work->request.priority});
   }
   if (lane_.peers().rank() == 0) {
     for (NameArrival& arrival : arrivals)

@@ -51,6 +51,7 @@ struct OperationRequest {
   bool in_sequence = false;
   Duration timeout = Duration::zero();  ///< zero: none
   bool blocks = false;                  ///< the caller's thread waits for it
+  int priority = 0;                     ///< of a collective that matches by name; see NameArrival
   /// all_to_all_split, reduce_scatter: of the part for each rank. Empty: these are even.
   std::vector<size_t> counts = {};
   /// all_reduce: instead of the buffers and the type above. Each is a named collective of its own.

@@ -33,6 +33,34 @@ TEST_CASE("a caller of the header before prescale has the same operations") {
   CHECK(values == std::array<float, 2>{1, 2});
 }
 
+TEST_CASE("a caller of the header before priority has the same operations") {
+  const Alone alone;
+  std::array<float, 2> values = {1, 2};
+  const dtrain_buffers buffers = {nullptr, values.data(), 2, DTRAIN_FLOAT32};
+  dtrain_op_options options = {};
+  options.struct_size = offsetof(dtrain_op_options, priority);
+  options.name = "g";
+  options.postscale = 2;
+  options.priority = 77;  // another variable of that caller
+  CHECK(dtrain_all_reduce(alone.context, buffers, DTRAIN_SUM, &options, nullptr) == DTRAIN_OK);
+  CHECK(values == std::array<float, 2>{2, 4});
+}
+
+TEST_CASE("ranks may give different priorities, and only operations have one") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    std::vector<float> one(3, 1);
+    std::vector<std::vector<float>> several(2, one);
+    const int priority = 3 - 7 * context.rank();
+    context.all_reduce(one, dtrain::Op::sum, {.name = "a", .priority = priority});
+    CHECK(one == std::vector<float>(3, 2));
+    context.all_reduce_list(several, dtrain::Op::sum, {.priority = priority});
+    CHECK(several.back() == one);
+    context.barrier({.priority = priority});
+    CHECK_THROWS_AS(context.split(0, 0, {.priority = 1}), dtrain::Error);
+  }));
+}
+
 TEST_CASE("the scale multiplies each input before the reduction, and each result after it") {
   for (const auto transport : {dtrain::Transport::automatic, dtrain::Transport::tcp}) {
     World world({.size = 3, .per_host = 3, .transport = transport});

@@ -292,5 +292,38 @@ TEST_CASE("all calls of ranks that block in many fail with one text") {
   CHECK(names.next_deadline() == Time::max());
 }
 
+TEST_CASE("calls that are complete at once are played by their priority on rank 0") {
+  NameCoordinator names = coordinator(2);
+  const auto add = [&](int rank, const std::string& name, int priority) {
+    NameArrival arrival = call(name, 101);  // too large for a bucket with others
+    arrival.priority = priority;
+    REQUIRE(names.add(rank, arrival, start));
+  };
+  for (const auto& [name, priority] :
+       {std::pair("low", -1), std::pair("first", 5), std::pair("none", 0), std::pair("also", 5)}) {
+    add(1, name, -priority);
+    add(0, name, priority);
+  }
+  const auto decisions = names.decide();
+  REQUIRE(decisions.size() == 4);
+  CHECK(decisions[0].names == Names{hash_of_name("first")});
+  CHECK(decisions[1].names == Names{hash_of_name("also")});
+  CHECK(decisions[2].names == Names{hash_of_name("none")});
+  CHECK(decisions[3].names == Names{hash_of_name("low")});
+}
+
+TEST_CASE("a bucket takes the calls with the highest priorities first") {
+  NameCoordinator names = coordinator(1);
+  for (const auto& [name, priority] : {std::pair("a", 1), std::pair("b", 3), std::pair("c", 2)}) {
+    NameArrival arrival = call(name, 100);
+    arrival.priority = priority;
+    REQUIRE(names.add(0, arrival, start));
+  }
+  const auto decisions = names.decide();
+  REQUIRE(decisions.size() == 2);
+  CHECK(decisions[0].names == Names{hash_of_name("b"), hash_of_name("c")});
+  CHECK(decisions[1].names == Names{hash_of_name("a")});
+}
+
 }  // namespace
 }  // namespace dt

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -425,6 +426,27 @@ TEST_CASE("a join keeps its time limit while this rank plays for others") {
   group[1].step(group.now);
   group[1].step(group.now);
   CHECK(failure(join) == "join: timed out after 2s on rank 1 (host n1) behind all_reduce");
+}
+
+TEST_CASE("the priorities of rank 0 decide which call is played first, and may differ elsewhere") {
+  EngineGroup group(2);
+  constexpr int calls = 3;
+  std::vector<std::vector<std::vector<float>>> data(2, {calls, std::vector<float>(50'000, 1)});
+  std::vector<std::shared_ptr<Operation>> works;
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int i = 0; i < calls; ++i) {
+      OperationRequest request = sum_of(data[rank][i], format("t{}", i));
+      request.priority = rank == 0 ? i : calls - i;
+      works.push_back(group.submit(rank, request));
+    }
+  }
+  std::vector<int> ended;
+  for (int step = 0; step < 1000 && ended.size() < calls; ++step) {
+    group[step % 2].step(group.now);
+    for (int i = 0; i < calls; ++i)
+      if (!pending(works[i]) && std::ranges::find(ended, i) == ended.end()) ended.push_back(i);
+  }
+  CHECK(ended == std::vector<int>{2, 1, 0});
 }
 
 }  // namespace
