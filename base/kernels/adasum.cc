@@ -91,7 +91,7 @@ void adasum(ElementType type, std::byte* into, const std::byte* a, const std::by
     case ElementType::float64:
       return add<double>(into, a, b, count);
     default:
-      assert(!"a float type");
+      assert(false);  // only floats have one
   }
 }
 
