@@ -9,6 +9,7 @@ import os
 import re
 import sys
 
+import python_shape
 import words
 
 FILE_LINES_MAX = 500
@@ -26,6 +27,7 @@ ARROWS = {
     "cmd/bench": {"base", "comm/dtrain.h", "comm/dtrain_memory.h"},
     "man": {"base", "launcher", "cmd"},
     "examples": set(),
+    "python": {"comm/dtrain.h", "comm/dtrain_work.h"},
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
 PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain_memory.h", "comm/dtrain_store.h", "comm/dtrain_work.h",
@@ -56,9 +58,10 @@ HOMES = {
     "doctest": r"tests/.*",
     "benchmark": r"tests/.*",
     "dtrain": r"(examples|tests)/.*",
+    "python": r"python/core/core\.h",
 }
 # Third-party headers that have no folder of their own.
-FLAT_HEADERS = {"hwloc.h": "hwloc", "libssh2.h": "libssh2"}
+FLAT_HEADERS = {"hwloc.h": "hwloc", "libssh2.h": "libssh2", "Python.h": "python"}
 MANY_FILES = {"fmt", "doctest", "benchmark", "dtrain"}
 SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
@@ -312,27 +315,15 @@ def check_try(tree):
                 yield f"{path}:{line_of(code, match.start())}: TRY within an expression"
 
 
-SPOKEN = (".cc", ".h", ".hpp", ".c", ".md")
-
-
-def check_sentences(tree):
-    """Comments and documents are sentences that a stranger understands: tests/words.py."""
-    for path, text in tree.items():
-        if path.endswith(SPOKEN):
-            for line, block in (words.prose if path.endswith(".md") else words.comments)(text):
-                for fault in words.faults(block):
-                    yield f"{path}:{line}: {fault}"
-
-
 def check_tests_exist(tree):
     """Each .cc file has a unit test of its name and folder, or a test includes its header; else it stands
-    in TESTED_ELSEWHERE, with the test that covers it."""
+    in TESTED_ELSEWHERE, with the test that covers it. Those of python/core/ have their tests in python/tests/."""
     tests = {path: text for path, text in tree.items()
              if path.startswith("tests/") and path.endswith("_test.cc")}
     included = {target for text in tests.values() for _, target in includes(text, '"')}
     elsewhere = dict(line.split() for line in tree.get(TESTED_ELSEWHERE, "").splitlines())
     for path in tree:
-        if not path.endswith(".cc") or path.startswith("tests/"):
+        if not path.endswith(".cc") or path.startswith(("tests/", "python/core/")):
             continue
         has_test = path[:-3] + ".h" in included or f"tests/unit/{path[:-3]}_test.cc" in tests
         if not has_test and path not in elsewhere:
@@ -386,7 +377,7 @@ def check_sleep(tree):
 
 RULES = [check_arrows, check_floors, check_cycles, check_folder_size, check_file_size, check_function_size, check_homes,
          check_preprocessor, check_header_guards, check_type_names, check_tests_exist, check_words,
-         check_close, check_sleep, check_try, check_sentences]
+         check_close, check_sleep, check_try, words.check_sentences, *python_shape.RULES]
 
 H = "#pragma once\n"
 # For each rule trees that it must refuse, with as many findings as the number says.
@@ -412,11 +403,14 @@ BAD = [
     (check_try, 0, {"base/a.cc": "void f() {\n  TRY(h());\n  auto [a, b] = TRY(h());\n  m.y = TRY(h({1}));\n"
                                  "  if (!TRY(h())) return TRY(g());\n  if (a) TRY(h());\n"
                                  "  for (const X& x : TRY(h())) f(x);\n  if (const X x = TRY(h())) f(x);\n}\n"}),
+    *python_shape.BAD,
+    (check_arrows, 1, {"python/core/a.cc": '#include "comm/context.h"\n#include "comm/dtrain.h"\n',
+                       "comm/context.h": H, "comm/dtrain.h": H}),
     (check_arrows, 1, {"examples/a.cc": '#include "base/b.h"\n', "base/b.h": H}),
-    (check_sentences, 3, {"base/a.h": "/// Of those that go on for ever.\nint a();\n"}),
-    (check_sentences, 2, {"base/a.h": "/// Closes whoever is late.\nint a();  ///< Who waits here.\n"}),
-    (check_sentences, 1, {"README.md": "# A\n\n" + "word " * 28 + "end.\n\n```\nOf code\n```\n"}),
-    (check_sentences, 0, {"base/a.h": "/// Returns the user who asked, or `whoever` did. Why? \"What\" is quoted.\nint a();\n"}),
+    (words.check_sentences, 3, {"base/a.h": "/// Of those that go on for ever.\nint a();\n"}),
+    (words.check_sentences, 2, {"base/a.h": "/// Closes whoever is late.\nint a();  ///< Who waits here.\n"}),
+    (words.check_sentences, 1, {"README.md": "# A\n\n" + "word " * 28 + "end.\n\n```\nOf code\n```\n"}),
+    (words.check_sentences, 0, {"base/a.h": "/// Returns the user who asked, or `whoever` did. Why? \"What\" is quoted.\nint a();\n"}),
     (check_cycles, 1, {"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}),
     (check_cycles, 1, {"comm/x/a.h": '#include "comm/y/b.h"\n', "comm/y/b.h": H,
                        "comm/y/c.h": '#include "comm/x/d.h"\n', "comm/x/d.h": H}),

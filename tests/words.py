@@ -67,3 +67,15 @@ def faults(text):
             yield "\"who\", which is for people"
         if len(sentence.split()) > SENTENCE_WORDS_MAX:
             yield f"a sentence of {len(sentence.split())} words: \"{' '.join(sentence.split()[:6])} …\""
+
+
+SPOKEN = (".cc", ".h", ".hpp", ".c", ".md")
+
+
+def check_sentences(tree):
+    """Comments and documents are sentences that a stranger understands."""
+    for path, text in tree.items():
+        if path.endswith(SPOKEN):
+            for line, block in (prose if path.endswith(".md") else comments)(text):
+                for fault in faults(block):
+                    yield f"{path}:{line}: {fault}"

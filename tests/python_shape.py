@@ -1,0 +1,80 @@
+"""Checks the shape of Python code, as tests/architecture.py does for the rest: imports, lengths, words."""
+import ast
+import io
+import re
+import sys
+import tokenize
+
+import words
+
+FUNCTION_LINES_MAX = 70
+PACKAGE = "python/dtrain/"
+CHECKED = ("python/", "examples/python_numpy/")
+# numpy and torch have their arrays already where the package meets one, so it finds them in sys.modules.
+IMPORTABLE = {"dtrain", *sys.stdlib_module_names}
+
+
+def python_of(tree):
+    return {path: ast.parse(text) for path, text in tree.items() if path.startswith(CHECKED) and path.endswith(".py")}
+
+
+def check_python_imports(tree):
+    """The package imports itself and the standard library."""
+    for path, module in python_of(tree).items():
+        for node in ast.walk(module) if path.startswith(PACKAGE) else ():
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or "dtrain"]
+            for name in names:
+                if name.split(".")[0] not in IMPORTABLE:
+                    yield f"{path}:{node.lineno}: the package must not import {name}"
+
+
+def check_python_functions(tree):
+    """A function has at most FUNCTION_LINES_MAX lines."""
+    for path, module in python_of(tree).items():
+        for node in ast.walk(module):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                lines = node.end_lineno - node.lineno + 1
+                if lines > FUNCTION_LINES_MAX:
+                    yield f"{path}:{node.lineno}: {lines} lines; at most {FUNCTION_LINES_MAX}"
+
+
+def docstrings(module):
+    """(line, paragraph) of each docstring, without code, which is indented."""
+    for node in ast.walk(module):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            for block in ast.get_docstring(node).split("\n\n"):
+                yield node.body[0].lineno, " ".join(line for line in block.split("\n") if not line.startswith("    "))
+
+
+def comments(text):
+    """(line, text) of each comment; lines that follow each other are one."""
+    blocks = []
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and not re.match(r"#( noqa| type:|!)", token.string):
+            line, content = token.start[0], token.string.lstrip("# ").split("  # noqa")[0]
+            if blocks and blocks[-1][1] == line - 1 and token.line.lstrip().startswith("#"):
+                blocks[-1] = (blocks[-1][0], line, f"{blocks[-1][2]} {content}")
+            else:
+                blocks.append((line, line, content))
+    return [(first, content) for first, _, content in blocks]
+
+
+def check_python_words(tree):
+    """Comments and docstrings are sentences that a stranger understands: tests/words.py."""
+    for path, module in python_of(tree).items():
+        for line, block in [*docstrings(module), *comments(tree[path])]:
+            for fault in words.faults(block):
+                yield f"{path}:{line}: {fault}"
+
+
+RULES = [check_python_imports, check_python_functions, check_python_words]
+
+BAD = [
+    (check_python_imports, 3, {"python/dtrain/a.py": "import numpy.linalg\nfrom torch import nn\ndef f():\n    import jax\n",
+                               "python/tests/a.py": "import numpy\n"}),
+    (check_python_imports, 0, {"python/dtrain/a.py": "import os.path\nfrom dtrain import _core\nfrom . import b\n"}),
+    (check_python_functions, 1, {"python/dtrain/a.py": "def f():\n" + "    pass\n" * 70 + "def g():\n" + "    pass\n" * 69}),
+    (check_python_words, 3, {"python/dtrain/a.py": '"""Those of a rank go on."""\nx = 1  # What it is.\n# Fine\n'}),
+]
