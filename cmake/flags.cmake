@@ -18,9 +18,11 @@ set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 
 find_program(DTRAIN_CCACHE ccache)
 if(DTRAIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # ccache finds files with a precompiled header again only with these settings.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${DTRAIN_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${DTRAIN_CCACHE})
+  # ccache finds files with a precompiled header again only with this sloppiness. With paths relative to the source,
+  # the build of the wheel finds what the release build has compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${DTRAIN_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 add_library(dtrain_flags INTERFACE)
