@@ -1,12 +1,17 @@
 # The commands for users. CMakePresets.json has the settings of builds, tools/ the scripts.
 PREFIX ?= /usr/local
-.PHONY: build test check test-long fuzz demo demo-hosts bench install uninstall deb clean format
+.PHONY: build wheel test check test-long fuzz demo demo-hosts bench install uninstall deb clean format
 
 # builds build/release/dtrain, the libraries and the examples
 build:
 	tools/setup.sh build
 	cmake --preset release -DBUILD_TESTING=OFF --log-level=WARNING
 	cmake --build --preset release
+
+# builds the wheel of the Python package, into build/dist
+wheel:
+	tools/setup.sh wheel
+	tools/wheel.sh
 
 # runs all tests that must pass before a change goes in
 test:

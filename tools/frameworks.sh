@@ -4,6 +4,7 @@
 #
 #   frameworks.sh               those of `make test`
 #   frameworks.sh --long        also those of `make test-long`
+#   frameworks.sh --wheel       only the tools for the wheel of Python
 #   frameworks.sh --bench       also PyTorch of PyPI (5.4 GB), for tests/bench: Debian's torchrun is broken
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,9 +42,14 @@ install_venv() {
   echo "${*:2}" >"$folder/installed"
 }
 
+install_venv wheel '' 'scikit-build-core==1.1.2 wheel==0.48.0 auditwheel==6.8.2 ruff==0.17.6 mypy==2.4.1'
+if [[ ${1-} == --wheel ]]; then exit; fi
+
 # Downloads come first. tf-keras depends on `tensorflow`, which is tensorflow-cpu and 400 MB for GPUs: --no-deps.
 install_venv tensorflow '' tensorflow-cpu==2.21.0 '--no-deps tf-keras==2.21.0'
 install_venv jax '' jax==0.10.2
+install_venv python '' 'numpy==2.4.6 pytest==9.2.0'
+install_venv python-torch --system-site-packages pytest==9.2.0
 install_venv mpi '' 'mpi4py==4.1.2 mpich==5.0.2'
 
 # pip builds Horovod from source against the installed framework, which an isolated build would not find. A cached

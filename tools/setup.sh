@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the missing Debian packages for `setup.sh build`, `test`, `frameworks`, `hosts`, `fuzz`, `deb` or
+# Installs the missing Debian packages for `setup.sh build`, `wheel`, `test`, `frameworks`, `hosts`, `fuzz`, `deb` or
 # `fresh_machine`. With `test` it also installs the pinned clang tools, with `frameworks` (and `--long` for all of
 # them) the packages of PyPI for tests/frameworks. Prints nothing when all are installed.
 set -eu
@@ -9,7 +9,8 @@ packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev l
   libtomlplusplus-dev nlohmann-json3-dev"
 case ${1-build} in
   build) ;;
-  test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-venv
+  wheel) packages="$packages python3-dev python3-venv" ;;
+  test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-dev python3-venv
   shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
   openssh-client openssh-server iptables tcsh" ;;
   hosts) packages="openssh-client openssh-server iproute2 procps" ;;
@@ -17,7 +18,7 @@ case ${1-build} in
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
   deb) packages="dpkg-dev" ;;
   fresh_machine) packages="debootstrap" ;;
-  *) echo "usage: setup.sh [build|test|frameworks [--long]|hosts|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
+  *) echo "usage: setup.sh [build|wheel|test|frameworks [--long]|hosts|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
 esac
 
 # Prints the names of the `packages` that are not installed.

@@ -64,6 +64,9 @@ wait $frameworks || installed=$?
 cat build/frameworks.log
 if ((installed != 0)); then exit $installed; fi
 
+step 'wheel of the Python package'
+tools/wheel.sh
+
 # These tests use real processes, signals and clocks of a machine that may be busy. A failed test runs a second
 # time, which separates broken tests from unreliable ones. Both fail the run.
 step 'release: all tests'

@@ -1,0 +1,192 @@
+#include "comm/dtrain.h"
+#include "comm/dtrain_work.h"
+#include "python/core/core.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace dt::python {
+
+namespace {
+
+/// The arguments of an operation: (input, output, count, type, argument, root, options, kept).
+/// Input and output are addresses. The argument is the reduction, the root or the other rank. The
+/// options are a tuple: (name, timeout_ms, prescale, postscale, shape, average_over, compression,
+/// element, element_bytes, counts).
+struct CallArguments {
+  dtrain_buffers buffers = {};
+  int argument = 0;
+  int root = 0;
+  dtrain_op_options options = {.struct_size = sizeof(dtrain_op_options)};
+  std::vector<size_t> shape;
+  std::vector<size_t> counts;  ///< of the parts, for operations with a count for each rank
+  PyObject* kept = nullptr;
+};
+
+constexpr std::array<size_t, 15> bytes_of_type = {0, 1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 2, 2, 1, 0};
+
+size_t element_bytes(const CallArguments& call) {
+  const auto type = static_cast<size_t>(call.buffers.type);
+  if (call.options.element_bytes > 0 || type >= bytes_of_type.size())
+    return call.options.element_bytes;
+  return bytes_of_type.at(type);
+}
+
+/// Reads a tuple of sizes. False with an exception set where an item is none.
+bool read_sizes(PyObject* tuple, std::vector<size_t>& into) {
+  const Py_ssize_t length = PyTuple_Size(tuple);
+  if (length < 0) return false;
+  into.reserve(static_cast<size_t>(length));
+  for (Py_ssize_t i = 0; i < length; ++i)
+    into.push_back(PyLong_AsSize_t(PyTuple_GetItem(tuple, i)));
+  return PyErr_Occurred() == nullptr;
+}
+
+bool read_options(PyObject* tuple, CallArguments& call) {
+  PyObject* shape = nullptr;
+  PyObject* counts = nullptr;
+  Py_ssize_t element_bytes = 0;
+  dtrain_op_options& options = call.options;
+  if (PyArg_ParseTuple(tuple, "ziddOiiznO", &options.name, &options.timeout_ms, &options.prescale,
+                       &options.postscale, &shape, &options.average_over, &options.compression,
+                       &options.element, &element_bytes, &counts) == 0)
+    return false;
+  options.element_bytes = static_cast<size_t>(element_bytes);
+  if (counts != Py_None && !read_sizes(counts, call.counts)) return false;
+  if (shape == Py_None) return true;
+  if (!read_sizes(shape, call.shape)) return false;
+  // An empty vector has no address, and the shape of a scalar must not be NULL.
+  call.shape.push_back(0);
+  options.shape = call.shape.data();
+  options.dims = static_cast<int>(call.shape.size()) - 1;
+  return true;
+}
+
+bool read_call(PyObject* arguments, CallArguments& call) {
+  unsigned long long input = 0;
+  unsigned long long output = 0;
+  Py_ssize_t count = 0;
+  PyObject* options = nullptr;
+  if (PyArg_ParseTuple(arguments, "KKniiiOO", &input, &output, &count, &call.buffers.type,
+                       &call.argument, &call.root, &options, &call.kept) == 0)
+    return false;
+  // NOLINTBEGIN(performance-no-int-to-ptr): Python has addresses as integers
+  call.buffers.input = reinterpret_cast<const void*>(static_cast<uintptr_t>(input));
+  call.buffers.output = reinterpret_cast<void*>(static_cast<uintptr_t>(output));
+  // NOLINTEND(performance-no-int-to-ptr)
+  call.buffers.count = static_cast<size_t>(count);
+  return read_options(options, call);
+}
+
+using Start = dtrain_work* (*)(dtrain_context*, CallArguments&, dtrain_error*);
+
+/// Raises the failure of a work that ended with wrong arguments while it was started.
+PyObject* check_arguments(PyObject* object) {
+  if (object == nullptr) return nullptr;
+  dtrain_error failure = {.struct_size = sizeof failure};
+  dtrain_work* work = reinterpret_cast<WorkObject*>(object)->work;
+  if (dtrain_work_done(work) == 0) return object;
+  if (dtrain_work_wait(work, 0, &failure) != DTRAIN_ERROR_INPUT) return object;
+  Py_DECREF(object);
+  return raise_failure(failure);
+}
+
+PyObject* start(PyObject* self, PyObject* arguments, Start function) {
+  CallArguments call;
+  if (!read_call(arguments, call)) return nullptr;
+  ContextObject* context = usable_context(self);
+  if (context == nullptr) return nullptr;
+  if (!call.counts.empty() &&
+      call.counts.size() != static_cast<size_t>(dtrain_size(context->context))) {
+    PyErr_Format(PyExc_ValueError, "%zu counts for %d ranks", call.counts.size(),
+                 dtrain_size(context->context));
+    return nullptr;
+  }
+  free_parked(context);
+  StartedWork started = {.element_bytes = element_bytes(call)};
+  dtrain_context* handle = context->context;
+  CallCounter& calls = *context->calls;
+  calls.enter();
+  PyThreadState* thread = PyEval_SaveThread();
+  started.work = function(handle, call, &started.failure);
+  calls.leave();
+  PyEval_RestoreThread(thread);
+  return check_arguments(new_work(context, started, call.kept));
+}
+
+/// For operations with a reduction, a root or another rank.
+template <auto function>
+PyObject* with_argument(PyObject* self, PyObject* arguments) {
+  return start(self, arguments,
+               [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
+                 return function(context, call.buffers, call.argument, &call.options, error);
+               });
+}
+
+template <auto function>
+PyObject* with_buffers(PyObject* self, PyObject* arguments) {
+  return start(self, arguments,
+               [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
+                 return function(context, call.buffers, &call.options, error);
+               });
+}
+
+template <auto function>
+PyObject* with_counts(PyObject* self, PyObject* arguments) {
+  return start(self, arguments,
+               [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
+                 const dtrain_split_buffers split = {.struct_size = sizeof split,
+                                                     .input = call.buffers.input,
+                                                     .counts = call.counts.data(),
+                                                     .type = call.buffers.type,
+                                                     .op = call.argument};
+                 return function(context, &split, &call.options, error);
+               });
+}
+
+template <auto function>
+PyObject* without_buffers(PyObject* self, PyObject* arguments) {
+  return start(self, arguments,
+               [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
+                 return function(context, &call.options, error);
+               });
+}
+
+PyObject* reduce(PyObject* self, PyObject* arguments) {
+  return start(self, arguments,
+               [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
+                 const dtrain_rooted_op to = {.op = call.argument, .root = call.root};
+                 return dtrain_reduce_async(context, call.buffers, to, &call.options, error);
+               });
+}
+
+}  // namespace
+
+PyMethodDef* operation_methods() {
+  static std::array methods = {
+      PyMethodDef{"all_reduce", with_argument<dtrain_all_reduce_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"broadcast", with_argument<dtrain_broadcast_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"reduce_scatter", with_argument<dtrain_reduce_scatter_async>, METH_VARARGS,
+                  nullptr},
+      PyMethodDef{"gather", with_argument<dtrain_gather_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"scatter", with_argument<dtrain_scatter_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"send", with_argument<dtrain_send_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"recv", with_argument<dtrain_recv_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"all_gather", with_buffers<dtrain_all_gather_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"all_gather_ragged", with_buffers<dtrain_all_gather_ragged_async>, METH_VARARGS,
+                  nullptr},
+      PyMethodDef{"all_to_all", with_buffers<dtrain_all_to_all_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"all_to_all_split", with_counts<dtrain_all_to_all_split_async>, METH_VARARGS,
+                  nullptr},
+      PyMethodDef{"reduce_scatter_split", with_counts<dtrain_reduce_scatter_split_async>,
+                  METH_VARARGS, nullptr},
+      PyMethodDef{"reduce", reduce, METH_VARARGS, nullptr},
+      PyMethodDef{"barrier", without_buffers<dtrain_barrier_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"join", without_buffers<dtrain_join_async>, METH_VARARGS, nullptr},
+      PyMethodDef{nullptr, nullptr, 0, nullptr},
+  };
+  return methods.data();
+}
+
+}  // namespace dt::python

@@ -1,0 +1,165 @@
+#include "comm/dtrain.h"
+#include "comm/dtrain_work.h"
+#include "python/core/core.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+namespace dt::python {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+WorkObject* object_of(PyObject* self) {
+  return reinterpret_cast<WorkObject*>(self);
+}
+
+void dealloc(PyObject* self) {
+  WorkObject* object = object_of(self);
+  PyTypeObject* type = Py_TYPE(self);
+  ContextObject* context = object->context;
+  if (dtrain_work_done(object->work) != 0) {
+    dtrain_work_free(object->work);
+    Py_XDECREF(object->kept);
+  } else {
+    // Its operation uses the memory until all ranks have called it, and no collector may wait for
+    // them.
+    context->parked.push_back({object->work, object->kept});
+  }
+  PyObject_Free(self);
+  Py_DECREF(type);
+  Py_DECREF(reinterpret_cast<PyObject*>(context));
+}
+
+PyObject* done(PyObject* self, PyObject* /*none*/) {
+  return PyBool_FromLong(dtrain_work_done(object_of(self)->work));
+}
+
+/// Raises the failure of a work that has ended, or releases its memory and returns true.
+PyObject* ended(WorkObject* object, int status, const dtrain_error& failure) {
+  PyObject* kept = std::exchange(object->kept, nullptr);
+  Py_XDECREF(kept);
+  free_parked(object->context);
+  if (status != DTRAIN_OK) return raise_failure(failure);
+  Py_RETURN_TRUE;
+}
+
+/// wait(seconds): true when it is done, false when the time passed first. A negative number is no
+/// limit.
+PyObject* wait(PyObject* self, PyObject* argument) {
+  const double seconds = PyFloat_AsDouble(argument);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  WorkObject* object = object_of(self);
+  dtrain_error failure = {.struct_size = sizeof failure};
+  if (dtrain_work_done(object->work) != 0)
+    return ended(object, dtrain_work_wait(object->work, 0, &failure), failure);
+
+  const auto begin = Clock::now();
+  while (true) {
+    int wait_ms = slice_ms;
+    if (seconds >= 0) {
+      const std::chrono::duration<double, std::milli> passed = Clock::now() - begin;
+      const double left_ms = seconds * 1000 - passed.count();
+      if (left_ms <= 0) Py_RETURN_FALSE;
+      wait_ms = static_cast<int>(std::min<double>(slice_ms, left_ms + 1));
+    }
+    PyThreadState* thread = PyEval_SaveThread();
+    const int status = dtrain_work_wait(object->work, wait_ms, &failure);
+    PyEval_RestoreThread(thread);
+    if (status != DTRAIN_PENDING) return ended(object, status, failure);
+    if (PyErr_CheckSignals() < 0) return nullptr;
+  }
+}
+
+/// Returns the result that the engine owns; none, with an exception set, when there is none.
+bool read_result(PyObject* self, dtrain_result& result) {
+  dtrain_error failure = {.struct_size = sizeof failure};
+  result.struct_size = sizeof result;
+  if (dtrain_work_result(object_of(self)->work, &result, &failure) == DTRAIN_OK) return true;
+  raise_failure(failure);
+  return false;
+}
+
+/// counts(): the elements of each part of the result
+PyObject* counts(PyObject* self, PyObject* /*none*/) {
+  dtrain_result result = {};
+  if (!read_result(self, result)) return nullptr;
+  PyObject* tuple = PyTuple_New(result.ranks);
+  for (int i = 0; tuple != nullptr && i < result.ranks; ++i) {
+    PyObject* count = PyLong_FromSize_t(result.counts[i]);
+    if (count == nullptr || PyTuple_SetItem(tuple, i, count) < 0) {
+      Py_DECREF(tuple);
+      return nullptr;
+    }
+  }
+  return tuple;
+}
+
+/// times(): nanoseconds of CLOCK_MONOTONIC at which it was submitted, started and ended
+PyObject* times(PyObject* self, PyObject* /*none*/) {
+  dtrain_error failure = {.struct_size = sizeof failure};
+  dtrain_times found = {.struct_size = sizeof found};
+  if (dtrain_work_times(object_of(self)->work, &found, &failure) != DTRAIN_OK)
+    return raise_failure(failure);
+  return Py_BuildValue("(LLL)", static_cast<long long>(found.submitted_ns),
+                       static_cast<long long>(found.started_ns),
+                       static_cast<long long>(found.ended_ns));
+}
+
+/// Exports the bytes of the result, which belong to this work alone. So its owner may also write
+/// there.
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  dtrain_result result = {};
+  if (!read_result(self, result)) return -1;
+  const size_t bytes = result.count * object_of(self)->element_bytes;
+  void* data = bytes == 0 ? self : const_cast<void*>(result.data);
+  return PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(bytes), 0, flags);
+}
+
+}  // namespace
+
+PyObject* new_work(ContextObject* context, const StartedWork& started, PyObject* kept) {
+  if (started.work == nullptr) return raise_failure(started.failure);
+  auto* state =
+      static_cast<CoreState*>(PyType_GetModuleState(Py_TYPE(reinterpret_cast<PyObject*>(context))));
+  PyObject* self = PyType_GenericAlloc(state->work_type, 0);
+  Py_INCREF(kept);
+  if (self == nullptr) {
+    context->parked.push_back({started.work, kept});
+    return nullptr;
+  }
+  Py_INCREF(reinterpret_cast<PyObject*>(context));
+  WorkObject* object = object_of(self);
+  object->work = started.work;
+  object->element_bytes = started.element_bytes;
+  object->kept = kept;
+  object->context = context;
+  return self;
+}
+
+PyObject* make_work_type(PyObject* module) {
+  static std::array methods = {
+      PyMethodDef{"done", done, METH_NOARGS, nullptr},
+      PyMethodDef{"wait", wait, METH_O, nullptr},
+      PyMethodDef{"counts", counts, METH_NOARGS, nullptr},
+      PyMethodDef{"times", times, METH_NOARGS, nullptr},
+      PyMethodDef{nullptr, nullptr, 0, nullptr},
+  };
+  std::array slots = {
+      PyType_Slot{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      PyType_Slot{Py_tp_methods, methods.data()},
+      PyType_Slot{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+      PyType_Slot{0, nullptr},
+  };
+  PyType_Spec spec = {.name = "dtrain._core.Work",
+                      .basicsize = sizeof(WorkObject),
+                      .itemsize = 0,
+                      .flags = type_flags,
+                      .slots = slots.data()};
+  return PyType_FromModuleAndSpec(module, &spec, nullptr);
+}
+
+}  // namespace dt::python

@@ -1,0 +1,28 @@
+"""dtrain for Python: collectives and a store for the processes that `dtrain run` starts.
+
+world = dtrain.init()
+gradients = world.all_reduce(gradients, dtrain.Op.AVERAGE)
+"""
+
+from dtrain._binary import check_versions, get_include
+from dtrain._context import Context, init
+from dtrain._errors import ArgumentError, Error
+from dtrain._options import Compression, Op
+from dtrain._store import Store
+from dtrain._version import version as __version__
+from dtrain._work import Work
+
+__all__ = [
+    "ArgumentError",
+    "Compression",
+    "Context",
+    "Error",
+    "Op",
+    "Store",
+    "Work",
+    "__version__",
+    "get_include",
+    "init",
+]
+
+check_versions()

@@ -1,0 +1,170 @@
+"""Joining the ranks of a job, and its groups."""
+
+import atexit
+import os
+import pickle
+from collections.abc import Iterable
+from typing import Any
+
+from dtrain import _core
+from dtrain._collectives import Collectives
+from dtrain._errors import ArgumentError, Error
+from dtrain._options import milliseconds
+from dtrain._store import Store
+
+# One of them shows that `dtrain run` started this process.
+_OF_DTRAIN = ("DTRAIN_ROLE", "DTRAIN_TASK_INDEX", "DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN", "DTRAIN_RANK", "DTRAIN_SIZE")
+# The sizes that other launchers set.
+_OF_OTHERS = ("WORLD_SIZE", "HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE")
+
+
+class Context(Collectives):
+    """All ranks of a job, or a group of them, seen from one of them.
+
+    It is also a context manager, which leaves the job at its end. A process leaves at its exit in any case.
+    """
+
+    __slots__ = ("__weakref__", "_groups", "_numbers", "store")
+
+    def __init__(self, core: _core.Context) -> None:
+        self._handle = core
+        self._numbers = core.numbers()
+        # Other members may still need a group that this rank does not use any more.
+        self._groups: list[Context] = []
+        self.store = Store(core)
+
+    @property
+    def rank(self) -> int:
+        """The number of this rank, from 0."""
+        return self._numbers[0]
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return self._numbers[1]
+
+    @property
+    def local_rank(self) -> int:
+        """The number of this rank among the ranks of its host."""
+        return self._numbers[2]
+
+    @property
+    def local_size(self) -> int:
+        """The number of ranks on this host."""
+        return self._numbers[3]
+
+    @property
+    def cross_rank(self) -> int:
+        """The index of this host among those that have this local rank."""
+        return self._numbers[4]
+
+    @property
+    def cross_size(self) -> int:
+        """The number of hosts that have this local rank."""
+        return self._numbers[5]
+
+    @property
+    def host(self) -> str:
+        """The name of this rank's host, as the job knows it."""
+        return self._numbers[6]
+
+    @property
+    def algorithms(self) -> str:
+        """The algorithms of the collectives, in the form of `dtrain run --algorithms`."""
+        return self._handle.algorithms()
+
+    def split(
+        self, ranks_or_color: Iterable[int] | int | None, key: int = 0, *, timeout: float | None = None
+    ) -> "Context | None":
+        """Return the group of the ranks in a list, or of those that give the same color, ordered by key and rank.
+
+        None for a rank that is not in the list, or gives the color None. All ranks of this context call it.
+        """
+        if isinstance(ranks_or_color, Iterable):
+            return self.group(ranks_or_color, timeout=timeout)
+        color = -1 if ranks_or_color is None else int(ranks_or_color)
+        if ranks_or_color is not None and color < 0:
+            raise ArgumentError(f"color: give a number from 0, or None for no group, not {color}")
+        return self._keep(self._handle.split(color, key, milliseconds(timeout)))
+
+    def group(self, ranks: Iterable[int], *, timeout: float | None = None) -> "Context | None":
+        """Return the group of the ranks in the list, in its order; None for a rank that is not in it."""
+        return self._keep(self._handle.group(tuple(int(rank) for rank in ranks), milliseconds(timeout)))
+
+    def broadcast_object(self, value: Any = None, root: int = 0, *, timeout: float | None = None) -> Any:
+        """Return the object of rank `root`, which must be picklable, on every rank."""
+        if not 0 <= root < self.size:
+            raise ArgumentError(f"root: {root} is not one of the ranks 0 to {self.size - 1}")
+        packed = bytearray(_pickled(value) if self.rank == root else b"")
+        size = memoryview(bytearray(8)).cast("q")
+        size[0] = len(packed)
+        self.broadcast(size, root, out=size, timeout=timeout)
+        content = packed if self.rank == root else bytearray(size[0])
+        self.broadcast(content, root, out=content, timeout=timeout)
+        return value if self.rank == root else pickle.loads(content)
+
+    def all_gather_object(self, value: Any, *, timeout: float | None = None) -> list[Any]:
+        """Return the objects of all ranks, which must be picklable, by rank."""
+        packed = _pickled(value)
+        size = memoryview(bytearray(8)).cast("q")
+        size[0] = len(packed)
+        sizes = self.all_gather(size, timeout=timeout)
+        content = memoryview(self.all_gather(packed, ragged=True, timeout=timeout))
+        ends = [sum(sizes[: rank + 1]) for rank in range(self.size)]
+        return [pickle.loads(content[end - length : end]) for end, length in zip(ends, sizes, strict=True)]
+
+    def finalize(self) -> None:
+        """Leave the job, or the group. Pending operations fail, on this rank and where others need it."""
+        for group in self._groups:
+            group.finalize()
+        self._groups.clear()
+        self._handle.finalize()
+        atexit.unregister(self.finalize)
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finalize()
+
+    def __repr__(self) -> str:
+        return f"<dtrain.Context: rank {self.rank} of {self.size}, host {self.host}>"
+
+    def _keep(self, core: _core.Context | None) -> "Context | None":
+        if core is None:
+            return None
+        group = Context(core)
+        self._groups.append(group)
+        return group
+
+
+def init(*, timeout: float | None = None) -> Context:
+    """Join the other ranks of the job, and return when all have joined.
+
+    A process that `dtrain run` did not start is alone: rank 0 of size 1. `timeout` is in seconds, by default 300.
+    """
+    _refuse_other_launchers()
+    world = Context(_core.init(milliseconds(timeout)))
+    # Other ranks learn that this one has left, also where the interpreter ends with operations under way.
+    atexit.register(world.finalize)
+    return world
+
+
+def _refuse_other_launchers() -> None:
+    if any(os.environ.get(name) for name in _OF_DTRAIN):
+        return
+    for name in _OF_OTHERS:
+        size = os.environ.get(name, "")
+        if size.isdigit() and int(size) > 1:
+            raise Error(
+                f"{name}={size} shows that another launcher started this process, so the ranks would not find each"
+                f" other; start the job by: dtrain run -np {size} python SCRIPT",
+                "input",
+            )
+
+
+def _pickled(value: Any) -> bytes:
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        raise ArgumentError(f"{type(value).__name__} cannot be pickled: {error}") from error

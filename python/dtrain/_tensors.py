@@ -1,0 +1,241 @@
+"""The memory of arrays: addresses, counts and types, and new arrays of the same kind.
+
+Nothing here imports torch or numpy: an array of theirs exists only where its library is loaded.
+"""
+
+import array as standard
+import sys
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from dtrain import _core
+from dtrain._errors import ArgumentError
+
+Shape = tuple[int, ...]
+
+_KINDS = {
+    **dict.fromkeys("bhilqn", "i"),
+    **dict.fromkeys("BHILQNc", "u"),
+    **dict.fromkeys("efd", "f"),
+    "?": "?",
+    "Zf": "c",
+    "Zd": "c",
+}
+_TYPES = {
+    ("i", 1): _core.INT8,
+    ("i", 2): _core.INT16,
+    ("i", 4): _core.INT32,
+    ("i", 8): _core.INT64,
+    ("u", 1): _core.UINT8,
+    ("u", 2): _core.UINT16,
+    ("u", 4): _core.UINT32,
+    ("u", 8): _core.UINT64,
+    ("f", 2): _core.FLOAT16,
+    ("f", 4): _core.FLOAT32,
+    ("f", 8): _core.FLOAT64,
+    ("?", 1): _core.BOOL,
+    ("bfloat", 2): _core.BFLOAT16,
+}
+# The names by which ranks compare elements that are moved and never reduced.
+_OPAQUE_NAMES = {("c", 8): "complex64", ("c", 16): "complex128"}
+# DLPack's codes of types.
+_DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 4: "bfloat", 5: "c", 6: "?"}
+_DLPACK_CPU = 1
+# By the beginning of a type's name.
+_TORCH_KINDS = {"bfloat": "bfloat", "bool": "?", "float": "f", "uint": "u", "int": "i", "complex": "c"}
+
+
+class View:
+    """The memory of one array. `kept` owns the memory, or keeps it in its place."""
+
+    __slots__ = ("address", "count", "element", "element_bytes", "kept", "shape", "type")
+
+    def __init__(self, kept: object, address: int, shape: Shape, kind: tuple[str, int]) -> None:
+        self.kept = kept
+        self.address = address
+        self.shape = shape
+        self.count = prod(shape)
+        known = _TYPES.get(kind)
+        self.type = _core.OPAQUE if known is None else known
+        self.element = None if known is not None else _OPAQUE_NAMES.get(kind)
+        self.element_bytes = kind[1]
+        if known is None and self.element is None:
+            raise ArgumentError(f"arrays of {kind[1]} bytes an element of kind {kind[0]!r} are not supported")
+
+    @property
+    def bytes(self) -> int:
+        """The size of the memory."""
+        return self.count * self.element_bytes
+
+    def empty(self, shape: Shape) -> Any:
+        """Return a new array of this kind."""
+        raise NotImplementedError
+
+    def from_work(self, work: _core.Work, shape: Shape) -> Any:
+        """Return an array of this kind over the result of a work."""
+        raise NotImplementedError
+
+
+class MemoryView(View):
+    """An object with the buffer protocol. Its results are memoryviews."""
+
+    __slots__ = ("format",)
+
+    def __init__(self, memory: memoryview, shape: Shape, format: str) -> None:
+        super().__init__(memory, _core.address(memory), shape, _kind_of(format, memory.itemsize))
+        self.format = format
+
+    def empty(self, shape: Shape) -> Any:
+        return _cast(memoryview(bytearray(prod(shape) * self.element_bytes)), self.format, shape)
+
+    def from_work(self, work: _core.Work, shape: Shape) -> Any:
+        return _cast(memoryview(work), self.format, shape)
+
+
+class StandardArrayView(MemoryView):
+    """An array.array. Its results are arrays, too."""
+
+    __slots__ = ()
+
+    def empty(self, shape: Shape) -> Any:
+        return standard.array(self.format, bytes(prod(shape) * self.element_bytes))
+
+    def from_work(self, work: _core.Work, shape: Shape) -> Any:  # noqa: ARG002
+        return standard.array(self.format, bytes(memoryview(work)))
+
+
+class NumpyView(View):
+    """An array of numpy, or one of another library, whose results are arrays of numpy."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, kept: object, address: int, shape: Shape, kind: tuple[str, int], dtype: Any) -> None:
+        super().__init__(kept, address, shape, kind)
+        self.dtype = dtype
+
+    def empty(self, shape: Shape) -> Any:
+        return sys.modules["numpy"].empty(shape, self.dtype)
+
+    def from_work(self, work: _core.Work, shape: Shape) -> Any:
+        return sys.modules["numpy"].frombuffer(work, self.dtype).reshape(shape)
+
+
+class TorchView(View):
+    """A tensor of torch on the CPU."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        name = str(tensor.dtype).removeprefix("torch.")
+        kind = _torch_kind(name, tensor.element_size())
+        super().__init__(tensor, tensor.data_ptr(), tuple(tensor.shape), kind)
+        self.tensor = tensor
+
+    def empty(self, shape: Shape) -> Any:
+        return sys.modules["torch"].empty(shape, dtype=self.tensor.dtype)
+
+    def from_work(self, work: _core.Work, shape: Shape) -> Any:
+        if prod(shape) == 0:
+            return self.empty(shape)
+        return sys.modules["torch"].frombuffer(work, dtype=self.tensor.dtype).reshape(shape)
+
+
+def describe(array: Any, *, writable: bool = False, what: str = "tensor") -> View:
+    """Return the view of an array, or raise what makes it unusable."""
+    try:
+        return _view_of(array, writable)
+    except ArgumentError as error:
+        raise ArgumentError(f"{what}: {error}") from None
+
+
+def _view_of(array: Any, writable: bool) -> View:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        return _torch_view(torch, array, writable)
+    try:
+        memory = memoryview(array)
+    except TypeError:
+        return _foreign_view(array, writable)
+    except (ValueError, BufferError):  # numpy has types without a code of the buffer protocol
+        return _interface_view(array, writable)
+    if writable and memory.readonly:
+        raise ArgumentError("the array is read-only")
+    _check_contiguous(memory.c_contiguous)
+    shape = memory.shape or ()
+    if isinstance(array, standard.array):
+        return StandardArrayView(memory, shape, array.typecode)
+    dtype = getattr(array, "dtype", None)
+    if dtype is None or "numpy" not in sys.modules:
+        return MemoryView(memory, shape, memory.format)
+    return NumpyView(memory, _core.address(memory), shape, _kind_of(memory.format, memory.itemsize), dtype)
+
+
+def _torch_view(torch: Any, tensor: Any, writable: bool) -> TorchView:
+    if tensor.layout is not torch.strided:
+        raise ArgumentError(f"the tensor is sparse ({tensor.layout}); make it dense by .to_dense()")
+    if tensor.device.type != "cpu":
+        raise ArgumentError(f"the tensor is on {tensor.device}; copy it to the CPU")
+    _check_contiguous(tensor.is_contiguous())
+    if writable and tensor.requires_grad and torch.is_grad_enabled():
+        raise ArgumentError("a tensor that requires grad is written within torch.no_grad() only, or by .detach()")
+    return TorchView(tensor)
+
+
+def _torch_kind(name: str, item_bytes: int) -> tuple[str, int]:
+    for prefix, kind in _TORCH_KINDS.items():
+        if name.startswith(prefix):
+            return kind, item_bytes
+    return name, item_bytes
+
+
+def _interface_view(array: Any, writable: bool) -> View:
+    """Return the view of an array of numpy whose type the buffer protocol does not have, such as bfloat16."""
+    interface: dict[str, Any] | None = getattr(array, "__array_interface__", None)
+    if interface is None:
+        raise ArgumentError(f"{type(array).__name__} has no memory that can be read")
+    address, readonly = interface["data"]
+    if writable and readonly:
+        raise ArgumentError("the array is read-only")
+    _check_contiguous(interface.get("strides") is None)
+    kind = "bfloat" if array.dtype.name == "bfloat16" else array.dtype.name
+    return NumpyView(array, address, interface["shape"], (kind, array.dtype.itemsize), array.dtype)
+
+
+def _foreign_view(array: Any, writable: bool) -> View:
+    """Return the view of an array of another library by DLPack."""
+    if not hasattr(array, "__dlpack__"):
+        raise ArgumentError(f"{type(array).__name__} is no array: it has neither the buffer protocol nor __dlpack__")
+    if writable:
+        raise ArgumentError(f"{type(array).__name__} cannot be written; take the returned array")
+    capsule = array.__dlpack__()
+    address, shape, code, bits, lanes, device, contiguous = _core.capsule(capsule)
+    if device != _DLPACK_CPU:
+        raise ArgumentError("the array is not in the memory of the CPU")
+    _check_contiguous(contiguous)
+    kind = (_DLPACK_KINDS.get(code, "?"), bits * lanes // 8)
+    if "numpy" not in sys.modules:
+        raise ArgumentError(f"results for {type(array).__name__} are arrays of numpy, which is not imported")
+    return NumpyView((array, capsule), address, shape, kind, array.dtype)
+
+
+def _kind_of(format: str, item_bytes: int) -> tuple[str, int]:
+    code = format.lstrip("@=<") if sys.byteorder == "little" else format.lstrip("@=>!")
+    kind = _KINDS.get(code)
+    if kind is None:
+        raise ArgumentError(f"elements of the format {format!r} are not supported")
+    return kind, item_bytes
+
+
+def _check_contiguous(contiguous: bool) -> None:
+    if not contiguous:
+        raise ArgumentError("the array is not contiguous; make a copy that is, such as numpy.ascontiguousarray(array)")
+
+
+def _cast(memory: memoryview, format: str, shape: Sequence[int]) -> memoryview:
+    flat = memory.cast("B")
+    code = format.lstrip("@=<>!")
+    # A memoryview cannot have a shape with a zero, nor be cast while it is empty and has several dimensions.
+    if 0 in shape or len(shape) == 1:
+        return flat.cast(code)  # type: ignore[call-overload, no-any-return]
+    return flat.cast(code, shape)  # type: ignore[call-overload, no-any-return]

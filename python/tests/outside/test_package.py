@@ -1,0 +1,119 @@
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from jobs import DTRAIN, run_job, run_python
+
+import dtrain
+
+
+def test_import_needs_neither_numpy_nor_torch():
+    ended = run_python("import sys, dtrain\nassert not {'numpy', 'torch', 'ctypes'} & set(sys.modules)")
+    assert ended.status == 0, ended
+
+
+def test_a_process_without_dtrain_run_is_alone():
+    script = """
+import array, dtrain
+world = dtrain.init()
+assert (world.rank, world.size, world.local_size, world.cross_size) == (0, 1, 1, 1)
+assert world.all_reduce(array.array("d", [1.5])).tolist() == [1.5]
+world.store.set("a", b"b")
+assert world.store.get("a") == b"b"
+"""
+    ended = run_python(script)
+    assert ended.status == 0, ended
+
+
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE"])
+def test_init_refuses_a_process_of_another_launcher(name):
+    ended = run_python("import dtrain; dtrain.init()", **{name: "4"})
+    assert ended.status == 1
+    assert f"dtrain._errors.Error: {name}=4 shows that another launcher started this process" in ended.stderr
+    assert "dtrain run -np 4" in ended.stderr
+    assert run_python("import dtrain; dtrain.init()", **{name: "1"}).status == 0
+
+
+def test_init_names_missing_variables():
+    ended = run_python("import dtrain; dtrain.init()", DTRAIN_RANK="0")
+    assert "DTRAIN_TOKEN" in ended.stderr
+
+
+def test_a_time_limit_of_init_names_the_missing_ranks():
+    script = "import os, time\ntime.sleep(1.5) if os.environ['RANK'] == '1' else __import__('dtrain').init(timeout=0.3)"
+    ended = run_job(2, "")
+    assert ended.status == 0, ended
+    begun = subprocess.run(
+        [DTRAIN, "run", "-np", "2", "--", sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert begun.returncode == 1
+    assert "worker:1" in begun.stderr or "rank 1" in begun.stderr
+
+
+def test_the_package_is_the_program_too():
+    program = subprocess.run([DTRAIN, "version"], capture_output=True, text=True, check=True).stdout
+    module = subprocess.run([sys.executable, "-m", "dtrain", "version"], capture_output=True, text=True, check=True)
+    assert module.stdout == program == f"dtrain {dtrain.__version__}\n"
+    # The program itself and no script, which would start an interpreter first.
+    with open(DTRAIN, "rb") as file:
+        assert file.read(4) == b"\x7fELF"
+
+
+def test_programs_in_c_share_the_library(tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("no compiler")
+    (tmp_path / "a.c").write_text(
+        "#include <dtrain/dtrain.h>\n#include <stdio.h>\nint main(void) { puts(dtrain_version()); }\n"
+    )
+    library = os.path.join(os.path.dirname(dtrain.__file__), "lib")
+    words = ["cc", "a.c", "-I", dtrain.get_include(), f"-L{library}", "-l:libdtrain.so.0", f"-Wl,-rpath,{library}"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    assert subprocess.run(["./a.out"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip() == (
+        dtrain.__version__
+    )
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """Return a prefix with a copy of the package and a program."""
+    target = tmp_path / "lib" / "python3" / "site-packages" / "dtrain"
+    shutil.copytree(os.path.dirname(dtrain.__file__), target)
+    (tmp_path / "bin").mkdir()
+    return tmp_path
+
+
+def import_from(prefix):
+    return run_python("import dtrain", PYTHONPATH=str(prefix / "lib" / "python3" / "site-packages"))
+
+
+def test_import_names_a_library_of_another_version(copied):
+    (copied / "lib/python3/site-packages/dtrain/_version.py").write_text('version = "9.9.9"\n')
+    ended = import_from(copied)
+    assert f"has version 9.9.9, but its library libdtrain.so.0 has {dtrain.__version__}" in ended.stderr
+
+
+def test_import_names_a_program_of_another_version(copied):
+    program = copied / "bin" / "dtrain"
+    program.write_text("#!/bin/sh\necho dtrain 9.9.9\n")
+    program.chmod(0o755)
+    ended = import_from(copied)
+    assert f"has version {dtrain.__version__}, but the program {program} has 9.9.9" in ended.stderr
+
+
+def test_a_subinterpreter_gets_a_sentence():
+    script = """
+import _xxsubinterpreters as interpreters
+one = interpreters.create()
+interpreters.run_string(one, '''
+try:
+    import dtrain
+except ImportError as error:
+    print(error)
+''')
+"""
+    if sys.version_info >= (3, 13):
+        pytest.skip("the module has another name")
+    ended = run_python(script)
+    assert "main interpreter only" in ended.stdout, ended

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# The Python package: its wheel, installed into environments that have no other file of ours. python/tests has the
+# tests in Python, and this file starts them.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+repository=$(realpath "$scripts/../..")
+tools=$repository/build/venv-wheel/bin
+export PYTHONDONTWRITEBYTECODE=1
+
+# Builds the wheel of these sources, and installs it where it is tested.
+install_wheel() {
+  local name folder
+  (cd "$repository" && tools/wheel.sh) || return 1
+  wheel=$(echo "$repository"/build/dist/dtrain-*.whl)
+  for name in python python-torch; do
+    folder=$repository/build/venv-$name
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
+      "$wheel" || return 1
+  done
+}
+
+# uses_wheel NAME: $python and the dtrain of build/venv-NAME.
+uses_wheel() {
+  uses "$1"
+  [[ -n $wheel ]] || skip 'build/venv-wheel is not there (tools/setup.sh frameworks)'
+  DTRAIN=${python%/*}/dtrain
+}
+
+# run_on RANKS FILE…: pytest on each rank of a job.
+run_on() {
+  local ranks=$1
+  shift
+  run_dtrain run -np "$ranks" --timeout 120 "$python" -m pytest -q -x -p no:cacheprovider "$@"
+  expect_status 0
+  # shellcheck disable=SC2031  # set by the library
+  [[ $(grep -cE '^\[[0-9]\]<stdout>:[0-9]+ passed' "$out/stdout") -eq $ranks ]] || fail 'not every rank has passed'
+  expect_no_processes
+}
+
+test_the_code_is_formatted_checked_and_typed() {
+  uses_wheel python
+  cd "$repository"
+  run "$tools/ruff" check --no-cache
+  expect_status 0
+  run "$tools/ruff" format --no-cache --check
+  expect_status 0
+  run "$tools/mypy" --cache-dir build/mypy
+  expect_status 0
+}
+
+test_the_wheel_is_for_every_linux_with_glibc_2_34() {
+  uses_wheel python
+  run "$tools/auditwheel" show "$wheel"
+  expect_status 0
+  # shellcheck disable=SC2031  # set by the library
+  tr '\n' ' ' <"$out/stdout" >shown
+  expect grep -qF "is consistent with the following platform tag: \"manylinux_2_34_x86_64\"" shown
+  expect test "$(stat -c %s "$wheel")" -le 12000000
+  [[ $wheel == *-cp311-abi3-manylinux_2_34_x86_64.whl ]] || fail "the name is $wheel"
+}
+
+test_the_wheel_has_one_library_that_hides_what_is_inside() {
+  uses_wheel python
+  mkdir wheel
+  "$python" -m zipfile -e "$wheel" wheel
+  find wheel -name '*.so*' -printf '%P\n' | sort >libraries
+  expect_file libraries "$(printf 'dtrain/_core.abi3.so\ndtrain/lib/libdtrain.so.0')"
+  nm -D --defined-only wheel/dtrain/lib/libdtrain.so.0 | awk '$2 != "A" && $3 !~ /^dtrain_/' >others
+  expect_file others ''
+  nm -D --defined-only wheel/dtrain/_core.abi3.so | awk '{ print $3 }' >others
+  expect_file others PyInit__core
+  readelf -dW wheel/dtrain/_core.abi3.so wheel/dtrain/lib/libdtrain.so.0 wheel/dtrain-*.data/scripts/dtrain |
+    sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u >needed
+  expect test -s needed
+  expect_not grep -vE '^(lib(c|m|gcc_s|dtrain)\.so\.[0-9]|ld-linux-x86-64\.so\.2)$' needed
+  expect cmp wheel/dtrain/include/dtrain/dtrain.h "$repository/comm/dtrain.h"
+}
+
+test_the_wheel_is_installed_without_a_compiler_and_removed_whole() {
+  uses_wheel python
+  mkdir bin
+  PATH=$PWD/bin /usr/bin/python3 -m venv venv
+  (cd venv && find . -type f | sort) >before
+  PATH=$PWD/bin venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --no-index "$wheel"
+  run env PATH="$PWD/bin" venv/bin/dtrain run -np 2 --no-tag venv/bin/python -c \
+    'import dtrain; print(bytes(dtrain.init().all_reduce(b"1")))'
+  expect_status 0
+  expect_stdout_lines "b'b'" "b'b'"
+  PATH=$PWD/bin venv/bin/python -m pip uninstall --quiet --yes dtrain
+  (cd venv && find . -type f | sort) >after
+  expect_file after "$(cat before)"
+}
+
+test_operations_on_one_rank() {
+  uses_wheel python
+  run_on 1 "$repository/python/tests/ranks"
+}
+
+test_operations_on_two_ranks() {
+  uses_wheel python
+  run_on 2 "$repository/python/tests/ranks"
+}
+
+test_operations_on_three_ranks() {
+  uses_wheel python
+  run_on 3 "$repository/python/tests/ranks"
+}
+
+test_operations_on_four_ranks() {
+  uses_wheel python
+  run_on 4 "$repository/python/tests/ranks"
+}
+
+test_tensors_of_torch() {
+  uses_wheel python-torch
+  "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
+  run_on 2 "$repository/python/tests/ranks/test_arrays.py"
+  # shellcheck disable=SC2031  # set by the library
+  expect_not grep -q skipped "$out/stdout"
+}
+
+test_the_package_and_its_jobs_from_outside() {
+  uses_wheel python
+  run "$python" -m pytest -q -p no:cacheprovider "$repository/python/tests/outside"
+  expect_status 0
+  expect_no_processes
+}
+
+test_the_tour_of_the_readme() {
+  uses_wheel python
+  awk '/^```$/ { inside = 0 } inside { print } /^```python$/ { inside = 1 }' "$repository/README.md" >tour.py
+  expect test -s tour.py
+  run_dtrain run -np 3 --no-tag "$python" tour.py
+  expect_status 0
+  expect_stderr ''
+}
+
+wheel=
+if [[ -e $repository/build/venv-wheel/installed && -e $repository/build/venv-python/installed ]]; then
+  install_wheel || fail 'the wheel cannot be built and installed'
+fi
+run_tests "$@"
