@@ -8,6 +8,7 @@ from dtrain._binary import check_versions, get_include
 from dtrain._context import Context, init
 from dtrain._errors import ArgumentError, Error
 from dtrain._options import Compression, Op
+from dtrain._run import RunError, run
 from dtrain._store import Store
 from dtrain._version import version as __version__
 from dtrain._work import Work
@@ -18,11 +19,13 @@ __all__ = [
     "Context",
     "Error",
     "Op",
+    "RunError",
     "Store",
     "Work",
     "__version__",
     "get_include",
     "init",
+    "run",
 ]
 
 check_versions()
