@@ -128,6 +128,15 @@ test_the_package_and_its_jobs_from_outside() {
   expect_no_processes
 }
 
+test_an_example_with_numpy() {
+  uses_wheel python
+  run_readme python_numpy
+  expect_status 0
+  expect_readme python_numpy
+  expect_stderr ''
+  expect_no_processes
+}
+
 test_the_tour_of_the_readme() {
   uses_wheel python
   awk '/^```$/ { inside = 0 } inside { print } /^```python$/ { inside = 1 }' "$repository/README.md" >tour.py
