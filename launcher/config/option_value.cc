@@ -8,7 +8,6 @@
 #include <cassert>
 #include <charconv>
 #include <cmath>
-#include <ranges>
 #include <system_error>
 
 namespace dt {
@@ -113,8 +112,8 @@ std::optional<OptionValue> find_option(const OptionSources& by_precedence, std::
 
 std::vector<OptionValue> find_all(const OptionSources& by_precedence, std::string_view name) {
   std::vector<OptionValue> all;
-  for (const OptionSource& source : by_precedence | std::views::reverse) {
-    if (auto given = find_in(source, name)) all.push_back(*std::move(given));
+  for (auto source = by_precedence.rbegin(); source != by_precedence.rend(); ++source) {
+    if (auto given = find_in(*source, name)) all.push_back(*std::move(given));
   }
   return all;
 }
