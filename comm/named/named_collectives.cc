@@ -255,6 +255,7 @@ void NamedCollectives::start(Playing& playing, Time now) {
   whole.submitted = now;
   Time end = Time::max();
   for (const Work& work : playing.bucket.members()) {
+    note_start(*work);
     if (deadline(*work) >= end) continue;
     end = deadline(*work);
     whole.submitted = work->submitted;

@@ -99,6 +99,11 @@ TEST_CASE("a work has the times of its submission, its start and its end") {
       std::vector<float> message(3);
       works.push_back(context.rank() == 0 ? context.send_async(message, 1)
                                           : context.recv_async(message, 0));
+      // Those with a name start when they are sent, alone or with others.
+      std::vector<float> first(100);
+      std::vector<float> second(100);
+      works.push_back(context.all_reduce_async(first, dtrain::Op::sum, {.name = "first"}));
+      works.push_back(context.all_reduce_async(second, dtrain::Op::sum, {.name = "second"}));
       for (dtrain::Work& work : works)
         work.wait();
       const auto after = std::chrono::steady_clock::now();
