@@ -2,6 +2,7 @@
 #include "base/version.h"
 #include "comm/api_support.h"
 #include "comm/context.h"
+#include "comm/driver/stack_dump.h"
 #include "comm/dtrain.h"
 #include "comm/init_options.h"
 
@@ -123,6 +124,7 @@ Result<std::optional<InitOptions>> init_options_of(const dtrain_init_options& op
 }
 
 Result<dtrain_context*> init(const dtrain_init_options* given, int* blamed_rank) {
+  if (text_of(environment_variable("DTRAIN_DUMP_STACKS")) == "1") install_stack_dump();
   const dtrain_init_options options = TRY(read_struct(given, "dtrain_init_options"));
   const std::optional<InitOptions> known = TRY(init_options_of(options));
   if (!known) return std::make_unique<dtrain_context>(dtrain_context{Context::alone()}).release();

@@ -2,6 +2,7 @@
 
 #include "base/finally.h"
 #include "comm/collective/operation.h"
+#include "comm/driver/stack_dump.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -70,6 +71,7 @@ void Driver::yield_mutex(Lock& lock) {
 }
 
 Driver::Outcome Driver::run(const CallArguments& call) {
+  const OperationMark mark(call.kind, call.name);
   Lock lock(mutex_, std::try_to_lock);
   Work work = lock ? operations_.take() : std::make_shared<Operation>();
   call.fill(work->request);
@@ -115,6 +117,7 @@ bool Driver::run_quickly(const Work& work) {
 }
 
 Driver::Work Driver::start(const CallArguments& call) {
+  const OperationMark mark(call.kind, call.name);
   auto work = std::make_shared<Operation>();
   work->clock = Clock::now;
   work->times.submitted = Clock::now();
@@ -175,6 +178,7 @@ void Driver::end_steps() {
 }
 
 std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
+  const OperationMark mark(work->request.kind, work->request.name);
   Lock lock = enter();
   const auto reached = [&] { return ended(*work); };
   wait_monotonic(lock, {PredicateRef(reached), deadline, work.get()});
