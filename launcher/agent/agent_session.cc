@@ -65,7 +65,11 @@ Result<> AgentSession::handle(const FrameView& frame) {
     }
     case MessageType::signal: {
       const auto wanted = TRY(decode<SignalAll>(frame.payload));
-      run_.tasks().signal(wanted.number);
+      if (wanted.only_caught) {
+        signal_catching_descendants(wanted.number);
+      } else {
+        run_.tasks().signal(wanted.number);
+      }
       return {};
     }
     case MessageType::pause:

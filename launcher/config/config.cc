@@ -34,6 +34,7 @@ Result<> read_flags(const OptionSources& sources, RunConfig& config) {
                             {"no-macros", &RunConfig::no_macros},
                             {"pass-local-rank", &RunConfig::pass_local_rank},
                             {"merge-stderr", &RunConfig::merge_stderr},
+                            {"dump-stacks", &RunConfig::dump_stacks},
                             {"no-tag", &RunConfig::no_tag},
                             {"timestamp", &RunConfig::timestamp},
                             {"quiet", &RunConfig::quiet},

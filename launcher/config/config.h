@@ -61,6 +61,7 @@ struct RunConfig {
   std::vector<std::string> networks;    ///< names of interfaces, or ranges of addresses; none: all
   bool oversubscribe = false;
   bool continue_on_failure = false;
+  bool dump_stacks = false;
   SuccessOptions success;
   StdinTarget stdin_target;
   bool no_horovod = false;

@@ -168,6 +168,11 @@ inline constexpr std::array own_options = {
 
     Option{"timeout", "--timeout", OptionKind::duration, "TIME", OptionGroup::faults,
            "End the job after this time, with exit status 124."},
+    Option{
+        "dump-stacks", "--dump-stacks", OptionKind::flag, "", OptionGroup::faults,
+        "When --timeout or a signal ends the job, first send SIGQUIT to the processes that catch "
+        "it, and wait 2 s: programs with libdtrain then write their last operations and their "
+        "stack to stderr, as do those with a handler of Python's faulthandler."},
     Option{"start-timeout", "--start-timeout", OptionKind::duration, "TIME", OptionGroup::faults,
            "End the job unless every process has started after this time (default 30s)."},
     Option{"grace", "--grace", OptionKind::duration, "TIME", OptionGroup::faults,

@@ -161,6 +161,7 @@ Environment common_environment(const JobFacts& job, const Plan& plan) {
                    {"DTRAIN_TOKEN", job.token},
                    {"DTRAIN_GENERATION", format("{}", job.generation)}});
   }
+  if (job.dump_stacks) common["DTRAIN_DUMP_STACKS"] = "1";
   add_job_variables(common, job, plan);
   return common;
 }

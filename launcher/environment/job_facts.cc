@@ -39,6 +39,7 @@ JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& t
                     .cluster = {},
                     .env_sets = config.env_sets,
                     .shape = job_shape_of(plan),
+                    .dump_stacks = config.dump_stacks,
                     .own_gpu = config.placement.gpu_bind == GpuBind::rank};
   if (plan.is_partial()) {
     set_partial_cluster(facts, *plan.external_layout);

@@ -22,6 +22,7 @@ Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadl
           .start_deadline = start_deadline,
           .start_timeout = config.start_timeout,
           .continue_on_failure = config.continue_on_failure,
+          .dump_stacks = config.dump_stacks,
           .success = config.success};
 }
 
@@ -401,6 +402,10 @@ void Job::carry_out(const Actions& actions) {
         break;
       case Action::Kind::signal:
         parts_.agents.send_all(MessageType::signal, encode(SignalAll{action.signal}));
+        break;
+      case Action::Kind::dump:
+        parts_.agents.send_all(MessageType::signal,
+                               encode(SignalAll{.number = SIGQUIT, .only_caught = true}));
         break;
       case Action::Kind::pause:
         parts_.rendezvous.pause();

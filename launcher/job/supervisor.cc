@@ -28,6 +28,9 @@ constexpr Duration same_request = milliseconds(300);
 /// How long a stop signal may take effect without a message.
 constexpr Duration quiet_stop = seconds(1);
 
+/// How long tasks may take to write their stacks.
+constexpr Duration dump_patience = seconds(2);
+
 constexpr int status_host_lost = 3;
 constexpr int status_start_timeout = 4;
 constexpr int status_time_limit = 124;
@@ -223,7 +226,7 @@ Actions Supervisor::interrupted(int number, Time now) {
   Actions actions;
   if (now < same_request_until_) return actions;
   end_pause(now, actions);
-  const bool again = !not_stopped();
+  const bool again = !not_stopped() && phase_ != Phase::dumping;
   same_request_until_ = now + same_request;
   if (!decided_) {
     decided_ = true;
@@ -235,9 +238,8 @@ Actions Supervisor::interrupted(int number, Time now) {
   } else if (again) {
     kill_all(now, actions);
   } else {
-    stop(number, now, actions);
     stop_signal_ = number;
-    if (options_.grace > quiet_stop) note_at_ = now + quiet_stop;
+    stop_on_request(number, now, actions);
   }
   return actions;
 }
@@ -277,12 +279,18 @@ Actions Supervisor::tick(Time now) {
                           ? format("only {} of {} tasks had started after {}; see --start-timeout",
                                    started_, tasks_.size(), duration_text(options_.start_timeout))
                           : format("time limit of {} reached", duration_text(*options_.timeout));
-    stop(SIGTERM, now, actions);
+    if (starting) {
+      stop(SIGTERM, now, actions);
+    } else {
+      stop_on_request(SIGTERM, now, actions);
+    }
   }
   if (now >= note_at_) note_waiting(actions);
   if (now < phase_deadline_) return actions;
   if (phase_ == Phase::completing) {
     end_rest(now, actions);
+  } else if (phase_ == Phase::dumping) {
+    send_stop(after_dump_, now, actions);
   } else if (phase_ == Phase::stopping) {
     kill_all(now, actions);
   } else if (phase_ == Phase::killing) {
@@ -393,10 +401,30 @@ void Supervisor::end_rest(Time now, Actions& actions) {
 }
 
 void Supervisor::stop(int signal, Time now, Actions& actions) {
-  if (!not_stopped()) return;
+  if (not_stopped()) send_stop(signal, now, actions);
+}
+
+/// A signal or a time limit ends the job. With --dump-stacks the tasks write their stacks before.
+/// A failure and a lost host name their cause themselves.
+void Supervisor::stop_on_request(int signal, Time now, Actions& actions) {
+  // A task that writes its stack on SIGQUIT would not end by it.
+  if (options_.dump_stacks && signal == SIGQUIT) signal = SIGTERM;
+  if (!options_.dump_stacks || phase_ == Phase::dumping) {
+    send_stop(signal, now, actions);
+    return;
+  }
+  end_pause(now, actions);
+  phase_ = Phase::dumping;
+  phase_deadline_ = now + dump_patience;
+  after_dump_ = signal;
+  actions.push_back(plain(Action::Kind::dump));
+}
+
+void Supervisor::send_stop(int signal, Time now, Actions& actions) {
   end_pause(now, actions);
   phase_ = Phase::stopping;
   phase_deadline_ = now + options_.grace;
+  if (stop_signal_ != 0 && options_.grace > quiet_stop) note_at_ = now + quiet_stop;
   actions.push_back(signal_all(signal));
 }
 

@@ -8,6 +8,7 @@
 #include "launcher/report/outcome.h"
 #include "rendezvous/cluster/task.h"
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct Action {
   enum class Kind {
     notify,   ///< send a death or departure to the rendezvous, which notifies every engine
     signal,   ///< send a signal to the process groups of all running tasks
+    dump,     ///< send SIGQUIT to the processes that catch it, so that they write their stacks
     pause,    ///< agents stop all tasks for a while, and answer
     suspend,  ///< stop this process; call resumed() after SIGCONT
     resume,   ///< undo `pause`; no deadline has passed meanwhile
@@ -40,10 +42,14 @@ using Actions = std::vector<Action>;
 ///
 ///   Running ────▶ finishing:  all tasks have exited.
 ///   Running ────▶ completing: the tasks that decide have ended.
-///   Running ────▶ stopping:   a failure, a signal, a time limit, a lost host or port.
+///   Running ────▶ stopping:   a failure, a lost host or port; a signal or a time limit.
+///   Running ────▶ dumping:    a signal or a time limit, with --dump-stacks.
 ///   Completing ─▶ finishing:  all tasks have exited.
 ///   Completing ─▶ stopping:   the workers have ended, or --grace is over. With --clean all the job
 ///                             finishes instead; with --clean none it waits for all tasks.
+///   Completing ─▶ dumping:    as from running.
+///   Dumping ────▶ finishing:  all tasks have exited.
+///   Dumping ────▶ stopping:   2 s are over, or a signal means stop.
 ///   Stopping ───▶ finishing:  all tasks have exited.
 ///   Stopping ───▶ killing:    --grace is over, or a second signal means stop.
 ///   Killing ────▶ finishing:  all tasks have exited, or the kernel could not end them in time.
@@ -64,6 +70,7 @@ class Supervisor {
     Time start_deadline = Time::max();     ///< of the last task
     Duration start_timeout = seconds(30);  ///< the option that gave it, for messages
     bool continue_on_failure = false;
+    bool dump_stacks = false;
     SuccessOptions success = {};
   };
   Supervisor(Plan plan, Options options, Time now);
@@ -127,7 +134,7 @@ class Supervisor {
   std::vector<size_t> running() const;
 
  private:
-  enum class Phase { running, completing, stopping, killing, finishing };
+  enum class Phase { running, completing, dumping, stopping, killing, finishing };
   enum class Life { starting, running, ended };
   struct TaskState {
     Life life = Life::starting;
@@ -141,6 +148,8 @@ class Supervisor {
                  const std::optional<TaskError>& error = {});
   void excuse_task(size_t task, const std::string& cause, Actions& actions);
   void stop(int signal, Time now, Actions& actions);
+  void stop_on_request(int signal, Time now, Actions& actions);
+  void send_stop(int signal, Time now, Actions& actions);
   void kill_all(Time now, Actions& actions);
   void end_task(size_t task, Time now, Actions& actions);
   void decide_after_failure(Time now, Actions& actions);
@@ -174,6 +183,7 @@ class Supervisor {
   Time time_limit_;
   Time note_at_ = Time::max();  ///< when the user learns for which tasks a stop signal waits
   int stop_signal_ = 0;         ///< the first signal to dtrain that meant stop
+  int after_dump_ = SIGTERM;    ///< the signal for the tasks when they have written their stacks
   Time phase_deadline_ = Time::max();
   std::vector<int> pauses_unanswered_;  ///< by each agent
   std::vector<bool> agents_ended_;

@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace dt {
 namespace {
 
 constexpr size_t stat_bytes_max = 4096;
+constexpr size_t status_bytes_max = size_t{64} << 10;
 /// A deeper tree of processes is unlikely, and a loop in it impossible but for reused pids.
 constexpr int generations_max = 64;
 
@@ -77,6 +79,19 @@ ProcessState read_process_state(pid_t pid) {
   if (const auto at = read_text_file(format("/proc/{}/wchan", pid), stat_bytes_max); at)
     state.waits_at = *at == "0" ? "" : *at;
   return state;
+}
+
+bool catches_signal(pid_t pid, int number) {
+  constexpr std::string_view field = "\nSigCgt:";
+  const Result<std::string> text = read_text_file(format("/proc/{}/status", pid), status_bytes_max);
+  const size_t at = text ? text->find(field) : std::string::npos;
+  if (at == std::string::npos) return false;
+  const std::string_view line = std::string_view(*text).substr(at + field.size());
+  const std::vector<std::string_view> words = split_words(line.substr(0, line.find('\n')));
+  uint64_t caught = 0;
+  if (words.empty()) return false;
+  std::from_chars(words[0].data(), words[0].data() + words[0].size(), caught, 16);
+  return (caught >> (number - 1) & 1) != 0;
 }
 
 bool is_within(pid_t pid, pid_t ancestor) {

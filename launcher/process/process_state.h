@@ -23,6 +23,8 @@ struct ProcessState {
 
 /// Reads the state of that process. Never blocks, also when the process cannot be killed.
 ProcessState read_process_state(pid_t pid);
+/// True when the process has a handler for this signal. False when it does not exist.
+bool catches_signal(pid_t pid, int number);
 /// True when `pid` is `ancestor` or a descendant of it.
 bool is_within(pid_t pid, pid_t ancestor);
 

@@ -4,6 +4,7 @@
 #include "base/io/fd.h"
 #include "base/text.h"
 #include "launcher/process/pidfd.h"
+#include "launcher/process/process_state.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -102,6 +103,13 @@ bool signal_stray(const Stray& stray, std::initializer_list<int> numbers) {
     return process ? signal_pidfd(process.get(), number) : ::kill(stray.pid, number) == 0;
   };
   return std::ranges::count_if(numbers, send) > 0;
+}
+
+void signal_catching_descendants(int number) {
+  for (const Stray& process : find_descendants()) {
+    // A stopped process could not act on the signal.
+    if (catches_signal(process.pid, number)) signal_stray(process, {number, SIGCONT});
+  }
 }
 
 std::vector<pid_t> existing_children() {

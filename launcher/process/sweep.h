@@ -25,6 +25,8 @@ std::vector<Stray> find_descendants(const std::vector<pid_t>& spared = {});
 /// Sends these signals, unless the stray has ended and its pid now belongs to a process with
 /// another parent. Returns false when no signal was sent.
 bool signal_stray(const Stray& stray, std::initializer_list<int> numbers);
+/// Sends the signal to each descendant of this process that has a handler for it, then SIGCONT.
+void signal_catching_descendants(int number);
 /// Returns the children that this process has now. Called at the start, it finds those of the
 /// program that exec replaced. Cheap when there are none.
 std::vector<pid_t> existing_children();

@@ -117,6 +117,7 @@ void get(Reader& reader, Launch& message) {
 
 void get(Reader& reader, SignalAll& message) {
   message.number = reader.number<int32_t>();
+  message.only_caught = reader.number<bool>();
 }
 
 void get(Reader& reader, Finish& message) {
@@ -280,7 +281,7 @@ Bytes encode(const Launch& message) {
 }
 
 Bytes encode(const SignalAll& message) {
-  return Writer().number(int32_t{message.number}).take();
+  return Writer().number(int32_t{message.number}).number(message.only_caught).take();
 }
 
 Bytes encode(const Finish& message) {

@@ -203,9 +203,11 @@ struct Launch {
   bool operator==(const Launch&) const = default;
 };
 
-/// From the launcher: signal the process groups of all tasks that still run.
+/// From the launcher: signal the process groups of all tasks that still run; with `only_caught`,
+/// those of their processes that have a handler for the signal.
 struct SignalAll {
   int number = 0;
+  bool only_caught = false;
   bool operator==(const SignalAll&) const = default;
 };
 

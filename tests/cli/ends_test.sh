@@ -287,4 +287,48 @@ test_a_time_limit_names_the_ranks_that_still_ran() {
   expect_stderr_contains 'dtrain: time limit of 2s reached'
 }
 
+test_stacks_are_written_before_a_time_limit_or_a_signal_ends_the_job() {
+  local stalling=${DTRAIN%/*}/tests/programs/stalling_worker
+  run_dtrain run -np 2 --dump-stacks --timeout 1s --no-tag "$stalling" 1 sleep release
+  expect_status 124
+  expect_within_ms 6000
+  expect_stderr_contains ' is in all_reduce "gradients"'
+  expect_stderr_contains ' has returned from barrier "start"'
+  expect_stderr_contains '(dtrain_all_reduce+'
+  [[ $(grep -c '^libdtrain: stack of thread ' "$out/stderr") -eq 2 ]] || fail 'not one stack for each rank'
+  start_dtrain run -np 1 --dump-stacks sh -c 'trap "echo stack >&2" QUIT; echo ready; while :; do sleep 0.1; done'
+  wait_for 10 stdout_has ready
+  signal INT
+  finish
+  expect_status 130
+  expect_stderr_contains '[0]<stderr>:stack'
+  expect_no_processes
+}
+
+# A program without a handler would be killed by SIGQUIT, and leave a core.
+test_a_program_that_does_not_catch_SIGQUIT_gets_none() {
+  # shellcheck disable=SC2016
+  run_dtrain run -np 2 --dump-stacks --timeout 1s --no-tag sh -c '
+    [ $RANK = 0 ] || trap "echo stack" QUIT
+    trap "echo term \$RANK; exit 7" TERM
+    sleep 60 & while ! wait; do :; done'
+  expect_status 124
+  expect_stdout_lines stack 'term 0' 'term 1'
+  run_dtrain run -np 1 --timeout 1s --no-tag sh -c 'trap "echo stack" QUIT; sleep 60'
+  expect_status 124
+  expect_stdout ''
+}
+
+test_stacks_of_Python_are_written_by_a_handler_of_the_program_or_of_its_sitecustomize() {
+  mkdir site
+  echo 'import faulthandler, signal; faulthandler.register(signal.SIGQUIT)' >site/sitecustomize.py
+  echo 'import time; print("ready", flush=True); time.sleep(60)' >train.py
+  run_dtrain run -np 1 --dump-stacks --timeout 2s -x PYTHONPATH="$PWD/site" python3 train.py
+  expect_status 124
+  expect_stderr_contains 'train.py", line 1 in <module>'
+  run_dtrain run -np 1 --dump-stacks --timeout 2s -x PYTHONFAULTHANDLER=1 python3 train.py
+  expect_status 124
+  expect_stderr_lacks 'line 1 in <module>'
+}
+
 run_tests "$@"

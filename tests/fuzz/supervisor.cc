@@ -35,10 +35,11 @@ Plan small_plan(bool with_roles) {
 }
 
 /// Bits: 1: --on-failure continue; 2: --timeout; 4: --grace 0; 8: with roles; 64: --clean all;
-/// 128: --clean none. '0' has none of these.
+/// 128: --clean none; without 16: --dump-stacks. '0' has none of these.
 Supervisor::Options options_of(uint8_t flags, Time now) {
   Supervisor::Options options = {.start_deadline = now + seconds(30)};
   options.continue_on_failure = (flags & 1) != 0;
+  options.dump_stacks = (flags & 16) == 0;
   if ((flags & 2) != 0) options.timeout = seconds(60);
   if ((flags & 64) != 0) options.success.clean = CleanUp::all;
   if ((flags & 128) != 0) options.success.clean = CleanUp::none;
@@ -130,6 +131,10 @@ class World {
         assert(!killed_ || action.signal == SIGKILL);
         killed_ = action.signal == SIGKILL;
         break;
+      case Action::Kind::dump:
+        assert(finishes_ == 0 && !killed_ && !dumped_ && !paused_);
+        dumped_ = true;
+        break;
       case Action::Kind::pause:
         assert(!paused_);
         paused_ = true;
@@ -162,6 +167,7 @@ class World {
   Supervisor job_;
   std::array<int, tasks> ends_ = {};
   int finishes_ = 0;
+  bool dumped_ = false;
   bool killed_ = false;
   bool paused_ = false;
   int status_ = 0;

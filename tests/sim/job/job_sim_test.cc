@@ -77,6 +77,25 @@ TEST_CASE("a rank that never calls is reported once, by name, however long the o
                 world.judge().story());
 }
 
+TEST_CASE("with --dump-stacks tasks write their stacks before the job ends") {
+  for (const bool dumps : {false, true}) {
+    Random random(1);
+    Scenario scenario = large_scenario(random, 3, 2);
+    scenario.config.timeout = seconds(60);
+    scenario.config.dump_stacks = dumps;
+    for (HostFate& host : scenario.hosts)
+      for (TaskFate& task : host.tasks)
+        task = {.end = TaskFate::End::hangs, .status = {}};
+    JobWorld world("all tasks hang", random, std::move(scenario));
+    world.run();
+    CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+    CHECK(world.outcome().exit_status == 124);
+    const auto stdout_bytes = [&](size_t task) { return world.record().output[task].stdout_bytes; };
+    CHECK(stdout_bytes(0) == (dumps ? 80 : 0));
+    CHECK(stdout_bytes(1) == 0);
+  }
+}
+
 TEST_CASE("a host receives the environments of its own roles only") {
   Random random(1);
   Scenario scenario = large_scenario(random, 3, 1);

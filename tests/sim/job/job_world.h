@@ -43,6 +43,7 @@ class JobWorld {
   void run();
   Judge& judge() { return judge_; }
   const Outcome& outcome() const { return outcome_; }
+  const JobRecord& record() const { return record_; }
   /// The time from the start until all tasks had passed their first barrier, if they did.
   std::optional<Duration> joined_after() const { return joined_after_; }
 

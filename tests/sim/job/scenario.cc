@@ -94,6 +94,7 @@ RunConfig random_config(Random& random) {
   if (random.percent(30)) config.placement.rank_by = MapBy::node;
   if (random.percent(30)) config.success.by = SuccessBy::worker_0;
   config.success.clean = static_cast<CleanUp>(random.below(3));
+  config.dump_stacks = random.percent(30);
   if (random.percent(20)) config.timeout = random.up_to(seconds(8));
   if (random.percent(10)) config.start_timeout = between(random, milliseconds(50), seconds(2));
   return config;

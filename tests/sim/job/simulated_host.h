@@ -118,6 +118,7 @@ class SimulatedHost {
   void report_mpi();
   void start_task(size_t index, const TaskLaunch& wanted);
   void report_states(const StatesWanted& wanted);
+  void receive_signal(const SignalAll& wanted);
   void signal_all(int number);
   void send_output(size_t index);
   std::optional<Time> arrival() const;
@@ -150,6 +151,7 @@ class SimulatedHost {
   bool paused_ = false;
   bool ending_ = false;
   bool finish_asked_ = false;
+  bool dumped_ = false;  ///< it was asked for the stacks
   bool finished_ = false;
   bool lost_ = false;
 };

@@ -167,6 +167,13 @@ void SimulatedTask::signal(int number) {
   }
 }
 
+void SimulatedTask::write_stack() {
+  constexpr size_t stack_bytes = 80;
+  if (!alive() || dying_) return;
+  written_ += stack_bytes;
+  handlers_.on_output(stack_bytes);
+}
+
 void SimulatedTask::end(ExitStatus status) {
   if (life_ == Life::ended) return;
   life_ = Life::ended;

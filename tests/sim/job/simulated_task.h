@@ -66,6 +66,8 @@ class SimulatedTask {
   void start();
   /// A signal from its agent, which may be SIGSTOP or SIGCONT.
   void signal(int number);
+  /// A signal for which it has a handler: it writes a line.
+  void write_stack();
   /// All tasks have called the collective.
   void all_called();
   bool started() const { return life_ != Life::waiting; }

@@ -44,6 +44,7 @@ TEST_CASE("every option sets its member of the configuration") {
                                           {"env-set", {"none, torch", "jax"}},
                                           {"pass-local-rank", {"true"}},
                                           {"merge-stderr", {"true"}},
+                                          {"dump-stacks", {"true"}},
                                           {"no-tag", {"true"}},
                                           {"timestamp", {"true"}},
                                           {"color", {"always"}},
@@ -64,7 +65,6 @@ TEST_CASE("every option sets its member of the configuration") {
                         .gpu_bind = GpuBind::rank};
   expected.environment = {{"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
   expected.env_sets = {EnvSet::torch, EnvSet::jax, EnvSet::slurm};
-  expected.pass_local_rank = true;
   expected.algorithms = "deterministic";
   expected.chdir = "/x y";
   expected.timeout = seconds(120);
@@ -73,15 +73,15 @@ TEST_CASE("every option sets its member of the configuration") {
   expected.heartbeat = milliseconds(100);
   expected.dead_after = seconds(1);
   expected.stall_report = seconds(120);
-  expected.oversubscribe = true;
-  expected.continue_on_failure = true;
+  expected.oversubscribe = expected.continue_on_failure = expected.pass_local_rank = true;
   expected.success = {.by = SuccessBy::role, .role = "ps", .clean = CleanUp::all};
   expected.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = 2};
   expected.output_dir = "out";
   expected.no_horovod = expected.encrypt_data = expected.merge_stderr = expected.timestamp = true;
   expected.color = ColorChoice::always;
   expected.report = "r.json";
-  expected.no_tag = expected.quiet = expected.verbose = expected.dry_run = expected.json = true;
+  expected.dump_stacks = expected.no_tag = expected.quiet = expected.verbose = expected.dry_run =
+      expected.json = true;
   expected.command = {"true"};
   CHECK(config == expected);
 }

@@ -107,6 +107,14 @@ TEST_CASE("a task gets its held port only if it may listen at no other") {
   CHECK(value(added(job, plan, plan.tasks[2]), "DTRAIN_PORT") == "3");
 }
 
+TEST_CASE("every task learns of --dump-stacks") {
+  const Plan plan = three_tasks();
+  JobFacts job = facts();
+  CHECK(value(added(job, plan, plan.tasks[1]), "DTRAIN_DUMP_STACKS") == "(unset)");
+  job.dump_stacks = true;
+  CHECK(value(added(job, plan, plan.tasks[1]), "DTRAIN_DUMP_STACKS") == "1");
+}
+
 TEST_CASE("-x sets a variable, or forwards one that is not forwarded by default") {
   const Environment environment = {{"PORT", "80"}, {"LANG", "C"}, {"DTRAIN_RANK", "3"}};
   CHECK(forwarded(environment, {{"LANG", "de"}, {"NEW", ""}}) ==

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "launcher/report/outcome.h"
+#include "tests/unit/launcher/job/supervisor_fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -10,52 +11,7 @@
 namespace dt {
 namespace {
 
-/// `hosts` hosts with two workers each.
-Plan plan_of(int hosts) {
-  Plan plan;
-  for (int h = 0; h < hosts; ++h) {
-    plan.hosts.push_back({.host = {.name = "node" + std::to_string(h), .user = {}, .slots = 2}});
-    for (int local = 0; local < 2; ++local) {
-      const int rank = 2 * h + local;
-      plan.add({.id = {"worker", rank}, .rank = rank, .local_rank = local, .agent = h});
-    }
-  }
-  plan.world_size = 2 * hosts;
-  return plan;
-}
-
-Action signal_all(int number) {
-  return {.kind = Action::Kind::signal, .signal = number, .notice = {}};
-}
-Action dead(int rank, std::string cause) {
-  return {.kind = Action::Kind::notify,
-          .notice = {Notice::Kind::dead, {"worker", rank}, std::move(cause)}};
-}
-Action left(int rank) {
-  return {.kind = Action::Kind::notify, .notice = {Notice::Kind::left, {"worker", rank}, ""}};
-}
-Action plain(Action::Kind kind) {
-  return {.kind = kind, .notice = {}};
-}
-const Action pause = plain(Action::Kind::pause);
-const Action suspend = plain(Action::Kind::suspend);
-const Action resume = plain(Action::Kind::resume);
-const Action finish = {.kind = Action::Kind::finish, .notice = {}};
-
-struct Fixture {
-  Time now = Time() + seconds(1000);
-  Supervisor::Options options = {.grace = seconds(10), .start_deadline = now + seconds(30)};
-
-  Supervisor start(int hosts = 1) {
-    Supervisor supervisor(plan_of(hosts), options, now);
-    for (size_t task = 0; task < static_cast<size_t>(2 * hosts); ++task) {
-      CHECK(supervisor.started(task, 100 + static_cast<int64_t>(task), now).empty());
-    }
-    return supervisor;
-  }
-};
-
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(SupervisorFixture,
                   "a job whose tasks all exit 0 ends with status 0, and each task has left") {
   Supervisor job = start();
   CHECK(job.exited(0, {}, now) == Actions{left(0)});
@@ -65,7 +21,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(job.outcome() == Outcome{});
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(SupervisorFixture,
                   "a port that another user took ends the job, unless something else did") {
   Supervisor job = start();
   CHECK(job.port_taken("node0: uid 7", now) == Actions{signal_all(SIGTERM)});
@@ -87,7 +43,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(done.outcome() == Outcome{});
 }
 
-TEST_CASE_FIXTURE(Fixture, "the engines learn of the first failure before any task gets TERM") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "the engines learn of the first failure before any task gets TERM") {
   Supervisor job = start();
   CHECK(job.exited(1, {.code = 3}, now) == Actions{dead(1, "exit status 3"), signal_all(SIGTERM)});
   CHECK(job.next_deadline() == now + options.grace);
@@ -101,7 +58,7 @@ TEST_CASE_FIXTURE(Fixture, "the engines learn of the first failure before any ta
           .task = {"worker", 1}, .rank = 1, .host = "node0", .pid = 101, .cause = "exit status 3"});
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(SupervisorFixture,
                   "the oldest error that tasks wrote is the cause, until it was reported") {
   const auto error = [](int64_t when_ns) { return TaskError{"E: x", "a.py:3", when_ns}; };
   Supervisor job = start(2);
@@ -120,7 +77,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(job.outcome().failed_tasks == 4);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(SupervisorFixture,
                   "who was told to end while it still ended of the oldest error is the cause") {
   Supervisor job = start(2);
   job.exited(1, {.code = 1}, now, TaskError{"Lost: peer", "a.py:3", 20});
@@ -138,21 +95,21 @@ TEST_CASE_FIXTURE(Fixture,
         "exit status 143 (sent by dtrain: other tasks ended first, because of this task's error)");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a first error without a time stays the cause") {
+TEST_CASE_FIXTURE(SupervisorFixture, "a first error without a time stays the cause") {
   Supervisor job = start(2);
   job.exited(1, {.signal = SIGSEGV}, now);
   job.exited(0, {.code = 1}, now, TaskError{"E: x", "", 10});
   CHECK(job.outcome().failure->task == TaskId{"worker", 1});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a worker killed by a signal gives 128 + n") {
+TEST_CASE_FIXTURE(SupervisorFixture, "a worker killed by a signal gives 128 + n") {
   Supervisor job = start();
   job.exited(0, {.signal = SIGSEGV}, now);
   CHECK(job.outcome().exit_status == 139);
   CHECK(job.outcome().failure->cause == "killed by SIGSEGV");
 }
 
-TEST_CASE_FIXTURE(Fixture, "an OOM kill is called one") {
+TEST_CASE_FIXTURE(SupervisorFixture, "an OOM kill is called one") {
   Supervisor job = start();
   job.exited(0, {.signal = SIGKILL, .out_of_memory = true}, now);
   CHECK(job.outcome().exit_status == 137);
@@ -160,7 +117,8 @@ TEST_CASE_FIXTURE(Fixture, "an OOM kill is called one") {
         "killed by SIGKILL (the kernel's OOM killer: out of memory)");
 }
 
-TEST_CASE_FIXTURE(Fixture, "after the grace comes KILL, and then even the unkillable end the job") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "after the grace comes KILL, and then even the unkillable end the job") {
   Supervisor job = start();
   job.exited(0, {.code = 1}, now);
   CHECK(job.tick(now + options.grace - milliseconds(1)).empty());
@@ -172,7 +130,8 @@ TEST_CASE_FIXTURE(Fixture, "after the grace comes KILL, and then even the unkill
   CHECK(job.finishing());
 }
 
-TEST_CASE_FIXTURE(Fixture, "--on-failure continue lets the others run and keeps the first status") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "--on-failure continue lets the others run and keeps the first status") {
   options.continue_on_failure = true;
   Supervisor job = start();
   CHECK(job.exited(1, {.code = 7}, now) == Actions{dead(1, "exit status 7")});
@@ -181,7 +140,8 @@ TEST_CASE_FIXTURE(Fixture, "--on-failure continue lets the others run and keeps 
   CHECK(job.outcome().exit_status == 7);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the first INT goes to all with the grace, the second kills at once") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "the first INT goes to all with the grace, the second kills at once") {
   Supervisor job = start();
   CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGINT)});
   CHECK(job.next_deadline() == now + seconds(1));
@@ -195,7 +155,7 @@ TEST_CASE_FIXTURE(Fixture, "the first INT goes to all with the grace, the second
   CHECK_FALSE(job.outcome().failure);
 }
 
-TEST_CASE_FIXTURE(Fixture, "any stop signal right after the first is the same request") {
+TEST_CASE_FIXTURE(SupervisorFixture, "any stop signal right after the first is the same request") {
   const std::vector<std::pair<int, int>> pairs = {
       {SIGINT, SIGTERM}, {SIGTERM, SIGHUP}, {SIGHUP, SIGTERM}, {SIGINT, SIGQUIT}, {SIGHUP, SIGHUP}};
   for (const auto& [first, second] : pairs) {
@@ -209,7 +169,8 @@ TEST_CASE_FIXTURE(Fixture, "any stop signal right after the first is the same re
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a stop that takes longer shows once for which tasks it waits") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "a stop that takes longer shows once for which tasks it waits") {
   for (const int number : {SIGINT, SIGTERM}) {
     Supervisor job = start();
     job.interrupted(number, now);
@@ -229,7 +190,8 @@ TEST_CASE_FIXTURE(Fixture, "a stop that takes longer shows once for which tasks 
   CHECK(hasty.tick(now + seconds(1)) == Actions{signal_all(SIGKILL)});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a reader of the output that goes away ends the job as SIGPIPE does") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "a reader of the output that goes away ends the job as SIGPIPE does") {
   Supervisor job = start();
   CHECK(job.reader_gone(now) == Actions{signal_all(SIGTERM)});
   CHECK(job.outcome().exit_status == 141);
@@ -241,7 +203,7 @@ TEST_CASE_FIXTURE(Fixture, "a reader of the output that goes away ends the job a
   CHECK(failed.outcome().exit_status == 3);
 }
 
-TEST_CASE_FIXTURE(Fixture, "TERM gives 143 even when all workers then end well") {
+TEST_CASE_FIXTURE(SupervisorFixture, "TERM gives 143 even when all workers then end well") {
   Supervisor job = start();
   job.interrupted(SIGTERM, now);
   job.exited(0, {}, now);
@@ -249,14 +211,14 @@ TEST_CASE_FIXTURE(Fixture, "TERM gives 143 even when all workers then end well")
   CHECK(job.outcome().exit_status == 143);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a failure before the interrupt keeps its status") {
+TEST_CASE_FIXTURE(SupervisorFixture, "a failure before the interrupt keeps its status") {
   Supervisor job = start();
   job.exited(0, {.code = 5}, now);
   CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGKILL)});
   CHECK(job.outcome().exit_status == 5);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the time limit ends the job with 124") {
+TEST_CASE_FIXTURE(SupervisorFixture, "the time limit ends the job with 124") {
   options.timeout = seconds(60);
   Supervisor job = start();
   CHECK(job.next_deadline() == now + seconds(60));
@@ -265,7 +227,7 @@ TEST_CASE_FIXTURE(Fixture, "the time limit ends the job with 124") {
   CHECK(job.outcome().reason == "time limit of 1m reached");
 }
 
-TEST_CASE_FIXTURE(Fixture, "tasks that do not start in time end the job with 4") {
+TEST_CASE_FIXTURE(SupervisorFixture, "tasks that do not start in time end the job with 4") {
   Supervisor job(plan_of(1), options, now);
   job.started(0, 100, now);
   CHECK(job.next_deadline() == now + seconds(30));
@@ -274,7 +236,8 @@ TEST_CASE_FIXTURE(Fixture, "tasks that do not start in time end the job with 4")
   CHECK(job.outcome().reason == "only 1 of 2 tasks had started after 30s; see --start-timeout");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a task that cannot be started is a failure with the shell's status") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "a task that cannot be started is a failure with the shell's status") {
   Supervisor job(plan_of(1), options, now);
   job.started(0, 100, now);
   CHECK(job.start_failed(1, 126, "cannot run x: Permission denied", now) ==
@@ -284,7 +247,8 @@ TEST_CASE_FIXTURE(Fixture, "a task that cannot be started is a failure with the 
   CHECK(job.outcome().failure->pid == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a lost agent's tasks are dead, the others stop, and the status is 3") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "a lost agent's tasks are dead, the others stop, and the status is 3") {
   Supervisor job = start(2);
   const std::string cause = "agent on node1 lost: no heartbeat for 5s";
   CHECK(job.agent_lost(1, "no heartbeat for 5s", now) ==
@@ -296,7 +260,7 @@ TEST_CASE_FIXTURE(Fixture, "a lost agent's tasks are dead, the others stop, and 
   CHECK_FALSE(job.outcome().failure);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(SupervisorFixture,
                   "a host lost after a signal is a warning, and the reason stays the signal") {
   Supervisor job = start(2);
   job.interrupted(SIGINT, now);
@@ -309,7 +273,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(job.outcome().reason == "interrupted by SIGINT");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a second lost host, and a host lost after a failure, add no reason") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "a second lost host, and a host lost after a failure, add no reason") {
   Supervisor lost = start(2);
   lost.agent_lost(0, "its connection ended", now);
   CHECK(lost.lost_host_decided());
@@ -323,7 +288,8 @@ TEST_CASE_FIXTURE(Fixture, "a second lost host, and a host lost after a failure,
   CHECK_FALSE(failed.lost_host_decided());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a host lost after its tasks ended well fails a job that still runs") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "a host lost after its tasks ended well fails a job that still runs") {
   Supervisor job = start(2);
   job.exited(0, {}, now);
   job.exited(1, {}, now);
@@ -332,7 +298,7 @@ TEST_CASE_FIXTURE(Fixture, "a host lost after its tasks ended well fails a job t
   CHECK(job.outcome().exit_status == 3);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an agent lost after its tasks ended changes nothing") {
+TEST_CASE_FIXTURE(SupervisorFixture, "an agent lost after its tasks ended changes nothing") {
   Supervisor job = start(1);
   job.exited(0, {}, now);
   job.exited(1, {}, now);
@@ -340,7 +306,7 @@ TEST_CASE_FIXTURE(Fixture, "an agent lost after its tasks ended changes nothing"
   CHECK(job.outcome().exit_status == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(SupervisorFixture,
                   "an agent lost before its tasks' output had come fails a job that went well") {
   Supervisor job = start(1);
   job.exited(0, {}, now);
@@ -357,7 +323,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(failed.outcome().exit_status == 7);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a stopped job waits for its agents only until a limit") {
+TEST_CASE_FIXTURE(SupervisorFixture, "a stopped job waits for its agents only until a limit") {
   Supervisor job = start();
   job.interrupted(SIGTERM, now);
   job.exited(0, {.signal = SIGTERM}, now);
@@ -368,7 +334,8 @@ TEST_CASE_FIXTURE(Fixture, "a stopped job waits for its agents only until a limi
   CHECK(job.tick(patience) == Actions{{.kind = Action::Kind::abandon}});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a job that ended by itself waits for a slow reader, until a signal") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "a job that ended by itself waits for a slow reader, until a signal") {
   Supervisor job = start();
   job.exited(0, {}, now);
   job.exited(1, {}, now);
@@ -377,7 +344,7 @@ TEST_CASE_FIXTURE(Fixture, "a job that ended by itself waits for a slow reader, 
   CHECK(job.outcome().exit_status == 130);
 }
 
-TEST_CASE_FIXTURE(Fixture, "events of a task that has ended have no effect") {
+TEST_CASE_FIXTURE(SupervisorFixture, "events of a task that has ended have no effect") {
   Supervisor job = start();
   job.exited(0, {}, now);
   CHECK(job.exited(0, {.code = 1}, now).empty());
@@ -387,7 +354,8 @@ TEST_CASE_FIXTURE(Fixture, "events of a task that has ended have no effect") {
   CHECK(job.outcome().exit_status == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "repeated signals do not delay the end of a job with unkillable tasks") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "repeated signals do not delay the end of a job with unkillable tasks") {
   Supervisor job = start();
   job.interrupted(SIGINT, now);
   job.interrupted(SIGINT, now + seconds(1));
@@ -396,7 +364,7 @@ TEST_CASE_FIXTURE(Fixture, "repeated signals do not delay the end of a job with 
   CHECK(job.next_deadline() == end);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the time limit does not hide an earlier failure") {
+TEST_CASE_FIXTURE(SupervisorFixture, "the time limit does not hide an earlier failure") {
   options.continue_on_failure = true;
   options.timeout = seconds(60);
   Supervisor job = start();
@@ -406,7 +374,8 @@ TEST_CASE_FIXTURE(Fixture, "the time limit does not hide an earlier failure") {
   CHECK(job.outcome().reason == "time limit of 1m reached");
 }
 
-TEST_CASE_FIXTURE(Fixture, "Ctrl-Z suspends dtrain when all agents have stopped their tasks") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "Ctrl-Z suspends dtrain when all agents have stopped their tasks") {
   Supervisor job = start(2);
   CHECK(job.pause_wanted(now) == Actions{pause});
   CHECK(job.pause_wanted(now).empty());
@@ -420,13 +389,13 @@ TEST_CASE_FIXTURE(Fixture, "Ctrl-Z suspends dtrain when all agents have stopped 
   CHECK(job.paused(1, now + seconds(61)) == Actions{suspend});
 }
 
-TEST_CASE_FIXTURE(Fixture, "the answer to a pause that nobody wanted has no effect") {
+TEST_CASE_FIXTURE(SupervisorFixture, "the answer to a pause that nobody wanted has no effect") {
   Supervisor job = start(2);
   CHECK(job.paused(1, now).empty());
   CHECK(job.resumed(now).empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a pause stops the time limit and the start deadline") {
+TEST_CASE_FIXTURE(SupervisorFixture, "a pause stops the time limit and the start deadline") {
   options.timeout = seconds(100);
   Supervisor job(plan_of(1), options, now);
   job.pause_wanted(now + seconds(10));
@@ -440,7 +409,8 @@ TEST_CASE_FIXTURE(Fixture, "a pause stops the time limit and the start deadline"
   CHECK(job.next_deadline() == now + seconds(1100));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a pause stops the grace, and without a deadline there is none after") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "a pause stops the grace, and without a deadline there is none after") {
   Supervisor job = start();
   CHECK(job.next_deadline() == Time::max());
   job.pause_wanted(now);
@@ -455,7 +425,8 @@ TEST_CASE_FIXTURE(Fixture, "a pause stops the grace, and without a deadline ther
   CHECK(job.tick(now + seconds(105) + options.grace) == Actions{signal_all(SIGKILL)});
 }
 
-TEST_CASE_FIXTURE(Fixture, "an event that ends the job cancels a pause that is not complete") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "an event that ends the job cancels a pause that is not complete") {
   Supervisor failing = start();
   failing.pause_wanted(now);
   CHECK(failing.exited(0, {.code = 1}, now) ==
@@ -472,7 +443,8 @@ TEST_CASE_FIXTURE(Fixture, "an event that ends the job cancels a pause that is n
   CHECK(done.exited(1, {}, now) == Actions{left(1), resume, finish});
 }
 
-TEST_CASE_FIXTURE(Fixture, "the answer to a cancelled pause does not count for the next") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "the answer to a cancelled pause does not count for the next") {
   Supervisor job = start();
   job.pause_wanted(now);
   job.interrupted(SIGTERM, now);
@@ -481,7 +453,8 @@ TEST_CASE_FIXTURE(Fixture, "the answer to a cancelled pause does not count for t
   CHECK(job.paused(0, now) == Actions{suspend});
 }
 
-TEST_CASE_FIXTURE(Fixture, "an agent that is lost or has finished is not waited for in a pause") {
+TEST_CASE_FIXTURE(SupervisorFixture,
+                  "an agent that is lost or has finished is not waited for in a pause") {
   options.continue_on_failure = true;
   Supervisor job = start(2);
   for (size_t task = 0; task < 4; ++task)

@@ -78,6 +78,22 @@ TEST_CASE("a state in words names where the process waits") {
   CHECK(ProcessState{1, '!', ""}.word() == "unknown");
 }
 
+TEST_CASE("a process catches the signals that it has handlers for") {
+  const ReadingChild child;
+  CHECK_FALSE(catches_signal(child.pid(), SIGUSR2));
+  CHECK_FALSE(catches_signal(0, SIGUSR2));
+  struct sigaction before = {};
+  struct sigaction ours = {};
+  ours.sa_handler = [](int) {};
+  REQUIRE(::sigaction(SIGUSR2, &ours, &before) == 0);
+  CHECK(catches_signal(getpid(), SIGUSR2));
+  CHECK_FALSE(catches_signal(getpid(), SIGUSR2 + 1));
+  ours.sa_handler = SIG_IGN;
+  REQUIRE(::sigaction(SIGUSR2, &ours, nullptr) == 0);
+  CHECK_FALSE(catches_signal(getpid(), SIGUSR2));
+  ::sigaction(SIGUSR2, &before, nullptr);
+}
+
 TEST_CASE("a process is within itself and its ancestors only") {
   const ReadingChild child;
   CHECK(is_within(child.pid(), child.pid()));

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,6 +64,21 @@ TEST_CASE("find_descendants sees grandchildren by pid and name") {
   CHECK(std::ranges::any_of(
       strays, [&](const Stray& s) { return s.pid == parent.pid() && s.name == "sh"; }));
   CHECK(sweep(seconds(5)).ended >= 1);
+}
+
+TEST_CASE("a signal goes to those descendants alone that catch it, also to stopped ones") {
+  become_subreaper();
+  const Child parent = start_family(
+      "(trap 'echo caught >&2; exit 3' USR1; kill -STOP $(exec sh -c 'echo $PPID'); sleep 60) & "
+      "until grep -q '^State:.T' /proc/$!/status; do sleep 0.01; done; echo ready; wait $!; exit "
+      "$?");
+  signal_catching_descendants(SIGUSR1);
+  // The parent has no handler: the signal would have ended it before its own end.
+  siginfo_t end = {};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(parent.pid()), &end, WEXITED | WNOWAIT) == 0);
+  CHECK(end.si_code == CLD_EXITED);
+  CHECK(end.si_status == 3);
+  sweep(milliseconds(100));
 }
 
 TEST_CASE("reap_strangers leaves a child of ours its status") {

@@ -92,6 +92,7 @@ TEST_CASE("messages are read back as they were written") {
                           .interface = "eth0",
                           .relay = true});
   check_round_trip(SignalAll{SIGTERM});
+  check_round_trip(SignalAll{.number = SIGQUIT, .only_caught = true});
   check_round_trip(Started{{"ps", 0}, 4711});
   check_round_trip(StartFailed{{"worker", 2}, 126, "why"});
   check_round_trip(Exited{{"worker", 0},
