@@ -40,7 +40,7 @@ test_every_variable_that_a_worker_gets_is_in_the_page() {
   local name page=$pages/man7/dtrain-environment.7
   run env -i "PATH=$PATH" "TEST_MARKER=$TEST_MARKER" CUDA_VISIBLE_DEVICES= "$DTRAIN" run --no-tag \
     --role scheduler=1,server=1,ps=1,worker=2 --env-set dmlc,paddle --success all \
-    --port-range 30000-32000 env
+    --port-range 30000-32000 --dump-stacks env
   expect_status 0
   while read -r name; do
     expect grep -qE "^\\.It Ev.* $name( |\$)" "$page"

@@ -34,6 +34,35 @@ test_only_gpus_that_were_left_to_us_count() {
   expect test "$(NVIDIA_VISIBLE_DEVICES=void slots_of 'gpu=A gpu=B gpu=C')" = "$(nproc)"
 }
 
+test_torchruns_nproc_per_node_takes_the_gpus_of_each_host() {
+  with_gpus 'gpu=A gpu=B gpu=C' run --nproc-per-node gpu --no-tag sh -c 'echo $LOCAL_RANK of $LOCAL_WORLD_SIZE'
+  expect_status 0
+  expect_stdout_lines '0 of 3' '1 of 3' '2 of 3'
+  expect_stderr ''
+  CUDA_VISIBLE_DEVICES=1,2 with_gpus 'gpu=A gpu=B gpu=C' run --nproc_per_node=auto --no-tag echo hi
+  expect_status 0
+  expect_stdout_lines hi hi
+  with_gpus '' run --nproc-per-node gpu touch started
+  expect_status 2
+  expect_stderr_contains 'GPU'
+  expect_not test -e started
+}
+
+test_devices_of_this_machine_that_reach_no_other_host_are_a_warning() {
+  printf '#!/bin/sh\nshift\nexec "$@"\n' >rsh
+  chmod +x rsh
+  CUDA_VISIBLE_DEVICES=1 run_dtrain run --rsh-agent ./rsh -H there:1 true
+  expect_status 0
+  expect_stderr 'dtrain: warning: CUDA_VISIBLE_DEVICES=1 holds on this machine alone; -x CUDA_VISIBLE_DEVICES gives it to all hosts'
+  CUDA_VISIBLE_DEVICES=1 run_dtrain run --rsh-agent ./rsh -H there:1 -x CUDA_VISIBLE_DEVICES --no-tag sh -c 'echo "<$CUDA_VISIBLE_DEVICES>"'
+  expect_status 0
+  expect_stderr ''
+  expect_stdout '<1>'
+  CUDA_VISIBLE_DEVICES=1 run_dtrain run -np 1 --no-tag sh -c 'echo "<$CUDA_VISIBLE_DEVICES>"'
+  expect_stdout '<1>'
+  expect_stderr ''
+}
+
 test_gpus_that_cannot_be_listed_are_reported_once() {
   with_gpus init=18 run -H localhost --no-tag true
   expect_status 0

@@ -127,6 +127,31 @@ test_each_place_that_cannot_be_used_is_named() {
   expect_within_ms 5000
 }
 
+test_cache_lists_and_clears_the_copies_of_hosts() {
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 true
+  expect_status 0
+  run_on_launcher "$DTRAIN" cache list -H node1,node2
+  expect_status 0
+  expect_stderr ''
+  local k
+  for k in 1 2; do
+    expect grep -qE "^node$k: +[0-9.]+ MB  last used [-0-9]{10}  /root/.cache/dtrain/[0-9a-f]{64}/dtrain\$" "$out/stdout"
+    expect test -e "$(home_of $k)/.cache/dtrain"
+  done
+  expect test "$(wc -l <"$out/stdout")" = 2
+  run_on_launcher "$DTRAIN" cache clear -H node1,node2
+  expect_status 0
+  for k in 1 2; do
+    expect grep -qE "^node$k: removed 1 copy \([0-9.]+ MB\) in /root/.cache/dtrain\$" "$out/stdout"
+    expect_not test -e "$(home_of $k)/.cache/dtrain"
+  done
+  run_on_launcher "$DTRAIN" run -H node1:1 true
+  expect_status 0
+  expect test -e "$(home_of 1)/.cache/dtrain"
+  expect_no_processes
+}
+
 test_a_host_that_lacks_a_library_reports_its_name() {
   hosts_up 1
   : >"$out/empty"
