@@ -209,6 +209,20 @@ Completion complete_bench(std::span<const std::string> words, const CompletionRe
   return completion;
 }
 
+/// `words` are those behind "check". A job's command stands behind `--` only.
+Completion complete_check(std::span<const std::string> words, const CompletionReaders& readers) {
+  constexpr std::string_view import = "--import";
+  std::vector<std::string> of_run(words.begin(), words.end());
+  for (size_t i = 0; i + 1 < of_run.size() && of_run[i] != "--"; ++i) {
+    if (of_run[i] != import) continue;
+    if (i + 2 == of_run.size()) return {};
+    of_run[i + 1] = "--import=";  // no command
+  }
+  Completion completion = complete_run(of_run, 2, readers, is_check_option);
+  const bool has_end = std::ranges::count(words.first(words.size() - 1), "--") > 0;
+  return completion.kind == Completion::Kind::command && !has_end ? Completion() : completion;
+}
+
 Completion complete_command(std::string_view typed) {
   Completion completion;
   for (const CommandHelp& command : commands())
@@ -244,10 +258,8 @@ Completion complete(std::span<const std::string> words, const CompletionReaders&
   Completion completion;
   const bool check = words[0] == "check";
   const bool show = words[0] == "config" && words[1] == "show" && words.size() > 2;
-  if (check) completion = complete_run(words.subspan(1), 2, readers, is_check_option);
+  if (check) completion = complete_check(words.subspan(1), readers);
   if (show) completion = complete_run(words.subspan(2), 3, readers, takes_all);
-  // `check` starts no command.
-  if (check && completion.kind == Completion::Kind::command) return {};
   const bool option = completion.kept.empty() && words.back().starts_with('-');
   if (!(check || show) || option) offer_words_of(completion, words);
   return completion;

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cmd/bench/bench_options.h"
+#include "cmd/check_words.h"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,7 @@ constexpr size_t help_column = 26;
 constexpr std::array topics = {
     CommandHelp{"run", "Start a job and stay with it to its end."},
     CommandHelp{"check", "Look at the hosts of a job before it: dtrain check -H node1,node2.",
-                "--json --help"},
+                "--import --json --help"},
     CommandHelp{"bench", "Measure the collectives of libdtrain: dtrain bench all_reduce -np 2."},
     CommandHelp{"config", "Show what flags, variables and files decide: dtrain config show.",
                 "show --origin --all --json --help"},
@@ -123,21 +124,27 @@ std::string cache_help() {
 
 std::string check_help() {
   std::string text =
-      "usage: dtrain check [-H HOSTS | --hostfile FILE] [options]\n\n" +
+      "usage: dtrain check [-H HOSTS | --hostfile FILE] [options] [-- command]\n\n" +
       wrapped(
           "Looks at the hosts of a job before it: logging in, dtrain itself, versions, clocks, "
           "GPUs, cores, memory, limits, disks and Python of each, and which addresses lead from "
           "host to host, how quickly. What is not as a job needs it is a warning or a failure, "
-          "with what to do about it. Without hosts it looks at this machine.",
+          "with what to do about it. The command of a job is only looked up and compared. Without "
+          "hosts it looks at this machine.",
           0) +
       "\n\nexamples\n"
       "  dtrain check\n"
       "  dtrain check -H node1:8,node2:8\n"
+      "  dtrain check -H node1,node2 --import torch,numpy -- ./train\n"
       "  dtrain check --hostfile hosts --json > hosts.json\n\noptions\n";
   for (const Option& option : run_options) {
     if (is_check_option(option)) text += option_entry(option);
   }
-  text += entry("--json", "Print one JSON document; man dtrain-check describes it.");
+  for (const CheckOption& option : check_own_options) {
+    const bool flag = option.placeholder.empty();
+    text +=
+        entry(format("{}{}{}", option.spelling, flag ? "" : " ", option.placeholder), option.help);
+  }
   text += "\n" +
           wrapped(
               "Options are taken from dtrain.toml and DTRAIN_OPT_* variables as for run. "

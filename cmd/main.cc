@@ -108,10 +108,9 @@ int run_command(const Invocation& invocation, const std::vector<std::string>& wo
 
 int check_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
-  auto config = load_check_config(invocation.flags, environment, log_notices(invocation));
+  const auto config = load_check_config(invocation.flags, environment, log_notices(invocation));
   if (!config) return print_error(config.error(), typed_color(invocation));
-  config->json = invocation.json;
-  return check(*config, parse_environment(environment));
+  return check(*config, invocation.check, parse_environment(environment));
 }
 
 int bench_command(const Invocation& invocation) {

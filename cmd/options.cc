@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cmd/bench_words.h"
+#include "cmd/check_words.h"
 #include "cmd/completion.h"
 #include "cmd/help.h"
 #include "cmd/run_words.h"
@@ -143,20 +144,12 @@ Result<Invocation> parse_config(Words words) {
 }
 
 Result<Invocation> parse_check(Words words) {
-  constexpr std::string_view own_flags[] = {"--json"};
-  RunWords read = TRY(read_run_words(
-      words, {.command = "check", .own_flags = own_flags, .takes = is_check_option}));
-  if (read.prints != nullptr) return help_for("check");
-  if (!read.command.empty()) {
-    return fail(Errc::input,
-                format("check: starts no command, so \"{}\" means nothing to it; hosts "
-                       "go behind -H",
-                       printable(read.command.front())));
-  }
+  CheckWords read = TRY(read_check_words(words));
+  if (read.help) return help_for("check");
   Invocation invocation;
   invocation.command = Invocation::Command::check;
   invocation.flags = std::move(read.flags);
-  invocation.json = !read.own.empty();
+  invocation.check = std::move(read.check);
   return invocation;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "cmd/bench/bench_options.h"
+#include "launcher/check/check.h"
 #include "launcher/config/config.h"
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct Invocation {
   OptionSource flags;              ///< run, check, bench, config show: options of run as typed
   std::vector<std::string> words;  ///< run: the workers' command; cache: list or clear
   BenchOptions bench = {};         ///< bench: its own options
-  bool json = false;               ///< version, check, config show: --json
+  CheckOptions check = {};         ///< check: its own options
+  bool json = false;               ///< version, config show: --json
   bool origin = false;             ///< config show --origin
   bool all = false;                ///< config show --all
   std::string help;                ///< help: the text for stdout

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cmd/bench/bench_options.h"
+#include "cmd/check_words.h"
 #include "cmd/help.h"
 #include "launcher/config/options.h"
 
@@ -184,7 +185,11 @@ std::string mdoc_check_options() {
   for (const Option& option : run_options) {
     if (is_check_option(option)) text += option_item(option);
   }
-  text += ".It Fl -json\n" + mdoc_text("Print one JSON document; see JSON below.");
+  for (const CheckOption& option : check_own_options) {
+    const std::string named =
+        spellings({.spellings = option.spelling, .placeholder = option.placeholder});
+    text += format(".It {}\n{}", named, mdoc_text(option.help));
+  }
   return text + ".El\n";
 }
 

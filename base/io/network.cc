@@ -49,6 +49,10 @@ std::vector<InterfaceAddress> interface_addresses() {
   return outside;
 }
 
+bool is_loopback(std::string_view ip) {
+  return ip.starts_with("127.") || ip == "::1";
+}
+
 std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
   const size_t slash = text.find('/');
   if (slash == std::string_view::npos) return std::nullopt;

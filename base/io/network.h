@@ -19,6 +19,9 @@ struct InterfaceAddress {
 /// Returns the addresses of all interfaces that are up, loopback last. Omits link-local IPv6 ones.
 std::vector<InterfaceAddress> interface_addresses();
 
+/// True for a numeric address that only this machine itself can dial.
+bool is_loopback(std::string_view ip);
+
 /// A range of addresses in the usual notation: "10.0.0.0/8", "fd00::/64".
 class IpNetwork {
  public:

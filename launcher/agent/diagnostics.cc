@@ -1,16 +1,16 @@
 #include "launcher/agent/diagnostics.h"
 
+#include "base/crypto.h"
+#include "base/format.h"
+#include "base/io/file.h"
+#include "base/text.h"
 #include "launcher/agent/gather_facts.h"
 #include "launcher/agent/local_host.h"
 #include "launcher/process/executable.h"
 
-#include <poll.h>
-#include <sys/epoll.h>
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
-#include <csignal>
+#include <filesystem>
+#include <utility>
 
 namespace dt {
 
@@ -18,6 +18,10 @@ namespace {
 
 /// To start a Python from a cold network file system takes seconds.
 constexpr Duration python_patience = seconds(10);
+/// To read a program from one takes seconds, too.
+constexpr Duration digest_patience = seconds(10);
+/// The content of a larger program is not compared.
+constexpr size_t command_bytes_max = size_t{64} << 20;
 /// An activated environment provides both names, first in PATH.
 constexpr std::array python_names = {"python3", "python"};
 
@@ -28,30 +32,34 @@ std::string find_python(const std::string& path) {
   return {};
 }
 
-/// This host's variables, with the PATH of the job.
-std::vector<std::string> environment_with(const std::string& path) {
-  std::vector<std::string> environment = {"PATH=" + path};
-  for (std::string& entry : own_environment()) {
-    if (!entry.starts_with("PATH=")) environment.push_back(std::move(entry));
-  }
-  return environment;
+/// Returns the variables that a job would have, but for those that dtrain adds.
+std::vector<std::string> environment_of_job(const DiagnoseRequest& wanted) {
+  Environment environment = wanted.forwarded;
+  environment["PATH"] = wanted.path;
+  const Environment own = local_host_environment();
+  environment.insert(own.begin(), own.end());
+  return environment_entries(environment);
 }
 
-/// Returns the bytes that a pipe holds now, at most the size of a line. Does not wait for the end
-/// of the pipe: a child of the program may hold it open.
-std::string read_available(int pipe) {
+/// A job would start in the home folder, or in another one, where its own does not exist.
+std::string folder_of(const DiagnoseRequest& wanted) {
+  std::error_code failed;
+  return std::filesystem::is_directory(wanted.cwd, failed) ? wanted.cwd : "/";
+}
+
+/// Reads the file in a process of its own: it may lie on a network file system that hangs. Nothing
+/// for a file that is too large.
+Bytes digest_of_file(const std::string& path) {
+  const auto content = read_text_file(path, command_bytes_max);
+  if (!content) return {};
+  const Digest digest = sha256(as_bytes(*content));
+  return {digest.begin(), digest.end()};
+}
+
+std::string hex_of(ByteSpan bytes) {
   std::string text;
-  std::array<char, 256> buffer;
-  while (text.size() < buffer.size()) {
-    pollfd readable = {.fd = pipe, .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&readable, 1, 0);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready != 1 || (readable.revents & POLLIN) == 0) break;
-    const ssize_t n = ::read(pipe, buffer.data(), buffer.size());
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n <= 0) break;
-    text.append(buffer.data(), static_cast<size_t>(n));
-  }
+  for (const std::byte byte : bytes)
+    text += format("{:02x}", static_cast<unsigned>(byte));
   return text;
 }
 
@@ -70,61 +78,99 @@ void Diagnostics::diagnose(const DiagnoseRequest& wanted, DiagnoseReply answer,
     answer_.bandwidth_addresses = bandwidth_server_->addresses();
   }
   answer_.facts = gather_facts(open_files_soft);
+  answer_.facts.path_missing = missing_folders(wanted.path);
+  awaited_ = 1;  // this function
   query_driver();
-  query_python(wanted.path);
-  answer_when_complete();
+  query_python(wanted);
+  query_modules(wanted);
+  query_command(wanted);
+  one_ended();
+}
+
+bool Diagnostics::owns(pid_t pid) const {
+  return (python_ && python_->pid() == pid) || (modules_ && modules_->pid() == pid);
 }
 
 void Diagnostics::query_driver() {
-  driver_answered_ = false;
   auto scanner =
       ResourceScanner::start(loop_, {.gpus = true}, [this](const HostResources& resources) {
         answer_.facts.gpus = resources.gpus;
         answer_.facts.gpus.gpus = visible_gpus(resources.gpus.gpus, resources.visible);
         if (resources.has_driver) answer_.facts.gpu_failure = resources.gpu_failure;
-        driver_answered_ = true;
-        answer_when_complete();
+        one_ended();
       });
   if (scanner) {
     scanner_ = *std::move(scanner);
+    one_started();
   } else {
     answer_.facts.gpu_failure = scanner.error().message;
-    driver_answered_ = true;
   }
 }
 
-void Diagnostics::query_python(const std::string& path) {
-  answer_.facts.python_path = find_python(path);
-  auto output = make_pipe();
-  if (answer_.facts.python_path.empty() || !output) return;
-  // Python 2 prints its version on stderr.
-  auto started = Child::start({.path = answer_.facts.python_path,
-                               .arguments = {answer_.facts.python_path, "--version"},
-                               .environment = environment_with(path),
-                               .cwd = "/",
-                               .output = output->write.get(),
-                               .error = output->write.get(),
-                               .new_session = true});
+void Diagnostics::query_python(const DiagnoseRequest& wanted) {
+  const std::string& python = answer_.facts.python_path = find_python(wanted.path);
+  if (python.empty()) return;
+  auto started = ProgramQuery::start(loop_,
+                                     {.path = python,
+                                      .arguments = {python, "--version"},
+                                      .environment = environment_of_job(wanted),
+                                      .cwd = "/"},
+                                     python_patience, [this](const ProgramQuery::Answer& answer) {
+                                       answer_.facts.python_version =
+                                           python_version_of(answer.output);
+                                       python_.reset();
+                                       one_ended();
+                                     });
   if (!started) return;
   python_ = *std::move(started);
-  python_output_ = std::move(output->read);
-  auto watch = loop_.watch(python_->pidfd(), EPOLLIN, [this](uint32_t) { python_ended(); });
-  if (watch) python_watch_ = *std::move(watch);
-  python_timer_ = loop_.after(python_patience, [this] { python_->signal_group(SIGKILL); });
+  one_started();
 }
 
-void Diagnostics::python_ended() {
-  python_watch_ = Watch();
-  python_timer_ = Timer();
-  if (python_->reap()) {
-    answer_.facts.python_version = python_version_of(read_available(python_output_.get()));
+void Diagnostics::query_modules(const DiagnoseRequest& wanted) {
+  const std::string& python = answer_.facts.python_path;
+  if (wanted.imports.empty()) return;
+  answer_.facts.modules = modules_of("", wanted.imports, "there is no Python");
+  if (python.empty()) return;
+  ChildRequest request = {.path = python,
+                          .arguments = {python, "-c", import_program()},
+                          .environment = environment_of_job(wanted),
+                          .cwd = folder_of(wanted)};
+  request.arguments.insert(request.arguments.end(), wanted.imports.begin(), wanted.imports.end());
+  const auto received = [this, names = wanted.imports,
+                         patience = wanted.import_patience](const ProgramQuery::Answer& answer) {
+    const std::string why = answer.late ? format("not imported within {}", duration_text(patience))
+                                        : "Python ended before the import did";
+    answer_.facts.modules = modules_of(answer.output, names, why);
+    modules_.reset();
+    one_ended();
+  };
+  auto started = ProgramQuery::start(loop_, std::move(request), wanted.import_patience, received);
+  if (!started) return;
+  modules_ = *std::move(started);
+  one_started();
+}
+
+void Diagnostics::query_command(const DiagnoseRequest& wanted) {
+  if (wanted.command.empty()) return;
+  const auto path = find_executable(wanted.command, wanted.path, folder_of(wanted));
+  if (!path) {
+    answer_.facts.command_failure = path.error().message;
+    return;
   }
-  python_.reset();
-  answer_when_complete();
+  answer_.facts.command_path = *path;
+  auto started = ForkedQuery::start(
+      loop_, [file = *path] { return digest_of_file(file); }, digest_patience,
+      [this](const ForkedQuery::Answer& answer) {
+        answer_.facts.command_sha256 = hex_of(answer.bytes);
+        one_ended();
+      });
+  if (!started) return;
+  command_ = *std::move(started);
+  one_started();
 }
 
-void Diagnostics::answer_when_complete() {
-  if (!driver_answered_ || python_) return;
+void Diagnostics::one_ended() {
+  if (--awaited_ > 0) return;
   answer_.sent_ns = wall_clock_ns();
   send_(MessageType::diagnosed, encode(answer_));
 }

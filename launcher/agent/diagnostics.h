@@ -3,12 +3,12 @@
 #include "base/io/loop.h"
 #include "launcher/agent/resource_scanner.h"
 #include "launcher/network/bandwidth.h"
-#include "launcher/process/child.h"
+#include "launcher/process/forked_query.h"
+#include "launcher/process/program_query.h"
 #include "launcher/protocol/diagnose_messages.h"
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace dt {
@@ -28,14 +28,17 @@ class Diagnostics {
   void diagnose(const DiagnoseRequest& wanted, DiagnoseReply answer, uint64_t open_files_soft);
   /// Measures, and sends the result as `measured`.
   void measure(const Measure& wanted);
-  /// True for the child that runs Python; only this object may reap it.
-  bool owns(pid_t pid) const { return python_ && python_->pid() == pid; }
+  /// True for a child that runs Python; only this object may reap it.
+  bool owns(pid_t pid) const;
 
  private:
-  void query_python(const std::string& path);
-  void python_ended();
+  void query_python(const DiagnoseRequest& wanted);
+  void query_modules(const DiagnoseRequest& wanted);
+  void query_command(const DiagnoseRequest& wanted);
   void query_driver();
-  void answer_when_complete();
+  /// Another answer is awaited; its end calls one_ended().
+  void one_started() { ++awaited_; }
+  void one_ended();
 
   Loop& loop_;
   Send send_;
@@ -43,12 +46,11 @@ class Diagnostics {
   Claim claim_;
   std::unique_ptr<BandwidthServer> bandwidth_server_;
   std::unique_ptr<BandwidthClient> bandwidth_client_;
-  std::optional<Child> python_;
+  std::unique_ptr<ProgramQuery> python_;
+  std::unique_ptr<ProgramQuery> modules_;
+  std::unique_ptr<ForkedQuery> command_;
   std::unique_ptr<ResourceScanner> scanner_;
-  bool driver_answered_ = false;
-  Fd python_output_;
-  Watch python_watch_;
-  Timer python_timer_;
+  int awaited_ = 0;  ///< answers
 };
 
 }  // namespace dt

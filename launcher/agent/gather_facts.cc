@@ -110,6 +110,56 @@ std::string python_version_of(std::string_view printed) {
   return words.size() >= 2 && words[0] == "Python" ? printable(words[1], 40) : std::string();
 }
 
+std::vector<std::string> missing_folders(std::string_view path) {
+  std::vector<std::string> missing;
+  for (const std::string_view folder : split(path, ':')) {
+    std::error_code failed;
+    const bool known = folder.empty() || std::ranges::count(missing, folder) > 0;
+    if (!known && !std::filesystem::is_directory(folder, failed)) missing.emplace_back(folder);
+  }
+  return missing;
+}
+
+std::string import_program() {
+  return R"(
+import importlib, os, sys
+out, null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+os.dup2(null, 1)
+os.dup2(null, 2)
+for name in sys.argv[1:]:
+    version, failure = '', ''
+    try:
+        version = str(getattr(importlib.import_module(name), '__version__', ''))
+        if not version:
+            from importlib.metadata import version as version_of
+            version = version_of(name)
+    except BaseException as error:
+        if name not in sys.modules:
+            failure = type(error).__name__ + ': ' + str(error)
+    line = '\t'.join(' '.join(text.split())[:300] for text in (name, version, failure))
+    os.write(out, (line + '\n').encode('utf-8', 'replace'))
+os._exit(0)
+)";
+}
+
+std::vector<PythonModule> modules_of(std::string_view printed,
+                                     const std::vector<std::string>& names,
+                                     const std::string& why_missing) {
+  std::vector<PythonModule> modules;
+  for (const std::string& name : names)
+    modules.push_back({.name = name, .version = "", .failure = why_missing});
+  for (const std::string_view line : split(printed, '\n')) {
+    const std::vector<std::string_view> parts = split(line, '\t');
+    const auto module = parts.size() == 3
+                            ? std::ranges::find(modules, parts[0], &PythonModule::name)
+                            : modules.end();
+    if (module == modules.end()) continue;
+    module->version = parts[1];
+    module->failure = parts[2];
+  }
+  return modules;
+}
+
 int64_t cgroup_memory_max(const std::string& root, const std::string& path) {
   int64_t least = 0;
   for (std::filesystem::path at = path; !at.empty(); at = at.parent_path()) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dt {
 
@@ -16,6 +17,17 @@ HostDiagnostics gather_facts(uint64_t open_files_soft);
 int64_t meminfo_bytes(std::string_view meminfo, std::string_view name);
 /// Returns "3.11.2" for "Python 3.11.2"; empty for another text.
 std::string python_version_of(std::string_view printed);
+
+/// Returns the folders of a PATH that do not exist. An empty entry stands for the current folder.
+std::vector<std::string> missing_folders(std::string_view path);
+
+/// Returns a Python program that imports the modules of its arguments, and prints a line for each
+/// at once. Drops the modules' own output.
+std::string import_program();
+/// Reads the lines of import_program(). A module without a line gets `why_missing` as its failure.
+std::vector<PythonModule> modules_of(std::string_view printed,
+                                     const std::vector<std::string>& names,
+                                     const std::string& why_missing);
 
 /// Returns the memory limit of the version 2 cgroup `path` in `root` and of its parents; 0: none.
 int64_t cgroup_memory_max(const std::string& root, const std::string& path);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace dt {
 
@@ -39,8 +40,27 @@ size_t columns_of_stdout() {
   return known ? size.ws_col : columns_usual;
 }
 
-Result<CheckReport> run_check(const RunConfig& config, const Environment& environment,
-                              Runtime& runtime) {
+std::string current_folder() {
+  std::error_code failed;
+  return std::filesystem::current_path(failed).string();
+}
+
+CheckRunner::Terms terms_of(const RunConfig& config, const CheckOptions& options,
+                            const Environment& environment) {
+  return {.step_max = config.start_timeout,
+          .path = path_of(environment),
+          .cwd = current_folder(),
+          .forwarded = forwarded_environment(environment, {}).value_or(Environment()),
+          .command = options.command.empty() ? "" : options.command.front(),
+          .imports = options.imports,
+          .networks = config.networks,
+          .port_range = config.port_range,
+          .heartbeat = config.heartbeat,
+          .dead_after = config.dead_after};
+}
+
+Result<CheckReport> run_check(const RunConfig& config, const CheckOptions& options,
+                              const Environment& environment, Runtime& runtime) {
   const auto began_at = WallClock::now();
   const Time began = Clock::now();
   const ResolvedHosts resolved = TRY(resolve_hosts(config, own_names(config)));
@@ -57,13 +77,7 @@ Result<CheckReport> run_check(const RunConfig& config, const Environment& enviro
                                        status.hosts(now, all);
                                      }});
   TRY(agents.connect(hosts));
-  CheckRunner runner(runtime, agents, hosts,
-                     {.step_max = config.start_timeout,
-                      .path = path_of(environment),
-                      .networks = config.networks,
-                      .port_range = config.port_range,
-                      .heartbeat = config.heartbeat,
-                      .dead_after = config.dead_after});
+  CheckRunner runner(runtime, agents, hosts, terms_of(config, options, environment));
   TRY(runner.await_hellos());
   status.end();
   for (const std::string& line : runner.shared())
@@ -97,7 +111,7 @@ int report_failure(const Error& error, Runtime& runtime) {
 
 }  // namespace
 
-int check(const RunConfig& config, const Environment& environment) {
+int check(const RunConfig& config, const CheckOptions& options, const Environment& environment) {
   const auto runtime =
       Runtime::open({.verbose = config.verbose, .color = config.color}, environment);
   if (!runtime) {
@@ -106,14 +120,14 @@ int check(const RunConfig& config, const Environment& environment) {
   }
   for (const std::string& warning : config.warnings)
     (*runtime)->log().warn("{}", warning);
-  const auto report = run_check(config, environment, **runtime);
+  const auto report = run_check(config, options, environment, **runtime);
   int status = 0;
   if (!report) {
     status = report_failure(report.error(), **runtime);
   } else {
     const TableStyle style = style_of(config, **runtime, report->hosts.size());
     (*runtime)->out().write(
-        config.json ? check_document(*report).text(2) + "\n" : check_text(*report, style), {});
+        options.json ? check_document(*report).text(2) + "\n" : check_text(*report, style), {});
     status = report->grade() == Grade::failure ? status_of_failure : 0;
   }
   (*runtime)->drain(Time::max());

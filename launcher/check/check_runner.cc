@@ -1,13 +1,24 @@
 #include "launcher/check/check_runner.h"
 
+#include "base/io/network.h"
 #include "launcher/config/hosts/networks.h"
 #include "launcher/job/reach.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace dt {
 
 namespace {
+
+/// Returns the addresses without those of the loopback, unless the host has no others. They lead
+/// from no host to another one.
+std::vector<Address> without_loopback(const std::vector<Address>& addresses) {
+  std::vector<Address> outside;
+  std::ranges::copy_if(addresses, std::back_inserter(outside),
+                       [](const Address& address) { return !is_loopback(address.ip); });
+  return outside.empty() ? addresses : outside;
+}
 
 std::vector<std::string> ips_of(const std::vector<Address>& addresses) {
   std::vector<std::string> ips;
@@ -48,6 +59,12 @@ Result<> CheckRunner::diagnose() {
     orders.push_back({.token = token_.text(),
                       .number = static_cast<uint32_t>(host),
                       .path = terms_.path,
+                      .cwd = terms_.cwd,
+                      .forwarded = terms_.forwarded,
+                      .command = terms_.command,
+                      .imports = terms_.imports,
+                      // The rest of the step is for the answer.
+                      .import_patience = terms_.step_max / 5 * 4,
                       .networks = terms_.networks,
                       .port_range = terms_.port_range,
                       .heartbeat = terms_.heartbeat,
@@ -82,6 +99,7 @@ Result<> CheckRunner::probe() {
   if (own) {
     for (const ProbeEndpoint& place : own->endpoints())
       own_addresses.push_back(place.address);
+    own_addresses = without_loopback(own_addresses);
   }
   const auto count = static_cast<uint32_t>(seen_.size());
   std::vector<Probe> orders(seen_.size());
@@ -90,7 +108,7 @@ Result<> CheckRunner::probe() {
       if (to == launcher_number) {
         orders[from].targets.push_back({to, own_addresses});
       } else if (to != from && present(to)) {
-        orders[from].targets.push_back({to, found(to).probe_addresses});
+        orders[from].targets.push_back({to, without_loopback(found(to).probe_addresses)});
       }
     }
   }

@@ -20,6 +20,10 @@ class CheckRunner {
   struct Terms {
     Duration step_max;                  ///< the limit of one step
     std::string path;                   ///< the PATH of a job
+    std::string cwd;                    ///< the folder of a job
+    Environment forwarded;              ///< the launcher's variables that a job gets
+    std::string command;                ///< of a job; empty: none
+    std::vector<std::string> imports;   ///< modules that Python shall import
     std::vector<std::string> networks;  ///< the value of --network-interfaces; none: all
     std::optional<PortRange> port_range;
     Duration heartbeat;   ///< the same as in the options of `agents`

@@ -1,6 +1,7 @@
 #include "launcher/check/host_findings.h"
 
 #include "base/format.h"
+#include "base/io/network.h"
 #include "base/text.h"
 #include "launcher/check/resource_findings.h"
 #include "launcher/check/units.h"
@@ -17,12 +18,6 @@ namespace {
 /// from the future. Kerberos and TLS refuse a skew of minutes. dtrain itself never compares two
 /// clocks.
 constexpr Duration clock_skew_max = seconds(1);
-
-/// "3.11" of "3.11.2": packages and pickles depend on these two numbers.
-std::string minor_version(const std::string& version) {
-  const size_t first = version.find('.');
-  return version.substr(0, first == std::string::npos ? first : version.find('.', first + 1));
-}
 
 template <class Value>
 void count(std::vector<std::pair<Value, int>>& counts, Value value) {
@@ -113,48 +108,30 @@ Finding addresses_finding(const HostSeen& seen) {
   if (!reached.empty()) {
     return {"addresses", Grade::ok, join(reached, ", ") + " lead other hosts here"};
   }
-  const std::vector<std::string>& all = seen.diagnosis->found.facts.addresses;
+  std::vector<std::string> all = seen.diagnosis->found.facts.addresses;
+  if (!std::ranges::all_of(all, is_loopback)) std::erase_if(all, is_loopback);
   return {"addresses", Grade::ok, printable(join(all, ", "), 400)};
-}
-
-Finding python_finding(const HostDiagnostics& host, const Usual& usual) {
-  if (host.python_path.empty()) {
-    return {"python", Grade::warning, "neither python3 nor python is in the PATH of the job",
-            "a job gets the PATH of this shell: activate the environment first, or give Python's "
-            "whole path"};
-  }
-  const std::string path = printable(host.python_path, 200);
-  if (host.python_version.empty()) {
-    return {"python", Grade::warning, path + " prints no version",
-            format("try there: {} --version", shell_quote(path))};
-  }
-  Finding finding = {"python", Grade::ok, format("{} at {}", host.python_version, path)};
-  if (minor_version(host.python_version) == usual.python) return finding;
-  finding.grade = Grade::warning;
-  finding.remedy = format("most hosts have Python {}: packages and pickles may not fit",
-                          printable(usual.python));
-  return finding;
 }
 
 }  // namespace
 
 Usual usual_of(const std::vector<HostSeen>& hosts) {
   std::vector<std::pair<std::string, int>> dtrain;
-  std::vector<std::pair<std::string, int>> python;
   std::vector<std::pair<std::string, int>> driver;
   std::vector<std::pair<size_t, int>> gpus;
+  FactsOfHosts programs;
   for (const HostSeen& seen : hosts) {
     if (!seen.diagnosis) continue;
     const HostDiagnostics& host = seen.diagnosis->found.facts;
     count(dtrain, host.dtrain);
     count(gpus, host.gpus.gpus.size());
-    if (!host.python_version.empty()) count(python, minor_version(host.python_version));
+    programs.emplace_back(seen.host.name, &host);
     if (!host.gpus.driver_version.empty()) count(driver, host.gpus.driver_version);
   }
   return {.dtrain = most_frequent(dtrain),
-          .python = most_frequent(python),
           .driver = most_frequent(driver),
-          .gpus = most_frequent(gpus)};
+          .gpus = most_frequent(gpus),
+          .programs = common_programs(programs)};
 }
 
 std::vector<Finding> host_findings(const HostSeen& seen, const Usual& usual) {
@@ -168,7 +145,7 @@ std::vector<Finding> host_findings(const HostSeen& seen, const Usual& usual) {
   findings.push_back(addresses_finding(seen));
   if (seen.reaches_launcher && !seen.host.here) findings.push_back(launcher_finding(seen));
   std::ranges::move(resource_findings(host, seen.host.slots, usual), std::back_inserter(findings));
-  findings.push_back(python_finding(host, usual));
+  std::ranges::move(program_findings(host, usual.programs), std::back_inserter(findings));
   return findings;
 }
 

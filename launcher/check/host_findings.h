@@ -1,6 +1,7 @@
 #pragma once
 
 #include "launcher/check/finding.h"
+#include "launcher/check/program_findings.h"
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/connect/agent_group.h"
 
@@ -28,9 +29,9 @@ struct HostSeen {
 /// values the first one counts.
 struct Usual {
   std::string dtrain;
-  std::string python;  ///< "3.11"
   std::string driver;
   size_t gpus = 0;
+  CommonPrograms programs;
   bool operator==(const Usual&) const = default;
 };
 Usual usual_of(const std::vector<HostSeen>& hosts);

@@ -61,10 +61,6 @@ Choice choose(uint32_t number, const std::vector<ProbeEndpoint>& endpoints,
   return best;
 }
 
-bool is_loopback(const std::string& ip) {
-  return ip.starts_with("127.") || ip == "::1";
-}
-
 std::string addresses_of(const Probed& machine) {
   std::vector<std::string> ips;
   for (const ProbeEndpoint& endpoint : machine.endpoints)

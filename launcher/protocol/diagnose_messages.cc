@@ -11,6 +11,10 @@ Bytes encode(const DiagnoseRequest& message) {
   Writer writer;
   writer.text(message.token).number(message.number).text(message.path).texts(message.networks);
   put(writer, message.port_range);
+  writer.text(message.cwd);
+  put(writer, message.forwarded);
+  writer.text(message.command).texts(message.imports);
+  writer.number(int64_t{message.import_patience.count()});
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
   return writer.take();
 }
@@ -24,6 +28,11 @@ Result<DiagnoseRequest> decode(ByteSpan payload) {
   message.path = reader.text();
   message.networks = reader.texts();
   message.port_range = get_port_range(reader);
+  message.cwd = reader.text();
+  message.forwarded = get_environment(reader);
+  message.command = reader.text();
+  message.imports = reader.texts();
+  message.import_patience = Duration(reader.number<int64_t>());
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
   TRY(reader.finish("diagnose"));

@@ -29,6 +29,11 @@ void visit(Facts& facts, Visitor& member) {
   member("temporary", facts.temporary);
   member("python_path", facts.python_path);
   member("python_version", facts.python_version);
+  member("path_missing", facts.path_missing);
+  member("command_path", facts.command_path);
+  member("command_failure", facts.command_failure);
+  member("command_sha256", facts.command_sha256);
+  member("modules", facts.modules);
   member("gpus", facts.gpus.gpus);
   member("gpu_driver", facts.gpus.driver_version);
   member("gpu_cuda", facts.gpus.cuda_version);
@@ -49,6 +54,13 @@ void visit_room(auto& room, Visitor& member) {
   member("path", room.path);
   member("bytes", room.bytes);
   member("free_bytes", room.free_bytes);
+}
+
+template <class Visitor>
+void visit_module(auto& module, Visitor& member) {
+  member("name", module.name);
+  member("version", module.version);
+  member("failure", module.failure);
 }
 
 template <class Visitor>
@@ -84,6 +96,11 @@ class FactsWriter {
   static Json show(const Room& room) {
     FactsWriter inner;
     visit_room(room, inner);
+    return inner.take();
+  }
+  static Json show(const PythonModule& module) {
+    FactsWriter inner;
+    visit_module(module, inner);
     return inner.take();
   }
   static Json show(const Gpu& gpu) {
@@ -147,6 +164,11 @@ class FactsReader {
   static bool read(const Json& json, Room& room) {
     FactsReader inner(json);
     visit_room(room, inner);
+    return inner.wrong().empty();
+  }
+  static bool read(const Json& json, PythonModule& module) {
+    FactsReader inner(json);
+    visit_module(module, inner);
     return inner.wrong().empty();
   }
   static bool read(const Json& json, Gpu& gpu) {

@@ -26,6 +26,14 @@ struct Room {
   bool operator==(const Room&) const = default;
 };
 
+/// A module of Python, as an import finds it.
+struct PythonModule {
+  std::string name;
+  std::string version;  ///< empty: it has none
+  std::string failure;  ///< why it cannot be imported; empty: it can
+  bool operator==(const PythonModule&) const = default;
+};
+
 /// The properties of a host that `dtrain check` judges and shows.
 struct HostDiagnostics {
   std::string dtrain;      ///< version
@@ -44,8 +52,14 @@ struct HostDiagnostics {
   Room shared_memory;
   Room home;
   Room temporary;
-  std::string python_path;     ///< empty: no Python in the PATH
-  std::string python_version;  ///< "3.11.2"; empty: Python did not print it
+  std::string python_path;                ///< empty: no Python in the PATH
+  std::string python_version;             ///< "3.11.2"; empty: Python did not print it
+  std::vector<std::string> path_missing;  ///< folders of the job's PATH that do not exist
+  std::string command_path;     ///< the file of the job's command; empty: none was asked for, or a
+                                ///< failure
+  std::string command_failure;  ///< why the command cannot be run
+  std::string command_sha256;   ///< of the file's content; empty: unknown
+  std::vector<PythonModule> modules;  ///< that were asked for
   GpuList gpus;
   std::string gpu_failure;  ///< why the list is empty although there is a driver
   int64_t gpus_on_bus = 0;  ///< of NVIDIA, with or without a driver

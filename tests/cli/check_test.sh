@@ -2,7 +2,7 @@
 # `dtrain check` of this machine, and of hosts that do not exist. tests/net has several real hosts.
 . "$(dirname "$0")/lib.sh"
 
-topics='ssh agent versions clock addresses gpus cores memory open_files locked_memory shared_memory home temporary python'
+topics='ssh agent versions clock addresses gpus cores memory open_files locked_memory shared_memory home temporary path python'
 
 test_without_arguments_this_machine_is_checked() {
   run_dtrain check
@@ -50,6 +50,37 @@ test_python_is_the_one_that_a_job_would_find() {
   run env PATH=/nowhere "$DTRAIN" check
   expect_status 0
   expect_stdout_contains 'neither python3 nor python is in the PATH of the job'
+}
+
+test_the_jobs_command_and_modules_are_looked_up_on_the_host() {
+  mkdir bin
+  printf '#!/bin/sh\ntouch started\n' >bin/train
+  chmod +x bin/train
+  echo '__version__ = "4.5"' >mine.py
+  PATH=$PWD/bin:/no/folder:$PATH run_dtrain check --import json,mine -- train --epochs 3
+  expect_status 0
+  grep -qE '^  path +ok +missing here: /no/folder$' "$out/stdout" || fail 'no line for PATH'
+  grep -qF "$PWD/bin/train" "$out/stdout" || fail 'no path of the command'
+  grep -qE '^  modules +ok +json 2[.0-9]+, mine 4.5$' "$out/stdout" || fail 'no versions of modules'
+  expect_not test -e started
+  PYTHONPATH=$PWD run_dtrain check --json --import nosuch -- nosuchcommand
+  expect_status 1
+  expect_stdout_contains "nosuch: ModuleNotFoundError: No module named 'nosuch'"
+  expect_stdout_contains '"command_failure": "'
+  expect_stdout_contains '"topic": "command",'
+  expect_stdout_contains 'nosuchcommand'
+}
+
+# Both hosts are this machine, so that each reaches the other at 127.0.0.1, too.
+test_loopback_addresses_lead_from_no_host_to_another() {
+  printf '#!/bin/sh\nshift\nexec "$@"\n' >local.sh
+  chmod +x local.sh
+  ip -o address show scope global up | grep -q . || skip 'this machine has only the loopback'
+  run_dtrain check --json --rsh-agent ./local.sh -H one,two
+  expect_status 0
+  expect_stdout_contains ' lead other hosts here"'
+  expect_not grep -qE '"address": "(127\.|::1)' "$out/stdout"
+  expect_not grep -qE '"text": "[^"]*127\.0\.0\.1[^"]* lead other hosts here' "$out/stdout"
 }
 
 test_limits_are_those_that_tasks_would_have() {
@@ -100,7 +131,8 @@ test_wrong_arguments_are_refused_before_anything_starts() {
   refused -np 4 -- '-np: an option of dtrain run, not of dtrain check; see: dtrain help check'
   refused --hostfil x -- '--hostfil: no such option; did you mean --hostfile?'
   refused --jsno -- '--jsno: no such option; did you mean --json?'
-  refused node1 -- 'check: starts no command, so "node1" means nothing to it; hosts go behind -H'
+  refused --import 'os;x' -- '--import: expected modules of Python, as torch,numpy, got "os;x"'
+  refused node1 -- 'check: starts no command, so "node1" means nothing to it; hosts go behind -H, the command of a job behind --'
   refused -H -- '-H: needs a value, HOSTS; see: dtrain help check'
   refused -H 'a:x' -- 'host "a": slots must be 1..4096, got "x"'
   refused --hostfile gone -- '--hostfile: cannot read "gone": No such file'

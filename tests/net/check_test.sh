@@ -110,6 +110,41 @@ test_a_launcher_behind_a_firewall_is_reported_for_each_host() {
   expect_finding node2 launcher warning
 }
 
+test_hosts_with_other_programs_and_modules_are_named_with_both_values() {
+  hosts_up 2
+  mkdir -p "$(home_of 1)/bin" "$(home_of 1)/lib" "$(home_of 2)/lib"
+  printf '#!/bin/sh\nexec /usr/bin/python3 "$@"\n' >"$(home_of 1)/bin/python3"
+  printf '#!/bin/sh\nexit 1\n' | tee "$(home_of 1)/train" >"$(home_of 2)/train"
+  chmod +x "$(home_of 1)/bin/python3" "$(home_of 1)/train" "$(home_of 2)/train"
+  echo '__version__ = "1.0"' | tee "$(home_of 1)/lib/mine.py" >"$(home_of 2)/lib/mine.py"
+  run_on_launcher env PATH="/root/bin:$PATH" PYTHONPATH=/root/lib "$DTRAIN" check --json \
+    --import mine -H node1:1,node2:1 -- /root/train
+  expect_status 0
+  expect_finding node1 path ok
+  expect_finding node2 path warning
+  expect_finding node2 python warning
+  expect_finding node2 command ok
+  expect_finding node2 modules ok
+  expect_stdout_contains 'at /usr/bin/python3'
+  expect_stdout_contains 'node1 has /root/bin/python3: its packages may differ'
+  expect_stdout_contains 'node1 has /root/bin: a job finds other programs there'
+  echo '# newer' >>"$(home_of 2)/train"
+  echo '__version__ = "2.0"' >"$(home_of 2)/lib/mine.py"
+  run_on_launcher env PYTHONPATH=/root/lib "$DTRAIN" check --json --import mine -H node1:1,node2:1 -- /root/train
+  expect_status 0
+  expect_finding node2 python ok
+  expect_finding node1 command ok
+  expect_finding node2 command warning
+  expect_stdout_contains 'node1 has another file there, SHA-256 '
+  expect_stdout_contains '"text": "mine 2.0"'
+  expect_stdout_contains '"remedy": "node1 has mine 1.0"'
+  rm "$(home_of 2)/train"
+  run_on_launcher "$DTRAIN" check --json -H node1:1,node2:1 -- /root/train
+  expect_status 1
+  expect_finding node2 command failure
+  expect_no_processes
+}
+
 test_a_host_that_goes_away_meanwhile_fails_and_nothing_is_left() {
   hosts_up 2
   # This host's Python prints no version before the agent has ended.

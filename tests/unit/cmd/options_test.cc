@@ -200,16 +200,16 @@ TEST_CASE("config show takes run's words and its own flags between them") {
         "--orign: no such option; did you mean --origin?");
 }
 
-TEST_CASE("check takes the options for hosts and connections, and no command") {
+TEST_CASE("check takes the options for hosts and connections, and a command behind --") {
   const Invocation check =
       parsed({"check", "-H", "a:1", "--json", "-p", "22", "--connect-timeout=2s", "--verbose"});
   CHECK(check.command == Invocation::Command::check);
-  CHECK(check.json);
+  CHECK(check.check.json);
   CHECK(check.flags.values == OptionValues{{"hosts", {"a:1"}},
                                            {"ssh-port", {"22"}},
                                            {"connect-timeout", {"2s"}},
                                            {"verbose", {"true"}}});
-  CHECK_FALSE(parsed({"check"}).json);
+  CHECK(parsed({"check"}).check == CheckOptions());
   for (const std::string_view name : check_option_names)
     CHECK(find_option(name) != nullptr);
   for (const Option& option : run_options) {
@@ -226,7 +226,8 @@ TEST_CASE("check takes the options for hosts and connections, and no command") {
   for (const Words& words : {Words{"check", "-h"}, {"check", "--help"}, {"help", "check"}}) {
     CHECK(parsed(words).help == help_text("check"));
   }
-  CHECK(error_of({"check", "--", "python"}).starts_with("check: starts no command"));
+  for (const Words& words : {Words{"check", "python"}, {"check", "-H", "a", "python", "--", "x"}})
+    CHECK(error_of(words).starts_with("check: starts no command, so \"python\" means nothing"));
 }
 
 TEST_CASE("bench has its own options, and the options of run that its ranks need") {

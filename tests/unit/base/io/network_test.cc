@@ -24,6 +24,13 @@ TEST_CASE("the machine's addresses end with loopback, each with its interface") 
   }
 }
 
+TEST_CASE("loopback addresses are known by their text") {
+  for (const char* ip : {"127.0.0.1", "127.8.9.10", "::1"})
+    CHECK(is_loopback(ip));
+  for (const char* ip : {"10.0.0.1", "1.127.0.1", "::2", "fd77::1", ""})
+    CHECK_FALSE(is_loopback(ip));
+}
+
 TEST_CASE("IpNetwork: what lies in it, by prefix") {
   struct Row {
     const char* network;

@@ -20,14 +20,14 @@ struct Fixture {
                          sent.emplace_back(type, Bytes(payload.begin(), payload.end()));
                        }};
   TemporaryFolder folder;
+  DiagnoseRequest wanted = {.token = token.text(), .number = 4, .path = folder.path()};
 
   void await() {
     run_until(*loop, [this] { return !sent.empty(); });
     REQUIRE(sent.size() == 1);
   }
   HostDiagnostics diagnose() {
-    examiner.diagnose({.token = token.text(), .number = 4, .path = folder.path()},
-                      {.bandwidth_addresses = {Address{"127.0.0.1", 0}}}, 100);
+    examiner.diagnose(wanted, {.bandwidth_addresses = {Address{"127.0.0.1", 0}}}, 100);
     await();
     CHECK(sent[0].first == MessageType::diagnosed);
     const auto examined = decode<DiagnoseReply>(sent[0].second).value();
@@ -60,6 +60,44 @@ TEST_CASE_FIXTURE(Fixture, "Diagnostics answers also when Python cannot be run o
   CHECK(diagnose().python_version == "3.1");
   const pid_t left = std::stoi(folder.read("python3.pid"));
   ::kill(left, SIGKILL);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Diagnostics finds the job's command, and the digest of its file") {
+  folder.write("train", "#!/bin/sh\n", 0755);
+  CHECK(diagnose().command_path == "");
+  wanted.command = "train";
+  wanted.cwd = "/no/such/folder";
+  wanted.path = folder.path() + ":/no/folder";
+  const HostDiagnostics found = diagnose();
+  CHECK(found.command_path == folder.path() + "/train");
+  CHECK(found.command_sha256 == "a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf");
+  CHECK(found.path_missing == std::vector<std::string>{"/no/folder"});
+  wanted.command = "./train";
+  CHECK(diagnose().command_failure.find("./train") != std::string::npos);
+  wanted.cwd = folder.path();
+  CHECK(diagnose().command_path == folder.path() + "/./train");
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "Diagnostics imports modules with the job's variables and a time limit") {
+  wanted.path = "/usr/bin:/bin";
+  folder.write("versioned.py", "import sys\nprint('noise')\n__version__ = '1.2'\n");
+  folder.write("plain.py", "\n");
+  folder.write("broken.py", "raise ValueError('two\\nlines')\n");
+  folder.write("slow.py", "import time\ntime.sleep(60)\n");
+  wanted.forwarded = {{"PYTHONPATH", folder.path()}};
+  wanted.imports = {"versioned", "plain", "broken", "nosuch"};
+  CHECK(diagnose().modules ==
+        std::vector<PythonModule>{{"versioned", "1.2", ""},
+                                  {"plain", "", ""},
+                                  {"broken", "", "ValueError: two lines"},
+                                  {"nosuch", "", "ModuleNotFoundError: No module named 'nosuch'"}});
+  wanted.imports = {"versioned", "slow"};
+  wanted.import_patience = seconds(2);
+  CHECK(diagnose().modules == std::vector<PythonModule>{{"versioned", "1.2", ""},
+                                                        {"slow", "", "not imported within 2s"}});
+  wanted.path = "/no/such/folder";
+  CHECK(diagnose().modules[0].failure == "there is no Python");
 }
 
 TEST_CASE_FIXTURE(Fixture, "Diagnostics measures the network to another host, or reports why not") {

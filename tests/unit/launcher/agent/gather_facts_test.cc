@@ -43,6 +43,22 @@ TEST_CASE("a version of Python is the text that it prints behind its name") {
   CHECK(python_version_of("") == "");
 }
 
+TEST_CASE("folders of a PATH that do not exist are named once, and in order") {
+  const TemporaryFolder root;
+  root.write("file", "");
+  const std::string file = root.path() + "/file";
+  CHECK(missing_folders("/no/b::" + root.path() + ":/no/a:/no/b:" + file) ==
+        std::vector<std::string>{"/no/b", "/no/a", file});
+  CHECK(missing_folders("").empty());
+}
+
+TEST_CASE("modules are read from the lines of the import program") {
+  CHECK(modules_of("torch\t2.1\t\njunk\nx\t\tImportError: x\nother\t1\t\n", {"torch", "x", "y"},
+                   "late") == std::vector<PythonModule>{{"torch", "2.1", ""},
+                                                        {"x", "", "ImportError: x"},
+                                                        {"y", "", "late"}});
+}
+
 TEST_CASE("the smallest memory limit of a cgroup and its parents counts") {
   const TemporaryFolder root;
   root.write("a/b/memory.max", "max\n");

@@ -51,7 +51,11 @@ HostSeen good_seen() {
           .reached_at = {"10.0.0.1"}};
 }
 
-const Usual usual = {.dtrain = "1.0", .python = "3.11", .driver = "535.1", .gpus = 2};
+const Usual usual = {
+    .dtrain = "1.0",
+    .driver = "535.1",
+    .gpus = 2,
+    .programs = {.python = {"3.11", {"node1"}}, .python_path = {"/usr/bin/python3", {"node1"}}}};
 
 /// "topic grade: text → remedy" of the findings that are not ok.
 std::string complaints(const std::vector<Finding>& findings) {
@@ -80,7 +84,8 @@ TEST_CASE("a host that has all that a job needs is ok in every topic") {
             "cores: 8", "memory: 60.0 GiB free of 64.0 GiB", "open_files: 1024, hard limit 524288",
             "locked_memory: 8.0 MiB", "shared_memory: 32.0 GiB free of 32.0 GiB in /dev/shm",
             "home: 50.0 GiB free of 100 GiB in /home/me",
-            "temporary: 50.0 GiB free of 100 GiB in /tmp", "python: 3.11.2 at /usr/bin/python3"});
+            "temporary: 50.0 GiB free of 100 GiB in /tmp", "path: all folders exist",
+            "python: 3.11.2 at /usr/bin/python3"});
 }
 
 TEST_CASE("each obstacle for a job is a finding with its remedy") {
@@ -115,16 +120,6 @@ TEST_CASE("each obstacle for a job is a finding with its remedy") {
       {[](HostSeen&, HostDiagnostics& host) { host.dtrain = "0.9"; },
        "versions failure: dtrain 0.9, glibc 2.36, Linux 6.1 x86_64 → the other hosts have dtrain "
        "1.0; remove the one that is found first here"},
-      {[](HostSeen&, HostDiagnostics& host) { host.python_path = host.python_version = ""; },
-       "python warning: neither python3 nor python is in the PATH of the job → a job gets the PATH "
-       "of this shell: activate the environment first, or give Python's whole path"},
-      {[](HostSeen&, HostDiagnostics& host) { host.python_version = ""; },
-       "python warning: /usr/bin/python3 prints no version → try there: /usr/bin/python3 "
-       "--version"},
-      {[](HostSeen&, HostDiagnostics& host) { host.python_version = "3.9.2"; },
-       "python warning: 3.9.2 at /usr/bin/python3 → most hosts have Python 3.11: packages and "
-       "pickles may not fit"},
-      {[](HostSeen&, HostDiagnostics& host) { host.python_version = "3.11.9"; }, ""},
   };
   for (const Case& one : cases) {
     CAPTURE(one.complaint);
@@ -213,14 +208,16 @@ TEST_CASE("an unreachable host has that failure as its only finding") {
 
 TEST_CASE("the most frequent value is usual, and the first of equally frequent ones") {
   std::vector<HostSeen> hosts(3, good_seen());
-  CHECK(usual_of(hosts) == usual);
-  hosts[0].diagnosis->found.facts.python_version = "3.9.1";
+  const Usual of_three = usual_of(hosts);
+  CHECK(of_three.dtrain == "1.0");
+  CHECK(of_three.driver == "535.1");
+  CHECK(of_three.programs.python == CommonValue{"3.11", {"node1", "node1", "node1"}});
   hosts[0].diagnosis->found.facts.gpus = {};
-  CHECK(usual_of(hosts) == usual);
+  CHECK(usual_of(hosts) == of_three);
   hosts.pop_back();
-  CHECK(usual_of(hosts).python == "3.9");
+  CHECK(usual_of(hosts).gpus == 0);
   hosts[0].diagnosis.reset();
-  CHECK(usual_of(hosts) == usual);
+  CHECK(usual_of(hosts).gpus == 2);
   CHECK(usual_of({}) == Usual());
 }
 
