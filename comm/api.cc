@@ -109,7 +109,8 @@ Result<std::optional<InitOptions>> init_options_of(const dtrain_init_options& op
                                            .rendezvous = text_of(options.rendezvous),
                                            .token = text_of(options.token),
                                            .job = text_of(options.job),
-                                           .generation = options.generation}));
+                                           .generation = options.generation},
+                                  environment_variable));
   }
   // Also checked for a rank that is alone, so that errors show before a job has many ranks.
   const Transport transport = TRY(transport_of(options.transport));

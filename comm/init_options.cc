@@ -70,9 +70,17 @@ Result<Claim> claim_of(const Identity& identity) {
                .self = {identity.role, identity.task_index}};
 }
 
+/// True if the environment has the identity of another task, whose port is not ours.
+bool is_of_another_task(const Environment& environment, const Identity& identity) {
+  const std::string role = value_of(environment, "DTRAIN_ROLE");
+  const std::string index = value_of(environment, "DTRAIN_TASK_INDEX");
+  return (!role.empty() && role != identity.role) ||
+         (!index.empty() && parse_integer(index) != identity.task_index);
+}
+
 }  // namespace
 
-Result<InitOptions> init_options_from(const Identity& identity) {
+Result<InitOptions> init_options_from(const Identity& identity, const Environment& environment) {
   if (identity.task_index < 0) {
     return fail(Errc::input, format("the task index is negative: {}", identity.task_index));
   }
@@ -84,7 +92,13 @@ Result<InitOptions> init_options_from(const Identity& identity) {
                        "{}",
                        printable(identity.rendezvous), hint));
   }
-  return InitOptions{.claim = std::move(claim), .rendezvous = *std::move(address)};
+  InitOptions options{.claim = std::move(claim), .rendezvous = *std::move(address)};
+  const bool has_port = !value_of(environment, "DTRAIN_PORT").empty();
+  if (has_port && !is_of_another_task(environment, identity)) {
+    const int64_t port = TRY(number_of(environment, "DTRAIN_PORT", UINT16_MAX));
+    options.port = static_cast<uint16_t>(port);
+  }
+  return options;
 }
 
 Result<std::optional<InitOptions>> init_options_from(const Environment& environment) {
@@ -109,11 +123,7 @@ Result<std::optional<InitOptions>> init_options_from(const Environment& environm
   const int64_t generation = TRY(number_of(environment, "DTRAIN_GENERATION", generation_max));
   identity.task_index = static_cast<int>(index);
   identity.generation = static_cast<uint32_t>(generation);
-  InitOptions options = TRY(init_options_from(identity));
-  if (!value_of(environment, "DTRAIN_PORT").empty()) {
-    const int64_t port = TRY(number_of(environment, "DTRAIN_PORT", UINT16_MAX));
-    options.port = static_cast<uint16_t>(port);
-  }
+  InitOptions options = TRY(init_options_from(identity, environment));
   options.rank = TRY(optional_number(environment, "DTRAIN_RANK"));
   options.size = TRY(optional_number(environment, "DTRAIN_SIZE"));
   return std::optional(std::move(options));

@@ -33,7 +33,7 @@ using Environment = std::function<const char*(const char* name)>;
 /// when some are missing or wrong, and names them. No error contains the token.
 Result<std::optional<InitOptions>> init_options_from(const Environment& environment);
 
-/// The same values as texts, from a caller that does not use the environment.
+/// The same values as texts, from a caller that does not read them from the environment.
 struct Identity {
   std::string role;
   int task_index = 0;
@@ -42,6 +42,8 @@ struct Identity {
   std::string job;
   uint32_t generation = 0;
 };
-Result<InitOptions> init_options_from(const Identity& identity);
+/// Reads only the port from the environment, unless that is of another task. Fails with
+/// Errc::input.
+Result<InitOptions> init_options_from(const Identity& identity, const Environment& environment);
 
 }  // namespace dt

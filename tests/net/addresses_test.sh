@@ -58,6 +58,10 @@ test_hosts_that_let_in_ssh_and_the_port_range_alone_need_no_other_port() { # F17
     expect_stderr_lacks 'cannot'
     expect_lines_with 4 'reached the end'
   done
+  # A program that passes its identity to dtrain_init listens there, too.
+  run_on_launcher "$DTRAIN" run --port-range 25000-25003 -H node1:2,node2:2 "${collective%/*}/identity_worker"
+  expect_status 0
+  expect_lines_with 4 joined
   run_on_launcher "$DTRAIN" run --port-range 25000-25002 -H node1:2,node2:2 "$collective" -1 none none
   expect_status 2
   expect_stderr 'dtrain: node1: --port-range 25000-25002: 4 ports are needed, it has 3'

@@ -53,6 +53,31 @@ TEST_CASE("the environment may name the port to listen at") {
       contains(read(with_port).error().message, "DTRAIN_PORT: expected a number from 0 to 65535"));
 }
 
+TEST_CASE("a caller that passes its identity listens at the port of the environment, too") {
+  const Identity identity = {.role = "worker",
+                             .task_index = 3,
+                             .rendezvous = "127.0.0.1:4000",
+                             .token = token_text,
+                             .job = "job",
+                             .generation = 1};
+  const auto port_in = [&](Variables variables) {
+    return init_options_from(identity, [&](const char* name) -> const char* {
+      const auto at = variables.find(name);
+      return at == variables.end() ? nullptr : at->second.c_str();
+    });
+  };
+  CHECK(port_in({}).value().port == 0);
+  CHECK(port_in({{"DTRAIN_PORT", "5001"}}).value().port == 5001);
+  CHECK(port_in({{"DTRAIN_PORT", "5001"}, {"DTRAIN_ROLE", "worker"}, {"DTRAIN_TASK_INDEX", "3"}})
+            .value()
+            .port == 5001);
+  // The port of another task is held for that one.
+  CHECK(port_in({{"DTRAIN_PORT", "5001"}, {"DTRAIN_TASK_INDEX", "4"}}).value().port == 0);
+  CHECK(port_in({{"DTRAIN_PORT", "5001"}, {"DTRAIN_ROLE", "ps"}}).value().port == 0);
+  CHECK(
+      contains(port_in({{"DTRAIN_PORT", "x"}}).error().message, "DTRAIN_PORT: expected a number"));
+}
+
 TEST_CASE("a process without the variables is alone, and rank and size may be absent") {
   CHECK(read({}).value() == std::nullopt);
   CHECK(read({{"DTRAIN_HOSTNAME", "x"}, {"DTRAIN_OPT_NP", "4"}}).value() == std::nullopt);
