@@ -51,11 +51,12 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
       failures_({parts_.loop, supervisor_, parts_.output, parts_.log, parts_.record},
                 config.merge_stderr ? "output" : "stderr"),
       stalls_({parts_.loop,
-               [this](size_t agent, const StatesWanted& wanted) {
-                 parts_.agents.send(agent, MessageType::states_wanted, 0, encode(wanted));
-               },
+               [this](size_t agent, const StatesWanted& wanted) { ask_agent(agent, wanted); },
                parts_.rendezvous, parts_.log, parts_.record, supervisor_, plan_},
               config.stall_report),
+      running_({parts_.loop,
+                [this](size_t agent, const StatesWanted& wanted) { ask_agent(agent, wanted); },
+                parts_.log, supervisor_, plan_}),
       input_(plan_, config.stdin_target),
       relays_(parts_.loop, parts_.rendezvous, plan_,
               [this](size_t agent, MessageType type, uint32_t stream, ByteSpan payload) {
@@ -63,9 +64,10 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
               }),
       mpi_notice_(plan_.hosts.size()),
       clocks_(plan_.hosts.size()),
-      last_signs_(plan_.tasks.size(), parts_.loop.now()),
       agent_done_(plan_.hosts.size()),
-      output_streams_(plan_.tasks.size() * 2) {
+      output_streams_(plan_.tasks.size() * 2),
+      sweep_({parts_.loop, parts_.log, [this](pid_t pid) { return parts_.agents.owns(pid); },
+              parts_.spared}) {
   for (size_t task = 0; task < plan_.tasks.size(); ++task)
     task_indexes_.emplace(plan_.tasks[task].id, task);
   parts_.agents.set_handlers(
@@ -180,7 +182,7 @@ Result<> Job::on_output(size_t agent, size_t task, const FrameView& message) {
   TRY(output_streams_[index].credit.received(size));
   output_streams_[index].unwritten += size;
   parts_.status.end();
-  last_signs_.wrote(task, parts_.loop.now());
+  running_.wrote(task);
   parts_.output.add(task, stream, message.payload, [this, agent, number, index, size] {
     output_written(agent, number, index, size);
   });
@@ -287,8 +289,7 @@ void Job::end_streams(size_t agent) {
 void Job::agent_lost(size_t agent, const std::string& why) {
   if (agent_done_[agent]) return;
   agent_done_[agent] = true;
-  // If the agent was on this machine, its processes are now children of the launcher.
-  must_sweep_ = true;
+  sweep_.require();
   const bool output_missing = awaits_output(agent);
   end_streams(agent);
   relays_.drop(agent);
@@ -329,42 +330,17 @@ Result<Actions> Job::on_mpi_alone(size_t agent, ByteSpan payload) {
   return Actions();
 }
 
-/// The processes are asked just before the time limit, since it ends them.
-void Job::ask_before_limit() {
-  constexpr Duration before = milliseconds(500);
-  const Time limit = supervisor_.time_limit();
-  ask_timer_ = Timer();
-  if (limit == Time::max() || supervisor_.timed_out() || !launched_) return;
-  const Time when = limit - before;
-  if (when > parts_.loop.now()) ask_timer_ = parts_.loop.at(when, [this] { ask_states(); });
-}
-
-void Job::ask_states() {
-  std::vector<StatesWanted> wanted(plan_.hosts.size());
-  for (const size_t task : supervisor_.running()) {
-    const auto agent = static_cast<size_t>(plan_.tasks[task].agent);
-    wanted[agent].tasks.push_back({.task = plan_.tasks[task].id});
-  }
-  for (size_t agent = 0; agent < wanted.size(); ++agent) {
-    if (!wanted[agent].tasks.empty() && !agent_done_[agent])
-      parts_.agents.send(agent, MessageType::states_wanted, 0, encode(wanted[agent]));
-  }
+void Job::ask_agent(size_t agent, const StatesWanted& wanted) {
+  parts_.agents.send(agent, MessageType::states_wanted, 0, encode(wanted));
 }
 
 Result<> Job::on_states(size_t agent, ByteSpan payload) {
   const auto states = TRY(decode<States>(payload));
   for (const States::OfTask& one : states.tasks) {
     const size_t task = TRY(task_of(agent, one.task));
-    last_signs_.seen(task, one.state);
+    running_.seen(task, one.state);
   }
   return stalls_.states(agent, payload);
-}
-
-void Job::report_running() {
-  if (!supervisor_.timed_out() || std::exchange(running_reported_, true)) return;
-  const auto running = supervisor_.running();
-  for (const std::string& line : last_signs_.lines(plan_, running, parts_.loop.now()))
-    parts_.log.print("{}", line);
 }
 
 void Job::warn_of_mpi(const std::optional<std::string>& warning) {
@@ -423,7 +399,7 @@ void Job::carry_out(const Actions& actions) {
       case Action::Kind::finish:
         parts_.agents.send_all(MessageType::finish, encode(Finish{finish_patience(config_)}));
         break;
-      case Action::Kind::abandon:
+      case Action::Kind::stop_waiting:
         failures_.report_now();
         over_ = true;
         break;
@@ -436,7 +412,7 @@ void Job::carry_out(const Actions& actions) {
     }
   }
   set_timer();
-  report_running();
+  running_.report();
   failures_.report_soon();
 }
 
@@ -448,7 +424,7 @@ void Job::suspend() {
 }
 
 void Job::set_timer() {
-  ask_before_limit();
+  running_.schedule();
   const Time when = supervisor_.next_deadline();
   if (when == Time::max()) {
     timer_ = Timer();
@@ -463,22 +439,7 @@ void Job::check_end() {
   if (std::ranges::find(agent_done_, false) != agent_done_.end()) return;
   // Every agent has sent `finished`, or is lost: no message comes any more.
   failures_.report_now();
-  if (must_sweep_ && !swept_) sweep_own();
-  if (!must_sweep_ || swept_) over_ = true;
-}
-
-void Job::sweep_own() {
-  if (sweep_) return;
-  // Processes that an agent of this machine left behind are children of the launcher, a subreaper.
-  sweep_.emplace(parts_.loop,
-                 Sweep::Options{.ours = [this](pid_t pid) { return parts_.agents.owns(pid); },
-                                .spared = parts_.spared},
-                 [this](const Sweep::Report& report) {
-                   for (const std::string& process : report.unkillable) {
-                     parts_.log.warn("{} cannot be killed; it is left there", process);
-                   }
-                   swept_ = true;
-                 });
+  if (sweep_.run()) over_ = true;
 }
 
 }  // namespace dt

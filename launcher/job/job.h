@@ -9,15 +9,15 @@
 #include "launcher/console/task_output.h"
 #include "launcher/job/failure_reporter.h"
 #include "launcher/job/host_clocks.h"
-#include "launcher/job/last_signs.h"
 #include "launcher/job/launch_orders.h"
 #include "launcher/job/mpi_notice.h"
+#include "launcher/job/own_sweep.h"
 #include "launcher/job/reach.h"
+#include "launcher/job/running_reporter.h"
 #include "launcher/job/stall_reporter.h"
 #include "launcher/job/supervisor.h"
 #include "launcher/network/relay_endpoints.h"
 #include "launcher/plan/plan.h"
-#include "launcher/process/sweep.h"
 #include "launcher/protocol/message.h"
 #include "launcher/protocol/stream_credit.h"
 #include "launcher/report/job_record.h"
@@ -94,11 +94,8 @@ class Job {
   void check_end();
   void log_reach(const std::string& host, const HostReach& reach);
   void send_input(size_t task, ByteSpan bytes);
-  void sweep_own();
-  void ask_before_limit();
-  void ask_states();
+  void ask_agent(size_t agent, const StatesWanted& wanted);
   Result<> on_states(size_t agent, ByteSpan payload);
-  void report_running();
 
   Dependencies parts_;
   Plan plan_;
@@ -107,23 +104,19 @@ class Job {
   Supervisor supervisor_;
   FailureReporter failures_;
   StallReporter stalls_;
+  RunningReporter running_;
   TaskInput input_;
   RelayEndpoints relays_;
   MpiNotice mpi_notice_;
   HostClocks clocks_;
-  LastSigns last_signs_;
   std::vector<bool> agent_done_;
   std::vector<OutputStream> output_streams_;  ///< by task * 2, + 1 for stderr
   size_t started_ = 0;
   bool launched_ = false;
   bool pause_wanted_ = false;  ///< by a signal before the launch
-  std::optional<Sweep> sweep_;
-  bool must_sweep_ = false;
-  bool swept_ = false;
+  OwnSweep sweep_;
   bool over_ = false;
   Timer timer_;
-  Timer ask_timer_;
-  bool running_reported_ = false;
 };
 
 }  // namespace dt

@@ -234,7 +234,7 @@ Actions Supervisor::interrupted(int number, Time now) {
   }
   if (outcome_.reason.empty()) outcome_.reason = interrupted_outcome(number).reason;
   if (phase_ == Phase::finishing) {
-    actions.push_back(plain(Action::Kind::abandon));
+    actions.push_back(plain(Action::Kind::stop_waiting));
   } else if (again) {
     kill_all(now, actions);
   } else {
@@ -298,7 +298,7 @@ Actions Supervisor::tick(Time now) {
     finish(actions, now);
   } else if (phase_ == Phase::finishing) {
     phase_deadline_ = Time::max();
-    actions.push_back(plain(Action::Kind::abandon));
+    actions.push_back(plain(Action::Kind::stop_waiting));
   }
   return actions;
 }

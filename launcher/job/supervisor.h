@@ -18,16 +18,16 @@ namespace dt {
 /// An action for the job to carry out, in the order of the list.
 struct Action {
   enum class Kind {
-    notify,   ///< send a death or departure to the rendezvous, which notifies every engine
-    signal,   ///< send a signal to the process groups of all running tasks
-    dump,     ///< send SIGQUIT to the processes that catch it, so that they write their stacks
-    pause,    ///< agents stop all tasks for a while, and answer
-    suspend,  ///< stop this process; call resumed() after SIGCONT
-    resume,   ///< undo `pause`; no deadline has passed meanwhile
-    abandon,  ///< wait no longer: agents end the processes that are left on their own
-    finish,   ///< agents end the processes that are left, and exit
-    warn,     ///< log `text` as a warning
-    note,     ///< print `text`
+    notify,        ///< send a death or departure to the rendezvous, which notifies every engine
+    signal,        ///< send a signal to the process groups of all running tasks
+    dump,          ///< send SIGQUIT to the processes that catch it, so that they write their stacks
+    pause,         ///< agents stop all tasks for a while, and answer
+    suspend,       ///< stop this process; call resumed() after SIGCONT
+    resume,        ///< undo `pause`; no deadline has passed meanwhile
+    stop_waiting,  ///< for agents: they end the processes that are left on their own
+    finish,        ///< agents end the processes that are left, and exit
+    warn,          ///< log `text` as a warning
+    note,          ///< print `text`
   };
   Kind kind = Kind::finish;
   int signal = 0;

@@ -150,7 +150,7 @@ class World {
         assert(paused_);
         paused_ = false;
         break;
-      case Action::Kind::abandon:
+      case Action::Kind::stop_waiting:
         assert(finishes_ == 1);
         break;
       case Action::Kind::finish:

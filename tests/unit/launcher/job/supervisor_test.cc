@@ -331,7 +331,7 @@ TEST_CASE_FIXTURE(SupervisorFixture, "a stopped job waits for its agents only un
   REQUIRE(job.finishing());
   const Time patience = job.next_deadline();
   REQUIRE(patience < now + seconds(60));
-  CHECK(job.tick(patience) == Actions{{.kind = Action::Kind::abandon}});
+  CHECK(job.tick(patience) == Actions{{.kind = Action::Kind::stop_waiting}});
 }
 
 TEST_CASE_FIXTURE(SupervisorFixture,
@@ -340,7 +340,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   job.exited(0, {}, now);
   job.exited(1, {}, now);
   CHECK(job.next_deadline() == Time::max());
-  CHECK(job.interrupted(SIGINT, now) == Actions{{.kind = Action::Kind::abandon}});
+  CHECK(job.interrupted(SIGINT, now) == Actions{{.kind = Action::Kind::stop_waiting}});
   CHECK(job.outcome().exit_status == 130);
 }
 
