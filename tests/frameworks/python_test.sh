@@ -139,7 +139,7 @@ test_an_example_with_numpy() {
 
 test_the_tour_of_the_readme() {
   uses_wheel python
-  awk '/^```$/ { inside = 0 } inside { print } /^```python$/ { inside = 1 }' "$repository/README.md" >tour.py
+  awk '/^```$/ { inside = 0 } inside { print } /^```python$/ { inside = 1 }' "$repository/docs/python.md" >tour.py
   expect test -s tour.py
   run_dtrain run -np 3 --no-tag "$python" tour.py
   expect_status 0
