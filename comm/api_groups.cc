@@ -5,32 +5,40 @@
 #include <algorithm>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <utility>
 
 namespace dt {
 
 namespace {
 
-/// One call of dtrain_split or dtrain_group.
-struct Split {
-  const Context& parent;
-  Context::Part part;
-  std::string_view name;  ///< for messages where the caller gives none
-};
+/// Gives the caller the new context, if there is one.
+int hand_over(Context::SplitResult made, dtrain_context** group, dtrain_error* error) {
+  if (!made.context) return report(error, made.context.error(), made.blamed_rank);
+  if (*made.context)
+    *group = std::make_unique<dtrain_context>(dtrain_context{*std::move(made.context)}).release();
+  return report_success(error);
+}
 
-int split(const Split& call, const dtrain_op_options* given, dtrain_context** group,
-          dtrain_error* error) {
+int split(const Context& parent, Context::Part part, const dtrain_op_options* given,
+          dtrain_context** group, dtrain_error* error) {
   const auto body = [&]() -> Result<int> {
     const dtrain_op_options options = TRY(read_call_options(given));
-    const CallArguments common{.name = options.name == nullptr ? call.name : options.name,
+    const CallArguments common{.name = options.name == nullptr ? "dtrain_split" : options.name,
                                .in_sequence = true,
                                .timeout = milliseconds(options.timeout_ms)};
-    Context::SplitResult made = Context::split(call.parent, call.part, common);
-    if (!made.context) return report(error, made.context.error(), made.blamed_rank);
-    if (*made.context)
-      *group = std::make_unique<dtrain_context>(dtrain_context{*std::move(made.context)}).release();
-    return report_success(error);
+    return hand_over(Context::split(parent, part, common), group, error);
+  };
+  const Result<int> status = guarded(body);
+  return status ? *status : report(error, status.error());
+}
+
+int make_group(const Context& parent, std::span<const int> ranks, const dtrain_op_options* given,
+               dtrain_context** group, dtrain_error* error) {
+  const auto body = [&]() -> Result<int> {
+    const dtrain_op_options options = TRY(read_call_options(given));
+    const CallArguments common{.name = options.name == nullptr ? "" : options.name,
+                               .timeout = milliseconds(options.timeout_ms)};
+    return hand_over(Context::group(parent, ranks, common), group, error);
   };
   const Result<int> status = guarded(body);
   return status ? *status : report(error, status.error());
@@ -66,7 +74,7 @@ int dtrain_split(dtrain_context* context, dtrain_part part, dtrain_context** gro
                  const dtrain_op_options* options, dtrain_error* error) {
   const auto parent = dt::guarded([&] { return dt::parent_of(context, group); });
   if (!parent) return dt::report(error, parent.error());
-  return dt::split({**parent, {part.color, part.key}, "dtrain_split"}, options, group, error);
+  return dt::split(**parent, {part.color, part.key}, options, group, error);
 }
 
 int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtrain_context** group,
@@ -82,6 +90,7 @@ int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtrain_context*
   const auto found = dt::guarded(body);
   if (!found) return dt::report(error, found.error());
   const auto& [parent, place] = *found;
-  const dt::Context::Part part{place < 0 ? -1 : 0, place};
-  return dt::split({*parent, part, "dtrain_group"}, options, group, error);
+  if (place < 0) return dt::report_success(error);
+  const std::span<const int> ranks(list.ranks, static_cast<size_t>(list.count));
+  return dt::make_group(*parent, ranks, options, group, error);
 }

@@ -2,8 +2,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/collective/group_peers.h"
 #include "comm/cores.h"
+#include "comm/engine/groups.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
 
@@ -186,14 +186,37 @@ Context::SplitResult Context::split(const Context& parent, Part part,
   return {create_group(parent, static_cast<uint32_t>(number), ranks)};
 }
 
+Context::SplitResult Context::group(const Context& parent, std::span<const int> ranks,
+                                    const CallArguments& options) {
+  // The number must stay the lowest new one until the members have agreed.
+  const std::scoped_lock one_at_a_time(parent.shared_->splitting);
+  std::vector<int> job_ranks;
+  for (const int rank : ranks)
+    job_ranks.push_back(parent.members_.job_ranks[static_cast<size_t>(rank)]);
+  CallArguments call = options;
+  call.kind = OperationKind::group;
+  call.group = parent.members_.group;
+  call.members = job_ranks;
+  call.result = std::make_shared<OperationResult>();
+  const Driver::Outcome outcome = parent.shared_->driver.run(call);
+  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  uint32_t number = 0;
+  std::memcpy(&number, call.result->data.get(), sizeof number);
+  return {context_of_group(parent, number, ranks)};
+}
+
 /// `ranks` are those of the parent's members that form the group.
 Result<std::shared_ptr<Context>> Context::create_group(const Context& parent, uint32_t number,
-                                                       const std::vector<int>& ranks) {
-  if (number >= GroupPeers::groups_max) {
-    return fail(Errc::unsupported,
-                format("this job has made {} groups already, and no more are possible",
-                       GroupPeers::groups_max - 1));
-  }
+                                                       std::span<const int> ranks) {
+  if (number >= Groups::numbers_max) return fail(Errc::unsupported, std::string(no_more_groups));
+  std::shared_ptr<Context> context = TRY(context_of_group(parent, number, ranks));
+  parent.shared_->driver.create_group(number, context->members_.job_ranks);
+  return context;
+}
+
+/// Returns the context of a group, whether or not the engine has created that yet.
+Result<std::shared_ptr<Context>> Context::context_of_group(const Context& parent, uint32_t number,
+                                                           std::span<const int> ranks) {
   Members members;
   members.group = number;
   members.tasks.job = parent.members_.tasks.job;
@@ -206,7 +229,6 @@ Result<std::shared_ptr<Context>> Context::create_group(const Context& parent, ui
   const auto place = std::ranges::find(ranks, parent.layout_.rank) - ranks.begin();
   RankLayout layout =
       TRY(rank_layout(members.tasks, members.tasks.tasks[static_cast<size_t>(place)]));
-  parent.shared_->driver.create_group(number, members.job_ranks);
   return std::shared_ptr<Context>(
       new Context(std::move(members), std::move(layout), parent.shared_));
 }

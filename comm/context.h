@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace dt {
@@ -53,6 +54,10 @@ class Context {
   /// Splits the parent's group into smaller ones. A collective of that group, with the name and the
   /// timeout of `options`. Threads of one rank split one after the other.
   static SplitResult split(const Context& parent, Part part, const CallArguments& options);
+  /// Makes a group of these ranks of the parent's group, in their order. This rank is one of them.
+  /// Only they call it. Threads of one rank make groups one after the other.
+  static SplitResult group(const Context& parent, std::span<const int> ranks,
+                           const CallArguments& options);
 
  private:
   /// The parts that the contexts of all groups share.
@@ -73,7 +78,9 @@ class Context {
 
   Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared);
   static Result<std::shared_ptr<Context>> create_group(const Context& parent, uint32_t number,
-                                                       const std::vector<int>& ranks);
+                                                       std::span<const int> ranks);
+  static Result<std::shared_ptr<Context>> context_of_group(const Context& parent, uint32_t number,
+                                                           std::span<const int> ranks);
 
   Members members_;
   RankLayout layout_;

@@ -351,10 +351,8 @@ DTRAIN_API int dtrain_join(dtrain_context* context, int* last, const dtrain_op_o
  * other members' operations of the group fail with _PEER_LOST from then on. dtrain_finalize of the
  * job's context ends all groups, whose handles still have to be finalized.
  *
- * Both functions are collectives of `context`: all its ranks call them, in the same order as other
- * collectives. If several threads of a rank make groups, they must take turns in the same order on
- * all ranks. Errors: those of dtrain_all_gather; _SYSTEM after 1,048,575 groups in one job. A group
- * costs the ranks outside nothing. */
+ * If several threads of a rank make groups, they must take turns in the same order on all ranks.
+ * _SYSTEM after 524,287 groups in one job. A group costs the ranks outside nothing. */
 
 /* The arguments of one rank to dtrain_split; this struct will never get further fields. */
 typedef struct dtrain_part {
@@ -368,12 +366,14 @@ typedef struct dtrain_rank_list {
   int count;
 } dtrain_rank_list;
 
-/* *group = the group of all ranks with this rank's color; NULL if that is negative. */
+/* *group = the group of all ranks with this rank's color; NULL if that is negative. A collective of
+ * `context`, with the errors of dtrain_all_gather. */
 DTRAIN_API int dtrain_split(dtrain_context* context, dtrain_part part, dtrain_context** group,
                             const dtrain_op_options* options, dtrain_error* error);
-/* *group = the group of the ranks in the list, in its order. NULL for a rank that is not in it. All
- * ranks give the same list. _INPUT, on this rank only: a rank that context does not have, or has
- * twice in the list. */
+/* *group = the group of the ranks in the list, in its order. Only these ranks need to call it; any
+ * other one gets NULL at once. Two ranks make the groups that both are in in one order, with equal
+ * lists and names: else _MISMATCH on the members of both lists. _TIMEOUT ends the call on all of
+ * them. _INPUT, here only: a rank that context does not have, or has twice in the list. */
 DTRAIN_API int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtrain_context** group,
                             const dtrain_op_options* options, dtrain_error* error);
 

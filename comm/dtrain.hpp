@@ -60,8 +60,8 @@ class Context {
                         return dtrain_split(get(), {color, key}, group, c, error);
                       });
   }
-  /// Returns the group of the ranks in the list, in its order; none for a rank that is not in it. A
-  /// collective of this context: all its ranks give the same list.
+  /// Returns the group of the ranks in the list, in its order; none for a rank that is not in it.
+  /// Only the ranks in the list need to call it, and give the same list. See dtrain_group.
   std::optional<Context> group(std::span<const int> ranks, const OpOptions& options = {}) {
     return make_group(options, [&](const dtrain_op_options* c, dtrain_context** group,
                                    dtrain_error* error) {

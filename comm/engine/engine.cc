@@ -7,6 +7,7 @@
 #include "comm/collective/operation.h"
 #include "comm/collective/peers.h"
 #include "comm/collective/uneven_parts.h"
+#include "comm/engine/group_agreement.h"
 #include "comm/engine/groups.h"
 #include "comm/engine/point_to_point.h"
 #include "comm/engine/tensor_list.h"
@@ -28,6 +29,7 @@ struct Engine::State final : MessageReceiver {
                [this](const GroupPeers& group, OperationRequest& request) {
                  return choose_algorithm(group, request);
                }),
+        new_groups(peers, groups),
         messages(peers) {}
 
   Result<> control(const Message& message, ByteSpan payload) override;
@@ -44,6 +46,7 @@ struct Engine::State final : MessageReceiver {
 
   Peers peers;
   Groups groups;
+  GroupAgreement new_groups;
   PointToPoint messages;
   std::map<std::string, StepMaker> registered;
   std::optional<OperationFailure> aborted;  ///< the failure of all operations from now on
@@ -76,6 +79,14 @@ Result<> Engine::State::control(const Message& message, ByteSpan payload) {
     case EngineMessageType::leaving:
       peers.left(message.from, now);
       return {};
+    case EngineMessageType::group_call:
+      return new_groups.call(message, payload);
+    case EngineMessageType::group_withdrawn:
+      return new_groups.withdrawn(message, payload);
+    case EngineMessageType::group_failed:
+      return new_groups.failed(message, payload);
+    case EngineMessageType::group_made:
+      return new_groups.made(message, payload, now);
     case EngineMessageType::collective_data:
     case EngineMessageType::message_data:
       break;
@@ -103,6 +114,7 @@ Result<> Engine::State::arrived(const Message& message) {
 void Engine::State::fail_all(OperationFailure why) {
   if (aborted) return;
   groups.fail_all(why);
+  new_groups.fail_all(why);
   messages.fail_all(why);
   aborted = std::move(why);
 }
@@ -186,6 +198,8 @@ void Engine::State::submit(const std::shared_ptr<Operation>& operation) {
   OperationRequest& request = operation->request;
   const GroupPeers* group = groups.find(request.group);
   if (group == nullptr) return end(*operation, {Errc::closed, -1, "the group has been finalized"});
+  if (request.kind == OperationKind::group)
+    return aborted ? end(*operation, *aborted) : new_groups.submit(operation);
   const Result<> checked = check_request(request, group->rank(), group->size());
   if (!checked) return end(*operation, {checked.error().code, -1, checked.error().message});
   if (has_uneven_parts(request)) even_parts(request, group->rank());
@@ -274,6 +288,7 @@ bool Engine::step(Time now) {
   bool moved = s.peers.receive(s, now);
   s.peers.settle(now);
   if (!s.aborted) {
+    moved |= s.new_groups.step(now);
     moved |= s.groups.step(now);
     moved |= s.messages.step(now);
   }
@@ -312,11 +327,12 @@ bool Engine::poll(const Operation& operation) {
 Time Engine::next_deadline() const {
   if (state_->aborted) return Time::max();
   return std::min({state_->peers.next_deadline(), state_->groups.next_deadline(),
-                   state_->messages.next_deadline()});
+                   state_->new_groups.next_deadline(), state_->messages.next_deadline()});
 }
 
 bool Engine::idle() const {
-  return state_->groups.idle() && state_->messages.idle() && state_->peers.all_sent();
+  return state_->groups.idle() && state_->new_groups.idle() && state_->messages.idle() &&
+         state_->peers.all_sent();
 }
 
 size_t Engine::named_entries() const {
@@ -330,10 +346,12 @@ const OperationFailure* Engine::aborted() const {
 
 void Engine::add_waits(std::vector<PendingWait>& waits) const {
   state_->groups.add_waits(waits);
+  state_->new_groups.add_waits(waits);
   state_->messages.add_waits(waits);
 }
 
 std::vector<int> Engine::awaited(const Operation& operation) const {
+  if (operation.request.kind == OperationKind::group) return state_->new_groups.awaited();
   if (!is_collective(operation.request.kind)) return {operation.request.peer};
   return state_->groups.awaited(operation);
 }

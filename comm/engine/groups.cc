@@ -14,7 +14,7 @@ namespace {
 /// Each member of a new group may send a few messages before this rank has created it.
 constexpr size_t early_messages_max_per_rank = 16;
 /// The bit of the numbers of lanes for named collectives.
-constexpr uint32_t lane_bit = GroupPeers::groups_max / 2;
+constexpr uint32_t lane_bit = Groups::numbers_max;
 
 /// Returns the number of the user's group.
 uint32_t number_of(const Message& message) {

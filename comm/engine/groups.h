@@ -9,10 +9,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace dt {
+
+/// The error of a call for which there is no number left.
+inline constexpr std::string_view no_more_groups =
+    "this job has made 524,287 groups already, and no more are possible";
 
 /// The groups of an engine, each with its own sequence of collectives. Group 0 has all ranks of
 /// the job. The members of a group agree on its number before they create it, so that it is new
@@ -20,6 +25,9 @@ namespace dt {
 /// do.
 class Groups {
  public:
+  /// The numbers of users' groups are lower. Their lanes for named collectives have the others.
+  static constexpr uint32_t numbers_max = GroupPeers::groups_max / 2;
+
   /// Chooses the algorithm of a collective that the engine itself makes.
   using Prepare = std::function<Result<>(const GroupPeers&, OperationRequest&)>;
   /// The memory of all ranks; null unless they are on one host.

@@ -78,7 +78,8 @@ class Context(Collectives):
     ) -> "Context | None":
         """Return the group of the ranks in a list, or of those that give the same color, ordered by key and rank.
 
-        None for a rank that is not in the list, or gives the color None. All ranks of this context call it.
+        None for a rank that is not in the list, or gives the color None. With colors, all ranks of this context call
+        it; with a list, those that are in it.
         """
         if isinstance(ranks_or_color, Iterable):
             return self.group(ranks_or_color, timeout=timeout)
@@ -88,7 +89,10 @@ class Context(Collectives):
         return self._keep(self._handle.split(color, key, milliseconds(timeout)))
 
     def group(self, ranks: Iterable[int], *, timeout: float | None = None) -> "Context | None":
-        """Return the group of the ranks in the list, in its order; None for a rank that is not in it."""
+        """Return the group of the ranks in the list, in its order; None for a rank that is not in it.
+
+        Only the ranks in the list need to call it, and give the same list.
+        """
         return self._keep(self._handle.group(tuple(int(rank) for rank in ranks), milliseconds(timeout)))
 
     def broadcast_object(self, value: Any = None, root: int = 0, *, timeout: float | None = None) -> Any:

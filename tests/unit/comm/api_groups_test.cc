@@ -60,6 +60,42 @@ TEST_CASE("a list of ranks gives their order, and groups have groups") {
   }));
 }
 
+TEST_CASE("members make a group while the other ranks do nothing") {
+  World world({.size = 4, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& all) {
+    if (all.rank() == 3) return;
+    std::optional<dtrain::Context> group;
+    for (int i = 0; i < 3; ++i)
+      group = all.group(std::array{2, 0, 1});
+    CHECK(sum_over(*group, all.rank()) == 3);
+    if (all.rank() == 2) return;
+    std::optional<dtrain::Context> pair = group->group(std::array{1, 2});
+    REQUIRE(pair);
+    CHECK(pair->rank() == all.rank());
+    CHECK(sum_over(*pair, all.rank() + 1) == 3);
+  }));
+}
+
+TEST_CASE("lists that differ are an error on their ranks, and a time limit names the missing one") {
+  World world({.size = 3});
+  check_all_well(world.run([](dtrain::Context& all) {
+    if (all.rank() < 2) {
+      const std::vector<int> list = all.rank() == 0 ? std::vector{0, 1} : std::vector{1, 0};
+      const RankOutcome outcome = World::outcome_of([&] { all.group(list); });
+      CHECK(outcome.code == DTRAIN_ERROR_MISMATCH);
+      CHECK(outcome.rank == 1);
+      CHECK(outcome.text == "group: rank 0 gave [0, 1], rank 1 [1, 0]");
+      const RankOutcome late = World::outcome_of([&] {
+        all.group(std::array{0, 1, 2}, {.name = "late", .timeout = std::chrono::milliseconds(50)});
+      });
+      CHECK(late.code == DTRAIN_ERROR_TIMEOUT);
+      CHECK(late.rank == 2);
+      CHECK(contains(late.text, "rank 2 (host node0) has not arrived"));
+    }
+    CHECK(sum_over(all, 1) == 3);
+  }));
+}
+
 TEST_CASE("collectives of several groups run side by side, in any order of the groups") {
   World world({.size = 4, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& all) {
