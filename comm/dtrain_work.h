@@ -29,8 +29,9 @@ typedef struct dtrain_tensor_list {
  * "grad", they are named "grad[1/3]" to "grad[3/3]". Lists without a name match by their order on
  * each rank. Ranks must give lists of one length; else the tensors wait for each other.
  *
- * If a tensor is wrong (_INPUT), none is sent. The call ends when all tensors have ended, with the
- * error of the first that has failed. options->shape must be NULL. */
+ * All tensors are sent, or none: not before every rank has called each of them, and not if one is
+ * wrong here (_INPUT) or differs between the ranks (_MISMATCH). The call ends when all tensors have
+ * ended, with the error of the first that has failed. options->shape must be NULL. */
 DTRAIN_API int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* list,
                                       int op, const dtrain_op_options* options,
                                       dtrain_error* error);

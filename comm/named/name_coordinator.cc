@@ -35,7 +35,8 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
   const size_t ranks = options_.job_ranks.size();
   Pending& pending = pending_
                          .try_emplace(name, Pending{.first = arrival.descriptor,
-                                                    .arrived = std::vector<bool>(ranks)})
+                                                    .arrived = std::vector<bool>(ranks),
+                                                    .place = arrival.place})
                          .first->second;
   const auto index = static_cast<size_t>(rank);
   if (pending.arrived[index] || has_joined(rank)) {
@@ -81,16 +82,25 @@ std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
   }
   const std::optional<Mismatch> found = compare(calls, job_ranks_of(ranks), 0);
   if (!found) return {};
-  std::vector<NameDecision> decisions;
+  std::vector<uint64_t> failing(names.begin(), names.end());
   for (const uint64_t name : names) {
-    if (decisions.empty() || decisions.back().names.size() == names_per_decision_max) {
-      decisions.push_back({.names = {},
-                           .failure = OperationFailure{Errc::mismatch, found->blamed_rank,
-                                                       found->text.substr(0, reason_bytes_max)}});
+    // The parts that its list has held fail with it.
+    const auto held = lists_.find(pending_.at(name).place.list);
+    if (held != lists_.end()) {
+      for (const Complete& part : held->second)
+        failing.push_back(part.call.name_hash);
+      lists_.erase(held);
     }
-    decisions.back().names.push_back(name);
     limits_.erase({pending_.at(name).deadline, name});
     pending_.erase(name);
+  }
+  const OperationFailure why{Errc::mismatch, found->blamed_rank,
+                             found->text.substr(0, reason_bytes_max)};
+  std::vector<NameDecision> decisions;
+  for (const uint64_t name : failing) {
+    if (decisions.empty() || decisions.back().names.size() == names_per_decision_max)
+      decisions.push_back({.names = {}, .failure = why});
+    decisions.back().names.push_back(name);
   }
   std::erase_if(blocked_, [&](const auto& blocked) { return !has_joined(blocked.first); });
   return decisions;
@@ -104,35 +114,34 @@ void NameCoordinator::complete(uint64_t name, Pending& pending) {
   if (name == join_hash()) {
     all_joined_ = NameDecision{.names = {name}, .last_joined = joined_.back()};
     joined_.clear();
-  } else if (!pending.differing.empty()) {
-    failed_.push_back(mismatch(name, pending));
-  } else if (const std::vector<int> joined = joined_without(pending); !joined.empty()) {
-    complete_without(joined, name, pending);
   } else {
-    add_complete({.call = std::move(pending.first), .priority = pending.priority});
+    const ListPlace place = pending.place;
+    finish(place, completed(pending));
   }
   pending_.erase(name);
 }
 
-/// Keeps the order of the priorities, and within one that of the calls.
-void NameCoordinator::add_complete(Complete complete) {
-  const auto behind = std::ranges::upper_bound(complete_, complete.priority, std::ranges::greater(),
-                                               &Complete::priority);
-  complete_.insert(behind, std::move(complete));
+NameCoordinator::Complete NameCoordinator::completed(Pending& pending) {
+  if (!pending.differing.empty()) {
+    OperationFailure failure = mismatch(pending);
+    return {.call = std::move(pending.first), .failure = std::move(failure)};
+  }
+  if (const std::vector<int> joined = joined_without(pending); !joined.empty())
+    return completed_without(joined, pending);
+  return {.call = std::move(pending.first), .priority = pending.priority};
 }
 
 /// Completes a call that ranks which have joined have not made.
-void NameCoordinator::complete_without(const std::vector<int>& joined, uint64_t name,
-                                       Pending& pending) {
+NameCoordinator::Complete NameCoordinator::completed_without(const std::vector<int>& joined,
+                                                             Pending& pending) {
   Descriptor& call = pending.first;
   const std::string obstacle = obstacle_of_joined(call, joined);
   if (obstacle.empty()) {
     const int average_over = call.terms.average_active ? static_cast<int>(pending.arrivals) : 0;
-    add_complete({.call = std::move(call),
-                  .for_joined = true,
-                  .average_over = average_over,
-                  .priority = pending.priority});
-    return;
+    return {.call = std::move(call),
+            .for_joined = true,
+            .average_over = average_over,
+            .priority = pending.priority};
   }
   const std::vector<int> ranks = job_ranks_of(joined);
   const std::string reason =
@@ -141,9 +150,41 @@ void NameCoordinator::complete_without(const std::vector<int>& joined, uint64_t 
              : options_.name_of_rank ? options_.name_of_rank(joined.front()) + " has"
                                      : ranks_text(ranks) + " has",
              obstacle);
-  failed_.push_back({.names = {name},
-                     .failure = OperationFailure{Errc::mismatch, ranks.front(),
-                                                 reason.substr(0, reason_bytes_max)}});
+  return {.call = std::move(call),
+          .failure =
+              OperationFailure{Errc::mismatch, ranks.front(), reason.substr(0, reason_bytes_max)}};
+}
+
+/// Holds a part of a list until the others are there.
+void NameCoordinator::finish(const ListPlace& place, Complete complete) {
+  std::vector<Complete> together;
+  if (place.list != 0) {
+    std::vector<Complete>& held = lists_[place.list];
+    held.push_back(std::move(complete));
+    if (held.size() < place.parts) return;
+    together = std::move(held);
+    lists_.erase(place.list);
+  } else {
+    together.push_back(std::move(complete));
+  }
+  release(std::move(together));
+}
+
+/// Releases calls to be played. If one has failed, all do. Keeps the order of the priorities, and
+/// within one that of the calls.
+void NameCoordinator::release(std::vector<Complete> together) {
+  const auto failed =
+      std::ranges::find_if(together, [](const Complete& c) { return c.failure.has_value(); });
+  if (failed != together.end()) {
+    for (const Complete& complete : together)
+      failed_.push_back({.names = {complete.call.name_hash}, .failure = failed->failure});
+    return;
+  }
+  for (Complete& complete : together) {
+    const auto behind = std::ranges::upper_bound(complete_, complete.priority,
+                                                 std::ranges::greater(), &Complete::priority);
+    complete_.insert(behind, std::move(complete));
+  }
 }
 
 bool NameCoordinator::has_joined(int rank) const {
@@ -177,7 +218,7 @@ std::vector<int> NameCoordinator::job_ranks_of(std::vector<int> ranks) const {
   return ranks;
 }
 
-NameDecision NameCoordinator::mismatch(uint64_t name, const Pending& pending) const {
+OperationFailure NameCoordinator::mismatch(const Pending& pending) const {
   std::vector<Descriptor> calls;
   std::vector<int> ranks;
   for (int rank = 0; rank < static_cast<int>(pending.arrived.size()); ++rank) {
@@ -190,9 +231,7 @@ NameDecision NameCoordinator::mismatch(uint64_t name, const Pending& pending) co
   if (options_.name_of_rank)
     name_of = [&](int index) { return options_.name_of_rank(ranks[static_cast<size_t>(index)]); };
   const std::optional<Mismatch> found = compare(calls, job_ranks_of(ranks), 0, name_of);
-  return {.names = {name},
-          .failure = OperationFailure{Errc::mismatch, found->blamed_rank,
-                                      found->text.substr(0, reason_bytes_max)}};
+  return {Errc::mismatch, found->blamed_rank, found->text.substr(0, reason_bytes_max)};
 }
 
 bool NameCoordinator::can_be_fused(const Descriptor& descriptor) const {
@@ -241,8 +280,11 @@ size_t NameCoordinator::entries() const {
   size_t blocked = 0;
   for (const auto& [rank, names] : blocked_)
     blocked += names.size();
+  size_t held = 0;
+  for (const auto& [list, parts] : lists_)
+    held += parts.size();
   return pending_.size() + limits_.size() + blocked + complete_.size() + failed_.size() +
-         joined_.size() + (all_joined_ ? 1 : 0);
+         joined_.size() + held + (all_joined_ ? 1 : 0);
 }
 
 std::optional<NameCoordinator::Overdue> NameCoordinator::overdue(Time now) const {

@@ -15,7 +15,7 @@ namespace dt {
 
 /// Rank 0's side of the matching of named collectives in a group. It collects which ranks have made
 /// which call, in any order. A call that all have made is played, with others that it can be fused
-/// with. A call that a rank has not made holds up no other.
+/// with. A call that a rank has not made holds up no other, except the parts of its own list.
 ///
 /// A rank that joins makes no further calls until all have joined. Reductions need no call of it.
 class NameCoordinator {
@@ -38,7 +38,9 @@ class NameCoordinator {
   /// call is left that all could make. Then these calls fail as a mismatch.
   std::vector<NameDecision> deadlock(Time now);
   /// True when nothing is announced or undecided.
-  bool empty() const { return pending_.empty() && complete_.empty() && !all_joined_; }
+  bool empty() const {
+    return pending_.empty() && complete_.empty() && lists_.empty() && !all_joined_;
+  }
 
   /// Returns how many entries about calls and joins are kept.
   size_t entries() const;
@@ -64,17 +66,19 @@ class NameCoordinator {
     std::map<int, Descriptor> differing = {};  ///< by rank
     std::vector<bool> arrived = {};
     size_t arrivals = 0;
+    ListPlace place = {};
     int priority = 0;                     ///< of rank 0's call
     Duration timeout = Duration::zero();  ///< that ends first
     Time deadline = Time::max();
   };
 
-  /// A call that can be played.
+  /// A call that all ranks have made. It can be played, or has failed.
   struct Complete {
     Descriptor call;
     bool for_joined = false;  ///< ranks that have joined have not made it
     int average_over = 0;     ///< as in NameDecision
     int priority = 0;
+    std::optional<OperationFailure> failure = {};
   };
 
   bool has_joined(int rank) const;
@@ -83,9 +87,11 @@ class NameCoordinator {
   void join(int rank);
   bool is_complete(const Pending& pending) const;
   void complete(uint64_t name, Pending& pending);
-  void add_complete(Complete complete);
-  void complete_without(const std::vector<int>& joined, uint64_t name, Pending& pending);
-  NameDecision mismatch(uint64_t name, const Pending& pending) const;
+  Complete completed(Pending& pending);
+  Complete completed_without(const std::vector<int>& joined, Pending& pending);
+  void finish(const ListPlace& place, Complete complete);
+  void release(std::vector<Complete> together);
+  OperationFailure mismatch(const Pending& pending) const;
   bool can_be_fused(const Descriptor& descriptor) const;
   std::vector<int> job_ranks_of(std::vector<int> ranks) const;
 
@@ -95,6 +101,7 @@ class NameCoordinator {
   std::map<int, std::set<uint64_t>> blocked_;      ///< the names of calls in which a rank blocks
   Time deadlock_at_ = Time::max();                 ///< when all ranks have blocked for long enough
   std::vector<Complete> complete_;  ///< by priority, then in the order of the last rank
+  std::map<uint64_t, std::vector<Complete>> lists_;  ///< whose other parts are pending
   std::vector<NameDecision> failed_;
   std::vector<int> joined_;  ///< in the order in which they joined
   std::optional<NameDecision> all_joined_;

@@ -5,6 +5,14 @@
 
 namespace dt {
 
+ListPlace ListPlace::of(const Operation& part) {
+  if (!part.list) return {};
+  Writer writer;
+  const auto parts = static_cast<uint32_t>(part.list->request.tensors.size());
+  writer.number(parts).text(part.list->request.name);
+  return {hash_of_name(as_text(writer.view())), parts};
+}
+
 Bytes encode_arrivals(const std::vector<NameArrival>& arrivals, size_t& from) {
   Bytes message;
   for (; from < arrivals.size(); ++from) {
@@ -12,6 +20,7 @@ Bytes encode_arrivals(const std::vector<NameArrival>& arrivals, size_t& from) {
     Writer writer;
     encode(a.descriptor, writer);
     writer.number(a.timeout.count()).number(a.remaining.count()).number(a.blocks);
+    writer.number(a.place.list).number(a.place.parts);
     if (message.size() + writer.view().size() > control_bytes_max) break;
     const ByteSpan view = writer.view();
     message.insert(message.end(), view.begin(), view.end());
@@ -28,6 +37,8 @@ Result<std::vector<NameArrival>> decode_arrivals(ByteSpan bytes) {
     arrival.timeout = Duration(reader.number<Duration::rep>());
     arrival.remaining = Duration(reader.number<Duration::rep>());
     arrival.blocks = reader.number<bool>();
+    arrival.place.list = reader.number<uint64_t>();
+    arrival.place.parts = reader.number<uint32_t>();
     if (!reader.ok() || arrival.timeout < Duration::zero() || arrival.remaining < Duration::zero())
       return fail(Errc::protocol, "announcement of a named call is cut short");
     arrivals.push_back(std::move(arrival));

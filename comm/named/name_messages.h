@@ -9,12 +9,21 @@
 
 namespace dt {
 
+/// The list of tensors of which a call is a part. All its parts are played, or none.
+struct ListPlace {
+  uint64_t list = 0;   ///< a hash of its name and length; 0: the call stands alone
+  uint32_t parts = 0;  ///< of the list
+
+  static ListPlace of(const Operation& part);
+};
+
 /// A rank's announcement that it has made a named call.
 struct NameArrival {
   Descriptor descriptor;
   Duration timeout = Duration::zero();    ///< zero: none
   Duration remaining = Duration::zero();  ///< of the timeout
   bool blocks = false;                    ///< a thread of the rank waits for it
+  ListPlace place = {};
   int priority = 0;  ///< on rank 0, whose calls are not sent: higher ones are played first
 };
 

@@ -97,6 +97,7 @@ bool NamedCollectives::announce(Time now) {
          .timeout = limited ? work->request.timeout : Duration::zero(),
          .remaining = limited ? std::max(end - now, Duration::zero()) : Duration::zero(),
          .blocks = work->request.blocks,
+         .place = ListPlace::of(*work),
          .priority = work->request.priority});
   }
   if (lane_.peers().rank() == 0) {

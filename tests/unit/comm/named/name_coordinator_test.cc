@@ -325,5 +325,65 @@ TEST_CASE("a bucket takes the calls with the highest priorities first") {
   CHECK(decisions[1].names == Names{hash_of_name("a")});
 }
 
+/// A part of a list of two.
+NameArrival part(const std::string& name, uint64_t list, size_t count = 4) {
+  NameArrival arrival = call(name, count);
+  arrival.place = {.list = list, .parts = 2};
+  return arrival;
+}
+
+TEST_CASE("no part of a list is played before all ranks have made every part") {
+  NameCoordinator names = coordinator(2);
+  for (const auto& arrival : {part("a", 7), part("b", 7)})
+    REQUIRE(names.add(0, arrival, start));
+  REQUIRE(names.add(1, part("a", 7), start));
+  REQUIRE(names.add(0, call("alone"), start));
+  REQUIRE(names.add(1, call("alone"), start));
+  const auto alone = names.decide();
+  REQUIRE(alone.size() == 1);
+  CHECK(alone[0].names == Names{hash_of_name("alone")});
+  CHECK_FALSE(names.empty());
+  REQUIRE(names.add(1, part("b", 7), start));
+  const auto decisions = names.decide();
+  REQUIRE(decisions.size() == 1);
+  CHECK(decisions[0].names == Names{hash_of_name("a"), hash_of_name("b")});
+  CHECK(names.empty());
+  CHECK(names.entries() == 0);
+}
+
+TEST_CASE("if a part of a list differs, all of its parts fail for this reason") {
+  NameCoordinator names = coordinator(2);
+  for (const int rank : {0, 1}) {
+    REQUIRE(names.add(rank, part("a", 7), start));
+    REQUIRE(names.add(rank, part("b", 7, rank == 0 ? 4 : 5), start));
+  }
+  const auto decisions = names.decide();
+  REQUIRE(decisions.size() == 2);
+  for (const NameDecision& decision : decisions) {
+    REQUIRE(decision.failure);
+    CHECK(decision.failure->reason ==
+          "all_reduce \"b\": rank 2 sent float32[5], rank 0 float32[4]");
+  }
+  CHECK(names.entries() == 0);
+}
+
+TEST_CASE("when all ranks block, the parts of a list that all have made fail, too") {
+  NameCoordinator names = coordinator(2);
+  NameArrival blocks = part("b", 7);
+  blocks.blocks = true;
+  REQUIRE(names.add(0, part("a", 7), start));
+  REQUIRE(names.add(0, blocks, start));
+  REQUIRE(names.add(1, part("a", 7), start));
+  NameArrival other = call("c");
+  other.blocks = true;
+  REQUIRE(names.add(1, other, start));
+  CHECK(names.decide().empty());
+  const auto decisions = names.deadlock(start + seconds(1));
+  REQUIRE(decisions.size() == 1);
+  CHECK(decisions[0].failure.has_value());
+  CHECK(decisions[0].names.size() == 3);
+  CHECK(names.entries() == 0);
+}
+
 }  // namespace
 }  // namespace dt

@@ -16,7 +16,8 @@ NameArrival arrival(const std::string& name) {
                          .terms = {.prescale = 0.5, .postscale = 1}},
           .timeout = seconds(3),
           .remaining = seconds(2),
-          .blocks = true};
+          .blocks = true,
+          .place = {.list = 5, .parts = 6}};
 }
 
 TEST_CASE("announcements fill as many messages as they need, and keep their order") {
@@ -39,6 +40,8 @@ TEST_CASE("announcements fill as many messages as they need, and keep their orde
     CHECK(received[i].timeout == seconds(3));
     CHECK(received[i].remaining == seconds(2));
     CHECK(received[i].blocks);
+    CHECK(received[i].place.list == 5);
+    CHECK(received[i].place.parts == 6);
   }
 }
 
