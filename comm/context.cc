@@ -55,8 +55,8 @@ std::shared_ptr<SharedArea> memory_of_one() {
     ::operator delete(begin, std::align_val_t{shared_line_bytes});
   });
   std::memset(memory.get(), 0, bytes);
-  return std::make_shared<SharedArea>(SharedArea::Options{
-      .owner = memory, .memory = {static_cast<std::byte*>(memory.get()), bytes}, .members = 1});
+  return std::make_shared<SharedArea>(
+      SharedArea::Options{.owner = memory, .parts = {static_cast<std::byte*>(memory.get())}});
 }
 
 Result<std::unique_ptr<RendezvousClient>> connect(const InitOptions& options, Time deadline) {

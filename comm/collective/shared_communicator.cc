@@ -33,7 +33,7 @@ void SharedCommunicator::start(const OperationRequest& request, uint64_t sequenc
   request_ = &request;
   state_ = State::running;
   in_blocks_ = false;
-  ++round_;
+  round_ = MailboxRound::of(sequence);
   call_hash_ = call_hash(request, sequence);
   first_limit_ = limit;
   waiting_ = static_cast<int>(ranks_.size()) - 1;
@@ -47,9 +47,15 @@ void SharedCommunicator::start(const OperationRequest& request, uint64_t sequenc
   if (plays_running()) {
     mailbox_transfer_.start(request, round_);
     mailbox_transfer_.post();
-    if (!mailbox_transfer_.small()) direct_transfer_.announce(own, request);
+    if (mailbox_transfer_.may_be_large()) announce_large(own);
   }
-  area_->publish(own.round, round_);
+  area_->publish(own.round, round_.number);
+}
+
+void SharedCommunicator::announce_large(Mailbox& own) const {
+  Mailbox::LargeCall call{.blocks = blocks_.end()};
+  direct_transfer_.announce(call, *request_);
+  own.set_large(call);
 }
 
 bool SharedCommunicator::step(Time now) {
@@ -68,7 +74,7 @@ bool SharedCommunicator::await_calls(Time now) {
   for (int member = 0; member < area_->members() && waiting_ > 0; ++member) {
     if (called_[static_cast<size_t>(member)]) continue;
     const Mailbox& call = area_->mailbox(member, round_);
-    if (call.round.load(std::memory_order_acquire) != round_) continue;
+    if (call.round.load(std::memory_order_acquire) != round_.number) continue;
     note_call(member, call, now);
     moved = true;
     if (state_ == State::mismatch) break;
@@ -99,22 +105,32 @@ void SharedCommunicator::begin() {
     state_ = State::done;
     return;
   }
-  if (direct_transfer_.start(*request_, round_, blocks_.end())) {
+  const uint64_t first = first_block();
+  if (direct_transfer_.start(*request_, round_, first)) {
     blocks_.skip_to(direct_transfer_.end());
     step_direct();
     return;
   }
-  begin_blocks();
+  begin_blocks(first);
 }
 
-void SharedCommunicator::begin_blocks() {
+/// The number of the operation's first block. A member that has aborted an operation may have
+/// missed some blocks of it.
+uint64_t SharedCommunicator::first_block() const {
+  uint64_t first = 0;
+  for (int member = 0; member < area_->members(); ++member)
+    first = std::max(first, area_->mailbox(member, round_).large().blocks);
+  return first;
+}
+
+void SharedCommunicator::begin_blocks(uint64_t first) {
   in_blocks_ = true;
   if (reduces(request_->kind)) {
     reduce_transfer_.start(*request_);
-    blocks_.start(reduce_transfer_);
+    blocks_.start(reduce_transfer_, first);
   } else {
     copy_transfer_.start(*request_);
-    blocks_.start(copy_transfer_);
+    blocks_.start(copy_transfer_, first);
   }
   step_blocks();
 }

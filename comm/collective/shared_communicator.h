@@ -1,12 +1,12 @@
 #pragma once
 
 #include "comm/collective/communicator.h"
+#include "comm/memory/shared_area.h"
 #include "comm/shared/block_pipeline.h"
 #include "comm/shared/block_transfer.h"
 #include "comm/shared/direct_transfer.h"
 #include "comm/shared/mailbox_transfer.h"
 #include "comm/shared/part_layout.h"
-#include "comm/transport/shared_area.h"
 
 #include <cstdint>
 #include <memory>
@@ -48,10 +48,12 @@ class SharedCommunicator final : public Communicator {
   void cancel() override;
 
  private:
+  void announce_large(Mailbox& own) const;
   bool await_calls(Time now);
   void note_call(int member, const Mailbox& call, Time now);
   void begin();
-  void begin_blocks();
+  void begin_blocks(uint64_t first);
+  uint64_t first_block() const;
   bool step_blocks();
   bool step_direct();
   bool plays_running() const { return plays(*request_, area_->members()); }
@@ -61,7 +63,7 @@ class SharedCommunicator final : public Communicator {
   std::vector<int> ranks_;
   const OperationRequest* request_ = nullptr;
   State state_ = State::idle;
-  uint64_t round_ = 0;
+  MailboxRound round_ = {};
   uint64_t call_hash_ = 0;
   CallLimit first_limit_;
   std::vector<bool> called_;  ///< by member

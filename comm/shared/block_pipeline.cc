@@ -2,9 +2,8 @@
 
 namespace dt {
 
-void BlockPipeline::start(BlockTransfer& transfer) {
+void BlockPipeline::start(BlockTransfer& transfer, uint64_t begin) {
   transfer_ = &transfer;
-  const uint64_t begin = position_.end;
   position_ = {.begin = begin,
                .end = begin + transfer.blocks(),
                .sent = begin,

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "comm/memory/shared_area.h"
 #include "comm/shared/block_transfer.h"
-#include "comm/transport/shared_area.h"
 
 #include <atomic>
 #include <cstddef>
@@ -14,13 +14,15 @@ namespace dt {
 /// it reads have it. A member waits for no other reason: one that only sends is done when its
 /// last block lies in a slot.
 ///
-/// Requires that all members start the same transfers, each when they have all ended the last.
+/// Requires that all members start the same transfers, each when they have all ended the last or
+/// aborted it.
 class BlockPipeline {
  public:
   explicit BlockPipeline(const SharedArea& area) : area_(area) {}
 
+  /// `begin` is the number of the first block: equal on all members, and not below end() of any.
   /// Requires that `transfer` lives until done() or the last step().
-  void start(BlockTransfer& transfer);
+  void start(BlockTransfer& transfer, uint64_t begin);
   /// Moves what can move without waiting, but not much more than `bytes_max`; true if anything
   /// moved. Requires start().
   bool step(size_t bytes_max);

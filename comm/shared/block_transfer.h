@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/kernels/reducer.h"
+#include "comm/memory/shared_area.h"
 #include "comm/schedule/operation_request.h"
 #include "comm/shared/part_layout.h"
-#include "comm/transport/shared_area.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace dt {
 
 namespace {
 
-using HeapPlaces = Mailbox::BufferPlaces;
+using LargeCall = Mailbox::LargeCall;
 
 /// The part of each member in a block: what was reduced is still in a cache when it is copied.
 constexpr size_t part_bytes_max = size_t{256} << 10;
@@ -49,24 +49,22 @@ DirectTransfer::DirectTransfer(const SharedArea& area) : area_(area) {
   sources_.resize(members);
 }
 
-void DirectTransfer::announce(Mailbox& own, const OperationRequest& request) const {
-  HeapPlaces places;
+void DirectTransfer::announce(LargeCall& own, const OperationRequest& request) const {
   const SharedHeap* heap = area_.heap();
   if (plays(request.kind) && heap != nullptr && heap->readable()) {
     const size_t bytes = request.count * element_bytes(request.type);
     const bool scatters = request.kind == OperationKind::reduce_scatter;
     const size_t input_bytes = scatters ? bytes * static_cast<size_t>(area_.members()) : bytes;
-    places.readable = 1;
+    own.readable = 1;
     // A scattered result may lie on input that another member still reads.
     const bool stays = !scatters || !share_bytes(request.input, input_bytes, request.output, bytes);
-    if (stays) places.input = heap->place_of(request.input, input_bytes).value_or(HeapPlaces::none);
+    if (stays) own.input = heap->place_of(request.input, input_bytes).value_or(LargeCall::none);
     if (request.kind == OperationKind::all_reduce)
-      places.output = heap->place_of(request.output, bytes).value_or(HeapPlaces::none);
+      own.output = heap->place_of(request.output, bytes).value_or(LargeCall::none);
   }
-  own.set_places(places);
 }
 
-bool DirectTransfer::start(const OperationRequest& request, uint64_t round, uint64_t begin) {
+bool DirectTransfer::start(const OperationRequest& request, MailboxRound round, uint64_t begin) {
   assert(!running());
   if (!plays(request.kind) || area_.heap() == nullptr || area_.members() < 2) return false;
   request_ = &request;
@@ -82,7 +80,7 @@ bool DirectTransfer::start(const OperationRequest& request, uint64_t round, uint
 }
 
 /// Finds the memory that members read, if all of it is in the heap and all can read it.
-bool DirectTransfer::find_buffers(uint64_t round) {
+bool DirectTransfer::find_buffers(MailboxRound round) {
   const auto members = static_cast<size_t>(area_.members());
   const bool scatters = request_->kind == OperationKind::reduce_scatter;
   const bool shows_results = request_->kind == OperationKind::all_reduce;
@@ -91,14 +89,14 @@ bool DirectTransfer::find_buffers(uint64_t round) {
   std::ranges::fill(inputs_, nullptr);
   std::ranges::fill(outputs_, nullptr);
   for (size_t member = 0; member < members; ++member) {
-    const HeapPlaces places = area_.mailbox(static_cast<int>(member), round).places();
-    if (places.readable != 1) return false;
+    const LargeCall call = area_.mailbox(static_cast<int>(member), round).large();
+    if (call.readable != 1) return false;
     if (request_->kind == OperationKind::broadcast && static_cast<int>(member) != request_->peer)
       continue;
-    if (places.input == HeapPlaces::none || (shows_results && places.output == HeapPlaces::none))
+    if (call.input == LargeCall::none || (shows_results && call.output == LargeCall::none))
       return false;
-    inputs_[member] = area_.heap()->at(places.input, scatters ? bytes * members : bytes);
-    if (shows_results) outputs_[member] = area_.heap()->at(places.output, bytes);
+    inputs_[member] = area_.heap()->at(call.input, scatters ? bytes * members : bytes);
+    if (shows_results) outputs_[member] = area_.heap()->at(call.output, bytes);
     if (inputs_[member] == nullptr || (shows_results && outputs_[member] == nullptr)) return false;
   }
   // The caller's own addresses, so that equal buffers are equal here.
@@ -241,7 +239,7 @@ bool DirectTransfer::is_read_by(int member) const {
 }
 
 bool DirectTransfer::aborted(int member) const {
-  return area_.progress(member).aborted.load(std::memory_order_seq_cst) == round_;
+  return area_.progress(member).aborted.load(std::memory_order_seq_cst) == round_.number;
 }
 
 bool DirectTransfer::finish() {
@@ -292,10 +290,10 @@ bool DirectTransfer::lags(int member) const {
          area_.progress(member).reduced.load(std::memory_order_acquire) <= copied_;
 }
 
-void DirectTransfer::cancel(uint64_t round) {
+void DirectTransfer::cancel(MailboxRound round) {
   request_ = nullptr;
   std::atomic<uint64_t>& mark = area_.progress(area_.self()).aborted;
-  mark.store(round, std::memory_order_seq_cst);
+  mark.store(round.number, std::memory_order_seq_cst);
   // The caller's later stores come after this load, which comes after the mark.
   static_cast<void>(mark.load(std::memory_order_seq_cst));
 }

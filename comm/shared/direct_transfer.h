@@ -1,7 +1,7 @@
 #pragma once
 
+#include "comm/memory/shared_area.h"
 #include "comm/schedule/operation_request.h"
-#include "comm/transport/shared_area.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -28,12 +28,12 @@ class DirectTransfer {
     return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter ||
            kind == OperationKind::all_gather || kind == OperationKind::broadcast;
   }
-  /// Writes into this member's mailbox where the buffers of a large call lie.
-  void announce(Mailbox& own, const OperationRequest& request) const;
+  /// Writes into the announcement of a large call where its buffers lie.
+  void announce(Mailbox::LargeCall& own, const OperationRequest& request) const;
   /// Starts the call of a round if all members' mailboxes permit it; else returns false, equally on
   /// all members. `begin` is the group's number of the first block. Requires that all members have
   /// made the same call.
-  bool start(const OperationRequest& request, uint64_t round, uint64_t begin);
+  bool start(const OperationRequest& request, MailboxRound round, uint64_t begin);
   bool running() const { return request_ != nullptr; }
   /// The number behind the last block.
   uint64_t end() const { return end_; }
@@ -45,7 +45,7 @@ class DirectTransfer {
   int waits_for() const;
   bool needs(int member) const;
   /// Aborts the call of that round. The buffers are not used any more when this returns.
-  void cancel(uint64_t round);
+  void cancel(MailboxRound round);
 
  private:
   /// Elements [begin, begin + count) of a buffer.
@@ -53,7 +53,7 @@ class DirectTransfer {
     size_t begin = 0;
     size_t count = 0;
   };
-  bool find_buffers(uint64_t round);
+  bool find_buffers(MailboxRound round);
   void cut();
   size_t move_block();
   size_t reduce_block();
@@ -72,7 +72,7 @@ class DirectTransfer {
 
   const SharedArea& area_;
   const OperationRequest* request_ = nullptr;
-  uint64_t round_ = 0;
+  MailboxRound round_ = {};
   size_t element_bytes_ = 1;
   size_t chunk_elements_ = 1;  ///< of every member and block but the last
   bool past_caches_ = false;   ///< copies larger than the caches

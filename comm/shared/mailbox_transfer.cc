@@ -42,7 +42,7 @@ MailboxTransfer::MailboxTransfer(const SharedArea& area, PartLayout& layout)
       counts_(static_cast<size_t>(area.members())) {
 }
 
-void MailboxTransfer::start(const OperationRequest& request, uint64_t round) {
+void MailboxTransfer::start(const OperationRequest& request, MailboxRound round) {
   request_ = &request;
   round_ = round;
   const auto members = static_cast<size_t>(area_.members());

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "comm/memory/shared_area.h"
 #include "comm/schedule/operation_request.h"
 #include "comm/shared/part_layout.h"
-#include "comm/transport/shared_area.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,11 +26,13 @@ class MailboxTransfer {
 
   /// Begins an operation that it plays, whose `round` numbers the mailboxes. Requires that
   /// `request` lives until its end.
-  void start(const OperationRequest& request, uint64_t round);
+  void start(const OperationRequest& request, MailboxRound round);
   /// Writes this member's counts into its mailbox, and its input where that is small.
   void post() const;
   /// True when this member's input is small. Equal on all members whose counts are.
   bool small() const { return counts_bytes_ + input_bytes_ <= small_bytes_max_; }
+  /// False when the inputs of all members are small.
+  bool may_be_large() const { return has_counts() || !small(); }
   /// Finds out which bytes the members get of each other, and allocates the result of members with
   /// own counts. Returns true when all inputs lie in the mailboxes; the same on all members.
   /// Requires that all members have made the same call.
@@ -48,7 +50,7 @@ class MailboxTransfer {
   const SharedArea& area_;
   PartLayout& layout_;
   const OperationRequest* request_ = nullptr;
-  uint64_t round_ = 0;
+  MailboxRound round_ = {};
   size_t small_bytes_max_;   ///< of an input and its counts
   size_t counts_bytes_ = 0;  ///< of each member's own counts
   size_t input_bytes_ = 0;   ///< of this member, or of each member that has an input

@@ -99,16 +99,16 @@ void Mesh::add_areas(const TaskEntry& self, int own_slot) {
   for (const LocalPeer& peer : locals_)
     others.push_back(peer.shared);
   const auto make = [&](ShmSegment::Area area) {
-    return std::make_shared<SharedArea>(
-        SharedArea::Options{.owner = segment_,
-                            .memory = segment_->area(area),
-                            .members = static_cast<int>(others.size()) + 1,
-                            .self = self.rank,
-                            .heap = heap_,
-                            .wake = [others] {
-                              for (const auto& other : others)
-                                other->wake();
-                            }});
+    return std::make_shared<SharedArea>(SharedArea::Options{
+        .owner = segment_,
+        .parts =
+            SharedArea::parts_in(segment_->area(area).data(), static_cast<int>(others.size()) + 1),
+        .self = self.rank,
+        .heap = heap_,
+        .wake = [others] {
+          for (const auto& other : others)
+            other->wake();
+        }});
   };
   area_ = make(ShmSegment::Area::unnamed);
   named_area_ = make(ShmSegment::Area::named);

@@ -2,16 +2,13 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "comm/memory/shared_line.h"
 
 #include <atomic>
 #include <cstdint>
 #include <span>
 
 namespace dt {
-
-/// The distance between values that different processes write: two cache lines, because processors
-/// fetch lines in pairs.
-inline constexpr size_t shared_line_bytes = 128;
 
 /// The two positions of a ring, in shared memory. They only grow; position modulo capacity is the
 /// offset in the data. Zeroed memory is an empty ring.

@@ -1,7 +1,7 @@
 #include "comm/transport/shm_segment.h"
 
 #include "base/format.h"
-#include "comm/transport/shared_area.h"
+#include "comm/memory/shared_area.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 #include "comm/collective/shared_communicator.h"
 
-#include "tests/unit/comm/transport/heap_area.h"
+#include "tests/unit/comm/memory/heap_area.h"
 
 #include <doctest/doctest.h>
 
@@ -307,6 +307,26 @@ TEST_CASE("a call of any kind that differs leaves all buffers as they are") {
         CHECK(calls.untouched(rank));
       }
     }
+  }
+}
+
+TEST_CASE("members that aborted a collective at different blocks play the next one") {
+  for (const size_t aborts_after : {0, 1, 3}) {
+    CAPTURE(aborts_after);
+    Host host(3, 1024);
+    Calls aborted(host, OperationKind::all_gather, 3000);
+    aborted.start_all();
+    for (size_t step = 0; step < aborts_after; ++step)
+      host[1].step(start_time);
+    for (const int rank : {0, 2})
+      while (host[rank].step(start_time)) {
+      }
+    for (int rank = 0; rank < 3; ++rank)
+      host[rank].cancel();
+    const auto buffers = run(host, request_of(OperationKind::all_reduce, 3000), 2);
+    for (const Buffers& own : buffers)
+      for (size_t i = 0; i < 3000; ++i)
+        REQUIRE(own.output[i] == sum_at(3, i));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "comm/engine/engine.h"
-#include "tests/unit/comm/transport/heap_area.h"
+#include "tests/unit/comm/memory/heap_area.h"
 #include "tests/unit/comm/transport/memory_link.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "comm/shared/block_pipeline.h"
 
-#include "tests/unit/comm/transport/heap_area.h"
+#include "tests/unit/comm/memory/heap_area.h"
 
 #include <doctest/doctest.h>
 
@@ -41,7 +41,7 @@ struct Pair {
       areas.push_back(memory.of(member));
       transfers.push_back(std::make_unique<RecordedTransfer>(blocks, reduces, 0));
       pipelines.push_back(std::make_unique<BlockPipeline>(*areas.back()));
-      pipelines.back()->start(*transfers.back());
+      pipelines.back()->start(*transfers.back(), 0);
     }
   }
   BlockPipeline& operator[](size_t member) { return *pipelines[member]; }
@@ -99,7 +99,7 @@ TEST_CASE("the blocks of the next transfer follow those of the last") {
   pair[0].step(SIZE_MAX);
   REQUIRE(pair[0].done());
   RecordedTransfer next(2, false, 0);
-  pair[1].start(next);
+  pair[1].start(next, pair[0].end());
   CHECK(!pair[1].done());
   pair[1].step(SIZE_MAX);
   CHECK(next.phases == "s0 r0 g0 s1 r1 g1 ");
@@ -115,7 +115,7 @@ TEST_CASE("blocks that were moved in another way are skipped on all members") {
   CHECK(pair[0].done());
   CHECK(pair[0].end() == 9);
   RecordedTransfer next(1, false, 0);
-  pair[1].start(next);
+  pair[1].start(next, 9);
   pair[1].step(SIZE_MAX);
   CHECK(next.phases == "s0 r0 g0 ");
   CHECK(pair.areas[0]->progress(1).sent.load() == 10);

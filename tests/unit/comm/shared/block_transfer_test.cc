@@ -1,6 +1,6 @@
 #include "comm/shared/block_transfer.h"
 
-#include "tests/unit/comm/transport/heap_area.h"
+#include "tests/unit/comm/memory/heap_area.h"
 
 #include <doctest/doctest.h>
 

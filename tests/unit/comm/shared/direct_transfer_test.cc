@@ -2,8 +2,8 @@
 
 #include "comm/collective/reduce.h"
 #include "comm/collective/shared_communicator.h"
+#include "tests/unit/comm/memory/heap_area.h"
 #include "tests/unit/comm/memory/heap_file.h"
-#include "tests/unit/comm/transport/heap_area.h"
 
 #include <doctest/doctest.h>
 
@@ -29,8 +29,8 @@ struct Host {
     std::iota(ranks.begin(), ranks.end(), 0);
     for (int rank = 0; rank < size; ++rank) {
       heaps.push_back(file.of(rank));
-      areas.push_back(std::make_shared<SharedArea>(SharedArea::Options{
-          .memory = memory.bytes(), .members = size, .self = rank, .heap = heaps.back()}));
+      areas.push_back(std::make_shared<SharedArea>(
+          SharedArea::Options{.parts = memory.parts(), .self = rank, .heap = heaps.back()}));
       members.push_back(std::make_unique<SharedCommunicator>(areas.back(), ranks));
     }
   }

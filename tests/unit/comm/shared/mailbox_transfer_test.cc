@@ -1,6 +1,6 @@
 #include "comm/shared/mailbox_transfer.h"
 
-#include "tests/unit/comm/transport/heap_area.h"
+#include "tests/unit/comm/memory/heap_area.h"
 
 #include <doctest/doctest.h>
 
@@ -20,11 +20,11 @@ struct Member {
   Member(const HeapArea& memory, int self)
       : area(memory.of(self)), layout(area->members(), self), transfer(*area, layout) {}
   bool small(const OperationRequest& request) {
-    transfer.start(request, 1);
+    transfer.start(request, MailboxRound::of(1));
     return transfer.small();
   }
   void post(const OperationRequest& request) {
-    transfer.start(request, 1);
+    transfer.start(request, MailboxRound::of(1));
     transfer.post();
   }
 

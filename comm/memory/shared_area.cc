@@ -1,4 +1,4 @@
-#include "comm/transport/shared_area.h"
+#include "comm/memory/shared_area.h"
 
 #include <algorithm>
 #include <bit>
@@ -19,16 +19,14 @@ constexpr size_t line_bytes = 64;
 
 /// A member's part of the memory; its slots follow.
 struct SharedArea::Member {
-  std::array<Mailbox, 2> mailboxes;
+  std::array<Mailbox, 4> mailboxes;
   Progress progress;
 };
 
 SharedArea::SharedArea(Options options)
     : options_(std::move(options)),
-      slot_bytes_(std::min(slot_bytes(options_.members), options_.slot_bytes_max)),
-      member_bytes_(bytes_for(options_.members) / static_cast<size_t>(options_.members)) {
-  assert(options_.memory.size() >= bytes_for(options_.members));
-  assert(options_.self >= 0 && options_.self < options_.members);
+      slot_bytes_(std::min(slot_bytes(members()), options_.slot_bytes_max)) {
+  assert(options_.self >= 0 && options_.self < members());
 }
 
 size_t SharedArea::slot_bytes(int members) {
@@ -37,18 +35,35 @@ size_t SharedArea::slot_bytes(int members) {
                   std::bit_ceil(line_bytes * static_cast<size_t>(members)));
 }
 
-size_t SharedArea::bytes_for(int members) {
-  return static_cast<size_t>(members) * (sizeof(Member) + 2 * depth * slot_bytes(members));
+size_t SharedArea::part_bytes(int members) {
+  return sizeof(Member) + 2 * depth * slot_bytes(members);
+}
+
+std::vector<std::byte*> SharedArea::parts_in(std::byte* memory, int members) {
+  std::vector<std::byte*> parts;
+  for (int member = 0; member < members; ++member)
+    parts.push_back(memory + static_cast<size_t>(member) * part_bytes(members));
+  return parts;
+}
+
+void SharedArea::clear(std::byte* part) {
+  // The slots need no clearing: blocks are read when they have been announced.
+  Member& member = *reinterpret_cast<Member*>(part);
+  for (Mailbox& mailbox : member.mailboxes)
+    mailbox.round.store(0, std::memory_order_relaxed);
+  for (std::atomic<uint64_t>* position : {&member.progress.sent, &member.progress.reduced,
+                                          &member.progress.received, &member.progress.aborted})
+    position->store(0, std::memory_order_relaxed);
 }
 
 SharedArea::Member& SharedArea::member(int index) const {
-  assert(index >= 0 && index < options_.members);
-  return *reinterpret_cast<Member*>(options_.memory.data() +
-                                    static_cast<size_t>(index) * member_bytes_);
+  assert(index >= 0 && index < members());
+  return *reinterpret_cast<Member*>(options_.parts[static_cast<size_t>(index)]);
 }
 
-Mailbox& SharedArea::mailbox(int index, uint64_t round) const {
-  return member(index).mailboxes[round % 2];
+Mailbox& SharedArea::mailbox(int index, MailboxRound round) const {
+  const uint64_t sequence = round.number / MailboxRound::phases_max;
+  return member(index).mailboxes[2 * (sequence % 2) + round.number % 2];
 }
 
 Progress& SharedArea::progress(int index) const {
@@ -72,7 +87,7 @@ void SharedArea::publish(std::atomic<uint64_t>& position, uint64_t value) const 
 uint64_t SharedArea::published_by_others() const {
   // All positions only grow, so their sum changes with each of them.
   uint64_t sum = 0;
-  for (int index = 0; index < options_.members; ++index) {
+  for (int index = 0; index < members(); ++index) {
     if (index == options_.self) continue;
     Member& other = member(index);
     for (const Mailbox& mailbox : other.mailboxes)

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "comm/memory/shared_heap.h"
-#include "comm/transport/shm_ring.h"
+#include "comm/memory/shared_line.h"
 
 #include <array>
 #include <atomic>
@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace dt {
 
@@ -28,20 +29,20 @@ struct alignas(shared_line_bytes) Mailbox {
   std::array<std::byte, near_bytes> near;
   alignas(64) std::array<std::byte, input_bytes_max> far;
 
-  /// Where the buffers of a large call lie, see DirectTransfer. Stored in the place of a small
-  /// input.
-  struct BufferPlaces {
+  /// The announcement of a call whose input may be large. Stored in the place of a small input.
+  struct LargeCall {
     static constexpr uint64_t none = UINT64_MAX;
-    uint64_t input = none;   ///< in the host's heap
-    uint64_t output = none;  ///< in the host's heap
+    uint64_t input = none;   ///< the place of its buffer in the host's heap, see DirectTransfer
+    uint64_t output = none;  ///< the same of its output
     uint64_t readable = 0;   ///< 1: this member can read the heap
+    uint64_t blocks = 0;     ///< the number behind the last block of this member so far
   };
-  static_assert(sizeof(BufferPlaces) <= near_bytes);
-  void set_places(const BufferPlaces& places) { std::memcpy(near.data(), &places, sizeof places); }
-  BufferPlaces places() const {
-    BufferPlaces places;
-    std::memcpy(&places, near.data(), sizeof places);
-    return places;
+  static_assert(sizeof(LargeCall) <= near_bytes);
+  void set_large(const LargeCall& call) { std::memcpy(near.data(), &call, sizeof call); }
+  LargeCall large() const {
+    LargeCall call;
+    std::memcpy(&call, near.data(), sizeof call);
+    return call;
   }
 
   std::byte* input(size_t bytes) { return bytes <= near_bytes ? near.data() : far.data(); }
@@ -59,17 +60,29 @@ struct alignas(shared_line_bytes) Progress {
   std::atomic<uint64_t> aborted;   ///< the round of the last call that it has cancelled
 };
 
-/// The memory through which the members of a group on one host run collectives. Each member has two
-/// mailboxes, one position and `depth` slots each for blocks of input and of results. Zeroed memory
-/// is the initial state.
+/// Numbers the rounds of mailboxes in a group: one for each phase of a collective that its members
+/// play in shared memory. Equal on all members, whatever became of earlier collectives.
+struct MailboxRound {
+  static constexpr uint64_t phases_max = 1024;
+
+  uint64_t number = 0;
+  static MailboxRound of(uint64_t sequence, uint64_t phase = 0) {
+    return {sequence * phases_max + phase};
+  }
+  bool operator==(const MailboxRound&) const = default;
+};
+
+/// The memory through which the members of a group on one host run collectives. Each member has a
+/// part of its own: mailboxes, one position and `depth` slots each for blocks of input and of
+/// results. Zeroed memory is the initial state. Parts of several areas may lie in any order.
 class SharedArea {
  public:
   static constexpr size_t depth = 4;
 
   struct Options {
     std::shared_ptr<void> owner = {};  ///< keeps the memory
-    std::span<std::byte> memory = {};  ///< bytes_for(members), aligned to shared_line_bytes
-    int members = 2;
+    /// By member: at least part_bytes() for as many members, aligned to shared_line_bytes.
+    std::vector<std::byte*> parts = {};
     int self = 0;
     std::shared_ptr<SharedHeap> heap = {};  ///< of the members' host; may be null
     size_t slot_bytes_max = SIZE_MAX;       ///< uses less of each slot: tests get many blocks
@@ -80,18 +93,26 @@ class SharedArea {
   SharedArea(const SharedArea&) = delete;
   SharedArea& operator=(const SharedArea&) = delete;
 
-  static size_t bytes_for(int members);
+  static size_t part_bytes(int members);
+  static size_t bytes_for(int members) {
+    return static_cast<size_t>(members) * part_bytes(members);
+  }
+  /// Cuts memory of bytes_for() into the parts of that many members.
+  static std::vector<std::byte*> parts_in(std::byte* memory, int members);
+  /// Makes a part as new. Requires that no other member uses it.
+  static void clear(std::byte* part);
   /// The size of each slot: at most 64 KiB, less for many members.
   static size_t slot_bytes(int members);
 
-  int members() const { return options_.members; }
+  int members() const { return static_cast<int>(options_.parts.size()); }
   int self() const { return options_.self; }
   size_t slot_bytes() const { return slot_bytes_; }
   const SharedHeap* heap() const { return options_.heap.get(); }
 
-  /// Mailboxes alternate. A member fills the one of round r + 2 when all have arrived at round r +
-  /// 1: then none reads that of round r any more.
-  Mailbox& mailbox(int member, uint64_t round) const;
+  /// Mailboxes alternate between collectives, and between the phases of one. A member fills one
+  /// again two phases later, when all have arrived at the phase between. Or it does so two
+  /// collectives later, when all have made the call between. Then none reads it any more.
+  Mailbox& mailbox(int member, MailboxRound round) const;
   Progress& progress(int member) const;
   std::byte* input_slot(int member, uint64_t block) const;
   std::byte* result_slot(int member, uint64_t block) const;
@@ -108,7 +129,6 @@ class SharedArea {
 
   Options options_;
   size_t slot_bytes_;
-  size_t member_bytes_;
 };
 
 }  // namespace dt

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "comm/transport/shared_area.h"
+#include "comm/memory/shared_area.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <span>
+#include <vector>
 
 namespace dt {
 
@@ -18,14 +18,11 @@ class HeapArea {
         slot_bytes_max_(slot_bytes_max),
         memory_(new(alignment) std::byte[SharedArea::bytes_for(members)](), Free()) {}
 
-  std::span<std::byte> bytes() const { return {memory_.get(), SharedArea::bytes_for(members_)}; }
+  std::vector<std::byte*> parts() const { return SharedArea::parts_in(memory_.get(), members_); }
   /// Returns the area as this member sees it.
   std::shared_ptr<SharedArea> of(int member) const {
-    return std::make_shared<SharedArea>(SharedArea::Options{.owner = memory_,
-                                                            .memory = bytes(),
-                                                            .members = members_,
-                                                            .self = member,
-                                                            .slot_bytes_max = slot_bytes_max_});
+    return std::make_shared<SharedArea>(SharedArea::Options{
+        .owner = memory_, .parts = parts(), .self = member, .slot_bytes_max = slot_bytes_max_});
   }
 
  private:

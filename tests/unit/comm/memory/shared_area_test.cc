@@ -1,6 +1,6 @@
-#include "comm/transport/shared_area.h"
+#include "comm/memory/shared_area.h"
 
-#include "tests/unit/comm/transport/heap_area.h"
+#include "tests/unit/comm/memory/heap_area.h"
 
 #include <doctest/doctest.h>
 
@@ -23,7 +23,8 @@ TEST_CASE("the parts of an area do not overlap, and lie in its memory") {
     const auto area = memory.of(0);
     std::vector<Part> parts;
     for (int member = 0; member < members; ++member) {
-      for (const uint64_t round : {1, 2})
+      for (const MailboxRound round : {MailboxRound::of(1), MailboxRound::of(1, 1),
+                                       MailboxRound::of(2), MailboxRound::of(2, 1)})
         parts.push_back(
             {reinterpret_cast<std::byte*>(&area->mailbox(member, round)), sizeof(Mailbox)});
       parts.push_back({reinterpret_cast<std::byte*>(&area->progress(member)), sizeof(Progress)});
@@ -51,13 +52,20 @@ TEST_CASE("an area grows slowly with its members, and a slot has a line for each
   CHECK(SharedArea::bytes_for(128) <= size_t{24} << 20);
 }
 
-TEST_CASE("blocks use the slots in turn, and rounds the mailboxes") {
+TEST_CASE("blocks use the slots in turn; collectives and their phases the mailboxes") {
   const HeapArea memory(2);
   const auto area = memory.of(1);
   CHECK(area->input_slot(0, 5) == area->input_slot(0, 5 + SharedArea::depth));
   CHECK(area->input_slot(0, 5) != area->input_slot(0, 6));
-  CHECK(&area->mailbox(0, 5) == &area->mailbox(0, 7));
-  CHECK(&area->mailbox(0, 5) != &area->mailbox(0, 6));
+  const auto mailbox = [&](uint64_t sequence, uint64_t phase) {
+    return &area->mailbox(0, MailboxRound::of(sequence, phase));
+  };
+  CHECK(mailbox(5, 0) == mailbox(5, 2));
+  CHECK(mailbox(5, 0) == mailbox(7, 0));
+  CHECK(mailbox(5, 0) != mailbox(5, 1));
+  CHECK(mailbox(5, 0) != mailbox(6, 0));
+  CHECK(mailbox(5, 1) != mailbox(6, 0));
+  CHECK(mailbox(5, MailboxRound::phases_max - 1) != mailbox(6, 0));
   CHECK(area->input_slot(1, 0) == memory.of(0)->input_slot(1, 0));
 }
 
@@ -66,27 +74,43 @@ TEST_CASE("every publication of another member shows, and its own wakes the othe
   int woken = 0;
   const auto self = memory.of(0);
   const SharedArea waking(
-      {.owner = {}, .memory = memory.bytes(), .members = 3, .self = 1, .wake = [&woken] {
-         ++woken;
-       }});
+      {.owner = {}, .parts = memory.parts(), .self = 1, .wake = [&woken] { ++woken; }});
   uint64_t seen = self->published_by_others();
   Progress& progress = waking.progress(1);
-  for (std::atomic<uint64_t>* position : {&waking.mailbox(1, 1).round, &waking.mailbox(1, 2).round,
+  for (std::atomic<uint64_t>* position : {&waking.mailbox(1, MailboxRound::of(1)).round,
+                                          &waking.mailbox(1, MailboxRound::of(1, 1)).round,
+                                          &waking.mailbox(1, MailboxRound::of(2)).round,
                                           &progress.sent, &progress.reduced, &progress.received}) {
     waking.publish(*position, *position + 1);
     CHECK(self->published_by_others() != seen);
     seen = self->published_by_others();
   }
-  CHECK(woken == 5);
+  CHECK(woken == 6);
   CHECK(waking.published_by_others() == 0);
 }
 
 TEST_CASE("a small input shares the line of its announcement") {
   const HeapArea memory(2);
-  Mailbox& mailbox = memory.of(0)->mailbox(0, 1);
+  Mailbox& mailbox = memory.of(0)->mailbox(0, MailboxRound::of(1));
   const auto* begin = reinterpret_cast<std::byte*>(&mailbox);
   CHECK(mailbox.input(Mailbox::near_bytes) + Mailbox::near_bytes <= begin + 64);
   CHECK(mailbox.input(Mailbox::near_bytes + 1) == begin + 64);
+}
+
+TEST_CASE("a part that is cleared has no call and no block, and other parts keep theirs") {
+  const HeapArea memory(2);
+  const auto area = memory.of(0);
+  for (const int member : {0, 1}) {
+    for (const MailboxRound round :
+         {MailboxRound::of(1), MailboxRound::of(1, 1), MailboxRound::of(2), MailboxRound::of(2, 1)})
+      area->mailbox(member, round).round = round.number;
+    area->progress(member).sent = 4;
+    area->progress(member).aborted = MailboxRound::of(1).number;
+  }
+  SharedArea::clear(memory.parts()[1]);
+  CHECK(area->published_by_others() == 0);
+  CHECK(area->progress(1).aborted == 0);
+  CHECK(area->mailbox(0, MailboxRound::of(2)).round == MailboxRound::of(2).number);
 }
 
 }  // namespace
