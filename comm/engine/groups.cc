@@ -201,6 +201,8 @@ void Groups::fail_all(const OperationFailure& why) {
     group.collectives.fail_all(why);
     if (group.named) group.named->fail_all(why);
   }
+  // A group that is made later fails all its operations, too.
+  early_.clear();
 }
 
 Groups::Group* Groups::of(const Message& message) {

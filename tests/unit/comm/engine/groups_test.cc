@@ -139,6 +139,19 @@ TEST_CASE("operations of a group that is made after a death fail with the death"
   CHECK(failure(sum) == "all_reduce #1: rank 1 (host n1) died: killed by SIGKILL");
 }
 
+TEST_CASE("calls by name in a group that a rank makes after a death leave nothing behind") {
+  EngineGroup group(2);
+  group[1].create_group(1, {0, 1}, group.now);
+  std::vector<float> values = {1};
+  OperationRequest named = sum_in(1, values);
+  named.name = "gradient";
+  group.submit(1, named);
+  group.settle();
+  group[0].launcher_lost(group.now);
+  group[0].create_group(1, {0, 1}, group.now);
+  CHECK(group[0].named_entries() == 0);
+}
+
 /// Rank 0 gets the last step's frame of each group before the step that it waits for, on the same
 /// link as the other group's.
 TEST_CASE("two groups whose early data blocks each other's links do not wait for ever") {
