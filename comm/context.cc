@@ -119,13 +119,15 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
                                                .port = options.port,
                                                .dead_after = dead_after},
                                               deadline, blamed_rank));
-  auto engine = std::make_unique<Engine>(Engine::Options{.rank = self.rank,
-                                                         .dead_after = dead_after,
-                                                         .generation = options.claim.generation,
-                                                         .shared = mesh->shared_area(),
-                                                         .named_shared = mesh->named_area(),
-                                                         .algorithms = std::move(algorithms)},
-                                         engine_peers(*mesh, self, layout.size));
+  auto engine =
+      std::make_unique<Engine>(Engine::Options{.rank = self.rank,
+                                               .dead_after = dead_after,
+                                               .generation = options.claim.generation,
+                                               .shared = mesh->shared_area(),
+                                               .named_shared = mesh->named_area(),
+                                               .host_memory = options.transport != Transport::tcp,
+                                               .algorithms = std::move(algorithms)},
+                               engine_peers(*mesh, self, layout.size));
   const Cores cores{.cpus = allowed_cpus(mesh->local_processes()), .quota = cpu_quota()};
   const bool sharing = ranks_share(cores, layout.local_size);
   Members members;

@@ -41,14 +41,17 @@ bool depends_on_all(const OperationRequest& request) {
 
 }  // namespace
 
-Collectives::Collectives(GroupPeers peers, std::shared_ptr<SharedArea> shared)
+Collectives::Collectives(GroupPeers peers, std::shared_ptr<SharedArea> area)
     : peers_(std::move(peers)),
       exchange_(peers_),
       scheduled_({peers_.rank(), peers_.size(), &peers_.hosts()}, links_of(peers_),
                  [this](int to) { return exchange_.may_send(to); }),
       agreement_(peers_) {
-  if (shared) {
-    shared_ = std::make_unique<SharedCommunicator>(std::move(shared), ranks_from_0(peers_.size()));
+  if (area && peers_.hosts().hosts() == 1) {
+    shared_ = std::make_unique<SharedCommunicator>(std::move(area), ranks_from_0(peers_.size()));
+  } else if (peers_.has_host_memory() && peers_.hosts().is_nested()) {
+    hosts_ = std::make_unique<HierarchicalCommunicator>(peers_, std::move(area), scheduled_,
+                                                        [this] { permit_senders(); });
   }
 }
 
@@ -89,7 +92,7 @@ void Collectives::begin(Time now) {
   note_start(front());
   if (has_uneven_parts(front().request)) pad_input(front().request);
   if (front().request.terms) prepare_input(front().request, self());
-  if (peers_.size() == 1 && !shared_) return play_scheduled();
+  if (peers_.size() == 1 && !shared_) return play_agreed();
   if (!shared_) return begin_over_links(now);
   const Operation& operation = front();
   phase_ = Phase::running;
@@ -109,11 +112,27 @@ void Collectives::begin_over_links(Time now) {
   if (!depends_on_all(request)) return agree_first(CallState::waits, now);
   const Time end = deadline(operation);
   late_ = now + (end == Time::max() ? late_after : std::min(late_after, (end - now) / 2));
-  phase_ = Phase::running;
-  communicator_ = &scheduled_;
-  scheduled_.start(request, peers_.stream(sequence), {}, {});
-  if (!small) exchange_.permit(scheduled_.senders());
+  permits_ = !small;
+  start_over_links();
   if (asked_ == sequence) report(CallState::plays, now);
+}
+
+/// Starts the first operation, unless all ranks share memory.
+void Collectives::start_over_links() {
+  const Operation& operation = front();
+  phase_ = Phase::running;
+  if (hosts_ && hosts_->plays(operation.request)) {
+    communicator_ = hosts_.get();
+    return hosts_->start(operation.request, operation.sequence, {}, {});
+  }
+  communicator_ = &scheduled_;
+  scheduled_.start(operation.request, peers_.stream(operation.sequence), {}, {});
+  permit_senders();
+}
+
+/// Called when the first operation can receive large data.
+void Collectives::permit_senders() {
+  if (permits_) exchange_.permit(scheduled_.senders());
 }
 
 /// Begins the agreement.
@@ -150,6 +169,24 @@ void Collectives::differ(Time now) {
   if (phase_ == Phase::running) communicator_->cancel();
   scheduled_.drop_next(peers_.stream(front().sequence));
   agree_first(CallState::differs, now);
+}
+
+/// The calls of ranks that share memory differ. Returns true.
+bool Collectives::differ_in_memory(Time now) {
+  if (over_links() && check_ == Check::done) {
+    fail_unexplained();
+  } else if (over_links()) {
+    differ(now);
+  } else {
+    communicator_->cancel();
+    agree_first(CallState::waits, now);
+  }
+  return true;
+}
+
+void Collectives::fail_unexplained() {
+  const std::string reason = "the hashes of the calls differ, but their descriptors are equal";
+  stop_from({front().sequence, {Errc::protocol, -1, reason}, reason});
 }
 
 bool Collectives::report_late(Time now) {
@@ -199,13 +236,10 @@ bool Collectives::decide() {
 }
 
 void Collectives::apply(const Verdict& verdict) {
-  if (verdict.equal() && (shared_ || check_ == Check::differing)) {
-    const std::string reason = "the hashes of the calls differ, but their descriptors are equal";
-    return stop_from({front().sequence, {Errc::protocol, -1, reason}, reason});
-  }
+  if (verdict.equal() && (shared_ || check_ == Check::differing)) return fail_unexplained();
   check_ = Check::done;
   if (verdict.equal() && phase_ == Phase::running) return;
-  if (verdict.equal()) return play_scheduled();
+  if (verdict.equal()) return play_agreed();
   if (phase_ == Phase::running) communicator_->cancel();
   scheduled_.drop_next(peers_.stream(front().sequence));
   differed_ = true;
@@ -215,11 +249,10 @@ void Collectives::apply(const Verdict& verdict) {
   pop_front();
 }
 
-void Collectives::play_scheduled() {
-  phase_ = Phase::running;
-  communicator_ = &scheduled_;
+void Collectives::play_agreed() {
   exchange_.begin_agreed(front().sequence);
-  scheduled_.start(front().request, peers_.stream(front().sequence), {}, {});
+  permits_ = false;
+  start_over_links();
 }
 
 bool Collectives::runs_in_memory() const {
@@ -249,12 +282,10 @@ bool Collectives::advance(Time now) {
       pop_front();
       return true;
     case Communicator::State::agreed:
-      play_scheduled();
+      play_agreed();
       return true;
     case Communicator::State::mismatch:
-      communicator_->cancel();
-      agree_first(CallState::waits, now);
-      return true;
+      return differ_in_memory(now);
     default:
       return moved;
   }
@@ -413,7 +444,7 @@ Result<PayloadTarget> Collectives::place(const Message& message, bool hold) {
   if (ahead == 0 && !queue_.empty() && phase_ != Phase::queued) {
     if (check_ == Check::differing) return PayloadTarget{PayloadTarget::Action::discard};
     // Data that waits in a link would keep the answer of rank 0 behind it.
-    if (phase_ == Phase::running && communicator_ == &scheduled_)
+    if (phase_ == Phase::running && over_links())
       return scheduled_.place(in_group(message), hold || check_ == Check::round);
     // The sender knows before this rank that all calls are equal; the data waits in the link.
     return PayloadTarget{};

@@ -4,6 +4,7 @@
 #include "comm/collective/agreement.h"
 #include "comm/collective/call_exchange.h"
 #include "comm/collective/group_peers.h"
+#include "comm/collective/hierarchical_communicator.h"
 #include "comm/collective/operation.h"
 #include "comm/collective/pending_wait.h"
 #include "comm/collective/scheduled_communicator.h"
@@ -37,8 +38,8 @@ namespace dt {
 /// The rank that it waits for forwards the stop.
 class Collectives {
  public:
-  /// `shared` is the memory of all members of the group; null if there is none.
-  Collectives(GroupPeers peers, std::shared_ptr<SharedArea> shared);
+  /// `area` is the memory of the members on this rank's host; null if there is none.
+  Collectives(GroupPeers peers, std::shared_ptr<SharedArea> area);
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
@@ -114,6 +115,8 @@ class Collectives {
   void agree_first(CallState state, Time now);
   void report(CallState state, Time now);
   void differ(Time now);
+  bool differ_in_memory(Time now);
+  void fail_unexplained();
   bool report_late(Time now);
   void answer(uint64_t sequence, Time now);
   void all_equal(uint64_t sequence);
@@ -122,7 +125,10 @@ class Collectives {
   bool advance(Time now);
   bool decide();
   void apply(const Verdict& verdict);
-  void play_scheduled();
+  void play_agreed();
+  void start_over_links();
+  void permit_senders();
+  bool over_links() const { return communicator_ != shared_.get(); }
   void pop_front();
 
   void expire(Time now);
@@ -141,9 +147,11 @@ class Collectives {
   GroupPeers peers_;
   CallExchange exchange_;
   ScheduledCommunicator scheduled_;
-  std::unique_ptr<SharedCommunicator> shared_;  ///< null: ranks are on several hosts
-  Communicator* communicator_ = &scheduled_;    ///< of the first operation in the queue
-  Agreement agreement_;                         ///< used by rank 0 only
+  std::unique_ptr<SharedCommunicator> shared_;       ///< null: not all ranks share memory
+  std::unique_ptr<HierarchicalCommunicator> hosts_;  ///< null unless those of each host do
+  Communicator* communicator_ = &scheduled_;         ///< of the first operation in the queue
+  bool permits_ = false;  ///< large data of the first operation needs permission
+  Agreement agreement_;   ///< used by rank 0 only
   VectorQueue<std::shared_ptr<Operation>> queue_;
   TimeLimits limits_;  ///< of queue_
   Phase phase_ = Phase::queued;

@@ -37,7 +37,7 @@ std::vector<int> Collectives::awaited() const {
 }
 
 int Collectives::data_from() const {
-  if (queue_.empty() || phase_ != Phase::running || communicator_ != &scheduled_) return -1;
+  if (queue_.empty() || phase_ != Phase::running || !over_links()) return -1;
   const int rank = scheduled_.waits_for();
   return rank < 0 ? -1 : peers_.job_rank(rank);
 }

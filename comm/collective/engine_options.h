@@ -26,10 +26,12 @@ struct EngineOptions {
   int rank = 0;
   Duration dead_after = seconds(5);  ///< how long a broken link waits for the launcher's notice
   uint32_t generation = 0;           ///< in every frame; both ends of a link must agree
-  /// The memory of all ranks; null unless all of them are on one host.
+  /// The memory of the ranks on this rank's host; null if there is no other.
   std::shared_ptr<SharedArea> shared = {};
   /// The same for collectives with a name; null exactly if `shared` is.
   std::shared_ptr<SharedArea> named_shared = {};
+  /// The ranks of each host share memory. Equal on all ranks.
+  bool host_memory = false;
   /// A collective whose ranks receive no more sends its data at once, also to ranks that have not
   /// made the call yet. Equal on all ranks, and no more than half of
   /// ScheduledCommunicator::next_bytes_max.

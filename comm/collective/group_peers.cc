@@ -19,13 +19,15 @@ std::vector<int> labels_of(const Peers& peers, const std::vector<int>& job_ranks
 
 }  // namespace
 
-GroupPeers::GroupPeers(Peers& peers, uint32_t group, std::vector<int> ranks)
+GroupPeers::GroupPeers(Peers& peers, uint32_t group, std::vector<int> ranks, bool host_memory)
     : peers_(peers),
       group_(group),
       ranks_(std::move(ranks)),
       rank_(rank_of(peers.rank())),
       hosts_(labels_of(peers, ranks_)),
-      algorithms_(peers.algorithms(), {.ranks = size(), .hosts = hosts_.hosts()}) {
+      host_memory_(host_memory),
+      algorithms_(peers.algorithms(),
+                  {.ranks = size(), .hosts = hosts_.hosts(), .memory = host_memory}) {
   assert(group < groups_max && rank_ >= 0);
 }
 

@@ -21,8 +21,9 @@ class GroupPeers {
   static constexpr uint32_t sequence_bits = 12;
   static constexpr uint32_t groups_max = uint32_t{1} << (32 - sequence_bits);
 
-  /// `ranks` has the job's rank of each member, with this rank among them.
-  GroupPeers(Peers& peers, uint32_t group, std::vector<int> ranks);
+  /// `ranks` has the job's rank of each member, with this rank among them. `host_memory`: the
+  /// members of each host share memory; equal on all members.
+  GroupPeers(Peers& peers, uint32_t group, std::vector<int> ranks, bool host_memory = false);
 
   uint32_t number() const { return group_; }
   int rank() const { return rank_; }
@@ -34,6 +35,7 @@ class GroupPeers {
 
   /// Which members share a host.
   const HostMap& hosts() const { return hosts_; }
+  bool has_host_memory() const { return host_memory_; }
   const AlgorithmTable& algorithms() const { return algorithms_; }
 
   uint32_t stream(uint64_t sequence) const;
@@ -61,6 +63,7 @@ class GroupPeers {
   std::vector<int> ranks_;
   int rank_;
   HostMap hosts_;
+  bool host_memory_;
   AlgorithmTable algorithms_;
 };
 

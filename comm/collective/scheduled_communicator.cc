@@ -37,12 +37,34 @@ ScheduledCommunicator::ScheduledCommunicator(Group group, std::vector<MessageLin
 
 void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequence,
                                   CallLimit /*limit*/, Time /*now*/) {
-  assert(done_);
-  request_ = &request;
-  stream_ = static_cast<uint32_t>(sequence);
-  done_ = false;
+  begin(request, static_cast<uint32_t>(sequence));
   exchanges_counts_ = has_own_counts(request.kind);
   if (exchanges_counts_) return exchange_counts();
+  const bool tokens = request.kind == OperationKind::barrier;
+  play(equal_steps(), buffers_of(request), tokens ? 1 : element_bytes(request.type));
+}
+
+void ScheduledCommunicator::start_held(const OperationRequest& request, uint32_t stream,
+                                       const Steps& steps, size_t work_elements) {
+  begin(request, stream);
+  exchanges_counts_ = false;
+  held_ = true;
+  divides_ = false;
+  const bool tokens = request.kind == OperationKind::barrier;
+  play(steps, buffers_of(request), tokens ? 1 : element_bytes(request.type), work_elements);
+}
+
+void ScheduledCommunicator::begin(const OperationRequest& request, uint32_t stream) {
+  assert(done_);
+  request_ = &request;
+  stream_ = stream;
+  done_ = false;
+  held_ = false;
+  divides_ = true;
+}
+
+ScheduledCommunicator::Buffers ScheduledCommunicator::buffers_of(
+    const OperationRequest& request) const {
   Buffers buffers{.input = static_cast<const std::byte*>(request.input),
                   .output = static_cast<std::byte*>(request.output)};
   // The root of a broadcast or scatter needs no output: its own elements stay where they are.
@@ -51,8 +73,7 @@ void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequ
     const size_t before = scatters ? static_cast<size_t>(group_.rank) * request.count : 0;
     buffers.output = const_cast<std::byte*>(buffers.input) + before * element_bytes(request.type);
   }
-  const bool tokens = request.kind == OperationKind::barrier;
-  play(equal_steps(), buffers, tokens ? 1 : element_bytes(request.type));
+  return buffers;
 }
 
 /// The steps for calls with equal counts.
@@ -72,17 +93,19 @@ void ScheduledCommunicator::play_own(Steps steps, Buffers buffers, size_t elemen
   play(own_steps_, buffers, element_bytes);
 }
 
-void ScheduledCommunicator::play(const Steps& steps, Buffers buffers, size_t element_bytes) {
+void ScheduledCommunicator::play(const Steps& steps, Buffers buffers, size_t element_bytes,
+                                 size_t elements_min) {
   steps_ = &steps;
   next_ = 0;
   send_started_ = false;
   received_elements_ = 0;
   buffers_ = buffers;
   element_bytes_ = element_bytes;
-  buffers_.work = work_.reserve(work_elements(steps) * element_bytes);
+  const size_t elements = std::max(work_elements(steps), elements_min);
+  buffers_.work = work_.reserve(elements * element_bytes);
   // The tokens of a barrier have no meaning, but uninitialised memory stays here.
   if (request_->kind == OperationKind::barrier && buffers_.work != nullptr)
-    std::memset(buffers_.work, 0, work_elements(steps));
+    std::memset(buffers_.work, 0, elements);
 }
 
 void ScheduledCommunicator::exchange_counts() {
@@ -146,7 +169,7 @@ void ScheduledCommunicator::reduce_here(const Step& step) const {
 
 bool ScheduledCommunicator::step(Time /*now*/) {
   bool moved = false;
-  while (!done_) {
+  while (!done_ && !held_) {
     if (next_ == steps().size()) {
       end_schedule();
       moved = true;
@@ -194,7 +217,8 @@ std::vector<int> ScheduledCommunicator::senders() const {
 }
 
 int ScheduledCommunicator::waits_for() const {
-  if (done_ || next_ == steps().size() || steps()[next_].send_to == group_.rank) return -1;
+  if (done_ || held_ || next_ == steps().size()) return -1;
+  if (steps()[next_].send_to == group_.rank) return -1;
   if (!received()) return steps()[next_].receive_from;
   return sent() ? -1 : steps()[next_].send_to;
 }
@@ -226,7 +250,8 @@ void ScheduledCommunicator::cancel() {
 
 Result<PayloadTarget> ScheduledCommunicator::place(const Message& message, bool hold) {
   if (done_ || next_ == steps().size()) return PayloadTarget{};
-  if (has_early(message.from) || steps()[next_].receive_from != message.from || received())
+  const bool early = held_ || has_early(message.from) || received();
+  if (early || steps()[next_].receive_from != message.from)
     return hold ? hold_early(message) : PayloadTarget{};
   const Step& step = steps()[next_];
   const size_t elements = message.length / element_bytes_;
@@ -352,7 +377,7 @@ void ScheduledCommunicator::fold(const Step& step, std::byte* received, size_t e
 
 void ScheduledCommunicator::end_schedule() {
   if (exchanges_counts_) return exchange_parts();
-  divide();
+  if (divides_) divide();
   work_.trim();
   done_ = true;
 }

@@ -32,6 +32,15 @@ class ScheduledCommunicator final : public Communicator {
   uint64_t progress() const override;
   void cancel() override;
 
+  /// Starts an operation with the caller's steps, which live as long as it. It sends nothing, and
+  /// writes no buffer, before release(). The operation has so many elements of work memory at
+  /// least. Sums are not divided for an average.
+  void start_held(const OperationRequest& request, uint32_t stream, const Steps& steps,
+                  size_t work_elements);
+  void release() { held_ = false; }
+  /// Returns the address of the range's first element in the running operation.
+  std::byte* at(const Range& range) const { return at(range, 0); }
+
   /// Returns the ranks that send to this one in the running operation.
   std::vector<int> senders() const;
 
@@ -61,11 +70,13 @@ class ScheduledCommunicator final : public Communicator {
 
   const Steps& equal_steps();
   void play_own(Steps steps, Buffers buffers, size_t element_bytes);
-  void play(const Steps& steps, Buffers buffers, size_t element_bytes);
+  void play(const Steps& steps, Buffers buffers, size_t element_bytes, size_t elements_min = 0);
+  void begin(const OperationRequest& request, uint32_t stream);
+  Buffers buffers_of(const OperationRequest& request) const;
   const Steps& steps() const { return *steps_; }
   void exchange_counts();
   void exchange_parts();
-  std::byte* at(const Range& range, size_t offset = 0) const;
+  std::byte* at(const Range& range, size_t offset) const;
   void play_here(const Step& step) const;
   void reduce_here(const Step& step) const;
   void fold(const Step& step, std::byte* received, size_t elements);
@@ -101,6 +112,8 @@ class ScheduledCommunicator final : public Communicator {
   size_t received_elements_ = 0;      ///< of that step
   bool exchanges_counts_ = false;     ///< the schedule is followed by another one
   bool done_ = true;
+  bool held_ = false;    ///< until release()
+  bool divides_ = true;  ///< for an average, at the end
   Buffers buffers_;
   size_t element_bytes_ = 1;
   WorkMemory work_;

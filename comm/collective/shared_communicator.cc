@@ -29,12 +29,20 @@ SharedCommunicator::SharedCommunicator(std::shared_ptr<SharedArea> area, std::ve
 
 void SharedCommunicator::start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
                                Time now) {
+  const MailboxRound round = MailboxRound::of(sequence);
+  Mailbox& own = area_->mailbox(area_->self(), round);
+  own.remaining_ns = limit.end == Time::max() ? 0 : (limit.end - now).count();
+  announce(request, round, call_hash(request, sequence), limit);
+}
+
+void SharedCommunicator::announce(const OperationRequest& request, MailboxRound round,
+                                  uint64_t hash, const CallLimit& limit) {
   assert(state_ != State::running);
   request_ = &request;
   state_ = State::running;
   in_blocks_ = false;
-  round_ = MailboxRound::of(sequence);
-  call_hash_ = call_hash(request, sequence);
+  round_ = round;
+  call_hash_ = hash;
   first_limit_ = limit;
   waiting_ = static_cast<int>(ranks_.size()) - 1;
   std::fill(called_.begin(), called_.end(), false);
@@ -43,7 +51,6 @@ void SharedCommunicator::start(const OperationRequest& request, uint64_t sequenc
   Mailbox& own = area_->mailbox(area_->self(), round_);
   own.call_hash = call_hash_;
   own.timeout_ns = limit.timeout.count();
-  own.remaining_ns = limit.end == Time::max() ? 0 : (limit.end - now).count();
   if (plays_running()) {
     mailbox_transfer_.start(request, round_);
     mailbox_transfer_.post();
@@ -151,9 +158,11 @@ bool SharedCommunicator::step_blocks() {
 }
 
 void SharedCommunicator::cancel() {
-  if (request_ == nullptr) return;
-  direct_transfer_.cancel(round_);
-  if (state_ == State::running && has_own_counts(request_->kind)) request_->result->clear();
+  // After the end of the call, others may still check that it was not aborted.
+  if (state_ == State::running) {
+    direct_transfer_.cancel(round_);
+    if (has_own_counts(request_->kind)) request_->result->clear();
+  }
   state_ = State::idle;
 }
 

@@ -37,6 +37,10 @@ class SharedCommunicator final : public Communicator {
   bool compares_calls() const override { return true; }
   void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
              Time now) override;
+  /// Starts one phase of a larger collective. `hash` is that of its call.
+  void start_phase(const OperationRequest& request, MailboxRound round, uint64_t hash) {
+    announce(request, round, hash, {});
+  }
   bool step(Time now) override;
   State state() const override { return state_; }
   int waits_for() const override;
@@ -48,6 +52,8 @@ class SharedCommunicator final : public Communicator {
   void cancel() override;
 
  private:
+  void announce(const OperationRequest& request, MailboxRound round, uint64_t hash,
+                const CallLimit& limit);
   void announce_large(Mailbox& own) const;
   bool await_calls(Time now);
   void note_call(int member, const Mailbox& call, Time now);

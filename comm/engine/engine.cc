@@ -25,7 +25,7 @@ namespace dt {
 struct Engine::State final : MessageReceiver {
   State(const Options& options, std::vector<Peer> given)
       : peers(options, std::move(given)),
-        groups(peers, {options.shared, options.named_shared},
+        groups(peers, {options.host_memory, options.shared, options.named_shared},
                [this](const GroupPeers& group, OperationRequest& request) {
                  return choose_algorithm(group, request);
                }),

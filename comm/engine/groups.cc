@@ -29,7 +29,7 @@ bool is_of_lane(const Message& message) {
 
 Groups::Groups(Peers& peers, Memory memory, Prepare prepare)
     : peers_(peers), prepare_(std::move(prepare)), world_named_memory_(std::move(memory.named)) {
-  GroupPeers world(peers, next_number_, ranks_from_0(peers.size()));
+  GroupPeers world(peers, next_number_, ranks_from_0(peers.size()), memory.on_hosts);
   const auto made = groups_.try_emplace(next_number_++, std::move(world), memory.unnamed);
   world_ = &made.first->second;
 }
@@ -88,8 +88,8 @@ NamedCollectives& Groups::named(Group& group) {
   if (group.named) return *group.named;
   const GroupPeers& peers = group.collectives.peers();
   group.named = std::make_unique<NamedCollectives>(
-      GroupPeers(peers_, peers.number() | lane_bit, peers.job_ranks()), prepare_,
-      peers.number() == 0 ? world_named_memory_ : nullptr);
+      GroupPeers(peers_, peers.number() | lane_bit, peers.job_ranks(), peers.has_host_memory()),
+      prepare_, peers.number() == 0 ? world_named_memory_ : nullptr);
   any_named_ = true;
   return *group.named;
 }

@@ -30,8 +30,9 @@ class Groups {
 
   /// Chooses the algorithm of a collective that the engine itself makes.
   using Prepare = std::function<Result<>(const GroupPeers&, OperationRequest&)>;
-  /// The memory of all ranks; null unless they are on one host.
+  /// The memory of the ranks on this rank's host; null if there is no other.
   struct Memory {
+    bool on_hosts = false;  ///< the ranks of each host share memory
     std::shared_ptr<SharedArea> unnamed;
     std::shared_ptr<SharedArea> named;
   };

@@ -32,7 +32,13 @@ constexpr size_t bruck_exchange_bytes_max = 256;
 constexpr size_t ring_part_bytes_min = 32 << 10;
 constexpr int few_ranks = 8;
 
+/// An all-reduce of up to this size has one lane: more messages at once would take longer.
+constexpr size_t one_lane_bytes_max = 16 << 10;
+/// Each phase in the memory of a host has a number, see MailboxRound.
+constexpr int hosts_in_phases_max = 1000;
+
 AlgorithmRules all_reduce_rules(RankCounts counts, bool nested) {
+  if (nested && counts.memory) return {{Algorithm::hierarchical}};
   const bool power_of_two = std::has_single_bit(static_cast<unsigned>(counts.ranks));
   // Outside a power of two, recursive doubling has two more rounds than its logarithm.
   const bool few = !power_of_two && counts.ranks < few_ranks;
@@ -59,14 +65,19 @@ HostMap hosts_of(Group group) {
   return HostMap(std::vector<int>(static_cast<size_t>(group.size)));
 }
 
-Steps hierarchical_all_reduce_of(Group group, const Shape& shape) {
-  const auto across = [&](Group lane, size_t count, bool in_place) {
+/// The all-reduce of a lane, which has one rank of each host.
+LaneReduce lane_reduce(const Shape& shape) {
+  return [&shape](Group lane, size_t count, bool in_place) {
     const RankCounts counts{.ranks = lane.size, .hosts = lane.size};
     const Shape inner{.kind = OperationKind::all_reduce, .count = count, .in_place = in_place};
     const AlgorithmRules rules = default_rules(inner.kind, counts);
     return *steps_of(lane, inner, choose(rules, count * shape.element_bytes));
   };
-  return hierarchical_all_reduce(group, hosts_of(group), shape.count, across, shape.in_place);
+}
+
+Steps hierarchical_all_reduce_of(Group group, const Shape& shape) {
+  return hierarchical_all_reduce(group, hosts_of(group), shape.count, lane_reduce(shape),
+                                 shape.in_place);
 }
 
 constexpr std::array<Entry, 24> entries = {{
@@ -157,7 +168,7 @@ AlgorithmRules default_rules(OperationKind kind, RankCounts counts) {
       return {{Algorithm::tree, tree_parts_bytes_max}, {Algorithm::direct}};
     case OperationKind::all_gather: {
       const AlgorithmRule large{nested ? Algorithm::hierarchical : Algorithm::ring};
-      if (counts.ranks <= 2) return {large};
+      if (counts.ranks <= 2 || (nested && counts.memory)) return {large};
       return {{Algorithm::bruck, bruck_gather_bytes_max}, large};
     }
     case OperationKind::all_to_all:
@@ -200,6 +211,41 @@ std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorit
   const Entry* entry = find_entry(shape.kind, algorithm);
   if (entry == nullptr) return std::nullopt;
   return entry->steps(group, shape);
+}
+
+bool plays_on_hosts(const HostMap& hosts, OperationKind kind) {
+  if (!hosts.is_nested() || hosts.hosts() > hosts_in_phases_max) return false;
+  switch (kind) {
+    case OperationKind::all_reduce:
+    case OperationKind::broadcast:
+    case OperationKind::barrier:
+      return true;
+    case OperationKind::all_gather:
+      return hosts.is_in_order();
+    case OperationKind::reduce_scatter:
+      return hosts.is_in_order() && hosts.is_even();
+    default:
+      return false;
+  }
+}
+
+HostPhases host_phases_of(Group group, const HostMap& hosts, const CollectiveShape& shape) {
+  switch (shape.kind) {
+    case OperationKind::all_reduce:
+      return all_reduce_on_hosts(group, hosts,
+                                 {.count = shape.count,
+                                  .in_place = shape.in_place,
+                                  .small = shape.count * shape.element_bytes <= one_lane_bytes_max},
+                                 lane_reduce(shape));
+    case OperationKind::broadcast:
+      return broadcast_on_hosts(group, hosts, shape.count, shape.root);
+    case OperationKind::all_gather:
+      return all_gather_on_hosts(group, hosts, shape.count);
+    case OperationKind::reduce_scatter:
+      return reduce_scatter_on_hosts(group, hosts, shape.count);
+    default:
+      return barrier_on_hosts(group, hosts);
+  }
 }
 
 }  // namespace dt

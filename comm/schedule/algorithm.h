@@ -1,5 +1,6 @@
 #pragma once
 
+#include "comm/schedule/hierarchical.h"
 #include "comm/schedule/operation_kind.h"
 #include "comm/schedule/schedule.h"
 
@@ -36,6 +37,7 @@ std::optional<Algorithm> algorithm_named(std::string_view name);
 struct RankCounts {
   int ranks = 1;
   int hosts = 1;
+  bool memory = false;  ///< the ranks of each host share memory
 };
 
 /// The algorithm of calls with up to `bytes_max` bytes.
@@ -71,5 +73,10 @@ struct CollectiveShape {
 bool plays(OperationKind kind, Algorithm algorithm);
 /// Returns this rank's steps by the algorithm. None when it cannot play that kind.
 std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorithm algorithm);
+
+/// True when ranks that share memory on each host play that kind in phases. Equal on all ranks.
+bool plays_on_hosts(const HostMap& hosts, OperationKind kind);
+/// Returns this rank's phases of such a kind. Requires elements, unless it is a barrier.
+HostPhases host_phases_of(Group group, const HostMap& hosts, const CollectiveShape& shape);
 
 }  // namespace dt

@@ -1,5 +1,6 @@
 #include "comm/schedule/hierarchical.h"
 
+#include "comm/schedule/barrier.h"
 #include "comm/schedule/tree.h"
 
 #include <algorithm>
@@ -176,6 +177,11 @@ int index_in(const std::vector<int>& ranks, int rank) {
   return static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
+/// Moves ranges to where the ranks of a host begin.
+Range behind(Range range, size_t begin) {
+  return {range.begin + begin, range.end + begin, range.place};
+}
+
 }  // namespace
 
 Steps hierarchical_all_reduce(Group group, const HostMap& hosts, size_t count,
@@ -260,6 +266,116 @@ Steps hierarchical_broadcast(Group group, const HostMap& hosts, size_t count, in
   std::erase_if(inner, [&](const Step& step) { return step.send_to == view.index; });
   append_inset(steps, inner, {.ranks = local, .input = Place::output});
   return steps;
+}
+
+HostPhases all_reduce_on_hosts(Group group, const HostMap& hosts, ReducedBuffer buffer,
+                               const LaneReduce& across) {
+  HostPhases phases;
+  View view(group, hosts);
+  if (buffer.small) view.lanes = 1;
+  const Range all{0, buffer.count};
+  if (!view.alone()) {
+    phases.before = {{.kind = OperationKind::reduce_scatter,
+                      .input = all.in(Place::input),
+                      .output = all,
+                      .lanes = view.lanes}};
+    phases.after = {
+        {.kind = OperationKind::all_gather, .input = all, .output = all, .lanes = view.lanes}};
+  }
+  if (!view.in_lane()) return phases;
+  const Range lane = part_range(buffer.count, view.index, view.lanes);
+  phases.summed = lane;
+  if (lane.count() == 0) return phases;
+  const bool summed = !view.alone();  // the sums of the host are in the output
+  append_inset(phases.across,
+               across({view.host, hosts.hosts()}, lane.count(), buffer.in_place || summed),
+               {.ranks = view.lane_ranks(view.index),
+                .begin = lane.begin,
+                .input = summed ? Place::output : Place::input});
+  return phases;
+}
+
+HostPhases reduce_scatter_on_hosts(Group group, const HostMap& hosts, size_t count) {
+  HostPhases phases;
+  const View view(group, hosts);
+  const size_t of_host = count * view.local().size();
+  const Range own = equal_part(count, group.rank);
+  // All sums are in the work memory, because the output may be a part of the input.
+  for (int host = 0; host < hosts.hosts() && !view.alone(); ++host) {
+    const Range part = equal_part(of_host, host);
+    phases.before.push_back({.kind = OperationKind::reduce_scatter,
+                             .input = part.in(Place::input),
+                             .output = part.in(Place::work),
+                             .lanes = view.lanes});
+  }
+  append_reduce(phases.across, view.lane_ring_of_parts(group, count, Place::work),
+                {view.alone() ? Place::input : Place::work, Place::work});
+  append_copy(phases.across, group, own.in(Place::work), {0, count});
+  phases.summed = {0, count};
+  return phases;
+}
+
+HostPhases all_gather_on_hosts(Group group, const HostMap& hosts, size_t count) {
+  HostPhases phases;
+  const View view(group, hosts);
+  const auto of_host = [&](int host) {
+    const std::span<const int> ranks = hosts.ranks_of(host);
+    const size_t begin = equal_part(count, ranks.front()).begin;
+    return Range{begin, begin + count * ranks.size()};
+  };
+  if (view.alone()) {
+    append_copy(phases.across, group, {0, count, Place::input}, equal_part(count, group.rank));
+  } else {
+    phases.before = {{.kind = OperationKind::all_gather,
+                      .input = {0, count, Place::input},
+                      .output = of_host(view.host)}};
+  }
+  if (view.in_lane()) {
+    Ring ring = view.lane_ring();
+    for (int host = 0; host < hosts.hosts(); ++host) {
+      const Range part = of_host(host);
+      const Range lane = part_range(part.count(), view.index, view.lanes);
+      if (lane.count() > 0) ring.owned[static_cast<size_t>(host)] = {behind(lane, part.begin)};
+    }
+    append_gather(phases.across, ring);
+  }
+  for (int host = 0; host < hosts.hosts() && !view.alone(); ++host) {
+    if (host == view.host) continue;
+    const Range part = of_host(host);
+    phases.after.push_back(
+        {.kind = OperationKind::all_gather, .input = part, .output = part, .lanes = view.lanes});
+  }
+  return phases;
+}
+
+HostPhases broadcast_on_hosts(Group group, const HostMap& hosts, size_t count, int root) {
+  HostPhases phases;
+  const View view(group, hosts);
+  // The root represents its host, and the first rank any other.
+  std::vector<int> leaders = view.lane_ranks(0);
+  const int root_host = hosts.host_of(root);
+  leaders[static_cast<size_t>(root_host)] = root;
+  const int leader = leaders[static_cast<size_t>(view.host)];
+  if (leader == group.rank)
+    append_inset(phases.across, binomial_broadcast({view.host, hosts.hosts()}, count, root_host),
+                 {.ranks = leaders});
+  if (view.alone()) return phases;
+  const Place place = group.rank == root ? Place::input : Place::output;
+  phases.after = {{.kind = OperationKind::broadcast,
+                   .input = {0, count, place},
+                   .output = {0, count},
+                   .root = hosts.local_index(leader)}};
+  return phases;
+}
+
+HostPhases barrier_on_hosts(Group group, const HostMap& hosts) {
+  HostPhases phases;
+  const View view(group, hosts);
+  if (view.index == 0)
+    append_inset(phases.across, dissemination_barrier({view.host, hosts.hosts()}),
+                 {.ranks = view.lane_ranks(0)});
+  if (!view.alone()) phases.before = phases.after = {HostPhase{}};
+  return phases;
 }
 
 }  // namespace dt

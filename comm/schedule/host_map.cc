@@ -11,6 +11,7 @@ HostMap::HostMap(std::span<const int> labels) {
   for (size_t rank = 0; rank < labels.size(); ++rank) {
     const auto [number, is_new] = numbers.try_emplace(labels[rank], hosts());
     if (is_new) ranks_.emplace_back();
+    in_order_ = in_order_ && number->second == hosts() - 1;
     std::vector<int>& local = ranks_[static_cast<size_t>(number->second)];
     places_.push_back({number->second, static_cast<int>(local.size())});
     local.push_back(static_cast<int>(rank));

@@ -19,6 +19,10 @@ class HostMap {
   std::span<const int> ranks_of(int host) const { return ranks_[static_cast<size_t>(host)]; }
   /// Returns the number of ranks on the host that has the fewest.
   int fewest() const { return fewest_; }
+  /// True when the ranks of each host follow each other, as do the hosts.
+  bool is_in_order() const { return in_order_; }
+  /// True when all hosts have equally many ranks.
+  bool is_even() const { return places_.size() == static_cast<size_t>(fewest_) * ranks_.size(); }
   /// True when some hosts have several ranks, and there are several hosts.
   bool is_nested() const;
 
@@ -30,6 +34,7 @@ class HostMap {
   std::vector<Place> places_;  ///< by rank
   std::vector<std::vector<int>> ranks_;
   int fewest_ = 0;
+  bool in_order_ = true;
 };
 
 }  // namespace dt

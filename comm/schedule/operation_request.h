@@ -62,6 +62,10 @@ struct OperationRequest {
   std::shared_ptr<std::byte[]> scaled_input = {};
   /// Set while it runs. Type, input and output are then those of the compressed data.
   std::optional<Compressed> compressed = {};
+  /// Set by the engine where the ranks of one host play a part of a larger collective. All buffers
+  /// of reduce_scatter and all_gather have `count` elements then. The first members own so many
+  /// nearly equal parts of them. 0: no lanes.
+  int lanes = 0;
   /// For collectives over links: set by the engine. None: that of default_rules.
   std::optional<Algorithm> algorithm = {};
   std::shared_ptr<const Steps> steps = {};  ///< of a registered algorithm, instead of `algorithm`

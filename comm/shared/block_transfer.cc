@@ -2,6 +2,7 @@
 
 #include "comm/shared/ceil_div.h"
 #include "comm/shared/copy_bytes.h"
+#include "comm/shared/lanes.h"
 
 #include <algorithm>
 
@@ -33,9 +34,10 @@ void ReduceTransfer::start(const OperationRequest& request) {
   element_bytes_ = element_bytes(request.type);
   const auto members = static_cast<size_t>(area_.members());
   // The elements that each member reduces.
-  const size_t part = scatters() ? request.count : ceil_div(request.count, members);
-  // An input slot holds the chunks of all other members.
-  const size_t others = std::max<size_t>(members - 1, 1);
+  const size_t part = scatters() ? part_elements_max(request) : ceil_div(request.count, members);
+  // An input slot holds the chunks of all other members, or of those that own a lane.
+  const size_t readers = request.lanes == 0 ? members : static_cast<size_t>(request.lanes);
+  const size_t others = std::max<size_t>(std::min(members - 1, readers), 1);
   const size_t bytes_max = area_.slot_bytes() / others / chunk_alignment * chunk_alignment;
   chunk_elements_ = piece_bytes(part * element_bytes_, bytes_max) / element_bytes_;
   blocks_ = ceil_div(part, chunk_elements_);
@@ -48,8 +50,8 @@ bool ReduceTransfer::reads(int reader, int /*writer*/) const {
 ReduceTransfer::Chunk ReduceTransfer::chunk(uint64_t index, int member) const {
   const auto number = static_cast<size_t>(member);
   if (scatters()) {
-    const size_t begin = index * chunk_elements_;
-    return {number * request_->count + begin, std::min(chunk_elements_, request_->count - begin)};
+    const Range piece = piece_of(part_of(*request_, member), chunk_elements_, index);
+    return {piece.begin, piece.count()};
   }
   // The members' chunks of a block are neighbours. In the last block, they are as equal as their
   // alignment permits.
@@ -98,7 +100,8 @@ size_t ReduceTransfer::reduce(Block block) {
   }
   std::byte* slot = area_.result_slot(self, block.slot);
   const bool kept = scatters() || gets_all(self);
-  std::byte* into = kept ? output(scatters() ? block.index * chunk_elements_ : own.begin) : slot;
+  const bool from_0 = scatters() && request_->lanes == 0;
+  std::byte* into = kept ? output(from_0 ? block.index * chunk_elements_ : own.begin) : slot;
   // Nobody else reads the result of a scatter, of a root, or of a lone member.
   const bool shown = request_->kind == OperationKind::all_reduce && area_.members() > 1;
   std::byte* also = shown ? slot : nullptr;

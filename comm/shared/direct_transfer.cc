@@ -3,6 +3,7 @@
 #include "base/kernels/cpu.h"
 #include "base/kernels/reducer.h"
 #include "comm/shared/ceil_div.h"
+#include "comm/shared/lanes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -52,12 +53,15 @@ DirectTransfer::DirectTransfer(const SharedArea& area) : area_(area) {
 void DirectTransfer::announce(LargeCall& own, const OperationRequest& request) const {
   const SharedHeap* heap = area_.heap();
   if (plays(request.kind) && heap != nullptr && heap->readable()) {
-    const size_t bytes = request.count * element_bytes(request.type);
+    const size_t bytes_each = element_bytes(request.type);
+    const size_t bytes = request.count * bytes_each;
     const bool scatters = request.kind == OperationKind::reduce_scatter;
-    const size_t input_bytes = scatters ? bytes * static_cast<size_t>(area_.members()) : bytes;
+    const auto members = static_cast<size_t>(area_.members());
+    const size_t input_bytes = scatters ? whole_elements(request, members) * bytes_each : bytes;
     own.readable = 1;
-    // A scattered result may lie on input that another member still reads.
-    const bool stays = !scatters || !share_bytes(request.input, input_bytes, request.output, bytes);
+    // A scattered result may lie on input that another member still reads, unless it is a lane.
+    const bool stays = !scatters || request.lanes > 0 ||
+                       !share_bytes(request.input, input_bytes, request.output, bytes);
     if (stays) own.input = heap->place_of(request.input, input_bytes).value_or(LargeCall::none);
     if (request.kind == OperationKind::all_reduce)
       own.output = heap->place_of(request.output, bytes).value_or(LargeCall::none);
@@ -86,6 +90,7 @@ bool DirectTransfer::find_buffers(MailboxRound round) {
   const bool shows_results = request_->kind == OperationKind::all_reduce;
   element_bytes_ = element_bytes(request_->type);
   const size_t bytes = request_->count * element_bytes_;
+  const size_t whole = whole_elements(*request_, members) * element_bytes_;
   std::ranges::fill(inputs_, nullptr);
   std::ranges::fill(outputs_, nullptr);
   for (size_t member = 0; member < members; ++member) {
@@ -95,7 +100,7 @@ bool DirectTransfer::find_buffers(MailboxRound round) {
       continue;
     if (call.input == LargeCall::none || (shows_results && call.output == LargeCall::none))
       return false;
-    inputs_[member] = area_.heap()->at(call.input, scatters ? bytes * members : bytes);
+    inputs_[member] = area_.heap()->at(call.input, scatters ? whole : bytes);
     if (shows_results) outputs_[member] = area_.heap()->at(call.output, bytes);
     if (inputs_[member] == nullptr || (shows_results && outputs_[member] == nullptr)) return false;
   }
@@ -111,19 +116,22 @@ void DirectTransfer::cut() {
   const size_t bytes = request_->count * element_bytes_;
   const bool reduces = has_parts_reduced(request_->kind);
   const bool splits = request_->kind == OperationKind::all_reduce;
-  const size_t part = splits ? ceil_div(bytes, members) : bytes;
+  const size_t elements = splits ? request_->count : part_elements_max(*request_);
+  const size_t part = splits ? ceil_div(bytes, members) : elements * element_bytes_;
   const size_t wanted = ceil_div(ceil_div(part, blocks_min), part_alignment) * part_alignment;
   const size_t most = bytes <= cached_bytes_max ? cached_part_bytes_max : part_bytes_max;
   const size_t chosen = std::clamp(wanted, part_bytes_min, most);
   chunk_elements_ = (reduces ? chosen : copied_bytes_max) / element_bytes_;
   const bool gathers = request_->kind == OperationKind::all_gather;
-  past_caches_ = (gathers ? bytes * members : bytes) >= past_caches_bytes;
-  end_ = begin_ + ceil_div(request_->count, chunk_elements_ * (splits ? members : 1));
+  past_caches_ =
+      (gathers ? whole_elements(*request_, members) * element_bytes_ : bytes) >= past_caches_bytes;
+  end_ = begin_ + ceil_div(elements, chunk_elements_ * (splits ? members : 1));
 }
 
-DirectTransfer::Chunk DirectTransfer::whole(uint64_t index) const {
-  const size_t begin = index * chunk_elements_;
-  return {begin, std::min(chunk_elements_, request_->count - begin)};
+/// The elements of a block in these of a buffer.
+DirectTransfer::Chunk DirectTransfer::piece(const Range& of, uint64_t index) const {
+  const Range piece = piece_of(of, chunk_elements_, index);
+  return {piece.begin, piece.count()};
 }
 
 /// Returns the part of a block of an all_reduce that `member` reduces.
@@ -161,11 +169,11 @@ size_t DirectTransfer::reduce_block() {
   const int self = area_.self();
   const bool scatters = request_->kind == OperationKind::reduce_scatter;
   const uint64_t index = reduced_ - begin_;
-  const Chunk part = scatters ? whole(index) : chunk(index, self);
-  const size_t skipped = scatters ? static_cast<size_t>(self) * request_->count : 0;
+  const Chunk part = scatters ? piece(own_part(*request_, self), index) : chunk(index, self);
+  const Chunk from = scatters ? piece(part_of(*request_, self), index) : part;
   if (part.count > 0) {
     for (size_t member = 0; member < sources_.size(); ++member)
-      sources_[member] = inputs_[member] + (skipped + part.begin) * element_bytes_;
+      sources_[member] = inputs_[member] + from.begin * element_bytes_;
     const Reducer reducer(request_->type, request_->reduce);
     auto* const output = static_cast<std::byte*>(request_->output);
     reducer.reduce_many({output + part.begin * element_bytes_}, sources_, part.count,
@@ -189,10 +197,13 @@ size_t DirectTransfer::copy_block() {
   for (size_t turn = 0; turn < members; ++turn) {
     // Each member begins with its neighbour, so that they do not all read the same memory.
     const size_t member = (static_cast<size_t>(area_.self()) + 1 + turn) % members;
-    if (request_->kind != OperationKind::all_reduce) {
-      const Chunk part = whole(index);
-      const size_t skipped = gathers ? member * request_->count : 0;
-      bytes += copy_from(inputs_[member], part, skipped + part.begin);
+    if (gathers) {
+      const auto writer = static_cast<int>(member);
+      const Chunk part = piece(own_part(*request_, writer), index);
+      bytes += copy_from(inputs_[member], part, piece(part_of(*request_, writer), index).begin);
+    } else if (request_->kind != OperationKind::all_reduce) {
+      const Chunk part = piece({0, request_->count}, index);
+      bytes += copy_from(inputs_[member], part, part.begin);
     } else if (static_cast<int>(member) != area_.self()) {
       const Chunk part = chunk(index, static_cast<int>(member));
       bytes += copy_from(outputs_[member], part, part.begin);

@@ -2,6 +2,7 @@
 
 #include "comm/memory/shared_area.h"
 #include "comm/schedule/operation_request.h"
+#include "comm/schedule/schedule.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -61,8 +62,7 @@ class DirectTransfer {
   size_t copy_from(const std::byte* from, Chunk part, size_t to) const;
   bool all_reduced(uint64_t block) const;
   Chunk chunk(uint64_t index, int member) const;
-  /// The elements [begin, end) of one input that a block of a copy has.
-  Chunk whole(uint64_t index) const;
+  Chunk piece(const Range& of, uint64_t index) const;
   /// True when this member reads buffers of that one, or that one those of this.
   bool reads(int member) const;
   bool is_read_by(int member) const;

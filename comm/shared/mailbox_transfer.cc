@@ -2,6 +2,7 @@
 
 #include "base/kernels/reducer.h"
 #include "comm/shared/copy_bytes.h"
+#include "comm/shared/lanes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,7 +23,10 @@ size_t input_elements(const OperationRequest& request, size_t members) {
       return 0;
     case OperationKind::all_to_all_split:
       return std::accumulate(request.counts.begin(), request.counts.end(), size_t{0});
+    case OperationKind::all_gather:
+      return part_elements_max(request);
     case OperationKind::reduce_scatter:
+      return whole_elements(request, members);
     case OperationKind::scatter:
     case OperationKind::all_to_all:
       return request.count * members;
@@ -67,8 +71,13 @@ void MailboxTransfer::post() const {
   if (!small()) return;
   // Only the root has an input to scatter or broadcast. The pointers of others are not valid.
   const bool from_root = r.kind == OperationKind::broadcast || r.kind == OperationKind::scatter;
-  if (!from_root || area_.self() == r.peer)
-    copy_bytes(to + counts_bytes_, static_cast<const std::byte*>(r.input), input_bytes_);
+  if (from_root && area_.self() != r.peer) return;
+  const auto* input = static_cast<const std::byte*>(r.input);
+  if (r.kind != OperationKind::all_gather || r.lanes == 0)
+    return copy_bytes(to + counts_bytes_, input, input_bytes_);
+  const Range lane = own_part(r, area_.self());
+  const size_t bytes = element_bytes(r.type);
+  copy_bytes(to, input + lane.begin * bytes, lane.count() * bytes);
 }
 
 bool MailboxTransfer::lay_out() {
@@ -119,12 +128,15 @@ void MailboxTransfer::reduce() {
   const OperationRequest& r = *request_;
   if (r.kind == OperationKind::reduce && area_.self() != r.peer) return;
   const bool scatters = r.kind == OperationKind::reduce_scatter;
-  const size_t part_bytes = r.count * element_bytes(r.type);
-  const size_t begin = scatters ? static_cast<size_t>(area_.self()) * part_bytes : 0;
+  const size_t bytes = element_bytes(r.type);
+  const Range all{0, r.count};
+  const Range own = scatters ? part_of(r, area_.self()) : all;
+  if (own.count() == 0) return;
   for (int member = 0; member < area_.members(); ++member)
-    sources_[static_cast<size_t>(member)] = posted(member) + begin;
-  const Reducer reducer(r.type, r.reduce);
-  reducer.reduce_many({static_cast<std::byte*>(r.output)}, sources_, r.count, area_.members());
+    sources_[static_cast<size_t>(member)] = posted(member) + own.begin * bytes;
+  const Range result = scatters ? own_part(r, area_.self()) : all;
+  auto* const output = static_cast<std::byte*>(r.output) + result.begin * bytes;
+  Reducer(r.type, r.reduce).reduce_many({output}, sources_, own.count(), area_.members());
 }
 
 }  // namespace dt

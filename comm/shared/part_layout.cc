@@ -1,5 +1,7 @@
 #include "comm/shared/part_layout.h"
 
+#include "comm/shared/lanes.h"
+
 #include <algorithm>
 #include <cassert>
 
@@ -29,6 +31,7 @@ bool PartLayout::reads(int reader, int writer) const {
 
 void PartLayout::lay_out(const OperationRequest& request) {
   begin(request);
+  if (request.lanes > 0) return lay_out_lanes(request);
   const size_t bytes = request.count * element_bytes(request.type);
   const bool collected = kind_ == OperationKind::all_gather || kind_ == OperationKind::gather ||
                          kind_ == OperationKind::all_to_all;
@@ -39,6 +42,22 @@ void PartLayout::lay_out(const OperationRequest& request) {
     sources_[at] = dealt_ ? static_cast<size_t>(self_) * bytes : 0;
   }
   part_bytes_max_ = bytes;
+}
+
+/// The lanes of an all_gather, which have the same places everywhere.
+void PartLayout::lay_out_lanes(const OperationRequest& request) {
+  const size_t bytes = element_bytes(request.type);
+  const auto lane = [&](int member) {
+    const Range part = part_of(request, member);
+    return Part{part.begin * bytes, part.count() * bytes};
+  };
+  for (int member = 0; member < members_; ++member) {
+    const auto at = static_cast<size_t>(member);
+    sent_[at] = lane(self_);
+    received_[at] = lane(member);
+    sources_[at] = 0;
+  }
+  part_bytes_max_ = part_elements_max(request) * bytes;
 }
 
 void PartLayout::lay_out(const OperationRequest& request, std::span<const size_t* const> counts) {

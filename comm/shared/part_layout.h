@@ -43,6 +43,7 @@ class PartLayout {
 
  private:
   void begin(const OperationRequest& request);
+  void lay_out_lanes(const OperationRequest& request);
   void lay_out_ragged(std::span<const size_t* const> counts, size_t element_bytes);
   void lay_out_split(std::span<const size_t* const> counts, size_t element_bytes);
 

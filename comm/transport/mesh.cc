@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
+#include <map>
 
 namespace dt {
 
@@ -85,30 +87,34 @@ Result<> Mesh::build(MeshBuilder& builder, const TaskEntry& self, const Options&
     TRY(peer.local() ? add_local(peer, locals) : add_tcp(peer));
   segment_ = locals.segment();
   if (segment_) asleep_ = &segment_->asleep(locals.own_slot());
-  if (segment_ && sockets_.empty()) add_areas(self, locals.own_slot());
+  if (segment_) add_areas(self, locals);
   for (size_t i = 0; i < locals_.size(); ++i)
     TRY(watch(locals_[i].shared->socket.get(), EPOLLIN | EPOLLRDHUP | uint32_t{EPOLLET}, i));
   notices_ = builder.notices();
   return {};
 }
 
-void Mesh::add_areas(const TaskEntry& self, int own_slot) {
+void Mesh::add_areas(const TaskEntry& self, const LocalGroup& locals) {
   const SharedHeap::File file = segment_->heap_file();
-  if (file.part_bytes > 0) heap_ = std::make_shared<SharedHeap>(segment_, file, own_slot);
+  if (file.part_bytes > 0) heap_ = std::make_shared<SharedHeap>(segment_, file, locals.own_slot());
   std::vector<std::shared_ptr<ShmPeer>> others;
   for (const LocalPeer& peer : locals_)
     others.push_back(peer.shared);
+  // The slots of the members, in order of their ranks.
+  std::map<int, int> slots = {{self.rank, locals.own_slot()}};
+  for (const Peer& peer : peers_)
+    if (const int slot = locals.slot_of(peer.task.id); slot >= 0) slots[peer.task.rank] = slot;
   const auto make = [&](ShmSegment::Area area) {
-    return std::make_shared<SharedArea>(SharedArea::Options{
-        .owner = segment_,
-        .parts =
-            SharedArea::parts_in(segment_->area(area).data(), static_cast<int>(others.size()) + 1),
-        .self = self.rank,
-        .heap = heap_,
-        .wake = [others] {
-          for (const auto& other : others)
-            other->wake();
-        }});
+    const std::vector<std::byte*> by_slot =
+        SharedArea::parts_in(segment_->area(area).data(), static_cast<int>(slots.size()));
+    SharedArea::Options options{.owner = segment_, .heap = heap_, .wake = [others] {
+                                  for (const auto& other : others)
+                                    other->wake();
+                                }};
+    options.self = static_cast<int>(std::distance(slots.begin(), slots.find(self.rank)));
+    for (const auto& [rank, slot] : slots)
+      options.parts.push_back(by_slot[static_cast<size_t>(slot)]);
+    return std::make_shared<SharedArea>(std::move(options));
   };
   area_ = make(ShmSegment::Area::unnamed);
   named_area_ = make(ShmSegment::Area::named);

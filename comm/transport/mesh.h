@@ -51,13 +51,13 @@ class Mesh {
   /// Returns the other tasks in no particular order. Called once. The links may be destroyed before
   /// or after the mesh.
   std::vector<Peer> take_peers() { return std::move(peers_); }
-  /// The memory for collectives, with the tasks in order of their ranks. Null unless all ranked
-  /// tasks are on this host and share memory. wait() notices what others publish in it.
+  /// The memory for collectives of the ranked tasks on this host, in order of their ranks. Null
+  /// when this task is alone there, or shares no memory. wait() notices what others publish in it.
   const std::shared_ptr<SharedArea>& shared_area() const { return area_; }
   /// The same for collectives with a name.
   const std::shared_ptr<SharedArea>& named_area() const { return named_area_; }
-  /// The memory for buffers that the other tasks read. Null without shared_area(), and where a
-  /// limit excludes it.
+  /// The memory for buffers that the other tasks of the host read. Null without shared_area(), and
+  /// where a limit excludes it.
   const std::shared_ptr<SharedHeap>& shared_heap() const { return heap_; }
   /// The notices that the rendezvous sent before all tasks had joined.
   const std::vector<Notice>& notices() const { return notices_; }
@@ -92,7 +92,7 @@ class Mesh {
 
   Mesh() = default;
   Result<> build(MeshBuilder& builder, const TaskEntry& self, const Options& options);
-  void add_areas(const TaskEntry& self, int own_slot);
+  void add_areas(const TaskEntry& self, const LocalGroup& locals);
   Result<> add_local(MeshBuilder::Peer& peer, LocalGroup& locals);
   Result<> add_connector(MeshBuilder& builder, LazyConnector::Options options);
   Result<> add_tcp(MeshBuilder::Peer& peer);

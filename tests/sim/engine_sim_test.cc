@@ -36,8 +36,15 @@ World::World(uint64_t seed) : seed_(seed), random_(seed), plan_(make_plan(random
 
 void World::connect() {
   ranks_.resize(static_cast<size_t>(plan_.size));
-  const HeapArea area(plan_.size, plan_.slot_bytes);
-  const HeapArea named(plan_.size, plan_.slot_bytes);
+  std::vector<std::vector<int>> locals(static_cast<size_t>(plan_.hosts));
+  for (int number = 0; number < plan_.size; ++number)
+    locals[static_cast<size_t>(plan_.host_of(number))].push_back(number);
+  std::vector<HeapArea> areas;
+  std::vector<HeapArea> named;
+  for (const std::vector<int>& local : locals) {
+    areas.emplace_back(static_cast<int>(local.size()), plan_.slot_bytes);
+    named.emplace_back(static_cast<int>(local.size()), plan_.slot_bytes);
+  }
   for (int from = 0; from < plan_.size; ++from)
     for (int to = 0; to < plan_.size; ++to)
       wires_[{from, to}] = std::make_shared<Wire>(now_, random_, plan_.wires);
@@ -45,25 +52,30 @@ void World::connect() {
     std::vector<Engine::Peer> peers(static_cast<size_t>(plan_.size));
     for (int other = 0; other < plan_.size; ++other) {
       Engine::Peer& peer = peers[static_cast<size_t>(other)];
-      // Ranks are dealt to hosts in turn, so that some hosts have several and others one.
-      const int host = other % (1 + plan_.size / 2);
       peer.task = {.id = task_of(other),
                    .rank = other,
-                   .agent = host,
+                   .agent = plan_.host_of(other),
                    .host = format("n{}", other),
                    .addresses = {}};
       if (other == self) continue;
       peer.link = std::make_unique<VirtualLink>(wires_[{self, other}], wires_[{other, self}]);
       peer.session = session(self, other);
     }
-    rank(self).engine = std::make_unique<Engine>(
-        Engine::Options{.rank = self,
-                        .dead_after = plan_.dead_after,
-                        .generation = 1,
-                        .shared = plan_.one_host ? area.of(self) : nullptr,
-                        .named_shared = plan_.one_host ? named.of(self) : nullptr,
-                        .unasked_bytes_max = plan_.unasked_bytes_max},
-        std::move(peers));
+    const auto host = static_cast<size_t>(plan_.host_of(self));
+    const auto index = std::ranges::find(locals[host], self) - locals[host].begin();
+    const auto of_host = [&](const std::vector<HeapArea>& memories) {
+      const bool shares = plan_.host_memory && locals[host].size() > 1;
+      return shares ? memories[host].of(static_cast<int>(index)) : nullptr;
+    };
+    rank(self).engine =
+        std::make_unique<Engine>(Engine::Options{.rank = self,
+                                                 .dead_after = plan_.dead_after,
+                                                 .generation = 1,
+                                                 .shared = of_host(areas),
+                                                 .named_shared = of_host(named),
+                                                 .host_memory = plan_.host_memory,
+                                                 .unasked_bytes_max = plan_.unasked_bytes_max},
+                                 std::move(peers));
     rank(self).in_group.resize(plan_.groups.size());
     rank(self).next_submit = now_ + random_.up_to(plan_.think_max);
   }
@@ -329,7 +341,9 @@ void World::rest() {
   for (const Rank& user : ranks_)
     engines.push_back(user.alive ? user.engine.get() : nullptr);
   const std::string broken = judge_idle(engines, now_, [this] { return bytes_sent(); });
-  if (!broken.empty()) complaint_ = format("seed {}: {}", seed_, broken);
+  if (broken.empty()) return;
+  complaint_ = format("seed {} (fault {}, victim {}, {} ranks): {}", seed_,
+                      static_cast<int>(plan_.fault), plan_.victim, plan_.size, broken);
 }
 
 size_t World::bytes_sent() const {

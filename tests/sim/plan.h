@@ -38,12 +38,15 @@ struct Plan {
   Duration think_max = {};
   Wire::Nature wires;
   bool sealed = false;
-  bool one_host = false;         ///< the ranks share memory
+  int hosts = 1;                 ///< ranks are dealt to them
+  bool in_turn = false;          ///< one after the other; otherwise each host is filled in turn
+  bool host_memory = false;      ///< the ranks of each host share memory
   size_t slot_bytes = 0;         ///< of that memory
   size_t unasked_bytes_max = 0;  ///< see Engine::Options
   bool rests = false;            ///< ranks that are done wait for the others before they leave
   Program program;
 
+  int host_of(int rank) const { return in_turn ? rank % hosts : rank * hosts / size; }
   bool timeouts_strike(size_t group) const {
     return (tight_timeouts || fault == Fault::hurry) && limited[group];
   }
@@ -98,7 +101,9 @@ inline Plan make_plan(Random& random) {
   plan.dead_after = milliseconds(random.between(100, 2000));
   plan.think_max = random.percent(50) ? Duration::zero() : random.up_to(milliseconds(5));
   plan.sealed = random.percent(30);
-  plan.one_host = random.percent(50);
+  if (random.percent(60)) plan.hosts = random.between(1, 1 + plan.size / 2);
+  plan.in_turn = random.percent(30);
+  plan.host_memory = random.percent(70);
   plan.slot_bytes = size_t{1} << random.between(10, 16);
   plan.unasked_bytes_max = random.percent(50) ? size_t{64} << 10 : random.below(200);
   plan.program = random_program(random, plan.groups, random.percent(40));

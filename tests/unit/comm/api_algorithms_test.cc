@@ -22,9 +22,9 @@ TEST_CASE("a program can read the algorithms of its ranks and hosts") {
   World world({.size = 4, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& ranks) {
     CHECK(algorithms_of(ranks.get()) ==
-          "all_reduce=recursive_doubling:16k:hierarchical,broadcast=hierarchical,"
-          "all_gather=bruck:4k:hierarchical,reduce_scatter=hierarchical,reduce=tree:32k:ring,"
-          "gather=tree:8k:direct,scatter=tree:8k:direct,all_to_all=pairwise,"
+          "all_reduce=hierarchical,broadcast=hierarchical,all_gather=hierarchical,"
+          "reduce_scatter=hierarchical,reduce=tree:32k:ring,gather=tree:8k:direct,"
+          "scatter=tree:8k:direct,all_to_all=pairwise,"
           "all_to_all_split=pairwise,all_gather_ragged=ring,barrier=dissemination");
   }));
 }

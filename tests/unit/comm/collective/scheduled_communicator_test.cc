@@ -160,6 +160,35 @@ TEST_CASE("an out-of-place all_reduce leaves the output alone until data arrives
   CHECK(input == counted(30'000, 1));
 }
 
+TEST_CASE("a held operation sends nothing and leaves its buffers alone until its release") {
+  Ring ring(2);
+  const Ints input = counted(3'000, 1);
+  std::vector<Ints> outputs(2, Ints(3'000, -1));
+  std::vector<OperationRequest> requests;
+  for (Ints& output : outputs)
+    requests.push_back(on_ints(OperationKind::all_reduce, input.size(), input, output));
+  for (OperationRequest& request : requests)
+    request.reduce = ReduceOp::average;
+  const Steps steps = *steps_of({0, 2}, {.kind = OperationKind::all_reduce, .count = 3'000},
+                                Algorithm::recursive_doubling);
+  ring[0].start_held(requests[0], 1, steps, 4'000);
+  CHECK(ring[0].memory_bytes() >= 4'000 * sizeof(int32_t));
+  requests[1].algorithm = Algorithm::recursive_doubling;
+  ring.start(1, requests[1]);
+  ring.settle();
+  CHECK(ring.pipe(0, 1).bytes.empty());
+  CHECK(ring[0].waits_for() == -1);
+  CHECK(outputs[0] == Ints(3'000, -1));
+  ring[0].release();
+  ring.settle();
+  REQUIRE(finished(ring[0]));
+  REQUIRE(finished(ring[1]));
+  for (size_t i = 0; i < input.size(); ++i) {
+    REQUIRE(outputs[0][i] == 2 * input[i]);  // its owner divides
+    REQUIRE(outputs[1][i] == input[i]);
+  }
+}
+
 TEST_CASE("after cancel no buffer of the user is touched, and the engine's memory is released") {
   for (const auto kind : {OperationKind::all_reduce, OperationKind::reduce_scatter,
                           OperationKind::all_gather, OperationKind::all_to_all}) {

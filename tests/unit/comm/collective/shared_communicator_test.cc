@@ -131,6 +131,54 @@ TEST_CASE("all collectives have exact results, whatever the ranks, counts and bl
   }
 }
 
+TEST_CASE("with lanes, the first members own parts of whole buffers, and may work in place") {
+  for (const int size : {2, 3, 7}) {
+    for (const size_t count : {1, 5, 1000, 4099, 20011}) {
+      for (int lanes = 1; lanes <= size; lanes += 2) {
+        for (const bool in_place : {false, true}) {
+          CAPTURE(size);
+          CAPTURE(count);
+          CAPTURE(lanes);
+          Host host(size, 4096);
+          std::vector<std::vector<double>> inputs;
+          std::vector<std::vector<double>> outputs(static_cast<size_t>(size),
+                                                   std::vector<double>(count));
+          std::vector<OperationRequest> requests;
+          for (int rank = 0; rank < size; ++rank) {
+            inputs.emplace_back();
+            for (size_t i = 0; i < count; ++i)
+              inputs.back().push_back(value(rank, i));
+            if (in_place) outputs[static_cast<size_t>(rank)] = inputs.back();
+          }
+          for (size_t rank = 0; rank < inputs.size(); ++rank) {
+            OperationRequest request = request_of(OperationKind::reduce_scatter, count);
+            request.lanes = lanes;
+            request.input = in_place ? outputs[rank].data() : inputs[rank].data();
+            request.output = outputs[rank].data();
+            requests.push_back(request);
+          }
+          const auto play_all = [&](uint64_t sequence) {
+            for (int rank = 0; rank < size; ++rank)
+              host[rank].start(requests[static_cast<size_t>(rank)], sequence, {}, start_time);
+            host.settle();
+            for (int rank = 0; rank < size; ++rank)
+              REQUIRE(host[rank].state() == Communicator::State::done);
+          };
+          play_all(1);
+          for (OperationRequest& request : requests) {
+            request.kind = OperationKind::all_gather;
+            request.input = request.output;
+          }
+          play_all(2);
+          for (const std::vector<double>& output : outputs)
+            for (size_t i = 0; i < count; ++i)
+              REQUIRE(output[i] == sum_at(size, i));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("collectives with a root change the outputs that the others do not have") {
   for (const int size : {2, 3, 4, 7, 9}) {
     for (const size_t slot_bytes : {size_t{1024}, size_t{65536}}) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +18,24 @@ class EngineGroup {
  public:
   enum class Hosts : uint8_t { several, one };  ///< one: the ranks share memory
 
-  explicit EngineGroup(int size, Duration dead_after = seconds(5), Hosts hosts = Hosts::several) {
-    std::optional<HeapArea> area;  // of some MiB
-    std::optional<HeapArea> named;
-    if (hosts == Hosts::one) area.emplace(size);
-    if (hosts == Hosts::one) named.emplace(size);
+  explicit EngineGroup(int size, Duration dead_after = seconds(5), Hosts hosts = Hosts::several)
+      : EngineGroup({size}, hosts == Hosts::one, dead_after) {}
+  /// Hosts with these numbers of ranks, which share memory on each.
+  explicit EngineGroup(const std::vector<int>& local_sizes) : EngineGroup(local_sizes, true) {}
+
+  EngineGroup(const std::vector<int>& local_sizes, bool memory, Duration dead_after = seconds(5)) {
+    int first = 0;
+    for (size_t host = 0; host < local_sizes.size(); first += local_sizes[host++])
+      for (int index = 0; index < local_sizes[host]; ++index)
+        places_.push_back({static_cast<int>(host), index});
+    const int size = first;
+    std::vector<HeapArea> areas;  // of some MiB
+    std::vector<HeapArea> named;
+    for (const int local : local_sizes) {
+      if (!memory) break;
+      areas.emplace_back(local);
+      named.emplace_back(local);
+    }
     for (int self = 0; self < size; ++self) {
       std::vector<Engine::Peer> peers(static_cast<size_t>(size));
       for (int other = 0; other < size; ++other) {
@@ -31,17 +43,22 @@ class EngineGroup {
         peer.task.id = task(other);
         peer.task.rank = other;
         peer.task.host = format("n{}", other);
+        peer.task.agent = places_[static_cast<size_t>(other)].host;
         if (other != self)
           peer.link =
               std::make_unique<MemoryLink>(shared_pipe(self, other), shared_pipe(other, self));
       }
-      engines_.push_back(std::make_unique<Engine>(
-          Engine::Options{.rank = self,
-                          .dead_after = dead_after,
-                          .generation = 3,
-                          .shared = area ? area->of(self) : nullptr,
-                          .named_shared = named ? named->of(self) : nullptr},
-          std::move(peers)));
+      const auto [host, index] = places_[static_cast<size_t>(self)];
+      const auto of_host = [&](const std::vector<HeapArea>& memories) {
+        return memory ? memories[static_cast<size_t>(host)].of(index) : nullptr;
+      };
+      engines_.push_back(std::make_unique<Engine>(Engine::Options{.rank = self,
+                                                                  .dead_after = dead_after,
+                                                                  .generation = 3,
+                                                                  .shared = of_host(areas),
+                                                                  .named_shared = of_host(named),
+                                                                  .host_memory = memory},
+                                                  std::move(peers)));
     }
   }
 
@@ -105,6 +122,12 @@ class EngineGroup {
     return pipe;
   }
 
+  struct Place {
+    int host = 0;
+    int index = 0;  ///< among the ranks of the host
+  };
+
+  std::vector<Place> places_;  ///< by rank
   std::map<std::pair<int, int>, std::shared_ptr<MemoryPipe>> pipes_;
   std::vector<std::unique_ptr<Engine>> engines_;
 };

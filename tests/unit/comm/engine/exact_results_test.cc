@@ -139,6 +139,26 @@ TEST_CASE("results in shared memory are exact for all of these") {
   check_all_kinds(EngineGroup::Hosts::one);
 }
 
+TEST_CASE("results are exact where each of several hosts has shared memory") {
+  for (const std::vector<int>& hosts : {std::vector{2, 2}, {2, 3}, {3, 1, 2}}) {
+    EngineGroup group(hosts);
+    for_each_kind([&](OperationKind kind) {
+      for (size_t type = 0; type < element_type_count; ++type)
+        for (int reduce = 0; reduce < (reduces(kind) ? 5 : 1); ++reduce)
+          for (const size_t count : {1, 2, 33})
+            check_call({.kind = kind,
+                        .type = static_cast<ElementType>(type),
+                        .reduce = static_cast<ReduceOp>(reduce),
+                        .count = count},
+                       group);
+      for (const size_t count : {259, 5'003, 16'385, 60'001})
+        for (const ReduceOp reduce : {ReduceOp::sum, ReduceOp::average})
+          check_call({.kind = kind, .type = ElementType::int32, .reduce = reduce, .count = count},
+                     group);
+    });
+  }
+}
+
 TEST_CASE("results in shared memory are exact for counts of one block and of several") {
   for (const int size : {1, 2, 3, 4, 9}) {
     EngineGroup group(size, seconds(5), EngineGroup::Hosts::one);

@@ -5,7 +5,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -71,19 +76,18 @@ Element sum_at(int size, size_t index) {
   return sum;
 }
 
-void check_result(const Case& c) {
+void check_output(const Case& c, const std::function<Elements&(int rank)>& output) {
   CAPTURE(static_cast<int>(c.shape.kind));
   CAPTURE(c.size);
   CAPTURE(c.shape.count);
   CAPTURE(c.shape.root);
   CAPTURE(c.shape.in_place);
-  Game game = play(c);
   const size_t count = c.shape.count;
   for (int rank = 0; rank < c.size; ++rank) {
     const size_t length = c.gathers() ? count * static_cast<size_t>(c.size) : count;
     const size_t own = c.scatters() ? static_cast<size_t>(rank) * count : 0;
     for (size_t i = 0; i < length; ++i) {
-      const Element got = game.output(rank)[i];
+      const Element got = output(rank)[i];
       if (c.gathers()) {
         REQUIRE(got == element(static_cast<int>(i / count), i % count));
       } else if (c.shape.kind == OperationKind::broadcast) {
@@ -93,6 +97,11 @@ void check_result(const Case& c) {
       }
     }
   }
+}
+
+void check_result(const Case& c) {
+  Game game = play(c);
+  check_output(c, [&](int rank) -> Elements& { return game.output(rank); });
 }
 
 TEST_CASE("every layout of hosts gives each element of the result, in and out of place") {
@@ -209,6 +218,126 @@ TEST_CASE("hosts with different numbers of ranks send the textbook's number of e
   CHECK(sent_abroad(hosts, 1, {.kind = OperationKind::all_gather, .count = 7}, 5) == 3 * 7);
   CHECK(sent_abroad(hosts, 0, {.kind = OperationKind::reduce_scatter, .count = 7}, 5) == 3 * 7);
   CHECK(sent_abroad(hosts, 1, {.kind = OperationKind::reduce_scatter, .count = 7}, 5) == 2 * 7);
+}
+
+/// The ranks of each host play the phases in its memory.
+class HostGame {
+ public:
+  HostGame(const Case& c, const HostMap& hosts) : hosts_(hosts) {
+    for (int rank = 0; rank < c.size; ++rank)
+      phases_.push_back(host_phases_of({rank, c.size, &hosts}, hosts, c.shape));
+    const auto ranks = static_cast<size_t>(c.size);
+    game_ = std::make_unique<Game>(
+        c.size, [&](Group group) { return phases_[static_cast<size_t>(group.rank)].across; });
+    for (int rank = 0; rank < c.size; ++rank) {
+      game_->input(rank) = elements(rank, c.shape.count * (c.scatters() ? ranks : 1));
+      game_->output(rank).resize(c.shape.count * (c.gathers() ? ranks : 1));
+      if (c.scatters()) game_->of(rank, Place::work).resize(c.shape.count * ranks);
+    }
+    if (c.shape.in_place) game_->in_place();
+    play_all(&HostPhases::before);
+    REQUIRE(game_->play());
+    play_all(&HostPhases::after);
+  }
+  Elements& output(int rank) { return game_->output(rank); }
+
+ private:
+  void play_all(std::vector<HostPhase> HostPhases::*list) {
+    for (int host = 0; host < hosts_.hosts(); ++host) {
+      const std::span<const int> ranks = hosts_.ranks_of(host);
+      const size_t count = (phases_[static_cast<size_t>(ranks[0])].*list).size();
+      for (const int rank : ranks)
+        REQUIRE((phases_[static_cast<size_t>(rank)].*list).size() == count);
+      for (size_t i = 0; i < count; ++i)
+        play_phase(ranks, [&](int rank) { return (phases_[static_cast<size_t>(rank)].*list)[i]; });
+    }
+  }
+  /// The values of that rank's range before the phase.
+  Elements read(int rank, const Range& range) {
+    const auto begin = game_->of(rank, range.place).begin();
+    return {begin + static_cast<std::ptrdiff_t>(range.begin),
+            begin + static_cast<std::ptrdiff_t>(range.end)};
+  }
+  void play_phase(std::span<const int> ranks, const std::function<HostPhase(int rank)>& of) {
+    std::vector<Elements> inputs;
+    for (const int rank : ranks)
+      inputs.push_back(read(rank, of(rank).input));
+    for (size_t member = 0; member < ranks.size(); ++member) {
+      const HostPhase phase = of(ranks[member]);
+      Element* output = game_->of(ranks[member], phase.output.place).data() + phase.output.begin;
+      for (size_t from = 0; from < ranks.size(); ++from) {
+        const size_t all = inputs[from].size();
+        const bool owns = static_cast<int>(from) < phase.lanes;
+        const Range lane = owns ? part_range(all, static_cast<int>(from), phase.lanes) : Range{};
+        if (phase.kind == OperationKind::broadcast && static_cast<int>(from) == phase.root)
+          std::ranges::copy(inputs[from], output);
+        if (phase.kind == OperationKind::all_gather && phase.lanes == 0)
+          std::ranges::copy(inputs[from], output + from * all);
+        for (size_t i = lane.begin; i < lane.end; ++i) {
+          if (phase.kind == OperationKind::all_gather) output[i] = inputs[from][i];
+          if (phase.kind == OperationKind::reduce_scatter && from == member) {
+            output[i] = 0;
+            for (const Elements& input : inputs)
+              output[i] += input[i];
+          }
+        }
+      }
+    }
+  }
+
+  const HostMap& hosts_;
+  std::vector<HostPhases> phases_;
+  std::unique_ptr<Game> game_;
+};
+
+TEST_CASE("with memory on each host, every layout gives each element of the result") {
+  for (const std::vector<int>& labels : layouts()) {
+    const HostMap hosts(labels);
+    const auto size = static_cast<int>(labels.size());
+    for (const OperationKind kind : kinds) {
+      if (!plays_on_hosts(hosts, kind)) continue;
+      for (const size_t element_bytes : {size_t{8}, size_t{1} << 20}) {
+        for (const size_t count : {1, 2, 3, 7, 40}) {
+          for (const bool in_place : {false, true}) {
+            if (in_place && kind != OperationKind::all_reduce) continue;
+            const Case c{hosts,
+                         {.kind = kind,
+                          .count = count,
+                          .root = size / 2,
+                          .element_bytes = element_bytes,
+                          .in_place = in_place},
+                         size};
+            HostGame game(c, hosts);
+            check_output(c, [&](int rank) -> Elements& { return game.output(rank); });
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("hosts whose ranks are mixed or whose numbers differ play fewer kinds in phases") {
+  const HostMap mixed(dealt(4, 2));
+  const HostMap uneven(filled({2, 3}));
+  const HostMap flat(filled({1, 1}));
+  CHECK(plays_on_hosts(mixed, OperationKind::all_reduce));
+  CHECK(!plays_on_hosts(mixed, OperationKind::all_gather));
+  CHECK(!plays_on_hosts(mixed, OperationKind::reduce_scatter));
+  CHECK(plays_on_hosts(uneven, OperationKind::all_gather));
+  CHECK(!plays_on_hosts(uneven, OperationKind::reduce_scatter));
+  CHECK(plays_on_hosts(HostMap(filled({2, 2})), OperationKind::reduce_scatter));
+  CHECK(!plays_on_hosts(flat, OperationKind::all_reduce));
+  CHECK(!plays_on_hosts(HostMap(filled({4})), OperationKind::all_reduce));
+}
+
+TEST_CASE("a small all-reduce has one lane, whose owner alone sends to other hosts") {
+  const HostMap hosts(filled({2, 2}));
+  const CollectiveShape small{.kind = OperationKind::all_reduce, .count = 4, .element_bytes = 4};
+  CollectiveShape large = small;
+  large.count = 1 << 20;
+  CHECK(!host_phases_of({0, 4}, hosts, small).across.empty());
+  CHECK(host_phases_of({1, 4}, hosts, small).across.empty());
+  CHECK(!host_phases_of({1, 4}, hosts, large).across.empty());
 }
 
 TEST_CASE("between hosts, an all-reduce has the rounds of one rank a host") {

@@ -32,5 +32,12 @@ TEST_CASE("hosts are nested when there are several, and one of them has several 
   CHECK(HostMap(std::vector<int>{0, 1, 1}).is_nested());
 }
 
+TEST_CASE("hosts are in order when they are filled one after the other, and even when equal") {
+  CHECK(HostMap(std::vector<int>{4, 4, 1}).is_in_order());
+  CHECK(!HostMap(std::vector<int>{4, 1, 4}).is_in_order());
+  CHECK(HostMap(std::vector<int>{4, 1, 4, 1}).is_even());
+  CHECK(!HostMap(std::vector<int>{4, 4, 1}).is_even());
+}
+
 }  // namespace
 }  // namespace dt

@@ -51,6 +51,8 @@ class Game {
 
   Elements& input(int rank) { return buffer(player(rank), Place::input); }
   Elements& output(int rank) { return buffer(player(rank), Place::output); }
+  /// The memory of a place; of work memory, at least the steps' own.
+  Elements& of(int rank, Place place) { return buffer(player(rank), place); }
   /// Makes the input the beginning of the output, on every rank.
   void in_place() {
     for (Player& p : players_) {

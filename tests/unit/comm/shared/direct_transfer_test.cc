@@ -293,6 +293,26 @@ TEST_CASE("a scattered result may lie on the input") {
   CHECK(play.results(2) == wanted);
 }
 
+TEST_CASE("lanes of whole buffers are reduced and gathered in place, without slots") {
+  for (const size_t lanes : {1, 2, 3}) {
+    Host host(3);
+    const Case call = {.count = 9'001, .in_place = true};
+    const auto wanted = Play(host, call).results(1);
+    Play play(host, call);
+    for (const OperationKind kind : {OperationKind::reduce_scatter, OperationKind::all_gather}) {
+      for (int rank = 0; rank < 3; ++rank) {
+        play.request(rank).kind = kind;
+        play.request(rank).lanes = static_cast<int>(lanes);
+      }
+      play.start(kind == OperationKind::all_gather ? 3 : 2);
+      host.settle();
+    }
+    for (int rank = 0; rank < 3; ++rank)
+      CHECK(play.has(rank, wanted));
+    CHECK(host.copied_in() == 0);
+  }
+}
+
 TEST_CASE("the root of a broadcast needs no output, and none is written") {
   Host host(2);
   Play play(host, {.kind = OperationKind::broadcast, .count = 9'000});
@@ -351,6 +371,13 @@ TEST_CASE("no rank ends with what it has read from a rank that aborted") {
       }
     }
   }
+}
+
+TEST_CASE("a rank that has ended its call does not mark it as aborted when it leaves") {
+  Host host(2);
+  Play(host, {.count = 50'000}).results(1);
+  host[0].cancel();
+  CHECK(host.areas[1]->progress(0).aborted == 0);
 }
 
 TEST_CASE("nothing is read before all ranks have made the same call") {
