@@ -149,23 +149,30 @@ Context::SplitResult Context::split(const Context& parent, Part part,
   // Each rank proposes the lowest number that is new to it, and the members use the highest.
   const std::scoped_lock one_at_a_time(parent.shared_->splitting);
   Driver& driver = parent.shared_->driver;
-  constexpr size_t fields = 3;
   const auto size = static_cast<size_t>(parent.layout_.size);
   const auto rank = static_cast<size_t>(parent.layout_.rank);
-  std::vector<int32_t> proposals(fields * size);
-  const std::array<int32_t, fields> own = {part.color, part.key,
-                                           static_cast<int32_t>(driver.next_group())};
-  std::ranges::copy(own, proposals.begin() + static_cast<std::ptrdiff_t>(fields * rank));
+  struct Proposal {
+    int32_t color;
+    int32_t key;
+    int32_t number;
+    int32_t place;
+  };
+  std::vector<Proposal> proposals(size);
+  const int place = part.color < 0 ? -1 : driver.reserve_place();
+  proposals[rank] = {part.color, part.key, static_cast<int32_t>(driver.next_group()), place};
 
   CallArguments call = options;
   call.kind = OperationKind::all_gather;
   call.type = ElementType::int32;
   call.group = parent.members_.group;
-  call.count = fields;
-  call.input = proposals.data() + fields * rank;
+  call.count = sizeof(Proposal) / sizeof(int32_t);
+  call.input = &proposals[rank];
   call.output = proposals.data();
   const Driver::Outcome outcome = driver.run(call);
-  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  if (!outcome.result) {
+    driver.release_place(place);
+    return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  }
   if (part.color < 0) return {std::shared_ptr<Context>()};
 
   struct Candidate {
@@ -176,16 +183,20 @@ Context::SplitResult Context::split(const Context& parent, Part part,
   std::vector<Candidate> candidates;
   int32_t number = 0;
   for (size_t other = 0; other < size; ++other) {
-    const int32_t* proposal = proposals.data() + fields * other;
-    if (proposal[0] != part.color) continue;
-    candidates.push_back({proposal[1], static_cast<int>(other)});
-    number = std::max(number, proposal[2]);
+    if (proposals[other].color != part.color) continue;
+    candidates.push_back({proposals[other].key, static_cast<int>(other)});
+    number = std::max(number, proposals[other].number);
   }
   std::ranges::sort(candidates);
   std::vector<int> ranks;
-  for (const Candidate& candidate : candidates)
+  std::vector<int> places;
+  for (const Candidate& candidate : candidates) {
     ranks.push_back(candidate.rank);
-  return {create_group(parent, static_cast<uint32_t>(number), ranks)};
+    places.push_back(proposals[static_cast<size_t>(candidate.rank)].place);
+  }
+  auto made = create_group(parent, static_cast<uint32_t>(number), {ranks, places});
+  if (!made) driver.release_place(place);
+  return {std::move(made)};
 }
 
 Context::SplitResult Context::group(const Context& parent, std::span<const int> ranks,
@@ -207,12 +218,12 @@ Context::SplitResult Context::group(const Context& parent, std::span<const int> 
   return {context_of_group(parent, number, ranks)};
 }
 
-/// `ranks` are those of the parent's members that form the group.
+/// `chosen` has the ranks of the parent's members that form the group.
 Result<std::shared_ptr<Context>> Context::create_group(const Context& parent, uint32_t number,
-                                                       std::span<const int> ranks) {
+                                                       const GroupMembers& chosen) {
   if (number >= Groups::numbers_max) return fail(Errc::unsupported, std::string(no_more_groups));
-  std::shared_ptr<Context> context = TRY(context_of_group(parent, number, ranks));
-  parent.shared_->driver.create_group(number, context->members_.job_ranks);
+  std::shared_ptr<Context> context = TRY(context_of_group(parent, number, chosen.ranks));
+  parent.shared_->driver.create_group(number, {context->members_.job_ranks, chosen.places});
   return context;
 }
 

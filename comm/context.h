@@ -78,7 +78,7 @@ class Context {
 
   Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared);
   static Result<std::shared_ptr<Context>> create_group(const Context& parent, uint32_t number,
-                                                       std::span<const int> ranks);
+                                                       const GroupMembers& chosen);
   static Result<std::shared_ptr<Context>> context_of_group(const Context& parent, uint32_t number,
                                                            std::span<const int> ranks);
 

@@ -12,6 +12,7 @@
 
 namespace dt {
 
+class AreaPool;
 class SharedArea;
 
 /// A rank as the engine sees it.
@@ -30,6 +31,8 @@ struct EngineOptions {
   std::shared_ptr<SharedArea> shared = {};
   /// The same for collectives with a name; null exactly if `shared` is.
   std::shared_ptr<SharedArea> named_shared = {};
+  /// The memory for groups of ranks on this rank's host; null if there is none.
+  std::shared_ptr<AreaPool> pool = {};
   /// The ranks of each host share memory. Equal on all ranks.
   bool host_memory = false;
   /// A collective whose ranks receive no more sends its data at once, also to ranks that have not

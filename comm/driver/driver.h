@@ -107,7 +107,9 @@ class Driver {
   // As in Engine:
   Result<> register_algorithm(const std::string& name, const StepMaker& maker);
   std::string algorithms_text(uint32_t group);
-  void create_group(uint32_t number, const std::vector<int>& job_ranks);
+  int reserve_place();
+  void release_place(int place);
+  void create_group(uint32_t number, const GroupMembers& members);
   void leave_group(uint32_t number);
 
   /// Ends the engine. Pending operations fail with Errc::closed, and no buffer is used any more.

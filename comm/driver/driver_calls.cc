@@ -95,10 +95,20 @@ std::string Driver::algorithms_text(uint32_t group) {
   return finished_ ? "" : parts_.engine->algorithms_text(group);
 }
 
-void Driver::create_group(uint32_t number, const std::vector<int>& job_ranks) {
+int Driver::reserve_place() {
+  const Lock lock = enter();
+  return finished_ ? -1 : parts_.engine->reserve_place();
+}
+
+void Driver::release_place(int place) {
+  const Lock lock = enter();
+  if (!finished_) parts_.engine->release_place(place);
+}
+
+void Driver::create_group(uint32_t number, const GroupMembers& members) {
   const Lock lock = enter();
   if (finished_) return;
-  protect([&] { parts_.engine->create_group(number, job_ranks, clock_.now()); });
+  protect([&] { parts_.engine->create_group(number, members, clock_.now()); });
 }
 
 void Driver::leave_group(uint32_t number) {

@@ -25,7 +25,7 @@ namespace dt {
 struct Engine::State final : MessageReceiver {
   State(const Options& options, std::vector<Peer> given)
       : peers(options, std::move(given)),
-        groups(peers, {options.host_memory, options.shared, options.named_shared},
+        groups(peers, {options.host_memory, options.shared, options.named_shared, options.pool},
                [this](const GroupPeers& group, OperationRequest& request) {
                  return choose_algorithm(group, request);
                }),
@@ -251,8 +251,16 @@ uint32_t Engine::next_group() const {
   return state_->groups.next_number();
 }
 
-void Engine::create_group(uint32_t number, std::vector<int> ranks, Time now) {
-  state_->groups.create(number, std::move(ranks), now);
+int Engine::reserve_place() {
+  return state_->groups.reserve_place();
+}
+
+void Engine::release_place(int place) {
+  state_->groups.release_place(place);
+}
+
+void Engine::create_group(uint32_t number, GroupMembers members, Time now) {
+  state_->groups.create(number, std::move(members), now);
 }
 
 void Engine::leave_group(uint32_t number) {

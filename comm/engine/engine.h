@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "comm/collective/engine_options.h"
+#include "comm/engine/group_members.h"
 #include "comm/schedule/operation_request.h"
 #include "rendezvous/cluster/task.h"
 
@@ -53,8 +54,13 @@ class Engine {
   /// The lowest number that this rank has not used for a group. The members of a new group use the
   /// highest of their numbers.
   uint32_t next_group() const;
-  /// `ranks` has the job's rank of each member, this one included.
-  void create_group(uint32_t number, std::vector<int> ranks, Time now);
+  /// Reserves this rank's part in the memory of a new group; -1: none. Members exchange the places,
+  /// as they do the numbers.
+  int reserve_place();
+  /// For a place that no group got.
+  void release_place(int place);
+  /// This rank is one of the members.
+  void create_group(uint32_t number, GroupMembers members, Time now);
   /// Fails the group's pending operations, and those of its other members.
   void leave_group(uint32_t number);
 

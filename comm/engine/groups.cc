@@ -28,17 +28,25 @@ bool is_of_lane(const Message& message) {
 }  // namespace
 
 Groups::Groups(Peers& peers, Memory memory, Prepare prepare)
-    : peers_(peers), prepare_(std::move(prepare)), world_named_memory_(std::move(memory.named)) {
+    : peers_(peers), prepare_(std::move(prepare)), pool_(std::move(memory.pool)) {
   GroupPeers world(peers, next_number_, ranks_from_0(peers.size()), memory.on_hosts);
-  const auto made = groups_.try_emplace(next_number_++, std::move(world), memory.unnamed);
+  AreaPool::Areas areas{std::move(memory.unnamed), std::move(memory.named)};
+  const auto made =
+      groups_.try_emplace(next_number_++, std::move(world), std::move(areas), /*reserved=*/-1);
   world_ = &made.first->second;
 }
 
-void Groups::create(uint32_t number, std::vector<int> ranks, Time now) {
+void Groups::create(uint32_t number, GroupMembers members, Time now) {
   assert(number >= next_number_);
   next_number_ = number + 1;
-  const auto made = groups_.try_emplace(number, GroupPeers(peers_, number, std::move(ranks)),
-                                        std::shared_ptr<SharedArea>());
+  const bool memory = have_host_memory(members);
+  AreaPool::Areas areas = memory ? make_areas(members) : AreaPool::Areas();
+  const auto self = std::ranges::find(members.ranks, peers_.rank()) - members.ranks.begin();
+  int place = members.places[static_cast<size_t>(self)];
+  if (!areas.unnamed) release_place(std::exchange(place, -1));
+  const auto made =
+      groups_.try_emplace(number, GroupPeers(peers_, number, std::move(members.ranks), memory),
+                          std::move(areas), place);
   Group& group = made.first->second;
   activate(group);
   for (const EarlyMessage& early : std::exchange(early_, {})) {
@@ -48,13 +56,38 @@ void Groups::create(uint32_t number, std::vector<int> ranks, Time now) {
   }
 }
 
+/// True when all members that share a host have places in its memory. The same on all members.
+bool Groups::have_host_memory(const GroupMembers& members) const {
+  std::map<int, int> local;  // members by host
+  for (const int rank : members.ranks)
+    ++local[peers_.host(rank)];
+  for (size_t i = 0; i < members.ranks.size(); ++i)
+    if (members.places[i] < 0 && local[peers_.host(members.ranks[i])] > 1) return false;
+  return true;
+}
+
+/// Makes the areas of the members on this host; none if this rank is alone there.
+AreaPool::Areas Groups::make_areas(const GroupMembers& members) {
+  std::vector<int> places;
+  int self = 0;
+  for (size_t i = 0; i < members.ranks.size(); ++i) {
+    const int rank = members.ranks[i];
+    if (peers_.host(rank) != peers_.host(peers_.rank())) continue;
+    if (rank == peers_.rank()) self = static_cast<int>(places.size());
+    places.push_back(members.places[i]);
+  }
+  return places.size() > 1 ? pool_->make(places, self) : AreaPool::Areas();
+}
+
 void Groups::leave(uint32_t number) {
   const auto found = groups_.find(number);
   if (found == groups_.end()) return;
   found->second.collectives.leave();
   named(found->second).leave();
   std::erase(active_, &found->second);
+  const int place = found->second.place;
   groups_.erase(found);
+  release_place(place);
 }
 
 const GroupPeers* Groups::find(uint32_t number) const {
@@ -89,7 +122,7 @@ NamedCollectives& Groups::named(Group& group) {
   const GroupPeers& peers = group.collectives.peers();
   group.named = std::make_unique<NamedCollectives>(
       GroupPeers(peers_, peers.number() | lane_bit, peers.job_ranks(), peers.has_host_memory()),
-      prepare_, peers.number() == 0 ? world_named_memory_ : nullptr);
+      prepare_, group.named_memory);
   any_named_ = true;
   return *group.named;
 }

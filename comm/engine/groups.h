@@ -3,6 +3,8 @@
 #include "base/bytes.h"
 #include "comm/collective/collectives.h"
 #include "comm/collective/messages.h"
+#include "comm/engine/group_members.h"
+#include "comm/memory/area_pool.h"
 #include "comm/named/named_collectives.h"
 
 #include <cstdint>
@@ -35,14 +37,21 @@ class Groups {
     bool on_hosts = false;  ///< the ranks of each host share memory
     std::shared_ptr<SharedArea> unnamed;
     std::shared_ptr<SharedArea> named;
+    std::shared_ptr<AreaPool> pool;  ///< for groups; may be null
   };
   Groups(Peers& peers, Memory memory, Prepare prepare);
 
   /// The lowest number that is new to this rank.
   uint32_t next_number() const { return next_number_; }
-  /// `ranks` has the job's rank of each member, in the order of their ranks in the group.
-  /// Requires a number that is new to all members.
-  void create(uint32_t number, std::vector<int> ranks, Time now);
+  /// Reserves this rank's part in the memory of a new group, and returns its place; -1: none.
+  int reserve_place() { return pool_ ? pool_->reserve() : -1; }
+  /// For a place that no group got.
+  void release_place(int place) {
+    if (place >= 0) pool_->release(place);
+  }
+  /// `members` has the job's rank of each member, in the order of their ranks in the group, and
+  /// the places of all. Requires a number that is new to all members.
+  void create(uint32_t number, GroupMembers members, Time now);
   /// Fails the group's pending operations, and those of its other members.
   void leave(uint32_t number);
   /// Returns null for a group that this rank has left.
@@ -94,9 +103,13 @@ class Groups {
     Bytes payload;
   };
   struct Group {
-    Group(GroupPeers peers, std::shared_ptr<SharedArea> shared)
-        : collectives(std::move(peers), std::move(shared)) {}
+    Group(GroupPeers peers, AreaPool::Areas areas, int reserved)
+        : collectives(std::move(peers), std::move(areas.unnamed)),
+          named_memory(std::move(areas.named)),
+          place(reserved) {}
     Collectives collectives;
+    std::shared_ptr<SharedArea> named_memory;
+    int place;  ///< of this rank's part in its memory; -1: none
     std::unique_ptr<NamedCollectives> named = nullptr;  ///< null until it is first used
     uint64_t lists = 0;                                 ///< unnamed calls of several tensors
     bool active = false;                                ///< it is in active_
@@ -107,6 +120,8 @@ class Groups {
   Result<> handle(Group& group, const Message& message, ByteSpan payload, Time now);
   static bool by_name(const Group& group, const OperationRequest& request);
   NamedCollectives& named(Group& group);
+  bool have_host_memory(const GroupMembers& members) const;
+  AreaPool::Areas make_areas(const GroupMembers& members);
   /// The collectives to which the frame belongs.
   Collectives& collectives_of(Group& group, const Message& message);
   Group* of(const Message& message);
@@ -116,7 +131,7 @@ class Groups {
   Peers& peers_;
   Prepare prepare_;
   bool any_named_ = false;  ///< a group has named collectives
-  std::shared_ptr<SharedArea> world_named_memory_;
+  std::shared_ptr<AreaPool> pool_;
   std::map<uint32_t, Group> groups_;
   Group* world_ = nullptr;
   std::vector<Group*> active_;

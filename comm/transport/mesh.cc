@@ -88,6 +88,7 @@ Result<> Mesh::build(MeshBuilder& builder, const TaskEntry& self, const Options&
   segment_ = locals.segment();
   if (segment_) asleep_ = &segment_->asleep(locals.own_slot());
   if (segment_) add_areas(self, locals);
+  if (segment_) add_pool(locals);
   for (size_t i = 0; i < locals_.size(); ++i)
     TRY(watch(locals_[i].shared->socket.get(), EPOLLIN | EPOLLRDHUP | uint32_t{EPOLLET}, i));
   notices_ = builder.notices();
@@ -118,6 +119,24 @@ void Mesh::add_areas(const TaskEntry& self, const LocalGroup& locals) {
   };
   area_ = make(ShmSegment::Area::unnamed);
   named_area_ = make(ShmSegment::Area::named);
+}
+
+void Mesh::add_pool(const LocalGroup& locals) {
+  if (segment_->pool() == nullptr) return;
+  std::map<int, std::shared_ptr<ShmPeer>> peers;
+  size_t local = 0;
+  for (const Peer& peer : peers_)
+    if (const int slot = locals.slot_of(peer.task.id); slot >= 0)
+      peers[slot] = locals_[local++].shared;
+  pool_ = std::make_shared<AreaPool>(AreaPool::Options{
+      .owner = segment_,
+      .tickets = segment_->tickets(),
+      .memory = segment_->pool(),
+      .own_slot = locals.own_slot(),
+      .heap = heap_,
+      .back = [segment = segment_](size_t begin,
+                                   size_t bytes) { return segment->back_pool(begin, bytes); },
+      .wake = [peers](int slot) { peers.at(slot)->wake(); }});
 }
 
 Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
@@ -255,8 +274,9 @@ bool Mesh::fall_asleep() {
 }
 
 bool Mesh::memory_changed() {
-  const uint64_t published =
+  uint64_t published =
       area_ ? area_->published_by_others() + named_area_->published_by_others() : 0;
+  if (pool_) published += pool_->published_by_others();
   bool changed = published != seen_published_;
   seen_published_ = published;
   for (LocalPeer& peer : locals_) {

@@ -4,6 +4,7 @@
 #include "base/io/fd.h"
 #include "base/result.h"
 #include "base/running_time_clock.h"
+#include "comm/memory/area_pool.h"
 #include "comm/memory/shared_area.h"
 #include "comm/transport/lazy_connector.h"
 #include "comm/transport/link.h"
@@ -59,6 +60,9 @@ class Mesh {
   /// The memory for buffers that the other tasks of the host read. Null without shared_area(), and
   /// where a limit excludes it.
   const std::shared_ptr<SharedHeap>& shared_heap() const { return heap_; }
+  /// The memory for collectives of groups. Null without shared_area(), and where a limit excludes
+  /// it.
+  const std::shared_ptr<AreaPool>& area_pool() const { return pool_; }
   /// The notices that the rendezvous sent before all tasks had joined.
   const std::vector<Notice>& notices() const { return notices_; }
 
@@ -93,6 +97,7 @@ class Mesh {
   Mesh() = default;
   Result<> build(MeshBuilder& builder, const TaskEntry& self, const Options& options);
   void add_areas(const TaskEntry& self, const LocalGroup& locals);
+  void add_pool(const LocalGroup& locals);
   Result<> add_local(MeshBuilder::Peer& peer, LocalGroup& locals);
   Result<> add_connector(MeshBuilder& builder, LazyConnector::Options options);
   Result<> add_tcp(MeshBuilder::Peer& peer);
@@ -115,8 +120,9 @@ class Mesh {
   std::vector<LocalPeer> locals_;
   std::shared_ptr<SharedHeap> heap_;
   std::shared_ptr<SharedArea> area_;
-  std::shared_ptr<SharedArea> named_area_;           ///< null exactly if area_ is
-  uint64_t seen_published_ = 0;                      ///< in both
+  std::shared_ptr<SharedArea> named_area_;  ///< null exactly if area_ is
+  std::shared_ptr<AreaPool> pool_;
+  uint64_t seen_published_ = 0;                      ///< in all areas
   std::vector<std::shared_ptr<TcpSocket>> sockets_;  ///< of the TCP links
   std::unique_ptr<LazyConnector> connector_;         ///< null when all links are connected
   bool listening_ = false;                           ///< epoll_ watches the connector's listener

@@ -21,9 +21,9 @@ namespace dt {
 
 namespace {
 
-// Layout: a SleepFlag for each slot, a RingControl for each ordered pair of slots, then from a page
-// boundary on the two areas. Behind them are the rings' data, and from a huge page on the heap's
-// parts.
+// Layout: a SleepFlag and the tickets of an AreaPool for each slot, and a RingControl for each
+// ordered pair of slots. From a page boundary on follow the two areas, and behind them the rings'
+// data. The pool's parts begin at a page, and the heap's at a huge page. These two are sparse.
 constexpr size_t ring_bytes_max = size_t{256} << 10;
 constexpr size_t ring_bytes_min = size_t{2} << 10;
 constexpr size_t all_rings_bytes_max = size_t{32} << 20;
@@ -39,8 +39,12 @@ size_t pair_count(int slots) {
   return static_cast<size_t>(slots) * static_cast<size_t>(slots - 1);
 }
 
-size_t controls_at(int slots) {
+size_t tickets_at(int slots) {
   return static_cast<size_t>(slots) * sizeof(SleepFlag);
+}
+
+size_t controls_at(int slots) {
+  return tickets_at(slots) + static_cast<size_t>(slots) * sizeof(AreaPool::Tickets);
 }
 
 size_t page_above(size_t bytes) {
@@ -63,9 +67,24 @@ size_t segment_bytes(int slots) {
   return data_at(slots) + pair_count(slots) * ShmSegment::ring_bytes(slots);
 }
 
+size_t pool_at(int slots) {
+  return page_above(segment_bytes(slots));
+}
+
+size_t pool_end(int slots) {
+  return pool_at(slots) + page_above(AreaPool::bytes_for(slots));
+}
+
 uint64_t heap_at(int slots) {
   constexpr size_t huge = RangeList::huge_page_bytes;
-  return (segment_bytes(slots) + huge - 1) / huge * huge;
+  return (pool_end(slots) + huge - 1) / huge * huge;
+}
+
+/// True when this process may make a file of that size. Beyond the limit, the kernel would send
+/// SIGXFSZ.
+bool may_make(uint64_t bytes) {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
 }
 
 /// Returns how much of the file each slot may allocate: as much as the host has memory. Less for
@@ -77,20 +96,17 @@ size_t heap_part_bytes(int slots) {
   const uint64_t ram = std::bit_ceil(uint64_t{host.totalram} * host.mem_unit);
   const uint64_t share = all_heap_bytes_max / std::bit_ceil(static_cast<uint64_t>(slots));
   const uint64_t part = std::min(ram, share);
-  // Beyond this limit, the kernel would send SIGXFSZ.
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_FSIZE, &limit) < 0) return 0;
-  return limit.rlim_cur < heap_at(slots) + part * static_cast<uint64_t>(slots) ? 0 : part;
+  return may_make(heap_at(slots) + part * static_cast<uint64_t>(slots)) ? part : 0;
 }
 
 /// posix_fallocate with signals blocked. A signal would interrupt it with nothing done, and a
 /// profiler's timer sends one every few milliseconds.
-int allocate(int fd, size_t bytes) {
+int allocate(int fd, size_t begin, size_t bytes) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  const int error = posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error;
 }
@@ -112,16 +128,17 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::create(int slots,
   if (have && bytes > *have) return too_little_memory(what, bytes, have);
   Fd memory(memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return fail_errno("cannot make shared memory");
-  const int error = allocate(memory.get(), bytes);
+  const int error = allocate(memory.get(), 0, bytes);
   if (error == ENOSPC || error == ENOMEM) return too_little_memory(what, bytes, have);
   if (error != 0)
     return fail_errno(format("cannot allocate {} KiB of {}", bytes >> 10, what), error);
   const size_t part = heap_part_bytes(slots);
   const uint64_t end = heap_at(slots) + part * static_cast<uint64_t>(slots);
-  if (part > 0 && ftruncate(memory.get(), static_cast<off_t>(end)) < 0)
+  const uint64_t size = part > 0 ? end : may_make(pool_end(slots)) ? pool_end(slots) : bytes;
+  if (ftruncate(memory.get(), static_cast<off_t>(size)) < 0)
     return fail_errno("cannot extend shared memory");
   if (fcntl(memory.get(), F_ADD_SEALS, seals) < 0) return fail_errno("cannot seal shared memory");
-  return map(std::move(memory), slots, part);
+  return map(std::move(memory), slots, {.has_pool = size > bytes, .heap_part_bytes = part});
 }
 
 Result<std::shared_ptr<ShmSegment>> ShmSegment::open(Fd memory, int slots) {
@@ -132,7 +149,8 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::open(Fd memory, int slots) {
     return fail(Errc::protocol, "the shared memory of this host is not sealed");
   }
   const auto bytes = static_cast<uint64_t>(status.st_size);
-  if (bytes == segment_bytes(slots)) return map(std::move(memory), slots, 0);
+  if (bytes == segment_bytes(slots) || bytes == pool_end(slots))
+    return map(std::move(memory), slots, {.has_pool = bytes > segment_bytes(slots)});
   const uint64_t heap = bytes - std::min(bytes, heap_at(slots));
   const uint64_t part = heap / static_cast<uint64_t>(slots);
   if (!std::has_single_bit(part) || part * static_cast<uint64_t>(slots) != heap) {
@@ -141,18 +159,30 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::open(Fd memory, int slots) {
                        "ranks",
                        bytes, slots));
   }
-  return map(std::move(memory), slots, part);
+  return map(std::move(memory), slots, {.has_pool = true, .heap_part_bytes = part});
 }
 
-Result<std::shared_ptr<ShmSegment>> ShmSegment::map(Fd memory, int slots, size_t heap_part_bytes) {
+Result<std::shared_ptr<ShmSegment>> ShmSegment::map(Fd memory, int slots, Sparse sparse) {
   const size_t bytes = segment_bytes(slots);
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (base == MAP_FAILED) return fail_errno("cannot map shared memory");
   // A forked child must not be able to write into the rings. If the kernel refuses, the check of
   // the process id at every call remains.
   madvise(base, bytes, MADV_DONTFORK);
-  return std::shared_ptr<ShmSegment>(
-      new ShmSegment(std::move(memory), static_cast<std::byte*>(base), slots, heap_part_bytes));
+  std::shared_ptr<ShmSegment> segment(new ShmSegment(
+      std::move(memory), static_cast<std::byte*>(base), slots, sparse.heap_part_bytes));
+  if (sparse.has_pool) segment->map_pool();
+  return segment;
+}
+
+/// Maps the pool's parts. A process without addresses for them (ulimit -v) has no pool.
+void ShmSegment::map_pool() {
+  const size_t bytes = pool_end(slots_) - pool_at(slots_);
+  void* pool = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(),
+                    static_cast<off_t>(pool_at(slots_)));
+  if (pool == MAP_FAILED) return;
+  madvise(pool, bytes, MADV_DONTFORK);
+  pool_ = static_cast<std::byte*>(pool);
 }
 
 ShmSegment::ShmSegment(Fd memory, std::byte* base, int slots, size_t heap_part_bytes)
@@ -161,6 +191,18 @@ ShmSegment::ShmSegment(Fd memory, std::byte* base, int slots, size_t heap_part_b
 
 ShmSegment::~ShmSegment() {
   munmap(base_, segment_bytes(slots_));
+  if (pool_ != nullptr) munmap(pool_, pool_end(slots_) - pool_at(slots_));
+}
+
+std::span<AreaPool::Tickets> ShmSegment::tickets() const {
+  return {reinterpret_cast<AreaPool::Tickets*>(base_ + tickets_at(slots_)),
+          static_cast<size_t>(slots_)};
+}
+
+bool ShmSegment::back_pool(size_t begin, size_t bytes) const {
+  const std::optional<uint64_t> have = available_memory();
+  if (have && bytes > *have) return false;
+  return allocate(memory_.get(), pool_at(slots_) + begin, bytes) == 0;
 }
 
 std::atomic<uint32_t>& ShmSegment::asleep(int slot) const {

@@ -2,6 +2,7 @@
 
 #include "base/io/fd.h"
 #include "base/result.h"
+#include "comm/memory/area_pool.h"
 #include "comm/memory/available_memory.h"
 #include "comm/memory/shared_heap.h"
 #include "comm/transport/shm_ring.h"
@@ -16,8 +17,8 @@ namespace dt {
 /// The memory that the tasks of one host share. It has a ring for each ordered pair of slots, a
 /// sleep flag for each slot, and the memory of two SharedAreas with all of them. A slot is a task's
 /// index among the host's tasks. The memory is an unnamed memfd with sealed size: the kernel frees
-/// it with its last process, and no peer can shrink it. Behind them, the file has a sparse part for
-/// each slot, for a SharedHeap.
+/// it with its last process, and no peer can shrink it. Behind them, the file has sparse parts for
+/// each slot: those of an AreaPool, and one of a SharedHeap.
 class ShmSegment {
  public:
   /// Allocates all of it, so that no later access can fail because memory is short. Fails with
@@ -45,6 +46,13 @@ class ShmSegment {
   enum class Area : uint8_t { unnamed, named };
   std::span<std::byte> area(Area area) const;
 
+  /// The memory of an AreaPool, and its tickets. Null when a limit of this process, or of the
+  /// host's lowest task, excludes it.
+  std::byte* pool() const { return pool_; }
+  std::span<AreaPool::Tickets> tickets() const;
+  /// Allocates these bytes of the pool; false when memory is short.
+  bool back_pool(size_t begin, size_t bytes) const;
+
   /// Returns where the file has the parts of a SharedHeap. They are empty when a limit of this
   /// host's lowest task excludes large files (RLIMIT_FSIZE).
   SharedHeap::File heap_file() const;
@@ -54,11 +62,18 @@ class ShmSegment {
 
  private:
   ShmSegment(Fd memory, std::byte* base, int slots, size_t heap_part_bytes);
-  static Result<std::shared_ptr<ShmSegment>> map(Fd memory, int slots, size_t heap_part_bytes);
+  /// The sparse parts of the file.
+  struct Sparse {
+    bool has_pool = false;
+    size_t heap_part_bytes = 0;
+  };
+  static Result<std::shared_ptr<ShmSegment>> map(Fd memory, int slots, Sparse sparse);
+  void map_pool();
   size_t ring_index(Pair pair) const;
 
   Fd memory_;
   std::byte* base_;
+  std::byte* pool_ = nullptr;
   int slots_;
   size_t heap_part_bytes_;
 };

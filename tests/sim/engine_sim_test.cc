@@ -41,9 +41,11 @@ void World::connect() {
     locals[static_cast<size_t>(plan_.host_of(number))].push_back(number);
   std::vector<HeapArea> areas;
   std::vector<HeapArea> named;
+  std::vector<HeapPool> pools;
   for (const std::vector<int>& local : locals) {
     areas.emplace_back(static_cast<int>(local.size()), plan_.slot_bytes);
     named.emplace_back(static_cast<int>(local.size()), plan_.slot_bytes);
+    pools.emplace_back(static_cast<int>(local.size()), plan_.slot_bytes);
   }
   for (int from = 0; from < plan_.size; ++from)
     for (int to = 0; to < plan_.size; ++to)
@@ -67,12 +69,15 @@ void World::connect() {
       const bool shares = plan_.host_memory && locals[host].size() > 1;
       return shares ? memories[host].of(static_cast<int>(index)) : nullptr;
     };
+    std::shared_ptr<AreaPool> pool;
+    if (plan_.host_memory) pool = pools[host].of(static_cast<int>(index), plan_.group_areas);
     rank(self).engine =
         std::make_unique<Engine>(Engine::Options{.rank = self,
                                                  .dead_after = plan_.dead_after,
                                                  .generation = 1,
                                                  .shared = of_host(areas),
                                                  .named_shared = of_host(named),
+                                                 .pool = pool,
                                                  .host_memory = plan_.host_memory,
                                                  .unasked_bytes_max = plan_.unasked_bytes_max},
                                  std::move(peers));
@@ -238,7 +243,11 @@ void World::create_group(int number, size_t index) {
   const SimGroup& group = plan_.groups[index];
   if (user.engine->next_group() > group.number && user.engine->aborted() == nullptr)
     complaint_ = format("seed {}: group {} is not new to rank {}", seed_, group.number, number);
-  user.engine->create_group(group.number, group.ranks, now_);
+  // The members of a real group exchange their places before any of them makes it.
+  if (!places_.contains(index))
+    for (const int member : group.ranks)
+      places_[index].push_back(rank(member).engine->reserve_place());
+  user.engine->create_group(group.number, {group.ranks, places_[index]}, now_);
   user.in_group[index] = true;
   const bool left = left_ && number == plan_.victim && index == plan_.left_group;
   if (left) leave_group(number, index);

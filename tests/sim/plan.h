@@ -42,6 +42,7 @@ struct Plan {
   bool in_turn = false;          ///< one after the other; otherwise each host is filled in turn
   bool host_memory = false;      ///< the ranks of each host share memory
   size_t slot_bytes = 0;         ///< of that memory
+  int group_areas = 0;           ///< how many groups of a rank have memory
   size_t unasked_bytes_max = 0;  ///< see Engine::Options
   bool rests = false;            ///< ranks that are done wait for the others before they leave
   Program program;
@@ -104,6 +105,7 @@ inline Plan make_plan(Random& random) {
   if (random.percent(60)) plan.hosts = random.between(1, 1 + plan.size / 2);
   plan.in_turn = random.percent(30);
   plan.host_memory = random.percent(70);
+  plan.group_areas = random.between(0, 3);
   plan.slot_bytes = size_t{1} << random.between(10, 16);
   plan.unasked_bytes_max = random.percent(50) ? size_t{64} << 10 : random.below(200);
   plan.program = random_program(random, plan.groups, random.percent(40));

@@ -5,6 +5,7 @@
 #include "tests/sim/plan.h"
 #include "tests/sim/virtual_link.h"
 #include "tests/unit/comm/memory/heap_area.h"
+#include "tests/unit/comm/memory/heap_pool.h"
 
 #include <functional>
 #include <map>
@@ -89,7 +90,8 @@ class World {
   /// The first result of each rough call; for reduce_scatter, that of each rank's part.
   std::map<std::pair<size_t, int>, Bytes> rough_results_;
   std::map<size_t, std::string> mismatch_texts_;
-  std::map<size_t, Bytes> last_joined_;  ///< the first result of each join
+  std::map<size_t, Bytes> last_joined_;        ///< the first result of each join
+  std::map<size_t, std::vector<int>> places_;  ///< of the members of each group in its memory
   bool left_ = false;  ///< the victim leaves its group now, or as soon as it has created it
   bool rested_ = false;
   std::string complaint_;

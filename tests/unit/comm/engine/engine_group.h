@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "comm/engine/engine.h"
 #include "tests/unit/comm/memory/heap_area.h"
+#include "tests/unit/comm/memory/heap_pool.h"
 #include "tests/unit/comm/transport/memory_link.h"
 
 #include <algorithm>
@@ -31,8 +32,10 @@ class EngineGroup {
     const int size = first;
     std::vector<HeapArea> areas;  // of some MiB
     std::vector<HeapArea> named;
+    std::vector<HeapPool> pools;
     for (const int local : local_sizes) {
       if (!memory) break;
+      pools.emplace_back(local);
       areas.emplace_back(local);
       named.emplace_back(local);
     }
@@ -52,13 +55,15 @@ class EngineGroup {
       const auto of_host = [&](const std::vector<HeapArea>& memories) {
         return memory ? memories[static_cast<size_t>(host)].of(index) : nullptr;
       };
-      engines_.push_back(std::make_unique<Engine>(Engine::Options{.rank = self,
-                                                                  .dead_after = dead_after,
-                                                                  .generation = 3,
-                                                                  .shared = of_host(areas),
-                                                                  .named_shared = of_host(named),
-                                                                  .host_memory = memory},
-                                                  std::move(peers)));
+      engines_.push_back(std::make_unique<Engine>(
+          Engine::Options{.rank = self,
+                          .dead_after = dead_after,
+                          .generation = 3,
+                          .shared = of_host(areas),
+                          .named_shared = of_host(named),
+                          .pool = memory ? pools[static_cast<size_t>(host)].of(index) : nullptr,
+                          .host_memory = memory},
+          std::move(peers)));
     }
   }
 
@@ -77,6 +82,15 @@ class EngineGroup {
     for (int rank = 0; rank < size(); ++rank)
       operations.push_back(submit(rank, request));
     return operations;
+  }
+
+  /// Makes a group on all of its members, with the memory that they have for it.
+  void create(uint32_t number, const std::vector<int>& members) {
+    std::vector<int> places;
+    for (const int rank : members)
+      places.push_back((*this)[rank].reserve_place());
+    for (const int rank : members)
+      (*this)[rank].create_group(number, {members, places}, now);
   }
 
   /// Steps all ranks that are not stopped until nothing moves.

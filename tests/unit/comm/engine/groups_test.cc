@@ -139,6 +139,73 @@ TEST_CASE("operations of a group that is made after a death fail with the death"
   CHECK(failure(sum) == "all_reduce #1: rank 1 (host n1) died: killed by SIGKILL");
 }
 
+TEST_CASE("a group on one host plays in its memory, and over links when a member has none left") {
+  EngineGroup group(3, seconds(5), EngineGroup::Hosts::one);
+  for (int i = 1; i < AreaPool::parts_max; ++i)
+    CHECK(group[2].reserve_place() >= 0);
+  for (const uint32_t number : {1U, 2U}) {
+    group.create(number, {2, 0});
+    const bool memory = number == 1;
+    CHECK(group[0].algorithms_text(number).starts_with("all_reduce=shm") == memory);
+    CHECK(group[2].algorithms_text(number).starts_with("all_reduce=shm") == memory);
+    std::vector<float> two = {2};
+    std::vector<float> zero = {10};
+    const auto first = group.submit(2, sum_in(number, two));
+    group.settle();
+    CHECK(pending(first));
+    const auto second = group.submit(0, sum_in(number, zero));
+    group.settle();
+    CHECK(succeeded(first));
+    CHECK(succeeded(second));
+    CHECK(two == std::vector<float>{12});
+    CHECK(zero == two);
+    OperationRequest named = sum_in(number, two);
+    named.name = "gradient";
+    OperationRequest other = sum_in(number, zero);
+    other.name = named.name;
+    const auto by_name = group.submit(2, named);
+    group.submit(0, other);
+    group.settle();
+    CHECK(succeeded(by_name));
+    CHECK(two == std::vector<float>{24});
+  }
+  // The part of a group that all have left is used again.
+  for (const int rank : {0, 2})
+    group[rank].leave_group(1);
+  group.create(3, {0, 2});
+  CHECK(group[0].algorithms_text(3).starts_with("all_reduce=shm"));
+}
+
+TEST_CASE("a group of members on several hosts meets in the memory of each") {
+  EngineGroup group(std::vector{3, 2});
+  group.create(1, {4, 1, 3, 0});
+  std::vector<std::vector<float>> values;
+  std::vector<std::shared_ptr<Operation>> sums;
+  for (const int rank : {0, 1, 3, 4})
+    values.push_back({static_cast<float>(rank), 1});
+  for (size_t i = 0; i < 4; ++i)
+    sums.push_back(group.submit(std::vector{0, 1, 3, 4}[i], sum_in(1, values[i])));
+  group.settle();
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK(failure(sums[i]) == "ok");
+    CHECK(values[i] == std::vector<float>{8, 4});
+  }
+  CHECK(group[1].algorithms_text(1).starts_with("all_reduce=hierarchical,"));
+}
+
+TEST_CASE("groups without a common member use the same host's memory side by side") {
+  EngineGroup group(4, seconds(5), EngineGroup::Hosts::one);
+  group.create(1, {0, 1});
+  for (const int rank : {2, 3})
+    group[rank].next_group();
+  group.create(1, {2, 3});
+  std::vector<std::vector<float>> values = {{1}, {2}, {30}, {40}};
+  for (const int rank : {0, 2, 1, 3})
+    group.submit(rank, sum_in(1, values[static_cast<size_t>(rank)]));
+  group.settle();
+  CHECK(values == std::vector<std::vector<float>>{{3}, {3}, {70}, {70}});
+}
+
 TEST_CASE("calls by name in a group that a rank makes after a death leave nothing behind") {
   EngineGroup group(2);
   group[1].create_group(1, {0, 1}, group.now);

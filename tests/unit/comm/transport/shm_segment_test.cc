@@ -50,6 +50,36 @@ TEST_CASE("a segment is refused unless its size is right and sealed") {
   CHECK(ShmSegment::open(std::move(unsealed), 2).error().code == Errc::protocol);
 }
 
+TEST_CASE("a segment has a pool for groups, which gets memory only when it is used") {
+  const auto segment = ShmSegment::create(3).value();
+  const auto opened = ShmSegment::open(duplicate(segment->fd()).value(), 3).value();
+  const auto blocks = [&] {
+    struct stat status = {};
+    REQUIRE(fstat(segment->fd(), &status) == 0);
+    return static_cast<size_t>(status.st_blocks) * 512;
+  };
+  REQUIRE(segment->pool() != nullptr);
+  REQUIRE(opened->pool() != nullptr);
+  CHECK(segment->tickets().size() == 3);
+  opened->tickets()[2].of_part[1] = 5;
+  CHECK(segment->tickets()[2].of_part[1] == 5);
+  CHECK(segment->tickets()[1].of_part[2] == 0);
+  const size_t before = blocks();
+  const size_t last = AreaPool::bytes_for(3) - AreaPool::part_bytes(3);
+  REQUIRE(segment->back_pool(last, AreaPool::part_bytes(3)));
+  const size_t more = blocks() - before;
+  CHECK(more >= AreaPool::part_bytes(3));
+  CHECK(more <= AreaPool::part_bytes(3) + 2 * 4096);
+  segment->pool()[AreaPool::bytes_for(3) - 1] = std::byte{7};
+  CHECK(opened->pool()[AreaPool::bytes_for(3) - 1] == std::byte{7});
+  CHECK(blocks() == before + more);
+  // Neither the heap nor a ring lies there.
+  const auto heap = segment->heap_file();
+  SharedHeap first(segment, heap, 0);
+  CHECK(*static_cast<char*>(first.allocate(1).value()) == 0);
+  CHECK(segment->data({2, 1}).back() == std::byte{0});
+}
+
 TEST_CASE("each slot has a part of the heap, as large as this host's memory") {
   const auto segment = ShmSegment::create(3).value();
   const auto opened = ShmSegment::open(duplicate(segment->fd()).value(), 3).value();
