@@ -1,0 +1,288 @@
+#include "comm/ps/state/server_state.h"
+
+#include "base/crypto.h"
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+constexpr std::string_view checkpoint_magic = "dtrain parameters 1";
+
+std::string ending(const Notice& notice) {
+  return notice.kind == Notice::Kind::left ? "has left"
+                                           : format("died: {}", printable(notice.cause));
+}
+
+}  // namespace
+
+PsServerState::PsServerState(Options options)
+    : options_(std::move(options)),
+      coordinator_(options_.workers),
+      store_(options_.limits),
+      ends_(options_.workers.size()) {
+}
+
+std::string PsServerState::name(uint32_t worker) const {
+  const PsWorker& which = options_.workers[worker];
+  return format("{} on {}", which.id.text(), printable(which.host));
+}
+
+void PsServerState::disconnected(uint32_t worker) {
+  std::erase_if(declares_, [worker](const auto& entry) { return entry.asked.worker == worker; });
+  under_way_.erase(worker);
+}
+
+void PsServerState::gone(const Notice& notice) {
+  const auto at = std::ranges::find(options_.workers, notice.task, &PsWorker::id);
+  if (at == options_.workers.end()) return;
+  const auto worker = static_cast<uint32_t>(at - options_.workers.begin());
+  if (ends_[worker]) return;
+  ends_[worker] = notice;
+  disconnected(worker);
+  coordinator_.gone(worker, ending(notice));
+  answer_waits();
+  answer_declares();
+}
+
+bool PsServerState::all_gone() const {
+  for (uint32_t worker = 0; worker < ends_.size(); ++worker)
+    if (coordinator_.takes_part(worker) && !ends_[worker]) return false;
+  return true;
+}
+
+Result<> PsServerState::admit(const Asked& asked) {
+  size_t& under_way = under_way_[asked.worker];
+  ++under_way;
+  if (under_way <= options_.limits.requests_per_worker) return {};
+  return fail(Errc::refused,
+              format("{} has {} requests under way, more than {}", name(asked.worker), under_way,
+                     options_.limits.requests_per_worker));
+}
+
+void PsServerState::refuse(uint32_t worker, uint32_t request, std::string why) {
+  ++under_way_[worker];
+  reply_error({worker, request, nullptr}, {Errc::refused, std::move(why)});
+}
+
+void PsServerState::handle(uint32_t worker, uint32_t request, std::shared_ptr<const Bytes> body) {
+  const Asked asked{worker, request, std::move(body)};
+  const auto answer = [&]() -> Verdict {
+    TRY(admit(asked));
+    const PsRequest decoded = TRY(decode_ps_request(*asked.body));
+    return std::visit([&](const auto& which) { return on(asked, which); }, decoded);
+  };
+  Verdict verdict = answer();
+  if (!verdict) {
+    reply_error(asked, std::move(verdict).error());
+  } else if (std::optional<PsReply>& now = *verdict) {
+    reply(asked, *std::move(now));
+  }
+  answer_waits();
+}
+
+void PsServerState::reply(const Asked& asked, PsReply reply, std::optional<uint64_t> step) {
+  const auto under_way = under_way_.find(asked.worker);
+  if (under_way == under_way_.end()) return;  // the worker is gone
+  if (--under_way->second == 0) under_way_.erase(under_way);
+  if (coordinates()) {
+    reply.mode = coordinator_.mode();
+    reply.decision = coordinator_.decision();
+  }
+  reply.step = step.value_or(this->step());
+  deliveries_.push_back({asked.worker, asked.request, encode(reply)});
+}
+
+void PsServerState::reply_error(const Asked& asked, Error error) {
+  reply(asked, {.error = std::move(error)});
+}
+
+/// Replies to the commits and barriers that have ended.
+void PsServerState::answer_waits() {
+  for (StepCoordinator::Answer& answer : coordinator_.take_answers()) {
+    reply({answer.caller.worker, answer.caller.request, nullptr},
+          {.error = std::move(answer.error), .verdict = answer.verdict});
+  }
+}
+
+/// Replies to the declarations whose variables have values, or will get none.
+void PsServerState::answer_declares() {
+  const auto first = std::ranges::find(options_.workers, true, &PsWorker::takes_part);
+  const auto chief = static_cast<size_t>(first - options_.workers.begin());
+  for (WaitingDeclare& waiting : std::exchange(declares_, {})) {
+    if (store_.initialized(waiting.request)) {
+      reply(waiting.asked, {});
+    } else if (chief < ends_.size() && ends_[chief]) {
+      reply_error(
+          waiting.asked,
+          {Errc::peer_lost, format("the variables have no initial values: {} {}",
+                                   name(static_cast<uint32_t>(chief)), ending(*ends_[chief]))});
+    } else {
+      declares_.push_back(std::move(waiting));
+    }
+  }
+}
+
+Result<> PsServerState::require_coordinator() const {
+  if (coordinates()) return {};
+  return fail(Errc::protocol, "only server 0 decides about steps");
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& asked, const DeclareRequest& request) {
+  TRY(store_.declare(name(asked.worker), request));
+  if (store_.initialized(request)) {
+    answer_declares();
+    return PsReply{};
+  }
+  declares_.push_back({asked, request});
+  answer_declares();
+  return std::nullopt;
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& asked, const PushRequest& request) {
+  TRY(store_.apply(request.decision));
+  if (request.kind == PsMode::Kind::sync) {
+    if (coordinates() && coordinator_.stale_push(asked.worker, request.round))
+      return PsReply{.verdict = PsVerdict::stale};
+    TRY(store_.hold(asked.worker, request, asked.body));
+    return PsReply{.verdict = PsVerdict::held};
+  }
+  TRY(store_.push(request));
+  if (coordinates()) coordinator_.applied_push(asked.worker, request.seen_step);
+  std::vector<Bytes> copies;
+  copies.reserve(request.pulls.size());
+  PsReply changed;
+  store_.pull(request.pulls, changed.values, copies);
+  reply(asked, std::move(changed));
+  return std::nullopt;
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& asked, const CommitRequest& request) {
+  TRY(require_coordinator());
+  coordinator_.commit({asked.worker, asked.request}, request);
+  return std::nullopt;
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& asked, const PullRequest& request) {
+  TRY(store_.apply(request.decision));
+  TRY(store_.check(request.pulls));
+  std::vector<Bytes> copies;
+  copies.reserve(request.pulls.size());
+  PsReply values;
+  store_.pull(request.pulls, values.values, copies);
+  reply(asked, std::move(values));
+  return std::nullopt;
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& /*asked*/, const ModeRequest& request) {
+  TRY(require_coordinator());
+  TRY(coordinator_.set_mode(request.kind, request.count));
+  return PsReply{};
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& asked, const SaveRequest& request) {
+  TRY(store_.apply(request.decision));
+  file_requests_.push_back(
+      {.worker = asked.worker, .request = asked.request, .save = true, .path = request.path});
+  return std::nullopt;
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& asked, const LoadRequest& request) {
+  file_requests_.push_back({.worker = asked.worker,
+                            .request = asked.request,
+                            .check_only = request.check_only,
+                            .path = request.path});
+  return std::nullopt;
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& asked, const BarrierRequest& /*request*/) {
+  TRY(require_coordinator());
+  coordinator_.barrier({asked.worker, asked.request});
+  return std::nullopt;
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& /*asked*/, const StatusRequest& /*request*/) {
+  PsStatus status{.variables = store_.variables(), .bytes = store_.bytes()};
+  coordinator_.count_into(status);
+  return PsReply{.status = std::move(status)};
+}
+
+PsServerState::Verdict PsServerState::on(const Asked& asked, const LeaveRequest& /*request*/) {
+  coordinator_.gone(asked.worker, "has closed its connection");
+  return PsReply{};
+}
+
+std::vector<PsDelivery> PsServerState::take_deliveries() {
+  return std::exchange(deliveries_, {});
+}
+
+std::vector<PsFileRequest> PsServerState::take_file_requests() {
+  return std::exchange(file_requests_, {});
+}
+
+void PsServerState::answer(const PsFileRequest& request, const Result<>& result,
+                           std::optional<uint64_t> step) {
+  const Asked asked{request.worker, request.request, nullptr};
+  if (!result) return reply_error(asked, result.error());
+  reply(asked, {}, step);
+  answer_declares();
+}
+
+uint64_t PsServerState::step() const {
+  return coordinates() ? coordinator_.step() : store_.step();
+}
+
+Bytes PsServerState::save() const {
+  Writer writer;
+  writer.text(checkpoint_magic).number(options_.server).number(options_.servers).number(step());
+  store_.save(writer);
+  const Digest digest = sha256(writer.view());
+  writer.raw(digest);
+  return writer.take();
+}
+
+/// Returns the step.
+Result<uint64_t> PsServerState::load_into(VariableStore& store, ByteSpan saved) const {
+  constexpr size_t digest_bytes = sizeof(Digest);
+  Reader start(saved);
+  if (start.text() != checkpoint_magic)
+    return fail(Errc::protocol, "it is no checkpoint of this version of dtrain");
+  const bool whole = saved.size() > digest_bytes &&
+                     std::ranges::equal(sha256(saved.first(saved.size() - digest_bytes)),
+                                        saved.last(digest_bytes));
+  if (!whole) return fail(Errc::protocol, "its checksum does not fit: it is damaged or cut short");
+  const ByteSpan content = saved.first(saved.size() - digest_bytes);
+  Reader reader(content);
+  static_cast<void>(reader.text());
+  const auto server = reader.number<uint32_t>();
+  const auto servers = reader.number<uint32_t>();
+  const auto step = reader.number<uint64_t>();
+  if (server != options_.server || servers != options_.servers) {
+    return fail(Errc::mismatch,
+                format("it is of parameter server {} of {}, and this one is {} of {}", server,
+                       servers, options_.server, options_.servers));
+  }
+  TRY(store.load(reader, content));
+  TRY(reader.finish("the checkpoint"));
+  return step;
+}
+
+Result<> PsServerState::load(ByteSpan saved) {
+  VariableStore loaded = store_;
+  const uint64_t step = TRY(load_into(loaded, saved));
+  store_ = std::move(loaded);
+  coordinator_.set_step(step);
+  answer_declares();
+  return {};
+}
+
+Result<uint64_t> PsServerState::check(ByteSpan saved) const {
+  VariableStore loaded = store_;
+  return load_into(loaded, saved);
+}
+
+}  // namespace dt

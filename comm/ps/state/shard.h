@@ -1,0 +1,78 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "comm/ps/state/messages.h"
+#include "comm/ps/state/variable.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace dt {
+
+/// The sum of some gradients of one shard. Rows that occur twice are added, as TensorFlow does.
+struct GradientSum {
+  Bytes values = {};
+  /// Sorted, each once: the rows of `values`. Not of a dense sum, which has all of them.
+  std::vector<int64_t> rows = {};
+  bool dense = false;
+};
+
+/// The values of a shard and the numbers that its optimiser keeps.
+class Shard {
+ public:
+  Shard(const VariableSpec& variable, ShardSpec spec);
+
+  const ShardSpec& spec() const { return spec_; }
+  /// The size of the values and slots.
+  uint64_t bytes() const { return value_.size() * (1 + slots_used_); }
+  static uint64_t bytes_of(const VariableSpec& variable, uint64_t rows) {
+    return rows * variable.row_bytes() * (1 + slot_count(variable.optimizer.kind));
+  }
+  bool initialized() const { return initialized_; }
+  /// Requires as many bytes as the values have; empty: zeros.
+  void initialize(ByteSpan values);
+
+  /// Fail with Errc::input when the bytes are not those of the rows, or a row is not here.
+  Result<> check(const ShardGradient& gradient) const;
+  Result<> check(const ShardPull& pull) const;
+  /// Adds the gradients, each multiplied by `scale`. Requires that all pass check().
+  GradientSum sum(std::span<const ShardGradient> gradients, std::span<const double> scales) const;
+  /// Changes the values by the optimiser. `learning_rate` 0: that of the variable.
+  void update(const GradientSum& sum, double learning_rate);
+
+  ByteSpan values() const { return value_; }
+  /// Copies the rows of a sparse pull.
+  Bytes rows(ByteSpan rows) const;
+
+  /// Appends the state: of equal states, the same bytes.
+  void save(Writer& writer) const;
+  /// Reads what save() wrote. Makes the reader bad when it is another shard's.
+  void load(Reader& reader, ByteSpan whole);
+  bool operator==(const Shard&) const = default;
+
+ private:
+  Result<> check_rows(bool sparse, ByteSpan rows) const;
+  uint64_t row_bytes() const { return row_elements_ * element_bytes(type_); }
+  template <class T>
+  GradientSum sum_as(std::span<const ShardGradient> gradients,
+                     std::span<const double> scales) const;
+  template <class T>
+  void update_as(const GradientSum& sum, double learning_rate);
+
+  std::string name_;  ///< for messages
+  ElementType type_;
+  OptimizerSettings optimizer_;
+  uint64_t row_elements_;
+  ShardSpec spec_;
+  bool initialized_ = false;
+  uint64_t updates_ = 0;
+  size_t slots_used_;
+  Bytes value_;
+  std::array<Bytes, slots_max> slots_;
+};
+
+}  // namespace dt

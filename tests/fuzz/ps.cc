@@ -1,0 +1,105 @@
+// A parameter server under any sequence of requests, departures and checkpoints. The input is a
+// list of steps. Each step has a letter for its kind and a byte for the worker. A request and a
+// checkpoint add a u16 length and their bytes.
+
+#include "comm/ps/state/server_state.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <map>
+#include <memory>
+#include <set>
+
+namespace dt {
+namespace {
+
+constexpr uint32_t workers = 3;
+/// Small limits, so that short inputs reach them, and memory stays small.
+constexpr PsLimits limits = {.variables = 4, .bytes = 4096, .requests_per_worker = 3};
+
+class World {
+ public:
+  World() : state_({.workers = tasks(), .limits = limits}) {
+    // Most requests need a variable.
+    const DeclareRequest request{.variables = {{.name = "w", .shape = {2, 2}}},
+                                 .shards = {{.shard = {.rows = 2}, .initial = {}}},
+                                 .initializes = true};
+    ask(0, encode(PsRequest(request)));
+  }
+
+  void ask(uint32_t worker, ByteSpan bytes) {
+    if (gone_.contains(worker)) return;
+    asked_[++last_] = worker;
+    state_.handle(worker, last_, std::make_shared<const Bytes>(bytes.begin(), bytes.end()));
+    // The files do not exist.
+    for (const PsFileRequest& request : state_.take_file_requests())
+      state_.answer(request, fail(Errc::not_found, "/nowhere: there is no such file"));
+    collect();
+    size_t waiting = 0;
+    for (const auto& [number, owner] : asked_)
+      waiting += owner == worker ? 1 : 0;
+    assert(waiting <= limits.requests_per_worker);
+  }
+  void gone(uint32_t worker, Notice::Kind kind) {
+    gone_.insert(worker);
+    state_.gone({kind, {"worker", static_cast<int>(worker)}, "killed by SIGKILL"});
+    std::erase_if(asked_, [worker](const auto& entry) { return entry.second == worker; });
+    collect();
+  }
+  void load(ByteSpan bytes) {
+    const Result<> loaded = state_.load(bytes);
+    if (!loaded) check_message(loaded.error());
+    collect();
+  }
+  /// A checkpoint of any state can be loaded.
+  void end() {
+    const Bytes saved = state_.save();
+    assert(state_.load(saved));
+    assert(state_.save() == saved);
+  }
+
+ private:
+  static std::vector<PsWorker> tasks() {
+    std::vector<PsWorker> all;
+    for (uint32_t i = 0; i < workers; ++i)
+      all.push_back({.id = {"worker", static_cast<int>(i)}, .host = "a", .takes_part = i < 2});
+    return all;
+  }
+  void collect() {
+    for (const PsDelivery& delivery : state_.take_deliveries()) {
+      const auto asked = asked_.find(delivery.request);
+      assert(asked != asked_.end() && asked->second == delivery.worker);
+      asked_.erase(asked);
+      const PsReply reply = decode_ps_reply(delivery.reply).value();
+      if (reply.error) check_message(*reply.error);
+    }
+  }
+
+  PsServerState state_;
+  uint32_t last_ = 0;
+  std::map<uint32_t, uint32_t> asked_;  ///< requests without a reply: their workers
+  std::set<uint32_t> gone_;
+};
+
+}  // namespace
+
+void fuzz_one(ByteSpan bytes) {
+  World world;
+  Reader input(bytes);
+  while (!input.rest().empty()) {
+    const auto what = input.number<uint8_t>();
+    const uint32_t worker = input.number<uint8_t>() % workers;
+    if (what == 'k' || what == 'l') {
+      world.gone(worker, what == 'k' ? Notice::Kind::dead : Notice::Kind::left);
+      continue;
+    }
+    const size_t length = std::min<size_t>(input.number<uint16_t>(), input.rest().size());
+    if (what == 'c') {
+      world.load(input.raw(length));
+    } else {
+      world.ask(worker, input.raw(length));
+    }
+  }
+  world.end();
+}
+
+}  // namespace dt

@@ -1,0 +1,171 @@
+#include "comm/ps/state/server_state.h"
+
+#include "tests/unit/comm/ps/state/tensors.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace dt {
+namespace {
+
+/// A server of two workers, with one variable of two numbers.
+class Server {
+ public:
+  explicit Server(PsLimits limits = {}, uint32_t servers = 1)
+      : state_({.workers = {{.id = {"worker", 0}, .host = "a", .takes_part = true},
+                            {.id = {"worker", 1}, .host = "b", .takes_part = true},
+                            {.id = {"ps", 0}, .host = "a"}},
+                .servers = servers,
+                .limits = limits}) {}
+
+  PsServerState& state() { return state_; }
+  /// Sends a request; returns its number.
+  uint32_t send(uint32_t worker, const PsRequest& request) {
+    state_.handle(worker, ++last_, std::make_shared<const Bytes>(encode(request)));
+    collect();
+    return last_;
+  }
+  void collect() {
+    for (PsDelivery& delivery : state_.take_deliveries())
+      CHECK(replies_.emplace(delivery.request, std::move(delivery.reply)).second);
+  }
+  bool replied(uint32_t request) const { return replies_.contains(request); }
+  PsReply reply(uint32_t request) const {
+    REQUIRE(replied(request));
+    return decode_ps_reply(replies_.at(request)).value();
+  }
+  PsReply ask(uint32_t worker, const PsRequest& request) { return reply(send(worker, request)); }
+  void declare() {
+    const DeclaredWhole pair(0, plain_variable("w", {2}), {10, 20});
+    REQUIRE_FALSE(ask(0, pair.request).error);
+  }
+  PushRequest push(const std::vector<float>& gradient) {
+    gradient_ = bytes_of(gradient);
+    return {.gradients = {{.shard = 0, .values = gradient_}}, .pulls = {{.shard = 0}}};
+  }
+
+ private:
+  PsServerState state_;
+  uint32_t last_ = 0;
+  std::map<uint32_t, Bytes> replies_;
+  Bytes gradient_;
+};
+
+TEST_CASE("an asynchronous push is answered with the changed values") {
+  Server server;
+  server.declare();
+  const uint32_t asked = server.send(1, server.push({1, 2}));
+  const PsReply reply = server.reply(asked);
+  CHECK_FALSE(reply.error);
+  CHECK(reply.step == 1);
+  CHECK(numbers_of<float>(reply.values.at(0)) == std::vector<float>{9, 18});
+}
+
+TEST_CASE("a worker waits for the values that rank 0 declares") {
+  Server server;
+  DeclaredWhole pair(0, plain_variable("w", {2}), {10, 20});
+  pair.request.initializes = false;
+  const uint32_t waiting = server.send(1, pair.request);
+  CHECK_FALSE(server.replied(waiting));
+  SUBCASE("until they come") {
+    server.declare();
+    CHECK_FALSE(server.reply(waiting).error);
+  }
+  SUBCASE("or rank 0 dies") {
+    server.state().gone({Notice::Kind::dead, {"worker", 0}, "killed by SIGKILL"});
+    server.collect();
+    const PsReply reply = server.reply(waiting);
+    REQUIRE(reply.error);
+    CHECK(reply.error->message ==
+          "the variables have no initial values: worker:0 on a died: killed by SIGKILL");
+  }
+}
+
+TEST_CASE("bytes that are no request get an error, and the server stays up") {
+  Server server;
+  server.declare();
+  server.state().handle(1, 77, std::make_shared<const Bytes>(to_bytes("nonsense")));
+  server.collect();
+  CHECK(server.reply(77).error->code == Errc::protocol);
+  CHECK_FALSE(server.ask(1, StatusRequest{}).error);
+}
+
+TEST_CASE("a worker with too many requests under way is refused by name") {
+  Server server({.requests_per_worker = 2});
+  DeclaredWhole pair(0, plain_variable("w", {2}), {10, 20});
+  pair.request.initializes = false;
+  server.send(1, pair.request);
+  server.send(1, pair.request);
+  const PsReply third = server.ask(1, StatusRequest{});
+  REQUIRE(third.error);
+  CHECK(third.error->message == "worker:1 on b has 3 requests under way, more than 2");
+}
+
+TEST_CASE("synchronous pushes wait for the decision, which the next request forwards") {
+  Server server;
+  server.declare();
+  REQUIRE_FALSE(server.ask(0, ModeRequest{PsMode::Kind::sync, 2}).error);
+  const PsMode mode = server.ask(0, StatusRequest{}).mode;
+  std::vector<uint32_t> commits;
+  for (const uint32_t worker : {0U, 1U}) {
+    PushRequest push = server.push({2, 4});
+    push.kind = PsMode::Kind::sync;
+    CHECK(server.ask(worker, push).verdict == PsVerdict::held);
+    commits.push_back(server.send(worker, CommitRequest{.mode = mode, .round = 0}));
+  }
+  const PsReply decided = server.reply(commits[0]);
+  CHECK(decided.decision == PsDecision{.round = 1, .workers = {0, 1}});
+  const PsReply values =
+      server.ask(1, PullRequest{.decision = decided.decision, .pulls = {{.shard = 0}}});
+  CHECK(numbers_of<float>(values.values.at(0)) == std::vector<float>{8, 16});
+}
+
+TEST_CASE("a checkpoint is refused when it is damaged, foreign or another server's") {
+  Server server;
+  server.declare();
+  const Bytes saved = server.state().save();
+  Server fresh;
+  REQUIRE(fresh.state().load(saved));
+  CHECK(fresh.state().save() == saved);
+
+  Bytes damaged = saved;
+  damaged[saved.size() / 2] ^= std::byte{1};
+  struct Case {
+    Bytes bytes;
+    const char* message;
+  };
+  const Bytes cut(saved.begin(), saved.end() - 1);
+  const std::vector<Case> cases = {
+      {damaged, "its checksum does not fit: it is damaged or cut short"},
+      {cut, "its checksum does not fit: it is damaged or cut short"},
+      {to_bytes("something else"), "it is no checkpoint of this version of dtrain"},
+      {{}, "it is no checkpoint of this version of dtrain"},
+  };
+  for (const Case& which : cases) {
+    const Result<> loaded = fresh.state().load(which.bytes);
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().message == which.message);
+  }
+  Server of_two({}, 2);
+  const Result<> other = of_two.state().load(saved);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message == "it is of parameter server 0 of 1, and this one is 0 of 2");
+  CHECK(fresh.state().save() == saved);
+}
+
+TEST_CASE("a checkpoint gives values to variables that have none") {
+  Server server;
+  server.declare();
+  const Bytes saved = server.state().save();
+  Server fresh;
+  REQUIRE(fresh.state().load(saved));
+  DeclaredWhole pair(0, plain_variable("w", {2}), {0, 0});
+  pair.request.initializes = false;
+  CHECK_FALSE(fresh.ask(1, pair.request).error);
+  const PsReply values = fresh.ask(1, PullRequest{.pulls = {{.shard = 0}}});
+  CHECK(numbers_of<float>(values.values.at(0)) == std::vector<float>{10, 20});
+}
+
+}  // namespace
+}  // namespace dt
