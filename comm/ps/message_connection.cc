@@ -14,10 +14,9 @@ constexpr uint8_t body_part = data_frame_bit | 1;
 
 }  // namespace
 
-MessageConnection::MessageConnection(AuthenticatedConnection connection, Options options)
+MessageConnection::MessageConnection(Fd socket, Session session, Options options)
     : options_(options),
-      socket_(std::make_shared<TcpSocket>(std::move(connection.socket),
-                                          connection.handshake.session())),
+      socket_(std::make_shared<TcpSocket>(std::move(socket), std::move(session))),
       tcp_(socket_),
       link_({.link = &tcp_, .generation = options.generation}) {
 }

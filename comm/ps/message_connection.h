@@ -1,11 +1,12 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/io/fd.h"
 #include "base/result.h"
 #include "comm/transport/message_link.h"
-#include "comm/transport/peer_handshake.h"
 #include "comm/transport/tcp_link.h"
 #include "comm/transport/tcp_socket.h"
+#include "rendezvous/secure/handshake.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,7 @@ class MessageConnection final : private MessageReceiver {
     Bytes body = {};
   };
 
-  MessageConnection(AuthenticatedConnection connection, Options options);
+  MessageConnection(Fd socket, Session session, Options options);
   MessageConnection(const MessageConnection&) = delete;
   MessageConnection& operator=(const MessageConnection&) = delete;
 

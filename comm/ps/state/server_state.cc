@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace dt {
@@ -101,8 +102,13 @@ void PsServerState::reply_error(const Asked& asked, Error error) {
   reply(asked, {.error = std::move(error)});
 }
 
-/// Replies to the commits and barriers that have ended.
+/// Replies to the commits and barriers that have ended. Server 0 has all pushes of a round that it
+/// has decided.
 void PsServerState::answer_waits() {
+  if (coordinates()) {
+    [[maybe_unused]] const Result<> applied = store_.apply(coordinator_.decision());
+    assert(applied);
+  }
   for (StepCoordinator::Answer& answer : coordinator_.take_answers()) {
     reply({answer.caller.worker, answer.caller.request, nullptr},
           {.error = std::move(answer.error), .verdict = answer.verdict});
@@ -145,6 +151,8 @@ PsServerState::Verdict PsServerState::on(const Asked& asked, const DeclareReques
 
 PsServerState::Verdict PsServerState::on(const Asked& asked, const PushRequest& request) {
   TRY(store_.apply(request.decision));
+  if (coordinator_.waits(asked.worker))
+    return fail(Errc::protocol, "a worker pushes while it waits for its last commit");
   if (request.kind == PsMode::Kind::sync) {
     if (coordinates() && coordinator_.stale_push(asked.worker, request.round))
       return PsReply{.verdict = PsVerdict::stale};
@@ -163,6 +171,10 @@ PsServerState::Verdict PsServerState::on(const Asked& asked, const PushRequest& 
 
 PsServerState::Verdict PsServerState::on(const Asked& asked, const CommitRequest& request) {
   TRY(require_coordinator());
+  const bool sync = request.mode.kind == PsMode::Kind::sync;
+  const bool stale = request.round < coordinator_.decision().round;
+  if (sync && !stale && !store_.holds(asked.worker, request.round))
+    return fail(Errc::protocol, "a commit comes without its push");
   coordinator_.commit({asked.worker, asked.request}, request);
   return std::nullopt;
 }

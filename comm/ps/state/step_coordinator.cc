@@ -63,7 +63,7 @@ bool StepCoordinator::stale_push(uint32_t worker, uint64_t round) {
 }
 
 void StepCoordinator::commit(Caller caller, const CommitRequest& request) {
-  if (waiting_.contains(caller.worker)) {
+  if (waits(caller.worker)) {
     return answer(caller, PsVerdict::done,
                   Error{Errc::protocol, "a worker commits while it waits for its last commit"});
   }

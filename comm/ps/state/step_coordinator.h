@@ -65,6 +65,8 @@ class StepCoordinator {
   /// Called when a worker has left or died. Its waits end without answers.
   void gone(uint32_t worker, const std::string& why);
   bool takes_part(uint32_t worker) const;
+  /// True while the worker waits for the answer to a commit.
+  bool waits(uint32_t worker) const { return waiting_.contains(worker); }
 
   std::vector<Answer> take_answers();
   void count_into(PsStatus& status) const;

@@ -157,6 +157,11 @@ Result<> VariableStore::hold(uint32_t worker, PushRequest request,
   return {};
 }
 
+bool VariableStore::holds(uint32_t worker, uint64_t round) const {
+  const auto at = held_.find(worker);
+  return at != held_.end() && at->second.request.round == round;
+}
+
 Result<> VariableStore::apply(const PsDecision& decision) {
   if (decision.round <= applied_round_) return {};
   // Workers forward each round before they take part in the next one.
@@ -169,11 +174,10 @@ Result<> VariableStore::apply(const PsDecision& decision) {
   std::map<uint32_t, Part> parts;  // by shard
   double learning_rate = 0;
   for (const uint32_t worker : decision.workers) {
-    const auto at = held_.find(worker);
-    if (at == held_.end() || at->second.request.round != decision.round - 1)
+    if (!holds(worker, decision.round - 1))
       return fail(Errc::protocol,
                   format("no push of worker {} for round {}", worker, decision.round));
-    const PushRequest& request = at->second.request;
+    const PushRequest& request = held_.at(worker).request;
     if (learning_rate == 0) learning_rate = request.learning_rate;
     for (const ShardGradient& gradient : request.gradients) {
       parts[gradient.shard].gradients.push_back(gradient);

@@ -47,6 +47,7 @@ class VariableStore {
   /// has the order of the workers' numbers. Drops other pushes of this round.
   Result<> apply(const PsDecision& decision);
   size_t held() const { return held_.size(); }
+  bool holds(uint32_t worker, uint64_t round) const;
 
   /// Fails unless the pulls can be answered.
   Result<> check(std::span<const ShardPull> pulls) const;

@@ -16,6 +16,10 @@ Bytes pattern(size_t size, unsigned first) {
   return bytes;
 }
 
+MessageConnection connection_of(AuthenticatedConnection& end, MessageConnection::Options options) {
+  return {std::move(end.socket), end.handshake.session(), options};
+}
+
 /// Moves bytes between both ends until the receiver has a message.
 std::optional<MessageConnection::Received> move_until_received(MessageConnection& from,
                                                                MessageConnection& to) {
@@ -31,8 +35,8 @@ TEST_CASE("messages of any length arrive whole, both ways, also encrypted") {
   for (const bool encrypt : {false, true}) {
     ConnectedTasks tasks = connect_tasks(encrypt);
     const MessageConnection::Options options{.generation = 1, .message_bytes_max = 8 << 20};
-    MessageConnection worker(std::move(tasks.worker), options);
-    MessageConnection server(std::move(tasks.server), options);
+    MessageConnection worker = connection_of(tasks.worker, options);
+    MessageConnection server = connection_of(tasks.server, options);
     uint32_t id = 7;
     for (const size_t size : {size_t{1}, size_t{300'000}, size_t{5'000'000}}) {
       ++id;
@@ -53,8 +57,10 @@ TEST_CASE("messages of any length arrive whole, both ways, also encrypted") {
 
 TEST_CASE("a message that is too long loses its body, and the connection stays up") {
   ConnectedTasks tasks = connect_tasks();
-  MessageConnection worker(std::move(tasks.worker), {.generation = 1, .message_bytes_max = 1000});
-  MessageConnection server(std::move(tasks.server), {.generation = 1, .message_bytes_max = 1000});
+  MessageConnection worker =
+      connection_of(tasks.worker, {.generation = 1, .message_bytes_max = 1000});
+  MessageConnection server =
+      connection_of(tasks.server, {.generation = 1, .message_bytes_max = 1000});
   REQUIRE(worker.send(1, pattern(1'000'000, 1)));
   REQUIRE(worker.send(2, pattern(1000, 2)));
   // The short one may arrive first, since two messages take turns.
@@ -68,8 +74,10 @@ TEST_CASE("a message that is too long loses its body, and the connection stays u
 
 TEST_CASE("a task of another generation breaks the protocol") {
   ConnectedTasks tasks = connect_tasks();
-  MessageConnection worker(std::move(tasks.worker), {.generation = 1, .message_bytes_max = 1000});
-  MessageConnection server(std::move(tasks.server), {.generation = 2, .message_bytes_max = 1000});
+  MessageConnection worker =
+      connection_of(tasks.worker, {.generation = 1, .message_bytes_max = 1000});
+  MessageConnection server =
+      connection_of(tasks.server, {.generation = 2, .message_bytes_max = 1000});
   REQUIRE(worker.send(1, pattern(10, 1)));
   REQUIRE(worker.advance());
   Result<> advanced;
@@ -81,7 +89,8 @@ TEST_CASE("a task of another generation breaks the protocol") {
 
 TEST_CASE("a connection whose other end is gone is closed") {
   ConnectedTasks tasks = connect_tasks();
-  MessageConnection worker(std::move(tasks.worker), {.generation = 1, .message_bytes_max = 1000});
+  MessageConnection worker =
+      connection_of(tasks.worker, {.generation = 1, .message_bytes_max = 1000});
   tasks.server.socket.reset();
   Result<> advanced;
   for (const Time end = Clock::now() + seconds(30); advanced && Clock::now() < end;)

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// One of several servers that each have a file.
+struct CheckpointPart {
+  uint32_t server = 0;
+  uint32_t servers = 1;
+};
+
+/// Returns "PATH.ps-0-of-2".
+std::string checkpoint_name(const std::string& path, CheckpointPart part);
+/// Returns "PATH-100.ps-0-of-2", for checkpoints that a server makes by itself.
+std::string checkpoint_name(const std::string& path, uint64_t step, CheckpointPart part);
+/// Returns the steps of which this server has a file, the newest first.
+std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart part);
+
+/// Writes a file whole or not at all, also when the machine loses its power: a temporary file
+/// beside it, fsync, rename. Replaces an older file. Errors name the path.
+Result<> write_checkpoint(const std::string& file, ByteSpan content);
+/// Fails with Errc::not_found when there is no such file.
+Result<Bytes> read_checkpoint(const std::string& file);
+/// Removes all files of checkpoint_steps() but the newest ones.
+void remove_old_checkpoints(const std::string& path, CheckpointPart part, size_t kept);
+
+}  // namespace dt

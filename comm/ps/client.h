@@ -1,0 +1,135 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/running_time_clock.h"
+#include "comm/ps/message_connection.h"
+#include "comm/ps/state/messages.h"
+#include "comm/ps/state/placement.h"
+#include "comm/ps/state/push_turn.h"
+#include "comm/ps/tensor_split.h"
+#include "rendezvous/cluster/task.h"
+#include "rendezvous/secure/handshake.h"
+#include "rendezvous/store/client.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// A worker's use of the job's parameter servers. Each call blocks. For one thread at a time.
+///
+/// When a server dies, or a call takes too long, that call and all later ones fail. A request that
+/// a server refuses leaves the client usable.
+class PsClient {
+ public:
+  struct Options {
+    Claim claim;
+    std::string role = "ps";  ///< of the servers
+    Duration dead_after = seconds(5);
+    Duration call_timeout = {};         ///< of each later call; zero: none
+    Placement::Options placement = {};  ///< without the number of servers
+  };
+  /// Dials all tasks of the role. Fails with Errc::input when the job has none, and with
+  /// Errc::timeout, which names the servers that do not serve. Requires that `client` outlives the
+  /// PsClient.
+  static Result<std::unique_ptr<PsClient>> connect(RendezvousClient& client, Options options,
+                                                   Time deadline);
+  PsClient(const PsClient&) = delete;
+  PsClient& operator=(const PsClient&) = delete;
+
+  struct Declaration {
+    VariableSpec variable;
+    ByteSpan initial = {};  ///< empty: zeros; the first rank's counts
+  };
+  /// All workers declare the same variables in one order. Returns when they have their initial
+  /// values.
+  Result<> declare(std::span<const Declaration> variables);
+
+  /// One array of a call. The variable is known by its name.
+  struct Array {
+    std::string_view name;
+    bool sparse = false;
+    std::span<const int64_t> rows = {};
+    ByteSpan gradient = {};
+    std::span<std::byte> values = {};
+  };
+  struct PushOptions {
+    double learning_rate = 0;  ///< 0: that of each variable
+    double clip_norm = 0;      ///< 0: no clipping
+  };
+  struct Pushed {
+    bool counted = true;  ///< false: it came too late for its step, and had no effect
+    uint64_t step = 0;
+    double norm = 0;  ///< of all gradients together; only with clip_norm
+  };
+  /// Pushes the gradients; with `pulls`, also gets the values after the push.
+  Result<Pushed> push(std::span<const Array> arrays, bool pulls, const PushOptions& options);
+  Result<uint64_t> pull(std::span<const Array> arrays);
+
+  Result<> set_mode(PsMode::Kind kind, uint32_t count);
+  /// Each server writes its file, "PATH.ps-0-of-2" of server 0.
+  Result<> save(const std::string& path);
+  /// Restores the files of save(), after all servers have checked theirs. Fails with
+  /// Errc::mismatch when they are of different steps.
+  Result<uint64_t> load(const std::string& path);
+  Result<uint64_t> step();
+  Result<> barrier();
+  /// Returns the status of each server.
+  Result<std::vector<PsStatus>> status();
+  const PsMode& mode() const { return knowledge_.mode; }
+  std::string table() const { return placement_.table(); }
+  uint32_t servers() const { return static_cast<uint32_t>(servers_.size()); }
+  /// The worker takes part no more. Waits at most `limit`.
+  void leave(Duration limit);
+
+ private:
+  struct Server {
+    TaskEntry task;
+    std::unique_ptr<MessageConnection> connection = {};
+    std::optional<uint32_t> request = {};  ///< under way
+    std::optional<Bytes> reply = {};
+  };
+  struct Variable {
+    VariableSpec spec;
+    std::vector<PlacedShard> shards;
+  };
+  using Requests = std::map<uint32_t, PsRequest>;  ///< by server
+  /// Replies with the bytes that their values refer to.
+  struct Replies {
+    std::map<uint32_t, Bytes> bodies;
+    std::map<uint32_t, PsReply> decoded;
+  };
+
+  PsClient(RendezvousClient& client, Options options);
+  Result<> dial_server(Server& server, Time deadline);
+  Result<Replies> exchange(const Requests& requests);
+  Result<> await_replies(Time deadline);
+  Result<bool> advance(Server& server);
+  void wait(Time deadline);
+  Result<> read_rendezvous();
+  Result<> lost(const Server& server, const Error& why);
+  Result<PsReply> ask_coordinator(const PsRequest& request);
+  Result<Replies> ask_all(const PsRequest& request);
+  Result<std::vector<PsTensor>> tensors_of(std::span<const Array> arrays) const;
+  Requests requests_of(const PushTurn& turn, const TensorSplit& split,
+                       const PushRequest& terms) const;
+
+  RendezvousClient& client_;
+  Options options_;
+  std::vector<Server> servers_;
+  Placement placement_;
+  std::map<std::string, Variable, std::less<>> variables_;
+  PsKnowledge knowledge_;
+  bool initializes_ = false;  ///< this is the first rank
+  uint32_t last_request_ = 0;
+  std::optional<Error> broken_;
+};
+
+}  // namespace dt

@@ -1,0 +1,162 @@
+#pragma once
+
+#include "comm/ps/client.h"
+#include "comm/ps/server.h"
+#include "tests/unit/comm/ps/state/tensors.h"
+#include "tests/unit/rendezvous/fixture.h"
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace dt {
+
+/// Workers with ranks, and parameter servers without.
+inline TaskTable table_with_servers(int workers, int servers) {
+  TaskTable table = table_of_workers(workers);
+  for (int i = 0; i < servers; ++i) {
+    table.tasks.push_back({.id = {"ps", i},
+                           .agent = 100 + i,
+                           .host = "store" + std::to_string(i),
+                           .addresses = {"127.0.0.1"}});
+  }
+  return table;
+}
+
+/// Parameter servers on threads of this process, until this object ends. stop() ends one as a
+/// departure or a death does.
+class PsJob {
+ public:
+  struct Options {
+    int workers = 2;
+    int servers = 1;
+    PsServer::Options server = {};
+    bool encrypt = false;
+  };
+  explicit PsJob(Options options)
+      : options_(std::move(options)),
+        rendezvous_(table_with_servers(options_.workers, options_.servers),
+                    {.engine = {.encrypt_data = options_.encrypt}}),
+        outcomes_(static_cast<size_t>(options_.servers)) {
+    for (int i = 0; i < options_.servers; ++i)
+      stops_.emplace_back(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    for (int i = 0; i < options_.servers; ++i)
+      threads_.emplace_back([this, i] { serve(i); });
+  }
+  PsJob(const PsJob&) = delete;
+  PsJob& operator=(const PsJob&) = delete;
+  ~PsJob() {
+    for (int i = 0; i < options_.servers; ++i)
+      stop(i);
+  }
+
+  RendezvousFixture& rendezvous() { return rendezvous_; }
+  Claim claim(const TaskId& task) const {
+    Claim claim = rendezvous_.claim(task);
+    claim.encrypt_data = options_.encrypt;
+    return claim;
+  }
+  /// Ends a server. Its connections close.
+  void stop(int server) {
+    const uint64_t one = 1;
+    const auto at = static_cast<size_t>(server);
+    static_cast<void>(!::write(stops_[at].get(), &one, sizeof one));
+    if (threads_[at].joinable()) threads_[at].join();
+  }
+  /// Waits for the end of a server that ends by itself.
+  std::string outcome(int server) {
+    threads_[static_cast<size_t>(server)].join();
+    return outcomes_[static_cast<size_t>(server)];
+  }
+
+  /// A worker's connections to the rendezvous and to the servers.
+  struct Worker {
+    std::unique_ptr<RendezvousClient> rendezvous;
+    std::unique_ptr<PsClient> ps;
+  };
+  Worker join(int index, Placement::Options placement = {}) {
+    Worker worker{.rendezvous = rendezvous_.join_worker(index), .ps = {}};
+    worker.ps = must(PsClient::connect(
+        *worker.rendezvous, {.claim = claim({"worker", index}), .placement = placement}, soon()));
+    return worker;
+  }
+  /// Runs `body` for each worker on a thread. Returns the text of the first exception.
+  std::string run(const std::function<void(int index, PsClient& ps)>& body) {
+    std::vector<std::string> failures(static_cast<size_t>(options_.workers));
+    std::vector<std::thread> threads;
+    for (int index = 0; index < options_.workers; ++index) {
+      threads.emplace_back([&, index] {
+        try {
+          const Worker worker = join(index);
+          body(index, *worker.ps);
+        } catch (const std::exception& failure) {
+          failures[static_cast<size_t>(index)] = failure.what();
+        }
+      });
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+    for (const std::string& failure : failures)
+      if (!failure.empty()) return failure;
+    return {};
+  }
+
+ private:
+  void serve(int index) {
+    const TaskId self{"ps", index};
+    const auto client = rendezvous_.join(self);
+    PsServer::Options options = options_.server;
+    options.claim = claim(self);
+    options.stop_fd = stops_[static_cast<size_t>(index)].get();
+    const auto server = PsServer::start(*client, std::move(options), soon());
+    const Result<> served = server ? (*server)->run() : tl::unexpected(server.error());
+    if (!served) outcomes_[static_cast<size_t>(index)] = served.error().message;
+  }
+
+  Options options_;
+  RendezvousFixture rendezvous_;
+  std::vector<std::string> outcomes_;
+  std::vector<Fd> stops_;
+  std::vector<std::thread> threads_;
+};
+
+/// A variable of float32 with its values.
+struct NamedValues {
+  NamedValues(std::string name, const std::vector<float>& values)
+      : variable(plain_variable(std::move(name), {values.size()})), initial(bytes_of(values)) {}
+  VariableSpec variable;
+  Bytes initial;
+  PsClient::Declaration declaration() const { return {variable, initial}; }
+};
+
+inline void declare(PsClient& ps, const NamedValues& values) {
+  const PsClient::Declaration declared = values.declaration();
+  must(ps.declare({&declared, 1}));
+}
+
+inline std::vector<float> pull(PsClient& ps, std::string_view name, size_t count) {
+  std::vector<float> values(count);
+  const PsClient::Array array{.name = name, .values = std::as_writable_bytes(std::span(values))};
+  must(ps.pull({&array, 1}));
+  return values;
+}
+
+inline PsClient::Pushed push(PsClient& ps, std::string_view name,
+                             const std::vector<float>& gradient) {
+  std::vector<float> values(gradient.size());
+  const PsClient::Array array{.name = name,
+                              .gradient = std::as_bytes(std::span(gradient)),
+                              .values = std::as_writable_bytes(std::span(values))};
+  return must(ps.push({&array, 1}, true, {}));
+}
+
+}  // namespace dt
