@@ -64,13 +64,29 @@ std::string entry(const std::string& left, std::string_view right) {
   return line + wrapped(right, help_column) + "\n";
 }
 
+/// Adds the placeholder, and breaks it behind a | where the line would be too long.
+void add_placeholder(std::string& left, std::string_view placeholder) {
+  constexpr std::string_view margin = "  ";
+  size_t line_begin = 0;
+  left += ' ';
+  for (std::string_view rest = placeholder; !rest.empty();) {
+    const std::string_view choice = rest.substr(0, std::min(rest.find('|'), rest.size() - 1) + 1);
+    if (margin.size() + left.size() - line_begin + choice.size() > columns) {
+      left += "\n      ";
+      line_begin = left.size() - margin.size() * 2;
+    }
+    left += choice;
+    rest.remove_prefix(choice.size());
+  }
+}
+
 std::string option_entry(const Option& option) {
   const std::vector<std::string_view> spellings = spellings_of(option);
   std::string left;
   for (const std::string_view spelling : spellings) {
     left += format("{}{}", left.empty() ? "" : ", ", spelling);
   }
-  if (!option.placeholder.empty()) left += format(" {}", option.placeholder);
+  if (!option.placeholder.empty()) add_placeholder(left, option.placeholder);
   return entry(left, option.help);
 }
 

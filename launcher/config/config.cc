@@ -129,6 +129,22 @@ Result<> read_algorithms(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
+Result<> read_strategy(const OptionSources& sources, RunConfig& config) {
+  if (const auto given = find_option(sources, "strategy")) {
+    const auto name = parse_strategy_name(given->value());
+    if (!name) return given->refuse(name.error().message);
+    config.strategy = *name;
+  }
+  if (const auto given = find_option(sources, "devices"))
+    config.devices = TRY(given->text("names of devices"));
+  if (const auto given = find_option(sources, "cross-device-op")) {
+    const auto name = parse_cross_device_name(given->value());
+    if (!name) return given->refuse(name.error().message);
+    config.cross_device_op = given->value();
+  }
+  return {};
+}
+
 Result<> read_texts(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
   if (const auto given = find_option(sources, "output-dir")) {
@@ -203,6 +219,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_algorithms(by_precedence, config));
+  TRY(read_strategy(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_color(by_precedence, config));

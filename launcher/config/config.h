@@ -4,6 +4,7 @@
 #include "base/color.h"
 #include "base/environment.h"
 #include "base/result.h"
+#include "base/strategy_name.h"
 #include "launcher/config/env_set.h"
 #include "launcher/config/external_cluster.h"
 #include "launcher/config/hosts/hosts.h"
@@ -47,7 +48,10 @@ struct RunConfig {
   std::vector<std::string> environment_excluded;  ///< patterns of names that are not forwarded
   EnvSets env_sets = default_env_sets();
   bool pass_local_rank = false;
-  std::string algorithms;  ///< of collectives; empty: those of libdtrain
+  std::string algorithms;                ///< of collectives; empty: those of libdtrain
+  std::optional<StrategyName> strategy;  ///< none: the program decides
+  std::string devices;                   ///< of the strategy; empty: all
+  std::string cross_device_op;           ///< of the strategy; empty: libdtrain decides
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   PlacementOptions placement;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/strategy_name.h"
 #include "launcher/config/horovod_options.h"
 #include "launcher/config/option.h"
 #include "launcher/config/torchrun_options.h"
@@ -145,6 +146,20 @@ inline constexpr std::array own_options = {
            "same bits in every run, on every layout of the ranks over hosts. Costs time between "
            "hosts. Chooses the algorithms of all_reduce, reduce and reduce_scatter, which "
            "--algorithms may not name then."},
+    Option{"strategy", "--strategy", OptionKind::text, strategy_choices, OptionGroup::workers,
+           "How programs with dtrain::Strategy train, by DTRAIN_STRATEGY: mirrored keeps a copy of "
+           "each variable on every device of one process, multi_worker_mirrored on those of all "
+           "processes. central_storage keeps variables in one place of one process, "
+           "parameter_server in the tasks of the role ps. one_device uses one device."},
+    Option{"devices", "--devices", OptionKind::text, "DEVICES", OptionGroup::workers,
+           "The devices of each process that its strategy uses, by DTRAIN_DEVICES: numbers or "
+           "names such as 0,1 or cpu:0,cpu:1. Without it, all. -x DTRAIN_CPU_DEVICES=4 makes four "
+           "devices of the CPU."},
+    Option{"cross-device-op", "--cross-device-op", OptionKind::text, "OPERATION[:PACKS]",
+           OptionGroup::workers,
+           "How the devices of a process reduce tensors under a strategy, by "
+           "DTRAIN_CROSS_DEVICE_OP: ReductionToOneDevice, HierarchicalCopyAllReduce or AllReduce. "
+           "The last two pack tensors into PACKS parts."},
     Option{"chdir", "--chdir -wdir --wdir -wd", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,

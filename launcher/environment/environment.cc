@@ -162,6 +162,7 @@ Environment common_environment(const JobFacts& job, const Plan& plan) {
                    {"DTRAIN_GENERATION", format("{}", job.generation)}});
   }
   if (job.dump_stacks) common["DTRAIN_DUMP_STACKS"] = "1";
+  common.insert(job.strategy.begin(), job.strategy.end());
   add_job_variables(common, job, plan);
   return common;
 }

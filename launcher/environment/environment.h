@@ -28,8 +28,9 @@ struct JobFacts {
   ClusterSpec cluster;
   EnvSets env_sets = default_env_sets();
   JobShape shape;
-  bool dump_stacks = false;  ///< libdtrain writes its stack on SIGQUIT
-  bool own_gpu = false;      ///< each task sees only one GPU, as number 0
+  bool dump_stacks = false;   ///< libdtrain writes its stack on SIGQUIT
+  Environment strategy = {};  ///< the variables of --strategy, --devices and --cross-device-op
+  bool own_gpu = false;       ///< each task sees only one GPU, as number 0
 };
 
 /// The part of a task's environment that only its host knows.

@@ -16,6 +16,14 @@ void set_partial_cluster(JobFacts& facts, const ExternalLayout& external_layout)
   facts.jax_port = facts.master_port;
 }
 
+Environment strategy_variables(const RunConfig& config) {
+  Environment variables;
+  if (config.strategy) variables["DTRAIN_STRATEGY"] = strategy_text(*config.strategy);
+  if (!config.devices.empty()) variables["DTRAIN_DEVICES"] = config.devices;
+  if (!config.cross_device_op.empty()) variables["DTRAIN_CROSS_DEVICE_OP"] = config.cross_device_op;
+  return variables;
+}
+
 }  // namespace
 
 JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& table,
@@ -40,6 +48,7 @@ JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& t
                     .env_sets = config.env_sets,
                     .shape = job_shape_of(plan),
                     .dump_stacks = config.dump_stacks,
+                    .strategy = strategy_variables(config),
                     .own_gpu = config.placement.gpu_bind == GpuBind::rank};
   if (plan.is_partial()) {
     set_partial_cluster(facts, *plan.external_layout);

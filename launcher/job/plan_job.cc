@@ -5,6 +5,7 @@
 #include "launcher/job/own_names.h"
 #include "launcher/plan/job_plan.h"
 #include "launcher/plan/resolve_hosts.h"
+#include "launcher/plan/strategy_check.h"
 
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ namespace {
 /// Checks the options that name tasks or ranks of the plan.
 Result<> check_with_plan(JobContext& context, const Plan& plan) {
   TRY(check_targets(context.config, plan));
+  TRY(check_strategy(context.config, plan));
   const std::vector<std::string> warnings = TRY(check_cluster_variables(context.config, plan));
   context.warn(warnings);
   return {};

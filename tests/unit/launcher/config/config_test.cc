@@ -86,6 +86,17 @@ TEST_CASE("every option sets its member of the configuration") {
   CHECK(config == expected);
 }
 
+TEST_CASE("the strategy and its options set their members") {
+  const RunConfig config = decide({flags({{"np", {"3"}},
+                                          {"strategy", {"multi_worker_mirrored"}},
+                                          {"devices", {"0,1"}},
+                                          {"cross-device-op", {"AllReduce:2"}}})})
+                               .value();
+  CHECK(config.strategy == StrategyName::multi_worker_mirrored);
+  CHECK(config.devices == "0,1");
+  CHECK(config.cross_device_op == "AllReduce:2");
+}
+
 TEST_CASE("the first source that names an option wins, but lists of variables add up") {
   const OptionSource high = flags({{"np", {"2"}}, {"env", {"A=1"}}, {"quiet", {"false"}}});
   const OptionSource low =
@@ -106,6 +117,11 @@ TEST_CASE("B12 and other invalid values are refused, with option and value") {
       {{{"np", {""}}}, "-np: expected 1..65536, got \"\""},
       {{{"np", {"65537"}}}, "-np: expected 1..65536, got 65537"},
       {{{"np", {"99999999999999999999"}}}, "-np: expected 1..65536, got 99999999999999999999"},
+      {{{"np", {"1"}}, {"strategy", {"mirored"}}},
+       "--strategy: no strategy \"mirored\"; did you mean mirrored?"},
+      {{{"np", {"1"}}, {"devices", {""}}}, "--devices: expected names of devices, got \"\""},
+      {{{"np", {"1"}}, {"cross-device-op", {"AllReduce:-1"}}},
+       "--cross-device-op: AllReduce: expected 0..1024 packs behind the colon, got \"-1\""},
       {{{"np", {"1"}}, {"algorithms", {""}}},
        "--algorithms: expected a table of algorithms, got \"\""},
       {{{"np", {"1"}}, {"chdir", {""}}}, "--chdir: expected a folder, got \"\""},

@@ -105,6 +105,9 @@ TEST_CASE("a task gets its held port only if it may listen at no other") {
   job.own_ports = true;
   CHECK(value(added(job, plan, plan.tasks[1]), "DTRAIN_PORT") == "2");
   CHECK(value(added(job, plan, plan.tasks[2]), "DTRAIN_PORT") == "3");
+  CHECK(value(added(job, plan, plan.tasks[2]), "DTRAIN_STRATEGY") == "(unset)");
+  job.strategy = {{"DTRAIN_STRATEGY", "mirrored"}};
+  CHECK(value(added(job, plan, plan.tasks[2]), "DTRAIN_STRATEGY") == "mirrored");
 }
 
 TEST_CASE("every task learns of --dump-stacks") {

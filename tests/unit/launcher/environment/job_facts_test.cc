@@ -40,6 +40,25 @@ TEST_CASE("job_facts gives each held port to one user only") {
   CHECK(all == std::set<std::string>{"1001", "1002", "1003", "1004", "1005"});
 }
 
+TEST_CASE("job_facts makes variables of the strategy's options, and none of those not given") {
+  const Plan plan = plan_of(1);
+  const TaskTable table = task_table(plan, "job", at_home);
+  const auto variables = [&](const RunConfig& config) {
+    return job_facts(config, plan, table, {{"127.0.0.1", 7}, Token(), false},
+                     {{.ports = {1001, 1002, 1003}}})
+        .strategy;
+  };
+  RunConfig config;
+  CHECK(variables(config).empty());
+  config.strategy = StrategyName::central_storage;
+  CHECK(variables(config) == Environment{{"DTRAIN_STRATEGY", "central_storage"}});
+  config.devices = "0,1";
+  config.cross_device_op = "AllReduce:2";
+  CHECK(variables(config) == Environment{{"DTRAIN_STRATEGY", "central_storage"},
+                                         {"DTRAIN_DEVICES", "0,1"},
+                                         {"DTRAIN_CROSS_DEVICE_OP", "AllReduce:2"}});
+}
+
 TEST_CASE("MASTER_PORT and JAX's are held on rank 0's host, be it first or not") {
   PlanRequest request;
   request.hosts = {{.name = "a", .slots = 1}, {.name = "b", .slots = 1}};

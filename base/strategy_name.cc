@@ -1,0 +1,65 @@
+#include "base/strategy_name.h"
+
+#include "base/format.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+constexpr int packs_max = 1024;
+constexpr std::string_view cross_device_names[] = {"ReductionToOneDevice",
+                                                   "HierarchicalCopyAllReduce", "AllReduce"};
+
+std::string listed(const std::vector<std::string>& names) {
+  const std::vector<std::string> front(names.begin(), names.end() - 1);
+  return format("{} and {}", join(front, ", "), names.back());
+}
+
+}  // namespace
+
+std::string_view strategy_text(StrategyName name) {
+  return split(strategy_choices, '|')[static_cast<size_t>(name)];
+}
+
+Result<StrategyName> parse_strategy_name(std::string_view word) {
+  const auto choices = split(strategy_choices, '|');
+  const auto found = std::ranges::find(choices, word);
+  if (found != choices.end()) return static_cast<StrategyName>(found - choices.begin());
+  const std::vector<std::string> names(choices.begin(), choices.end());
+  const std::string known = "the strategies are " + listed(names);
+  if (word == "tpu") return fail(Errc::input, "there is no TPU here; " + known);
+  const auto guess = nearest(word, names);
+  return fail(Errc::input, format("no strategy \"{}\"; {}", printable(word),
+                                  guess ? format("did you mean {}?", *guess) : known));
+}
+
+Result<CrossDeviceName> parse_cross_device_name(std::string_view text) {
+  const auto parts = split(text, ':');
+  const auto* const found = std::ranges::find(cross_device_names, parts.front());
+  if (found == std::end(cross_device_names)) {
+    const std::vector<std::string> names(std::begin(cross_device_names),
+                                         std::end(cross_device_names));
+    return fail(Errc::input, format("no cross-device operation \"{}\"; they are {}",
+                                    printable(parts.front()), listed(names)));
+  }
+  CrossDeviceName name = {
+      .kind = static_cast<CrossDeviceName::Kind>(found - std::begin(cross_device_names))};
+  if (parts.size() == 1) return name;
+  const auto packs = parse_integer(text.substr(parts.front().size() + 1));
+  const bool packing = name.kind != CrossDeviceName::Kind::reduction_to_one_device;
+  if (!packing || !packs || *packs < 0 || *packs > packs_max) {
+    return fail(Errc::input,
+                packing ? format("{}: expected 0..{} packs behind the colon, got \"{}\"", *found,
+                                 packs_max, printable(text.substr(parts.front().size() + 1)))
+                        : format("{} has no packs; leave the colon out", *found));
+  }
+  name.packs = static_cast<int>(*packs);
+  return name;
+}
+
+}  // namespace dt

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "base/result.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+// How a program spreads its training over devices and processes. The launcher and libdtrain share
+// these names.
+
+/// The order is that of strategy_choices.
+enum class StrategyName : uint8_t {
+  mirrored,               ///< one process, a replica on each of its devices
+  multi_worker_mirrored,  ///< the same in each of several processes
+  central_storage,        ///< one process; its variables exist once
+  parameter_server,       ///< variables live in the tasks of the role ps
+  one_device,             ///< one process, one device
+};
+
+/// The names, as the placeholder of an option has them.
+inline constexpr std::string_view strategy_choices =
+    "mirrored|multi_worker_mirrored|central_storage|parameter_server|one_device";
+
+std::string_view strategy_text(StrategyName name);
+/// Fails with Errc::input for another word; the message lists the names.
+Result<StrategyName> parse_strategy_name(std::string_view word);
+
+/// True for a strategy of one process, which other workers would not join.
+constexpr bool is_of_one_process(StrategyName name) {
+  return name == StrategyName::mirrored || name == StrategyName::central_storage ||
+         name == StrategyName::one_device;
+}
+
+/// How the replicas of one process reduce tensors.
+struct CrossDeviceName {
+  /// The order is that of the names.
+  enum class Kind : uint8_t { reduction_to_one_device, hierarchical_copy_all_reduce, all_reduce };
+  Kind kind = Kind::reduction_to_one_device;
+  int packs = 1;  ///< into so many parts tensors are packed; 0: no packing
+  bool operator==(const CrossDeviceName&) const = default;
+};
+
+/// Reads ReductionToOneDevice, HierarchicalCopyAllReduce or AllReduce. The last two may have the
+/// number of packs behind a colon: "AllReduce:4". Fails with Errc::input for another text.
+Result<CrossDeviceName> parse_cross_device_name(std::string_view text);
+
+}  // namespace dt

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# --strategy: what dtrain refuses, and what the tasks get.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+expect_refusal_of() { # in words that contain $1
+  expect_status 2
+  expect_stderr_contains "$1"
+  expect_stdout ''
+  expect_not test -e started
+}
+
+# shellcheck disable=SC2016  # the task's shell expands it
+print_strategy='echo "$DTRAIN_ROLE:$DTRAIN_TASK_INDEX ${DTRAIN_STRATEGY-none} ${DTRAIN_DEVICES-all}" \
+  "${DTRAIN_CROSS_DEVICE_OP-own}"'
+
+test_every_task_gets_the_strategy_with_its_options() {
+  run_dtrain run --role ps=1 --role worker=2 --strategy parameter_server --no-tag sh -c "$print_strategy"
+  expect_status 0
+  expect_stdout_lines 'ps:0 parameter_server all own' 'worker:0 parameter_server all own' \
+    'worker:1 parameter_server all own'
+  run_dtrain run -np 1 --strategy mirrored --devices 0,1 --cross-device-op AllReduce:2 --no-tag sh -c "$print_strategy"
+  expect_status 0
+  expect_stdout 'worker:0 mirrored 0,1 AllReduce:2'
+}
+
+test_without_the_option_there_is_no_variable() {
+  DTRAIN_STRATEGY=mirrored run_dtrain run -np 1 --no-tag sh -c "$print_strategy"
+  expect_status 0
+  expect_stdout 'worker:0 none all own'
+}
+
+test_a_file_and_a_variable_choose_the_strategy_too() {
+  echo 'strategy = "one_device"' >dtrain.toml
+  run_dtrain run -np 1 --no-tag sh -c "$print_strategy"
+  expect_stdout 'worker:0 one_device all own'
+  DTRAIN_OPT_STRATEGY=central_storage run_dtrain run -np 1 --no-tag sh -c "$print_strategy"
+  expect_stdout 'worker:0 central_storage all own'
+}
+
+test_an_unknown_strategy_is_refused_with_the_known_ones() {
+  run_dtrain run -np 1 --strategy allreduce touch started
+  expect_refusal_of 'the strategies are mirrored, multi_worker_mirrored, central_storage, parameter_server and one_device'
+  run_dtrain run -np 1 --strategy tpu touch started
+  expect_refusal_of '--strategy: there is no TPU here; the strategies are'
+  run_dtrain run -np 1 --strategy one-device touch started
+  expect_refusal_of '--strategy: no strategy "one-device"; did you mean one_device?'
+  run_dtrain run -np 1 --strategy mirrored --cross-device-op NcclAllReduce touch started
+  expect_refusal_of '--cross-device-op: no cross-device operation "NcclAllReduce"'
+}
+
+test_several_workers_under_a_strategy_of_one_process_are_refused() {
+  for strategy in mirrored central_storage one_device; do
+    run_dtrain run -np 2 --strategy "$strategy" touch started
+    expect_refusal_of "--strategy $strategy: it trains in one process, and the job has 2 workers"
+    expect_stderr_contains 'use --strategy multi_worker_mirrored'
+    run_dtrain run -H localhost:2 --dry-run --strategy "$strategy" touch started
+    expect_refusal_of "--strategy $strategy: it trains in one process, and the job has 2 workers"
+  done
+}
+
+test_parameter_server_needs_a_ps() {
+  run_dtrain run -np 2 --strategy parameter_server touch started
+  expect_refusal_of '--strategy parameter_server: the job has no ps; add --role ps=1'
+}
+
+run_tests "$@"

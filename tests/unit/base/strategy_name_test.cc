@@ -1,0 +1,64 @@
+#include "base/strategy_name.h"
+
+#include "base/text.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace dt {
+namespace {
+
+TEST_CASE("each name of the list is a strategy with that text") {
+  size_t number = 0;
+  for (const std::string_view name : split(strategy_choices, '|')) {
+    CAPTURE(name);
+    CHECK(static_cast<size_t>(parse_strategy_name(name).value()) == number++);
+    CHECK(strategy_text(parse_strategy_name(name).value()) == name);
+  }
+  CHECK(parse_strategy_name("parameter_server").value() == StrategyName::parameter_server);
+  CHECK(parse_strategy_name("one_device").value() == StrategyName::one_device);
+}
+
+TEST_CASE("an unknown strategy lists the names, or the nearest one") {
+  const auto message = [](std::string_view word) {
+    const auto name = parse_strategy_name(word);
+    REQUIRE_FALSE(name);
+    CHECK(name.error().code == Errc::input);
+    return name.error().message;
+  };
+  const std::string known =
+      "the strategies are mirrored, multi_worker_mirrored, central_storage, parameter_server and "
+      "one_device";
+  CHECK(message("tpu") == "there is no TPU here; " + known);
+  CHECK(message("horovod") == "no strategy \"horovod\"; " + known);
+  CHECK(message("") == "no strategy \"\"; " + known);
+  CHECK(message("mirored") == "no strategy \"mirored\"; did you mean mirrored?");
+}
+
+TEST_CASE("a cross-device operation has a name, and packs where it packs") {
+  using Kind = CrossDeviceName::Kind;
+  const auto parsed = [](std::string_view text) { return parse_cross_device_name(text).value(); };
+  CHECK(parsed("ReductionToOneDevice") == CrossDeviceName{Kind::reduction_to_one_device, 1});
+  CHECK(parsed("HierarchicalCopyAllReduce:0") ==
+        CrossDeviceName{Kind::hierarchical_copy_all_reduce, 0});
+  CHECK(parsed("AllReduce") == CrossDeviceName{Kind::all_reduce, 1});
+  CHECK(parsed("AllReduce:4") == CrossDeviceName{Kind::all_reduce, 4});
+  const auto message = [](std::string_view text) {
+    const auto name = parse_cross_device_name(text);
+    return name ? "parsed" : name.error().message;
+  };
+  CHECK(message("Nccl") ==
+        "no cross-device operation \"Nccl\"; they are ReductionToOneDevice, "
+        "HierarchicalCopyAllReduce and AllReduce");
+  CHECK(message("AllReduce:x") == "AllReduce: expected 0..1024 packs behind the colon, got \"x\"");
+  CHECK(message("AllReduce:2:3") ==
+        "AllReduce: expected 0..1024 packs behind the colon, got \"2:3\"");
+  CHECK(message("AllReduce:1025") ==
+        "AllReduce: expected 0..1024 packs behind the colon, got \"1025\"");
+  CHECK(message("ReductionToOneDevice:2") ==
+        "ReductionToOneDevice has no packs; leave the colon out");
+}
+
+}  // namespace
+}  // namespace dt

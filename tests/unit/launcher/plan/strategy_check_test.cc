@@ -1,0 +1,58 @@
+#include "launcher/plan/strategy_check.h"
+
+#include "base/format.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+/// Returns the message for the strategy in a job of these roles; "good": none.
+std::string answer(std::optional<StrategyName> strategy, std::vector<Role> roles) {
+  const int slots = task_count(roles);
+  const Plan plan =
+      make_plan({.hosts = {{.name = "a", .slots = slots}}, .roles = std::move(roles)}).value();
+  RunConfig config;
+  config.strategy = strategy;
+  const Result<> checked = check_strategy(config, plan);
+  if (checked) return "good";
+  CHECK(checked.error().code == Errc::input);
+  return checked.error().message;
+}
+
+std::vector<Role> with_servers(int count) {
+  return {{.name = "worker", .count = count}, {.name = "ps", .count = 1, .ranked = false}};
+}
+
+TEST_CASE("a strategy of one process refuses several workers, and names the one that was meant") {
+  for (const StrategyName name :
+       {StrategyName::mirrored, StrategyName::central_storage, StrategyName::one_device}) {
+    CHECK(answer(name, workers(1)) == "good");
+    CHECK(answer(name, workers(3)) ==
+          format("--strategy {}: it trains in one process, and the job has 3 workers, each of "
+                 "which would train alone; use --strategy multi_worker_mirrored",
+                 strategy_text(name)));
+    CHECK(answer(name, with_servers(2)).ends_with("use --strategy parameter_server"));
+  }
+}
+
+TEST_CASE("an evaluator is no second worker") {
+  const std::vector<Role> roles = {{.name = "chief", .count = 1},
+                                   {.name = "evaluator", .count = 1, .ranked = false}};
+  CHECK(answer(StrategyName::mirrored, roles) == "good");
+}
+
+TEST_CASE("parameter_server needs a ps") {
+  CHECK(answer(StrategyName::parameter_server, workers(2)) ==
+        "--strategy parameter_server: the job has no ps; add --role ps=1");
+  CHECK(answer(StrategyName::parameter_server, with_servers(2)) == "good");
+}
+
+TEST_CASE("all other jobs are good") {
+  CHECK(answer(StrategyName::multi_worker_mirrored, workers(1)) == "good");
+  CHECK(answer(StrategyName::multi_worker_mirrored, workers(4)) == "good");
+  CHECK(answer(std::nullopt, workers(4)) == "good");
+}
+
+}  // namespace
+}  // namespace dt
