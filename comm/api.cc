@@ -126,8 +126,7 @@ Result<std::optional<InitOptions>> init_options_of(const dtrain_init_options& op
 
 Result<dtrain_context*> init(const dtrain_init_options* given, int* blamed_rank) {
   if (text_of(environment_variable("DTRAIN_DUMP_STACKS")) == "1") install_stack_dump();
-  const dtrain_init_options options = TRY(read_struct(given, "dtrain_init_options"));
-  const std::optional<InitOptions> known = TRY(init_options_of(options));
+  const std::optional<InitOptions> known = TRY(read_init_options(given));
   if (!known) return std::make_unique<dtrain_context>(dtrain_context{Context::alone()}).release();
   auto context = TRY(Context::join(*known, blamed_rank));
   return std::make_unique<dtrain_context>(dtrain_context{std::move(context)}).release();
@@ -138,6 +137,11 @@ const RankLayout* layout_of(const dtrain_context* context) {
 }
 
 }  // namespace
+
+Result<std::optional<InitOptions>> read_init_options(const dtrain_init_options* given) {
+  const dtrain_init_options options = TRY(read_struct(given, "dtrain_init_options"));
+  return init_options_of(options);
+}
 
 int report(dtrain_error* into, const Error& error, int blamed_rank) {
   const int status = status_of(error.code);

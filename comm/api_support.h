@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "comm/context.h"
 #include "comm/dtrain.h"
+#include "comm/init_options.h"
 #include "comm/no_cancellation.h"
 
 #include <algorithm>
@@ -53,6 +54,9 @@ Result<T> read_struct(const T* given, const char* type) {
   std::memcpy(&known, bytes, std::min(size, sizeof known));
   return known;
 }
+
+/// Reads how a caller joins; none if this process belongs to no job.
+Result<std::optional<InitOptions>> read_init_options(const dtrain_init_options* given);
 
 /// Checks the struct_size of a struct that the library fills.
 Result<> check_result_size(const char* type, size_t struct_size);

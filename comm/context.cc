@@ -59,15 +59,6 @@ std::shared_ptr<SharedArea> memory_of_one() {
       SharedArea::Options{.owner = memory, .parts = {static_cast<std::byte*>(memory.get())}});
 }
 
-Result<std::unique_ptr<RendezvousClient>> connect(const InitOptions& options, Time deadline) {
-  auto client =
-      RendezvousClient::connect({.server = options.rendezvous, .claim = options.claim}, deadline);
-  if (client) return client;
-  return fail(client.error().code,
-              format("{}; was this process started by dtrain run, and does that job still run?",
-                     client.error().message));
-}
-
 Result<ChosenAlgorithms> job_algorithms(const EngineSettings& settings) {
   Result<ChosenAlgorithms> chosen = parse_algorithms(settings.algorithms);
   if (chosen) return chosen;
@@ -77,6 +68,16 @@ Result<ChosenAlgorithms> job_algorithms(const EngineSettings& settings) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<RendezvousClient>> Context::connect(const InitOptions& options,
+                                                           Time deadline) {
+  auto client =
+      RendezvousClient::connect({.server = options.rendezvous, .claim = options.claim}, deadline);
+  if (client) return client;
+  return fail(client.error().code,
+              format("{}; was this process started by dtrain run, and does that job still run?",
+                     client.error().message));
+}
 
 Context::Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared)
     : members_(std::move(members)), layout_(std::move(layout)), shared_(std::move(shared)) {

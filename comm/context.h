@@ -27,6 +27,10 @@ class Context {
   /// Joins all other ranks. On failure *blamed_rank is the rank to blame, if there is one.
   static Result<std::shared_ptr<Context>> join(const InitOptions& options, int* blamed_rank);
 
+  /// Connects to the job's rendezvous, which only a lost or foreign job lacks.
+  static Result<std::unique_ptr<RendezvousClient>> connect(const InitOptions& options,
+                                                           Time deadline);
+
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 

@@ -9,7 +9,9 @@ namespace dt {
 Result<RankLayout> rank_layout(const TaskTable& table, const TaskEntry& self) {
   if (self.rank < 0) {
     return fail(Errc::input,
-                format("{} has no rank in this job, and collectives need one", self.id.text()));
+                format("{} has no rank in this job, and collectives need one; a parameter server "
+                       "calls dtrain_ps_serve instead of dtrain_init",
+                       self.id.text()));
   }
   RankLayout layout{.rank = self.rank, .size = table.world_size(), .host = self.host};
   // Hosts in the order of their lowest rank.

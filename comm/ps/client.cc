@@ -270,17 +270,23 @@ Result<> PsClient::declare(std::span<const Declaration> variables) {
   return {};
 }
 
+Result<const PsClient::Variable*> PsClient::find(std::string_view name) const {
+  const auto at = variables_.find(name);
+  if (at != variables_.end()) return &at->second;
+  return fail(Errc::input, format("variable {} is not declared", printable(std::string(name))));
+}
+
+Result<size_t> PsClient::element_size(std::string_view variable) const {
+  const Variable* const found = TRY(find(variable));
+  return element_bytes(found->spec.type);
+}
+
 Result<std::vector<PsTensor>> PsClient::tensors_of(std::span<const Array> arrays) const {
   std::vector<PsTensor> tensors;
-  for (size_t i = 0; i < arrays.size(); ++i) {
-    const Array& array = arrays[i];
-    const auto at = variables_.find(array.name);
-    if (at == variables_.end()) {
-      return fail(Errc::input,
-                  format("variable {} is not declared", printable(std::string(array.name))));
-    }
-    tensors.push_back({.variable = &at->second.spec,
-                       .shards = at->second.shards,
+  for (const Array& array : arrays) {
+    const Variable* const variable = TRY(find(array.name));
+    tensors.push_back({.variable = &variable->spec,
+                       .shards = variable->shards,
                        .sparse = array.sparse,
                        .rows = array.rows,
                        .gradient = array.gradient,

@@ -73,6 +73,9 @@ class PsClient {
   Result<Pushed> push(std::span<const Array> arrays, bool pulls, const PushOptions& options);
   Result<uint64_t> pull(std::span<const Array> arrays);
 
+  /// Returns the bytes of one number of a declared variable.
+  Result<size_t> element_size(std::string_view variable) const;
+
   Result<> set_mode(PsMode::Kind kind, uint32_t count);
   /// Each server writes its file, "PATH.ps-0-of-2" of server 0.
   Result<> save(const std::string& path);
@@ -117,6 +120,7 @@ class PsClient {
   Result<> lost(const Server& server, const Error& why);
   Result<PsReply> ask_coordinator(const PsRequest& request);
   Result<Replies> ask_all(const PsRequest& request);
+  Result<const Variable*> find(std::string_view name) const;
   Result<std::vector<PsTensor>> tensors_of(std::span<const Array> arrays) const;
   Requests requests_of(const PushTurn& turn, const TensorSplit& split,
                        const PushRequest& terms) const;

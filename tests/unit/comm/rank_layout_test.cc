@@ -32,7 +32,9 @@ TEST_CASE("a task's layout follows from the table") {
   }
   const auto unranked = rank_layout(table, table.tasks.back());
   REQUIRE(!unranked);
-  CHECK(unranked.error().message == "ps:0 has no rank in this job, and collectives need one");
+  CHECK(unranked.error().message ==
+        "ps:0 has no rank in this job, and collectives need one; a parameter server calls "
+        "dtrain_ps_serve instead of dtrain_init");
   table.tasks[1].rank = 9;
   CHECK(rank_layout(table, table.tasks[0]).error().code == Errc::protocol);
 }

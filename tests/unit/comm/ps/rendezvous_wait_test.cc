@@ -15,8 +15,8 @@ TEST_CASE("a request gets its reply, its error, or a timeout") {
   REQUIRE(got);
   CHECK(got->value == to_bytes("value"));
   CHECK_FALSE(ask_rendezvous(*client, AddRequest{"key", 1}, soon()));
-  const Result<Reply> late = ask_rendezvous(*client, WaitRequest{"other", seconds(30)},
-                                            Clock::now() + milliseconds(20));
+  const Result<Reply> late =
+      ask_rendezvous(*client, WaitRequest{"other", seconds(30)}, Clock::now() + milliseconds(20));
   REQUIRE_FALSE(late);
   CHECK(late.error().code == Errc::timeout);
   CHECK(ask_rendezvous(*client, GetRequest{"key"}, soon()));

@@ -1,0 +1,140 @@
+#include "comm/dtrain_ps.hpp"
+#include "tests/unit/comm/ps/ps_job.h"
+#include "tests/unit/comm/world_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <span>
+
+namespace dt {
+namespace {
+
+/// The identity of a worker of a PsJob, for the public API.
+class Identity {
+ public:
+  Identity(PsJob& job, int worker)
+      : rendezvous_(job.rendezvous().address().text()),
+        token_(job.rendezvous().token().text()),
+        job_(job.rendezvous().table().job) {
+    options_.struct_size = sizeof options_;
+    options_.role = "worker";
+    options_.task_index = worker;
+    options_.rendezvous = rendezvous_.c_str();
+    options_.token = token_.c_str();
+    options_.job = job_.c_str();
+    options_.generation = job.rendezvous().table().generation;
+  }
+  Identity(const Identity&) = delete;
+  Identity& operator=(const Identity&) = delete;
+  const dtrain_init_options* get() const { return &options_; }
+
+ private:
+  std::string rendezvous_;
+  std::string token_;
+  std::string job_;
+  dtrain_init_options options_ = {};
+};
+
+TEST_CASE("a program declares, pushes, pulls, saves and counts through the public API") {
+  const TemporaryFolder folder;
+  PsJob job({.workers = 1, .servers = 2});
+  const Identity identity(job, 0);
+  dtrain::ParameterServers ps({.identity = identity.get()});
+  const std::array<float, 2> w = {10, 20};
+  const double b = 5;
+  ps.declare({{.name = "w", .shape = {2}, .initial = w.data(), .learning_rate = 0.5},
+              {.name = "b", .type = DTRAIN_FLOAT64, .initial = &b, .learning_rate = 1}});
+  CHECK(contains(ps.table(), "server 1: 8 bytes"));
+
+  const std::array<float, 2> gradient = {2, 4};
+  std::array<float, 2> values = {};
+  const double b_gradient = 1;
+  double b_value = 0;
+  const dtrain::PsPushed pushed = ps.push_pull(
+      {dtrain::PsArray::push_pull<float>("w", gradient, values),
+       dtrain::PsArray::push_pull<double>("b", std::span(&b_gradient, 1), std::span(&b_value, 1))});
+  CHECK(pushed.counted);
+  CHECK(pushed.step == 1);
+  CHECK(values == std::array<float, 2>{9, 18});
+  CHECK(b_value == 4);
+
+  const std::string path = folder.path() + "/model";
+  ps.save(path);
+  CHECK(ps.push({dtrain::PsArray::push<float>("w", gradient)}, {.clip_norm = 1}).norm ==
+        doctest::Approx(4.4721));
+  CHECK(ps.load(path) == 1);
+  const std::array<std::int64_t, 1> rows = {1};
+  std::array<float, 1> row = {};
+  CHECK(ps.pull({{.name = "w", .values = row.data(), .count = 1, .rows = rows}}) == 1);
+  CHECK(row[0] == 18);
+  ps.barrier();
+  ps.set_mode(dtrain::PsMode::sync);
+  CHECK(ps.push({dtrain::PsArray::push<float>("w", gradient)}).step == 2);
+  CHECK(ps.step() == 2);
+  const dtrain_ps_statistics counts = ps.statistics();
+  CHECK(counts.pushes == 3);
+  CHECK(counts.own_pushes == 3);
+  CHECK(counts.stale == 0);
+  CHECK(counts.bytes == 16);
+}
+
+TEST_CASE("wrong arguments are named") {
+  PsJob job({.workers = 1});
+  const Identity identity(job, 0);
+  dtrain::ParameterServers ps({.identity = identity.get()});
+  const std::array<float, 3> three = {};
+  struct Case {
+    std::function<void()> call;
+    const char* message;
+  };
+  dtrain_ps_variable old = {};
+  old.struct_size = 1;
+  const std::vector<Case> cases = {
+      {[&] { ps.declare({{.name = "v", .type = DTRAIN_INT32}}); },
+       "variable v: its type must be float32 or float64"},
+      {[&] { ps.declare({{.name = "v", .optimizer = static_cast<dtrain::PsOptimizer>(6)}}); },
+       "dtrain_ps_variable.optimizer is 6; expected 0 to 5"},
+      {[&] { ps.declare({{.name = "v", .momentum = 2}}); },
+       "variable v: sgd: momentum must be a number from 0, below 1, not 2"},
+      {[&] { ps.push({dtrain::PsArray::push<float>("w", three)}); }, "variable w is not declared"},
+      {[&] { ps.push({{.name = "w"}}, {.learning_rate = -1}); },
+       "dtrain_ps_push_options: learning_rate -1 and clip_norm 0 must be numbers from 0"},
+      {[&] { ps.set_mode(static_cast<dtrain::PsMode>(3)); }, "the mode is 3; expected 0 to 2"},
+      {[&] { ps.set_mode(dtrain::PsMode::sync, 2); }, "2 workers in each step: the job has 1"},
+      {[&] { dtrain::ParameterServers({.identity = identity.get(), .shards = -1}); },
+       "dtrain_ps_options.shards is -1; expected 0 to 1048576"},
+  };
+  for (const Case& which : cases) {
+    const RankOutcome outcome = World::outcome_of(which.call);
+    CHECK(outcome.code == DTRAIN_ERROR_INPUT);
+    CHECK(outcome.text == which.message);
+  }
+  dtrain_error error = new_error();
+  CHECK(dtrain_ps_declare(ps.get(), &old, 1, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(contains(error.text, "struct_size"));
+  CHECK(dtrain_ps_declare(nullptr, nullptr, 0, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(contains(error.text, "NULL"));
+  ps.declare({{.name = "w", .shape = {2}}});
+  const RankOutcome size =
+      World::outcome_of([&] { ps.push({dtrain::PsArray::push<float>("w", three)}); });
+  CHECK(size.text == "variable w: 12 bytes of gradient, expected 8");
+}
+
+TEST_CASE("a process without a job is told how to get one") {
+  dtrain_error error = new_error();
+  CHECK(dtrain_ps_connect(nullptr, &error) == nullptr);
+  CHECK(std::string(error.text) ==
+        "dtrain_ps_connect: this process belongs to no job; start it by dtrain run --role ps=1 "
+        "--role worker=2");
+  CHECK(dtrain_ps_serve(nullptr, &error) == DTRAIN_ERROR_INPUT);
+  dtrain_ps_serve_options options = {};
+  options.struct_size = sizeof options;
+  options.checkpoint_every = 5;
+  CHECK(dtrain_ps_serve(&options, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(contains(error.text, "checkpoint_every is set, but checkpoint"));
+  dtrain_ps_close(nullptr);
+}
+
+}  // namespace
+}  // namespace dt
