@@ -20,6 +20,8 @@ constexpr std::array topics = {
     CommandHelp{"check", "Look at the hosts of a job before it: dtrain check -H node1,node2.",
                 "--import --json --help"},
     CommandHelp{"bench", "Measure the collectives of libdtrain: dtrain bench all_reduce -np 2."},
+    CommandHelp{"ps", "Serve the variables of a job: what the role ps runs with a strategy.",
+                "--checkpoint --checkpoint-every --help"},
     CommandHelp{"config", "Show what flags, variables and files decide: dtrain config show.",
                 "show --origin --all --json --help"},
     CommandHelp{"cache", "List or remove the copies of dtrain that hosts keep: dtrain cache list.",
@@ -136,6 +138,26 @@ std::string cache_help() {
          "\n\nexamples\n"
          "  dtrain cache list\n"
          "  dtrain cache clear -H node1,node2\n";
+}
+
+std::string ps_help() {
+  return "usage: dtrain ps [--checkpoint PATH [--checkpoint-every STEPS]]\n\n" +
+         wrapped(
+             "Keeps variables of a job, and changes them by the gradients that workers push with "
+             "libdtrain (dtrain_ps.h). It runs as a task without rank: dtrain run "
+             "--strategy parameter_server starts it for the role ps unless --role-command gives "
+             "another command. It ends with the job.",
+             0) +
+         "\n\nexamples\n"
+         "  dtrain run --role ps=2,worker=4 --strategy parameter_server ./train\n"
+         "  dtrain run --role ps=1,worker=4 \\\n"
+         "    --role-command 'ps=self ps --checkpoint /data/model --checkpoint-every 100' \\\n"
+         "    ./train\n\noptions\n" +
+         entry("--checkpoint PATH",
+               "Keep the variables in files PATH-STEP.ps-INDEX-of-COUNT, the last three, on the "
+               "server's host. A server that starts restores the newest step that all have.") +
+         entry("--checkpoint-every STEPS",
+               "Write them after so many steps; else only when the job ends.");
 }
 
 std::string check_help() {
@@ -321,6 +343,7 @@ std::string help_text(std::string_view topic) {
   if (topic == "bench") return bench_help();
   if (topic == "config") return config_help();
   if (topic == "cache") return cache_help();
+  if (topic == "ps") return ps_help();
   if (topic == "completion") return completion_help();
   if (topic == "version") {
     return format("usage: dtrain version [--json]\n\n{}\n\nexample: dtrain version --json\n",

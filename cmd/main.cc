@@ -9,6 +9,7 @@
 #include "cmd/command_advice.h"
 #include "cmd/completion.h"
 #include "cmd/options.h"
+#include "cmd/ps_command.h"
 #include "comm/schedule/algorithm_text.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/agent_keeper.h"
@@ -143,6 +144,12 @@ int cache_command(const Invocation& invocation) {
   return run(*config, parse_environment(environment));
 }
 
+int ps_command(const PsOptions& options) {
+  Log log = own_log(ColorChoice::automatic);
+  const auto served = run_ps(options, log);
+  return served ? 0 : print_error(served.error());
+}
+
 int show_config(const Invocation& invocation) {
   const auto sources = load_sources(invocation.flags, own_environment(), log_notices(invocation));
   if (!sources) return print_error(sources.error(), typed_color(invocation));
@@ -177,6 +184,8 @@ int dispatch(const std::vector<std::string>& words) {
       return check_command(*invocation);
     case Invocation::Command::cache:
       return cache_command(*invocation);
+    case Invocation::Command::ps:
+      return ps_command(invocation->ps);
     case Invocation::Command::bench:
       return bench_command(*invocation);
     case Invocation::Command::run:

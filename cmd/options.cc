@@ -183,6 +183,26 @@ Result<Invocation> parse_bench(Words words) {
   return invocation;
 }
 
+Result<Invocation> parse_ps(Words words) {
+  if (std::ranges::any_of(words, is_help)) return help_for("ps");
+  CLI::App app;
+  Invocation invocation;
+  invocation.command = Invocation::Command::ps;
+  const auto* const checkpoint = app.add_option("--checkpoint", invocation.ps.checkpoint);
+  const auto* const every = app.add_option("--checkpoint-every", invocation.ps.checkpoint_every);
+  TRY(parse_with(app, {words.begin(), words.end()}));
+  if (checkpoint->count() > 0 && invocation.ps.checkpoint.empty())
+    return fail(Errc::input, "ps: --checkpoint: expected the beginning of the files' names");
+  if (every->count() > 0 && invocation.ps.checkpoint_every < 1) {
+    return fail(Errc::input, format("ps: --checkpoint-every: expected a number of steps from 1, "
+                                    "got {}",
+                                    invocation.ps.checkpoint_every));
+  }
+  if (every->count() > 0 && checkpoint->count() == 0)
+    return fail(Errc::input, "ps: --checkpoint-every needs --checkpoint, the names of the files");
+  return invocation;
+}
+
 /// `dtrain -np 4 cmd`: an option where a command belongs.
 tl::unexpected<Error> forgotten_command(Words words) {
   if (!is_run_option(words[0])) {
@@ -205,6 +225,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   if (arguments[0] == "bench") return parse_bench(words);
   if (is_version(arguments[0])) return parse_version(words);
   if (arguments[0] == "cache") return parse_cache(words);
+  if (arguments[0] == "ps") return parse_ps(words);
   if (arguments[0] == "config") return parse_config(words);
   if (arguments[0] == "completion") return parse_completion(words);
   if (arguments[0] == "help") return parse_help(words);

@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "cmd/bench/bench_options.h"
+#include "cmd/ps_command.h"
 #include "launcher/check/check.h"
 #include "launcher/config/config.h"
 
@@ -21,6 +22,7 @@ struct Invocation {
     check,
     bench,
     cache,
+    ps,
     run
   };
   Command command = Command::help;
@@ -28,6 +30,7 @@ struct Invocation {
   std::vector<std::string> words;  ///< run: the workers' command; cache: list or clear
   BenchOptions bench = {};         ///< bench: its own options
   CheckOptions check = {};         ///< check: its own options
+  PsOptions ps = {};               ///< ps: its options
   bool json = false;               ///< version, config show: --json
   bool origin = false;             ///< config show --origin
   bool all = false;                ///< config show --all

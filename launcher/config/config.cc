@@ -197,8 +197,9 @@ Result<> check_command(const OptionSources& sources, const RunConfig& config) {
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,
                                   const Environment& environment) {
-  // The order matters: roles need hosts and environment, --env-set and --stdin need roles. With
-  // --role-command, the job's command may be absent: read_roles checks that each role has one.
+  // The order matters: roles need hosts, environment and strategy, --env-set and --stdin need
+  // roles. With --role-command, the job's command may be absent: read_roles checks that each role
+  // has one.
   RunConfig config;
   config.command = std::move(command);
   TRY(read_external_cluster(by_precedence, environment, read_text, config));
@@ -210,6 +211,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   if (!config.external_cluster) TRY(read_hosts(by_precedence, read_text, config));
   if (!config.external_cluster) TRY(read_torchrun_layout(by_precedence, config));
   TRY(read_environment(by_precedence, read_text, config));
+  TRY(read_strategy(by_precedence, config));
   TRY(read_roles(by_precedence, read_text, config));
   if (config.hosts.empty() && !config.external_cluster) {
     if (auto warning = unused_allocation_warning(environment))
@@ -219,7 +221,6 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
   TRY(read_algorithms(by_precedence, config));
-  TRY(read_strategy(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_color(by_precedence, config));

@@ -141,6 +141,15 @@ Result<std::vector<Host>> hosts_of_roles(const std::vector<Role>& roles, const O
   return hosts;
 }
 
+/// Under that strategy, the role ps runs dtrain's own server unless it has a command. "self" is the
+/// agent's own executable.
+void serve_parameters(const std::optional<StrategyName>& strategy, std::vector<Role>& roles) {
+  if (strategy != StrategyName::parameter_server) return;
+  for (Role& role : roles) {
+    if (role.name == "ps" && role.command.empty()) role.command = {"self", "ps"};
+  }
+}
+
 /// Requires a command for each role, except for an external cluster: the dtrain of another host has
 /// the command of its roles.
 Result<> check_commands(const RunConfig& config) {
@@ -199,6 +208,7 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
     if (config.hosts.empty()) config.hosts = TRY(hosts_of_roles(config.roles, *given));
   }
   hide_gpus(config.roles, config.environment);
+  serve_parameters(config.strategy, config.roles);
   TRY(check_known(config));
   return check_commands(config);
 }

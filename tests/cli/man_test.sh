@@ -24,7 +24,7 @@ test_every_option_and_variable_of_the_pages_exists() {
   local page option variable
   for page in "$pages"/man*/*; do text_of "$page"; done >all
   # Every spelling must be in a help text; the options of the other commands count, too.
-  for page in run check bench cache config version; do "$DTRAIN" help $page; done >known
+  for page in run check bench cache config ps version; do "$DTRAIN" help $page; done >known
   while read -r option; do
     expect grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" known
   done < <(grep -oE -- '(^|[^a-zA-Z0-9_-])--[a-z][a-z-]*([^a-z_-]|$)' all | grep -oE -- '--[a-z-]+' | sort -u)
@@ -40,7 +40,8 @@ test_every_variable_that_a_worker_gets_is_in_the_page() {
   local name page=$pages/man7/dtrain-environment.7
   run env -i "PATH=$PATH" "TEST_MARKER=$TEST_MARKER" CUDA_VISIBLE_DEVICES= "$DTRAIN" run --no-tag \
     --role scheduler=1,server=1,ps=1,worker=2 --env-set dmlc,paddle --success all \
-    --port-range 30000-32000 --dump-stacks env
+    --port-range 30000-32000 --dump-stacks \
+    --strategy multi_worker_mirrored --devices cpu:0 --cross-device-op AllReduce env
   expect_status 0
   while read -r name; do
     expect grep -qE "^\\.It Ev.* $name( |\$)" "$page"

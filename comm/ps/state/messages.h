@@ -46,7 +46,7 @@ struct ShardDeclaration {
   ByteSpan initial = {};  ///< empty: zeros
 };
 /// Declares variables of the job, and the shards of them that this server has. Without
-/// `initializes`, the reply comes when another worker has initialised the shards.
+/// `initializes`, the reply comes when the worker with it has done so.
 struct DeclareRequest {
   uint32_t first_variable = 0;
   std::vector<VariableSpec> variables = {};

@@ -120,7 +120,12 @@ void PsServerState::answer_declares() {
   const auto first = std::ranges::find(options_.workers, true, &PsWorker::takes_part);
   const auto chief = static_cast<size_t>(first - options_.workers.begin());
   for (WaitingDeclare& waiting : std::exchange(declares_, {})) {
-    if (store_.initialized(waiting.request)) {
+    const Result<> same = store_.declared(waiting.request)
+                              ? store_.declare(name(waiting.asked.worker), waiting.request)
+                              : Result<>();
+    if (!same) {
+      reply_error(waiting.asked, same.error());
+    } else if (store_.initialized(waiting.request)) {
       reply(waiting.asked, {});
     } else if (chief < ends_.size() && ends_[chief]) {
       reply_error(
@@ -139,11 +144,9 @@ Result<> PsServerState::require_coordinator() const {
 }
 
 PsServerState::Verdict PsServerState::on(const Asked& asked, const DeclareRequest& request) {
-  TRY(store_.declare(name(asked.worker), request));
-  if (store_.initialized(request)) {
-    answer_declares();
-    return PsReply{};
-  }
+  // The first rank's declaration counts; the others are compared with it.
+  if (request.initializes || store_.declared(request))
+    TRY(store_.declare(name(asked.worker), request));
   declares_.push_back({asked, request});
   answer_declares();
   return std::nullopt;

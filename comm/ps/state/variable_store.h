@@ -36,6 +36,10 @@ class VariableStore {
   /// the task in errors. Fails with Errc::mismatch when another worker's declaration differs, and
   /// with Errc::refused beyond a limit; nothing is declared then.
   Result<> declare(const std::string& by, const DeclareRequest& request);
+  /// True when all those variables are declared, in the same way or not.
+  bool declared(const DeclareRequest& request) const {
+    return request.first_variable + request.variables.size() <= variables_.size();
+  }
   /// True when all those shards have values.
   bool initialized(const DeclareRequest& request) const;
 

@@ -174,6 +174,23 @@ TEST_CASE("a command is needed by each role, and each command by a role") {
         "worker=COMMAND");
 }
 
+TEST_CASE(
+    "under the strategy of parameter servers, role ps runs dtrain's own, unless it has a command") {
+  const OptionValues served = {{"role", {"ps=1,worker=2"}}, {"strategy", {"parameter_server"}}};
+  const RunConfig own = decide(served).value();
+  CHECK(find_role(own.roles, "ps")->command == std::vector<std::string>{"self", "ps"});
+  CHECK(find_role(own.roles, "worker")->command.empty());
+  OptionValues given = served;
+  given["role-command"] = {"ps=mine --x"};
+  CHECK(find_role(decide(given).value().roles, "ps")->command ==
+        std::vector<std::string>{"mine", "--x"});
+  const RunConfig without = decide({{"role", {"ps=1,worker=2"}}}).value();
+  CHECK(find_role(without.roles, "ps")->command.empty());
+  const RunConfig other =
+      decide({{"role", {"ps=1,worker=2"}}, {"strategy", {"multi_worker_mirrored"}}}).value();
+  CHECK(find_role(other.roles, "ps")->command.empty());
+}
+
 TEST_CASE("without hosts those of the roles are the job's, with the slots of all roles") {
   const auto hosts_of = [](std::vector<std::string> roles) {
     std::string text;

@@ -82,6 +82,20 @@ TEST_CASE("a worker waits for the values that rank 0 declares") {
   }
 }
 
+TEST_CASE("the declaration of rank 0 counts, also when another one comes first") {
+  Server server;
+  DeclaredWhole other(0, plain_variable("w", {3}), {0, 0, 0});
+  other.request.initializes = false;
+  const uint32_t early = server.send(1, other.request);
+  CHECK_FALSE(server.replied(early));
+  server.declare();
+  const PsReply reply = server.reply(early);
+  REQUIRE(reply.error);
+  CHECK(reply.error->message ==
+        "variable w: worker:1 on b declares float32[3], sgd, but worker:0 on a declared "
+        "float32[2], sgd");
+}
+
 TEST_CASE("bytes that are no request get an error, and the server stays up") {
   Server server;
   server.declare();

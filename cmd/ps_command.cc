@@ -1,0 +1,60 @@
+#include "cmd/ps_command.h"
+
+#include "base/io/fd.h"
+#include "comm/dtrain_ps.h"
+
+#include <sys/signalfd.h>
+
+#include <csignal>
+#include <string>
+
+namespace dt {
+
+namespace {
+
+/// Returns a descriptor that becomes readable when the job ends this task.
+Result<Fd> stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  if (::sigprocmask(SIG_BLOCK, &signals, nullptr) < 0) return fail_errno("sigprocmask");
+  Fd stop(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!stop) return fail_errno("signalfd");
+  return stop;
+}
+
+/// The kind of error that has the exit status of the code.
+Errc errc_of(int code) {
+  switch (code) {
+    case DTRAIN_ERROR_INPUT:
+    case DTRAIN_ERROR_PROTOCOL:  // a checkpoint that is none
+    case DTRAIN_ERROR_MISMATCH:  // one of another job
+      return Errc::input;
+    case DTRAIN_ERROR_UNREACHABLE:
+      return Errc::unreachable;
+    default:
+      return Errc::os;
+  }
+}
+
+}  // namespace
+
+Result<> run_ps(const PsOptions& options, Log& log) {
+  const Fd stop = TRY(stop_signals());
+  dtrain_ps_serve_options serve = {};
+  serve.struct_size = sizeof serve;
+  if (!options.checkpoint.empty()) serve.checkpoint = options.checkpoint.c_str();
+  serve.checkpoint_every = options.checkpoint_every;
+  serve.stop_fd = stop.get();
+  serve.report = [](const char* text, void* data) {
+    static_cast<Log*>(data)->print("{}", std::string_view(text));
+  };
+  serve.report_data = &log;
+  dtrain_error error = {};
+  error.struct_size = sizeof error;
+  if (dtrain_ps_serve(&serve, &error) == DTRAIN_OK) return {};
+  return fail(errc_of(error.code), std::string(error.text));
+}
+
+}  // namespace dt

@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# Parameter servers: modes, faults, checkpoints, and wrong use.
+. "$(dirname "$0")/lib.sh"
+
+worker=$(dirname "$DTRAIN")/tests/programs/ps_worker
+
+# Runs workers with dtrain's own servers: run_ps SERVERS WORKERS [option of dtrain run …] -- words of ps_worker
+run_ps() {
+  local servers=$1 workers=$2
+  shift 2
+  local options=()
+  while [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  shift
+  run_dtrain run --role "ps=$servers,worker=$workers" --strategy parameter_server --no-tag "${options[@]}" "$worker" "$@"
+}
+
+test_asynchronous_pushes_of_all_workers_count() {
+  run_ps 2 3 -- 20 async 0
+  expect_status 0
+  expect_stderr ''
+  local index
+  for index in 0 1 2; do
+    expect_stdout_contains "worker $index: w = 60 60, step 60, own pushes 20, stale 0"
+  done
+  expect_no_processes
+}
+
+test_synchronous_steps_average_the_gradients() {
+  run_ps 2 3 -- 20 sync 0
+  expect_status 0
+  expect_stdout_contains 'worker 1: w = 20 20, step 20, own pushes 20, stale 0'
+  expect_no_processes
+}
+
+test_with_bounded_staleness_all_pushes_count() {
+  run_ps 1 3 -- 20 bounded 2
+  expect_status 0
+  expect_stdout_contains 'worker 2: w = 60 60, step 60, own pushes 20, stale 0'
+}
+
+test_the_server_ends_with_the_job_and_has_completed() {
+  run_ps 1 2 --report report.json -- 5 async 0
+  expect_status 0
+  expect test "$(grep -c '"completed": true' report.json)" = 3
+  expect_no_processes
+}
+
+test_large_variables_are_divided_over_the_servers() {
+  run_ps 3 1 -- 3 async 0 size=1000000
+  expect_status 0
+  expect_stdout_contains 'worker 0: w = 3 3, step 3'
+}
+
+test_a_dead_worker_is_dropped_and_asynchronous_training_continues() {
+  run_ps 2 3 --on-failure continue -- 30 async 0 kill=1:10
+  expect_status 137
+  expect_stderr_contains 'rank 1 (host localhost'
+  expect_stdout_contains 'worker 0: w = 70 70, step 70, own pushes 30, stale 0'
+  expect_stdout_contains 'worker 2: w = 70 70, step 70'
+  expect_no_processes
+}
+
+test_a_worker_to_spare_lets_synchronous_training_continue() {
+  run_ps 1 2 --on-failure continue -- 30 sync 1 kill=1:3
+  expect_status 137
+  expect_stdout_contains 'worker 0: w = '
+  expect_stdout_lacks 'error'
+  expect_no_processes
+}
+
+test_synchronous_steps_of_all_workers_end_by_the_name_of_the_dead_one() {
+  run_ps 1 2 --on-failure continue -- 30 sync 0 kill=1:3
+  expect_status 137
+  expect_stdout_contains 'worker 0: error: a step needs the gradients of 2 workers, and 1 are left: worker:1 on localhost died: killed by SIGKILL'
+  expect_no_processes
+}
+
+test_a_dead_server_is_named_to_all_workers_within_a_second() {
+  start_dtrain run --role ps=2,worker=2 --no-tag --on-failure continue \
+    --role-command "ps=sh -c 'echo \$\$ >ps.\$DTRAIN_TASK_INDEX; exec \"$DTRAIN\" ps'" "$worker" 1000000000 async 0
+  wait_for 20 stdout_has 'worker 0: started'
+  wait_for 20 stdout_has 'worker 1: started'
+  local begin
+  begin=$(now_ms)
+  kill -KILL "$(cat ps.1)"
+  wait_for 10 stdout_has 'worker 0: error: the parameter server ps:1 on localhost died: killed by SIGKILL'
+  wait_for 10 stdout_has 'worker 1: error: the parameter server ps:1 on localhost died: killed by SIGKILL'
+  expect test $(($(now_ms) - begin)) -lt "$(long_or 3000 1000)"
+  finish
+  expect_status 137
+  expect_no_processes
+}
+
+# Prints the steps of which a server of two has a file.
+steps_of() {
+  find . -name "model-*.ps-$1-of-2" | sed 's/.*model-//; s/\.ps.*//'
+}
+
+test_after_kill_9_of_everything_the_last_checkpoint_is_restored() {
+  local server="ps=self ps --checkpoint $PWD/model --checkpoint-every 10"
+  start_dtrain run --role ps=2,worker=2 --strategy parameter_server --no-tag --role-command "$server" "$worker" 1000000000 sync 0
+  wait_for 20 test -e model-30.ps-1-of-2 -o -e model-40.ps-1-of-2 -o -e model-50.ps-1-of-2
+  kill -KILL "$pid"
+  finish
+  expect_no_processes
+  local newest
+  newest=$(steps_of 0 | sort -n | grep -xFf <(steps_of 1) | tail -n 1)
+  run_ps 2 2 --role-command "$server" -- 0 sync 0
+  expect_status 0
+  expect_stderr_contains "restored step $newest from $PWD/model-$newest.ps-0-of-2"
+  expect_stdout_contains "worker 1: w = $newest $newest, step $newest"
+}
+
+test_a_program_saves_and_loads() {
+  run_ps 2 1 -- 5 async 0 "save=$PWD/saved"
+  expect_status 0
+  expect test -s saved.ps-0-of-2 -a -s saved.ps-1-of-2
+  run_ps 2 1 -- 1 async 0 "load=$PWD/saved"
+  expect_stdout_contains 'loaded step 5'
+  expect_stdout_contains 'worker 0: w = 6 6, step 6'
+  # Neither fewer servers nor a file that is cut short.
+  run_ps 1 1 -- 1 async 0 "load=$PWD/saved"
+  expect_stdout_contains "error: ps:0 on localhost: checkpoint $PWD/saved.ps-0-of-1: there is no such file"
+  truncate -s -1 saved.ps-1-of-2
+  run_ps 2 1 -- 1 async 0 "load=$PWD/saved"
+  expect_status 1
+  expect_stdout_contains "error: ps:1 on localhost: checkpoint $PWD/saved.ps-1-of-2: its checksum does not fit: it is damaged or cut short"
+}
+
+test_a_server_refuses_a_foreign_checkpoint() {
+  echo 'not ours' >model-5.ps-0-of-1
+  run_ps 1 1 --role-command "ps=self ps --checkpoint $PWD/model" -- 1 async 0
+  expect_status 2
+  expect_stderr_contains "dtrain: cannot restore $PWD/model-5.ps-0-of-1: it is no checkpoint of this version of dtrain"
+}
+
+test_a_variable_of_two_shapes_is_named_and_the_server_stays_up() {
+  run_ps 1 3 --on-failure continue -- 3 async 0 other=1
+  expect_status 1
+  expect_stdout_contains 'worker 1: error: variable w: worker:1 on localhost declares float32[5], sgd, but worker:0 on localhost declared float32[4], sgd'
+  expect_stdout_contains 'worker 0: w = '
+  expect_stdout_contains 'worker 2: w = '
+  expect_no_processes
+}
+
+test_a_job_without_servers_is_named() {
+  run_dtrain run -np 1 --no-tag "$worker" 1 async 0
+  expect_status 1
+  expect_stdout_contains 'worker 0: error: the job has no task of role ps; start parameter servers by --role ps=1'
+}
+
+test_ps_needs_a_job() {
+  run_dtrain ps
+  expect_status 2
+  expect_stderr_contains 'dtrain: dtrain_ps_serve: this process belongs to no job'
+  run_dtrain ps --checkpoint-every 5
+  expect_status 2
+  expect_stderr 'dtrain: ps: --checkpoint-every needs --checkpoint, the names of the files'
+}
+
+test_ps_is_no_server_of_a_task_with_a_rank() {
+  run_dtrain run -np 1 --no-tag self ps
+  expect_status 2
+  expect_stderr_contains 'worker:0 has rank 0; a parameter server is a task without rank, such as those of --role ps=2'
+}
+
+run_tests "$@"
