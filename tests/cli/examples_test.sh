@@ -51,6 +51,37 @@ test_linear_regression_finds_the_line_and_prints_the_same_for_any_number_of_rank
   expect_no_processes
 }
 
+# Runs linear_regression with parameter servers; each argument is one of dtrain run, then of the program.
+run_with_servers() {
+  local roles=$1
+  shift
+  run_dtrain run --role "$roles" --no-tag "$programs/linear_regression" \
+    '--cluster_spec={cluster_spec}' '--job_name={role}' '--task_id={index}' "$@"
+}
+
+test_linear_regression_finds_the_line_with_parameter_servers() {
+  run_with_servers ps=1,worker=2 --sync
+  expect_status 0
+  expect_stdout "$(sed -n '/ --sync$/{n;s/^    //p}' "$examples/linear_regression/README.md")"
+  local roles
+  for roles in ps=1,worker=2 ps=2,worker=3; do
+    run_with_servers $roles
+    expect_status 0
+    expect awk '/^y = / { found = 1; w = $3; b = $6 }
+      END { exit !(found && w > 1.98 && w < 2.02 && b > 9.9 && b < 10.1) }' "$out/stdout"
+  done
+  expect_no_processes
+}
+
+test_linear_regression_refuses_a_cluster_that_is_none() {
+  run "$programs/linear_regression" '--cluster_spec=worker|a:1,ps|a:1' --job_name=worker --task_id=0
+  expect_status 1
+  expect_stderr_contains 'a:1'
+  run "$programs/linear_regression" '--cluster_spec=worker|a:1' --job_name=ps --task_id=0
+  expect_status 1
+  expect_stderr_contains 'the cluster has no task 0 of job "ps"'
+}
+
 test_linear_regression_ends_when_a_rank_dies() {
   run_dtrain run -np 2 sh -c '
     if [ "$DTRAIN_RANK" = 1 ]; then exit 5; fi
