@@ -20,12 +20,12 @@ constexpr std::array of_rendezvous = {"DTRAIN_GENERATION", "DTRAIN_RENDEZVOUS", 
 constexpr std::array checked = {"DTRAIN_RANK", "DTRAIN_SIZE"};
 
 /// Returns an empty text when the variable is not set: an empty one counts as not set.
-std::string value_of(const Environment& environment, const char* name) {
+std::string value_of(const VariableReader& environment, const char* name) {
   const char* value = environment(name);
   return value == nullptr ? std::string() : value;
 }
 
-Result<int64_t> number_of(const Environment& environment, const char* name, int64_t max) {
+Result<int64_t> number_of(const VariableReader& environment, const char* name, int64_t max) {
   const std::string text = value_of(environment, name);
   const auto number = parse_integer(text);
   if (number && *number >= 0 && *number <= max) return *number;
@@ -33,7 +33,7 @@ Result<int64_t> number_of(const Environment& environment, const char* name, int6
                                   printable(text), hint));
 }
 
-Result<std::optional<int>> optional_number(const Environment& environment, const char* name) {
+Result<std::optional<int>> optional_number(const VariableReader& environment, const char* name) {
   if (value_of(environment, name).empty()) return std::optional<int>();
   const int64_t number = TRY(number_of(environment, name, std::numeric_limits<int>::max()));
   return static_cast<int>(number);
@@ -71,7 +71,7 @@ Result<Claim> claim_of(const Identity& identity) {
 }
 
 /// True if the environment has the identity of another task, whose port is not ours.
-bool is_of_another_task(const Environment& environment, const Identity& identity) {
+bool is_of_another_task(const VariableReader& environment, const Identity& identity) {
   const std::string role = value_of(environment, "DTRAIN_ROLE");
   const std::string index = value_of(environment, "DTRAIN_TASK_INDEX");
   return (!role.empty() && role != identity.role) ||
@@ -80,7 +80,7 @@ bool is_of_another_task(const Environment& environment, const Identity& identity
 
 }  // namespace
 
-Result<InitOptions> init_options_from(const Identity& identity, const Environment& environment) {
+Result<InitOptions> init_options_from(const Identity& identity, const VariableReader& environment) {
   if (identity.task_index < 0) {
     return fail(Errc::input, format("the task index is negative: {}", identity.task_index));
   }
@@ -101,7 +101,7 @@ Result<InitOptions> init_options_from(const Identity& identity, const Environmen
   return options;
 }
 
-Result<std::optional<InitOptions>> init_options_from(const Environment& environment) {
+Result<std::optional<InitOptions>> init_options_from(const VariableReader& environment) {
   std::vector<std::string> missing;
   bool any = false;
   for (const char* name : required) {

@@ -27,11 +27,11 @@ struct InitOptions {
 };
 
 /// Returns a variable's value; null when it is not set.
-using Environment = std::function<const char*(const char* name)>;
+using VariableReader = std::function<const char*(const char* name)>;
 
 /// Reads the variables that `dtrain run` sets; none if no variable is set. Fails with Errc::input
 /// when some are missing or wrong, and names them. No error contains the token.
-Result<std::optional<InitOptions>> init_options_from(const Environment& environment);
+Result<std::optional<InitOptions>> init_options_from(const VariableReader& environment);
 
 /// The same values as texts, from a caller that does not read them from the environment.
 struct Identity {
@@ -44,6 +44,6 @@ struct Identity {
 };
 /// Reads only the port from the environment, unless that is of another task. Fails with
 /// Errc::input.
-Result<InitOptions> init_options_from(const Identity& identity, const Environment& environment);
+Result<InitOptions> init_options_from(const Identity& identity, const VariableReader& environment);
 
 }  // namespace dt

@@ -138,6 +138,8 @@ class Device {
   virtual Result<> status() const = 0;
   /// True when kernels of this device can use memory of that device, which may be itself.
   virtual bool can_access(const Device& peer) const = 0;
+  /// True when code of the host can use this device's memory at its address.
+  virtual bool host_can_access() const { return false; }
   virtual MemoryPlace place_of(const std::byte* address) const = 0;
 
   /// The memory has no defined content. Fails with Errc::out_of_memory when too little is free.

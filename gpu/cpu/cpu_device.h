@@ -18,6 +18,7 @@ class CpuDevice final : public Device {
   DeviceMemory memory() const override { return world_->memory().of_device(index_); }
   Result<> status() const override { return world_->status(index_); }
   bool can_access(const Device& peer) const override;
+  bool host_can_access() const override { return true; }
   MemoryPlace place_of(const std::byte* address) const override;
   Result<DeviceBuffer> allocate(size_t bytes) override;
   Result<DeviceBuffer> allocate_pinned(size_t bytes) override;

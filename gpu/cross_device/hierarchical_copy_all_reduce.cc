@@ -1,6 +1,6 @@
 #include "gpu/cross_device/hierarchical_copy_all_reduce.h"
 
-#include <algorithm>
+#include <vector>
 
 namespace dt {
 
@@ -16,63 +16,20 @@ Result<> HierarchicalCopyAllReduce::all_reduce(const CrossDeviceTerms& terms,
       TRY(copy_only_replica(group_, terms, tensor));
     return {};
   }
+  const PackTensors all = {.group = group_, .terms = terms, .tensors = tensors};
+  const size_t step = group_.slot_bytes() / element_bytes(accumulator_type(terms.type));
   const std::vector<Pack> packs = make_packs(counts, num_packs_);
-  for (size_t i = 0; i < packs.size(); ++i)
-    TRY(reduce_pack({terms, tensors}, packs[i], hierarchical_plan(i, group_.size())));
-  return {};
-}
-
-Result<> HierarchicalCopyAllReduce::reduce_pack(const Call& call, const Pack& pack,
-                                                const HierarchicalPlan& plan) {
-  const size_t count = element_count(pack);
-  const size_t step = group_.slot_bytes() / element_bytes(accumulator_type(call.terms.type));
-  for (size_t at = 0; at < count; at += step) {
-    const Pack pieces = slice(pack, {at, std::min(at + step, count)});
-    if (pieces.size() > 1) {
-      TRY(reduce_packed(call, pieces, plan));
-      continue;
-    }
-    const PackPiece& piece = pieces[0];
-    const ReplicatedTensor& tensor = call.tensors[piece.tensor];
-    const size_t skipped = piece.begin * element_bytes(call.terms.type);
-    Window window = {.count = piece.count};
-    for (size_t i = 0; i < group_.size(); ++i) {
-      window.inputs.push_back(tensor.inputs[i] + skipped);
-      window.outputs.push_back(tensor.outputs[i] + skipped);
-    }
-    TRY(reduce_window(call.terms, window, plan));
-  }
-  return {};
-}
-
-Result<> HierarchicalCopyAllReduce::reduce_packed(const Call& call, const Pack& pieces,
-                                                  const HierarchicalPlan& plan) {
-  const size_t width = element_bytes(call.terms.type);
-  Window window = {.count = element_count(pieces)};
-  for (size_t i = 0; i < group_.size(); ++i) {
-    std::byte* at = group_.packed_slot(i);
-    window.inputs.push_back(at);
-    window.outputs.push_back(at);
-    for (const PackPiece& piece : pieces) {
-      const std::byte* from = call.tensors[piece.tensor].inputs[i] + piece.begin * width;
-      TRY(group_.stream(i).copy({at, from, piece.count * width}));
-      at += piece.count * width;
-    }
-  }
-  TRY(reduce_window(call.terms, window, plan));
-  for (size_t i = 0; i < group_.size(); ++i) {
-    const std::byte* at = group_.packed_slot(i);
-    for (const PackPiece& piece : pieces) {
-      std::byte* const to = call.tensors[piece.tensor].outputs[i] + piece.begin * width;
-      TRY(group_.stream(i).copy({to, at, piece.count * width}));
-      at += piece.count * width;
-    }
+  for (size_t i = 0; i < packs.size(); ++i) {
+    const HierarchicalPlan plan = hierarchical_plan(i, group_.size());
+    TRY(reduce_in_windows(all, packs[i], step, [&](const PackWindow& window) {
+      return reduce_window(terms, window, plan);
+    }));
   }
   return {};
 }
 
 Result<> HierarchicalCopyAllReduce::reduce_window(const CrossDeviceTerms& terms,
-                                                  const Window& window,
+                                                  const PackWindow& window,
                                                   const HierarchicalPlan& plan) {
   ArrayReduction reduction = {.type = terms.type,
                               .op = terms.op,
@@ -102,7 +59,8 @@ Result<> HierarchicalCopyAllReduce::reduce_window(const CrossDeviceTerms& terms,
 }
 
 Result<> HierarchicalCopyAllReduce::reduce_members(size_t leader, const MemberRange& members,
-                                                   const Window& window, ArrayReduction reduction) {
+                                                   const PackWindow& window,
+                                                   ArrayReduction reduction) {
   for (size_t i = members.begin; i < members.end; ++i) {
     TRY(group_.order({.before = i, .after = leader}));
     const std::byte* source = TRY(group_.readable(
@@ -122,8 +80,8 @@ Result<const std::byte*> HierarchicalCopyAllReduce::partial_of(size_t owner, siz
       group_.peer_partial_slot(reader));
 }
 
-Result<> HierarchicalCopyAllReduce::distribute(const Window& window, const HierarchicalPlan& plan,
-                                               size_t bytes) {
+Result<> HierarchicalCopyAllReduce::distribute(const PackWindow& window,
+                                               const HierarchicalPlan& plan, size_t bytes) {
   TRY(copy_output(window, {.before = plan.main, .after = plan.other_main}, bytes));
   for (size_t i = 0; i < group_.size(); ++i) {
     if (i != plan.main && i != plan.other_main)
@@ -132,8 +90,8 @@ Result<> HierarchicalCopyAllReduce::distribute(const Window& window, const Hiera
   return {};
 }
 
-Result<> HierarchicalCopyAllReduce::copy_output(const Window& window, const StreamOrder& devices,
-                                                size_t bytes) {
+Result<> HierarchicalCopyAllReduce::copy_output(const PackWindow& window,
+                                                const StreamOrder& devices, size_t bytes) {
   TRY(group_.order(devices));
   TRY(group_.stream(devices.after)
           .copy({window.outputs[devices.after], window.outputs[devices.before], bytes}));

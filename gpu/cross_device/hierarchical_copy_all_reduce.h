@@ -2,12 +2,11 @@
 
 #include "gpu/cross_device/device_group.h"
 #include "gpu/cross_device/hierarchical_plan.h"
-#include "gpu/cross_device/pack.h"
+#include "gpu/cross_device/pack_window.h"
 #include "gpu/cross_device/replicated_tensor.h"
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace dt {
 
@@ -32,33 +31,20 @@ class HierarchicalCopyAllReduce {
   Result<> all_reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);
 
  private:
-  /// A part of a pack that fits into the scratch memory: consecutive elements on each device.
-  struct Window {
-    size_t count = 0;
-    std::vector<const std::byte*> inputs = {};
-    std::vector<std::byte*> outputs = {};
-  };
   struct MemberRange {
     size_t begin = 0;
     size_t end = 0;
   };
-  /// The arguments of all_reduce().
-  struct Call {
-    const CrossDeviceTerms& terms;
-    std::span<const ReplicatedTensor> tensors;
-  };
 
-  Result<> reduce_pack(const Call& call, const Pack& pack, const HierarchicalPlan& plan);
-  Result<> reduce_packed(const Call& call, const Pack& pieces, const HierarchicalPlan& plan);
-  Result<> reduce_window(const CrossDeviceTerms& terms, const Window& window,
+  Result<> reduce_window(const CrossDeviceTerms& terms, const PackWindow& window,
                          const HierarchicalPlan& plan);
   /// Reduces some inputs to the leader's partial slot, after the partial results in `reduction`.
-  Result<> reduce_members(size_t leader, const MemberRange& members, const Window& window,
+  Result<> reduce_members(size_t leader, const MemberRange& members, const PackWindow& window,
                           ArrayReduction reduction);
   /// Copies the result from main to all others.
-  Result<> distribute(const Window& window, const HierarchicalPlan& plan, size_t bytes);
+  Result<> distribute(const PackWindow& window, const HierarchicalPlan& plan, size_t bytes);
   /// Copies an output to another device, whose stream waits for it, and which its owner awaits.
-  Result<> copy_output(const Window& window, const StreamOrder& devices, size_t bytes);
+  Result<> copy_output(const PackWindow& window, const StreamOrder& devices, size_t bytes);
   /// Returns where `reader` finds the partial result of `owner`.
   Result<const std::byte*> partial_of(size_t owner, size_t reader, size_t bytes);
 

@@ -4,7 +4,20 @@
 #include "base/text.h"
 #include "gpu/cpu/cpu_device.h"
 
+#include <unistd.h>
+
 namespace dt {
+
+namespace {
+
+size_t host_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return CpuDeviceOptions().memory_bytes;
+  return static_cast<size_t>(pages) * static_cast<size_t>(page_bytes);
+}
+
+}  // namespace
 
 Result<DeviceList> open_devices(const Environment& environment) {
   const auto variable = environment.find("DTRAIN_CPU_DEVICES");
@@ -19,6 +32,12 @@ Result<DeviceList> open_devices(const Environment& environment) {
                                     cpu_devices_max, printable(variable->second)));
   }
   return open_cpu_devices({.count = static_cast<int>(*count)});
+}
+
+Result<DeviceList> open_devices_or_cpu(const Environment& environment) {
+  auto devices = open_devices(environment);
+  if (devices || devices.error().code != Errc::not_found) return devices;
+  return open_cpu_devices({.count = 1, .memory_bytes = host_memory_bytes()});
 }
 
 }  // namespace dt

@@ -10,4 +10,7 @@ namespace dt {
 /// with Errc::input for a wrong value of the variable.
 Result<DeviceList> open_devices(const Environment& environment);
 
+/// The same, but where there is none, one device of the CPU, with the memory of this host.
+Result<DeviceList> open_devices_or_cpu(const Environment& environment);
+
 }  // namespace dt

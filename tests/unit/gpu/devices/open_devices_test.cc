@@ -21,6 +21,16 @@ TEST_CASE("DTRAIN_CPU_DEVICES makes so many devices of the CPU") {
   }
 }
 
+TEST_CASE("open_devices_or_cpu makes one device of the CPU where there is no other") {
+  const DeviceList devices = open_devices_or_cpu({}).value();
+  REQUIRE(devices.size() == 1);
+  CHECK(devices[0]->name() == "cpu:0");
+  CHECK(devices[0]->memory().total_bytes > size_t{1} << 20);
+  CHECK(devices[0]->host_can_access());
+  CHECK(open_devices_or_cpu({{"DTRAIN_CPU_DEVICES", "3"}}).value().size() == 3);
+  CHECK_FALSE(open_devices_or_cpu({{"DTRAIN_CPU_DEVICES", "x"}}));
+}
+
 TEST_CASE("a wrong value of DTRAIN_CPU_DEVICES is an error that shows it") {
   for (const char* const value :
        {"", "0", "-1", "65", "4 ", "+4", "four", "4.0", "0x4", "99999999999999999999", "4,4"}) {

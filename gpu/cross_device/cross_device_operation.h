@@ -1,0 +1,30 @@
+#pragma once
+
+#include "base/strategy_name.h"
+#include "gpu/cross_device/reduction_to_one_device.h"
+
+#include <memory>
+#include <span>
+
+namespace dt {
+
+/// The operation with a name that users know: how the devices of a group reduce tensors.
+class CrossDeviceOperation {
+ public:
+  /// The group must outlive this.
+  static Result<std::unique_ptr<CrossDeviceOperation>> make(DeviceGroup& group,
+                                                            CrossDeviceName name);
+
+  /// Queues the work, as the operation of that name does. Tensors of which only some devices get
+  /// the result (an output is null) are reduced on one device.
+  Result<> reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);
+
+ private:
+  CrossDeviceOperation(DeviceGroup& group, CrossDeviceName name) : group_(group), name_(name) {}
+
+  DeviceGroup& group_;
+  CrossDeviceName name_;
+  std::unique_ptr<ReductionToOneDevice> to_one_device_ = {};
+};
+
+}  // namespace dt

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "gpu/cross_device/device_group.h"
+#include "gpu/cross_device/pack_window.h"
+#include "gpu/cross_device/replicated_tensor.h"
+
+#include <cstddef>
+#include <span>
+
+namespace dt {
+
+/// All-reduce of tensors in two steps, to which all devices contribute equally: each device reduces
+/// its part of the elements, then copies the parts of the others. Results are rounded once, in the
+/// order of the terms.
+class TwoShotAllReduce {
+ public:
+  /// `num_packs` as in make_packs(). The group must outlive this.
+  explicit TwoShotAllReduce(DeviceGroup& group, size_t num_packs = 1)
+      : group_(group), num_packs_(num_packs) {}
+
+  /// Queues the work: inputs are read after the earlier work of their stream, and outputs are
+  /// complete for its later work. Fails without an effect for tensors that check() refuses. After
+  /// another failure, outputs have no defined content.
+  Result<> all_reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);
+
+ private:
+  /// The largest window of a pack, in elements.
+  size_t window_elements(const CrossDeviceTerms& terms, const Pack& pack) const;
+  Result<> reduce_window(const CrossDeviceTerms& terms, const PackWindow& window);
+  /// Makes the device's part of the result.
+  Result<> reduce_part(const CrossDeviceTerms& terms, const PackWindow& window, size_t device);
+  /// Later work of each stream follows the work so far on all streams.
+  Result<> order_all();
+
+  DeviceGroup& group_;
+  size_t num_packs_;
+};
+
+}  // namespace dt

@@ -1,0 +1,80 @@
+#include "gpu/cross_device/two_shot_all_reduce.h"
+
+#include "gpu/cross_device/cross_device_operation.h"
+#include "tests/unit/gpu/replicas.h"
+
+namespace dt {
+namespace {
+
+/// Tensors of one type, of which every second one is reduced in place.
+struct TensorList {
+  TensorList(Replicas& replicas, const ElementFormat& format, const std::vector<size_t>& counts) {
+    for (const size_t count : counts) {
+      const bool in_place = made.size() % 2 == 1;
+      made.push_back(replicas.make({.format = format, .count = count, .in_place = in_place}));
+      tensors.push_back(made.back().tensor);
+    }
+  }
+  void check_results(Replicas& replicas, const CrossDeviceTerms& terms) const {
+    for (const RandomTensor& one : made)
+      replicas.check_results(one, terms);
+  }
+  std::vector<RandomTensor> made = {};
+  std::vector<ReplicatedTensor> tensors = {};
+};
+
+TEST_CASE("two-shot: every device gets the bits of a plain fold, for each type and operation") {
+  for (const size_t n : {1, 2, 3, 5, 8}) {
+    CAPTURE(n);
+    for (const bool peer_access : {true, false}) {
+      CAPTURE(peer_access);
+      Replicas replicas({.count = static_cast<int>(n), .peer_access = peer_access});
+      TwoShotAllReduce operation(replicas.group(), 1);
+      for_each_terms([&](const ElementFormat& format, const CrossDeviceTerms& terms) {
+        const TensorList list(replicas, format, {5, 133});
+        REQUIRE(operation.all_reduce(terms, list.tensors).has_value());
+        list.check_results(replicas, terms);
+      });
+    }
+  }
+}
+
+TEST_CASE("two-shot: results do not depend on the number of packs") {
+  for (const bool peer_access : {true, false}) {
+    CAPTURE(peer_access);
+    Replicas replicas({.count = 3, .peer_access = peer_access});
+    for (const size_t num_packs : {0, 1, 2, 3, 1000}) {
+      CAPTURE(num_packs);
+      const TensorList list(replicas, float32_format, {1, 64, 0, 65, 7, 1000, 3, 3});
+      TwoShotAllReduce operation(replicas.group(), num_packs);
+      REQUIRE(operation.all_reduce({}, list.tensors).has_value());
+      list.check_results(replicas, {});
+    }
+  }
+}
+
+TEST_CASE("two-shot: each fault of a device comes back, and hangs nobody") {
+  check_all_faults([](Replicas& replicas, const RandomTensor& made) {
+    return TwoShotAllReduce(replicas.group()).all_reduce({}, {&made.tensor, 1});
+  });
+}
+
+TEST_CASE("an operation by name makes the same result, also where only some devices get it") {
+  using Kind = CrossDeviceName::Kind;
+  for (const Kind kind :
+       {Kind::reduction_to_one_device, Kind::hierarchical_copy_all_reduce, Kind::all_reduce}) {
+    CAPTURE(static_cast<int>(kind));
+    Replicas replicas({.count = 3});
+    const auto operation = CrossDeviceOperation::make(replicas.group(), {kind, 2}).value();
+    const TensorList list(replicas, float32_format, {70, 3});
+    REQUIRE(operation->reduce({.op = ReduceOp::max}, list.tensors).has_value());
+    list.check_results(replicas, {.op = ReduceOp::max});
+    RandomTensor one = replicas.make({.format = float32_format, .count = 9});
+    one.tensor.outputs[1] = nullptr;
+    REQUIRE(operation->reduce({}, {&one.tensor, 1}).has_value());
+    replicas.check_results(one, {});
+  }
+}
+
+}  // namespace
+}  // namespace dt
