@@ -187,7 +187,7 @@ Result<PsClient::Declaration> declaration_of(const dtrain_ps_variable* given) {
               : variable.type == 0 || variable.type == DTRAIN_FLOAT32 ? ElementType::float32
                                                                       : ElementType::boolean;
   spec.optimizer = TRY(optimizer_of(variable));
-  TRY(check_variable(spec));
+  TRY(check_ps_variable(spec));
   if (variable.initial != nullptr)
     declared.initial = {static_cast<const std::byte*>(variable.initial), spec.bytes()};
   return declared;

@@ -30,15 +30,17 @@ ARROWS = {
     "python": {"comm/dtrain.h", "comm/dtrain_work.h"},
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
-PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain_memory.h", "comm/dtrain_ps.h", "comm/dtrain_store.h", "comm/dtrain_work.h",
-          "comm/dtrain.hpp", "comm/dtrain_ps.hpp", "comm/dtrain_store.hpp", "comm/dtrain_types.hpp"}
+PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain_memory.h", "comm/dtrain_ps.h", "comm/dtrain_store.h", "comm/dtrain_strategy.h",
+          "comm/dtrain_work.h",
+          "comm/dtrain.hpp", "comm/dtrain_ps.hpp", "comm/dtrain_store.hpp", "comm/dtrain_strategy.hpp", "comm/dtrain_types.hpp"}
 # The floors of a folder, low to high: each includes itself and those before it. "" is what stands in the
 # folder itself; where it is not named, no source may.
 FLOORS = {
     "base": ("", "io", "kernels"),
     "gpu": ("", "cpu", "devices", "cross_device"), "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
-    "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", ""),
+    "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "",
+             "strategy"),
     "comm/ps": ("state", ""),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
                  "connect", "console", "report", "job", "check"),
@@ -68,7 +70,7 @@ SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
 # Where the preprocessor may decide or define: the public C header, CUDA, these macros, and the one
 # condition by which the public C++ header refuses an older standard.
-PREPROCESSOR_FILES = r"comm/dtrain(_algorithm|_memory|_ps|_store|_work)?\.h|gpu/.*\.cuh?"
+PREPROCESSOR_FILES = r"comm/dtrain(_algorithm|_memory|_ps|_store|_strategy|_work)?\.h|gpu/.*\.cuh?"
 MACROS = {
     "base/result.h": {"TRY"},
     "launcher/config/files/config_file.cc": {"TOML_ASSERT"},

@@ -230,7 +230,7 @@ Result<PsClient::Replies> PsClient::ask_all(const PsRequest& request) {
 Result<> PsClient::declare(std::span<const Declaration> variables) {
   std::vector<VariableSpec> specs;
   for (const Declaration& declared : variables) {
-    TRY(check_variable(declared.variable));
+    TRY(check_ps_variable(declared.variable));
     const size_t bytes = declared.initial.size();
     if (bytes != 0 && bytes != declared.variable.bytes()) {
       return fail(Errc::input,

@@ -121,7 +121,7 @@ void apply(const OptimizerSettings& settings, const OptimizerUpdate<T>& update) 
 }
 
 /// A setting with the range in which the formulas are defined.
-struct Range {
+struct SettingRange {
   std::string_view name;
   double value;
   bool fits;
@@ -139,23 +139,25 @@ Result<> check_optimizer(const OptimizerSettings& settings) {
   const bool accumulates = kind == OptimizerKind::adagrad || kind == OptimizerKind::ftrl;
   const bool ftrl = kind == OptimizerKind::ftrl;
   const std::array ranges = {
-      Range{"learning_rate", settings.learning_rate,
-            ftrl ? settings.learning_rate > 0 : settings.learning_rate >= 0,
-            ftrl ? "above 0" : "from 0"},
-      Range{"momentum", settings.momentum, in_unit_interval(settings.momentum), "from 0, below 1"},
-      Range{"decay", settings.decay, in_unit_interval(settings.decay), "from 0, below 1"},
-      Range{"beta1", settings.beta1, in_unit_interval(settings.beta1), "from 0, below 1"},
-      Range{"beta2", settings.beta2, in_unit_interval(settings.beta2), "from 0, below 1"},
-      Range{"epsilon", settings.epsilon, settings.epsilon >= 0, "from 0"},
-      Range{"initial_accumulator", settings.initial_accumulator,
-            accumulates ? settings.initial_accumulator > 0 : settings.initial_accumulator >= 0,
-            "above 0"},
-      Range{"l1", settings.l1, settings.l1 >= 0, "from 0"},
-      Range{"l2", settings.l2, settings.l2 >= 0, "from 0"},
-      Range{"learning_rate_power", settings.learning_rate_power, settings.learning_rate_power <= 0,
-            "up to 0"},
+      SettingRange{"learning_rate", settings.learning_rate,
+                   ftrl ? settings.learning_rate > 0 : settings.learning_rate >= 0,
+                   ftrl ? "above 0" : "from 0"},
+      SettingRange{"momentum", settings.momentum, in_unit_interval(settings.momentum),
+                   "from 0, below 1"},
+      SettingRange{"decay", settings.decay, in_unit_interval(settings.decay), "from 0, below 1"},
+      SettingRange{"beta1", settings.beta1, in_unit_interval(settings.beta1), "from 0, below 1"},
+      SettingRange{"beta2", settings.beta2, in_unit_interval(settings.beta2), "from 0, below 1"},
+      SettingRange{"epsilon", settings.epsilon, settings.epsilon >= 0, "from 0"},
+      SettingRange{
+          "initial_accumulator", settings.initial_accumulator,
+          accumulates ? settings.initial_accumulator > 0 : settings.initial_accumulator >= 0,
+          "above 0"},
+      SettingRange{"l1", settings.l1, settings.l1 >= 0, "from 0"},
+      SettingRange{"l2", settings.l2, settings.l2 >= 0, "from 0"},
+      SettingRange{"learning_rate_power", settings.learning_rate_power,
+                   settings.learning_rate_power <= 0, "up to 0"},
   };
-  for (const Range& range : ranges) {
+  for (const SettingRange& range : ranges) {
     if (range.fits && std::isfinite(range.value)) continue;
     return fail(Errc::input,
                 format("{} must be a number {}, not {}", range.name, range.expected, range.value));

@@ -14,7 +14,8 @@ namespace {
 uint64_t checked_bytes(const VariableSpec& variable) {
   uint64_t bytes = element_bytes(variable.type);
   for (const uint64_t size : variable.shape) {
-    if (size != 0 && bytes > variable_bytes_max / size) return std::numeric_limits<uint64_t>::max();
+    if (size != 0 && bytes > ps_variable_bytes_max / size)
+      return std::numeric_limits<uint64_t>::max();
     bytes *= size;
   }
   return bytes;
@@ -37,11 +38,11 @@ std::string VariableSpec::text() const {
                 join(sizes, ","), optimizer_name(optimizer.kind));
 }
 
-Result<> check_variable(const VariableSpec& variable) {
+Result<> check_ps_variable(const VariableSpec& variable) {
   if (variable.name.empty()) return fail(Errc::input, "a variable has no name");
-  if (variable.name.size() > variable_name_bytes_max) {
+  if (variable.name.size() > ps_variable_name_bytes_max) {
     return fail(Errc::input, format("a variable's name has {} bytes, more than {}",
-                                    variable.name.size(), variable_name_bytes_max));
+                                    variable.name.size(), ps_variable_name_bytes_max));
   }
   const std::string name = printable(variable.name);
   if (variable.type != ElementType::float32 && variable.type != ElementType::float64)
@@ -52,7 +53,7 @@ Result<> check_variable(const VariableSpec& variable) {
   }
   if (std::ranges::count(variable.shape, uint64_t{0}) > 0)
     return fail(Errc::input, format("variable {}: a dimension is 0", name));
-  if (checked_bytes(variable) > variable_bytes_max)
+  if (checked_bytes(variable) > ps_variable_bytes_max)
     return fail(Errc::input, format("variable {}: it has too many elements", name));
   Result<> checked = check_optimizer(variable.optimizer);
   if (checked) return checked;

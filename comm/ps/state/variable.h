@@ -11,10 +11,10 @@
 
 namespace dt {
 
-inline constexpr size_t variable_name_bytes_max = 250;
+inline constexpr size_t ps_variable_name_bytes_max = 250;
 inline constexpr size_t variable_dims_max = 16;
 /// The most bytes of a variable, so that no count of elements or bytes overflows.
-inline constexpr uint64_t variable_bytes_max = uint64_t{1} << 48;
+inline constexpr uint64_t ps_variable_bytes_max = uint64_t{1} << 48;
 
 /// A variable of the job, as a worker declares it.
 struct VariableSpec {
@@ -36,7 +36,7 @@ struct VariableSpec {
 
 /// Fails with Errc::input, which names the variable: a name that is empty or too long, another type
 /// than float32 and float64, or too many dimensions or bytes. Also checks the optimiser's settings.
-Result<> check_variable(const VariableSpec& variable);
+Result<> check_ps_variable(const VariableSpec& variable);
 
 /// The rows of a variable that one server has.
 struct ShardSpec {

@@ -92,7 +92,7 @@ Result<> VariableStore::declare(const std::string& by, const DeclareRequest& req
   std::map<std::string, uint32_t> added;
   for (size_t i = 0; i < request.variables.size(); ++i) {
     const VariableSpec& variable = request.variables[i];
-    TRY(check_variable(variable));
+    TRY(check_ps_variable(variable));
     const size_t number = request.first_variable + i;
     const auto twice = numbers_.find(variable.name);
     if (twice != numbers_.end() && twice->second != number) {

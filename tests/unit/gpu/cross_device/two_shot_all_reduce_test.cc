@@ -1,6 +1,7 @@
 #include "gpu/cross_device/two_shot_all_reduce.h"
 
 #include "gpu/cross_device/cross_device_operation.h"
+#include "gpu/cross_device/pack_window.h"
 #include "tests/unit/gpu/replicas.h"
 
 namespace dt {
@@ -51,6 +52,25 @@ TEST_CASE("two-shot: results do not depend on the number of packs") {
       list.check_results(replicas, {});
     }
   }
+}
+
+TEST_CASE("windows of a pack have at most so many elements, and each element once") {
+  Replicas replicas({.count = 2});
+  const TensorList list(replicas, float32_format, {5, 1, 20});
+  const PackTensors all = {.group = replicas.group(), .terms = {}, .tensors = list.tensors};
+  std::vector<size_t> counts;
+  const auto reduce = [&](const PackWindow& window) -> Result<> {
+    counts.push_back(window.count);
+    CHECK(window.inputs.size() == 2);
+    // The first window has elements of two tensors, so it lies in the packed slots.
+    CHECK((window.outputs[1] == replicas.group().packed_slot(1)) == (counts.size() == 1));
+    return {};
+  };
+  const Pack pack = {{.tensor = 0, .begin = 0, .count = 5},
+                     {.tensor = 1, .begin = 0, .count = 1},
+                     {.tensor = 2, .begin = 0, .count = 20}};
+  REQUIRE(reduce_in_windows(all, pack, 6, reduce).has_value());
+  CHECK(counts == std::vector<size_t>{6, 6, 6, 6, 2});
 }
 
 TEST_CASE("two-shot: each fault of a device comes back, and hangs nobody") {

@@ -25,7 +25,7 @@ TEST_CASE("a variable that cannot be is refused by name") {
        "variable w: sgd: learning_rate must be a number from 0, not -1"},
   };
   for (const Case& which : cases) {
-    const Result<> checked = check_variable(which.variable);
+    const Result<> checked = check_ps_variable(which.variable);
     REQUIRE_FALSE(checked);
     CHECK(checked.error().message == which.message);
   }
@@ -33,7 +33,7 @@ TEST_CASE("a variable that cannot be is refused by name") {
 
 TEST_CASE("a variable has rows of equal size; a single number is one row") {
   const VariableSpec matrix{.name = "m", .type = ElementType::float64, .shape = {4, 3, 2}};
-  CHECK(check_variable(matrix));
+  CHECK(check_ps_variable(matrix));
   CHECK(matrix.rows() == 4);
   CHECK(matrix.row_bytes() == 48);
   CHECK(matrix.bytes() == 192);

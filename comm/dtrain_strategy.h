@@ -1,0 +1,189 @@
+#pragma once
+
+/*
+ * libdtrain: one training loop on one device, on several devices of a process, or on those of
+ * several processes, as the option `dtrain run --strategy` decides. The rules of dtrain.h for
+ * status, errors and threads hold here, too. C++ programs use dtrain_strategy.hpp.
+ *
+ * A replica is a copy of the training loop's step: one device, with a thread and a stream of its
+ * own. Replicas are numbered through all workers, those of rank 0 first. A step computes gradients
+ * from its part of the batch; dtrain_replica_apply reduces them over all replicas, and updates the
+ * variables.
+ */
+
+#include "dtrain.h"
+
+/* NOLINTBEGIN(readability-identifier-naming): the names of C */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dtrain_strategy dtrain_strategy;
+typedef struct dtrain_variable dtrain_variable;
+/* A replica within its step; valid until the step returns. */
+typedef struct dtrain_replica dtrain_replica;
+
+/* Fields that are zero take their values from the environment, else have their defaults. */
+typedef struct dtrain_strategy_options {
+  size_t struct_size; /* sizeof(dtrain_strategy_options) */
+  /* "one_device", "mirrored", "central_storage", "multi_worker_mirrored". NULL: DTRAIN_STRATEGY,
+   * else what TF_CONFIG lists (ps: parameter_server; several workers: multi_worker_mirrored), else
+   * multi_worker_mirrored for several ranks and mirrored for one. */
+  const char* name;
+  /* This process's devices, as "0,2", "cpu:1" or "/cpu:1". NULL: DTRAIN_DEVICES, else all; where
+   * there is no GPU, one device of the CPU, or DTRAIN_CPU_DEVICES of them. */
+  const char* devices;
+  /* "ReductionToOneDevice", "HierarchicalCopyAllReduce:PACKS" or "AllReduce:PACKS". NULL:
+   * DTRAIN_CROSS_DEVICE_OP, else "AllReduce". */
+  const char* cross_device_op;
+  /* Between workers, gradients of a type are sent in packs of that many bytes, or little more. 0:
+   * each alone, or small ones together. The algorithm is that of `dtrain run --algorithms`. */
+  size_t bytes_per_pack;
+  int timeout_ms; /* of each operation between workers, which ends the strategy; 0: none */
+} dtrain_strategy_options;
+
+/* Makes a strategy for the ranks of the context. A collective: all ranks make the same one, with
+ * equally many devices. Fails at every rank when one of them cannot, or differs; the text names
+ * that rank. Errors: _INPUT, _MISMATCH, and those of a collective. The caller frees the strategy
+ * with dtrain_strategy_free, before the context. */
+DTRAIN_API dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
+                                                   const dtrain_strategy_options* options,
+                                                   dtrain_error* error);
+/* Frees the strategy with its variables. NULL does nothing. */
+DTRAIN_API void dtrain_strategy_free(dtrain_strategy* strategy);
+
+/* The name, as "mirrored"; the strategy owns it. */
+DTRAIN_API const char* dtrain_strategy_name(const dtrain_strategy* strategy);
+/* The number of replicas: of all workers, and of this process. -1 if strategy is NULL. */
+DTRAIN_API int dtrain_strategy_replicas(const dtrain_strategy* strategy);
+DTRAIN_API int dtrain_strategy_local_replicas(const dtrain_strategy* strategy);
+/* The number of this process's first replica. */
+DTRAIN_API int dtrain_strategy_first_replica(const dtrain_strategy* strategy);
+/* 1 in the process that reports and writes checkpoints: rank 0; else 0. */
+DTRAIN_API int dtrain_strategy_is_chief(const dtrain_strategy* strategy);
+/* The device of one of this process's replicas, as "cpu:1"; NULL if there is no such replica. */
+DTRAIN_API const char* dtrain_strategy_device(const dtrain_strategy* strategy, int local_replica);
+/* The context of the strategy's workers, for collectives beside its own. Owned by the strategy. */
+DTRAIN_API dtrain_context* dtrain_strategy_context(const dtrain_strategy* strategy);
+
+/* ---- Variables ---- */
+
+/* When the copies of a variable are made equal. */
+enum dtrain_synchronization {
+  DTRAIN_ON_WRITE = 0, /* they always are: a write gives all copies one value */
+  DTRAIN_ON_READ = 1   /* each replica has a value of its own; a read aggregates them */
+};
+
+/* How the values of replicas become one. */
+enum dtrain_aggregation {
+  DTRAIN_AGGREGATE_SUM = 0,
+  DTRAIN_AGGREGATE_MEAN = 1,
+  DTRAIN_AGGREGATE_FIRST_REPLICA = 2 /* the value of replica 0 */
+};
+
+typedef struct dtrain_variable_options {
+  size_t struct_size;  /* sizeof(dtrain_variable_options) */
+  const char* name;    /* unique in the strategy, for checkpoints and errors; 1 to 255 bytes */
+  size_t count;        /* elements */
+  int type;            /* enum dtrain_type, but not DTRAIN_OPAQUE */
+  const void* initial; /* `count` elements in memory of the host; those of rank 0 count. NULL: 0 */
+  int synchronization; /* enum dtrain_synchronization */
+  int aggregation;     /* enum dtrain_aggregation */
+} dtrain_variable_options;
+
+/* Makes a variable. mirrored strategies keep a copy on each replica's device, central_storage keeps
+ * one for all (variables that are synchronized on read always have one each). A collective.
+ * Fails with _INPUT for a name that exists, _MISMATCH where ranks differ in type or count, _SYSTEM
+ * when a device has too little memory. The strategy owns the variable. */
+DTRAIN_API int dtrain_variable_create(dtrain_strategy* strategy,
+                                      const dtrain_variable_options* options,
+                                      dtrain_variable** variable, dtrain_error* error);
+/* *to = the value in memory of the host: of ON_READ, the aggregate over all replicas (a collective
+ * then). Not within a step. */
+DTRAIN_API int dtrain_variable_read(dtrain_variable* variable, void* to, dtrain_error* error);
+/* Sets the value on all replicas to that of rank 0. Of ON_READ with SUM, replica 0 gets it, and the
+ * others 0. A collective. Not within a step. */
+DTRAIN_API int dtrain_variable_write(dtrain_variable* variable, const void* from,
+                                     dtrain_error* error);
+
+/* ---- Steps ---- */
+
+/* The step of one replica. Returns 0; another number is a failure, whose text it sets before with
+ * dtrain_replica_fail. */
+typedef int (*dtrain_step)(dtrain_replica* replica, void* argument);
+
+/* Runs the step on each replica of this process, each on a thread: that of the calling thread is
+ * the first. Returns when all have ended. If one fails, the others are ended at their next
+ * collective, here and at the other workers; the error names the replica. Between workers, this
+ * ends the strategy, whose later calls fail with that error. */
+DTRAIN_API int dtrain_strategy_run(dtrain_strategy* strategy, dtrain_step step, void* argument,
+                                   dtrain_error* error);
+
+/* The replica's number among all, and in this process. */
+DTRAIN_API int dtrain_replica_index(const dtrain_replica* replica);
+DTRAIN_API int dtrain_replica_local_index(const dtrain_replica* replica);
+/* Sets the text of a failure. The step returns after it. */
+DTRAIN_API void dtrain_replica_fail(dtrain_replica* replica, const char* text);
+/* The memory of the variable's copy that this replica uses: to read, and to write in an update, or
+ * any time for ON_READ. NULL for a variable of another strategy. On a CPU device it is ordinary
+ * memory. */
+DTRAIN_API void* dtrain_replica_data(dtrain_replica* replica, dtrain_variable* variable);
+
+/* Replaces each tensor's `output` by the reduction over all replicas (op of dtrain_reduce_op, but
+ * not ADASUM). Each replica gives equally many tensors, of equal counts and types; their memory is
+ * the host's or that of its device. `input` must be NULL. Blocks until all replicas are here. */
+DTRAIN_API int dtrain_replica_all_reduce(dtrain_replica* replica, const dtrain_buffers* tensors,
+                                         size_t count, int op, dtrain_error* error);
+
+/* A gradient, with the elements and the type of its variable. */
+typedef struct dtrain_gradient {
+  dtrain_variable* variable;
+  void* gradient; /* in memory of the host or of the replica's device; it gets the reduced one */
+} dtrain_gradient;
+
+/* A list of gradients, read during the call. */
+typedef struct dtrain_gradient_list {
+  const dtrain_gradient* gradients;
+  size_t count;
+  int op; /* enum dtrain_reduce_op */
+} dtrain_gradient_list;
+
+/* Changes the variable of gradient `index` in dtrain_replica_data by the reduced gradient. Returns
+ * as a step does. */
+typedef int (*dtrain_update)(dtrain_replica* replica, size_t index, void* argument);
+
+/* Reduces the gradients over all replicas, then calls `update` once for each copy of each variable,
+ * in the order of the list, on the replica that has the copy. Returns when all copies that this
+ * replica uses are updated. */
+DTRAIN_API int dtrain_replica_apply(dtrain_replica* replica, const dtrain_gradient_list* list,
+                                    dtrain_update update, void* argument, dtrain_error* error);
+
+/* Sets an ON_WRITE variable on all replicas to the aggregate of the values that all replicas give,
+ * in memory of the host. */
+DTRAIN_API int dtrain_replica_assign(dtrain_replica* replica, dtrain_variable* variable,
+                                     const void* value, dtrain_error* error);
+
+/* ---- Between steps ---- */
+
+/* Reduces one array of each local replica, in memory of the host, over all replicas to `output`.
+ * A collective. */
+DTRAIN_API int dtrain_strategy_reduce(dtrain_strategy* strategy, const void* const* inputs,
+                                      dtrain_buffers output, int op, dtrain_error* error);
+
+/* Writes all variables to a file: rank 0 does, and the file gets its name only when it is complete
+ * on the disk. A collective; fails at every rank when the file cannot be written. */
+DTRAIN_API int dtrain_strategy_save(dtrain_strategy* strategy, const char* path,
+                                    dtrain_error* error);
+/* Sets all variables to those of the file, which rank 0 reads. The file may be of any strategy and
+ * any number of replicas. A collective; changes nothing and fails with _INPUT at every rank when
+ * the file is no checkpoint, incomplete or damaged, lacks a variable, or has another type or count
+ * of one. */
+DTRAIN_API int dtrain_strategy_restore(dtrain_strategy* strategy, const char* path,
+                                       dtrain_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* NOLINTEND(readability-identifier-naming) */

@@ -1,0 +1,58 @@
+#include "comm/strategy/replica_devices.h"
+
+#include "base/format.h"
+#include "gpu/devices/device_names.h"
+#include "gpu/devices/open_devices.h"
+
+namespace dt {
+namespace {
+
+/// Only a device that hangs reaches it.
+constexpr Duration device_work_max = seconds(600);
+
+Result<std::vector<size_t>> chosen_devices(const StrategyOptions& options,
+                                           const DeviceList& devices) {
+  if (!options.devices.empty()) {
+    auto chosen = TRY(find_devices(options.devices, devices));
+    if (options.name != StrategyName::one_device || chosen.size() == 1) return chosen;
+    return fail(Errc::input, format("one_device has one device, and \"{}\" names {}",
+                                    options.devices, chosen.size()));
+  }
+  const size_t count = options.name == StrategyName::one_device ? 1 : devices.size();
+  std::vector<size_t> chosen(count);
+  for (size_t i = 0; i < count; ++i)
+    chosen[i] = i;
+  return chosen;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReplicaDevices>> ReplicaDevices::open(const StrategyOptions& options,
+                                                             const Environment& environment) {
+  std::unique_ptr<ReplicaDevices> made(new ReplicaDevices());
+  made->all_ = TRY(open_devices_or_cpu(environment));
+  std::vector<DeviceStream*> streams;
+  for (const size_t place : TRY(chosen_devices(options, made->all_))) {
+    made->devices_.push_back(made->all_[place].get());
+    auto stream = TRY(made->devices_.back()->make_stream());
+    streams.push_back(stream.get());
+    made->streams_.push_back(std::move(stream));
+  }
+  // One replica is never copied, so it needs no scratch memory.
+  const size_t scratch = streams.size() == 1 ? 0 : DeviceGroup::default_scratch_bytes;
+  made->group_ = TRY(DeviceGroup::make(streams, scratch));
+  made->operation_ = TRY(CrossDeviceOperation::make(*made->group_, options.cross_device));
+  return made;
+}
+
+Result<> ReplicaDevices::copy(size_t replica, const MemoryCopy& copy) const {
+  if (copy.bytes == 0) return {};
+  TRY(stream(replica).copy(copy));
+  return stream(replica).synchronize(Clock::now() + device_work_max);
+}
+
+Result<> ReplicaDevices::synchronize() const {
+  return group_->synchronize(Clock::now() + device_work_max);
+}
+
+}  // namespace dt

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "base/environment.h"
+#include "comm/strategy/strategy_options.h"
+#include "gpu/cross_device/cross_device_operation.h"
+#include "gpu/device.h"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace dt {
+
+/// The devices of one process's replicas, each with a stream. One thread at a time, but each
+/// replica's thread may use its device and stream.
+class ReplicaDevices {
+ public:
+  /// Fails with Errc::input for devices that do not exist, and for several under one_device. That
+  /// strategy takes the first one when none is named.
+  static Result<std::unique_ptr<ReplicaDevices>> open(const StrategyOptions& options,
+                                                      const Environment& environment);
+
+  size_t count() const { return devices_.size(); }
+  Device& device(size_t replica) const { return *devices_[replica]; }
+  DeviceStream& stream(size_t replica) const { return *streams_[replica]; }
+  DeviceGroup& group() const { return *group_; }
+
+  /// Queues the reduction of the replicas' tensors.
+  Result<> reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors) {
+    return operation_->reduce(terms, tensors);
+  }
+  /// Copies between memory of the replica's device and memory of the host, and waits for it.
+  Result<> copy(size_t replica, const MemoryCopy& copy) const;
+  /// Waits for all work.
+  Result<> synchronize() const;
+
+ private:
+  ReplicaDevices() = default;
+
+  DeviceList all_ = {};
+  std::vector<Device*> devices_ = {};  ///< by replica
+  std::vector<std::unique_ptr<DeviceStream>> streams_ = {};
+  std::unique_ptr<DeviceGroup> group_ = {};
+  std::unique_ptr<CrossDeviceOperation> operation_ = {};
+};
+
+}  // namespace dt

@@ -1,0 +1,165 @@
+#include "comm/strategy/replica_reducer.h"
+
+#include "comm/strategy/worker_packs.h"
+
+#include <algorithm>
+#include <map>
+
+namespace dt {
+namespace {
+
+constexpr size_t alignment = 256;
+
+size_t aligned(size_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+bool lies_on(const Device& device, const std::byte* at) {
+  const MemoryPlace place = device.place_of(at);
+  return place.kind == MemoryPlace::Kind::device && place.device == device.index();
+}
+
+}  // namespace
+
+Result<> ReplicaReducer::reduce(const std::vector<ReplicaTensors*>& by_replica, ReduceOp op) {
+  const ByReplica tensors = TRY(on_devices(by_replica));
+  const bool average = op == ReduceOp::average && !workers_.alone();
+  const ReduceOp folded = average ? ReduceOp::sum : op;
+  TRY(reduce_on_devices(tensors, folded, !workers_.alone()));
+  if (!workers_.alone()) {
+    TRY(devices_.synchronize());
+    TRY(reduce_over_workers(tensors[0], folded));
+    if (average) TRY(divide(tensors[0]));
+    TRY(copy_to_others(tensors));
+  }
+  TRY(copy_back(by_replica, tensors));
+  return devices_.synchronize();
+}
+
+Result<ReplicaReducer::ByReplica> ReplicaReducer::on_devices(
+    const std::vector<ReplicaTensors*>& given) {
+  staging_.resize(devices_.count());
+  ByReplica tensors;
+  for (size_t i = 0; i < given.size(); ++i) {
+    tensors.push_back(*given[i]);
+    size_t needed = 0;
+    for (const ReplicaTensor& tensor : *given[i]) {
+      if (tensor.count > 0 && !lies_on(devices_.device(i), tensor.at))
+        needed += aligned(tensor.bytes());
+    }
+    if (staging_[i].bytes() < needed) {
+      staging_[i] = {};
+      staging_[i] = TRY(devices_.device(i).allocate(needed));
+    }
+    std::byte* at = staging_[i].at();
+    for (ReplicaTensor& tensor : tensors.back()) {
+      if (tensor.count == 0 || lies_on(devices_.device(i), tensor.at)) continue;
+      TRY(devices_.stream(i).copy({at, tensor.at, tensor.bytes()}));
+      tensor.at = at;
+      at += aligned(tensor.bytes());
+    }
+  }
+  return tensors;
+}
+
+Result<> ReplicaReducer::copy_back(const std::vector<ReplicaTensors*>& given,
+                                   const ByReplica& staged) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    for (size_t t = 0; t < given[i]->size(); ++t) {
+      const ReplicaTensor& tensor = (*given[i])[t];
+      if (tensor.at == staged[i][t].at || (tensor.only_first && i > 0)) continue;
+      TRY(devices_.stream(i).copy({tensor.at, staged[i][t].at, tensor.bytes()}));
+    }
+  }
+  return {};
+}
+
+Result<> ReplicaReducer::reduce_on_devices(const ByReplica& tensors, ReduceOp op, bool to_first) {
+  struct Key {
+    ElementType type;
+    bool to_first;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, std::vector<ReplicatedTensor>> lists;
+  for (size_t t = 0; t < tensors[0].size(); ++t) {
+    const ReplicaTensor& first = tensors[0][t];
+    if (first.count == 0) continue;
+    const bool only_first = to_first || first.only_first;
+    ReplicatedTensor one = {.count = first.count};
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      one.inputs.push_back(tensors[i][t].at);
+      one.outputs.push_back(only_first && i > 0 ? nullptr : tensors[i][t].at);
+    }
+    lists[{first.type, only_first}].push_back(std::move(one));
+  }
+  for (const auto& [key, list] : lists)
+    TRY(devices_.reduce({.type = key.type, .op = op}, list));
+  return {};
+}
+
+Result<> ReplicaReducer::reduce_over_workers(const ReplicaTensors& first, ReduceOp op) {
+  if (bytes_per_pack_ > 0 || !devices_.device(0).host_can_access()) return reduce_packs(first, op);
+  std::vector<WorkerTensor> tensors;
+  for (const ReplicaTensor& tensor : first)
+    tensors.push_back({tensor.type, tensor.count, tensor.at});
+  return workers_.all_reduce(tensors, op);
+}
+
+Result<> ReplicaReducer::reduce_packs(const ReplicaTensors& first, ReduceOp op) {
+  std::vector<PackedTensor> sizes;
+  for (const ReplicaTensor& tensor : first)
+    sizes.push_back({tensor.type, tensor.count});
+  for (const std::vector<size_t>& pack : pack_for_workers(sizes, bytes_per_pack_)) {
+    size_t bytes = 0;
+    for (const size_t t : pack)
+      bytes += first[t].bytes();
+    if (pack_.bytes() < bytes) {
+      pack_ = {};
+      pack_ = TRY(devices_.device(0).allocate_pinned(bytes));
+    }
+    std::byte* at = pack_.at();
+    for (const size_t t : pack) {
+      TRY(devices_.stream(0).copy({at, first[t].at, first[t].bytes()}));
+      at += first[t].bytes();
+    }
+    TRY(devices_.synchronize());
+    const ElementType type = first[pack[0]].type;
+    const WorkerTensor all = {type, bytes / element_bytes(type), pack_.at()};
+    TRY(workers_.all_reduce({&all, 1}, op));
+    at = pack_.at();
+    for (const size_t t : pack) {
+      TRY(devices_.stream(0).copy({first[t].at, at, first[t].bytes()}));
+      at += first[t].bytes();
+    }
+    TRY(devices_.synchronize());
+  }
+  return {};
+}
+
+Result<> ReplicaReducer::divide(const ReplicaTensors& first) {
+  const int replicas = workers_.size() * static_cast<int>(devices_.count());
+  for (const ReplicaTensor& tensor : first) {
+    if (tensor.count == 0) continue;
+    TRY(devices_.stream(0).reduce({.type = tensor.type,
+                                   .op = ReduceOp::average,
+                                   .count = tensor.count,
+                                   .sources = {tensor.at},
+                                   .into = tensor.at,
+                                   .divisor = replicas}));
+  }
+  return {};
+}
+
+Result<> ReplicaReducer::copy_to_others(const ByReplica& tensors) {
+  for (size_t i = 1; i < tensors.size(); ++i) {
+    TRY(devices_.group().order({.before = 0, .after = i}));
+    for (size_t t = 0; t < tensors[i].size(); ++t) {
+      const ReplicaTensor& tensor = tensors[i][t];
+      if (tensor.only_first || tensor.count == 0) continue;
+      TRY(devices_.stream(i).copy({tensor.at, tensors[0][t].at, tensor.bytes()}));
+    }
+  }
+  return {};
+}
+
+}  // namespace dt

@@ -1,0 +1,290 @@
+#include "comm/strategy/strategy.h"
+
+#include "base/format.h"
+#include "base/kernels/array_reduction.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+namespace {
+
+constexpr size_t variable_name_bytes_max = 255;
+
+std::string_view op_text(ReduceOp op) {
+  constexpr std::string_view names[] = {"sum", "average", "min", "max", "product", "adasum"};
+  return names[static_cast<size_t>(op)];
+}
+
+/// Returns the operation with its terms, which must be equal on all replicas.
+std::string call_text(std::string_view what, const ReplicaTensors& tensors, ReduceOp op) {
+  constexpr size_t shown_max = 3;
+  std::string text = format("{} {} of {} tensor{}", what, op_text(op), tensors.size(),
+                            tensors.size() == 1 ? "" : "s");
+  size_t bytes = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    bytes += tensors[i].bytes();
+    if (i < shown_max)
+      text += format("{}{}x type {}", i == 0 ? ": " : ", ", tensors[i].count,
+                     static_cast<int>(tensors[i].type) + 1);
+  }
+  return text + format(" ({} bytes)", bytes);
+}
+
+Result<> check_tensors(const ReplicaTensors& tensors, ReduceOp op) {
+  if (op == ReduceOp::adasum)
+    return fail(Errc::input, "replicas have no adasum; use sum or average");
+  for (const ReplicaTensor& tensor : tensors) {
+    if (tensor.at == nullptr && tensor.count > 0)
+      return fail(Errc::input, "the memory of a tensor is null");
+    // The arrays do not matter: this refuses averages of booleans.
+    std::byte unused{};
+    TRY(check(
+        ArrayReduction{.type = tensor.type, .op = op, .sources = {&unused}, .into = &unused}));
+  }
+  return {};
+}
+
+ReduceOp op_of(Aggregation aggregation) {
+  return aggregation == Aggregation::mean ? ReduceOp::average : ReduceOp::sum;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Strategy>> Strategy::create(dtrain_context* context,
+                                                   const StrategyRequest& request,
+                                                   const Environment& environment,
+                                                   int* blamed_rank) {
+  // A failure here reaches all workers: none of them waits for this one.
+  WorkerRecord record;
+  const auto decide = [&]() -> Result<std::unique_ptr<Strategy>> {
+    StrategyOptions options = TRY(decide_strategy(request, environment, dtrain_size(context)));
+    if (options.name == StrategyName::parameter_server) {
+      return fail(Errc::unsupported,
+                  "this libdtrain has no parameter servers; use another strategy");
+    }
+    std::unique_ptr<Strategy> made(new Strategy(std::move(options)));
+    made->devices_ = TRY(ReplicaDevices::open(made->options_, environment));
+    made->meeting_ = std::make_unique<ReplicaMeeting>(ReplicaMeeting::Numbers{
+        .count = made->devices_->count(),
+        .first = made->devices_->count() * static_cast<size_t>(dtrain_rank(context))});
+    made->threads_ = TRY(ReplicaThreads::start(made->devices_->count()));
+    return made;
+  };
+  auto made = decide();
+  if (made) {
+    const StrategyOptions& options = (*made)->options_;
+    record = {.name = options.name,
+              .cross_device = options.cross_device,
+              .devices = static_cast<uint32_t>((*made)->devices_->count()),
+              .bytes_per_pack = options.bytes_per_pack};
+  } else {
+    record.failure = made.error().message;
+  }
+  auto workers = Workers::join(context, record, std::max(request.timeout_ms, 0), blamed_rank);
+  if (!made) return made;
+  if (!workers) return tl::unexpected(std::move(workers).error());
+  (*made)->workers_ = *std::move(workers);
+  (*made)->reducer_ = std::make_unique<ReplicaReducer>(*(*made)->devices_, *(*made)->workers_,
+                                                       request.bytes_per_pack);
+  return made;
+}
+
+Result<> Strategy::check_open() const {
+  TRY(workers_->status());
+  if (running_) return fail(Errc::input, "a step is running; call this between steps");
+  return {};
+}
+
+bool Strategy::has(const Variable* variable) const {
+  if (variable == nullptr) return false;
+  return std::ranges::any_of(variables_,
+                             [&](const auto& entry) { return entry.second.get() == variable; });
+}
+
+Result<Variable*> Strategy::add_variable(const VariableTerms& terms, const std::byte* initial) {
+  TRY(check_open());
+  if (terms.name.empty() || terms.name.size() > variable_name_bytes_max)
+    return fail(Errc::input, "the name of a variable must have 1 to 255 bytes");
+  const std::string name = printable(terms.name);
+  if (const auto same = variables_.find(terms.name); same != variables_.end()) {
+    const VariableTerms& old = same->second->terms();
+    return fail(Errc::input,
+                format("variable \"{}\" exists, with {} elements{}", name, old.count,
+                       old.count == terms.count ? "" : format(", not {}", terms.count)));
+  }
+  if (terms.aggregation == Aggregation::mean && terms.type == ElementType::boolean)
+    return fail(Errc::input, format("variable \"{}\": booleans have no mean", name));
+  TRY(workers_->compare(terms.text()));
+  auto variable = Variable::make(terms, *devices_, shares_variables());
+  if (!variable) {
+    Error error = std::move(variable).error().during(format("variable \"{}\"", name));
+    workers_->abandon(error);
+    return tl::unexpected(std::move(error));
+  }
+  Variable& made = **variable;
+  const std::vector<std::byte> zeros(initial == nullptr ? terms.bytes() : 0);
+  TRY(write(made, initial == nullptr ? zeros.data() : initial));
+  variables_.emplace(terms.name, *std::move(variable));
+  return &made;
+}
+
+Result<> Strategy::write(Variable& variable, const std::byte* from) {
+  TRY(check_open());
+  if (workers_->alone()) return write_copies(variable, from);
+  std::vector<std::byte> value(from, from + variable.terms().bytes());
+  TRY(workers_->broadcast(value));
+  return write_copies(variable, value.data());
+}
+
+Result<> Strategy::write_copies(const Variable& variable, const std::byte* from) {
+  const VariableTerms& terms = variable.terms();
+  const bool parts = terms.on_read && terms.aggregation == Aggregation::sum;
+  const std::vector<std::byte> zeros(parts ? terms.bytes() : 0);
+  for (size_t i = 0; i < variable.copy_count(); ++i) {
+    const bool whole = !parts || first_replica() + i == 0;
+    TRY(devices_->copy(i, {variable.at(i), whole ? from : zeros.data(), terms.bytes()}));
+  }
+  return {};
+}
+
+Result<> Strategy::read(const Variable& variable, std::byte* to) {
+  TRY(check_open());
+  const VariableTerms& terms = variable.terms();
+  if (!terms.on_read || terms.aggregation == Aggregation::first_replica) {
+    TRY(devices_->copy(0, {to, variable.at(0), terms.bytes()}));
+    return terms.on_read ? workers_->broadcast({to, terms.bytes()}) : Result<>();
+  }
+  std::vector<std::vector<std::byte>> values(local_replicas());
+  std::vector<const std::byte*> inputs;
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i].resize(terms.bytes());
+    TRY(devices_->copy(i, {values[i].data(), variable.at(i), terms.bytes()}));
+    inputs.push_back(values[i].data());
+  }
+  return reduce(inputs, {terms.type, terms.count, to}, op_of(terms.aggregation));
+}
+
+Result<> Strategy::reduce(const std::vector<const std::byte*>& inputs, const WorkerTensor& output,
+                          ReduceOp op) {
+  TRY(check_open());
+  TRY(check_tensors({{.type = output.type, .count = output.count, .at = output.at}}, op));
+  if (output.count == 0) return {};
+  ArrayReduction reduction = {
+      .type = output.type,
+      .op = op == ReduceOp::average ? ReduceOp::sum : op,
+      .count = output.count,
+      .sources = inputs,
+      .into = output.at,
+  };
+  TRY(check(reduction));
+  reduce_arrays(reduction);
+  TRY(workers_->all_reduce({&output, 1}, reduction.op));
+  if (op != ReduceOp::average) return {};
+  reduction.op = op;
+  reduction.sources = {output.at};
+  reduction.divisor = static_cast<int>(replicas());
+  reduce_arrays(reduction);
+  return {};
+}
+
+Result<> Strategy::run(const Step& step) {
+  TRY(check_open());
+  meeting_->begin();
+  running_ = true;
+  threads_->run([&](size_t local) {
+    Replica replica = {.strategy = *this, .local = local};
+    meeting_->leave(local, step(replica));
+  });
+  running_ = false;
+  return end_step();
+}
+
+Result<> Strategy::end_step() {
+  auto failure = meeting_->failure();
+  if (!failure) return {};
+  Error error = std::move(failure->error);
+  if (failure->replica) {
+    const size_t local = *failure->replica;
+    error = std::move(error).during(
+        format("replica {} ({})", first_replica() + local, devices_->device(local).name()));
+  }
+  if (!workers_->alone()) workers_->abandon(error);
+  return tl::unexpected(std::move(error));
+}
+
+Result<> Strategy::meet_to_reduce(const Replica& replica, std::string text, ReplicaTensors& tensors,
+                                  ReduceOp op) {
+  return meeting_->meet(replica.local, {std::move(text), &tensors},
+                        [&](const std::vector<void*>& all) {
+                          std::vector<ReplicaTensors*> by_replica;
+                          for (void* const one : all)
+                            by_replica.push_back(static_cast<ReplicaTensors*>(one));
+                          return reducer_->reduce(by_replica, op);
+                        });
+}
+
+Result<> Strategy::all_reduce(const Replica& replica, ReplicaTensors tensors, ReduceOp op) {
+  TRY(check_tensors(tensors, op));
+  return meet_to_reduce(replica, call_text("all_reduce", tensors, op), tensors, op);
+}
+
+Result<> Strategy::apply(const Replica& replica, std::span<const Gradient> gradients, ReduceOp op,
+                         const Update& update) {
+  ReplicaTensors tensors;
+  bool shared = false;
+  for (const Gradient& gradient : gradients) {
+    if (!has(gradient.variable))
+      return fail(Errc::input, "a gradient has no variable of this strategy");
+    const VariableTerms& terms = gradient.variable->terms();
+    if (terms.on_read) {
+      return fail(Errc::input, format("variable \"{}\" is synchronized on read, so it has no "
+                                      "gradient to reduce",
+                                      printable(terms.name)));
+    }
+    shared = shared || gradient.variable->shared();
+    tensors.push_back({.type = terms.type,
+                       .count = terms.count,
+                       .at = gradient.at,
+                       .only_first = gradient.variable->shared()});
+  }
+  TRY(check_tensors(tensors, op));
+  TRY(meet_to_reduce(replica, call_text("apply", tensors, op), tensors, op));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (replica.local < gradients[i].variable->copy_count()) TRY(update(i));
+  }
+  if (!shared) return {};
+  return meeting_->meet(replica.local, {"the end of an update"},
+                        [](const std::vector<void*>&) { return Result<>(); });
+}
+
+Result<> Strategy::assign(const Replica& replica, Variable& variable, const std::byte* value) {
+  const VariableTerms& terms = variable.terms();
+  if (terms.on_read) {
+    return fail(Errc::input, format("variable \"{}\" is synchronized on read: write this replica's "
+                                    "value to its memory",
+                                    printable(terms.name)));
+  }
+  if (terms.aggregation == Aggregation::first_replica)
+    return assign_first(replica, variable, value);
+  std::vector<std::byte> sum(value, value + terms.bytes());
+  const Gradient gradient = {&variable, sum.data()};
+  return apply(replica, {&gradient, 1}, op_of(terms.aggregation), [&](size_t) {
+    return devices_->copy(replica.local, {variable.at(replica.local), sum.data(), terms.bytes()});
+  });
+}
+
+Result<> Strategy::assign_first(const Replica& replica, const Variable& variable,
+                                const std::byte* value) {
+  std::vector<std::byte> own(value, value + variable.terms().bytes());
+  return meeting_->meet(replica.local,
+                        {format("assign \"{}\"", printable(variable.terms().name)), &own},
+                        [&](const std::vector<void*>& all) -> Result<> {
+                          auto& first = *static_cast<std::vector<std::byte>*>(all[0]);
+                          TRY(workers_->broadcast(first));
+                          return write_copies(variable, first.data());
+                        });
+}
+
+}  // namespace dt

@@ -1,0 +1,94 @@
+#pragma once
+
+#include "comm/strategy/replica_meeting.h"
+#include "comm/strategy/replica_reducer.h"
+#include "comm/strategy/replica_threads.h"
+#include "comm/strategy/variable.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace dt {
+
+class Strategy;
+
+/// One replica within its step.
+struct Replica {
+  Strategy& strategy;
+  size_t local = 0;          ///< its number in this process
+  std::string failure = {};  ///< the text that the step has set
+};
+
+/// A gradient of one replica, for a variable of the same count and type.
+struct Gradient {
+  Variable* variable = nullptr;
+  std::byte* at = nullptr;
+};
+
+/// The replicas of one process, and their part in those of all workers: variables, steps and
+/// reductions. Calls between steps are made by one thread at a time; those that take a Replica by
+/// its thread.
+class Strategy {
+ public:
+  /// A collective of the context, which must outlive this. See dtrain_strategy_create.
+  static Result<std::unique_ptr<Strategy>> create(dtrain_context* context,
+                                                  const StrategyRequest& request,
+                                                  const Environment& environment, int* blamed_rank);
+
+  StrategyName name() const { return options_.name; }
+  size_t local_replicas() const { return devices_->count(); }
+  size_t replicas() const { return local_replicas() * static_cast<size_t>(workers_->size()); }
+  size_t first_replica() const { return local_replicas() * static_cast<size_t>(workers_->rank()); }
+  bool is_chief() const { return workers_->rank() == 0; }
+  Workers& workers() { return *workers_; }
+  ReplicaDevices& devices() { return *devices_; }
+
+  /// Makes a variable with rank 0's value; null: zeros. A collective.
+  Result<Variable*> add_variable(const VariableTerms& terms, const std::byte* initial);
+  /// The variables by name.
+  const std::map<std::string, std::unique_ptr<Variable>>& variables() const { return variables_; }
+  /// True for a variable of this strategy.
+  bool has(const Variable* variable) const;
+  /// See dtrain_variable_read and dtrain_variable_write.
+  Result<> read(const Variable& variable, std::byte* to);
+  Result<> write(Variable& variable, const std::byte* from);
+  /// Reduces an array of each local replica, in memory of the host.
+  Result<> reduce(const std::vector<const std::byte*>& inputs, const WorkerTensor& output,
+                  ReduceOp op);
+
+  using Step = std::function<Result<>(Replica&)>;
+  /// See dtrain_strategy_run.
+  Result<> run(const Step& step);
+
+  // Within a step.
+  Result<> all_reduce(const Replica& replica, ReplicaTensors tensors, ReduceOp op);
+  using Update = std::function<Result<>(size_t)>;
+  Result<> apply(const Replica& replica, std::span<const Gradient> gradients, ReduceOp op,
+                 const Update& update);
+  Result<> assign(const Replica& replica, Variable& variable, const std::byte* value);
+
+ private:
+  explicit Strategy(StrategyOptions options) : options_(std::move(options)) {}
+  bool shares_variables() const { return options_.name == StrategyName::central_storage; }
+  Result<> check_open() const;
+  Result<> meet_to_reduce(const Replica& replica, std::string text, ReplicaTensors& tensors,
+                          ReduceOp op);
+  /// Gives all copies the value of the first replica of all workers.
+  Result<> assign_first(const Replica& replica, const Variable& variable, const std::byte* value);
+  Result<> write_copies(const Variable& variable, const std::byte* from);
+  Result<> end_step();
+
+  StrategyOptions options_;
+  std::unique_ptr<Workers> workers_ = {};
+  std::unique_ptr<ReplicaDevices> devices_ = {};
+  std::unique_ptr<ReplicaReducer> reducer_ = {};
+  std::unique_ptr<ReplicaMeeting> meeting_ = {};
+  std::unique_ptr<ReplicaThreads> threads_ = {};
+  std::map<std::string, std::unique_ptr<Variable>> variables_ = {};
+  bool running_ = false;
+};
+
+}  // namespace dt

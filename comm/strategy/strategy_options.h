@@ -1,0 +1,39 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/result.h"
+#include "base/strategy_name.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace dt {
+
+/// The wishes of the program; none: the environment decides.
+struct StrategyRequest {
+  std::optional<std::string> name = {};
+  std::optional<std::string> devices = {};
+  std::optional<std::string> cross_device = {};
+  size_t bytes_per_pack = 0;
+  int timeout_ms = 0;
+};
+
+/// A strategy, decided.
+struct StrategyOptions {
+  StrategyName name = StrategyName::mirrored;
+  std::string devices = {};  ///< names; empty: all
+  CrossDeviceName cross_device = {.kind = CrossDeviceName::Kind::all_reduce};
+  size_t bytes_per_pack = 0;
+  int timeout_ms = 0;  ///< 0: none
+  bool operator==(const StrategyOptions&) const = default;
+};
+
+/// Decides by the request, then DTRAIN_STRATEGY, DTRAIN_DEVICES and DTRAIN_CROSS_DEVICE_OP, then
+/// TF_CONFIG and the number of workers. Fails with Errc::input for a wrong value, and names its
+/// origin.
+Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
+                                        const Environment& environment, int workers);
+
+}  // namespace dt

@@ -1,0 +1,97 @@
+#include "comm/strategy/worker_record.h"
+
+#include "base/bytes.h"
+#include "base/format.h"
+
+#include <algorithm>
+#include <span>
+
+namespace dt {
+namespace {
+
+constexpr size_t failure_bytes_max = 400;
+
+std::string operation_text(const CrossDeviceName& name) {
+  constexpr const char* names[] = {"ReductionToOneDevice", "HierarchicalCopyAllReduce",
+                                   "AllReduce"};
+  return format("{} with {} pack{}", names[static_cast<size_t>(name.kind)], name.packs,
+                name.packs == 1 ? "" : "s");
+}
+
+/// Returns the sentence about the first difference; empty: none.
+std::string difference_of(const WorkerRecord& first, const WorkerRecord& other, int rank) {
+  if (first.name != other.name) {
+    return format("rank {} has the strategy {}, but rank 0 {}; --strategy gives all the same", rank,
+                  strategy_text(other.name), strategy_text(first.name));
+  }
+  if (first.devices != other.devices) {
+    return format("rank {} has {} device{}, but rank 0 {}; each worker needs equally many", rank,
+                  other.devices, other.devices == 1 ? "" : "s", first.devices);
+  }
+  if (first.cross_device != other.cross_device) {
+    return format("rank {} reduces by {}, but rank 0 by {}", rank,
+                  operation_text(other.cross_device), operation_text(first.cross_device));
+  }
+  if (first.bytes_per_pack != other.bytes_per_pack) {
+    return format("rank {} has {} bytes_per_pack, but rank 0 {}", rank, other.bytes_per_pack,
+                  first.bytes_per_pack);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::array<std::byte, worker_record_bytes> encode(const WorkerRecord& record) {
+  std::array<std::byte, worker_record_bytes> bytes = {};
+  Writer writer;
+  writer.number(record.name)
+      .number(record.cross_device.kind)
+      .number(record.cross_device.packs)
+      .number(record.devices)
+      .number(record.bytes_per_pack)
+      .raw(std::as_bytes(std::span(record.id)))
+      .text(std::string_view(record.failure).substr(0, failure_bytes_max));
+  std::ranges::copy(writer.view(), bytes.begin());
+  return bytes;
+}
+
+Result<WorkerRecord> decode_worker_record(std::span<const std::byte> bytes) {
+  Reader reader(bytes);
+  WorkerRecord record;
+  record.name = reader.number<StrategyName>();
+  record.cross_device.kind = reader.number<CrossDeviceName::Kind>();
+  record.cross_device.packs = reader.number<int>();
+  record.devices = reader.number<uint32_t>();
+  record.bytes_per_pack = reader.number<uint64_t>();
+  const ByteSpan id = reader.raw(record.id.size());
+  if (id.size() == record.id.size()) std::memcpy(record.id.data(), id.data(), id.size());
+  record.failure = reader.text();
+  const bool known = record.name <= StrategyName::one_device &&
+                     record.cross_device.kind <= CrossDeviceName::Kind::all_reduce;
+  if (bytes.size() == worker_record_bytes && known) return record;
+  return fail(Errc::protocol, "a worker sent no record of a strategy of this version");
+}
+
+std::optional<WorkerDifference> find_difference(const std::vector<WorkerRecord>& by_rank) {
+  for (size_t i = 0; i < by_rank.size(); ++i) {
+    const int rank = static_cast<int>(i);
+    if (by_rank[i].failure.empty()) continue;
+    const std::string& failure = by_rank[i].failure;
+    return WorkerDifference{
+        rank, {Errc::input, by_rank.size() == 1 ? failure : format("rank {}: {}", rank, failure)}};
+  }
+  for (size_t i = 1; i < by_rank.size(); ++i) {
+    const int rank = static_cast<int>(i);
+    std::string text = difference_of(by_rank[0], by_rank[i], rank);
+    if (!text.empty()) return WorkerDifference{rank, {Errc::mismatch, std::move(text)}};
+  }
+  const WorkerRecord& first = by_rank.front();
+  if (by_rank.size() == 1 || !is_of_one_process(first.name)) return std::nullopt;
+  return WorkerDifference{
+      -1,
+      {Errc::input, format("{} trains in one process, and the job has {} workers; use "
+                           "multi_worker_mirrored",
+                           strategy_text(first.name), by_rank.size())}};
+}
+
+}  // namespace dt

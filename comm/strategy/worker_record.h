@@ -1,0 +1,38 @@
+#pragma once
+
+#include "base/result.h"
+#include "comm/strategy/strategy_options.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Each worker sends one to the others before a strategy begins.
+struct WorkerRecord {
+  std::string failure = {};  ///< why this worker cannot take part; empty: it can
+  StrategyName name = StrategyName::mirrored;
+  CrossDeviceName cross_device = {};
+  uint32_t devices = 0;
+  uint64_t bytes_per_pack = 0;
+  std::array<uint8_t, 16> id = {};  ///< random; that of rank 0 is the strategy's
+  bool operator==(const WorkerRecord&) const = default;
+};
+
+/// The bytes of an encoded record. Longer failures are cut.
+inline constexpr size_t worker_record_bytes = 512;
+std::array<std::byte, worker_record_bytes> encode(const WorkerRecord& record);
+Result<WorkerRecord> decode_worker_record(std::span<const std::byte> bytes);
+
+/// A rank to blame, and the reason.
+struct WorkerDifference {
+  int rank = 0;
+  Error error;
+};
+/// Returns the first rank that cannot take part or differs from rank 0, or the reason why the
+/// strategy cannot have so many workers; none: they agree. The same at every rank.
+std::optional<WorkerDifference> find_difference(const std::vector<WorkerRecord>& by_rank);
+
+}  // namespace dt

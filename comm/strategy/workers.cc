@@ -1,0 +1,207 @@
+#include "comm/strategy/workers.h"
+
+#include "base/crypto.h"
+#include "base/format.h"
+#include "comm/dtrain_work.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+namespace dt {
+namespace {
+
+Errc errc_of(int status) {
+  switch (status) {
+    case DTRAIN_ERROR_INPUT:
+      return Errc::input;
+    case DTRAIN_ERROR_UNREACHABLE:
+      return Errc::unreachable;
+    case DTRAIN_ERROR_REFUSED:
+      return Errc::refused;
+    case DTRAIN_ERROR_CLOSED:
+      return Errc::closed;
+    case DTRAIN_ERROR_TIMEOUT:
+      return Errc::timeout;
+    case DTRAIN_ERROR_PROTOCOL:
+      return Errc::protocol;
+    case DTRAIN_ERROR_MISMATCH:
+      return Errc::mismatch;
+    case DTRAIN_ERROR_PEER_LOST:
+      return Errc::peer_lost;
+    default:
+      return Errc::os;
+  }
+}
+
+dtrain_error empty_c_error() {
+  dtrain_error error = {};
+  error.struct_size = sizeof error;
+  error.rank = -1;
+  return error;
+}
+
+std::string hex_text(std::span<const uint8_t> bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes)
+    text += format("{:02x}", byte);
+  return text;
+}
+
+constexpr size_t shared_text_bytes = 1024;
+
+}  // namespace
+
+Result<std::unique_ptr<Workers>> Workers::join(dtrain_context* context, const WorkerRecord& own,
+                                               int timeout_ms, int* blamed_rank) {
+  std::unique_ptr<Workers> made(new Workers(context));
+  made->timeout_ms_ = timeout_ms;
+  auto joined = made->join_all(own);
+  *blamed_rank = made->blamed_rank_;
+  if (!joined) return tl::unexpected(std::move(joined).error());
+  return made;
+}
+
+Result<> Workers::join_all(const WorkerRecord& own) {
+  const auto size = static_cast<size_t>(dtrain_size(context_));
+  WorkerRecord record = own;
+  TRY(random_bytes(std::as_writable_bytes(std::span(record.id))));
+  const auto bytes = encode(record);
+  std::vector<std::byte> all(bytes.size() * size);
+  dtrain_error error = empty_c_error();
+  const dtrain_op_options options = call_options();
+  TRY(checked(dtrain_all_gather(context_, {bytes.data(), all.data(), bytes.size(), DTRAIN_UINT8},
+                                &options, &error),
+              error));
+  std::vector<WorkerRecord> records;
+  for (size_t i = 0; i < size; ++i) {
+    WorkerRecord one = TRY(decode_worker_record(
+        std::span<const std::byte>(all).subspan(i * bytes.size(), bytes.size())));
+    records.push_back(std::move(one));
+  }
+  if (auto difference = find_difference(records)) {
+    blamed_rank_ = difference->rank;
+    return tl::unexpected(std::move(difference->error));
+  }
+  reason_key_ = "dtrain.strategy/" + hex_text(records[0].id);
+  if (size == 1) return {};
+  std::vector<int> ranks(size);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  TRY(checked(
+      dtrain_group(context_, {ranks.data(), static_cast<int>(size)}, &group_, &options, &error),
+      error));
+  return {};
+}
+
+Workers::~Workers() {
+  dtrain_finalize(group_);
+}
+
+dtrain_op_options Workers::call_options() const {
+  dtrain_op_options options = {};
+  options.struct_size = sizeof options;
+  options.timeout_ms = timeout_ms_;
+  return options;
+}
+
+Result<> Workers::checked(int status, const dtrain_error& error) {
+  if (status == DTRAIN_OK) return {};
+  blamed_rank_ = error.rank;
+  Error ended = {errc_of(status), error.text};
+  if (group_ != nullptr) {
+    const std::string reason = left_reason();
+    if (!reason.empty()) ended.message = reason;
+    ended_ = ended;
+  }
+  return tl::unexpected(std::move(ended));
+}
+
+std::string Workers::left_reason() const {
+  dtrain_value* value = nullptr;
+  if (dtrain_store_get(context_, reason_key_.c_str(), &value, nullptr, nullptr) != DTRAIN_OK)
+    return {};
+  const auto* const text = static_cast<const char*>(dtrain_value_data(value));
+  std::string reason = text == nullptr ? std::string() : std::string(text);
+  dtrain_value_free(value);
+  return reason;
+}
+
+void Workers::abandon(const Error& error) {
+  if (ended_) return;
+  ended_ = error;
+  if (group_ == nullptr) return;
+  const std::string reason = format("rank {}: {}", rank(), error.message);
+  static_cast<void>(dtrain_store_set(context_, reason_key_.c_str(), {reason.data(), reason.size()},
+                                     nullptr, nullptr));
+  dtrain_finalize(std::exchange(group_, nullptr));
+}
+
+Result<> Workers::status() const {
+  if (!ended_) return {};
+  return fail(ended_->code, "the strategy has ended: " + ended_->message);
+}
+
+Result<> Workers::all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op) {
+  if (alone()) return {};
+  TRY(status());
+  std::vector<dtrain_buffers> buffers;
+  for (const WorkerTensor& tensor : tensors)
+    buffers.push_back({nullptr, tensor.at, tensor.count, static_cast<int>(tensor.type) + 1});
+  dtrain_tensor_list list = {};
+  list.struct_size = sizeof list;
+  list.tensors = buffers.data();
+  list.count = buffers.size();
+  dtrain_error error = empty_c_error();
+  const dtrain_op_options options = call_options();
+  return checked(dtrain_all_reduce_list(group_, &list, static_cast<int>(op), &options, &error),
+                 error);
+}
+
+Result<> Workers::broadcast(std::span<std::byte> bytes) {
+  if (alone()) return {};
+  TRY(status());
+  dtrain_error error = empty_c_error();
+  const dtrain_op_options options = call_options();
+  return checked(dtrain_broadcast(group_, {nullptr, bytes.data(), bytes.size(), DTRAIN_UINT8}, 0,
+                                  &options, &error),
+                 error);
+}
+
+Result<> Workers::share(const Result<>& outcome) {
+  if (alone()) return outcome;
+  std::array<std::byte, shared_text_bytes> bytes = {};
+  if (!outcome) {
+    bytes[0] = static_cast<std::byte>(static_cast<int>(outcome.error().code) + 1);
+    const std::string& text = outcome.error().message;
+    std::memcpy(&bytes[1], text.data(), std::min(text.size(), bytes.size() - 2));
+  }
+  TRY(broadcast(bytes));
+  if (rank() == 0) return outcome;
+  const int code = static_cast<int>(bytes[0]);
+  if (code == 0) return {};
+  return fail(static_cast<Errc>(code - 1),
+              "rank 0: " + std::string(reinterpret_cast<const char*>(&bytes[1])));
+}
+
+Result<> Workers::compare(const std::string& description) {
+  if (alone()) return {};
+  TRY(status());
+  std::vector<char> own(shared_text_bytes);
+  std::memcpy(own.data(), description.data(), std::min(description.size(), own.size() - 1));
+  std::vector<char> all(own.size() * static_cast<size_t>(size()));
+  dtrain_error error = empty_c_error();
+  const dtrain_op_options options = call_options();
+  TRY(checked(dtrain_all_gather(group_, {own.data(), all.data(), own.size(), DTRAIN_UINT8},
+                                &options, &error),
+              error));
+  for (size_t i = 1; i < static_cast<size_t>(size()); ++i) {
+    const char* const other = &all[i * own.size()];
+    if (std::strcmp(all.data(), other) == 0) continue;
+    blamed_rank_ = static_cast<int>(i);
+    return fail(Errc::mismatch, format("rank {} has {}, but rank 0 {}", i, other, all.data()));
+  }
+  return {};
+}
+
+}  // namespace dt

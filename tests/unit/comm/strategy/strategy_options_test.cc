@@ -1,0 +1,68 @@
+#include "comm/strategy/strategy_options.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+StrategyName name_by(const Environment& environment, int workers = 1) {
+  return decide_strategy({}, environment, workers).value().name;
+}
+
+TEST_CASE("the program's argument wins over DTRAIN_STRATEGY, and this over TF_CONFIG") {
+  const Environment environment = {
+      {"DTRAIN_STRATEGY", "central_storage"},
+      {"TF_CONFIG",
+       R"({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}})"}};
+  CHECK(decide_strategy({.name = "one_device"}, environment, 1).value().name ==
+        StrategyName::one_device);
+  CHECK(name_by(environment) == StrategyName::central_storage);
+  Environment tf_only = environment;
+  tf_only.erase("DTRAIN_STRATEGY");
+  CHECK(name_by(tf_only) == StrategyName::multi_worker_mirrored);
+}
+
+TEST_CASE("without a name, TF_CONFIG and the number of workers decide") {
+  const auto by_cluster = [](const char* cluster) {
+    return name_by({{"TF_CONFIG", std::string(R"({"cluster": {)") + cluster +
+                                      R"(}, "task": {"type": "worker", "index": 0}})"}});
+  };
+  CHECK(by_cluster(R"("worker": ["a:1"])") == StrategyName::mirrored);
+  CHECK(by_cluster(R"("worker": ["a:1"], "evaluator": ["c:1"])") == StrategyName::mirrored);
+  CHECK(by_cluster(R"("chief": ["c:1"], "worker": ["a:1"])") ==
+        StrategyName::multi_worker_mirrored);
+  CHECK(by_cluster(R"("ps": ["c:1"], "worker": ["a:1"])") == StrategyName::parameter_server);
+  CHECK(name_by({}) == StrategyName::mirrored);
+  CHECK(name_by({}, 3) == StrategyName::multi_worker_mirrored);
+}
+
+TEST_CASE("devices and the cross-device operation come from the argument, else the environment") {
+  const Environment environment = {{"DTRAIN_DEVICES", "0,1"},
+                                   {"DTRAIN_CROSS_DEVICE_OP", "AllReduce:2"}};
+  const StrategyOptions by_environment = decide_strategy({}, environment, 1).value();
+  CHECK(by_environment.devices == "0,1");
+  CHECK(by_environment.cross_device == CrossDeviceName{CrossDeviceName::Kind::all_reduce, 2});
+  const StrategyOptions by_argument =
+      decide_strategy({.devices = "2", .cross_device = "ReductionToOneDevice"}, environment, 1)
+          .value();
+  CHECK(by_argument.devices == "2");
+  CHECK(by_argument.cross_device.kind == CrossDeviceName::Kind::reduction_to_one_device);
+  CHECK(decide_strategy({}, {}, 1).value().devices.empty());
+}
+
+TEST_CASE("a wrong value is named with its origin") {
+  const auto message = [](const StrategyRequest& request, const Environment& environment) {
+    const auto decided = decide_strategy(request, environment, 1);
+    return decided ? "decided" : decided.error().message;
+  };
+  CHECK(message({.name = "tpu"}, {}).starts_with("strategy: there is no TPU here; the strategies"));
+  CHECK(message({}, {{"DTRAIN_STRATEGY", "mirored"}}) ==
+        "DTRAIN_STRATEGY: no strategy \"mirored\"; did you mean mirrored?");
+  CHECK(message({}, {{"DTRAIN_CROSS_DEVICE_OP", "x"}})
+            .starts_with("DTRAIN_CROSS_DEVICE_OP: no cross-device operation \"x\""));
+  CHECK(message({}, {{"TF_CONFIG", "{"}}).starts_with("TF_CONFIG: "));
+  CHECK(message({.timeout_ms = -1}, {}) == "the timeout of a strategy must not be negative");
+}
+
+}  // namespace
+}  // namespace dt

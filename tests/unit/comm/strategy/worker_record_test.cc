@@ -1,0 +1,70 @@
+#include "comm/strategy/worker_record.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+constexpr StrategyName several = StrategyName::multi_worker_mirrored;
+
+std::string difference(const std::vector<WorkerRecord>& records, int rank) {
+  const auto found = find_difference(records);
+  if (!found) return "none";
+  CHECK(found->rank == rank);
+  return found->error.message;
+}
+
+TEST_CASE("a record survives its bytes, and a long failure is cut") {
+  WorkerRecord record = {.failure = "no device",
+                         .name = StrategyName::central_storage,
+                         .cross_device = {CrossDeviceName::Kind::all_reduce, 7},
+                         .devices = 3,
+                         .bytes_per_pack = 1ull << 40,
+                         .id = {1, 2, 3}};
+  CHECK(decode_worker_record(encode(record)).value() == record);
+  record.failure = std::string(5000, 'x');
+  CHECK(decode_worker_record(encode(record)).value().failure.size() == 400);
+  CHECK_FALSE(decode_worker_record({}));
+  auto bytes = encode(record);
+  bytes[0] = std::byte{99};
+  CHECK_FALSE(decode_worker_record(bytes));
+}
+
+TEST_CASE("workers that agree have no difference") {
+  CHECK(difference({{.name = several, .devices = 2}, {.name = several, .devices = 2}}, 0) ==
+        "none");
+  CHECK(difference({{.name = StrategyName::mirrored, .devices = 2}}, 0) == "none");
+}
+
+TEST_CASE("the first worker that differs is named with both values") {
+  CHECK(difference({{.name = several, .devices = 2},
+                    {.name = several, .devices = 2},
+                    {.name = several, .devices = 1}},
+                   2) == "rank 2 has 1 device, but rank 0 2; each worker needs equally many");
+  CHECK(difference(
+            {{.name = several, .devices = 1}, {.name = StrategyName::mirrored, .devices = 1}}, 1) ==
+        "rank 1 has the strategy mirrored, but rank 0 multi_worker_mirrored; --strategy gives all "
+        "the same");
+  CHECK(difference({{.name = several}, {.name = several, .bytes_per_pack = 5}}, 1) ==
+        "rank 1 has 5 bytes_per_pack, but rank 0 0");
+  CHECK(difference({{.name = several},
+                    {.name = several, .cross_device = {CrossDeviceName::Kind::all_reduce, 2}}},
+                   1) ==
+        "rank 1 reduces by AllReduce with 2 packs, but rank 0 by ReductionToOneDevice with "
+        "1 pack");
+}
+
+TEST_CASE("a worker that cannot take part comes before a difference") {
+  CHECK(difference({{.name = several, .devices = 2}, {.failure = "no device \"9\""}}, 1) ==
+        "rank 1: no device \"9\"");
+  CHECK(difference({{.failure = "no device \"9\""}}, 0) == "no device \"9\"");
+}
+
+TEST_CASE("several workers under a strategy of one process are refused") {
+  const WorkerRecord record = {.name = StrategyName::mirrored, .devices = 1};
+  CHECK(difference({record, record}, -1) ==
+        "mirrored trains in one process, and the job has 2 workers; use multi_worker_mirrored");
+}
+
+}  // namespace
+}  // namespace dt
