@@ -102,10 +102,10 @@ Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh) {
     ssh.config = TRY(given->text("a file"));
   }
   if (const auto given = find_option(sources, "ssh")) {
-    const std::string carrier = TRY(given->choice());
-    ssh.carrier = carrier == "libssh2"   ? SshCarrier::libssh2
-                  : carrier == "openssh" ? SshCarrier::openssh
-                                         : SshCarrier::automatic;
+    const std::string implementation = TRY(given->choice());
+    ssh.implementation = implementation == "libssh2"   ? SshImplementation::libssh2
+                         : implementation == "openssh" ? SshImplementation::openssh
+                                                       : SshImplementation::automatic;
   }
   if (const auto given = find_option(sources, "ssh-parallel")) {
     const int64_t count = TRY(given->integer(1, static_cast<int64_t>(hosts_max)));

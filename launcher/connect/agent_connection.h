@@ -10,7 +10,7 @@
 
 namespace dt {
 
-/// Carries the bytes to and from one agent. They travel through the pipes of a local process, an
+/// Carries the bytes to and from one agent. They pass through the pipes of a local process, an
 /// SSH connection of this process, or a client program (ssh, --rsh-agent) that connects to the
 /// host.
 class AgentConnection {

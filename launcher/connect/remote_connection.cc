@@ -92,7 +92,7 @@ void RemoteConnection::begin() {
 
 void RemoteConnection::find_route() {
   const Result<SshSettings> read = read_ssh_config(request_, all_.world());
-  const bool wants_openssh = all_.login().carrier == SshCarrier::openssh;
+  const bool wants_openssh = all_.login().implementation == SshImplementation::openssh;
   // `needs_ssh_g` has the directives that only ssh can evaluate (Match exec, …).
   if (!read || read->needs_ssh_g.empty() || wants_openssh) return take_settings(read);
   config_query_ = std::make_unique<ProgramOutput>(

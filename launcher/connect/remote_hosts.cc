@@ -52,7 +52,7 @@ RemoteHosts::RemoteHosts(Loop& loop, Log& log, Options options, std::unique_ptr<
 Result<std::unique_ptr<RemoteHosts>> RemoteHosts::create(Loop& loop, Log& log, Options options) {
   ignore_openssl_config();
   const SshLibrary library = ssh_library();
-  if (options.login.carrier == SshCarrier::libssh2 && !library.present) {
+  if (options.login.implementation == SshImplementation::libssh2 && !library.present) {
     return fail(Errc::input, format("--ssh libssh2: {}; use --ssh openssh", library.text));
   }
   auto resolver = TRY(Resolver::create(loop));
@@ -82,7 +82,7 @@ SshRequest RemoteHosts::request(const Host& host) const {
 
 SshRouteFacts RemoteHosts::route_facts(const SshSettings& settings) {
   const SshLibrary library = ssh_library();
-  SshRouteFacts facts = {.asked = login().carrier,
+  SshRouteFacts facts = {.asked = login().implementation,
                          .library = library.text,
                          .library_missing = library.present ? "" : library.text,
                          .configuration = first_of(settings.needs_openssh),
@@ -90,7 +90,7 @@ SshRouteFacts RemoteHosts::route_facts(const SshSettings& settings) {
                              settings.needs_openssh, [](const SshDirective& directive) {
                                return directive.name == "kexalgorithms";
                              })};
-  if (facts.asked == SshCarrier::openssh || !library.present) return facts;
+  if (facts.asked == SshImplementation::openssh || !library.present) return facts;
   facts.known_hosts = keyring_.known_host(settings).needs_openssh();
   facts.credentials = keyring_.needs_openssh(settings);
   return facts;

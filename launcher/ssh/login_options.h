@@ -12,10 +12,10 @@ namespace dt {
 
 /// The command line's options for reaching hosts; they win over the user's ssh configuration.
 struct LoginOptions {
-  SshCarrier carrier = SshCarrier::automatic;  ///< --ssh
-  std::optional<uint16_t> port;                ///< -p
-  std::optional<std::string> identity;         ///< -i
-  std::optional<std::string> config;           ///< ssh -F
+  SshImplementation implementation = SshImplementation::automatic;  ///< --ssh
+  std::optional<uint16_t> port;                                     ///< -p
+  std::optional<std::string> identity;                              ///< -i
+  std::optional<std::string> config;                                ///< ssh -F
   /// --rsh-agent: a program with its first arguments, used instead of ssh; empty: none.
   std::vector<std::string> program;
   size_t parallel = 64;  ///< number of hosts that it logs in to at once

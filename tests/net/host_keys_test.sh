@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Host keys: for any known_hosts file, both carriers reach the verdict of a real ssh, and so does --ssh auto.
+# Host keys: for any known_hosts file, both implementations reach the verdict of a real ssh, and so does --ssh auto.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
@@ -35,23 +35,23 @@ verdict() {
   fi
 }
 
-# expect_verdict WANTED KNOWN_HOSTS [CONFIG LINE…]: ssh, and dtrain by each possible carrier, have this verdict.
+# expect_verdict WANTED KNOWN_HOSTS [CONFIG LINE…]: ssh, and dtrain by each possible implementation, have this verdict.
 expect_verdict() {
-  local wanted=$1 lines=$2 carrier seen
+  local wanted=$1 lines=$2 implementation seen
   shift 2
   printf '%s\n' 'Host node1' "$@" >"$(launcher_home)/.ssh/config"
-  for carrier in ssh auto libssh2 openssh; do
+  for implementation in ssh auto libssh2 openssh; do
     printf '%s' "$lines" >"$(known)"
     rm -rf "$(home_of 1)/.cache"
-    if [[ $carrier == ssh ]]; then
+    if [[ $implementation == ssh ]]; then
       run_on_launcher ssh -o BatchMode=yes node1 true
     else
-      run_on_launcher "$DTRAIN" run --ssh "$carrier" -H node1:1 true
+      run_on_launcher "$DTRAIN" run --ssh "$implementation" -H node1:1 true
     fi
-    if [[ $carrier == libssh2 ]] && stderr_has 'cannot reach it: '; then continue; fi
+    if [[ $implementation == libssh2 ]] && stderr_has 'cannot reach it: '; then continue; fi
     seen=$(verdict "$(printf '%s' "$lines" | wc -l)")
-    [[ $seen == "$wanted" ]] || fail "$carrier: $seen, not $wanted"
-    if [[ $carrier != ssh && $status -ne 0 ]]; then expect_status 3 && expect_named_key; fi
+    [[ $seen == "$wanted" ]] || fail "$implementation: $seen, not $wanted"
+    if [[ $implementation != ssh && $status -ne 0 ]]; then expect_status 3 && expect_named_key; fi
   done
 }
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Logins that fail, by either carrier: each has one message, with a remedy.
+# Logins that fail, by either implementation: each has one message, with a remedy.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# refused_by_both TEXT…: `true` on node1 fails by both carriers, and the message has all these texts.
+# refused_by_both TEXT…: `true` on node1 fails by both implementations, and the message has all these texts.
 refused_by_both() {
-  local carrier text
-  for carrier in auto openssh; do
-    run_on_launcher "$DTRAIN" run --ssh "$carrier" --connect-timeout 2s -H node1:1 true
+  local implementation text
+  for implementation in auto openssh; do
+    run_on_launcher "$DTRAIN" run --ssh "$implementation" --connect-timeout 2s -H node1:1 true
     expect_status 3
     for text in "$@"; do expect_stderr_contains "$text"; done
     (($(wc -l <"$out/stderr") <= 4)) || fail 'more than four lines'
@@ -54,9 +54,9 @@ test_no_key_at_all() {
 
 test_a_key_file_that_is_missing_leaves_the_other_keys() {
   hosts_up 1
-  local carrier
-  for carrier in auto openssh; do
-    run_on_launcher "$DTRAIN" run --ssh $carrier -i /root/.ssh/missing -H node1:1 --no-tag echo hi
+  local implementation
+  for implementation in auto openssh; do
+    run_on_launcher "$DTRAIN" run --ssh $implementation -i /root/.ssh/missing -H node1:1 --no-tag echo hi
     expect_status 0
     expect_stdout hi
     expect_stderr 'dtrain: warning: --ssh-identity-file /root/.ssh/missing: No such file or directory; the other keys are tried'
@@ -67,9 +67,9 @@ test_the_advice_for_a_refused_login_has_its_user_port_and_key() {
   hosts_up 1
   ssh-keygen -q -t ed25519 -N '' -f "$(launcher_home)/.ssh/second"
   rm "$(home_of 1)/.ssh/authorized_keys"
-  local carrier
-  for carrier in auto openssh; do
-    run_on_launcher "$DTRAIN" run --ssh $carrier -p 22 -i /root/.ssh/second -H root@node1:1 true
+  local implementation
+  for implementation in auto openssh; do
+    run_on_launcher "$DTRAIN" run --ssh $implementation -p 22 -i /root/.ssh/second -H root@node1:1 true
     expect_status 3
     expect_stderr_contains '; try: ssh-copy-id -i /root/.ssh/second -p 22 root@node1'
   done
@@ -78,9 +78,9 @@ test_the_advice_for_a_refused_login_has_its_user_port_and_key() {
 test_a_closed_port_is_not_tried_for_long() {
   hosts_up 1
   kill "$(cat "$out/net/node1/sshd.pid")"
-  local carrier
-  for carrier in auto openssh; do
-    run_on_launcher "$DTRAIN" run --ssh $carrier -H node1:1 true
+  local implementation
+  for implementation in auto openssh; do
+    run_on_launcher "$DTRAIN" run --ssh $implementation -H node1:1 true
     expect_status 3
     expect_stderr_contains 'Connection refused'
     expect_within_ms 6000

@@ -97,8 +97,8 @@ test_variables_of_this_machine_or_of_an_outer_job_stay_here() {
   run env "${staying[@]}" "${going[@]}" "$out/net/on_launcher" "$DTRAIN" run -H node1:1 --env-exclude 'SECRET_*' env
   expect_status 0
   local entry
-  for entry in "${staying[@]}"; do ! grep -qxF "[0]<stdout>:$entry" "$out/stdout" || fail "$entry has travelled"; done
-  for entry in "${going[@]}"; do grep -qxF "[0]<stdout>:$entry" "$out/stdout" || fail "$entry has not travelled"; done
+  for entry in "${staying[@]}"; do ! grep -qxF "[0]<stdout>:$entry" "$out/stdout" || fail "$entry was forwarded"; done
+  for entry in "${going[@]}"; do grep -qxF "[0]<stdout>:$entry" "$out/stdout" || fail "$entry was not forwarded"; done
   for entry in SSH_TESTED=theirs HOSTNAME=node1 HOME=/root RANK=0 OMPI_COMM_WORLD_RANK=0; do
     grep -qxF "[0]<stdout>:$entry" "$out/stdout" || fail "expected $entry"
   done

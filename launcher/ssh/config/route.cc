@@ -15,11 +15,11 @@ SshRoute by_client(const SshRouteFacts& facts, std::string why) {
 }  // namespace
 
 Result<SshRoute> choose_ssh_route(const SshRouteFacts& facts) {
-  if (facts.asked == SshCarrier::openssh) return by_client(facts, "--ssh openssh");
+  if (facts.asked == SshImplementation::openssh) return by_client(facts, "--ssh openssh");
   for (const std::string* reason :
        {&facts.library_missing, &facts.configuration, &facts.known_hosts, &facts.credentials}) {
     if (reason->empty()) continue;
-    if (facts.asked == SshCarrier::automatic) return by_client(facts, *reason);
+    if (facts.asked == SshImplementation::automatic) return by_client(facts, *reason);
     return fail(Errc::unsupported,
                 format("--ssh libssh2 cannot reach it: {}; use --ssh auto or openssh", *reason));
   }
@@ -27,7 +27,7 @@ Result<SshRoute> choose_ssh_route(const SshRouteFacts& facts) {
 }
 
 std::optional<SshRoute> next_ssh_try(const SshRouteFacts& facts, const SshTryEnd& end) {
-  if (end.elsewhere && end.by == By::libssh2 && facts.asked == SshCarrier::automatic) {
+  if (end.elsewhere && end.by == By::libssh2 && facts.asked == SshImplementation::automatic) {
     return by_client(facts, end.why);
   }
   if (end.elsewhere && end.by == By::openssh) return SshRoute{By::openssh_plain, end.why};

@@ -9,7 +9,7 @@
 namespace dt {
 
 /// The implementation of SSH that may reach hosts (--ssh).
-enum class SshCarrier : uint8_t {
+enum class SshImplementation : uint8_t {
   automatic,  ///< libssh2 where it supports the configuration, else the OpenSSH client
   libssh2,
   openssh
@@ -30,7 +30,7 @@ struct SshRoute {
 
 /// The facts that decide the route; each text is empty or a reason for the OpenSSH client.
 struct SshRouteFacts {
-  SshCarrier asked = SshCarrier::automatic;
+  SshImplementation asked = SshImplementation::automatic;
   std::string library;            ///< "libssh2 1.10.0"
   std::string library_missing;    ///< why this build has none
   std::string configuration;      ///< "/home/me/.ssh/config:12: proxyjump"

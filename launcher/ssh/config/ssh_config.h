@@ -54,7 +54,7 @@ struct SshSettings {
   /// output with parse_ssh_g.
   std::vector<SshDirective> needs_ssh_g;
   /// Directives that only the OpenSSH client implements (ProxyJump, CertificateFile, Ciphers, …):
-  /// it must be the carrier. gssapi is not among them.
+  /// the host needs it. gssapi is not among them.
   std::vector<SshDirective> needs_openssh;
 
   bool operator==(const SshSettings&) const = default;

@@ -49,8 +49,8 @@ struct KnownHost {
   /// Returns the types of known keys, in OpenSSH's order of preference. The client must request
   /// these first: a key of another type would count as changed.
   std::vector<std::string> key_types() const;
-  /// Returns the reason why OpenSSH must be the carrier: "PLACE: @cert-authority", @revoked or a
-  /// wildcard. Empty when libssh2 may be the carrier.
+  /// Returns the reason why the host needs the OpenSSH client: "PLACE: @cert-authority", @revoked
+  /// or a wildcard. Empty when libssh2 will do.
   std::string needs_openssh() const;
 };
 

@@ -187,11 +187,11 @@ TEST_CASE("a finding about a scarce resource has the number that is needed") {
     CAPTURE(one.complaint);
     HostDiagnostics host = good_host();
     one.spoil(host);
-    const std::string told = complaints(resource_findings(host, one.slots, usual));
-    CAPTURE(told);
-    CHECK(told.starts_with(one.complaint));
-    CHECK(told.empty() == one.complaint.empty());
-    CHECK(std::ranges::count(told, '\n') == 0);
+    const std::string text = complaints(resource_findings(host, one.slots, usual));
+    CAPTURE(text);
+    CHECK(text.starts_with(one.complaint));
+    CHECK(text.empty() == one.complaint.empty());
+    CHECK(std::ranges::count(text, '\n') == 0);
   }
 }
 

@@ -44,14 +44,14 @@ TEST_CASE("options for reaching hosts set their members") {
                        {"ssh-parallel", {"7"}},
                        {"connect-timeout", {"3s"}}})})
             .value()
-            .ssh == LoginOptions{.carrier = SshCarrier::openssh,
+            .ssh == LoginOptions{.implementation = SshImplementation::openssh,
                                  .port = 2222,
                                  .identity = "key",
                                  .config = "cfg",
                                  .parallel = 7,
                                  .connect_timeout = seconds(3)});
-  CHECK(decide({flags({{"np", {"1"}}, {"ssh", {"libssh2"}}})}).value().ssh.carrier ==
-        SshCarrier::libssh2);
+  CHECK(decide({flags({{"np", {"1"}}, {"ssh", {"libssh2"}}})}).value().ssh.implementation ==
+        SshImplementation::libssh2);
   CHECK(decide({flags({{"np", {"1"}}, {"rsh-agent", {"qrsh  -inherit"}}})}).value().ssh ==
         LoginOptions{.program = {"qrsh", "-inherit"}});
 }

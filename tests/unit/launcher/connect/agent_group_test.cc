@@ -11,9 +11,9 @@ TEST_CASE("an interruption ends the wait for agents that do not exit, and they a
   const auto loop = Loop::create().value();
   pid_t pid = 0;
   const auto stays = [&pid](const Host&) {
-    auto carrier = start_client({"sleep", "600"});
-    if (carrier) pid = carrier->process->pid();
-    return carrier;
+    auto client = start_client({"sleep", "600"});
+    if (client) pid = client->process->pid();
+    return client;
   };
   AgentGroup agents(
       *loop, {.connect_options =

@@ -40,7 +40,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE("bytes travel in both directions, and the end has status and stderr") {
+TEST_CASE("bytes pass in both directions, and the end has status and stderr") {
   Fixture f;
   f.start("echo hello; read line; echo got $line; echo bad >&2; exit 4");
   run_until(*f.loop, [&] { return f.received == "hello\n"; });

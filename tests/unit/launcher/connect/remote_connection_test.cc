@@ -86,7 +86,7 @@ TEST_CASE("a host is reached by the OpenSSH client with --ssh openssh") {
   Fixture f;
   f.configure(server.port(), "");
   f.know(server);
-  f.login.carrier = SshCarrier::openssh;
+  f.login.implementation = SshImplementation::openssh;
   CHECK(f.talk() == ended_well);
   CHECK(f.logged == "dtrain: node07: through the OpenSSH client, for --ssh openssh\n");
 }
@@ -99,7 +99,7 @@ TEST_CASE("an option that only the OpenSSH client has selects it, and is named")
   f.know(server);
   CHECK(f.talk() == ended_well);
   CHECK(f.logged_that(format("OpenSSH client, for {}/config:2: ciphers", f.folder.path())));
-  f.login.carrier = SshCarrier::libssh2;
+  f.login.implementation = SshImplementation::libssh2;
   f.end.reset();
   CHECK(f.fail() ==
         format("--ssh libssh2 cannot reach it: {}/config:2: ciphers; use --ssh auto or openssh",
@@ -144,13 +144,14 @@ TEST_CASE("the error of a program that fails has its stderr") {
   CHECK_FALSE(f.end->logged_in);
 }
 
-TEST_CASE("a server that refuses is tried again until the time is over, by either carrier") {
+TEST_CASE("a server that refuses is tried again until the time is over, by either implementation") {
   if (no_ssh_here()) return;
   const Fd held = hold_port(0).value();
-  for (const SshCarrier carrier : {SshCarrier::automatic, SshCarrier::openssh}) {
+  for (const SshImplementation implementation :
+       {SshImplementation::automatic, SshImplementation::openssh}) {
     Fixture f;
     f.configure(local_address(held.get()).value().port, "");
-    f.login.carrier = carrier;
+    f.login.implementation = implementation;
     f.login.connect_timeout = milliseconds(600);
     CHECK(f.fail().find("Connection refused") != std::string::npos);
     CHECK(f.logged_that("Connection refused"));
@@ -158,13 +159,14 @@ TEST_CASE("a server that refuses is tried again until the time is over, by eithe
   }
 }
 
-TEST_CASE("a server that never answers times out, by either carrier") {
+TEST_CASE("a server that never answers times out, by either implementation") {
   if (no_ssh_here()) return;
   const Fd silent = listen_on({"127.0.0.1", 0}).value();
-  for (const SshCarrier carrier : {SshCarrier::automatic, SshCarrier::openssh}) {
+  for (const SshImplementation implementation :
+       {SshImplementation::automatic, SshImplementation::openssh}) {
     Fixture f;
     f.configure(local_address(silent.get()).value().port, "");
-    f.login.carrier = carrier;
+    f.login.implementation = implementation;
     f.login.connect_timeout = milliseconds(200);
     CHECK(f.fail().starts_with("no answer for 200ms (--connect-timeout)"));
     CHECK(f.connection->ended());

@@ -78,7 +78,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
 }
 
 TEST_CASE_FIXTURE(SupervisorFixture,
-                  "who was told to end while it still ended of the oldest error is the cause") {
+                  "a task that got SIGTERM while it ended of the oldest error is the cause") {
   Supervisor job = start(2);
   job.exited(1, {.code = 1}, now, TaskError{"Lost: peer", "a.py:3", 20});
   job.exited(0, {.signal = SIGTERM}, now, TaskError{"E: x", "a.py:3", 10});
@@ -433,9 +433,9 @@ TEST_CASE_FIXTURE(SupervisorFixture,
         Actions{dead(0, "exit status 1"), resume, signal_all(SIGTERM)});
   CHECK(failing.paused(0, now).empty());
 
-  Supervisor told = start();
-  told.pause_wanted(now);
-  CHECK(told.interrupted(SIGTERM, now) == Actions{resume, signal_all(SIGTERM)});
+  Supervisor stopped = start();
+  stopped.pause_wanted(now);
+  CHECK(stopped.interrupted(SIGTERM, now) == Actions{resume, signal_all(SIGTERM)});
 
   Supervisor done = start();
   done.pause_wanted(now);

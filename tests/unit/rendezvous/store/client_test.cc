@@ -102,7 +102,7 @@ TEST_CASE("a query of the server reaches each client, and a report of waits the 
   CHECK(reports[0].second == report);
 }
 
-TEST_CASE("a value of the greatest size travels, one byte more is refused by name") {
+TEST_CASE("a value of the greatest size arrives, one byte more is refused by name") {
   const RendezvousFixture server(table_of_workers(1));
   const auto client = server.join_worker(0);
   Bytes value(value_bytes_max);

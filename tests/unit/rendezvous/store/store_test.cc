@@ -380,10 +380,10 @@ TEST_CASE("the dead and left are sent once to all, kept for later ones, and may 
   bench.store.note(leaving);
   bench.store.note({Notice::Kind::left, {"worker", 2}, ""});
   bench.store.note({Notice::Kind::dead, {"worker", 9}, "of another job"});
-  const std::vector<Notice> told = {death, leaving};
-  CHECK(bench.news_for<Notice>(1) == told);
-  CHECK(bench.news_for<Notice>(2) == told);
-  CHECK(decode_welcome(bench.store.welcome(1, seconds(5)))->gone == told);
+  const std::vector<Notice> notices = {death, leaving};
+  CHECK(bench.news_for<Notice>(1) == notices);
+  CHECK(bench.news_for<Notice>(2) == notices);
+  CHECK(decode_welcome(bench.store.welcome(1, seconds(5)))->gone == notices);
   CHECK(bench.store.join(9, {"worker", 2}, 5).error().message ==
         "worker:2 (host node2) died: exit status 3, so pid 5 cannot join as it");
   CHECK(bench.store.join(9, {"worker", 3}, 5).error().message ==
