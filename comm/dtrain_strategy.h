@@ -28,8 +28,7 @@ typedef struct dtrain_replica dtrain_replica;
 typedef struct dtrain_strategy_options {
   size_t struct_size; /* sizeof(dtrain_strategy_options) */
   /* "one_device", "mirrored", "central_storage", "multi_worker_mirrored". NULL: DTRAIN_STRATEGY,
-   * else what TF_CONFIG lists (ps: parameter_server; several workers: multi_worker_mirrored), else
-   * multi_worker_mirrored for several ranks and mirrored for one. */
+   * else multi_worker_mirrored where the job or TF_CONFIG has several workers, else mirrored. */
   const char* name;
   /* This process's devices, as "0,2", "cpu:1" or "/cpu:1". NULL: DTRAIN_DEVICES, else all; where
    * there is no GPU, one device of the CPU, or DTRAIN_CPU_DEVICES of them. */

@@ -26,7 +26,6 @@ Result<StrategyName> default_strategy(const Environment& environment, int worker
   const auto found = environment.find("TF_CONFIG");
   if (found != environment.end() && !found->second.empty()) {
     const TfConfig config = TRY(parse_tf_config(found->second));
-    if (config.cluster.jobs.contains("ps")) return StrategyName::parameter_server;
     size_t training = 0;
     for (const auto& [role, tasks] : config.cluster.jobs) {
       if (role == "chief" || role == "master" || role == "worker") training += tasks.size();

@@ -1,8 +1,7 @@
 // Trains a small neural network to read hand-written digits, alone or on many ranks.
-// The command for four ranks is `dtrain run -np 4 digits`.
+// The command for four ranks is `dtrain run -np 4 digits`; --strategy chooses devices and workers.
 // The distributed part of the program is in trainer.cc.
 
-#include "examples/digits/checkpoint.h"
 #include "examples/digits/images.h"
 #include "examples/digits/network.h"
 #include "examples/digits/options.h"
@@ -10,7 +9,7 @@
 
 #include <chrono>
 #include <cstdio>
-#include <dtrain/dtrain.hpp>
+#include <dtrain/dtrain_strategy.hpp>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -32,12 +31,19 @@ struct Speed {
   double samples_per_s() const { return samples / seconds; }
 };
 
-/// The parts of training that only rank 0 does.
+/// Only the chief reports.
+void report_start(const dtrain::Context& world, const dtrain::Strategy& strategy,
+                  const Split& split) {
+  std::printf("%zu images to train on, %zu to test on, %d rank%s\n", split.training.size(),
+              split.test.size(), world.size(), world.size() == 1 ? "" : "s");
+  std::printf("strategy %s with %zu replica%s\n", strategy.name().c_str(), strategy.replicas(),
+              strategy.replicas() == 1 ? "" : "s");
+}
+
 void report_epoch(const Trainer& trainer, const Options& options, double loss, double right,
                   const Speed& speed) {
   std::printf("epoch %3zu/%zu   loss %.6f   accuracy %5.1f %%   %.0f samples/s\n",
               trainer.epochs_done(), options.epochs, loss, 100 * right, speed.samples_per_s());
-  if (!options.checkpoint.empty()) write_checkpoint(trainer.checkpoint(), options.checkpoint);
 }
 
 void report_end(const Network& network, const Split& split, const Speed& speed) {
@@ -47,17 +53,15 @@ void report_end(const Network& network, const Split& split, const Speed& speed) 
 }
 
 void train(dtrain::Context& world, const Options& options) {
-  const bool reports = world.rank() == 0;
   const std::filesystem::path file =
       options.images.empty() ? find_images(std::filesystem::read_symlink("/proc/self/exe"))
                              : options.images;
   const Split split = split_images(read_images(file));
-  if (reports) {
-    std::printf("%zu images to train on, %zu to test on, %d rank%s\n", split.training.size(),
-                split.test.size(), world.size(), world.size() == 1 ? "" : "s");
-  }
+  dtrain::Strategy strategy(world);
+  const bool reports = strategy.is_chief();
+  if (reports) report_start(world, strategy, split);
 
-  Trainer trainer(world, options, split.training);
+  Trainer trainer(strategy, options, split.training);
   trainer.start();
   Speed total;
   while (trainer.epochs_done() < options.epochs) {
@@ -68,10 +72,13 @@ void train(dtrain::Context& world, const Options& options) {
                       .seconds = took.count()};
     total.samples += speed.samples;
     total.seconds += speed.seconds;
+    const std::vector<double> weights = trainer.weights();
     if (reports)
-      report_epoch(trainer, options, loss, accuracy(trainer.network(), split.test), speed);
+      report_epoch(trainer, options, loss, accuracy(Network(weights), split.test), speed);
+    if (!options.checkpoint.empty()) trainer.save();
   }
-  if (reports) report_end(trainer.network(), split, total);
+  const std::vector<double> weights = trainer.weights();
+  if (reports) report_end(Network(weights), split, total);
 }
 
 int run(const std::vector<std::string>& words) {

@@ -46,12 +46,13 @@ double log_sum_exp(std::span<const double> scores) {
 
 }  // namespace
 
-void Network::randomize(std::uint64_t seed) {
+std::vector<double> Network::random_weights(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::fill(weights_.begin(), weights_.end(), 0.0);
-  const std::span<double> all = weights_;
+  std::vector<double> weights(weight_count);
+  const std::span<double> all = weights;
   fill_uniform(all.subspan(hidden_weights, pixel_count * hidden_count), pixel_count, random);
   fill_uniform(all.subspan(output_weights, hidden_count * digit_count), hidden_count, random);
+  return weights;
 }
 
 Network::Activations Network::forward(const Image& image) const {
@@ -93,7 +94,7 @@ double Network::add_gradient(const Image& image, std::span<double> gradient) con
   for (std::size_t i = 0; i < hidden_count; i++) {
     const std::size_t row = output_weights + i * digit_count;
     add_scaled(gradient.subspan(row, digit_count), at.hidden[i], score_slopes);
-    const std::span<const double> weights = std::span(weights_).subspan(row, digit_count);
+    const std::span<const double> weights = weights_.subspan(row, digit_count);
     hidden_slopes[i] = at.hidden[i] > 0 ? dot(weights, score_slopes) : 0;
   }
   add_scaled(gradient.subspan(hidden_biases, hidden_count), 1, hidden_slopes);

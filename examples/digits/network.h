@@ -12,28 +12,20 @@ namespace digits {
 
 /// 64 pixels, 256 hidden units (ReLU), 10 digits (softmax).
 ///
-/// All weights are in one array, and a gradient has the same layout. So one broadcast transfers the
-/// whole network.
+/// All weights are in one array, which is a variable of the strategy, and a gradient has the same
+/// layout. A network is a view of that array.
 class Network {
  public:
   static constexpr std::size_t hidden_count = 256;
   static constexpr std::size_t weight_count =
       (pixel_count + 1) * hidden_count + (hidden_count + 1) * digit_count;
 
-  Network() : weights_(weight_count) {}
+  /// Requires `weight_count` weights that outlive this.
+  explicit Network(std::span<const double> weights) : weights_(weights) {}
 
-  /// The weights of both layers, or their gradients.
-  static std::array<std::span<double>, 2> layers(std::span<double> weights) {
-    return {weights.first((pixel_count + 1) * hidden_count),
-            weights.last((hidden_count + 1) * digit_count)};
-  }
-
-  /// Sets random initial weights, the same for the same seed (uniform, scaled as by He et al.,
+  /// Returns random initial weights, the same for the same seed (uniform, scaled as by He et al.,
   /// 2015).
-  void randomize(std::uint64_t seed);
-
-  std::span<double> weights() { return weights_; }
-  std::span<const double> weights() const { return weights_; }
+  static std::vector<double> random_weights(std::uint64_t seed);
 
   /// Cross entropy of one image, in nats.
   double loss(const Image& image) const;
@@ -52,7 +44,7 @@ class Network {
 
   Activations forward(const Image& image) const;
 
-  std::vector<double> weights_;
+  std::span<const double> weights_;
 };
 
 /// Returns the share of the images that the network reads right, 0 to 1.

@@ -123,11 +123,12 @@ std::string usage() {
           "\n"
           "  digits [options]                    on its own\n"
           "  dtrain run -np 4 digits [options]   in four processes, which share each batch\n"
+          "  dtrain run -np 1 --strategy mirrored digits   on all devices of a process\n"
           "\n"
-          "  --global-batch B     images a step, of all ranks together (default "
+          "  --global-batch B     images a step, of all replicas together (default "
        << defaults.batch
        << ")\n"
-          "  --batch-per-rank B   images a step of each rank; the learning rate is multiplied by "
+          "  --batch-per-rank B   images a step of each replica; the rate is multiplied by "
           "their number\n"
           "  --epochs N           passes over the images (default "
        << defaults.epochs

@@ -21,9 +21,4 @@ std::vector<std::size_t> epoch_order(std::size_t count, std::uint64_t seed, std:
   return shuffled_order(count, seed * 0x9E3779B97F4A7C15u + epoch);
 }
 
-Range shard(Range batch, std::size_t rank, std::size_t size) {
-  return {.begin = batch.begin + batch.size() * rank / size,
-          .end = batch.begin + batch.size() * (rank + 1) / size};
-}
-
 }  // namespace digits

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "examples/digits/checkpoint.h"
 #include "examples/digits/images.h"
 #include "examples/digits/network.h"
 #include "examples/digits/options.h"
@@ -8,50 +7,52 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <dtrain/dtrain.hpp>
+#include <dtrain/dtrain_strategy.hpp>
 #include <span>
 #include <vector>
 
 namespace digits {
 
-/// Trains one network on all ranks. Each rank computes the gradient of its part of every batch.
-/// all_reduce adds the gradients, and each rank makes the same step (SGD with momentum). So the
-/// weights stay equal on all ranks.
+/// Trains one network on all replicas, under any strategy. Each replica computes the gradient of
+/// its part of every batch. apply() adds the gradients and makes the step, which is SGD with
+/// momentum. So all copies of the weights stay equal.
 ///
-/// Every rank must call the functions marked "With all ranks", in the same order.
+/// Every worker must call the functions marked "With all workers", in the same order.
 class Trainer {
  public:
-  /// Requires that `images` are the same on every rank and outlive the trainer.
-  Trainer(dtrain::Context& world, const Options& options, std::span<const Image> images);
+  /// With all workers. Requires that `images` are the same on every worker and outlive the trainer.
+  Trainer(dtrain::Strategy& strategy, const Options& options, std::span<const Image> images);
 
-  /// With all ranks: rank 0 reads the checkpoint, or makes random weights, and broadcasts them. If
-  /// the checkpoint is wrong, rank 0 throws the reason, and the others throw dtrain::Error.
+  /// With all workers: reads the checkpoint, if --resume asks for it. Throws on every worker when
+  /// it is wrong.
   void start();
 
-  /// With all ranks: one pass over the images. Returns their mean loss during it. Throws on every
-  /// rank when the loss is no longer a number.
+  /// With all workers: one pass over the images. Returns their mean loss during it. Throws on every
+  /// worker when the loss is no longer a number.
   double train_epoch();
 
+  /// With all workers: writes the checkpoint. Throws on every worker when it cannot be written.
+  void save();
+
   std::size_t epochs_done() const { return epoch_; }
-  const Network& network() const { return network_; }
-  Checkpoint checkpoint() const;
+  std::vector<double> weights() const { return weights_.read(); }
 
  private:
-  void load(Checkpoint checkpoint);
-  /// Returns the sum of the losses of the images at `batch` of `order`.
-  double train_batch(std::span<const std::size_t> order, Range batch);
+  /// Returns the sum of the losses of a replica's part of the batch.
+  double train_part(dtrain::Replica& replica, std::span<const std::size_t> order,
+                    dtrain::Range batch);
 
-  dtrain::Context& world_;
+  dtrain::Strategy& strategy_;
   const Options& options_;
   std::span<const Image> images_;
   std::size_t batch_size_;
   double learning_rate_;
 
-  std::uint64_t epoch_ = 0;
-  Network network_;
-  std::vector<double> velocity_;
-  /// The sum of the gradients and, as last number, of the losses.
-  std::vector<double> sums_;
+  std::size_t epoch_ = 0;
+  dtrain::Variable<double> weights_;
+  dtrain::Variable<double> velocity_;
+  /// The epochs done, and the seed, for checkpoints.
+  dtrain::Variable<std::uint64_t> progress_;
 };
 
 }  // namespace digits

@@ -48,8 +48,8 @@ struct RunConfig {
   std::vector<std::string> environment_excluded;  ///< patterns of names that are not forwarded
   EnvSets env_sets = default_env_sets();
   bool pass_local_rank = false;
-  std::string algorithms;                ///< of collectives; empty: those of libdtrain
   std::optional<StrategyName> strategy;  ///< none: the program decides
+  std::string algorithms;                ///< of collectives; empty: those of libdtrain
   std::string devices;                   ///< of the strategy; empty: all
   std::string cross_device_op;           ///< of the strategy; empty: libdtrain decides
   std::optional<std::string> chdir;

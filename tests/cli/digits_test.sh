@@ -42,6 +42,98 @@ test_one_two_and_four_ranks_end_with_the_same_loss() {
   done
 }
 
+test_every_strategy_trains_by_option_alone() {
+  local devices loss=
+  run_dtrain run -np 1 --strategy one_device --no-tag "$digits"
+  expect_status 0
+  expect_stdout_contains 'strategy one_device with 1 replica'
+  expect_accuracy
+  loss=$(number_of 'training loss')
+  for devices in 1 2 3 4; do
+    run_dtrain run -np 1 --strategy mirrored -x "DTRAIN_CPU_DEVICES=$devices" --no-tag "$digits"
+    expect_status 0
+    expect_stdout_contains "strategy mirrored with $devices replica"
+    expect_accuracy
+    expect_close "$loss" "$(number_of 'training loss')"
+  done
+  run_dtrain run -np 1 --strategy central_storage -x DTRAIN_CPU_DEVICES=3 --no-tag "$digits"
+  expect_status 0
+  expect_stdout_contains 'strategy central_storage with 3 replicas'
+  expect_accuracy
+  expect_close "$loss" "$(number_of 'training loss')"
+  run_dtrain run -np 2 --strategy multi_worker_mirrored -x DTRAIN_CPU_DEVICES=2 --no-tag "$digits"
+  expect_status 0
+  expect_stdout_contains 'strategy multi_worker_mirrored with 4 replicas'
+  expect_accuracy
+  expect_close "$loss" "$(number_of 'training loss')"
+}
+
+test_devices_and_the_operation_between_them_are_options() {
+  local operation loss=
+  for operation in ReductionToOneDevice HierarchicalCopyAllReduce:2 AllReduce; do
+    run_dtrain run -np 1 --strategy mirrored --devices 3,/cpu:0,1 --cross-device-op "$operation" \
+      -x DTRAIN_CPU_DEVICES=4 --no-tag "$digits" --epochs 4
+    expect_status 0
+    expect_stdout_contains 'strategy mirrored with 3 replicas'
+    loss=${loss:-$(number_of 'training loss')}
+    expect_close "$loss" "$(number_of 'training loss')"
+  done
+}
+
+test_one_worker_under_the_strategy_of_several_is_as_mirrored() {
+  run_dtrain run -np 1 --strategy multi_worker_mirrored -x DTRAIN_CPU_DEVICES=2 --no-tag "$digits" --epochs 2
+  expect_status 0
+  local loss
+  loss=$(number_of 'training loss')
+  run_dtrain run -np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=2 --no-tag "$digits" --epochs 2
+  expect test "$(number_of 'training loss')" = "$loss"
+}
+
+test_a_training_resumes_under_another_strategy() {
+  run_dtrain run -np 1 --strategy one_device --no-tag "$digits" --epochs 6
+  local loss
+  loss=$(number_of 'training loss')
+  run_dtrain run -np 2 --strategy multi_worker_mirrored -x DTRAIN_CPU_DEVICES=2 "$digits" --epochs 3 --checkpoint saved
+  expect_status 0
+  run_dtrain run -np 1 --strategy central_storage -x DTRAIN_CPU_DEVICES=3 --no-tag \
+    "$digits" --epochs 6 --checkpoint saved --resume
+  expect_status 0
+  expect_stdout_contains 'epoch   4/6'
+  expect_close "$loss" "$(number_of 'training loss')"
+}
+
+test_workers_that_differ_in_their_strategy_are_named_at_every_rank() {
+  local rank
+  # shellcheck disable=SC2016  # the worker's shell reads its rank
+  run_dtrain run -np 2 --on-failure continue -- \
+    sh -c 'DTRAIN_CPU_DEVICES=$((DTRAIN_RANK + 1)) exec "$1" --epochs 1' sh "$digits"
+  expect_status 1
+  for rank in 0 1; do
+    expect_stderr_contains "[$rank]<stderr>:digits: rank $rank: rank 1 has 2 devices, but rank 0 1;"
+  done
+  # shellcheck disable=SC2016
+  run_dtrain run -np 2 --on-failure continue -- \
+    sh -c '[ "$DTRAIN_RANK" = 0 ] || export DTRAIN_STRATEGY=mirrored; exec "$1" --epochs 1' sh "$digits"
+  expect_status 1
+  for rank in 0 1; do
+    expect_stderr_contains "[$rank]<stderr>:digits: rank $rank: rank 1 has the strategy mirrored, but rank 0 multi_worker"
+  done
+  # shellcheck disable=SC2016
+  run_dtrain run -np 2 --on-failure continue -- \
+    sh -c '[ "$DTRAIN_RANK" = 0 ] || export DTRAIN_DEVICES=gpu:3; exec "$1" --epochs 1' sh "$digits"
+  expect_status 1
+  expect_stderr_contains '[0]<stderr>:digits: rank 0: rank 1: no device "gpu:3"; this process has cpu:0'
+  expect_stderr_contains '[1]<stderr>:digits: rank 1: no device "gpu:3"; this process has cpu:0'
+  expect_no_processes
+}
+
+test_a_device_that_does_not_exist_ends_every_rank() {
+  run_dtrain run -np 2 --devices 5 --on-failure continue "$digits" --epochs 1
+  expect_status 1
+  expect_stderr_contains '[0]<stderr>:digits: rank 0: no device "5"; this process has cpu:0'
+  expect_stderr_contains '[1]<stderr>:digits: rank 1: no device "5"; this process has cpu:0'
+}
+
 test_a_batch_that_does_not_divide_by_the_ranks_gives_the_same_loss() {
   local np loss=
   for np in 1 3 4; do
@@ -104,11 +196,14 @@ test_a_checkpoint_that_cannot_be_read_ends_the_job() {
   echo 'something else' >saved
   run_dtrain run -np 2 "$digits" --checkpoint saved --resume
   expect_status 1
-  expect_stderr_contains '[0]<stderr>:digits: rank 0: saved: this is not a checkpoint of digits'
+  for rank in 0 1; do
+    expect_stderr_contains "[$rank]<stderr>:digits: rank $rank: "
+  done
+  expect_stderr_contains '[0]<stderr>:digits: rank 0: saved is no checkpoint of dtrain'
   expect_no_processes
   run "$digits" --checkpoint none --resume
   expect_status 1
-  expect_stderr 'digits: rank 0: none: the checkpoint cannot be read: No such file or directory'
+  expect_stderr 'digits: rank 0: the checkpoint none cannot be read: No such file or directory'
 }
 
 test_a_checkpoint_of_another_seed_is_not_resumed() {

@@ -1,4 +1,3 @@
-#include "examples/digits/checkpoint.h"
 #include "examples/digits/images.h"
 #include "examples/digits/network.h"
 #include "examples/digits/options.h"
@@ -157,28 +156,9 @@ TEST_CASE("an order holds every number once and differs by seed and epoch") {
   CHECK(shuffled_order(5, 1998) == std::vector<std::size_t>{4, 2, 0, 1, 3});
 }
 
-TEST_CASE("the shards of all ranks make the batch, and differ by one image at most") {
-  for (const std::size_t size : {1u, 2u, 3u, 4u, 7u}) {
-    for (const std::size_t images : {0u, 1u, 3u, 32u, 33u}) {
-      CAPTURE(size);
-      CAPTURE(images);
-      const Range batch{.begin = 10, .end = 10 + images};
-      std::size_t next = batch.begin;
-      for (std::size_t rank = 0; rank < size; rank++) {
-        const Range ours = shard(batch, rank, size);
-        CHECK(ours.begin == next);
-        CHECK(ours.size() >= images / size);
-        CHECK(ours.size() <= images / size + 1);
-        next = ours.end;
-      }
-      CHECK(next == batch.end);
-    }
-  }
-}
-
 TEST_CASE("the gradient is the slope of the loss") {
-  Network network;
-  network.randomize(3);
+  std::vector<double> weights = Network::random_weights(3);
+  const Network network(weights);
   const Image image = example_image(4);
   std::vector<double> gradient(Network::weight_count);
   CHECK(network.add_gradient(image, gradient) == doctest::Approx(network.loss(image)));
@@ -187,7 +167,7 @@ TEST_CASE("the gradient is the slope of the loss") {
   constexpr double step = 1e-5;
   for (std::size_t i = 0; i < Network::weight_count; i += 37) {
     CAPTURE(i);
-    double& weight = network.weights()[i];
+    double& weight = weights[i];
     const double middle = weight;
     weight = middle + step;
     const double above = network.loss(image);
@@ -199,8 +179,8 @@ TEST_CASE("the gradient is the slope of the loss") {
 }
 
 TEST_CASE("gradients of several images add up") {
-  Network network;
-  network.randomize(3);
+  const std::vector<double> weights = Network::random_weights(3);
+  const Network network(weights);
   std::vector<double> first(Network::weight_count);
   std::vector<double> second(Network::weight_count);
   std::vector<double> both(Network::weight_count);
@@ -214,21 +194,16 @@ TEST_CASE("gradients of several images add up") {
 }
 
 TEST_CASE("first weights depend on the seed alone, and know nothing yet") {
-  Network network;
-  Network again;
-  Network other;
-  network.randomize(5);
-  again.randomize(5);
-  other.randomize(6);
-  CHECK(std::ranges::equal(network.weights(), again.weights()));
-  CHECK(!std::ranges::equal(network.weights(), other.weights()));
+  CHECK(Network::random_weights(5) == Network::random_weights(5));
+  CHECK(Network::random_weights(5) != Network::random_weights(6));
   // A network without weights finds all digits equally likely.
-  CHECK(Network().loss(example_image(3)) == doctest::Approx(std::log(10)));
+  const std::vector<double> zeros(Network::weight_count);
+  CHECK(Network(zeros).loss(example_image(3)) == doctest::Approx(std::log(10)));
 }
 
 TEST_CASE("a step against the gradient lowers the loss until the network reads the images") {
-  Network network;
-  network.randomize(1);
+  std::vector<double> weights = Network::random_weights(1);
+  const Network network(weights);
   const std::vector<Image> images = {example_image(1), example_image(5)};
   const double before = mean_loss(network, images);
   for (int step = 0; step < 50; step++) {
@@ -236,77 +211,10 @@ TEST_CASE("a step against the gradient lowers the loss until the network reads t
     for (const Image& image : images)
       network.add_gradient(image, gradient);
     for (std::size_t i = 0; i < gradient.size(); i++)
-      network.weights()[i] -= 0.01 * gradient[i];
+      weights[i] -= 0.01 * gradient[i];
   }
   CHECK(mean_loss(network, images) < before / 2);
   CHECK(accuracy(network, images) == 1.0);
-}
-
-Checkpoint example_checkpoint() {
-  return {.epoch = 7,
-          .seed = std::numeric_limits<std::uint64_t>::max(),
-          .weights = {0.1, -1.0 / 3, 1e300, 5e-324, 0.0},
-          .velocity = {-0.0, 1, 2, 3, 4}};
-}
-
-TEST_CASE("a checkpoint is read back bit for bit, and replaces the one before") {
-  const TemporaryFolder folder;
-  const fs::path file = path_in(folder, "checkpoint");
-  write_checkpoint({}, file);
-  CHECK(read_checkpoint(file) == Checkpoint{});
-  write_checkpoint(example_checkpoint(), file);
-  CHECK(read_checkpoint(file) == example_checkpoint());
-  CHECK(std::signbit(read_checkpoint(file).velocity[0]));
-  const fs::directory_iterator files(file.parent_path());
-  CHECK(std::distance(fs::begin(files), fs::end(files)) == 1);
-}
-
-TEST_CASE("a checkpoint that cannot be written leaves the one before and nothing else") {
-  const TemporaryFolder folder;
-  const fs::path nowhere = path_in(folder, "none/checkpoint");
-  CHECK(message_of([&] { write_checkpoint({}, nowhere); }) ==
-        nowhere.string() + ": the checkpoint cannot be written: No such file or directory");
-  const fs::path taken = path_in(folder, "taken");
-  fs::create_directories(taken / "full");
-  const std::string message = message_of([&] { write_checkpoint({}, taken); }, taken.parent_path());
-  CHECK(message == "taken: the checkpoint cannot be written: Is a directory");
-  CHECK(fs::is_directory(taken / "full"));
-  CHECK(!fs::exists(path_in(folder, "taken.unfinished")));
-}
-
-TEST_CASE("a checkpoint cut at any byte or changed at any byte is refused") {
-  const TemporaryFolder folder;
-  const fs::path file = path_in(folder, "checkpoint");
-  write_checkpoint(example_checkpoint(), file);
-  const std::string whole = folder.read("checkpoint");
-  for (std::size_t i = 0; i + 1 < whole.size(); i++) {
-    CAPTURE(i);
-    folder.write("checkpoint", whole.substr(0, i));
-    CHECK_THROWS_AS(read_checkpoint(file), std::runtime_error);
-    std::string changed = whole;
-    changed[i] = changed[i] == '1' ? '2' : '1';
-    folder.write("checkpoint", changed);
-    CHECK_THROWS_AS(read_checkpoint(file), std::runtime_error);
-  }
-}
-
-TEST_CASE("what is no checkpoint of this version is refused by its kind") {
-  const std::string unreadable = "x: the checkpoint cannot be read: No such file or directory";
-  const std::string damaged = "x: the checkpoint is damaged; start anew without --resume";
-  const TemporaryFolder folder;
-  const fs::path file = path_in(folder, "x");
-  const auto message = [&] {
-    return message_of([&] { read_checkpoint(file); }, file.parent_path());
-  };
-  CHECK(message() == unreadable);
-  folder.write("x", "");
-  CHECK(message() == "x: this is not a checkpoint of digits");
-  folder.write("x", "0,0,5\n");
-  CHECK(message() == "x: this is not a checkpoint of digits");
-  folder.write("x", "digits-checkpoint 2\n");
-  CHECK(message() == "x: a checkpoint of version 2; this program reads version 1");
-  folder.write("x", "digits-checkpoint 1\nepoch 1\nseed 1\nweights 99999999999\nchecksum 1\n");
-  CHECK(message() == damaged);
 }
 
 TEST_CASE("options are read as --option value and --option=value, the last one counting") {

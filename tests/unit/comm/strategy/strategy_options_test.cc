@@ -31,7 +31,8 @@ TEST_CASE("without a name, TF_CONFIG and the number of workers decide") {
   CHECK(by_cluster(R"("worker": ["a:1"], "evaluator": ["c:1"])") == StrategyName::mirrored);
   CHECK(by_cluster(R"("chief": ["c:1"], "worker": ["a:1"])") ==
         StrategyName::multi_worker_mirrored);
-  CHECK(by_cluster(R"("ps": ["c:1"], "worker": ["a:1"])") == StrategyName::parameter_server);
+  CHECK(by_cluster(R"("ps": ["c:1"], "worker": ["a:1", "b:1"])") ==
+        StrategyName::multi_worker_mirrored);
   CHECK(name_by({}) == StrategyName::mirrored);
   CHECK(name_by({}, 3) == StrategyName::multi_worker_mirrored);
 }

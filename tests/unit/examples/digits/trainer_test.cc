@@ -1,6 +1,6 @@
 #include "examples/digits/trainer.h"
 
-#include "tests/unit/comm/world_fixture.h"
+#include "tests/unit/comm/strategy/strategies.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <algorithm>
@@ -17,8 +17,6 @@ namespace {
 using dt::RankOutcome;
 using dt::TemporaryFolder;
 using dt::World;
-
-constexpr int outcome_of_other_exceptions = -100;
 
 std::vector<Image> example_images() {
   std::vector<Image> images(50);
@@ -38,18 +36,16 @@ struct Trained {
   friend bool operator==(const Trained&, const Trained&) = default;
 };
 
-Trained train(dtrain::Context& world, const Options& options, const std::vector<Image>& images) {
-  Trainer trainer(world, options, images);
+Trained train(dtrain::Strategy& strategy, const Options& options,
+              const std::vector<Image>& images) {
+  Trainer trainer(strategy, options, images);
   trainer.start();
   Trained trained;
   while (trainer.epochs_done() < options.epochs) {
     trained.losses.push_back(trainer.train_epoch());
-    if (world.rank() == 0 && !options.checkpoint.empty()) {
-      write_checkpoint(trainer.checkpoint(), options.checkpoint);
-    }
+    if (!options.checkpoint.empty()) trainer.save();
   }
-  const std::span<const double> weights = trainer.network().weights();
-  trained.weights.assign(weights.begin(), weights.end());
+  trained.weights = trainer.weights();
   return trained;
 }
 
@@ -60,7 +56,8 @@ Trained train_on(int size, const Options& options) {
   std::mutex mutex;
   std::map<int, Trained> trained;
   dt::check_all_well(world.run([&](dtrain::Context& context) {
-    Trained ours = train(context, options, images);
+    dtrain::Strategy strategy(context);
+    Trained ours = train(strategy, options, images);
     const std::lock_guard lock(mutex);
     trained[context.rank()] = std::move(ours);
   }));
@@ -68,6 +65,12 @@ Trained train_on(int size, const Options& options) {
   for (const auto& [rank, theirs] : trained)
     CHECK((theirs == trained[0]));
   return trained[0];
+}
+
+/// Trains in one process, under a strategy with so many devices.
+Trained train_under(const char* name, int devices, const Options& options) {
+  dt::OneProcess one({.name = name, .devices = devices});
+  return train(one.strategy, options, example_images());
 }
 
 void check_close(const Trained& a, const Trained& b) {
@@ -124,33 +127,41 @@ TEST_CASE("with nothing left to train a resumed training ends at once") {
   CHECK((resumed.weights == trained.weights));
 }
 
-TEST_CASE("a checkpoint that does not fit ends rank 0 with the reason and the others with rank 0") {
-  struct Case {
-    Checkpoint checkpoint;
-    std::string message;
-  };
-  const std::vector<double> zeros(Network::weight_count);
-  const Case cases[] = {
-      {{.seed = 7, .weights = zeros, .velocity = zeros},
-       "/saved: this training began with another seed; give --seed 7"},
-      {{.seed = 1, .weights = {1}, .velocity = zeros},
-       "/saved: a checkpoint of a network of another size"},
-      {{.seed = 1, .weights = zeros, .velocity = {}},
-       "/saved: a checkpoint of a network of another size"},
-  };
-  for (const Case& c : cases) {
-    const TemporaryFolder folder;
-    const Options options{.checkpoint = folder.path() + "/saved", .resume = true};
-    write_checkpoint(c.checkpoint, options.checkpoint);
-    World world({.size = 2, .dead_after = std::chrono::milliseconds(200)});
-    const std::vector<RankOutcome> outcomes = world.run([&](dtrain::Context& context) {
-      const std::vector<Image> images = example_images();
-      train(context, options, images);
-    });
-    CHECK(outcomes[0].code == outcome_of_other_exceptions);
-    CHECK(outcomes[0].text == folder.path() + c.message);
-    CHECK(outcomes[1].code != DTRAIN_OK);
+TEST_CASE("training does not depend on the strategy or the number of devices") {
+  const Options options{.epochs = 3, .batch = 16, .learning_rate = 0.01};
+  const Trained alone = train_under("one_device", 1, options);
+  for (const int devices : {1, 2, 3, 4}) {
+    CAPTURE(devices);
+    check_close(alone, train_under("mirrored", devices, options));
+    check_close(alone, train_under("central_storage", devices, options));
   }
+}
+
+TEST_CASE("a training resumes under another strategy") {
+  const TemporaryFolder folder;
+  Options options{.epochs = 2, .batch = 8, .learning_rate = 0.01};
+  options.checkpoint = folder.path() + "/saved";
+  train_under("central_storage", 3, options);
+  options.epochs = 5;
+  options.resume = true;
+  const Trained resumed = train_under("mirrored", 2, options);
+  options.resume = false;
+  Trained whole = train_under("one_device", 1, options);
+  whole.losses.erase(whole.losses.begin(), whole.losses.begin() + 2);
+  check_close(resumed, whole);
+}
+
+TEST_CASE("a checkpoint that does not fit ends every rank with the reason") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/saved";
+  train_under("mirrored", 1, {.epochs = 1, .seed = 7, .checkpoint = file});
+  World world({.size = 2});
+  const std::vector<RankOutcome> outcomes = world.run([&](dtrain::Context& context) {
+    dtrain::Strategy strategy(context);
+    train(strategy, {.checkpoint = file, .resume = true}, example_images());
+  });
+  for (const RankOutcome& outcome : outcomes)
+    CHECK(outcome.text == file + ": this training began with another seed; give --seed 7");
 }
 
 TEST_CASE("a loss that is no longer a number ends every rank") {
@@ -158,7 +169,8 @@ TEST_CASE("a loss that is no longer a number ends every rank") {
   const Options options{.epochs = 3, .batch = 8, .learning_rate = 1e300};
   const std::vector<RankOutcome> outcomes = world.run([&](dtrain::Context& context) {
     const std::vector<Image> images = example_images();
-    train(context, options, images);
+    dtrain::Strategy strategy(context);
+    train(strategy, options, images);
   });
   for (const RankOutcome& outcome : outcomes) {
     CHECK(outcome.text ==
