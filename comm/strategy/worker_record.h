@@ -4,7 +4,10 @@
 #include "comm/strategy/strategy_options.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 

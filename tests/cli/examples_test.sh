@@ -82,6 +82,41 @@ test_linear_regression_refuses_a_cluster_that_is_none() {
   expect_stderr_contains 'the cluster has no task 0 of job "ps"'
 }
 
+test_keras_like_fit_trains_on_processes_and_on_devices_alike() {
+  local shown words
+  shown=$(shown_after keras_like_fit 'run -np 2' | tail -n 10)
+  for words in '-np 2' '-np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=2' \
+    '-np 1 --strategy central_storage -x DTRAIN_CPU_DEVICES=2'; do
+    # shellcheck disable=SC2086
+    run_dtrain run $words --no-tag "$programs/keras_like_fit"
+    expect_status 0
+    expect_stdout_contains 'with 2 replicas'
+    expect test "$(tail -n 10 "$out/stdout")" = "$shown"
+  done
+  # The last epoch has an accuracy of 95 % at least, for other numbers of replicas, too.
+  for words in '-np 1' '-np 3' '-np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=4'; do
+    # shellcheck disable=SC2086
+    run_dtrain run $words --no-tag "$programs/keras_like_fit"
+    expect_status 0
+    expect awk '/^epoch 10 / { found = $6 >= 95 } END { exit !found }' "$out/stdout"
+  done
+  expect_no_processes
+}
+
+test_keras_like_fit_continues_from_its_checkpoint_under_another_strategy() {
+  run_dtrain run -np 2 --no-tag "$programs/keras_like_fit"
+  expect_status 0
+  cp "$out/stdout" whole
+  run_dtrain run -np 2 --no-tag "$programs/keras_like_fit" --epochs 5 --checkpoint saved
+  expect_status 0
+  expect test "$(tail -n 5 "$out/stdout")" = "$(sed -n 2,6p whole)"
+  run_dtrain run -np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=2 --no-tag \
+    "$programs/keras_like_fit" --checkpoint saved --resume
+  expect_status 0
+  expect_stdout_lacks 'epoch  5'
+  expect test "$(tail -n 5 "$out/stdout")" = "$(tail -n 5 whole)"
+}
+
 test_linear_regression_ends_when_a_rank_dies() {
   run_dtrain run -np 2 sh -c '
     if [ "$DTRAIN_RANK" = 1 ]; then exit 5; fi
