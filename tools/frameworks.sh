@@ -1,11 +1,10 @@
 #!/bin/bash
 # Installs the frameworks for the scripts of tests/frameworks and tests/bench from PyPI, each in a virtual
-# environment of its own under build/. PyTorch itself is Debian's. Prints nothing when all are installed.
+# environment of its own under build/. Horovod has Debian's PyTorch. Prints nothing when all are installed.
 #
 #   frameworks.sh               those of `make test`
 #   frameworks.sh --long        also those of `make test-long`
 #   frameworks.sh --wheel       only the tools for the wheel of Python
-#   frameworks.sh --bench       also PyTorch of PyPI (5.4 GB), for tests/bench: Debian's torchrun is broken
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build
@@ -50,6 +49,8 @@ install_venv tensorflow '' tensorflow-cpu==2.21.0 '--no-deps tf-keras==2.21.0'
 install_venv jax '' jax==0.10.2
 install_venv python '' 'numpy==2.4.6 pytest==9.2.0'
 install_venv python-torch --system-site-packages pytest==9.2.0
+# PyTorch of PyPI, 5.4 GB: Debian's is older by far, and its torchrun is broken.
+install_venv torch '' 'torch==2.15.0 numpy==2.4.6 pytest==9.2.0'
 install_venv mpi '' 'mpi4py==4.1.2 mpich==5.0.2'
 
 # pip builds Horovod from source against the installed framework, which an isolated build would not find. A cached
@@ -62,4 +63,3 @@ if [[ ${1-} == --long ]]; then
   HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
     install_venv horovod-tensorflow '' 'setuptools<70 wheel' tensorflow-cpu==2.13.1 "$horovod"
 fi
-if [[ ${1-} == --bench ]]; then install_venv torch '' 'torch==2.15.0 numpy'; fi

@@ -87,6 +87,7 @@ PyModuleDef* definition() {
   static std::array methods = {
       PyMethodDef{"version", version, METH_NOARGS, nullptr},
       PyMethodDef{"init", init_context, METH_VARARGS, nullptr},
+      PyMethodDef{"wait_any", wait_any, METH_VARARGS, nullptr},
       PyMethodDef{"address", buffer_address, METH_O, nullptr},
       PyMethodDef{"capsule", describe_capsule, METH_O, nullptr},
       PyMethodDef{nullptr, nullptr, 0, nullptr},

@@ -99,6 +99,9 @@ PyObject* make_context_type(PyObject* module);
 PyObject* make_work_type(PyObject* module);
 /// init(timeout_ms): a context.
 PyObject* init_context(PyObject* module, PyObject* arguments);
+/// wait_any(works, seconds): the index of one that is done in the list, or None when the time
+/// passed first. A negative number is no limit.
+PyObject* wait_any(PyObject* module, PyObject* arguments);
 /// address(memoryview): valid while the memoryview exists.
 PyObject* buffer_address(PyObject* module, PyObject* object);
 /// capsule(capsule): (address, shape, type's code, bits and lanes, device type, whether it is

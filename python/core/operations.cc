@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace dt::python {
@@ -22,6 +23,14 @@ struct CallArguments {
   std::vector<size_t> shape;
   std::vector<size_t> counts;  ///< of the parts, for operations with a count for each rank
   PyObject* kept = nullptr;
+
+  void set_buffers(unsigned long long input, unsigned long long output, Py_ssize_t count) {
+    // NOLINTBEGIN(performance-no-int-to-ptr): Python has addresses as integers
+    buffers.input = reinterpret_cast<const void*>(static_cast<uintptr_t>(input));
+    buffers.output = reinterpret_cast<void*>(static_cast<uintptr_t>(output));
+    // NOLINTEND(performance-no-int-to-ptr)
+    buffers.count = static_cast<size_t>(count);
+  }
 };
 
 constexpr std::array<size_t, 15> bytes_of_type = {0, 1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 2, 2, 1, 0};
@@ -71,15 +80,9 @@ bool read_call(PyObject* arguments, CallArguments& call) {
   if (PyArg_ParseTuple(arguments, "KKniiiOO", &input, &output, &count, &call.buffers.type,
                        &call.argument, &call.root, &options, &call.kept) == 0)
     return false;
-  // NOLINTBEGIN(performance-no-int-to-ptr): Python has addresses as integers
-  call.buffers.input = reinterpret_cast<const void*>(static_cast<uintptr_t>(input));
-  call.buffers.output = reinterpret_cast<void*>(static_cast<uintptr_t>(output));
-  // NOLINTEND(performance-no-int-to-ptr)
-  call.buffers.count = static_cast<size_t>(count);
+  call.set_buffers(input, output, count);
   return read_options(options, call);
 }
-
-using Start = dtrain_work* (*)(dtrain_context*, CallArguments&, dtrain_error*);
 
 /// Raises the failure of a work that ended with wrong arguments while it was started.
 PyObject* check_arguments(PyObject* object) {
@@ -92,9 +95,9 @@ PyObject* check_arguments(PyObject* object) {
   return raise_failure(failure);
 }
 
-PyObject* start(PyObject* self, PyObject* arguments, Start function) {
-  CallArguments call;
-  if (!read_call(arguments, call)) return nullptr;
+/// `function` makes a work from a context, the call and a place for the failure.
+template <class Start>
+PyObject* start_call(PyObject* self, CallArguments& call, const Start& function) {
   ContextObject* context = usable_context(self);
   if (context == nullptr) return nullptr;
   if (!call.counts.empty() &&
@@ -113,6 +116,12 @@ PyObject* start(PyObject* self, PyObject* arguments, Start function) {
   calls.leave();
   PyEval_RestoreThread(thread);
   return check_arguments(new_work(context, started, call.kept));
+}
+
+template <class Start>
+PyObject* start(PyObject* self, PyObject* arguments, const Start& function) {
+  CallArguments call;
+  return read_call(arguments, call) ? start_call(self, call, function) : nullptr;
 }
 
 /// For operations with a reduction, a root or another rank.
@@ -153,6 +162,59 @@ PyObject* without_buffers(PyObject* self, PyObject* arguments) {
                });
 }
 
+/// The tensors of one call of all_reduce_list.
+struct TensorList {
+  std::vector<dtrain_buffers> buffers;
+  std::vector<std::vector<size_t>> shapes;
+  std::vector<const size_t*> shape_pointers;
+  std::vector<int> dims;
+};
+
+/// Reads the row (input, output, count, type, shape).
+bool read_tensor(PyObject* row, TensorList& into) {
+  CallArguments tensor;
+  unsigned long long input = 0;
+  unsigned long long output = 0;
+  Py_ssize_t count = 0;
+  PyObject* shape = nullptr;
+  if (PyArg_ParseTuple(row, "KKniO", &input, &output, &count, &tensor.buffers.type, &shape) == 0)
+    return false;
+  tensor.set_buffers(input, output, count);
+  if (!read_sizes(shape, tensor.shape)) return false;
+  into.dims.push_back(static_cast<int>(tensor.shape.size()));
+  // An empty vector has no address, and the shape of a scalar must not be NULL.
+  tensor.shape.push_back(0);
+  into.buffers.push_back(tensor.buffers);
+  into.shapes.push_back(std::move(tensor.shape));
+  into.shape_pointers.push_back(into.shapes.back().data());
+  return true;
+}
+
+/// all_reduce_list(tensors, op, options, kept), with a tuple of rows. The names of the list's
+/// tensors come from the name in the options.
+PyObject* all_reduce_list(PyObject* self, PyObject* arguments) {
+  CallArguments call;
+  PyObject* rows = nullptr;
+  PyObject* options = nullptr;
+  if (PyArg_ParseTuple(arguments, "OiOO", &rows, &call.argument, &options, &call.kept) == 0 ||
+      !read_options(options, call))
+    return nullptr;
+  TensorList tensors;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(rows); ++i) {
+    if (!read_tensor(PyTuple_GetItem(rows, i), tensors)) return nullptr;
+  }
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return start_call(
+      self, call, [&tensors](dtrain_context* context, CallArguments& asked, dtrain_error* error) {
+        const dtrain_tensor_list list = {.struct_size = sizeof list,
+                                         .tensors = tensors.buffers.data(),
+                                         .count = tensors.buffers.size(),
+                                         .shapes = tensors.shape_pointers.data(),
+                                         .dims = tensors.dims.data()};
+        return dtrain_all_reduce_list_async(context, &list, asked.argument, &asked.options, error);
+      });
+}
+
 PyObject* reduce(PyObject* self, PyObject* arguments) {
   return start(self, arguments,
                [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
@@ -181,6 +243,7 @@ PyMethodDef* operation_methods() {
                   nullptr},
       PyMethodDef{"reduce_scatter_split", with_counts<dtrain_reduce_scatter_split_async>,
                   METH_VARARGS, nullptr},
+      PyMethodDef{"all_reduce_list", all_reduce_list, METH_VARARGS, nullptr},
       PyMethodDef{"reduce", reduce, METH_VARARGS, nullptr},
       PyMethodDef{"barrier", without_buffers<dtrain_barrier_async>, METH_VARARGS, nullptr},
       PyMethodDef{"join", without_buffers<dtrain_join_async>, METH_VARARGS, nullptr},

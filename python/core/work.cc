@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 namespace dt::python {
 
@@ -119,7 +120,66 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(bytes), 0, flags);
 }
 
+/// The index of a work that is done, and the number that dtrain_wait_any returned.
+struct Found {
+  size_t index;
+  int status;
+};
+
+/// Reads the works of a list, and takes a reference to each.
+bool read_works(PyObject* list, PyTypeObject* type, std::vector<PyObject*>& objects) {
+  for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+    PyObject* object = PyList_GetItem(list, i);
+    if (Py_TYPE(object) != type) {
+      PyErr_SetString(PyExc_TypeError, "wait_any takes a list of works");
+      return false;
+    }
+    Py_INCREF(object);
+    objects.push_back(object);
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
+/// Waits without the GIL, in slices after which Python handles its signals. A status other than
+/// DTRAIN_OK and DTRAIN_PENDING has its failure; -2 is an exception of Python.
+Found wait_for_any(const std::vector<dtrain_work*>& works, double seconds, dtrain_error& failure) {
+  const auto begin = Clock::now();
+  while (true) {
+    const std::chrono::duration<double> passed = Clock::now() - begin;
+    const double left_ms = (seconds - passed.count()) * 1000;
+    const int wait_ms =
+        seconds < 0 ? slice_ms : static_cast<int>(std::clamp<double>(left_ms, 0, slice_ms));
+    Found found = {.index = 0, .status = DTRAIN_OK};
+    PyThreadState* thread = PyEval_SaveThread();
+    found.status = dtrain_wait_any(works.data(), works.size(), wait_ms, &found.index, &failure);
+    PyEval_RestoreThread(thread);
+    if (found.status != DTRAIN_PENDING || (seconds >= 0 && left_ms <= 0)) return found;
+    if (PyErr_CheckSignals() < 0) return {.index = 0, .status = -2};
+  }
+}
+
 }  // namespace
+
+PyObject* wait_any(PyObject* module, PyObject* arguments) {
+  PyObject* list = nullptr;
+  double seconds = 0;
+  if (PyArg_ParseTuple(arguments, "Od", &list, &seconds) == 0) return nullptr;
+  auto* state = static_cast<CoreState*>(PyModule_GetState(module));
+  std::vector<PyObject*> objects;
+  std::vector<dtrain_work*> works;
+  dtrain_error failure = {.struct_size = sizeof failure};
+  Found found = {.index = 0, .status = -2};
+  if (read_works(list, state->work_type, objects)) {
+    for (PyObject* object : objects)
+      works.push_back(object_of(object)->work);
+    found = wait_for_any(works, seconds, failure);
+  }
+  for (PyObject* object : objects)
+    Py_DECREF(object);
+  if (found.status == -2) return nullptr;
+  if (found.status == DTRAIN_PENDING) Py_RETURN_NONE;
+  return found.status == DTRAIN_OK ? PyLong_FromSize_t(found.index) : raise_failure(failure);
+}
 
 PyObject* new_work(ContextObject* context, const StartedWork& started, PyObject* kept) {
   if (started.work == nullptr) return raise_failure(started.failure);

@@ -53,6 +53,7 @@ Operation = Callable[[int, int, int, int, int, int, Options, object], Work]
 
 def version() -> str: ...
 def init(timeout_ms: int, /) -> Context: ...
+def wait_any(works: list[Work], seconds: float, /) -> int | None: ...
 def address(view: Buffer, /) -> int: ...
 def capsule(capsule: object, /) -> tuple[int, tuple[int, ...], int, int, int, int, bool]: ...
 
@@ -81,6 +82,14 @@ class Context:
     all_to_all: Operation
     all_to_all_split: Operation
     reduce_scatter_split: Operation
+    def all_reduce_list(
+        self,
+        tensors: tuple[tuple[int, int, int, int, tuple[int, ...]], ...],
+        op: int,
+        options: Options,
+        kept: object,
+        /,
+    ) -> Work: ...
     reduce: Operation
     barrier: Operation
     join: Operation

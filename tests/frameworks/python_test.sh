@@ -14,8 +14,9 @@ install_wheel() {
   local name folder
   (cd "$repository" && tools/wheel.sh) || return 1
   wheel=$(echo "$repository"/build/dist/dtrain-*.whl)
-  for name in python python-torch; do
+  for name in python python-torch torch; do
     folder=$repository/build/venv-$name
+    [[ -e $folder/installed ]] || continue
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
       "$wheel" || return 1
   done
@@ -119,6 +120,32 @@ test_tensors_of_torch() {
   run_on 2 "$repository/python/tests/ranks/test_arrays.py"
   # shellcheck disable=SC2031  # set by the library
   expect_not grep -q skipped "$out/stdout"
+}
+
+test_horovods_api_on_debians_torch() {
+  uses_wheel python-torch
+  "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
+  run_on 2 "$repository/python/tests/torch"
+}
+
+test_horovods_api_on_one_rank() {
+  uses_wheel torch
+  run_on 1 "$repository/python/tests/torch"
+}
+
+test_horovods_api_on_two_ranks() {
+  uses_wheel torch
+  run_on 2 "$repository/python/tests/torch"
+}
+
+test_horovods_api_on_three_ranks() {
+  uses_wheel torch
+  run_on 3 "$repository/python/tests/torch"
+}
+
+test_horovods_api_on_four_ranks() {
+  uses_wheel torch
+  run_on 4 "$repository/python/tests/torch"
 }
 
 test_the_package_and_its_jobs_from_outside() {

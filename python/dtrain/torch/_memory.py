@@ -1,0 +1,101 @@
+"""The memory of tensors as the engine takes it: addresses on the CPU, counts, and types."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from dtrain import _core
+from dtrain._errors import ArgumentError
+
+Shape = tuple[int, ...]
+
+_NAMES = {
+    "bool": _core.BOOL,
+    "uint8": _core.UINT8,
+    "int8": _core.INT8,
+    "uint16": _core.UINT16,
+    "int16": _core.INT16,
+    "uint32": _core.UINT32,
+    "int32": _core.INT32,
+    "uint64": _core.UINT64,
+    "int64": _core.INT64,
+    "float16": _core.FLOAT16,
+    "bfloat16": _core.BFLOAT16,
+    "float32": _core.FLOAT32,
+    "float64": _core.FLOAT64,
+}
+# torch before 2.3 has no unsigned integers but uint8.
+TYPES = {getattr(torch, name): number for name, number in _NAMES.items() if hasattr(torch, name)}
+
+
+def check(tensor: Any, what: str = "tensor") -> None:
+    """Raise what makes a value unusable as a tensor of an operation."""
+    if not isinstance(tensor, torch.Tensor):
+        raise ArgumentError(f"{what}: give a tensor of torch, not {type(tensor).__name__}")
+    if tensor.layout is not torch.strided:
+        raise ArgumentError(f"{what}: it is sparse ({tensor.layout}); make it dense by .to_dense()")
+
+
+def check_in_place(tensor: Any) -> None:
+    """Raise what makes a tensor unusable for an operation that writes to it."""
+    check(tensor)
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ArgumentError(
+            "tensor: it requires grad, so it is written within torch.no_grad() only, or by tensor.detach()"
+        )
+
+
+def is_plain(tensor: Any) -> bool:
+    """Return whether the engine can use a tensor's memory as it is."""
+    return bool(tensor.device.type == "cpu" and tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg())
+
+
+def plain(tensor: Any) -> Any:
+    """Return the tensor, or a copy of it that the engine can use. A copy from a GPU is made on its stream."""
+    if is_plain(tensor):
+        return tensor.detach() if tensor.requires_grad else tensor
+    return empty(tensor, tuple(tensor.shape)).copy_(tensor.detach())
+
+
+def empty(like: Any, shape: Shape) -> Any:
+    """Return a new tensor for the engine, of another's type. For a GPU its pages are pinned."""
+    return torch.empty(shape, dtype=like.dtype, pin_memory=like.device.type == "cuda")
+
+
+def onto_device(result: Any, like: Any) -> Any:
+    """Return a result on the device of another tensor."""
+    return result if like.device.type == "cpu" else result.to(like.device)
+
+
+def as_real(tensor: Any) -> Any:
+    """Return a complex tensor as its real and imaginary parts; others as they are."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def type_of(tensor: Any) -> tuple[int, str | None, int]:
+    """Return the engine's number of a type. Others, such as complex, have a name and a size, and are only moved."""
+    number = TYPES.get(tensor.dtype)
+    if number is not None:
+        return number, None, 0
+    return _core.OPAQUE, str(tensor.dtype), tensor.element_size()
+
+
+def reducible_type_of(tensor: Any) -> int:
+    """Return the engine's number of a type that can be reduced."""
+    number = TYPES.get(tensor.dtype)
+    if number is None:
+        raise ArgumentError(f"tensor: elements of {tensor.dtype} cannot be reduced")
+    return number
+
+
+def from_work(work: _core.Work, like: Any, row: Shape) -> Any:
+    """Return a tensor over the rows that a work has as its result."""
+    counts = work.counts()
+    elements = sum(counts)
+    shape = (elements // max(1, math.prod(row)), *row)
+    if elements == 0:
+        return torch.empty(shape, dtype=like.dtype)
+    return torch.frombuffer(work, dtype=like.dtype).reshape(shape)

@@ -1,0 +1,198 @@
+"""The start of reductions: allreduce and reducescatter."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from dtrain import _core
+from dtrain._errors import ArgumentError
+from dtrain.horovod.common.basics import basics
+from dtrain.torch import _memory
+from dtrain.torch._handles import Handle
+
+Average = 0
+Sum = 1
+Adasum = 2
+Min = 3
+Max = 4
+Product = 5
+
+_ENGINE_OPS = {
+    Average: _core.AVERAGE,
+    Sum: _core.SUM,
+    Adasum: _core.ADASUM,
+    Min: _core.MIN,
+    Max: _core.MAX,
+    Product: _core.PRODUCT,
+}
+_LINEAR = (Average, Sum)
+
+# (name, timeout_ms, prescale, postscale, shape, average_over, compression, element, element_bytes, counts)
+Scales = tuple[float, float]
+
+
+def op_of(op: int | None, average: bool | None = None) -> int:
+    """Return the reduction that the arguments `op` and `average` mean together."""
+    if average is not None:
+        if op is not None:
+            raise ArgumentError("op: give op or average, not both; average is the deprecated one")
+        warnings.warn("average is deprecated; use op=Average or op=Sum", DeprecationWarning, stacklevel=3)
+        return Average if average else Sum
+    if op is None:
+        return Average
+    if not isinstance(op, int) or op not in _ENGINE_OPS:
+        raise ArgumentError(f"op: give one of Average, Sum, Adasum, Min, Max and Product, not {op!r}")
+    return op
+
+
+def _scales(prescale_factor: float, postscale_factor: float) -> Scales:
+    for what, factor in (("prescale_factor", prescale_factor), ("postscale_factor", postscale_factor)):
+        if not isinstance(factor, (int, float)) or factor == 0 or not math.isfinite(factor):
+            raise ArgumentError(f"{what}: give a finite number other than 0, not {factor!r}")
+    return float(prescale_factor), float(postscale_factor)
+
+
+def _check_op(tensor: Any, op: int) -> None:
+    if tensor.is_complex() and op not in _LINEAR:
+        raise ArgumentError("op: complex tensors have Sum and Average only")
+
+
+class _Elementwise:
+    """A reduction of one tensor: memory of the input and of the result, which keep the shape."""
+
+    __slots__ = ("given", "in_place", "result", "row", "source")
+
+    def __init__(self, tensor: Any, op: int, in_place: bool) -> None:
+        if in_place:
+            _memory.check_in_place(tensor)
+        else:
+            _memory.check(tensor)
+        _check_op(tensor, op)
+        self.given = tensor
+        self.in_place = in_place
+        self.source = _memory.plain(tensor)
+        # A copy is written in place, too: the caller's tensor gets the result when it is waited for.
+        own = in_place or self.source.data_ptr() != tensor.data_ptr()
+        self.result = self.source if own else _memory.empty(tensor, tuple(tensor.shape))
+        source, result = _memory.as_real(self.source), _memory.as_real(self.result)
+        kind = _memory.reducible_type_of(source)
+        self.row = (source.data_ptr(), result.data_ptr(), source.numel(), kind, tuple(source.shape))
+
+    def finish(self) -> Any:
+        """Return the tensor for the caller."""
+        if not self.in_place:
+            return _memory.onto_device(self.result, self.given)
+        if self.given.data_ptr() != self.result.data_ptr() or self.given.device != self.result.device:
+            self.given.copy_(self.result)
+        return self.given
+
+
+def start_allreduce(
+    tensor: Any,
+    op: int,
+    name: str | None,
+    scales: tuple[float, float],
+    set_number: int | None,
+    *,
+    in_place: bool,
+    compression: int = 0,
+) -> Handle:
+    """Start the reduction of one tensor."""
+    one = _Elementwise(tensor, op, in_place)
+    prescale, postscale = _scales(*scales)
+    group = basics.member(set_number)
+    source, result, count, kind, shape = one.row
+    engine_op = _ENGINE_OPS[op]
+    assert group.context is not None
+    operation = group.context._handle.all_reduce
+
+    def start(label: str) -> Handle:
+        options = (label, 0, prescale, postscale, shape, 0, compression, None, 0, None)
+        work = operation(source, result, count, kind, engine_op, 0, options, one)
+        return Handle(work, f"ALLREDUCE {label}", lambda _: one.finish())
+
+    return group.start("allreduce", name, start)
+
+
+def start_grouped_allreduce(
+    tensors: Sequence[Any],
+    op: int,
+    name: str | None,
+    scales: tuple[float, float],
+    set_number: int | None,
+    *,
+    in_place: bool,
+) -> Handle:
+    """Start the reduction of several tensors at once. The result is a list."""
+    check_list(tensors)
+    ones = [_Elementwise(tensor, op, in_place) for tensor in tensors]
+    prescale, postscale = _scales(*scales)
+    group = basics.member(set_number)
+    rows = tuple(one.row for one in ones)
+    assert group.context is not None
+    core = group.context._handle
+
+    def start(label: str) -> Handle:
+        options = (label, 0, prescale, postscale, None, 0, 0, None, 0, None)
+        work = core.all_reduce_list(rows, _ENGINE_OPS[op], options, ones)
+        return Handle(work, f"GROUPED_ALLREDUCE {label}", lambda _: [one.finish() for one in ones])
+
+    return group.start("grouped_allreduce", name, start)
+
+
+def rows_of_ranks(rows: int, ranks: int) -> list[int]:
+    """Return how many of the rows each rank gets: where they leave a rest, the first ranks get a row more."""
+    return [rows // ranks + (rank < rows % ranks) for rank in range(ranks)]
+
+
+def start_reducescatter(
+    tensor: Any,
+    op: int,
+    name: str | None,
+    scales: tuple[float, float],
+    set_number: int | None,
+    rows: Sequence[int] | None = None,
+) -> Handle:
+    """Start a reduction of which each rank gets its rows. Without `rows`, they are divided by the ranks."""
+    _memory.check(tensor)
+    _check_op(tensor, op)
+    if op == Adasum:
+        raise ArgumentError("op: reducescatter has no Adasum")
+    if tensor.dim() == 0:
+        raise ArgumentError("tensor: it has no first dimension, along which reducescatter divides it")
+    prescale, postscale = _scales(*scales)
+    group = basics.member(set_number)
+    source = _memory.plain(tensor)
+    parts = rows_of_ranks(tensor.shape[0], len(group.ranks)) if rows is None else list(rows)
+    real = _memory.as_real(source)
+    kind = _memory.reducible_type_of(real)
+    row = tuple(real.shape[1:])
+    counts = tuple(part * math.prod(row) for part in parts)
+    assert group.context is not None
+    operation = group.context._handle.reduce_scatter_split
+    own = parts[group.context.rank]
+
+    def start(label: str) -> Handle:
+        options = (label, 0, prescale, postscale, tuple(real.shape), 0, 0, None, 0, counts)
+        work = operation(real.data_ptr(), 0, real.numel(), kind, _ENGINE_OPS[op], 0, options, source)
+        return Handle(work, f"REDUCESCATTER {label}", functools.partial(_scattered, tensor, real, own))
+
+    return group.start("reducescatter", name, start)
+
+
+def _scattered(tensor: Any, real: Any, rows: int, work: _core.Work) -> Any:
+    row = tuple(real.shape[1:])
+    result = _memory.from_work(work, real, row) if real.numel() > 0 else _memory.empty(real, (rows, *row))
+    return _memory.onto_device(torch.view_as_complex(result) if tensor.is_complex() else result, tensor)
+
+
+def check_list(tensors: Any) -> None:
+    """Raise what makes a value unusable as the tensors of a grouped operation."""
+    if not isinstance(tensors, Sequence) or len(tensors) == 0:
+        raise ArgumentError("tensors: give a list of tensors that is not empty")
