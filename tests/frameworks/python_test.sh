@@ -148,6 +148,40 @@ test_horovods_api_on_four_ranks() {
   run_on 4 "$repository/python/tests/torch"
 }
 
+test_the_backend_of_torch_distributed_on_one_rank() {
+  uses_wheel torch
+  run_on 1 "$repository/python/tests/torch_distributed"
+}
+
+test_the_backend_of_torch_distributed_on_two_ranks() {
+  uses_wheel torch
+  run_on 2 "$repository/python/tests/torch_distributed"
+}
+
+test_the_backend_of_torch_distributed_on_three_ranks() {
+  uses_wheel torch
+  run_on 3 "$repository/python/tests/torch_distributed"
+}
+
+test_the_backend_of_torch_distributed_on_four_ranks() {
+  uses_wheel torch
+  run_on 4 "$repository/python/tests/torch_distributed"
+}
+
+test_the_backend_of_torch_distributed_in_torchs_debug_mode() {
+  uses_wheel torch
+  TORCH_DISTRIBUTED_DEBUG=DETAIL run_on 2 "$repository/python/tests/torch_distributed"
+}
+
+test_the_backend_names_the_version_of_torch_that_it_needs() {
+  uses_wheel python-torch
+  "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
+  run "$python" -c 'import dtrain.torch.distributed'
+  expect_status 1
+  # shellcheck disable=SC2031  # set by the library
+  expect grep -q 'ImportError: dtrain.torch.distributed needs a PyTorch .* such as 2.15' "$out/stderr"
+}
+
 test_the_package_and_its_jobs_from_outside() {
   uses_wheel python
   run "$python" -m pytest -q -p no:cacheprovider "$repository/python/tests/outside"

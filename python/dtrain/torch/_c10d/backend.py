@@ -1,0 +1,488 @@
+"""The class of the backend. Its collectives match by their order on each rank, as torch wants them."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._C._distributed_c10d import Backend
+
+from dtrain import _core
+from dtrain._context import Context
+from dtrain._errors import ArgumentError
+from dtrain.torch import _memory
+from dtrain.torch._c10d.job import job
+from dtrain.torch._c10d.reductions import Reduction
+from dtrain.torch._c10d.works import Work
+
+_MILLISECONDS_MAX = 2**31 - 1
+Shape = tuple[int, ...]
+
+
+class _Call:
+    """The memory of one operation of the engine, and what is left to do when it is done."""
+
+    __slots__ = ("core", "finish")
+
+    def __init__(self, core: _core.Work, finish: Callable[[], object] | None = None) -> None:
+        self.core = core
+        self.finish = finish
+
+
+class DtrainBackend(Backend):
+    """The operations of one process group. Ranks are those in the group."""
+
+    def __init__(self, context: Context, ranks: list[int], timeout: datetime.timedelta) -> None:
+        super().__init__(context.rank, context.size)
+        self._context = context
+        self._handle = context._handle
+        self._ranks = ranks
+        self._timeout = timeout
+        self._coalesced: list[Work] | None = None
+        self._splits = 0
+        self._sequence = 0
+        job.keep(context, self)
+
+    def name(self) -> str:
+        """Return the name of the backend."""
+        return "dtrain"
+
+    getBackendName = name  # noqa: N815
+    _get_backend_name = name
+    get_backend_name = name
+
+    @property
+    def supports_splitting(self) -> bool:
+        """Return True: groups are made from their members alone."""
+        return True
+
+    @property
+    def supports_coalescing(self) -> bool:
+        """Return True: several operations may be submitted together."""
+        return True
+
+    @property
+    def options(self) -> Any:
+        """The options of this group, for one that is split from it."""
+        return Backend.Options("dtrain", self._timeout)
+
+    def get_sequence_number_for_group(self) -> int:
+        """Return how many operations this rank has submitted, which torch compares in its debug mode."""
+        return self._sequence
+
+    def set_sequence_number_for_group(self) -> None:
+        """Begin to count at 0, which every rank does anyway."""
+
+    def set_timeout(self, timeout: datetime.timedelta) -> None:
+        """Set the timeout of later operations that have none of their own."""
+        self._timeout = timeout
+
+    def split(self, store: Any, ranks: list[int], opts: Any) -> DtrainBackend:  # noqa: ARG002
+        """Return the backend of some ranks of this group. Its members call it."""
+        world_ranks = [self._ranks[rank] for rank in ranks]
+        self._splits += 1
+        name = f"{self._ranks} split {self._splits} {world_ranks}"
+        timeout = getattr(opts, "_timeout", None) or self._timeout
+        place = ranks.index(self._context.rank)
+        context = job.context_of(name, world_ranks, place, len(ranks), timeout)
+        return DtrainBackend(context, world_ranks, timeout)
+
+    def shutdown(self) -> None:
+        """Leave the group."""
+        job.leave(self._context)
+
+    abort = shutdown
+
+    # ---- Operations
+
+    def allreduce(self, tensors: Sequence[Any], opts: Any) -> Work:
+        """Reduce tensors in place."""
+        if any(tensor.is_sparse for tensor in tensors):
+            return self.allreduce_sparse(tensors, opts)
+        return self._work([self._reduce_in_place(tensor, opts) for tensor in tensors], list(tensors))
+
+    def allreduce_coalesced(self, tensors: Sequence[Any], opts: Any) -> Work:
+        """Reduce tensors in place, as one operation."""
+        reduction = Reduction(opts.reduceOp, tensors[0])
+        if reduction.engine is None or any(tensor.dtype != tensors[0].dtype for tensor in tensors):
+            return self.allreduce(tensors, opts)
+        memories = [_memory.plain(tensor) for tensor in tensors]
+        rows = tuple(_row_of(_memory.as_real(memory)) for memory in memories)
+        options = self._options(opts, None, prescale=reduction.prescale)
+        core = self._handle.all_reduce_list(rows, reduction.engine, options, memories)
+        return self._work([_Call(core, lambda: _put_all(tensors, memories))], list(tensors))
+
+    def allreduce_sparse(self, tensors: Sequence[Any], opts: Any) -> Work:
+        """Add sparse tensors in place."""
+        calls = []
+        for tensor in tensors:
+            reduction = Reduction(opts.reduceOp, tensor)
+            if reduction.engine not in (_core.SUM, _core.AVERAGE):
+                raise ArgumentError("op: sparse tensors have SUM and AVG only")
+            calls.extend(self._add_sparse(tensor, reduction.engine == _core.AVERAGE, opts))
+        return self._work(calls, list(tensors))
+
+    def broadcast(self, tensors: Sequence[Any], opts: Any) -> Work:
+        """Give every rank the tensor of the root, in place."""
+        tensor = tensors[opts.rootTensor]
+        memory = _memory.plain(tensor)
+        core = self._start(self._handle.broadcast, memory, memory, opts, opts.rootRank)
+        return self._work([_Call(core, lambda: _put(tensor, memory))], list(tensors))
+
+    def reduce(self, tensors: Sequence[Any], opts: Any) -> Work:
+        """Reduce tensors to the root, in place. The tensors of others stay."""
+        tensor = tensors[opts.rootTensor]
+        reduction = Reduction(opts.reduceOp, tensor)
+        is_root = opts.rootRank == self._context.rank
+        if reduction.engine is None:
+            target = tensor if is_root else torch.empty_like(tensor)
+            return self._work([self._fold(reduction, tensor, target, opts)], list(tensors))
+        memory = _memory.plain(tensor)
+        real = _memory.as_real(memory)
+        target = real if is_root else None
+        prescale, root = reduction.prescale, opts.rootRank
+        core = self._start(self._handle.reduce, real, target, opts, reduction.engine, prescale=prescale, root=root)
+        return self._work([_Call(core, (lambda: _put(tensor, memory)) if is_root else None)], list(tensors))
+
+    def allgather(self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any) -> Work:
+        """Give every rank the tensors of all ranks, as a list by rank."""
+        calls = [self._gather_all(outputs, tensor, opts) for outputs, tensor in zip(output_lists, inputs, strict=True)]
+        return self._work(calls, [list(outputs) for outputs in output_lists])
+
+    def allgather_coalesced(self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any) -> Work:
+        """Gather several tensors. The lists are by rank, and then by tensor."""
+        calls = [
+            self._gather_all([outputs[place] for outputs in output_lists], tensor, opts)
+            for place, tensor in enumerate(inputs)
+        ]
+        return self._work(calls, [list(outputs) for outputs in output_lists])
+
+    def all_gather_single(self, output: Any, tensor: Any, opts: Any) -> Work:
+        """Join the tensors of all ranks in one."""
+        return self._work([self._join(output, tensor, opts)], [output])
+
+    def all_gather_single_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
+        """Join the tensors of all ranks, for several tensors."""
+        return self._work([self._join(*pair, opts) for pair in zip(outputs, inputs, strict=True)], list(outputs))
+
+    def gather(self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any) -> Work:
+        """Give the root the tensors of all ranks, as a list by rank."""
+        memory = _memory.plain(inputs[0])
+        if opts.rootRank != self._context.rank:
+            return self._work([_Call(self._start(self._handle.gather, memory, None, opts, opts.rootRank))], [])
+        outputs = list(output_lists[0])
+        flat = _memory.empty(memory, (self._context.size * memory.numel(),))
+        core = self._start(self._handle.gather, memory, flat, opts, opts.rootRank)
+        return self._work([_Call(core, lambda: _put_parts(outputs, flat))], [outputs])
+
+    def scatter(self, outputs: Sequence[Any], input_lists: Sequence[Sequence[Any]], opts: Any) -> Work:
+        """Give each rank its tensor of the root's list."""
+        output = outputs[0]
+        memory = _memory.plain(output)
+        source = None
+        if opts.rootRank == self._context.rank:
+            source = _flat(input_lists[0], memory)
+        shape = tuple(memory.shape)
+        core = self._start(self._handle.scatter, source, memory, opts, opts.rootRank, shape=shape)
+        return self._work([_Call(core, lambda: _put(output, memory))], list(outputs))
+
+    def reduce_scatter(self, outputs: Sequence[Any], input_lists: Sequence[Sequence[Any]], opts: Any) -> Work:
+        """Reduce lists by rank, and give each rank its tensor of the result."""
+        calls = []
+        for output, inputs in zip(outputs, input_lists, strict=True):
+            counts = [tensor.numel() for tensor in inputs]
+            calls.append(self._reduce_parts(output, _flat(inputs, output), counts, opts))
+        return self._work(calls, list(outputs))
+
+    def reduce_scatter_single(self, output: Any, tensor: Any, opts: Any) -> Work:
+        """Reduce a tensor, and give each rank its part of the result."""
+        return self._work([self._reduce_whole(output, tensor, opts)], [output])
+
+    def reduce_scatter_single_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
+        """Reduce several tensors, and give each rank its part of each."""
+        return self._work(
+            [self._reduce_whole(*pair, opts) for pair in zip(outputs, inputs, strict=True)], list(outputs)
+        )
+
+    def alltoall(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
+        """Send each rank its tensor of a list, and receive a list by rank."""
+        counts = tuple(tensor.numel() for tensor in inputs)
+        places = list(outputs)
+        call = self._exchange(_flat(inputs, outputs[0]), counts, opts, lambda flat: _put_parts(places, flat))
+        return self._work([call], places)
+
+    def all_to_all_single(
+        self, output: Any, tensor: Any, output_splits: Sequence[int], input_splits: Sequence[int], opts: Any
+    ) -> Work:
+        """Send each rank its rows of a tensor. Without splits, the rows are divided by the ranks."""
+        size = self._context.size
+        rows = tensor.shape[0] if tensor.dim() > 0 else 1
+        if not input_splits and rows % size != 0:
+            raise ArgumentError(f"input: its first dimension {rows} is not divisible by {size} ranks")
+        splits = list(input_splits) or [rows // size] * size
+        if sum(splits) != rows or len(splits) != size:
+            raise ArgumentError(f"input_split_sizes: give {size} numbers with the sum {rows}, not {splits}")
+        if output_splits and (len(output_splits) != size or sum(output_splits) != output.shape[0]):
+            raise ArgumentError(f"output_split_sizes: give {size} numbers with the sum {output.shape[0]}")
+        row = tensor.numel() // max(1, rows)
+        counts = tuple(split * row for split in splits)
+        call = self._exchange(_memory.plain(tensor), counts, opts, lambda flat: _put_parts([output], flat))
+        return self._work([call], [output])
+
+    def barrier(self, opts: Any) -> Work:
+        """Return when all ranks have called it."""
+        core = self._handle.barrier(0, 0, 0, _core.INT32, 0, 0, self._options(opts, None), None)
+        return self._work([_Call(core)], [])
+
+    def send(self, tensors: Sequence[Any], rank: int, tag: int) -> Work:
+        """Send a tensor. The messages of two ranks match by their order, and must then have one tag."""
+        memory = _memory.plain(tensors[0])
+        return self._work([_Call(self._start(self._handle.send, memory, None, None, rank, tag=tag))], list(tensors))
+
+    def recv(self, tensors: Sequence[Any], rank: int, tag: int) -> Work:
+        """Receive a tensor."""
+        tensor = tensors[0]
+        memory = _memory.plain(tensor)
+        core = self._start(self._handle.recv, None, memory, None, rank, tag=tag)
+        return self._work([_Call(core, lambda: _put(tensor, memory))], list(tensors))
+
+    def recv_anysource(self, tensors: Sequence[Any], tag: int) -> Work:
+        """Refuse: a receive of the engine names its sender."""
+        raise NotImplementedError(
+            f"recv without a source (tag {tag}, {len(tensors)} tensors) is not part of dtrain; name the rank that sends"
+        )
+
+    def _start_coalescing(self) -> None:
+        self._coalesced = []
+
+    def _end_coalescing(self) -> Work:
+        works, self._coalesced = self._coalesced or [], None
+        cores = [core for work in works for core in work.cores()]
+        return Work(cores, [], functools.partial(_end_all, works), job.futures)
+
+    # The names that torch has used before 2.15, or uses beside these.
+    getSequenceNumberForGroup = get_sequence_number_for_group  # noqa: N815
+    _get_sequence_number_for_group = get_sequence_number_for_group
+    setSequenceNumberForGroup = set_sequence_number_for_group  # noqa: N815
+    _set_sequence_number_for_group = set_sequence_number_for_group
+    start_coalescing = _start_coalescing
+    end_coalescing = _end_coalescing
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    alltoall_base = all_to_all_single
+
+    # ---- Their parts
+
+    def _work(self, calls: Sequence[_Call], outputs: list[Any]) -> Work:
+        rest = [call.finish for call in calls if call.finish is not None]
+
+        def finish() -> None:
+            for one in rest:
+                one()
+
+        self._sequence += 1
+        work = Work([call.core for call in calls], outputs, finish, job.futures)
+        if self._coalesced is not None:
+            self._coalesced.append(work)
+        return work
+
+    def _options(
+        self,
+        opts: Any,
+        memory: Any,
+        shape: Shape | None = None,
+        *,
+        prescale: float = 0.0,
+        counts: tuple[int, ...] | None = None,
+        tag: int | None = None,
+    ) -> _core.Options:
+        timeout = self._timeout if opts is None else opts.timeout
+        if timeout.total_seconds() <= 0:
+            timeout = self._timeout
+        milliseconds = min(_MILLISECONDS_MAX, max(1, round(timeout.total_seconds() * 1000)))
+        element, element_bytes = (None, 0) if memory is None else _memory.type_of(memory)[1:]
+        name = None if tag is None else f"tag {tag}"
+        return (name, milliseconds, prescale, 0.0, shape, 0, 0, element, element_bytes, counts)
+
+    def _start(
+        self,
+        operation: _core.Operation,
+        source: Any,
+        target: Any,
+        opts: Any,
+        argument: int = 0,
+        *,
+        root: int = 0,
+        shape: Shape | None = None,
+        prescale: float = 0.0,
+        counts: tuple[int, ...] | None = None,
+        tag: int | None = None,
+    ) -> _core.Work:
+        memory = source if source is not None else target
+        sizes = tuple(memory.shape) if shape is None else shape
+        options = self._options(opts, memory, sizes, prescale=prescale, counts=counts, tag=tag)
+        addresses = (0 if source is None else source.data_ptr(), 0 if target is None else target.data_ptr())
+        kept = (source, target)
+        return operation(*addresses, math.prod(sizes), _memory.type_of(memory)[0], argument, root, options, kept)
+
+    def _reduce_in_place(self, tensor: Any, opts: Any) -> _Call:
+        reduction = Reduction(opts.reduceOp, tensor)
+        if reduction.engine is None:
+            return self._fold(reduction, tensor, tensor, opts)
+        memory = _memory.plain(tensor)
+        real = _memory.as_real(memory)
+        core = self._start(self._handle.all_reduce, real, real, opts, reduction.engine, prescale=reduction.prescale)
+        return _Call(core, lambda: _put(tensor, memory))
+
+    def _fold(self, reduction: Reduction, tensor: Any, target: Any, opts: Any) -> _Call:
+        memory = _memory.plain(tensor)
+        flat = _memory.empty(memory, (self._context.size, *memory.shape))
+        core = self._start(self._handle.all_gather, memory, flat, opts)
+        return _Call(core, lambda: target.copy_(reduction.fold(list(flat))))
+
+    def _gather_all(self, outputs: Sequence[Any], tensor: Any, opts: Any) -> _Call:
+        memory = _memory.plain(tensor)
+        places = list(outputs)
+        if all(output.numel() == memory.numel() for output in places):
+            flat = _memory.empty(memory, (self._context.size * memory.numel(),))
+            core = self._start(self._handle.all_gather, memory, flat, opts, shape=(memory.numel(),))
+            return _Call(core, lambda: _put_parts(places, flat))
+        core = self._start(self._handle.all_gather_ragged, memory, None, opts, shape=(memory.numel(),))
+        return _Call(core, lambda: _put_parts(places, _memory.from_work(core, memory, ())))
+
+    def _join(self, output: Any, tensor: Any, opts: Any) -> _Call:
+        memory, target = _memory.plain(tensor), _memory.plain(output)
+        if target.numel() != memory.numel() * self._context.size:
+            raise ArgumentError(f"output: {target.numel()} elements, for {self._context.size} times {memory.numel()}")
+        source: Any = memory
+        if memory.data_ptr() == target.data_ptr() + self._context.rank * memory.numel() * memory.element_size():
+            source = None  # it is this rank's part of the output
+        count = (memory.numel(),)
+        core = self._start(self._handle.all_gather, source, target, opts, shape=count)
+        return _Call(core, lambda: _put(output, target))
+
+    def _reduce_whole(self, output: Any, tensor: Any, opts: Any) -> _Call:
+        if tensor.numel() != output.numel() * self._context.size:
+            raise ArgumentError(f"input: {tensor.numel()} elements, for {self._context.size} times {output.numel()}")
+        return self._reduce_parts(output, _memory.plain(tensor), [output.numel()] * self._context.size, opts)
+
+    def _reduce_parts(self, output: Any, flat: Any, counts: list[int], opts: Any) -> _Call:
+        reduction = Reduction(opts.reduceOp, flat)
+        if reduction.engine is None:
+            whole = torch.empty_like(flat).view(-1)
+            call = self._fold(reduction, flat.view(-1), whole, opts)
+            begin = sum(counts[: self._context.rank])
+
+            def take_part() -> None:
+                assert call.finish is not None
+                call.finish()
+                output.view(-1).copy_(whole[begin : begin + counts[self._context.rank]])
+
+            return _Call(call.core, take_part)
+        real = _memory.as_real(flat)
+        width = real.numel() // max(1, flat.numel())
+        prescale = reduction.prescale
+        if len(set(counts)) == 1:
+            target = _memory.plain(output)
+            own = _memory.as_real(target)
+            shape = (own.numel(),)
+            core = self._start(
+                self._handle.reduce_scatter,
+                _apart(real, own),
+                own,
+                opts,
+                reduction.engine,
+                shape=shape,
+                prescale=prescale,
+            )
+            return _Call(core, lambda: _put(output, target))
+        parts = tuple(count * width for count in counts)
+        shape = (real.numel(),)
+        core = self._start(
+            self._handle.reduce_scatter_split,
+            real,
+            None,
+            opts,
+            reduction.engine,
+            shape=shape,
+            counts=parts,
+            prescale=prescale,
+        )
+        return _Call(core, lambda: _put_parts([_memory.as_real(output)], _memory.from_work(core, real, ())))
+
+    def _exchange(self, flat: Any, counts: tuple[int, ...], opts: Any, put: Callable[[Any], None]) -> _Call:
+        core = self._start(self._handle.all_to_all_split, flat, None, opts, shape=(flat.numel(),), counts=counts)
+        return _Call(core, lambda: put(_memory.from_work(core, flat, ())))
+
+    def _add_sparse(self, tensor: Any, average: bool, opts: Any) -> list[_Call]:
+        one = tensor.coalesce()
+        indices, values = one.indices().t().contiguous(), one.values().contiguous()
+        handle = self._handle.all_gather_ragged
+        core_indices = self._start(handle, indices, None, opts)
+        core_values = self._start(handle, values, None, opts)
+
+        def put() -> None:
+            places = _memory.from_work(core_indices, indices, tuple(indices.shape[1:])).t()
+            parts = _memory.from_work(core_values, values, tuple(values.shape[1:]))
+            total = torch.sparse_coo_tensor(places, parts, tensor.shape).coalesce()
+            if average:
+                total = total / self._context.size
+            tensor.copy_(total)
+
+        return [_Call(core_indices), _Call(core_values, put)]
+
+
+def _row_of(memory: Any) -> tuple[int, int, int, int, Shape]:
+    address = memory.data_ptr()
+    return address, address, memory.numel(), _memory.reducible_type_of(memory), tuple(memory.shape)
+
+
+def _apart(source: Any, target: Any) -> Any:
+    """Return the source, or a copy where the target is a part of it."""
+    begin, size = source.data_ptr(), source.numel() * source.element_size()
+    overlaps = begin <= target.data_ptr() < begin + size
+    return source.clone() if overlaps and target.numel() else source
+
+
+def _put(tensor: Any, memory: Any) -> None:
+    if not _memory.is_plain(tensor):
+        with torch.no_grad():
+            tensor.copy_(memory)
+
+
+def _end_all(works: Sequence[Work]) -> None:
+    for work in works:
+        work.end()
+
+
+def _put_all(tensors: Sequence[Any], memories: Sequence[Any]) -> None:
+    for tensor, memory in zip(tensors, memories, strict=True):
+        _put(tensor, memory)
+
+
+def _put_parts(tensors: Sequence[Any], flat: Any) -> None:
+    """Copy the parts of a flat tensor into tensors that have its elements in this order."""
+    flat = flat.view(-1)
+    begin = 0
+    with torch.no_grad():
+        for tensor in tensors:
+            end = begin + tensor.numel()
+            tensor.copy_(flat[begin:end].view(tensor.shape))
+            begin = end
+    if begin != flat.numel():
+        raise ArgumentError(f"output: it has {begin} elements, but {flat.numel()} have arrived")
+
+
+def _flat(tensors: Sequence[Any], like: Any) -> Any:
+    """Return the elements of a list of tensors, behind each other."""
+    if not tensors:
+        raise ArgumentError("input: give a list of tensors, one for each rank")
+    if any(tensor.dtype != like.dtype for tensor in tensors):
+        raise ArgumentError("input: its tensors have another type than the output")
+    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])

@@ -1,0 +1,144 @@
+"""Works and futures of torch.distributed over works of the engine."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._C._distributed_c10d import Work as TorchWork
+
+from dtrain import _core
+
+# A thread that waits for some works looks so often for further ones.
+_LOOK_AGAIN_S = 0.002
+
+
+class Work(TorchWork):
+    """An operation of a process group. Its outputs are complete when the work is."""
+
+    def __init__(
+        self, cores: Sequence[_core.Work], outputs: list[Any], finish: Callable[[], object] | None, futures: Futures
+    ) -> None:
+        super().__init__()
+        self._cores = list(cores)
+        self._outputs = outputs
+        self._finish = finish
+        self._lock = threading.RLock()
+        self._ended = False
+        self._error: Exception | None = None
+        self._futures = futures
+        self._completed: Any = None
+        self._future: Any = None
+
+    def cores(self) -> list[_core.Work]:
+        """Return the works of the engine that were not waited for."""
+        return list(self._cores)
+
+    def first_pending(self) -> _core.Work | None:
+        """Return a work of the engine that is not done, or None."""
+        return next((core for core in self._cores if not core.done()), None)
+
+    def end(self) -> None:
+        """Bring the outputs into their places, once. All works of the engine are done."""
+        with self._lock:
+            if self._ended:
+                return
+            try:
+                for core in self._cores:
+                    core.wait(-1.0)
+                if self._finish is not None:
+                    self._finish()
+            except Exception as error:
+                self._error = error
+            self._finish = None
+            self._ended = True
+            self._cores = []
+
+    def wait(self, timeout: datetime.timedelta = datetime.timedelta(0)) -> bool:
+        """Return once the operation is done, or raise its error. A timeout above 0 ends the waiting alone."""
+        seconds = timeout.total_seconds()
+        for core in list(self._cores):
+            if not _wait(core, seconds if seconds > 0 else -1.0):
+                raise TimeoutError(f"the operation is not done after {seconds} s; it continues")
+        self.end()
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def get_future(self) -> Any:
+        """Return a future of the outputs. It completes although no thread waits for it."""
+        with self._lock:
+            if self._future is None:
+                self._completed = torch.futures.Future()
+                # An error in a callback is one for C++, too. One by set_exception() is a value there.
+                self._future = self._completed.then(self._value)
+                self._futures.add(self)
+            return self._future
+
+    def complete_future(self) -> None:
+        """Complete the future."""
+        self.end()
+        self._completed.set_result(None)
+
+    def _value(self, _: object) -> list[Any]:
+        if self._error is not None:
+            raise self._error
+        return self._outputs
+
+
+def _wait(core: _core.Work, seconds: float) -> bool:
+    try:
+        return core.wait(seconds)
+    except RuntimeError:
+        return True  # Work.end() has the error
+
+
+class Futures:
+    """Completes futures on one thread, which starts with the first of them.
+
+    Callbacks of a future run on that thread. A callback may ask for a further future, and wait for it. Another thread
+    then takes the place of the first, which ends after the callback.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._works: list[Work] = []
+        self._thread: threading.Thread | None = None
+
+    def add(self, work: Work) -> None:
+        """Complete the future of a work when it is done."""
+        with self._changed:
+            self._works.append(work)
+            if self._thread is None or self._thread is threading.current_thread():
+                self._thread = threading.Thread(target=self._run, name="dtrain-futures", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._works and self._thread is threading.current_thread():
+                    self._changed.wait()
+                if self._thread is not threading.current_thread():
+                    return
+                works = list(self._works)
+            done = _first_done(works)
+            if done is not None:
+                with self._changed:
+                    self._works.remove(done)
+                done.complete_future()
+
+
+def _first_done(works: Sequence[Work]) -> Work | None:
+    """Return the first work that is done. Where none is, wait a moment for one, and return None."""
+    cores = []
+    for work in works:
+        core = work.first_pending()
+        if core is None:
+            return work
+        cores.append(core)
+    _core.wait_any(cores, _LOOK_AGAIN_S)
+    return None

@@ -1,0 +1,36 @@
+"""The backend "dtrain" of torch.distributed.
+
+import dtrain.torch.distributed
+torch.distributed.init_process_group("dtrain")
+
+All operations are there but a receive without a source. Torch forwards wait() and get_future() alone of works that are
+made in Python. So ask `work.get_future().done()` instead of `work.is_completed()`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed
+
+from dtrain.torch._c10d.backend import DtrainBackend
+from dtrain.torch._c10d.job import job
+
+__all__ = ["DtrainBackend"]
+
+
+def _create(options: Any, _: object) -> DtrainBackend:
+    """Make the backend of one process group, on each of its ranks."""
+    ranks = list(options.global_ranks_in_group)
+    context = job.context_of(options.group_id, ranks, options.group_rank, options.group_size, options.timeout)
+    return DtrainBackend(context, ranks or list(range(options.group_size)), options.timeout)
+
+
+def _register() -> None:
+    if not torch.distributed.is_available():
+        raise ImportError("this PyTorch was built without torch.distributed")
+    torch.distributed.Backend.register_backend("dtrain", _create, extended_api=True, devices=["cpu"])
+
+
+_register()

@@ -1,0 +1,340 @@
+"""All operations of torch.distributed, against those of gloo."""
+
+import datetime
+import itertools
+import os
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed import ReduceOp
+
+INTEGERS = [torch.uint8, torch.int8, torch.int32, torch.int64]
+FLOATS = [torch.float32, torch.float64]
+TYPES = [*INTEGERS, *FLOATS]
+SHAPES = [(), (3,), (2, 3), (0,)]
+OPS = [ReduceOp.SUM, ReduceOp.PRODUCT, ReduceOp.MIN, ReduceOp.MAX]
+BITS = [ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR]
+
+
+def tensor_of(shape, dtype, seed=0):
+    generator = torch.Generator().manual_seed(100 * seed + dist.get_rank())
+    return torch.randint(0, 4, shape, generator=generator).to(dtype)
+
+
+def same(found, expected):
+    if isinstance(found, (list, tuple)):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    return found.dtype == expected.dtype and torch.equal(found, expected)
+
+
+def check(groups, call):
+    for ours, gloos in groups:
+        found, expected = call(ours), call(gloos)
+        assert same(found, expected), f"{found} instead of {expected}"
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_all_reduce(groups, dtype):
+    for shape, op in itertools.product(SHAPES, [*OPS, *(BITS if dtype in INTEGERS else [])]):
+
+        def call(group, shape=shape, op=op):
+            tensor = tensor_of(shape, dtype)
+            dist.all_reduce(tensor, op, group=group)
+            return tensor
+
+        check(groups, call)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.bool, torch.complex64])
+def test_types_that_gloo_lacks_or_rounds(groups, dtype):
+    for group, _ in groups:
+        size = dist.get_world_size(group)
+        tensor = torch.ones(3, dtype=dtype)
+        dist.all_reduce(tensor, group=group)
+        assert torch.equal(tensor, torch.full((3,), 1 if dtype is torch.bool else size, dtype=dtype))
+        parts = [torch.zeros(3, dtype=dtype) for _ in range(size)]
+        dist.all_gather(parts, tensor, group=group)
+        assert all(torch.equal(part, tensor) for part in parts)
+
+
+def test_averages_and_factors(groups):
+    for group, _ in groups:
+        size, rank = dist.get_world_size(group), dist.get_rank(group)
+        tensor = torch.full((3,), float(rank))
+        dist.all_reduce(tensor, ReduceOp.AVG, group=group)
+        assert torch.allclose(tensor, torch.full((3,), sum(range(size)) / size))
+        tensor = torch.ones(3)
+        dist.all_reduce(tensor, dist._make_nccl_premul_sum(0.5), group=group)
+        assert torch.equal(tensor, torch.full((3,), size / 2))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_moves(groups, dtype):
+    for shape in SHAPES:
+
+        def broadcast(group, shape=shape):
+            tensor = tensor_of(shape, dtype)
+            dist.broadcast(tensor, group=group, group_src=dist.get_world_size(group) - 1)
+            return tensor
+
+        def all_gather(group, shape=shape):
+            parts = [torch.zeros(shape, dtype=dtype) for _ in range(dist.get_world_size(group))]
+            dist.all_gather(parts, tensor_of(shape, dtype), group=group)
+            return parts
+
+        def gather(group, shape=shape):
+            root = dist.get_rank(group) == 0
+            parts = [torch.zeros(shape, dtype=dtype) for _ in range(dist.get_world_size(group))] if root else None
+            dist.gather(tensor_of(shape, dtype), parts, group=group, group_dst=0)
+            return parts or []
+
+        def scatter(group, shape=shape):
+            size = dist.get_world_size(group)
+            root = dist.get_rank(group) == size - 1
+            parts = [tensor_of(shape, dtype, seed) for seed in range(size)] if root else None
+            tensor = torch.zeros(shape, dtype=dtype)
+            dist.scatter(tensor, parts, group=group, group_src=size - 1)
+            return tensor
+
+        for call in (broadcast, all_gather, gather, scatter):
+            check(groups, call)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_reductions_to_one_and_to_parts(groups, dtype):
+    for shape, op in itertools.product(SHAPES, OPS):
+
+        def reduce(group, shape=shape, op=op):
+            tensor = tensor_of(shape, dtype)
+            dist.reduce(tensor, op=op, group=group, group_dst=0)
+            return tensor if dist.get_rank(group) == 0 else torch.zeros(1)
+
+        check(groups, reduce)
+    for op in OPS:
+
+        def reduce_scatter(group, op=op):
+            output = torch.zeros(4, 2, dtype=dtype)
+            parts = [tensor_of((4, 2), dtype, seed) for seed in range(dist.get_world_size(group))]
+            dist.reduce_scatter(output, parts, op=op, group=group)
+            return output
+
+        def reduce_scatter_tensor(group, op=op):
+            output = torch.zeros(4, 2, dtype=dtype)
+            dist.reduce_scatter_tensor(
+                output, tensor_of((4 * dist.get_world_size(group), 2), dtype), op=op, group=group
+            )
+            return output
+
+        check(groups, reduce_scatter)
+        check(groups, reduce_scatter_tensor)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_exchanges(groups, dtype):
+    def all_gather_into_tensor(group):
+        output = torch.zeros(3 * dist.get_world_size(group), 2, dtype=dtype)
+        dist.all_gather_into_tensor(output, tensor_of((3, 2), dtype), group=group)
+        return output
+
+    def equal_parts(group):
+        rows = 2 * dist.get_world_size(group)
+        output = torch.zeros(rows, 2, dtype=dtype)
+        dist.all_to_all_single(output, tensor_of((rows, 2), dtype), group=group)
+        return output
+
+    def parts_by_splits(group):
+        size, rank = dist.get_world_size(group), dist.get_rank(group)
+        # Rank i sends i + j rows to rank j.
+        sent, received = [rank + to for to in range(size)], [sender + rank for sender in range(size)]
+        output = torch.zeros(sum(received), 2, dtype=dtype)
+        dist.all_to_all_single(output, tensor_of((sum(sent), 2), dtype), received, sent, group=group)
+        return output
+
+    check(groups, all_gather_into_tensor)
+    check(groups, equal_parts)
+    check(groups, parts_by_splits)
+    for group, _ in groups:
+        size, rank = dist.get_world_size(group), dist.get_rank(group)
+        outputs = [torch.zeros(sender + 1, dtype=dtype) for sender in range(size)]
+        dist.all_to_all(outputs, [torch.full((rank + 1,), to, dtype=dtype) for to in range(size)], group=group)
+        assert all(torch.equal(one, torch.full((sender + 1,), rank, dtype=dtype)) for sender, one in enumerate(outputs))
+
+
+def test_parts_may_differ_in_size(groups):
+    for group, _ in groups:
+        size, rank = dist.get_world_size(group), dist.get_rank(group)
+        outputs = [torch.zeros(sender + 1) for sender in range(size)]
+        dist.all_gather(outputs, torch.full((rank + 1,), float(rank)), group=group)
+        assert all(torch.equal(one, torch.full((sender + 1,), float(sender))) for sender, one in enumerate(outputs))
+        output = torch.zeros(rank + 1)
+        dist.reduce_scatter(output, [torch.full((to + 1,), float(to)) for to in range(size)], group=group)
+        assert torch.equal(output, torch.full((rank + 1,), float(rank * size)))
+
+
+def test_memory_formats_and_views(groups):
+    for group, _ in groups:
+        size = dist.get_world_size(group)
+        last = torch.ones(2, 3, 4, 4).to(memory_format=torch.channels_last)
+        dist.all_reduce(last, group=group)
+        assert torch.equal(last, torch.full((2, 3, 4, 4), float(size)))
+        columns = torch.zeros(4, 6)
+        dist.all_reduce(columns[:, ::2].add_(1), group=group)
+        assert columns.tolist() == [[size, 0] * 3] * 4
+
+
+def test_sparse_tensors(groups):
+    def call(group):
+        tensor = torch.sparse_coo_tensor([[dist.get_rank(group), 4]], [1.0, 2.0], (6,))
+        dist.all_reduce(tensor, group=group)
+        return tensor.to_dense()
+
+    check(groups, call)
+
+
+def test_several_tensors_at_once(groups):
+    for group, _ in groups:
+        size, rank = dist.get_world_size(group), dist.get_rank(group)
+        tensors = [torch.full((n,), float(n)) for n in (1, 2, 3)]
+        with dist._coalescing_manager(group=group):
+            for tensor in tensors:
+                dist.all_reduce(tensor, group=group)
+        assert all(torch.equal(one, torch.full((n,), float(n * size))) for n, one in enumerate(tensors, 1))
+        outputs = [torch.zeros(2 * size), torch.zeros(size, dtype=torch.int64)]
+        with dist._coalescing_manager(group=group, async_ops=True) as manager:
+            for output, tensor in zip(outputs, [torch.full((2,), float(rank)), torch.tensor([rank])], strict=True):
+                dist.all_gather_into_tensor(output, tensor, group=group)
+        manager.wait()
+        assert outputs[1].tolist() == list(range(size))
+        parts = [torch.zeros(2), torch.zeros(1)]
+        with dist._coalescing_manager(group=group):
+            for part in parts:
+                dist.reduce_scatter_tensor(part, torch.ones(part.numel() * size), group=group)
+        assert [part.tolist() for part in parts] == [[size, size], [size]]
+        grown = torch.zeros(size)
+        with dist._coalescing_manager(group=group, device=torch.device("cpu"), async_ops=True) as manager:
+            dist.all_gather_into_tensor(grown, torch.tensor([float(rank)]), group=group)
+        manager.wait()
+        assert grown.tolist() == list(range(size))
+
+
+def test_messages(groups):
+    for group, _ in groups:
+        size, rank = dist.get_world_size(group), dist.get_rank(group)
+        if size == 1:
+            continue
+        received = torch.zeros(3)
+        works = [
+            dist.isend(torch.full((3,), float(rank)), group=group, group_dst=(rank + 1) % size, tag=7),
+            dist.irecv(received, group=group, group_src=(rank - 1) % size, tag=7),
+        ]
+        for work in works:
+            work.wait()
+        assert received.tolist() == [(rank - 1) % size] * 3
+        received = torch.zeros(2, 2).t()
+        to, source = dist.get_global_rank(group, (rank + 1) % size), dist.get_global_rank(group, (rank - 1) % size)
+        operations = [
+            dist.P2POp(dist.isend, torch.ones(2, 2), to, group),
+            dist.P2POp(dist.irecv, received, source, group),
+        ]
+        for work in dist.batch_isend_irecv(operations):
+            work.wait()
+        assert received.tolist() == [[1, 1], [1, 1]]
+
+
+def test_objects(groups):
+    for group, _ in groups:
+        size, rank = dist.get_world_size(group), dist.get_rank(group)
+        objects = [None] * size
+        dist.all_gather_object(objects, {"rank": rank, "text": "x" * rank}, group=group)
+        assert objects == [{"rank": one, "text": "x" * one} for one in range(size)]
+        shared = [rank, "of rank"]
+        dist.broadcast_object_list(shared, group=group, group_src=size - 1)
+        assert shared == [size - 1, "of rank"]
+
+
+def test_works_and_futures(groups):
+    for group, _ in groups:
+        size = dist.get_world_size(group)
+        tensor = torch.ones(4)
+        work = dist.all_reduce(tensor, group=group, async_op=True)
+        future = work.get_future().then(lambda done: done.value()[0] * 2)
+        assert torch.equal(future.wait(), torch.full((4,), 2.0 * size))
+        assert work.get_future().done()
+        assert work.wait()
+        works = [dist.all_reduce(torch.ones(100), group=group, async_op=True) for _ in range(20)]
+        for done in torch.futures.wait_all([one.get_future() for one in works]):
+            assert done[0][0] == size
+
+
+def test_groups_come_and_go(job):
+    size, rank = dist.get_world_size(), dist.get_rank()
+    for _ in range(3):
+        alone = [dist.new_group([one]) for one in range(size)]
+        tensor = torch.ones(2)
+        dist.all_reduce(tensor, group=alone[rank])
+        assert tensor.tolist() == [1, 1]
+        # Only its members ask for this group.
+        own = dist.new_group([rank, (rank + 1) % size] if size == 2 else [rank], use_local_synchronization=True)
+        dist.all_reduce(tensor, group=own)
+        assert tensor.tolist() == [2 if size == 2 else 1] * 2
+        dist.barrier()
+        dist.destroy_process_group(alone[rank])
+        dist.destroy_process_group(own)
+
+
+def test_a_group_is_split(job):
+    size, rank = dist.get_world_size(), dist.get_rank()
+    half = max(1, size // 2)
+    ranks = [list(range(half)), list(range(half, size))]
+    part = dist.split_group(split_ranks=[one for one in ranks if one])
+    tensor = torch.ones(2)
+    dist.all_reduce(tensor, group=part)
+    assert tensor.tolist() == [len(ranks[0] if rank < half else ranks[1])] * 2
+
+
+def test_ranks_that_disagree_get_an_error_and_continue(job):
+    if dist.get_world_size() == 1:
+        pytest.skip("one rank agrees with itself")
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"(?i)all_?reduce"):
+            dist.all_reduce(torch.ones(2 + dist.get_rank() % 2))
+        with pytest.raises(RuntimeError, match=r"(?i)all_?reduce"):  # noqa: PT012
+            # Torch's debug mode compares the calls itself, and raises in the first line.
+            work = dist.all_reduce(torch.ones(2 + dist.get_rank() % 2), async_op=True)
+            work.get_future().wait()
+        tensor = torch.ones(2)
+        dist.all_reduce(tensor)
+        assert tensor.tolist() == [dist.get_world_size()] * 2
+
+
+def test_a_timeout_ends_the_operation_of_a_group(job):
+    if dist.get_world_size() == 1:
+        pytest.skip("one rank waits for no other")
+    if os.environ.get("TORCH_DISTRIBUTED_DEBUG") == "DETAIL":
+        pytest.skip("a barrier of torch ends the operation first")
+    group = dist.new_group(timeout=datetime.timedelta(milliseconds=50))
+    if dist.get_rank() == 0:
+        with pytest.raises(RuntimeError, match=r"(?i)time"):
+            dist.all_reduce(torch.ones(2), group=group)
+    dist.barrier()
+    tensor = torch.ones(2)
+    dist.all_reduce(tensor)
+    assert tensor.tolist() == [dist.get_world_size()] * 2
+
+
+WRONG = {
+    "float bits": lambda: dist.all_reduce(torch.ones(2), ReduceOp.BAND),
+    "maximum of complex": lambda: dist.all_reduce(torch.ones(2, dtype=torch.complex64), ReduceOp.MAX),
+    "too small an output": lambda: dist.all_gather_into_tensor(torch.ones(1), torch.ones(2)),
+    "no source": lambda: dist.recv(torch.ones(2)),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_argument_is_an_error_at_once(job, what):
+    with pytest.raises((ValueError, RuntimeError, NotImplementedError)):
+        WRONG[what]()
+    tensor = torch.ones(2)
+    dist.all_reduce(tensor)
+    assert tensor.tolist() == [dist.get_world_size()] * 2
