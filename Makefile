@@ -1,12 +1,16 @@
 # The commands for users. CMakePresets.json has the settings of builds, tools/ the scripts.
 PREFIX ?= /usr/local
-.PHONY: build wheel test check test-long fuzz demo demo-hosts bench install uninstall deb clean format
+.PHONY: build gpu-toolkit wheel test check test-long fuzz demo demo-hosts bench install uninstall deb clean format
 
 # builds build/release/dtrain, the libraries and the examples
 build:
 	tools/setup.sh build
-	cmake --preset release -DBUILD_TESTING=OFF --log-level=WARNING
+	cmake --preset release -DBUILD_TESTING=OFF --log-level=NOTICE
 	cmake --build --preset release
+
+# installs a CUDA Toolkit below build/, for the GPU parts, where the machine has none
+gpu-toolkit:
+	tools/setup.sh gpu_toolkit
 
 # builds the wheel of the Python package, into build/dist
 wheel:

@@ -1,6 +1,7 @@
 #include "base/color.h"
 #include "base/io/log.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "cmd/bench/rank_program.h"
 #include "cmd/bench_command.h"
@@ -11,6 +12,7 @@
 #include "cmd/options.h"
 #include "cmd/ps_command.h"
 #include "comm/schedule/algorithm_text.h"
+#include "gpu/cuda/cuda_build.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/agent_keeper.h"
 #include "launcher/agent/local_host.h"
@@ -53,8 +55,23 @@ int print(std::string_view text) {
   return written ? 0 : print_error(written.error());
 }
 
+/// Lists the GPU parts. Compressed kernels show no names in the file.
+Json cuda_build_json() {
+  const CudaBuild build = cuda_build();
+  if (build.toolkit.empty()) return {};
+  Json::Array architectures;
+  for (const std::string_view architecture : split_words(build.architectures))
+    architectures.emplace_back(architecture);
+  return Json::Object{{"toolkit", build.toolkit},
+                      {"architectures", std::move(architectures)},
+                      {"nccl", build.nccl.empty() ? Json() : Json(build.nccl)}};
+}
+
 int print_version(bool json) {
-  if (json) return print(Json(Json::Object{{"version", build_version}}).text(2) + "\n");
+  if (json) {
+    const Json document = Json::Object{{"version", build_version}, {"cuda", cuda_build_json()}};
+    return print(document.text(2) + "\n");
+  }
   return print(format("dtrain {}\n", build_version));
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "gpu/no_gpu.h"
 #include "gpu/nvml.h"
 
 #include <algorithm>
@@ -87,7 +88,7 @@ void add_instances(std::vector<Gpu>& gpus, const Nvml& nvml, Nvml::Device device
 std::string cuda_version(const Nvml& nvml) {
   int version = 0;
   if (nvml->cuda_version == nullptr || nvml->cuda_version(&version) != Nvml::success) return "";
-  return format("{}.{}", version / 1000, version % 1000 / 10);
+  return cuda_version_text(version);
 }
 
 }  // namespace

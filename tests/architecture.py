@@ -37,7 +37,7 @@ PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain_memory.h", "c
 # folder itself; where it is not named, no source may.
 FLOORS = {
     "base": ("", "io", "kernels"),
-    "gpu": ("", "cpu", "devices", "cross_device"), "cmd": ("bench", ""),
+    "gpu": ("", "cpu", "nccl", "kernels", "cuda", "devices", "cross_device"), "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
     "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "",
              "strategy"),
@@ -62,10 +62,13 @@ HOMES = {
     "benchmark": r"tests/.*",
     "dtrain": r"(examples|tests)/.*",
     "python": r"python/core/core\.h",
+    "cuda": r"gpu/(cuda|kernels)/.*|tests/unit/gpu/kernels/.*|tests/gpu/.*",
+    "nccl": r"gpu/nccl/nccl_header_check\.cc",
 }
 # Third-party headers that have no folder of their own.
-FLAT_HEADERS = {"hwloc.h": "hwloc", "libssh2.h": "libssh2", "Python.h": "python"}
-MANY_FILES = {"fmt", "doctest", "benchmark", "dtrain"}
+FLAT_HEADERS = {"hwloc.h": "hwloc", "libssh2.h": "libssh2", "Python.h": "python", "nccl.h": "nccl",
+                "cuda_runtime_api.h": "cuda", "cuda_runtime.h": "cuda", "cuda_fp16.h": "cuda", "cuda_bf16.h": "cuda", "cuda_fp8.h": "cuda"}
+MANY_FILES = {"cuda", "fmt", "doctest", "benchmark", "dtrain"}
 SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
 # Where the preprocessor may decide or define: the public C header, CUDA, these macros, and the one

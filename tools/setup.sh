@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs the missing Debian packages for `setup.sh build`, `wheel`, `test`, `frameworks`, `hosts`, `fuzz`, `deb` or
-# `fresh_machine`. With `test` it also installs the pinned clang tools, with `frameworks` (and `--long` for all of
-# them) the packages of PyPI for tests/frameworks. Prints nothing when all are installed.
+# Installs the missing Debian packages for `setup.sh build`, `wheel`, `test`, `frameworks`, `hosts`, `fuzz`, `deb`,
+# `gpu_toolkit` or `fresh_machine`. From PyPI it also installs: with `test` the pinned clang tools, with `test` (where the
+# machine has none) and `gpu_toolkit` a CUDA Toolkit, with `frameworks` (and `--long` for all of them) the packages for
+# tests/frameworks. Prints nothing when all are installed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -17,8 +18,9 @@ case ${1-build} in
   frameworks) packages="g++ cmake python3 python3-dev python3-venv python3-torch libtorch-dev pybind11-dev" ;;
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
   deb) packages="dpkg-dev" ;;
+  gpu_toolkit) packages="python3 python3-venv" ;;
   fresh_machine) packages="debootstrap" ;;
-  *) echo "usage: setup.sh [build|wheel|test|frameworks [--long]|hosts|fuzz|deb|fresh_machine]" >&2 && exit 2 ;;
+  *) echo "usage: setup.sh [build|wheel|test|frameworks [--long]|hosts|fuzz|deb|gpu_toolkit|fresh_machine]" >&2 && exit 2 ;;
 esac
 
 # Prints the names of the `packages` that are not installed.
@@ -60,6 +62,7 @@ install_packages() {
 missing=$(missing_packages)
 if [ -n "$missing" ]; then install_packages "$missing"; fi
 case ${1-build} in
-  test) tools/clang_tools.sh ;;
+  test) tools/clang_tools.sh && tools/gpu_toolkit.sh --if-missing ;;
+  gpu_toolkit) tools/gpu_toolkit.sh ;;
   frameworks) tools/frameworks.sh "${2-}" ;;
 esac

@@ -95,6 +95,7 @@ constexpr const char* code_choosers[] = {
     "NVTX_INJECTION*",
     "NCCL_*_PLUGIN",
     "NCCL_CONF_FILE",
+    "DTRAIN_NCCL_LIB",
     "OMPI_MCA_*_path",
     "OMPI_MCA_*_agent",
     "UCX_MODULE_DIR",

@@ -23,6 +23,7 @@ TEST_CASE("variables that choose what runs are known, and those that only tune i
                            "PERL5OPT",
                            "NODE_OPTIONS",
                            "NCCL_NET_PLUGIN",
+                           "DTRAIN_NCCL_LIB",
                            "CUDA_INJECTION64_PATH",
                            "OMPI_MCA_plm_rsh_agent",
                            "OMPI_MCA_mca_base_component_path",

@@ -1,0 +1,15 @@
+#include "gpu/cuda/cuda_build.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("a build without a toolkit has no GPU parts") {
+  CHECK(cuda_build().toolkit.empty());
+  CHECK(cuda_build().architectures.empty());
+  CHECK(cuda_build().nccl.empty());
+}
+
+}  // namespace
+}  // namespace dt
