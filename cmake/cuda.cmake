@@ -85,41 +85,60 @@ else()
   message(STATUS "dtrain: the GPU parts are off (DTRAIN_CUDA=${DTRAIN_CUDA})")
 endif()
 
-# Compiles .cu files of the current folder, and sets `objects` to their object files. By rules of our own: CMake's
-# language CUDA needs a toolkit's usual folders, tests nvcc at each configuration, and chooses the linker.
+# The options of nvcc for all .cu files. CMake's language CUDA needs a toolkit's usual folders, tests nvcc at each
+# configuration, and chooses the linker; so the rules are our own.
+set(dtrain_nvcc_flags -std=c++20 -O3 -I${PROJECT_SOURCE_DIR} -ccbin ${CMAKE_CXX_COMPILER}
+    # The CPU multiplies and adds in two roundings, and so do the kernels.
+    -fmad=false
+    # The elements of base/ have constexpr functions.
+    --expt-relaxed-constexpr
+    --Werror=all-warnings)
+
+# dtrain_run_nvcc(<output> <source> <options>…)
+function(dtrain_run_nvcc output source)
+  cmake_path(GET output PARENT_PATH folder)
+  file(MAKE_DIRECTORY ${folder})
+  cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${dtrain_nvcc} ${dtrain_nvcc_flags} ${ARGN} -MD -MF ${output}.d
+            ${source} -o ${output}
+    DEPENDS ${source} DEPFILE ${output}.d COMMAND_EXPAND_LISTS VERBATIM COMMENT "Compiling ${name}")
+endfunction()
+
+# Compiles .cu files of the current folder for all architectures, and sets `objects` to their object files.
 function(dtrain_compile_cuda objects)
-  set(flags -std=c++20 -O3 -I${PROJECT_SOURCE_DIR} -ccbin ${CMAKE_CXX_COMPILER}
-      # The CPU multiplies and adds in two roundings, and so do the kernels.
-      -fmad=false
-      # The conversions of base/ are constexpr functions.
-      --expt-relaxed-constexpr
-      --Werror=all-warnings --compress-mode=size)
+  # A kernel that spills registers is not compiled.
+  set(flags -c -Xptxas=--warn-on-spills,--warning-as-error --compress-mode=size)
   foreach(architecture ${dtrain_cuda_architectures})
     list(APPEND flags -gencode arch=compute_${architecture},code=sm_${architecture})
   endforeach()
   list(APPEND flags -gencode arch=compute_${dtrain_cuda_ptx},code=compute_${dtrain_cuda_ptx})
   foreach(option -fPIC -fvisibility=hidden -fstack-protector-strong -ffunction-sections -fdata-sections -Wall -Wextra
-          -Werror $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection>)
+          -Werror -Wno-unknown-pragmas $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection>)
     list(APPEND flags $<$<BOOL:${option}>:-Xcompiler=${option}>)
   endforeach()
   set(made "")
   foreach(source ${ARGN})
-    set(object ${CMAKE_CURRENT_BINARY_DIR}/${source}.o)
-    cmake_path(GET object PARENT_PATH folder)
-    file(MAKE_DIRECTORY ${folder})
-    add_custom_command(OUTPUT ${object}
-      COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${dtrain_nvcc} ${flags} -MD -MF ${object}.d -c
-              ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
-      DEPENDS ${source} DEPFILE ${object}.d COMMAND_EXPAND_LISTS VERBATIM COMMENT "Compiling gpu/${source}")
-    list(APPEND made ${object})
+    dtrain_run_nvcc(${CMAKE_CURRENT_BINARY_DIR}/${source}.o ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${flags})
+    list(APPEND made ${CMAKE_CURRENT_BINARY_DIR}/${source}.o)
   endforeach()
   set(${objects} ${made} PARENT_SCOPE)
+endfunction()
+
+# Compiles .cu files of `folder` for one architecture, for a check of the machine code, and sets `cubins` to the files.
+function(dtrain_compile_cubins cubins folder)
+  set(made "")
+  foreach(source ${ARGN})
+    dtrain_run_nvcc(${CMAKE_CURRENT_BINARY_DIR}/${source}.cubin ${folder}/${source} -cubin -arch=sm_90)
+    list(APPEND made ${CMAKE_CURRENT_BINARY_DIR}/${source}.cubin)
+  endforeach()
+  set(${cubins} ${made} PARENT_SCOPE)
 endfunction()
 
 # Adds the objects of libcudart_static.a to a static library of ours, so that programs link where no toolkit is.
 function(dtrain_add_cuda_runtime target)
   set(script ${CMAKE_CURRENT_BINARY_DIR}/${target}_cuda_runtime.mri)
-  configure_file(${dtrain_cudart} ${CMAKE_CURRENT_BINARY_DIR}/libcudart_static.a COPYONLY)
+  file(CREATE_LINK ${dtrain_cudart} ${CMAKE_CURRENT_BINARY_DIR}/libcudart_static.a SYMBOLIC)
   # ar's script has no quotes, so the paths are relative.
   file(GENERATE OUTPUT ${script}
        CONTENT "OPEN $<TARGET_FILE_NAME:${target}>\nADDLIB libcudart_static.a\nSAVE\nEND\n")

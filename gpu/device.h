@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/kernels/array_reduction.h"
 #include "base/result.h"
+#include "gpu/copy_batch.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace dt {
 
-// Devices that compute, without a type of CUDA. gpu/cpu/ implements them on threads.
+// Devices that compute, without a type of CUDA. gpu/cuda/ implements them on GPUs, and gpu/cpu/ on
+// threads.
 //
 // A call on a stream returns when it is queued. With wrong arguments it fails at once, and changes
 // nothing. A failure while it runs is final for the device, as in CUDA. The device then runs
@@ -87,6 +89,11 @@ struct MemoryCopy {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   size_t bytes = 0;
+
+  bool overlaps() const {
+    const std::less<> before;
+    return before(to, from + bytes) && before(from, to + bytes);
+  }
 };
 
 class Device;
@@ -104,6 +111,9 @@ class DeviceStream {
 
   /// Copies between any two places: this device, another one, the host. The ranges do not overlap.
   virtual Result<> copy(const MemoryCopy& copy) = 0;
+  /// Makes all copies of the batch by one kernel, or one for each thousand pieces. All pieces lie
+  /// in memory that this device can access.
+  virtual Result<> copy_pieces(const CopyBatch& batch) = 0;
   /// Sets each byte.
   virtual Result<> fill(std::byte* to, std::byte value, size_t bytes) = 0;
   /// All arrays lie in memory that this device can access.
@@ -132,7 +142,7 @@ class Device {
   virtual ~Device() = default;
 
   virtual int index() const = 0;
-  virtual std::string name() const = 0;  ///< "cpu:0"
+  virtual std::string name() const = 0;  ///< "cpu:0", "cuda:0"
   virtual DeviceMemory memory() const = 0;
   /// Fails with the first error of work that ran on this device; such a device stays unusable.
   virtual Result<> status() const = 0;

@@ -37,7 +37,7 @@ PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain_memory.h", "c
 # folder itself; where it is not named, no source may.
 FLOORS = {
     "base": ("", "io", "kernels"),
-    "gpu": ("", "cpu", "nccl", "kernels", "cuda", "devices", "cross_device"), "cmd": ("bench", ""),
+    "gpu": ("", "kernels", "cpu", "nccl", "cuda", "devices", "cross_device"), "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
     "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "",
              "strategy"),
@@ -62,7 +62,7 @@ HOMES = {
     "benchmark": r"tests/.*",
     "dtrain": r"(examples|tests)/.*",
     "python": r"python/core/core\.h",
-    "cuda": r"gpu/(cuda|kernels)/.*|tests/unit/gpu/kernels/.*|tests/gpu/.*",
+    "cuda": r"gpu/(cuda|kernels)/.*|tests/cuda/.*",
     "nccl": r"gpu/nccl/nccl_header_check\.cc",
 }
 # Third-party headers that have no folder of their own.

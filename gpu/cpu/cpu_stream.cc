@@ -1,21 +1,15 @@
 #include "gpu/cpu/cpu_stream.h"
 
 #include "base/format.h"
+#include "gpu/kernels/copy_on_host.h"
 
 #include <csignal>
 #include <cstring>
-#include <functional>
 #include <system_error>
 
 namespace dt {
 
 namespace {
-
-/// True when the ranges share bytes.
-bool overlap(const MemoryCopy& copy) {
-  const std::less<> before;
-  return before(copy.to, copy.from + copy.bytes) && before(copy.from, copy.to + copy.bytes);
-}
 
 Result<CpuAccesses> accesses_of(const ArrayReduction& reduction, CpuAccesses accesses) {
   TRY(check(reduction));
@@ -28,6 +22,18 @@ Result<CpuAccesses> accesses_of(const ArrayReduction& reduction, CpuAccesses acc
         {reduction.sources[i], reduction.array_bytes(), format("source {}", i)}));
   }
   TRY(accesses.add_for_kernel({reduction.into, reduction.result_bytes(), "the result"}));
+  return accesses;
+}
+
+Result<CpuAccesses> accesses_of(const CopyBatch& batch, CpuAccesses accesses) {
+  TRY(check(batch));
+  for (size_t i = 0; i < batch.pieces.size(); ++i) {
+    const CopyPiece& piece = batch.pieces[i];
+    TRY(accesses.add_for_kernel(
+        {piece.from, piece.count * format_bytes(batch.from), format("the source of piece {}", i)}));
+    TRY(accesses.add_for_kernel({piece.to, piece.count * format_bytes(batch.to),
+                                 format("the destination of piece {}", i)}));
+  }
   return accesses;
 }
 
@@ -84,11 +90,23 @@ Result<> CpuStream::copy(const MemoryCopy& copy) {
   CpuAccesses accesses(*world_, index_);
   auto checked = accesses.add_copied({copy.to, copy.bytes, "the destination"});
   if (checked) checked = accesses.add_copied({copy.from, copy.bytes, "the source"});
-  if (checked && overlap(copy)) checked = fail(Errc::input, "the ranges overlap");
+  if (checked && copy.overlaps()) checked = fail(Errc::input, "the ranges overlap");
   if (!checked) return refuse(DeviceCall::copy, std::move(checked).error());
   enqueue({.call = DeviceCall::copy, .run = [accesses, copy]() -> Result<> {
              TRY(accesses.still_valid());
              if (copy.bytes > 0) std::memcpy(copy.to, copy.from, copy.bytes);
+             return {};
+           }});
+  return {};
+}
+
+Result<> CpuStream::copy_pieces(const CopyBatch& batch) {
+  TRY(begin(DeviceCall::copy));
+  auto accesses = accesses_of(batch, CpuAccesses(*world_, index_));
+  if (!accesses) return refuse(DeviceCall::copy, std::move(accesses).error());
+  enqueue({.call = DeviceCall::copy, .run = [accesses = *accesses, batch]() -> Result<> {
+             TRY(accesses.still_valid());
+             copy_on_host(batch);
              return {};
            }});
   return {};

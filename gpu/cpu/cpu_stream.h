@@ -25,6 +25,7 @@ class CpuStream final : public DeviceStream {
 
   Device& device() const override { return device_; }
   Result<> copy(const MemoryCopy& copy) override;
+  Result<> copy_pieces(const CopyBatch& batch) override;
   Result<> fill(std::byte* to, std::byte value, size_t bytes) override;
   Result<> reduce(const ArrayReduction& reduction) override;
   Result<> run_on_host(std::function<void()> function) override;

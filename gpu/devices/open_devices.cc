@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "gpu/cpu/cpu_device.h"
+#include "gpu/cuda/open_cuda.h"
 
 #include <unistd.h>
 
@@ -22,9 +23,10 @@ size_t host_memory_bytes() {
 Result<DeviceList> open_devices(const Environment& environment) {
   const auto variable = environment.find("DTRAIN_CPU_DEVICES");
   if (variable == environment.end()) {
-    return fail(Errc::not_found,
-                "no usable GPU: this build of dtrain has no CUDA; DTRAIN_CPU_DEVICES=N makes N "
-                "devices of the CPU, for tests");
+    auto opened = open_cuda_devices();
+    if (!opened && opened.error().code == Errc::not_found)
+      opened.error().message += "; DTRAIN_CPU_DEVICES=N makes N devices of the CPU, for tests";
+    return opened;
   }
   const auto count = parse_integer(variable->second);
   if (!count || *count < 1 || *count > cpu_devices_max) {

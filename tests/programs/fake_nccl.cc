@@ -77,7 +77,6 @@ struct Group {
   std::condition_variable changed;
   int size = 0;
   int joined = 0;
-  bool aborted = false;
   struct Round {
     std::vector<const void*> sources;
     int arrived = 0;
@@ -154,8 +153,8 @@ struct ncclComm {
   /// Waits on the group until `ready`, or an abort.
   template <class Ready>
   int wait_for(std::unique_lock<std::mutex>& lock, bool hanging, const Ready& ready) {
-    group->changed.wait(lock, [&] { return aborted || group->aborted || (!hanging && ready()); });
-    return aborted || group->aborted ? internal_error : success;
+    group->changed.wait(lock, [&] { return aborted || (!hanging && ready()); });
+    return aborted ? internal_error : success;
   }
 };
 
@@ -257,10 +256,10 @@ int ncclCommAbort(ncclComm* comm) {
   return ncclCommDestroy(comm);
 }
 
-/// Ends what the communicator does, at all ranks: they share a process.
+/// Ends the calls of this rank.
 int ncclCommRevoke(ncclComm* comm, int) {
   const std::lock_guard lock(comm->group->mutex);
-  comm->group->aborted = true;
+  comm->aborted = true;
   comm->group->changed.notify_all();
   return success;
 }

@@ -1,0 +1,119 @@
+#include "gpu/cuda/cuda_device.h"
+
+#include "gpu/cuda/cuda_event.h"
+#include "gpu/cuda/cuda_stream.h"
+#include "gpu/cuda/open_cuda.h"
+#include "gpu/no_gpu.h"
+
+#include <cuda_runtime_api.h>
+
+namespace dt {
+
+DeviceMemory CudaDevice::memory() const {
+  const CurrentCudaDevice current(index());
+  DeviceMemory memory;
+  const auto asked =
+      state_->check(cudaMemGetInfo(&memory.free_bytes, &memory.total_bytes), "memory");
+  return asked ? memory : DeviceMemory();
+}
+
+bool CudaDevice::can_access(const Device& peer) const {
+  const auto* const other = dynamic_cast<const CudaDevice*>(&peer);
+  if (other == nullptr) return false;
+  return other->index() == index() || state_->peers[static_cast<size_t>(other->index())];
+}
+
+MemoryPlace CudaDevice::place_of(const std::byte* address) const {
+  cudaPointerAttributes attributes = {};
+  const auto asked = state_->check(cudaPointerGetAttributes(&attributes, address), "place_of");
+  if (!asked) return {};
+  if (attributes.type == cudaMemoryTypeHost) return {.kind = MemoryPlace::Kind::pinned};
+  if (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged)
+    return {.kind = MemoryPlace::Kind::device, .device = attributes.device};
+  return {};
+}
+
+Result<DeviceBuffer> CudaDevice::allocate(size_t bytes) {
+  TRY(status());
+  if (bytes == 0) return DeviceBuffer();
+  const CurrentCudaDevice current(index());
+  void* memory = nullptr;
+  TRY(state_->check(cudaMalloc(&memory, bytes), "allocate"));
+  std::shared_ptr<void> owner(memory, [](void* freed) { cudaFree(freed); });
+  return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), bytes);
+}
+
+Result<DeviceBuffer> CudaDevice::allocate_pinned(size_t bytes) {
+  TRY(status());
+  if (bytes == 0) return DeviceBuffer();
+  const CurrentCudaDevice current(index());
+  void* memory = nullptr;
+  TRY(state_->check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
+                    "allocate_pinned"));
+  std::shared_ptr<void> owner(memory, [](void* freed) { cudaFreeHost(freed); });
+  return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), bytes);
+}
+
+Result<std::unique_ptr<DeviceStream>> CudaDevice::make_stream() {
+  TRY(status());
+  return CudaStream::make(*this, state_);
+}
+
+Result<std::unique_ptr<DeviceEvent>> CudaDevice::make_event() {
+  TRY(status());
+  auto made = TRY(CudaEvent::make(state_));
+  return std::unique_ptr<DeviceEvent>(std::move(made));
+}
+
+namespace {
+
+/// Returns the number of GPUs, or the reason why there is no usable one.
+Result<int> count_devices() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return count;
+  CudaVersions versions = {.driver = 0, .runtime = CUDART_VERSION};
+  cudaDriverGetVersion(&versions.driver);
+  cudaGetLastError();
+  const auto reason = no_gpu_reason(status == cudaSuccess ? cudaErrorNoDevice : status, versions);
+  return fail(Errc::not_found,
+              reason.value_or(std::string("no usable GPU: ") + cudaGetErrorString(status)));
+}
+
+/// Lets kernels of the device use memory of all others where the hardware can.
+Result<> enable_peers(CudaState& state, int count) {
+  const CurrentCudaDevice current(state.index());
+  state.peers.assign(static_cast<size_t>(count), false);
+  for (int peer = 0; peer < count; ++peer) {
+    int possible = 0;
+    if (peer == state.index()) continue;
+    if (cudaDeviceCanAccessPeer(&possible, state.index(), peer) != cudaSuccess || possible == 0)
+      continue;
+    const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
+    // The program may have enabled it. Such a status stays behind unless it is read.
+    if (status != cudaSuccess) cudaGetLastError();
+    state.peers[static_cast<size_t>(peer)] =
+        status == cudaSuccess || status == cudaErrorPeerAccessAlreadyEnabled;
+  }
+  int multiprocessors = 0;
+  TRY(state.check(
+      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, state.index()),
+      "open"));
+  state.multiprocessors = static_cast<unsigned>(multiprocessors);
+  return {};
+}
+
+}  // namespace
+
+Result<DeviceList> open_cuda_devices() {
+  const int count = TRY(count_devices());
+  DeviceList devices;
+  for (int index = 0; index < count; ++index) {
+    auto state = std::make_shared<CudaState>(index);
+    TRY(enable_peers(*state, count));
+    devices.push_back(std::make_unique<CudaDevice>(std::move(state)));
+  }
+  return devices;
+}
+
+}  // namespace dt

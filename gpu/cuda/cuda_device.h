@@ -1,0 +1,31 @@
+#pragma once
+
+#include "gpu/cuda/cuda_state.h"
+#include "gpu/device.h"
+
+#include <memory>
+
+namespace dt {
+
+/// A GPU, by CUDA's runtime. It uses the primary context, as PyTorch, JAX and NCCL do, so streams
+/// and memory of the process can be shared with them.
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(std::shared_ptr<CudaState> state) : state_(std::move(state)) {}
+
+  int index() const override { return state_->index(); }
+  std::string name() const override { return state_->name(); }
+  DeviceMemory memory() const override;
+  Result<> status() const override { return state_->status(); }
+  bool can_access(const Device& peer) const override;
+  MemoryPlace place_of(const std::byte* address) const override;
+  Result<DeviceBuffer> allocate(size_t bytes) override;
+  Result<DeviceBuffer> allocate_pinned(size_t bytes) override;
+  Result<std::unique_ptr<DeviceStream>> make_stream() override;
+  Result<std::unique_ptr<DeviceEvent>> make_event() override;
+
+ private:
+  std::shared_ptr<CudaState> state_;
+};
+
+}  // namespace dt

@@ -1,0 +1,41 @@
+#include "gpu/cuda/cuda_event.h"
+
+#include "base/format.h"
+
+#include <cuda_runtime_api.h>
+
+#include <thread>
+
+namespace dt {
+
+Result<std::unique_ptr<CudaEvent>> CudaEvent::make(std::shared_ptr<CudaState> state) {
+  const CurrentCudaDevice current(state->index());
+  cudaEvent_t handle = nullptr;
+  TRY(state->check(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming), "make_event"));
+  return std::unique_ptr<CudaEvent>(new CudaEvent(std::move(state), handle));
+}
+
+CudaEvent::~CudaEvent() {
+  cudaEventDestroy(static_cast<cudaEvent_t>(handle_));
+}
+
+Result<bool> CudaEvent::done() const {
+  TRY(state_->status());
+  const cudaError_t status = cudaEventQuery(static_cast<cudaEvent_t>(handle_));
+  if (status == cudaErrorNotReady) return false;
+  TRY(state_->check(status, "an event"));
+  return true;
+}
+
+Result<> CudaEvent::synchronize(Time deadline) const {
+  // CUDA's own wait has no deadline.
+  while (!TRY(done())) {
+    if (Clock::now() >= deadline) {
+      return fail(Errc::timeout, format("{}: an event was not reached in time", state_->name()));
+    }
+    std::this_thread::yield();
+  }
+  return {};
+}
+
+}  // namespace dt

@@ -1,0 +1,177 @@
+#include "gpu/cuda/cuda_stream.h"
+
+#include "base/format.h"
+#include "gpu/cuda/cuda_event.h"
+#include "gpu/kernels/copy_arguments.h"
+#include "gpu/kernels/kernel_table.h"
+#include "gpu/kernels/reduce_arguments.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace dt {
+
+namespace {
+
+/// Blocks that a multiprocessor has at once, or has ready.
+constexpr uint64_t blocks_per_multiprocessor = 4;
+
+cudaStream_t stream_of(CudaStream::Handle handle) {
+  return static_cast<cudaStream_t>(handle);
+}
+
+/// Returns the blocks in which each thread has one step of a reduction.
+uint64_t reduce_blocks(const ReduceArguments& arguments, size_t element_size) {
+  const uint64_t step_bytes = uint64_t{kernel_block_threads} * sizeof(Chunk);
+  return (arguments.count * element_size + step_bytes - 1) / step_bytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceStream>> CudaStream::make(Device& device,
+                                                       std::shared_ptr<CudaState> state) {
+  const CurrentCudaDevice current(state->index());
+  int least = 0;
+  int greatest = 0;
+  TRY(state->check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "make_stream"));
+  cudaStream_t handle = nullptr;
+  // Collectives are short, and other ranks wait for them.
+  TRY(state->check(cudaStreamCreateWithPriority(&handle, cudaStreamNonBlocking, greatest),
+                   "make_stream"));
+  return std::unique_ptr<DeviceStream>(new CudaStream(device, std::move(state), handle));
+}
+
+CudaStream::~CudaStream() {
+  cudaStreamSynchronize(stream_of(handle_));
+  cudaStreamDestroy(stream_of(handle_));
+}
+
+tl::unexpected<Error> CudaStream::refuse(const char* call, Error why) const {
+  return tl::unexpected(std::move(why).during(format("{}: {}", state_->name(), call)));
+}
+
+Result<> CudaStream::copy(const MemoryCopy& copy) {
+  TRY(state_->status());
+  if (copy.overlaps()) return refuse("copy", {Errc::input, "the ranges overlap"});
+  if (copy.bytes == 0) return {};
+  const CurrentCudaDevice current(state_->index());
+  return state_->check(
+      cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream_of(handle_)),
+      "copy");
+}
+
+Result<> CudaStream::fill(std::byte* to, std::byte value, size_t bytes) {
+  TRY(state_->status());
+  if (bytes == 0) return {};
+  const CurrentCudaDevice current(state_->index());
+  return state_->check(cudaMemsetAsync(to, static_cast<int>(value), bytes, stream_of(handle_)),
+                       "fill");
+}
+
+Result<> CudaStream::launch(const void* kernel, uint64_t blocks, void* arguments,
+                            const char* call) {
+  if (kernel == nullptr) return refuse(call, {Errc::unsupported, "there is no kernel for it"});
+  const CurrentCudaDevice current(state_->index());
+  const auto grid = static_cast<unsigned>(
+      std::clamp<uint64_t>(blocks, 1, blocks_per_multiprocessor * state_->multiprocessors));
+  void* parameters[] = {arguments};
+  return state_->check(cudaLaunchKernel(kernel, dim3(grid), dim3(kernel_block_threads), parameters,
+                                        0, stream_of(handle_)),
+                       call);
+}
+
+Result<> CudaStream::reduce(const ArrayReduction& reduction) {
+  TRY(state_->status());
+  if (auto checked = check(reduction); !checked)
+    return refuse("reduce", std::move(checked).error());
+  if (reduction.count == 0) return {};
+  auto arguments = reduce_arguments(reduction);
+  if (!arguments) return refuse("reduce", std::move(arguments).error());
+  return launch(reduce_kernel(reduction.type, kernel_op(reduction)),
+                reduce_blocks(*arguments, element_bytes(reduction.type)), &*arguments, "reduce");
+}
+
+template <int capacity>
+Result<> CudaStream::launch_copy(const CopyBatch& batch, const std::vector<CopyPiece>& pieces,
+                                 size_t begin) {
+  const size_t count = std::min<size_t>(capacity, pieces.size() - begin);
+  auto arguments = copy_arguments<capacity>(batch, std::span(pieces).subspan(begin, count));
+  return launch(copy_kernel(batch.from, batch.to, capacity == few_copy_items), arguments.tile_count,
+                &arguments, "copy_pieces");
+}
+
+Result<> CudaStream::copy_pieces(const CopyBatch& batch) {
+  TRY(state_->status());
+  if (auto checked = check(batch); !checked)
+    return refuse("copy_pieces", std::move(checked).error());
+  const std::vector<CopyPiece> pieces = launchable_pieces(batch);
+  if (!pieces.empty() && pieces.size() <= few_copy_items)
+    return launch_copy<few_copy_items>(batch, pieces, 0);
+  for (size_t begin = 0; begin < pieces.size(); begin += many_copy_items)
+    TRY(launch_copy<many_copy_items>(batch, pieces, begin));
+  return {};
+}
+
+void CudaStream::run_host_call(void* call) {
+  const std::unique_ptr<HostCall> owned(static_cast<HostCall*>(call));
+  (*owned->function)();
+  const std::lock_guard lock(owned->functions->mutex);
+  owned->functions->waiting.erase(owned->function);
+}
+
+Result<> CudaStream::run_on_host(std::function<void()> function) {
+  TRY(state_->status());
+  const CurrentCudaDevice current(state_->index());
+  auto call = std::make_unique<HostCall>();
+  call->functions = &functions_;
+  {
+    const std::lock_guard lock(functions_.mutex);
+    call->function = functions_.waiting.insert(functions_.waiting.end(), std::move(function));
+  }
+  TRY(state_->check(cudaLaunchHostFunc(stream_of(handle_), run_host_call, call.get()),
+                    "run_on_host"));
+  static_cast<void>(call.release());  // run_host_call() has it now
+  return {};
+}
+
+Result<> CudaStream::record(DeviceEvent& event) {
+  TRY(state_->status());
+  const auto* const mine = dynamic_cast<const CudaEvent*>(&event);
+  if (mine == nullptr || mine->device() != state_->index())
+    return refuse("record", {Errc::input, "the event belongs to another device"});
+  const CurrentCudaDevice current(state_->index());
+  return state_->check(
+      cudaEventRecord(static_cast<cudaEvent_t>(mine->handle()), stream_of(handle_)), "record");
+}
+
+Result<> CudaStream::wait(const DeviceEvent& event) {
+  TRY(state_->status());
+  const auto* const mine = dynamic_cast<const CudaEvent*>(&event);
+  if (mine == nullptr)
+    return refuse("wait", {Errc::input, "the event belongs to another kind of device"});
+  const CurrentCudaDevice current(state_->index());
+  return state_->check(
+      cudaStreamWaitEvent(stream_of(handle_), static_cast<cudaEvent_t>(mine->handle()), 0), "wait");
+}
+
+Result<bool> CudaStream::done() const {
+  TRY(state_->status());
+  const cudaError_t status = cudaStreamQuery(stream_of(handle_));
+  if (status == cudaErrorNotReady) return false;
+  TRY(state_->check(status, "done"));
+  return true;
+}
+
+Result<> CudaStream::synchronize(Time deadline) {
+  // CUDA's own wait has no deadline.
+  while (!TRY(done())) {
+    if (Clock::now() >= deadline)
+      return refuse("synchronize", {Errc::timeout, "calls have not run in time"});
+    std::this_thread::yield();
+  }
+  return {};
+}
+
+}  // namespace dt

@@ -1,0 +1,142 @@
+#pragma once
+
+#include "gpu/kernels/element_math.cuh"
+
+namespace dt {
+
+/// A piece for the kernel, which works on tiles: parts of pieces of one size.
+struct CopyItem {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  uint64_t count = 0;
+  uint32_t tiles_before = 0;  ///< of the items before it
+  /// Elements before the first one at which both places are aligned for wide accesses; 255: there
+  /// is no such element.
+  uint32_t head = 0;
+};
+
+/// The parameters of a kernel that copies pieces. One size of this struct suits few pieces, and
+/// costs little to launch. The other is almost as large as parameters may be.
+template <int capacity>
+struct CopyArguments {
+  CopyItem items[capacity] = {};
+  int item_count = 0;
+  uint32_t tile_count = 0;
+  double factor = 1;
+};
+
+inline constexpr int few_copy_items = 32;
+inline constexpr int many_copy_items = 1000;
+inline constexpr uint32_t no_aligned_element = 255;
+
+/// How a tile is copied: by accesses of `width` elements, of 16 bytes in the wider format.
+template <class From, class To>
+struct CopyShape {
+  static constexpr int wider = sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To);
+  static constexpr int width = 16 / (sizeof(From) < sizeof(To) ? sizeof(From) : sizeof(To));
+  static constexpr uint64_t tile_elements = 32768 / wider;
+};
+
+/// Returns the bytes of a tile's elements in the wider format, as CopyShape has it.
+constexpr uint64_t copy_tile_elements(size_t from_bytes, size_t to_bytes) {
+  return 32768 / (from_bytes > to_bytes ? from_bytes : to_bytes);
+}
+
+/// Moves elements, cast and multiplied.
+template <class From, class To>
+struct CopyStep {
+  using V = Computed<From>;
+  V factor;
+
+  DT_BOTH void one(std::byte* to, const std::byte* from) const {
+    const From element = *reinterpret_cast<const From*>(from);
+    To result;
+    move(element, result);
+    *reinterpret_cast<To*>(to) = result;
+  }
+  template <int width>
+  DT_BOTH void group(std::byte* to, const std::byte* from) const {
+    From elements[width];
+    To results[width];
+    DT_UNROLL
+    for (size_t i = 0; i < width * sizeof(elements[0]) / sizeof(Chunk); ++i) {
+      const Chunk chunk = load_chunk(from + i * sizeof(Chunk));
+      memcpy(reinterpret_cast<std::byte*>(elements) + i * sizeof chunk, &chunk, sizeof chunk);
+    }
+    DT_UNROLL
+    for (int i = 0; i < width; ++i)
+      move(elements[i], results[i]);
+    DT_UNROLL
+    for (size_t i = 0; i < width * sizeof(results[0]) / sizeof(Chunk); ++i) {
+      Chunk chunk;
+      memcpy(&chunk, reinterpret_cast<const std::byte*>(results) + i * sizeof chunk, sizeof chunk);
+      store_chunk(to + i * sizeof chunk, chunk);
+    }
+  }
+
+ private:
+  DT_BOTH void move(const From& element, To& result) const {
+    if constexpr (std::is_integral_v<From>) {
+      result = element;
+    } else {
+      narrow_to(widened(element) * factor, result);
+    }
+  }
+};
+
+/// The part of a tile that one of `threads` threads copies. The tile begins at element `first` of
+/// the item.
+template <class From, class To>
+DT_BOTH void copy_tile(const CopyItem& item, uint64_t first, const CopyStep<From, To>& step,
+                       const GridPlace& place) {
+  constexpr int width = CopyShape<From, To>::width;
+  constexpr int unroll = 2;
+  uint64_t end = first + CopyShape<From, To>::tile_elements;
+  if (end > item.count) end = item.count;
+  // Tiles are a multiple of all widths, so each of them has the same head as its item.
+  uint64_t head = item.head == no_aligned_element ? end - first : item.head;
+  if (head > end - first) head = end - first;
+  const std::byte* const from = item.from + (first + head) * sizeof(From);
+  std::byte* const to = item.to + (first + head) * sizeof(To);
+  const uint64_t groups = (end - first - head) / width;
+  uint64_t group = place.thread;
+  for (; group + (unroll - 1) * place.threads < groups; group += unroll * place.threads) {
+    DT_UNROLL
+    for (int i = 0; i < unroll; ++i) {
+      const uint64_t at = (group + static_cast<uint64_t>(i) * place.threads) * width;
+      step.template group<width>(to + at * sizeof(To), from + at * sizeof(From));
+    }
+  }
+  for (; group < groups; group += place.threads)
+    step.template group<width>(to + group * width * sizeof(To),
+                               from + group * width * sizeof(From));
+  for (uint64_t i = first + place.thread; i < first + head; i += place.threads)
+    step.one(item.to + i * sizeof(To), item.from + i * sizeof(From));
+  for (uint64_t i = first + head + groups * width + place.thread; i < end; i += place.threads)
+    step.one(item.to + i * sizeof(To), item.from + i * sizeof(From));
+}
+
+/// The part of all copies that one thread of one block makes. Block b takes tiles b, b + blocks, ….
+template <class From, class To, class Arguments>
+DT_BOTH void copy_elements(const Arguments& arguments, const GridPlace& block,
+                           const GridPlace& in_block) {
+  using V = Computed<From>;
+  const CopyStep<From, To> step{static_cast<V>(arguments.factor)};
+  for (uint64_t tile = block.thread; tile < arguments.tile_count; tile += block.threads) {
+    int begin = 0;  // the last item that begins at this tile, or before it, lies in [begin, end)
+    int end = arguments.item_count;
+    while (end - begin > 1) {
+      const int middle = (begin + end) / 2;
+      if (arguments.items[middle].tiles_before <= tile) {
+        begin = middle;
+      } else {
+        end = middle;
+      }
+    }
+    const CopyItem& item = arguments.items[begin];
+    const uint64_t first = (tile - item.tiles_before) * CopyShape<From, To>::tile_elements;
+    copy_tile(item, first, step, in_block);
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/kernels/array_reduction.h"
+#include "gpu/kernels/reduce_kernel.cuh"
+
+namespace dt {
+
+/// Returns the parameters of a kernel for the reduction, which check() has accepted. Fails with
+/// Errc::unsupported for more than reduce_arrays_max arrays.
+Result<ReduceArguments> reduce_arguments(const ArrayReduction& reduction);
+
+/// The operation of the kernel: partial averages are sums.
+constexpr ReduceOp kernel_op(const ArrayReduction& reduction) {
+  return reduction.partial && reduction.op == ReduceOp::average ? ReduceOp::sum : reduction.op;
+}
+
+}  // namespace dt

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// A launch that the fake has run.
+struct FakeLaunch {
+  unsigned blocks = 0;
+  unsigned threads = 0;
+  int device = 0;
+};
+
+/// The world of the fake CUDA runtime (fake_cuda.cc): GPUs whose memory is the host's. Calls on a
+/// stream run when somebody asks for their end.
+struct FakeCuda {
+  int device_count = 2;
+  bool peer_access = true;
+  size_t memory_bytes = size_t{1} << 20;  ///< of each device
+  int driver_version = 13000;
+  std::map<std::string, int> failures = {};  ///< the status of each call of this function
+  /// The status of all calls once a launch has run, as after a kernel with a bad address; 0: none.
+  int launch_failure = 0;
+  /// False: no call on a stream runs, as while a kernel waits.
+  bool runs = true;
+
+  int current = 0;  ///< the device of the thread
+  std::vector<FakeLaunch> launches = {};
+  int live_allocations = 0;
+  int live_streams = 0;
+  int live_events = 0;
+};
+
+/// The world of this program. Tests begin with a new one.
+FakeCuda& fake_cuda();
+/// Makes a new world.
+FakeCuda& new_fake_cuda();
+
+}  // namespace dt
