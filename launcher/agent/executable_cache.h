@@ -9,7 +9,7 @@ namespace dt {
 /// Prunes FOLDER/SHA256/dtrain, a host's cache of executables. Called by the process of
 /// `executable`; does nothing for a path of another form.
 ///
-/// Once a day at most, marks the executable as used by the file's time, and compares its `digest`
+/// Once a day at most, marks the executable as used by the file's time. Then compares its `digest`
 /// (empty: unknown) with its name. A copy with another digest is retired. Copies that were not used
 /// for 30 days are retired, too. Files of interrupted transfers are removed after a day.
 ///

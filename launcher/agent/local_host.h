@@ -11,8 +11,8 @@ namespace dt {
 /// Where an agent runs, as seen from its launcher.
 enum class AgentLocation { launchers_host, other_host };
 
-/// Returns an agent's hello. It has the host's addresses only for another host than the launcher's:
-/// to ask the kernel for them takes longer than all the rest.
+/// Returns an agent's hello. It has the host's addresses only for another host than the launcher's.
+/// The kernel takes longer to list them than all the rest takes.
 Hello make_hello(AgentLocation place);
 
 /// Returns how many CPUs this process may use.

@@ -22,8 +22,8 @@
 
 namespace dt {
 
-/// The tasks of this host, children of this process. Starts some of them in each round of the loop,
-/// and reports their starts, output and ends in an agent's messages.
+/// The tasks of this host, children of this process. Starts some of them in each round of the loop.
+/// Reports their starts, output and ends in an agent's messages.
 class LocalTasks {
  public:
   struct Program {
@@ -98,9 +98,9 @@ class LocalTasks {
   std::map<std::vector<int>, int> sharers_;  ///< how many tasks are bound to the same CPUs
   size_t next_start_ = 0;  ///< the first of launch_.tasks that has not been started yet
   Timer start_timer_;
-  /// Each task has a copy of the writing end between its clone and its exec, since all our
-  /// descriptors are close-on-exec. The reading end becomes readable when the last task has
-  /// executed its program.
+  /// Each task has a copy of the writing end between its clone and its exec: all our descriptors
+  /// are close-on-exec. The reading end becomes readable when the last task has executed its
+  /// program.
   Pipe exec_pipe_;
   Watch exec_watch_;
   std::unique_ptr<ErrorFolder> errors_;  ///< null: it could not be made, or is not wanted

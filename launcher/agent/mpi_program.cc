@@ -71,9 +71,9 @@ bool maps_mpi(std::string_view maps) {
 }
 
 bool started_by_mpi(std::string_view environment) {
-  // In this order: PMI-1 and PMI-2 (MPICH, Intel MPI, SLURM), PMIx (Open MPI, SLURM), older Open
-  // MPI, MVAPICH's mpirun_rsh, and Cray's PALS. Users may export other variables with these
-  // prefixes as settings.
+  // The first ones are of PMI-1 and PMI-2 (MPICH, Intel MPI, SLURM), then of PMIx (Open MPI,
+  // SLURM). Older Open MPI, MVAPICH's mpirun_rsh, and Cray's PALS follow. Users may export other
+  // variables with these prefixes as settings.
   constexpr std::string_view signs[] = {
       "PMI_RANK=",    "PMI_FD=",         "PMI_PORT=",
       "PMIX_RANK=",   "PMIX_NAMESPACE=", "OMPI_MCA_orte_hnp_uri=",

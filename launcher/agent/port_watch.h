@@ -24,8 +24,8 @@ class PortWatch {
   PortWatch(const PortWatch&) = delete;
   PortWatch& operator=(const PortWatch&) = delete;
 
-  /// Returns the first port on which another user listens now. Our own user and root do not count,
-  /// nor do the users of our descendants, since a task may have changed its user. Returns none if
+  /// Returns the first port on which another user listens now. Our own user and root do not count.
+  /// Nor do the users of our descendants, since a task may have changed its user. Returns none if
   /// the kernel does not answer.
   std::optional<PortTaken> find_taken() const;
 

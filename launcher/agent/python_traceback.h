@@ -10,8 +10,8 @@
 namespace dt {
 
 /// Finds the last traceback that a Python program writes to its stderr. It is the reason of a
-/// failed script that does not write TORCHELASTIC_ERROR_FILE. Its time is that of its first line:
-/// the interpreter may take long until its end, and peers may notice the failure before.
+/// failed script that does not write TORCHELASTIC_ERROR_FILE. Its time is that of its first line.
+/// The interpreter may take long until its end, and peers may notice the failure before.
 class PythonTraceback {
  public:
   void add(std::string_view bytes, int64_t now_ns);

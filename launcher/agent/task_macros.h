@@ -8,7 +8,7 @@
 
 namespace dt {
 
-/// Returns the command of a task. Replaces macros in the arguments that take them, and appends
+/// Returns the command of a task. Replaces macros in the arguments that take them. Appends
 /// --local_rank if the launch wants it and the task has a rank.
 std::vector<std::string> command_of_task(std::vector<std::string> command, const Launch& launch,
                                          const TaskLaunch& task);

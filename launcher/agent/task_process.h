@@ -15,7 +15,7 @@
 namespace dt {
 
 /// One running task on this host, with the pipes to its three standard streams. Reads output only
-/// as far as the receiver has given credit, and writes input as fast as the task reads it.
+/// as far as the receiver has given credit. Writes input as fast as the task reads it.
 class TaskProcess {
  public:
   struct Handlers {

@@ -156,8 +156,8 @@ std::optional<Pair> CheckRunner::working_direction(const Pair& pair) const {
   return std::nullopt;
 }
 
-/// The order to measure along this direction; none when the second host has no measuring listener
-/// at the address that the first one reached.
+/// Returns the order to measure along this direction. Returns none when the second host does not
+/// listen for measurements at the address that the first one reached.
 std::optional<Measure> CheckRunner::order_for(const Pair& direction) const {
   const std::string& ip = pairs_.at(direction).reached.front().ip;
   const std::vector<Address>& points = found(direction.second).bandwidth_addresses;

@@ -31,7 +31,7 @@ size_t columns_of(std::string_view text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
-/// Breaks `text` at blanks, so that no line is longer than `columns`, and indents all lines but the
+/// Breaks `text` at blanks, so that no line is longer than `columns`. Indents all lines but the
 /// first by `indent` blanks. Line ends of the text stay.
 std::string wrapped(std::string_view text, size_t indent, size_t columns) {
   std::string all;

@@ -14,9 +14,8 @@ namespace dt {
 
 namespace {
 
-/// Above it the logs of several hosts cannot be compared, and files of other hosts seem to come
-/// from the future. Kerberos and TLS refuse a skew of minutes. dtrain itself never compares two
-/// clocks.
+/// Above it, nobody can compare the logs of several hosts. Files of other hosts seem to come from
+/// the future. Kerberos and TLS refuse a skew of minutes. dtrain itself never compares two clocks.
 constexpr Duration clock_skew_max = seconds(1);
 
 template <class Value>

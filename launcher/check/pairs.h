@@ -14,8 +14,8 @@ namespace dt {
 
 using Pair = std::pair<size_t, size_t>;  ///< indices of hosts: the first dials the second
 
-/// Up to so many hosts every pair is measured. With more hosts each one is measured with the next,
-/// in a ring, so that the time does not grow with the number of hosts.
+/// Up to so many hosts every pair is measured. With more hosts, each one is measured with the next,
+/// in a ring. The time then does not grow with the number of hosts.
 inline constexpr size_t measured_hosts_max = 8;
 
 /// The pairs to measure, each once, in rounds. The pairs of a round have no host in common, so that

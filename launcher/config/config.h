@@ -100,8 +100,8 @@ std::string deterministic_algorithms(const std::string& table);
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,
                                   const Environment& environment = {});
-/// Decides the part that `dtrain check` needs: the hosts (this machine when none are given), how to
-/// reach them, time limits, and the appearance of the output. It does not read other options.
+/// Decides the part that `dtrain check` needs: the hosts, how to reach them, time limits, and the
+/// appearance of the output. Without hosts it is this machine. It does not read other options.
 Result<RunConfig> make_check_config(const OptionSources& by_precedence,
                                     const TextReader& read_text);
 

@@ -70,7 +70,7 @@ Result<> read_env(const OptionSources& sources, std::vector<EnvironmentSetting>&
   return {};
 }
 
-/// Requires one scheduler, servers and workers: ps-lite's programs wait for all of these at first,
+/// Requires one scheduler, servers and workers. ps-lite's programs wait for all of these at first,
 /// so the job would hang without them.
 Result<> check_dmlc_roles(const OptionValue& given, const std::vector<Role>& roles) {
   const Role* scheduler = find_role(roles, "scheduler");

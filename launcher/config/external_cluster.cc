@@ -21,8 +21,8 @@ Result<ClusterSpec> parse_either(std::string_view text) {
   return ClusterSpec::from_json(json);
 }
 
-/// Checks dtrain's own requirements, which TensorFlow does not have: valid names of roles, at least
-/// one task, and no more than processes_max.
+/// Checks dtrain's own requirements, which TensorFlow does not have. They are valid names of roles,
+/// at least one task, and no more than processes_max.
 Result<> check_usable(const ExternalCluster& external) {
   size_t tasks = 0;
   for (const auto& [role, addresses] : external.cluster.jobs) {

@@ -42,8 +42,9 @@ struct MacroValues {
 /// not expanded again. Requires a text that has passed check_macros for its role.
 std::string expand_macros(std::string_view text, const MacroValues& values);
 
-/// The kinds of macros in a text: `any` macro, one that needs the `cluster`, and one that `lists`
-/// addresses in the order of their indices.
+/// The kinds of macros in a text. There is `any`, one needs the `cluster`, or one `lists` addresses
+/// in the order of their indices. There is `any`, one needs the `cluster`, or one `lists` addresses
+/// in the order of their indices.
 struct MacroNeed {
   bool any = false;
   bool cluster = false;
@@ -51,13 +52,13 @@ struct MacroNeed {
 };
 MacroNeed macro_need(std::string_view text);
 
-/// Returns the greatest possible length of the expanded text, for so many tasks of each role, and
-/// addresses of at most `address_bytes_max` bytes.
+/// Returns the greatest possible length of the expanded text. It is for so many tasks of each role,
+/// and addresses of at most `address_bytes_max` bytes.
 uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, int>& tasks_of,
                             uint64_t address_bytes_max);
 
-/// Fails with Errc::input for {hosts:ROLE} of a role that the job does not have, and for ranks in a
-/// text of a role without ranks.
+/// Fails with Errc::input for {hosts:ROLE} of a role that the job does not have. The same holds for
+/// ranks in a text of a role without ranks.
 Result<> check_macros(std::string_view text, std::string_view role, bool ranked,
                       const std::set<std::string>& roles);
 

@@ -45,7 +45,7 @@ struct Option {
   std::string_view spellings;
   OptionKind kind = OptionKind::text;
   /// The placeholder of the value; empty for flags. Capitals stand for any value (FILE, DIR, HOSTS,
-  /// TIME, N, …); words in small letters between | are literal values: "none|RANK|all". Each word
+  /// TIME, N, …). Words in small letters between | are literal values: "none|RANK|all". Each word
   /// stands for one argument: "MIN MAX" takes two.
   std::string_view placeholder;
   OptionGroup group = OptionGroup::itself;
@@ -55,7 +55,7 @@ struct Option {
   /// The error text of an option that dtrain refuses.
   std::string_view refusal = {};
   /// True when its value can start programs. Such an option is not accepted from a file that the
-  /// user did not name: another user may have put it into the current folder.
+  /// user did not name. Another user may have put it into the current folder.
   bool trusted_only = false;
   /// Format and name of the variable that an exporting option sets.
   ExportForm form = ExportForm::as_written;

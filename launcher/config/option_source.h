@@ -17,7 +17,7 @@ using OptionValues = std::map<std::string, std::vector<std::string>, std::less<>
 struct OptionSource {
   OptionValues values;
   std::map<std::string, std::string, std::less<>> origins;  ///< by long name
-  /// True for a file in the current folder that the user did not name: another user may have put it
+  /// True for a file in the current folder that the user did not name. Another user may have put it
   /// there.
   bool found = false;
   bool operator==(const OptionSource&) const = default;

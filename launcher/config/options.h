@@ -335,8 +335,7 @@ struct OptionGuess {
   const Option* option = nullptr;
   std::string_view spelling;
 };
-/// Finds the nearest spelling, or a spelling that the word begins with or that begins with the
-/// word:
+/// Finds the nearest spelling, or one that the word begins with or that begins with the word. So
 /// --nproc finds -np. Dashes in front do not count.
 std::optional<OptionGuess> guess_option(std::string_view word);
 

@@ -150,8 +150,8 @@ void serve_parameters(const std::optional<StrategyName>& strategy, std::vector<R
   }
 }
 
-/// Requires a command for each role, except for an external cluster: the dtrain of another host has
-/// the command of its roles.
+/// Requires a command for each role, except for an external cluster. There, the dtrain of another
+/// host has the command of its roles.
 Result<> check_commands(const RunConfig& config) {
   const auto without =
       std::ranges::find_if(config.roles, [](const Role& role) { return role.command.empty(); });

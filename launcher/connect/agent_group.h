@@ -36,9 +36,9 @@ struct Connection {
 /// The agents of a job, one a host, each over one link. Numbers the agents in the order of their
 /// hosts, keeps their leases, and forwards their messages.
 ///
-/// A job needs all of its agents, so a call that waits for them fails as a whole, with one line for
-/// each missing agent. `dtrain check` can do without some: the calls that return Responses fail
-/// only when they are interrupted (Errc::interrupted) or the loop fails.
+/// A job needs all of its agents. A call that waits for them fails as a whole, with one line for
+/// each missing agent. `dtrain check` can do without some. Calls that return Responses fail only
+/// when they are interrupted (Errc::interrupted) or the loop fails.
 class AgentGroup {
  public:
   struct Options {

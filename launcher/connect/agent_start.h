@@ -13,7 +13,7 @@
 namespace dt {
 
 /// Whether a host may run its cached executable as it is. A copy that did not become an agent is
-/// untrusted: the host asks for the executable again, and compares contents before it runs one.
+/// untrusted. The host asks for the executable again, and compares contents before it runs one.
 enum class CachedExecutable : uint8_t { trusted, untrusted };
 
 /// Returns the command that starts an agent, for a login shell of any kind: /bin/sh with a script.
@@ -22,8 +22,8 @@ enum class CachedExecutable : uint8_t { trusted, untrusted };
 /// hold or run the executable. Its last resort is a file in memory, which lives as long as the
 /// agent.
 ///
-/// The command contains nothing of the job or the user, and no character that bash, dash, zsh, tcsh
-/// or fish read differently between quotes.
+/// The command contains nothing of the job or the user. It has no character that bash, dash, zsh,
+/// tcsh or fish read differently between quotes.
 std::string agent_command(const AgentBinary& binary,
                           CachedExecutable cached = CachedExecutable::trusted);
 /// Returns the same script as one line for the input of a POSIX shell, which exits after it.

@@ -13,8 +13,8 @@
 
 namespace dt {
 
-/// A connection through the pipes of a process of this machine: the agent itself, or a client
-/// program that connects to its host.
+/// A connection through the pipes of a process of this machine. That is the agent itself, or a
+/// client program that connects to its host.
 class ProcessConnection final : public AgentConnection {
  public:
   /// The facts from which `explain` derives why the connection ended.
@@ -25,7 +25,7 @@ class ProcessConnection final : public AgentConnection {
     bool ended = false;                ///< it has closed its output
   };
   struct Options {
-    /// True for a client, which hang_up() kills; false for an agent, which must end its tasks
+    /// True for a client, which hang_up() kills. False for an agent, which must end its tasks
     /// itself when its input ends.
     bool is_client = false;
     std::function<CloseReason(const Facts& facts)> explain;

@@ -15,7 +15,7 @@ namespace dt {
 /// program.
 class ProgramOutput {
  public:
-  /// Called once, from the Loop, with an error when the program could not be started or did not
+  /// Called once, from the Loop. The error is set when the program could not be started or did not
   /// exit with status 0. May destroy the ProgramOutput.
   using OnDone = std::function<void(Result<std::string> output)>;
   ProgramOutput(Loop& loop, const std::vector<std::string>& command, OnDone on_done);

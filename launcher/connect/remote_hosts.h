@@ -18,15 +18,15 @@
 
 namespace dt {
 
-/// The command that starts the agent on another host; made when it can be sent, since that needs
-/// the executable's digest.
+/// The command that starts the agent on another host. Made when it can be sent, since it needs the
+/// executable's digest.
 struct RemoteCommand {
   std::function<std::string()> command;  ///< for a login shell of any kind
   std::function<std::string()> script;   ///< the same for the input of a /bin/sh
 };
 
-/// The parts that the connections to all other hosts of a job share: user and keys, the resolver,
-/// and the limit of logins at once.
+/// The parts that the connections to all other hosts of a job share. They are user and keys, the
+/// resolver, and the limit of logins at once.
 class RemoteHosts {
  public:
   struct Options {

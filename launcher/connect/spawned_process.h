@@ -30,7 +30,7 @@ inline constexpr uint64_t open_files_while_starting = 4;
 /// its own, so that a terminal's signals reach only the launcher.
 Result<SpawnedProcess> start_local_agent(uint64_t open_files_max);
 /// Starts a client that connects to a host; finds the program in this process's PATH. The client
-/// has a session of its own: it gets no signals of a terminal and cannot ask for passwords there.
+/// has a session of its own. It gets no signals of a terminal and cannot ask for passwords there.
 Result<SpawnedProcess> start_client(const std::vector<std::string>& command);
 
 }  // namespace dt

@@ -6,12 +6,12 @@
 namespace dt {
 
 /// Turns one stream of a task into the console's lines: whole lines, each behind a tag. \n, \r
-/// (progress bars) and \r\n end a line. A line over line_bytes_max is cut into pieces that end in
-/// " …". All bytes are accepted, and none of them can forge a tag. The time, if there is one, is
+/// (progress bars) and \r\n end a line. A line over line_bytes_max is cut into pieces that end in "
+/// …". All bytes are accepted, and none of them can forge a tag. The time, if there is one, is
 /// before the tag. Lines for a terminal pass through terminal_line.
 ///
-/// Without a tag, bytes pass as they are: a long line in pieces without a mark, and no line end is
-/// added. So a program that reads them gets the worker's own output.
+/// Without a tag, bytes pass as they are. A long line comes in pieces without a mark, and no line
+/// end is added. So a program that reads them gets the worker's own output.
 class LineTagger {
  public:
   static constexpr size_t line_bytes_max = size_t{64} << 10;

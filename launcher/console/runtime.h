@@ -14,8 +14,8 @@
 
 namespace dt {
 
-/// The objects that live as long as `dtrain run`: the loop, the two output streams, the log, and
-/// the signals to dtrain.
+/// The objects that live as long as `dtrain run`. They are the loop, the two output streams, the
+/// log, and the signals to dtrain.
 class Runtime {
  public:
   struct Options {

@@ -13,8 +13,8 @@
 namespace dt {
 
 /// Writes text to one of dtrain's own standard streams without ever blocking the loop. Other
-/// programs (the shell, a pager) share the descriptor, so a Sink does not make it non-blocking, but
-/// opens pipes and terminals a second time.
+/// programs (the shell, a pager) share the descriptor, so a Sink does not make it non-blocking. It
+/// opens pipes and terminals a second time instead.
 class Sink {
  public:
   /// A part of a line: its writer, and whether the line is unfinished behind it.

@@ -12,8 +12,8 @@
 
 namespace dt {
 
-// Tasks get the job's cluster in TF_CONFIG, and by macros in the command and in the values of -x
-// and --env-file.
+// Tasks get the job's cluster in TF_CONFIG. They also get it by macros in the command and in the
+// values of -x and --env-file.
 
 /// Returns warnings about texts that are nearly macros. Fails with Errc::input when the plan lacks
 /// roles or tasks that --cluster-filter or the macros name.

@@ -48,7 +48,7 @@ struct CpuShare {
 };
 
 /// Returns the variables that the launcher forwards to tasks: its environment, then the settings of
-/// -x and --env-file, which are always forwarded.
+/// -x and --env-file. The settings are always forwarded.
 ///
 /// A host's own variables and those of an outer job are not forwarded from the environment
 /// (launcher/environment/variable_names.h). Nor are defaults of an outer dtrain, and names that
@@ -66,8 +66,8 @@ Environment host_environment(Environment agent, const std::vector<std::string>& 
 /// `no_proxy` has only the names to append. An agent gets them once: they list the addresses of all
 /// N tasks, and N copies would be too long.
 Environment common_environment(const JobFacts& job, const Plan& plan);
-/// Returns the variables that the launcher adds for one task: its name and, if it has a rank, its
-/// ranks and sizes.
+/// Returns the variables that the launcher adds for one task. They are its name and, if it has a
+/// rank, its ranks and sizes.
 Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task);
 /// Returns both, and TF_CONFIG from the text of tf_cluster(). TF_CONFIG is left out when it exceeds
 /// the limit of a variable.
@@ -75,8 +75,9 @@ Environment added_environment(const Environment& common, Environment task,
                               std::string_view tf_cluster, const TaskId& id);
 /// Returns the complete environment of a worker. The added variables override the forwarded ones,
 /// except those that yield to the user. Forwarded variables override the host's own. Last come the
-/// defaults, where no value is set: PYTHONUNBUFFERED, OMP_NUM_THREADS, the interface for NCCL, gloo
-/// and Horovod, Paddle's gloo, and the added variables that yield.
+/// defaults, where no value is set: PYTHONUNBUFFERED, OMP_NUM_THREADS, and the interface for NCCL,
+/// gloo and Horovod. Paddle's gloo and the added variables that yield are defaults, too. The added
+/// variables that yield are defaults, too.
 ///
 /// DTRAIN_DEFAULTS lists the defaults that were set, for a dtrain that the worker starts. If there
 /// is a proxy, the job's names are appended to no_proxy and NO_PROXY.

@@ -9,8 +9,8 @@ namespace dt {
 
 /// Adds the ranks and sizes of a task. Requires that it has a rank.
 void add_horovod_ranks(Environment& environment, const Plan& plan, const Task& task);
-/// Adds the controller, for all tasks of a job whose rendezvous serves Horovod. If the address of
-/// rank 0 is a loopback address, all tasks are on this machine and use the loopback interface.
+/// Adds the controller, for all tasks of a job whose rendezvous serves Horovod. If rank 0 has a
+/// loopback address, all tasks are on this machine. They then use the loopback interface.
 void add_horovod_controller(Environment& common, const std::string& master_address);
 /// Adds the rendezvous' address from this task's DTRAIN_RENDEZVOUS, which its agent may have
 /// changed (relay). Adds nothing without add_horovod_controller. Nor for a task without rank: it

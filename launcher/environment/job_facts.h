@@ -20,7 +20,7 @@ struct RendezvousFacts {
 };
 
 /// Assigns the held ports: one a task for the ClusterSpec, then MASTER_PORT and JAX's on rank 0's
-/// host. Where others start some tasks of the cluster, ours get no rendezvous; MASTER_PORT and
+/// host. Where others start some tasks of the cluster, ours get no rendezvous. MASTER_PORT and
 /// JAX's port are then the port of rank 0's own address.
 JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& table,
                    const RendezvousFacts& rendezvous, const std::vector<Prepared>& prepared);

@@ -11,7 +11,7 @@
 namespace dt {
 
 /// Logs to the user why a job fails, each cause once. A failed task's cause waits a moment for the
-/// last lines of its stderr; the loss of a host is logged at once.
+/// last lines of its stderr. The loss of a host is logged at once.
 class FailureReporter {
  public:
   /// All of it outlives this object.

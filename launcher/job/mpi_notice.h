@@ -12,8 +12,8 @@ class MpiNotice {
  public:
   explicit MpiNotice(size_t agents) : awaited_(agents, true) {}
 
-  /// Called with the number of MPI processes that an agent found alone. Returns the warning when no
-  /// other agent can add to it, and if there is one: a single process alone is correct.
+  /// Called with the number of MPI processes that an agent found alone. Returns the warning, if
+  /// there is one, when no other agent can add to it. A single process alone is correct.
   std::optional<std::string> reported(size_t agent, uint32_t alone);
   /// The same for an agent that ended, perhaps without a report.
   std::optional<std::string> agent_ended(size_t agent) { return reported(agent, 0); }

@@ -11,7 +11,7 @@
 
 namespace dt {
 
-/// Ends the processes that a lost agent of this machine has left behind: they are now children of
+/// Ends the processes that a lost agent of this machine has left behind. They are now children of
 /// the launcher, a subreaper.
 class OwnSweep {
  public:

@@ -17,8 +17,8 @@ namespace dt {
 /// Fails with Errc::input when this process may not open as many files as the job needs here.
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 
-/// The orders for agents to check, before any task starts, that the command can run in the folder,
-/// and to hold ports; by agent number. A task has one port for the ClusterSpec, or the port of the
+/// The orders for agents, by number, before any task starts. Agents check that the command can run
+/// in the folder, and hold ports. A task has one port for the ClusterSpec, or the port of the
 /// address that the user gave. Rank 0's host holds two more, unless others start some tasks.
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const std::string& job, const Token& token,

@@ -62,8 +62,8 @@ std::vector<Probe> further_orders(const std::vector<Probe>& orders,
 void add_reached(std::vector<ProbeDialer::Reached>& reached, const std::vector<Reached>& further);
 
 /// Chooses the addresses of each machine: the first one that every caller reached. If there is
-/// none, the address that most callers reached comes first, and then the addresses that the others
-/// need, with a warning that names these. Hosts that cannot reach the launcher's address get a
+/// none, the address that most callers reached comes first. The addresses that the others need
+/// follow, with a warning that names these. Hosts that cannot reach the launcher's address get a
 /// relay. `reached`: by the number of the agent that dialled.
 Reach choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
                        const std::vector<ProbeDialer::Reached>& reached);

@@ -14,7 +14,7 @@
 
 namespace dt {
 
-/// Logs and records the stalls of a job: takes what ranks and agents report to a StallWatch, and
+/// Logs and records the stalls of a job. Takes the reports of ranks and agents to a StallWatch, and
 /// carries out its steps.
 class StallReporter {
  public:

@@ -16,7 +16,7 @@ namespace {
 /// How long the kernel may take to end processes after SIGKILL. Then they count as unkillable.
 constexpr Duration kill_patience = seconds(5);
 
-/// How long agents may take to finish after a stop: a console that blocks must not delay the end
+/// How long agents may take to finish after a stop. A console that blocks must not delay the end
 /// for longer.
 constexpr Duration agents_finish_patience = seconds(8);
 

@@ -96,8 +96,8 @@ class Supervisor {
   /// Another user listens at the port of a task, so that no task can trust its peers. Ends the job
   /// as a time limit does. `why`: the message to the user.
   Actions port_taken(std::string why, Time now);
-  /// A signal to dtrain that means stop. A second one kills at once, but not within 300 ms of the
-  /// first: then it belongs to the same request.
+  /// A signal to dtrain that means stop. A second one kills at once, unless it comes within 300 ms
+  /// of the first. Then it belongs to the same request.
   Actions interrupted(int number, Time now);
   /// The reader of the job's output has gone: the job ends with SIGPIPE's status.
   Actions reader_gone(Time now);

@@ -21,8 +21,8 @@ namespace dt {
 inline constexpr size_t probe_nonce_bytes = 16;
 
 /// Listens on some addresses of this machine for a short time. It proves to a dialer that an
-/// address leads to this machine. The dialer sends 16 random bytes; the reply is their HMAC, keyed
-/// with the job's token and made over this machine's number, too. So a dialer does not confuse
+/// address leads to this machine. The dialer sends 16 random bytes. The reply is their HMAC, keyed
+/// with the job's token, and made over this machine's number, too. So a dialer does not confuse
 /// machines that have the same address, such as that of a container bridge.
 class ProbeListener {
  public:

@@ -90,8 +90,8 @@ void Relay::close(uint32_t stream, Connection& connection) {
   connection.closing = true;
   connection.waiting.clear();
   connection.stream->close_after_sending();
-  // Bytes are still read, and discarded. To close a connection with unread bytes would reset it,
-  // and the peer might lose the bytes that we have just written.
+  // Bytes are still read, and discarded. A close with unread bytes would reset the connection. The
+  // peer might then lose the bytes that we have just written.
   connection.stream->resume();
   connection.patience = loop_.after(close_patience, [this, stream] { ended(stream); });
 }
@@ -107,7 +107,7 @@ void Relay::ended(uint32_t stream) {
   send_(MessageType::relay_end, stream, {});
 }
 
-/// True when the rendezvous has answered a task's handshake with more than the challenge: it does
+/// True when the rendezvous has answered a task's handshake with more than the challenge. It does
 /// so only after the token is proved. A request of Horovod proves nothing, whatever the answer.
 bool Relay::Connection::proved() const {
   return first && begins_handshake(*first) && received > challenge_bytes;

@@ -38,9 +38,10 @@ int64_t within_bounds(const OpenHost& one) {
 }
 
 /// Fixes the shares of hosts that are out of bounds, and removes these hosts and their tasks from
-/// the rest. The sum of all shares, clamped to their bounds, decides which: above `count` the hosts
-/// below their bound, under `count` those above it, else both. So the rest always fits. CSS
-/// resolves flexible lengths with the same algorithm. Returns false when no host was out of bounds.
+/// the rest. The sum of all shares, clamped to their bounds, decides which. Above `count` they are
+/// the hosts below their bound, under `count` those above it, else both. So the rest always fits.
+/// CSS resolves flexible lengths with the same algorithm. Returns false when no host was out of
+/// bounds.
 bool settle(std::vector<OpenHost>& open, int64_t& count, std::vector<int64_t>& totals) {
   int64_t excess = -count;
   for (const OpenHost& one : open)

@@ -13,8 +13,8 @@ namespace dt {
 uint64_t argument_bytes(const std::vector<std::string>& arguments);
 uint64_t argument_bytes(const Environment& environment);
 
-/// Limit of execve(2) for arguments and environment together, from RLIMIT_STACK in bytes: a quarter
-/// of it, but at least 128 KiB and at most 6 MiB.
+/// Limit of execve(2) for arguments and environment together, in bytes. It is a quarter of
+/// RLIMIT_STACK, but at least 128 KiB and at most 6 MiB.
 uint64_t argument_bytes_max(uint64_t stack_bytes);
 /// The limit for programs that this process starts.
 uint64_t own_argument_bytes_max();

@@ -38,7 +38,7 @@ struct ChildRequest {
 ///
 /// clone(2) starts it with our memory shared (CLONE_VM) until it executes its program. So the cost
 /// does not grow with our memory, and start() does not wait for the exec. Until the exec, the child
-/// makes only system calls, on its own stack, and reads only the data prepared for it.
+/// makes only system calls, on its own stack. It reads only the data prepared for it.
 class Child {
  public:
   /// Starts the child; executed() reports later whether the exec succeeded. The caller may close
@@ -64,8 +64,8 @@ class Child {
   /// collected: the kernel may have given the number to another process.
   void signal_group(int number) const;
   /// Sends SIGKILL to the child and its group, then collects the status. Fails with Errc::timeout
-  /// when the child has not ended after `patience`: it hangs in the kernel, and reap_strangers()
-  /// collects it later.
+  /// when the child has not ended after `patience`. It hangs in the kernel then, and
+  /// reap_strangers() collects it later.
   Result<ExitStatus> kill(Duration patience = kill_patience);
   static constexpr Duration kill_patience = milliseconds(500);
 

@@ -43,8 +43,8 @@ struct KernelAction {
   unsigned long mask = 0;
 };
 
-/// Resets our signal handlers: one that runs in the child would change our memory from a thread
-/// that libc does not know.
+/// Resets our signal handlers. A handler that runs in the child would change our memory from a
+/// thread that libc does not know.
 void drop_handlers() {
   constexpr KernelAction standard;
   for (int number = 1; number < NSIG; ++number) {

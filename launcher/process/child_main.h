@@ -29,9 +29,9 @@ struct ChildOrder {
   Step failed = Step::exec;
 };
 
-/// Runs in the child between its clone and its exec, on its own stack, in our memory, while the
-/// parent continues. `order` points to its ChildOrder. Built without sanitizers: they do not know
-/// this thread.
+/// Runs in the child between its clone and its exec, while the parent continues. It has its own
+/// stack, in our memory. `order` points to its ChildOrder. Built without sanitizers: they do not
+/// know this thread.
 void child_main(void* order);
 
 }  // namespace dt

@@ -4,7 +4,7 @@
 
 namespace dt {
 
-// System calls without the C library, for a child that still shares our memory: libc would write
+// System calls without the C library, for a child that still shares our memory. libc would write
 // the child's errno into ours. Each processor has a file (kernel_call_<processor>.cc) with
 // kernel_call and kernel_clone_call in its assembly language.
 

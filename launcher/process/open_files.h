@@ -9,8 +9,8 @@ namespace dt {
 uint64_t raise_open_files_limit();
 void set_open_files_limit(uint64_t soft);
 
-/// Returns how many descriptors an agent needs: three pipes and a pidfd for each task, the held
-/// ports, and a few for a moment.
+/// Returns how many descriptors an agent needs. It counts three pipes and a pidfd for each task,
+/// the held ports, and a few for a moment.
 uint64_t open_files_of_tasks(int tasks, uint64_t port_files);
 
 }  // namespace dt

@@ -128,7 +128,7 @@ void become_subreaper() {
 void reap_strangers(const std::function<bool(pid_t)>& ours) {
   // WNOWAIT first, then waitpid: the status of our own children must stay for their owner.
   pid_t ended = ended_child();
-  // Ends at a child that cannot be collected (a container may refuse it): waitid would return the
+  // Ends at a child that cannot be collected, as a container may decide. waitid would return the
   // same child each time.
   while (ended != 0 && !ours(ended) && waitpid(ended, nullptr, WNOHANG) == ended)
     ended = ended_child();

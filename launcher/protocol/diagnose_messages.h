@@ -10,8 +10,8 @@
 
 namespace dt {
 
-/// Speed of the network from one host to another: the shortest of some round trips, and the bytes
-/// that arrived in a short transfer.
+/// Speed of the network from one host to another. It has the shortest of some round trips, and the
+/// bytes that arrived in a short transfer.
 struct Speed {
   Duration round_trip{};
   uint64_t bytes = 0;

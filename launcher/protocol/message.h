@@ -203,8 +203,8 @@ struct Launch {
   bool operator==(const Launch&) const = default;
 };
 
-/// From the launcher: signal the process groups of all tasks that still run; with `only_caught`,
-/// those of their processes that have a handler for the signal.
+/// From the launcher: signal the process groups of all tasks that still run. With `only_caught`,
+/// only those of their processes that have a handler for the signal.
 struct SignalAll {
   int number = 0;
   bool only_caught = false;

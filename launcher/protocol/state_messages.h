@@ -20,7 +20,7 @@ struct StatesWanted {
 };
 
 /// From the agent: the states of those tasks of its own. A state is that of the process that has
-/// joined if it descends from the task, else that of the task's first process.
+/// joined, if it descends from the task. Else it is that of the task's first process.
 struct States {
   struct OfTask {
     TaskId task;

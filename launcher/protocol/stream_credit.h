@@ -8,7 +8,7 @@
 
 namespace dt {
 
-/// The credit of one stream, or one relayed connection, at one end of a link: neither end buffers
+/// The credit of one stream, or one relayed connection, at one end of a link. Neither end buffers
 /// more than stream_window_bytes that the other end sent. Pure.
 class StreamCredit {
  public:

@@ -10,7 +10,7 @@
 namespace dt {
 
 /// The failure that a task itself reports. It comes from a Python traceback, or from the file that
-/// TORCHELASTIC_ERROR_FILE names: PyTorch writes it for a function with @record.
+/// TORCHELASTIC_ERROR_FILE names. PyTorch writes that file for a function with @record.
 struct TaskError {
   std::string message;  ///< "ValueError: no such batch"; may have several lines
   std::string frame;    ///< "/home/me/train.py:12", where it was raised; empty: unknown
@@ -27,8 +27,8 @@ struct TaskError {
 std::string python_frame(std::string_view callstack);
 
 /// Reads such a file's text; none for any other text. `written_ns` is the file's modification time.
-/// It replaces the time in the text, which has whole seconds, when both agree; a copied file has a
-/// later one.
+/// It replaces the time in the text, which has whole seconds, when both agree. A copied file has a
+/// later time.
 std::optional<TaskError> parse_task_error(std::string_view json, int64_t written_ns = 0);
 
 }  // namespace dt

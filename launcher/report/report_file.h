@@ -16,7 +16,7 @@ class ReportFile {
  public:
   /// Makes the file's folder, and tries the steps of write(), so that a bad path fails before the
   /// job starts. Without a path, write() does nothing. Fails with Errc::input for a path that
-  /// cannot be written, is a folder or a link, or belongs to another user.
+  /// cannot be written, a folder, a link, and a file of another user.
   static Result<ReportFile> open(const std::optional<std::string>& path);
 
   Result<> write(std::string_view text);

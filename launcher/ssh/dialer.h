@@ -11,7 +11,7 @@
 namespace dt {
 
 /// Connects to the first of a host's addresses that answers. Each attempt starts 250 ms after the
-/// one before it, so that an address that drops packets costs no more than that. This is RFC 8305's
+/// one before it. So an address that drops packets costs no more than that. This is RFC 8305's
 /// "happy eyeballs" without its sorting, which the resolver has done.
 class Dialer {
  public:

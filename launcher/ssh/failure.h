@@ -33,13 +33,13 @@ struct SshFailure {
   Error error;
 };
 
-/// True when the same attempt may succeed a little later. Examples: sshd does not listen yet, the
-/// resolver is slow, or a server at its limit (MaxStartups) closes connections before its banner.
+/// True when the same attempt may succeed a little later. Examples: sshd does not listen yet, or
+/// the resolver is slow. A server at its limit (MaxStartups) closes connections before its banner.
 /// False for a refused login: servers block addresses that repeat those.
 bool worth_retrying(const SshFailure& failure);
 
 /// Returns the delay before attempt number `attempt` (the first retry is 1). It doubles from 100 ms
-/// to 2 s; a factor that depends on the seed keeps hosts from retrying all at once. The same seed
+/// to 2 s. A factor that depends on the seed keeps hosts from retrying all at once. The same seed
 /// gives the same delays.
 Duration retry_delay(int attempt, uint64_t seed);
 

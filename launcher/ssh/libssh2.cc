@@ -226,7 +226,7 @@ Result<> Libssh2Protocol::prefer(int method, std::string_view order) const {
   const int count = libssh2_session_supported_algs(session_, method, &names);
   if (count < 0) return failure(count);
   const std::set<std::string_view> known(names, names + count);
-  // libssh2 1.10 removes unknown names from its list by a memcpy of overlapping memory, so this
+  // libssh2 1.10 removes unknown names from its list by a memcpy of overlapping memory. So this
   // list holds known names only.
   std::vector<std::string> wanted;
   for (const std::string_view name : split(order, ',')) {

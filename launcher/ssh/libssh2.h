@@ -27,10 +27,10 @@ struct SshExit {
   std::string signal = {};  ///< "TERM" if a signal killed it; else empty
 };
 
-/// The client's side of one SSH connection, without I/O: libssh2 between two buffers, with no
+/// The client's side of one SSH connection, without I/O. It is libssh2 between two buffers, with no
 /// socket, no clock and no blocking call. The caller passes received bytes to `receive` and sends
 /// the bytes that Options::send gets. Options::send must take everything at once: libssh2 does
-/// nothing else while a packet is half sent. A step that needs more bytes returns `waiting`; the
+/// nothing else while a packet is half sent. A step that needs more bytes returns `waiting`. The
 /// caller repeats it later with the same arguments, until it returns `done`.
 ///
 /// Fails with `refused` when the server refuses, and `closed` when it closed the connection. Fails

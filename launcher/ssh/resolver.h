@@ -35,9 +35,9 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
 
   /// Calls `answer` once, from the Loop, never within this call; numeric addresses need no thread.
-  /// Fails with Errc::not_found for a name that does not exist, Errc::unreachable when the resolver
-  /// failed (perhaps for now), and Errc::timeout when the deadline passed. The message contains the
-  /// name. Destroying the Resolver, which `answer` must not do, cancels all look-ups.
+  /// Fails with Errc::not_found for a name that does not exist, and with Errc::timeout when the
+  /// deadline passed. Errc::unreachable: the resolver failed, perhaps for now. The message contains
+  /// the name. Destroying the Resolver, which `answer` must not do, cancels all look-ups.
   void look_up(Question question, Answer answer);
 
   static constexpr size_t threads_max = 32;

@@ -134,7 +134,7 @@ Result<Step> SshSession::continue_handshake() {
 Result<> SshSession::check_host_key() {
   const ByteSpan key = protocol_->host_key();
   const auto& known = target_.host_key_types;
-  // Without rsa-sha2 the library cannot request the known RSA key, so a key of another type does
+  // Without rsa-sha2 the library cannot request the known RSA key. A key of another type then does
   // not mean that the host's key changed.
   if (contains(known, "ssh-rsa") && !contains(known, key_type_of(key)) && !ssh_library().rsa_sha2) {
     return dt::fail(

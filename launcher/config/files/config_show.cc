@@ -32,7 +32,7 @@ std::optional<DecidedOption> default_of(const Option& option) {
   return DecidedOption{&option, {std::string(found->second)}, "default"};
 }
 
-/// True for hosts or hostfile when only the other one is in the first source that has either: they
+/// True for hosts or hostfile when only the other one is in the first source that has either. They
 /// count as one option.
 bool other_hosts_option_wins(const OptionSources& by_precedence, std::string_view name) {
   if (name != "hosts" && name != "hostfile") return false;

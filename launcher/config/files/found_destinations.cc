@@ -9,8 +9,8 @@ namespace dt {
 
 namespace {
 
-/// Options that choose the machines that get the environment, the folder of relative programs, and
-/// the files that dtrain or the job writes.
+/// Options that choose the machines that get the environment, or the folder of relative programs.
+/// Others choose the files that dtrain or the job writes.
 constexpr std::string_view destinations[] = {
     "hosts",  "hostfile",          "cluster-spec",     "role", "ssh-port", "chdir", "output-dir",
     "report", "autotune-log-file", "timeline-filename"};

@@ -20,8 +20,8 @@ bool is_ours(const struct stat& status) {
   return status.st_uid == 0 || status.st_uid == geteuid();
 }
 
-/// True when a user besides the owner may write the file. A group with the owner's number is the
-/// owner's own group on most systems, which then create files that it may write.
+/// True when a user besides the owner may write the file. On most systems, a group with the owner's
+/// number is the owner's own group. New files may be writable by that group there.
 bool others_may_write(const struct stat& status) {
   if ((status.st_mode & S_IWOTH) != 0) return true;
   const bool own_group = status.st_gid == status.st_uid && status.st_uid != 0;

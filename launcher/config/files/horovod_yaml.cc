@@ -52,8 +52,9 @@ const Option* find_by_spelling(const std::string& name) {
   return nullptr;
 }
 
-/// Finds the option of a key in horovodrun's file: named by the key (num-proc), by section and key
-/// (timeline: filename), or by the section (autotune: enabled).
+/// Finds the option of a key in horovodrun's file. The key (num-proc), section and key (timeline:
+/// filename), or the section (autotune: enabled) name it. The key (num-proc), section and key
+/// (timeline: filename), or the section (autotune: enabled) name it.
 const Option* option_for(const std::string& section, const std::string& key) {
   const std::string prefix = section == "logging" ? "log" : section;
   for (const std::string& name : {key == "enabled" ? section : key, format("{}-{}", prefix, key)}) {
@@ -72,8 +73,8 @@ std::string toml_line(const Option& option, const Entry& entry) {
                 toml_value(option, {flag ? value : std::string(entry.value)}));
 }
 
-/// Returns a line of TOML for each entry with a value: "cycle-time-ms = 3.5", or a comment for an
-/// entry that is no option.
+/// Returns a line of TOML for each entry with a value, such as "cycle-time-ms = 3.5". An entry that
+/// is no option becomes a comment.
 std::vector<std::string> translations(std::string_view text) {
   std::vector<std::string> lines;
   std::string_view section;

@@ -51,7 +51,7 @@ std::optional<PortRange> parse_port_range(std::string_view text) {
 }
 
 std::optional<PortClaim> PortClaim::make(uint16_t port) {
-  // An abstract name, without a file: it belongs to the same network namespace as the port, and
+  // An abstract name, without a file. It belongs to the same network namespace as the port, and
   // ends with the socket.
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;

@@ -14,7 +14,7 @@ char lower(char c) {
 /// Applies `fold` to the pattern's letters.
 template <class Fold>
 bool matches(std::string_view text, std::string_view pattern, Fold fold) {
-  // Only the last star is tried again: the pattern before it has matched at the earliest place,
+  // Only the last star is tried again. The pattern before it has matched at the earliest place,
   // which leaves the most text for the rest.
   size_t t = 0;
   size_t p = 0;

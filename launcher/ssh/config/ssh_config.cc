@@ -210,7 +210,7 @@ class ConfigReader {
   }
 
   Result<> check_agent(const Line& line) {
-    // The variables must exist even when the line does not apply to the host; the tokens are
+    // The variables must exist even when the line does not apply to the host. The tokens are
     // checked only when it does.
     std::string without_tokens = line.text.words.front();
     std::erase(without_tokens, '%');

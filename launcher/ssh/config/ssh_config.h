@@ -60,8 +60,8 @@ struct SshSettings {
   bool operator==(const SshSettings&) const = default;
 };
 
-/// The input of the reader: the host as the user named it, the values of dtrain's command line
-/// (they win), and the local user.
+/// The input of the reader. It has the host as the user named it, and the local user. The values of
+/// dtrain's command line win.
 struct SshRequest {
   std::string host;
   std::optional<std::string> user = {};

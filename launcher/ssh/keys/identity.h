@@ -16,8 +16,8 @@ struct SshIdentity {
   Bytes public_blob;   ///< empty for PEM files
   std::string secret;  ///< the file's text; empty when the key cannot be used
 
-  /// The parsed ed25519 key. Without it, libssh2 would have OpenSSL try every key format,
-  /// twice a login, which takes longer than the rest of the login.
+  /// The parsed ed25519 key. Without it, libssh2 would have OpenSSL try every key format, twice a
+  /// login. That takes longer than the rest of the login.
   std::optional<Ed25519Key> ed25519 = {};
   /// Why the key cannot be used, with a remedy; empty when it can.
   std::string problem;
