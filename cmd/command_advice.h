@@ -14,8 +14,8 @@ struct TypedCommand {
   std::string cwd;
 };
 
-/// Returns the error for a command that cannot run, but that has one meaning: a Python file, a
-/// command in quotes, or a variable before the command. The error shows the words to write.
+/// Returns the error for a command that cannot run, but that has one meaning. It is a Python file,
+/// a command in quotes, or a variable before the command. The error shows the words to write.
 std::optional<std::string> command_advice(const TypedCommand& typed);
 
 }  // namespace dt

@@ -102,8 +102,8 @@ void offer_variables(Completion& completion, std::string_view typed,
     offer(completion, typed, name, "");
 }
 
-/// The option's placeholder decides the kind of its value: FILE, DIR, HOSTS, NAME, or choices in
-/// lower case, as in none|RANK|all.
+/// The option's placeholder decides the kind of its value. It is FILE, DIR, HOSTS, NAME, or choices
+/// in lower case, as in none|RANK|all.
 Completion complete_value(const Option& option, const std::string& typed, const RunLine& line,
                           const CompletionReaders& readers) {
   Completion completion;

@@ -42,8 +42,8 @@ struct CompletionReaders {
 Completion complete(std::span<const std::string> words, const CompletionReaders& readers);
 
 /// Returns the output of `dtrain __complete` for the scripts in completions/. The first line has
-/// the kind, then "space" or "nospace" (for a command its index), then the kept part, separated by
-/// tabs. Each further line is a candidate, a tab and its help.
+/// the kind, "space" or "nospace" (for a command its index), and the kept part, separated by tabs.
+/// Each further line is a candidate, a tab and its help.
 std::string completion_text(const Completion& completion);
 
 }  // namespace dt

@@ -11,8 +11,8 @@
 namespace dt {
 
 /// Test values for one element type, reduction and number of ranks. They are small integers, or
-/// powers of two for products, so that every order of the reduction has the same exact result.
-/// All arrays repeat after `period` elements, which makes large ones cheap to fill and to check.
+/// powers of two for products. So every order of the reduction has the same exact result. All
+/// arrays repeat after `period` elements, which makes large ones cheap to fill and to check.
 class Pattern {
  public:
   /// A prime, so that no part of an array begins with the same value as the next one.

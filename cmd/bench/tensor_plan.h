@@ -18,8 +18,8 @@ std::optional<std::vector<size_t>> bench_model(std::string_view name);
 /// Returns `count` elements in equal tensors, as far as they can be divided.
 std::vector<size_t> equal_tensors(size_t count, size_t tensors);
 
-/// The gradients of a training step as tensors behind each other, and the order in which a rank
-/// has them ready.
+/// The gradients of a training step, as tensors behind each other. Has the order in which a rank
+/// has them ready. Has the order in which a rank has them ready.
 class TensorPlan {
  public:
   TensorPlan() = default;

@@ -18,9 +18,9 @@ struct ClusterSpec {
 
   /// Returns the "host:port" of this task; nullptr if the cluster does not have it.
   const std::string* address_of(const TaskId& task) const;
-  /// Checks TensorFlow's own rules: at most one chief and one evaluator, indices from 0, each
-  /// address host:port with a port of 1..65535, no address twice. Fails with Errc::input, which
-  /// names role, index and field.
+  /// Checks TensorFlow's own rules: at most one chief and one evaluator, and indices from 0. Each
+  /// address is host:port with a port of 1..65535, and no address stands twice. Fails with
+  /// Errc::input, which names role, index and field.
   Result<> check() const;
   /// Returns {"worker": ["h:p", …]}: a list where indices are dense from 0, else {"1": "h:p"}.
   Json json() const;

@@ -30,8 +30,8 @@ struct HorovodLimits {
 ///     GET /scope/key     200 and the value, or 404.
 ///     DELETE /scope/key  200; the rank `key` has connected to its group.
 ///
-/// A scope is one group of ranks: all, those of a host, those of equal local rank, and the same for
-/// each process set. In it, rank r puts `rank_r` (its host) and `r` (its addresses). When all that
+/// A scope is one group of ranks: all, those of a host, or those of equal local rank. Each process
+/// set has the same. In it, rank r puts `rank_r` (its host) and `r` (its addresses). When all that
 /// have put their addresses have connected, the scope is forgotten, and may be used again.
 class HorovodStore {
  public:

@@ -19,7 +19,7 @@
 namespace dt {
 
 /// Listens, and performs the handshake on each connection. Before a peer has proved the token, it
-/// costs one descriptor, one timer and under 300 bytes, for a limited time. No byte behind the
+/// costs one descriptor, one timer and under 300 bytes. A time limit ends that. No byte behind the
 /// handshake is read.
 class Acceptor {
  public:

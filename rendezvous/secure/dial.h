@@ -22,7 +22,7 @@ struct Dialed {
 };
 
 /// Dials and performs the handshake; blocks until the deadline at most. Retries while no process
-/// listens. Also retries when the listener closes before it has proved the token: a flood of
+/// listens. Also retries when the listener closes before it has proved the token. A flood of
 /// foreign connections may be the reason. A peer without our token and a refusal are final.
 Result<Dialed> dial(const Address& address, const Claim& claim, const TaskId& peer,
                     Duration dead_after, Deadline& deadline);

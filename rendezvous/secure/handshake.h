@@ -91,8 +91,8 @@ bool begins_handshake(std::byte first);
 ///   dialer:    hello ─▶ … ◀─ challenge+proof … proof ─▶ … ◀─ accepted | refused ─▶ done
 ///   acceptor:  … ◀─ hello … challenge+proof ─▶ … ◀─ proof … accept() | refuse() ─▶ done
 ///
-/// The Session's keys are derived by HKDF from the token and all of these values (RFC 5869:
-/// extract, then one expansion a purpose). The verdict has a MAC, too, so that no other process can
+/// The Session's keys are derived by HKDF from the token and all of these values. See RFC 5869:
+/// extract, then one expansion a purpose. The verdict has a MAC, too, so that no other process can
 /// refuse a task.
 class Handshake {
  public:

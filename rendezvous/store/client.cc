@@ -220,7 +220,7 @@ Result<Reply> Client::call(const Request& request, std::string_view what, Time d
 }
 
 Result<> Client::set(std::string_view key, ByteSpan value, Time deadline, Lifetime lifetime) {
-  // Checked here, too: a value that the server would refuse need not be sent, and may be too long
+  // Checked here, too. A value that the server would refuse need not be sent, and may be too long
   // for a message.
   TRY(check_key(key));
   TRY(check_value(key, value));

@@ -17,8 +17,8 @@ namespace dt {
 
 namespace {
 
-/// Departures are collected this long. At the end of a job all n tasks leave, and one message for
-/// each to all others would be n² messages. No task needs this notice fast.
+/// Departures are collected this long. At the end of a job all n tasks leave. One message for each
+/// of them to all others would be n² messages. No task needs this notice fast.
 constexpr Duration departures_delay = milliseconds(20);
 
 /// True for two notices to the same clients, which fit into one message.
@@ -317,7 +317,7 @@ void Server::send(ClientId id, ChannelMessageType type, uint32_t request, ByteSp
   drop(id);
 }
 
-/// Called at the end of each callback of the loop: sends all deliveries, and sets the timer for the
+/// Called at the end of each callback of the loop. Sends all deliveries, and sets the timer for the
 /// next deadline.
 void Server::flush() {
   deliver();
