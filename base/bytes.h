@@ -64,7 +64,7 @@ class Writer {
 };
 
 /// Decodes the output of Writer. A read past the end, or an impossible length, makes the reader
-/// bad: it then yields zeros and empty texts, and `finish` fails. No read allocates more than the
+/// bad. It then yields zeros and empty texts, and `finish` fails. No read allocates more than the
 /// bytes that are left.
 class Reader {
  public:

@@ -15,8 +15,8 @@ enum class ColorChoice : uint8_t { automatic, always, never };
 std::optional<ColorChoice> parse_color_choice(std::string_view word);
 
 /// True when text for a stream shall have colours. The first of these decides: the user's choice,
-/// NO_COLOR (present and not empty), CLICOLOR_FORCE (not 0), CLICOLOR=0, TERM=dumb, and whether the
-/// stream is a terminal.
+/// NO_COLOR (present and not empty), CLICOLOR_FORCE (not 0), CLICOLOR=0, TERM=dumb. At last, a
+/// terminal gets colours.
 bool wants_color(ColorChoice choice, const std::map<std::string, std::string>& environment,
                  bool terminal);
 

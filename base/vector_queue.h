@@ -7,7 +7,7 @@
 
 namespace dt {
 
-/// A queue in one vector. A deque allocates and frees blocks while its length stays the same; this
+/// A queue in one vector. A deque allocates and frees blocks while its length stays the same. This
 /// queue allocates only when it becomes longer than ever before. Requires that T() owns nothing.
 template <class T>
 class VectorQueue {

@@ -41,7 +41,7 @@ Result<Fd> start_connect(const Address& address, const std::string& from_ip = {}
 Result<> connect_result(int fd, const Address& to);
 /// Accepts one connection, non-blocking. Returns an empty Fd when none waits.
 Result<Fd> accept_one(int listener);
-/// A listener accepts at most these in one round of its loop: a flood of strangers must not keep
+/// A listener accepts at most these in one round of its loop. A flood of strangers must not keep
 /// the loop from all else.
 inline constexpr int accepts_per_round = 64;
 /// A listener pauses for so long when the system has no descriptor for its next connection.
@@ -52,9 +52,9 @@ Result<Address> peer_address(int fd);
 /// Sets TCP options: small writes are sent at once, and a silent peer is detected within
 /// `dead_after` (TCP_USER_TIMEOUT and keepalive).
 void tune_tcp(int fd, Duration dead_after);
-/// Acknowledges received bytes now. Otherwise the kernel may do so 40 ms later, and a peer with
-/// Nagle's algorithm waits for it before its next small write. The kernel resets this option: call
-/// it again after reads.
+/// Acknowledges received bytes now. Otherwise the kernel may do so 40 ms later. A peer with Nagle's
+/// algorithm waits for it before its next small write. The kernel resets this option: call it again
+/// after reads.
 void acknowledge_now(int fd);
 /// As tune_tcp, for a peer process that may be stopped for long. A peer that reads no data counts
 /// as silent only when its kernel is silent, too.
@@ -64,10 +64,10 @@ void tune_tcp_of_worker(int fd, Duration dead_after);
 void choose_congestion_control(int fd);
 
 /// Returns a socket that holds a TCP port without listening (port 0: any free one). It is bound on
-/// [::] dual-stack (0.0.0.0 without IPv6) with SO_REUSEADDR and SO_REUSEPORT, so that a worker that
-/// sets either flag can bind the port. A process that sets no flag cannot bind it. The kernel does
+/// [::] dual-stack (0.0.0.0 without IPv6) with SO_REUSEADDR and SO_REUSEPORT. A worker that sets
+/// either flag can then bind the port. A process that sets no flag cannot bind it. The kernel does
 /// not choose it for port 0. But a process of any user that sets SO_REUSEADDR can bind it and
-/// listen: no flags exclude other users and admit workers that set only SO_REUSEADDR. Agents watch
+/// listen. No flags exclude other users and admit workers that set only SO_REUSEADDR. Agents watch
 /// for such listeners (launcher/agent/port_watch.h).
 Result<Fd> hold_port(uint16_t port);
 /// Fails when a socket listens on the port. A listener with SO_REUSEPORT does not make hold_port()

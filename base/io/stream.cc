@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t read_bytes = size_t{64} << 10;
 /// How long the other side may be silent after a failure to write to it. Its last bytes may still
-/// be on their way: a program that forwards them, as ssh does, closes its input first.
+/// be on their way. A program that forwards them, as ssh does, closes its input first.
 constexpr Duration silence_max = seconds(1);
 
 /// write(2), but without SIGPIPE on sockets; for pipes the kernel has no such flag.

@@ -22,8 +22,8 @@ class Stream {
     /// destroy the Stream.
     std::function<size_t(ByteSpan received)> on_bytes;
     /// Called once when the connection ends: by end of file (no error) or an error. May destroy the
-    /// Stream. Where writing has failed, what the other side still says arrives first: the end is
-    /// its end of file then, or a second of silence.
+    /// Stream. Where writing has failed, the bytes that the other side has sent still arrive first.
+    /// The end is its end of file then, or a second of silence.
     std::function<void(std::optional<Error> why)> on_end;
     /// Called when all bytes written since the last call have been sent. May be empty. May destroy
     /// the Stream.

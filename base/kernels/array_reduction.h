@@ -22,8 +22,8 @@ constexpr ElementType accumulator_type(ElementType type) {
 }
 
 /// A reduction of arrays to one, element by element, as one kernel makes it. Its result is rounded
-/// once to `type`, even when several reductions share the arrays: their results are partial, and
-/// keep the type of accumulators. Arithmetic is that of Reducer.
+/// once to `type`. Where several reductions share the arrays, their results are partial and keep
+/// the type of accumulators. Arithmetic is that of Reducer.
 struct ArrayReduction {
   ElementType type = ElementType::float32;
   ReduceOp op = ReduceOp::sum;
