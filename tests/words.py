@@ -9,21 +9,30 @@ BAD_WORDS = re.compile(
     r"|(is|are|was|were|be|been) told|tells? (of|what|how|why|which|whether)|told of|says? so|said so"
     r"|(its|their|our|a|last) words?)\b", re.I)
 SENTENCE_WORDS_MAX = 28  # write 20; this counts lists and code, too
+# How many sentences of a folder, or of a document, may have more than 20 words. The numbers may only shrink.
+LONG_WORDS = 20
+LONG_SENTENCES_MAX = {"base": 8, "cmd": 1, "launcher": 7, "rendezvous": 0, "README.md": 0, "ARCHITECTURE.md": 0}
 
 # who is for people: "the user who", "nobody who".
 BAD_WHO = re.compile(r"(?<!\busers )(?<!\buser )(?<!\bpeople )(?<!\bperson )(?<!body )(?<!\banyone )\bwho\b", re.I)
 
-SENTENCE_END = re.compile(r"(?<=[.!?])\*{0,2}\s+(?=[A-Z`\"*]|dtrain|libdtrain|sshd?\b|mpirun|torchrun|horovodrun)")
+SENTENCE_END = re.compile(r"(?<=[.!?])\*{0,2}\s+(?=[A-Z`\"*]|--?[a-z]|\w+\(\d\)|\\[nr]"
+                          r"|dtrain|libdtrain|sshd?\b|mpirun|torchrun|horovodrun|libc\b|libssh2|ps-lite|toml\+\+|waitid)")
 DRAWING = re.compile(r"[│─▶◀▲▼└┌┐┘├┬↗↘]|^ {3}")
 COMMENT_LINE = re.compile(r"\s*///?<? ?(.*)")
+TAIL_LINE = re.compile(r"\s*///<")
 COMMENT_TAIL = re.compile(r"[;,{})]\s+///?<? (.*)")
 
 
-def comments(text):
-    """(line, text) of each comment; lines of // that follow each other are one."""
-    block, start = [], 0
+def comments(text, split_tails=False):
+    """(line, text) of each comment; lines of // that follow each other are one. With `split_tails`, a comment behind
+    code ends before one that stands alone."""
+    block, start, of_tail = [], 0, False
     for number, line in enumerate(text.split("\n") + [""], 1):
         alone, tail = COMMENT_LINE.fullmatch(line), COMMENT_TAIL.search(line)
+        if block and split_tails and of_tail and not TAIL_LINE.match(line):
+            yield start, " ".join(block)
+            block = []
         if alone and DRAWING.search(alone.group(1)):
             alone = None
         if alone and block:
@@ -33,7 +42,7 @@ def comments(text):
             yield start, " ".join(block)
             block = []
         if alone or tail:
-            block, start = [(alone or tail).group(1)], number
+            block, start, of_tail = [(alone or tail).group(1)], number, not alone
     if block:
         yield start, " ".join(block)
 
@@ -53,11 +62,15 @@ def prose(text):
             block.append(re.sub(r"^\s*([-*]|\d+\.) ", "", line).strip())
 
 
+def sentences(text):
+    """The sentences of one comment or paragraph; code, quotes and links are one word."""
+    plain = re.sub(r"`[^`]*`|\"[^\"]*\"|\[[^\]]*\]\([^)]*\)|\*\*[^*]*\*\*", "X", text)
+    return [sentence.strip() for sentence in SENTENCE_END.split(plain)]
+
+
 def faults(text):
     """What is wrong with the sentences of one comment or paragraph."""
-    plain = re.sub(r"`[^`]*`|\"[^\"]*\"|\[[^\]]*\]\([^)]*\)|\*\*[^*]*\*\*", "X", text)
-    for sentence in SENTENCE_END.split(plain):
-        sentence = sentence.strip()
+    for sentence in sentences(text):
         start = BAD_START.match(sentence)
         if start and not sentence.endswith("?"):
             yield f"a sentence begins with \"{start.group()}\""
@@ -79,3 +92,20 @@ def check_sentences(tree):
             for line, block in (prose if path.endswith(".md") else comments)(text):
                 for fault in faults(block):
                     yield f"{path}:{line}: {fault}"
+
+
+def check_long_sentences(tree):
+    """A folder has at most LONG_SENTENCES_MAX long sentences."""
+    found = {}
+    for path, text in tree.items():
+        top = path.split("/")[0]
+        if top not in LONG_SENTENCES_MAX or not path.endswith(SPOKEN):
+            continue
+        for line, block in prose(text) if path.endswith(".md") else comments(text, split_tails=True):
+            for sentence in sentences(block):
+                if len(sentence.split()) > LONG_WORDS:
+                    found.setdefault(top, []).append(f"{path}:{line}: \"{' '.join(sentence.split()[:8])} …\"")
+    for top, places in found.items():
+        if len(places) > LONG_SENTENCES_MAX[top]:
+            yield (f"{top}: {len(places)} sentences of more than {LONG_WORDS} words; at most "
+                   f"{LONG_SENTENCES_MAX[top]}:\n  " + "\n  ".join(places))
