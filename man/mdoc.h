@@ -10,8 +10,8 @@ namespace dt {
 std::string mdoc_text(std::string_view text);
 
 /// The lists of the pages. They are made from the tables that drive the command line, so that both
-/// agree. They have the commands, the options of `run` by groups, and these options as keys of
-/// dtrain.toml, with types, spellings and variables.
+/// agree. They have the commands, and the options of `run` by groups. The keys of dtrain.toml are
+/// these options, with types, spellings and variables.
 std::string mdoc_commands();
 std::string mdoc_options();
 std::string mdoc_keys();
