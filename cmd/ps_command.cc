@@ -18,7 +18,8 @@ Result<Fd> stop_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  if (::sigprocmask(SIG_BLOCK, &signals, nullptr) < 0) return fail_errno("sigprocmask");
+  if (const int number = ::pthread_sigmask(SIG_BLOCK, &signals, nullptr); number != 0)
+    return fail_errno("pthread_sigmask", number);
   Fd stop(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!stop) return fail_errno("signalfd");
   return stop;

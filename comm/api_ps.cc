@@ -1,6 +1,7 @@
 #include "base/format.h"
 #include "comm/api_support.h"
 #include "comm/context.h"
+#include "comm/context_directory.h"
 #include "comm/dtrain_ps.h"
 #include "comm/fork_detector.h"
 #include "comm/init_options.h"
@@ -21,7 +22,6 @@
 // NOLINTBEGIN(readability-identifier-naming): the name of C's opaque type
 struct dtrain_ps {
   std::mutex mutex;  ///< calls run one after the other
-  std::unique_ptr<dt::RendezvousClient> rendezvous;
   std::unique_ptr<dt::PsClient> client;
   uint32_t worker = 0;  ///< the number of this task in the job's table
   dt::ForkDetector fork_detector;
@@ -120,13 +120,26 @@ Result<dtrain_ps*> connect(const dtrain_ps_options* given) {
   const Duration limit = timeout_ms == 0 ? join_timeout_default : milliseconds(timeout_ms);
   const Time deadline = Clock::now() + limit;
   auto ps = std::make_unique<dtrain_ps>();
-  Joined joined = TRY(join(options.identity, "dtrain_ps_connect"));
-  client.claim = std::move(joined.claim);
-  client.dead_after = joined.dead_after;
-  ps->rendezvous = std::move(joined.rendezvous);
-  ps->client = TRY(PsClient::connect(*ps->rendezvous, std::move(client), deadline));
-  const auto& tasks = ps->rendezvous->table().tasks;
-  const auto self = std::ranges::find(tasks, ps->rendezvous->self().id, &TaskEntry::id);
+  std::unique_ptr<PsDirectory> directory;
+  if (options.context != nullptr) {
+    const auto context = TRY(usable(&options.context->context));
+    if (!context->claim() || context->group() != 0 || options.identity != nullptr) {
+      return fail(Errc::input,
+                  "dtrain_ps_options.context must be that of dtrain_init, in a job; "
+                  "it has the identity");
+    }
+    client.claim = *context->claim();
+    client.dead_after = context->dead_after();
+    directory = std::make_unique<ContextDirectory>(context);
+  } else {
+    Joined joined = TRY(join(options.identity, "dtrain_ps_connect"));
+    client.claim = std::move(joined.claim);
+    client.dead_after = joined.dead_after;
+    directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
+  }
+  ps->client = TRY(PsClient::connect(std::move(directory), std::move(client), deadline));
+  const auto& tasks = ps->client->tasks().tasks;
+  const auto self = std::ranges::find(tasks, ps->client->self().id, &TaskEntry::id);
   ps->worker = static_cast<uint32_t>(self - tasks.begin());
   return ps.release();
 }

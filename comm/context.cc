@@ -115,7 +115,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
   Claim claim = options.claim;
   claim.encrypt_data = client->engine_settings().encrypt_data;
   std::unique_ptr<Mesh> mesh = TRY(Mesh::join(*client,
-                                              {.claim = std::move(claim),
+                                              {.claim = claim,
                                                .transport = options.transport,
                                                .port = options.port,
                                                .dead_after = dead_after},
@@ -141,6 +141,8 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
                                                        .spin = sharing ? spin_sharing : spin_alone,
                                                        .yield = sharing,
                                                        .stall_after = stall_after});
+  shared->claim = std::move(claim);
+  shared->dead_after = dead_after;
   return std::shared_ptr<Context>(
       new Context(std::move(members), std::move(layout), std::move(shared)));
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,11 @@ class Context {
 
   const RankLayout& layout() const { return layout_; }
   Driver& driver() { return shared_->driver; }
+  /// All tasks of the job, also those without rank; those of a group for its context.
+  const TaskTable& tasks() const { return members_.tasks; }
+  /// This task's claim towards other tasks; none when it is alone.
+  const std::optional<Claim>& claim() const { return shared_->claim; }
+  Duration dead_after() const { return shared_->dead_after; }
   ProgramMemory& memory() { return shared_->memory; }
   /// The number of the group in the engine; 0: all ranks of the job.
   uint32_t group() const { return members_.group; }
@@ -70,6 +76,8 @@ class Context {
         : memory(parts.mesh ? parts.mesh->shared_heap() : nullptr), driver(std::move(parts)) {}
     ProgramMemory memory;
     Driver driver;
+    std::optional<Claim> claim;  ///< none: a job of one rank
+    Duration dead_after = {};
     std::mutex splitting;
     ForkDetector fork_detector;
   };

@@ -73,13 +73,16 @@ typedef struct dtrain_ps_options {
   int shards;             /* so many */
   size_t shard_bytes_max; /* shards of at most so many bytes */
   size_t shard_bytes_min; /* one for each server, of at least so many bytes each; 1 row at least */
+  /* Of dtrain_init, if this process uses collectives, too: a task joins its job once. It must stay
+   * until dtrain_ps_close. NULL: the process has none. A rank's death ends the context's
+   * collectives, and no call of the parameter servers. */
+  dtrain_context* context;
 } dtrain_ps_options;
 
 /* The connections of this task to all parameter servers. */
 typedef struct dtrain_ps dtrain_ps;
 
-/* Connects to all tasks of the servers' role. The process must not have called dtrain_init: a task
- * joins its job once.
+/* Connects to all tasks of the servers' role.
  *
  * Errors: _INPUT (options, environment, a job without such tasks), _TIMEOUT (names the server that
  * does not serve), _PEER_LOST (a server died), and those of dtrain_init. */

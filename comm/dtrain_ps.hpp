@@ -53,6 +53,7 @@ struct PsOptions {
   int shards = 0;
   std::size_t shard_bytes_max = 0;
   std::size_t shard_bytes_min = 0;
+  dtrain_context* context = nullptr;  ///< of this process's Context, if it has one
 };
 
 /// As dtrain_ps_variable: a setting that is 0 has its default.
@@ -131,6 +132,7 @@ class ParameterServers {
     c.shards = options.shards;
     c.shard_bytes_max = options.shard_bytes_max;
     c.shard_bytes_min = options.shard_bytes_min;
+    c.context = options.context;
     dtrain_error error = detail::empty_error();
     ps_.reset(dtrain_ps_connect(&c, &error));
     if (ps_ == nullptr) throw Error(error);

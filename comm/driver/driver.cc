@@ -46,6 +46,7 @@ Driver::Driver(Parts parts)
   const Time now = clock_.now();
   for (const Notice& notice : parts_.mesh->notices())
     parts_.engine->notice(notice, now);
+  notices_ = parts_.mesh->notices();
 }
 
 Driver::~Driver() {
@@ -404,8 +405,10 @@ void Driver::wait_for_peers(Lock& lock, Time deadline) {
 void Driver::read_rendezvous(Time now) {
   if (!launcher_connected_ || !parts_.client) return;
   const Result<> pumped = parts_.client->pump();
-  while (const auto notice = parts_.client->next_notice())
+  while (const auto notice = parts_.client->next_notice()) {
     parts_.engine->notice(*notice, now);
+    notices_.push_back(*notice);
+  }
   while (parts_.client->next_change()) {
     // Ignored: these are the peers' endpoints, and all ranks have joined already.
   }

@@ -99,6 +99,9 @@ class Driver {
   /// running_time(). After a death only a WaitRequest fails. Without the launcher all requests
   /// fail.
   StoreAnswer ask(const Request& request, Time deadline);
+  /// Returns the notices of the rendezvous so far, also of tasks without rank, but the first
+  /// `count`.
+  std::vector<Notice> notices_from(size_t count);
   /// Returns the time without stops of this process, for the deadlines of ask().
   Time running_time();
 
@@ -191,6 +194,7 @@ class Driver {
   std::vector<Sleeper*> sleepers_;
   int woken_ = 0;  ///< sleepers that were woken and have not locked the mutex yet
   bool finished_ = false;
+  std::vector<Notice> notices_;     ///< all of the rendezvous
   bool launcher_connected_ = true;  ///< the connection to the rendezvous is open
   CoreSharing core_;                ///< of the thread that drives
   WaitReporter wait_reporter_;      ///< of long waits, to the launcher

@@ -58,6 +58,12 @@ void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time 
   wait_or_drive(lock, {PredicateRef(answered), deadline});
 }
 
+std::vector<Notice> Driver::notices_from(size_t count) {
+  const Lock lock = enter();
+  if (count >= notices_.size()) return {};
+  return {notices_.begin() + static_cast<std::ptrdiff_t>(count), notices_.end()};
+}
+
 std::optional<size_t> Driver::wait_any(std::span<const Operation* const> operations,
                                        Time deadline) {
   Lock lock = enter();

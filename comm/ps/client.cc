@@ -2,9 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/ps/rendezvous_wait.h"
 #include "comm/ps/server.h"
-#include "comm/transport/peer_endpoint.h"
 #include "comm/transport/tcp_link.h"
 #include "rendezvous/secure/dial.h"
 
@@ -12,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace dt {
@@ -22,6 +21,10 @@ namespace {
 constexpr Duration dial_attempt_max = seconds(2);
 /// How long a broken connection waits for the notice that explains it.
 constexpr Duration notice_max = milliseconds(700);
+constexpr Duration notice_step = milliseconds(20);
+/// How long a wait at the rendezvous takes at most, and its reply after that.
+constexpr Duration wait_max = milliseconds(500);
+constexpr Duration reply_max = seconds(10);
 
 std::string describe(const TaskEntry& task) {
   return format("{} on {}", task.id.text(), printable(task.host));
@@ -29,22 +32,22 @@ std::string describe(const TaskEntry& task) {
 
 }  // namespace
 
-PsClient::PsClient(RendezvousClient& client, Options options)
-    : client_(client), options_(std::move(options)), placement_({}) {
+PsClient::PsClient(std::unique_ptr<PsDirectory> directory, Options options)
+    : directory_(std::move(directory)), options_(std::move(options)), placement_({}) {
   int first_rank = -1;
-  for (const TaskEntry& task : client_.table().tasks) {
+  for (const TaskEntry& task : tasks().tasks) {
     if (task.id.role == options_.role) servers_.push_back({.task = task});
     if (task.rank >= 0 && (first_rank < 0 || task.rank < first_rank)) first_rank = task.rank;
   }
   std::ranges::sort(servers_, {}, [](const Server& server) { return server.task.id.index; });
-  initializes_ = client_.self().rank >= 0 && client_.self().rank == first_rank;
+  initializes_ = self().rank >= 0 && self().rank == first_rank;
   options_.placement.servers = servers();
   placement_ = Placement(options_.placement);
 }
 
-Result<std::unique_ptr<PsClient>> PsClient::connect(RendezvousClient& client, Options options,
-                                                    Time deadline) {
-  std::unique_ptr<PsClient> made(new PsClient(client, std::move(options)));
+Result<std::unique_ptr<PsClient>> PsClient::connect(std::unique_ptr<PsDirectory> directory,
+                                                    Options options, Time deadline) {
+  std::unique_ptr<PsClient> made(new PsClient(std::move(directory), std::move(options)));
   if (made->servers_.empty()) {
     return fail(Errc::input, format("the job has no task of role {}; start parameter servers by "
                                     "--role {}=1",
@@ -57,26 +60,30 @@ Result<std::unique_ptr<PsClient>> PsClient::connect(RendezvousClient& client, Op
   return made;
 }
 
-Result<> PsClient::dial_server(Server& server, Time deadline) {
+/// Waits until the server has published its endpoint.
+Result<PeerEndpoint> PsClient::await_endpoint(const Server& server, Time deadline) {
   const std::string key = ps_endpoint_key(server.task.id);
-  const auto missing = [&](const std::string& why) {
-    return fail(Errc::timeout, format("{} serves no parameters: {}", describe(server.task), why));
-  };
   Deadline until(deadline);
-  std::string why = "it has not called dtrain_ps_serve in time";
-  while (!until.passed()) {
-    const uint32_t id = TRY(client_.post(WaitRequest{key, deadline - Clock::now()}, Clock::now()));
-    std::optional<Reply> reply;
-    while (!(reply = client_.take_reply(id))) {
-      if (Result<> read = read_rendezvous(); !read) return read;
-      if ((reply = client_.take_reply(id))) break;
-      if (!TRY(await_readiness(client_.fd(), POLLIN, until))) break;
-    }
-    client_.forget(id);
-    if (!reply || reply->error) break;
-    const Reply got = TRY(ask_rendezvous(client_, GetRequest{key}, deadline));
-    if (!got.value) continue;
-    const PeerEndpoint endpoint = TRY(PeerEndpoint::decode(*got.value));
+  while (true) {
+    TRY(read_rendezvous());
+    // In short waits: between them, this learns of deaths.
+    const Duration wait = std::clamp<Duration>(deadline - Clock::now(), Duration::zero(), wait_max);
+    const Reply reply =
+        TRY(directory_->ask(CollectRequest{key, 1, wait}, Clock::now() + wait + reply_max));
+    const std::vector<StoreEntry> entries = TRY(decode_entries(reply.value.value_or(Bytes())));
+    if (!entries.empty()) return PeerEndpoint::decode(entries.front().value);
+    if (!until.passed()) continue;
+    return fail(Errc::timeout, format("{} serves no parameters: it has not called dtrain_ps_serve "
+                                      "in time",
+                                      describe(server.task)));
+  }
+}
+
+Result<> PsClient::dial_server(Server& server, Time deadline) {
+  Deadline until(deadline);
+  while (true) {
+    const PeerEndpoint endpoint = TRY(await_endpoint(server, deadline));
+    std::string why = "it has no address";
     for (const Address& address : endpoint.tcp) {
       const Time last = std::min(deadline, Clock::now() + dial_attempt_max);
       auto dialed = dial(address, options_.claim, server.task.id, options_.dead_after, last);
@@ -85,24 +92,24 @@ Result<> PsClient::dial_server(Server& server, Time deadline) {
             std::move(dialed).error().during("cannot connect to " + describe(server.task)));
       if (!dialed) why = dialed.error().message;
       if (!dialed) continue;
-      tune_link(dialed->connection.get(), server.task.agent == client_.self().agent,
-                options_.dead_after);
+      tune_link(dialed->connection.get(), server.task.agent == self().agent, options_.dead_after);
       server.connection = std::make_unique<MessageConnection>(
           std::move(dialed->connection), std::move(dialed->session),
           MessageConnection::Options{.generation = options_.claim.generation,
                                      .message_bytes_max = ps_message_bytes_max});
       return {};
     }
+    if (until.passed())
+      return fail(Errc::timeout, format("cannot connect to {}: {}", describe(server.task), why));
   }
-  return missing(why);
 }
 
 Result<> PsClient::read_rendezvous() {
   if (broken_) return tl::unexpected(*broken_);
-  if (const Result<> pumped = client_.pump(); !pumped) {
-    broken_ = Error{Errc::peer_lost, format("the launcher is lost: {}", pumped.error().message)};
+  if (const Result<> refreshed = directory_->refresh(); !refreshed) {
+    broken_ = Error{Errc::peer_lost, format("the launcher is lost: {}", refreshed.error().message)};
   }
-  while (const auto notice = client_.next_notice()) {
+  while (const auto notice = directory_->next_notice()) {
     const auto at = std::ranges::find(servers_, notice->task,
                                       [](const Server& server) { return server.task.id; });
     if (at == servers_.end() || broken_) continue;
@@ -115,15 +122,27 @@ Result<> PsClient::read_rendezvous() {
   return {};
 }
 
+/// Waits for news of the rendezvous. Fails with those that end all calls.
+Result<> PsClient::await_notice(Time deadline) {
+  Deadline until(deadline);
+  while (!until.passed()) {
+    TRY(read_rendezvous());
+    if (directory_->fd() >= 0) {
+      TRY(await_readiness(directory_->fd(), POLLIN, until));
+      continue;
+    }
+    // The context reads notices while it waits for a reply.
+    const CollectRequest nothing{"ps/", std::numeric_limits<uint32_t>::max(), notice_step};
+    TRY(directory_->ask(nothing, Clock::now() + reply_max));
+  }
+  return {};
+}
+
 /// Returns the error of a broken connection: the launcher's notice, which comes soon, explains it.
 Result<> PsClient::lost(const Server& server, const Error& why) {
   if (why.code != Errc::protocol) {
-    Deadline until(Clock::now() + std::min(options_.dead_after, notice_max));
-    while (!until.passed()) {
-      if (Result<> read = read_rendezvous(); !read) return read;
-      const Result<bool> readable = await_readiness(client_.fd(), POLLIN, until);
-      if (!readable) break;
-    }
+    const Result<> noticed = await_notice(Clock::now() + std::min(options_.dead_after, notice_max));
+    if (broken_) return noticed;
   }
   broken_ = Error{Errc::peer_lost, format("the connection to the parameter server {} is broken: {}",
                                           describe(server.task), why.message)};
@@ -142,7 +161,7 @@ Result<bool> PsClient::advance(Server& server) {
 }
 
 void PsClient::wait(Time deadline) {
-  std::vector<pollfd> fds = {{.fd = client_.fd(), .events = POLLIN, .revents = 0}};
+  std::vector<pollfd> fds = {{.fd = directory_->fd(), .events = POLLIN, .revents = 0}};
   for (const Server& server : servers_) {
     if (!server.request) continue;
     const bool unsent = server.connection->unsent();

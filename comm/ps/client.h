@@ -3,14 +3,15 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/running_time_clock.h"
+#include "comm/ps/directory.h"
 #include "comm/ps/message_connection.h"
 #include "comm/ps/state/messages.h"
 #include "comm/ps/state/placement.h"
 #include "comm/ps/state/push_turn.h"
 #include "comm/ps/tensor_split.h"
+#include "comm/transport/peer_endpoint.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
-#include "rendezvous/store/client.h"
 
 #include <cstdint>
 #include <map>
@@ -37,10 +38,9 @@ class PsClient {
     Placement::Options placement = {};  ///< without the number of servers
   };
   /// Dials all tasks of the role. Fails with Errc::input when the job has none, and with
-  /// Errc::timeout, which names the servers that do not serve. Requires that `client` outlives the
-  /// PsClient.
-  static Result<std::unique_ptr<PsClient>> connect(RendezvousClient& client, Options options,
-                                                   Time deadline);
+  /// Errc::timeout, which names the servers that do not serve.
+  static Result<std::unique_ptr<PsClient>> connect(std::unique_ptr<PsDirectory> directory,
+                                                   Options options, Time deadline);
   PsClient(const PsClient&) = delete;
   PsClient& operator=(const PsClient&) = delete;
 
@@ -87,6 +87,8 @@ class PsClient {
   /// Returns the status of each server.
   Result<std::vector<PsStatus>> status();
   const PsMode& mode() const { return knowledge_.mode; }
+  const TaskTable& tasks() const { return directory_->table(); }
+  const TaskEntry& self() const { return directory_->self(); }
   std::string table() const { return placement_.table(); }
   uint32_t servers() const { return static_cast<uint32_t>(servers_.size()); }
   /// The worker takes part no more. Waits at most `limit`.
@@ -110,13 +112,15 @@ class PsClient {
     std::map<uint32_t, PsReply> decoded;
   };
 
-  PsClient(RendezvousClient& client, Options options);
+  PsClient(std::unique_ptr<PsDirectory> directory, Options options);
+  Result<PeerEndpoint> await_endpoint(const Server& server, Time deadline);
   Result<> dial_server(Server& server, Time deadline);
   Result<Replies> exchange(const Requests& requests);
   Result<> await_replies(Time deadline);
   Result<bool> advance(Server& server);
   void wait(Time deadline);
   Result<> read_rendezvous();
+  Result<> await_notice(Time deadline);
   Result<> lost(const Server& server, const Error& why);
   Result<PsReply> ask_coordinator(const PsRequest& request);
   Result<Replies> ask_all(const PsRequest& request);
@@ -125,7 +129,7 @@ class PsClient {
   Requests requests_of(const PushTurn& turn, const TensorSplit& split,
                        const PushRequest& terms) const;
 
-  RendezvousClient& client_;
+  std::unique_ptr<PsDirectory> directory_;
   Options options_;
   std::vector<Server> servers_;
   Placement placement_;

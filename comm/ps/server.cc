@@ -56,7 +56,7 @@ Result<std::optional<uint64_t>> common_step(RendezvousClient& client, const Byte
 }  // namespace
 
 std::string ps_endpoint_key(const TaskId& task) {
-  return format("ps/{}/{}", task.role, task.index);
+  return format("ps/{}/{}/endpoint", task.role, task.index);
 }
 
 Result<std::unique_ptr<PsServer>> PsServer::start(RendezvousClient& client, Options options,

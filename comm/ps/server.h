@@ -19,7 +19,8 @@
 
 namespace dt {
 
-/// The key under which a parameter server publishes its endpoint: "ps/ps/0".
+/// The key under which a parameter server publishes its endpoint: "ps/ps/0/endpoint", which is the
+/// prefix of no other one.
 std::string ps_endpoint_key(const TaskId& task);
 
 /// A parameter server: the task of this process, which has no rank. It serves all tasks of the job

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <span>
+#include <thread>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -77,6 +79,53 @@ TEST_CASE("a program declares, pushes, pulls, saves and counts through the publi
   CHECK(counts.own_pushes == 3);
   CHECK(counts.stale == 0);
   CHECK(counts.bytes == 16);
+}
+
+TEST_CASE("a process uses collectives and parameter servers through one context") {
+  PsJob job({.workers = 2, .servers = 2});
+  std::vector<std::thread> workers;
+  std::array<RankOutcome, 2> outcomes;
+  for (int index = 0; index < 2; ++index) {
+    workers.emplace_back([&, index] {
+      outcomes[static_cast<size_t>(index)] = World::outcome_of([&] {
+        const Identity identity(job, index);
+        dtrain_error error = new_error();
+        dtrain::Context world(dtrain_init(identity.get(), &error));
+        REQUIRE_MESSAGE(world.get() != nullptr, error.text);
+        dtrain::ParameterServers ps({.context = world.get()});
+        ps.declare({{.name = "w", .shape = {1}, .learning_rate = 1}});
+        std::array<float, 1> gradient = {static_cast<float>(index)};
+        world.all_reduce(gradient);
+        ps.push({dtrain::PsArray::push<float>("w", gradient)});
+        ps.barrier();
+        std::array<float, 1> value = {};
+        CHECK(ps.pull({dtrain::PsArray::pull<float>("w", value)}) == 2);
+        CHECK(value[0] == -2);
+        world.barrier();
+        if (index == 0) {
+          job.stop(1);
+          job.rendezvous().notify({Notice::Kind::dead, {"ps", 1}, "killed by SIGKILL"});
+        }
+        world.barrier();
+        const RankOutcome lost = World::outcome_of([&] { ps.statistics(); });
+        CHECK(lost.code == DTRAIN_ERROR_PEER_LOST);
+        CHECK(lost.text == "the parameter server ps:1 on store1 died: killed by SIGKILL");
+        world.barrier();
+      });
+    });
+  }
+  for (std::thread& worker : workers)
+    worker.join();
+  for (const RankOutcome& outcome : outcomes)
+    CHECK_MESSAGE(outcome.code == DTRAIN_OK, outcome.text);
+}
+
+TEST_CASE("a context that is alone leads to no parameter server") {
+  const Alone alone;
+  const RankOutcome outcome =
+      World::outcome_of([&] { dtrain::ParameterServers({.context = alone.context}); });
+  CHECK(outcome.code == DTRAIN_ERROR_INPUT);
+  CHECK(contains(outcome.text, "dtrain_ps_options.context must be that of dtrain_init"));
 }
 
 TEST_CASE("wrong arguments are named") {

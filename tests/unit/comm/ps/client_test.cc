@@ -210,14 +210,16 @@ TEST_CASE("after a worker's death, a synchronous step of all workers ends by nam
 }
 
 TEST_CASE("a job without parameter servers is named, and so is a server that does not serve") {
-  RendezvousFixture rendezvous(table_with_servers(1, 1));
-  const auto client = rendezvous.join_worker(0);
+  RendezvousFixture rendezvous(table_with_servers(2, 1));
+  const auto directory = [&](int worker) {
+    return std::make_unique<RendezvousDirectory>(rendezvous.join_worker(worker));
+  };
   const auto none = PsClient::connect(
-      *client, {.claim = rendezvous.claim({"worker", 0}), .role = "store"}, soon());
+      directory(0), {.claim = rendezvous.claim({"worker", 0}), .role = "store"}, soon());
   REQUIRE_FALSE(none);
   CHECK(none.error().message ==
         "the job has no task of role store; start parameter servers by --role store=1");
-  const auto late = PsClient::connect(*client, {.claim = rendezvous.claim({"worker", 0})},
+  const auto late = PsClient::connect(directory(1), {.claim = rendezvous.claim({"worker", 1})},
                                       Clock::now() + milliseconds(50));
   REQUIRE_FALSE(late);
   CHECK(late.error().message ==
@@ -226,9 +228,9 @@ TEST_CASE("a job without parameter servers is named, and so is a server that doe
 
 TEST_CASE("a call that takes too long fails, and so do all later ones") {
   PsJob job({.workers = 2});
-  const auto rendezvous = job.rendezvous().join_worker(0);
   const auto ps = must(PsClient::connect(
-      *rendezvous, {.claim = job.claim({"worker", 0}), .call_timeout = milliseconds(50)}, soon()));
+      job.directory(0), {.claim = job.claim({"worker", 0}), .call_timeout = milliseconds(50)},
+      soon()));
   const Result<> waited = ps->barrier();
   REQUIRE_FALSE(waited);
   CHECK(waited.error().message ==

@@ -78,16 +78,15 @@ class PsJob {
     return outcomes_[static_cast<size_t>(server)];
   }
 
-  /// A worker's connections to the rendezvous and to the servers.
+  /// A worker's connections to the servers.
   struct Worker {
-    std::unique_ptr<RendezvousClient> rendezvous;
     std::unique_ptr<PsClient> ps;
   };
-  Worker join(int index, Placement::Options placement = {}) {
-    Worker worker{.rendezvous = rendezvous_.join_worker(index), .ps = {}};
-    worker.ps = must(PsClient::connect(
-        *worker.rendezvous, {.claim = claim({"worker", index}), .placement = placement}, soon()));
-    return worker;
+  std::unique_ptr<PsDirectory> directory(int index) const {
+    return std::make_unique<RendezvousDirectory>(rendezvous_.join_worker(index));
+  }
+  Worker join(int index) {
+    return {must(PsClient::connect(directory(index), {.claim = claim({"worker", index})}, soon()))};
   }
   /// Runs `body` for each worker on a thread. Returns the text of the first exception.
   std::string run(const std::function<void(int index, PsClient& ps)>& body) {
