@@ -4,7 +4,13 @@
 
 #include <poll.h>
 
+#include <algorithm>
+
 namespace dt {
+
+namespace {
+constexpr Duration pump_again_after = milliseconds(50);
+}  // namespace
 
 Result<Reply> ask_rendezvous(RendezvousClient& client, const Request& request, Time deadline) {
   const uint32_t id = TRY(client.post(request, Clock::now()));
@@ -15,9 +21,12 @@ Result<Reply> ask_rendezvous(RendezvousClient& client, const Request& request, T
       if (reply->error) return tl::unexpected(*std::move(reply->error));
       return *std::move(reply);
     }
-    if (TRY(await_readiness(client.fd(), POLLIN, until))) continue;
-    client.forget(id);
-    return fail(Errc::timeout, "the rendezvous does not answer");
+    if (until.passed()) {
+      client.forget(id);
+      return fail(Errc::timeout, "the rendezvous does not answer");
+    }
+    // A request may wait for room in the socket, which only another pump() finds.
+    TRY(await_readiness(client.fd(), POLLIN, std::min(deadline, Clock::now() + pump_again_after)));
   }
 }
 
