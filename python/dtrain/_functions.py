@@ -33,15 +33,24 @@ class _Pickler(pickle.Pickler):
         return _make_function, made, state, None, None, _set_state
 
 
-def pack(call: Any) -> bytes:
-    """Return the bytes of a call for `unpack` in another process of the same Python."""
+def dumps(value: Any) -> bytes:
+    """Return the pickle of a value, in which functions of a script have their code. pickle.loads() reads it."""
     buffer = io.BytesIO()
     try:
-        _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(call)
+        _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(value)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise ArgumentError(f"the function or its arguments cannot be pickled: {error}") from error
+        raise ArgumentError(f"{type(value).__name__} cannot be pickled: {error}") from error
+    return buffer.getvalue()
+
+
+def pack(call: Any) -> bytes:
+    """Return the bytes of a call for `unpack` in another process of the same Python."""
+    try:
+        content = dumps(call)
+    except ArgumentError as error:
+        raise ArgumentError(f"the function or its arguments cannot be pickled: {error.__cause__}") from error
     # The function's module may stand beside the script.
-    return pickle.dumps([path for path in sys.path if path]) + buffer.getvalue()
+    return pickle.dumps([path for path in sys.path if path]) + content
 
 
 def unpack(content: bytes) -> Any:

@@ -170,7 +170,7 @@ test_the_backend_of_torch_distributed_on_four_ranks() {
 
 test_the_backend_of_torch_distributed_in_torchs_debug_mode() {
   uses_wheel torch
-  TORCH_DISTRIBUTED_DEBUG=DETAIL run_on 2 "$repository/python/tests/torch_distributed"
+  TORCH_DISTRIBUTED_DEBUG=DETAIL run_on 2 "$repository/python/tests/torch_distributed/test_collectives.py"
 }
 
 test_the_backend_names_the_version_of_torch_that_it_needs() {

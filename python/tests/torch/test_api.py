@@ -54,6 +54,15 @@ SIGNATURES = {
     "ProcessSet": "ranks_or_comm",
     "add_process_set": "process_set",
     "remove_process_set": "process_set",
+    "broadcast_parameters": "params, root_rank",
+    "broadcast_optimizer_state": "optimizer, root_rank, model=None",
+    "broadcast_object": f"obj, root_rank=0, name=None, {SET}",
+    "allgather_object": "obj, name=None",
+    "DistributedOptimizer": "optimizer, named_parameters=None, compression=none, backward_passes_per_step=1, op=0,"
+    f" gradient_predivide_factor=1.0, num_groups=0, groups=None, sparse_as_dense=False, {SET}",
+    "SyncBatchNorm": "num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True",
+    "elastic.run": "func",
+    "elastic.ElasticSampler": "dataset, shuffle=True, seed=0",
     "Compression.none.compress": "tensor",
     "Compression.none.decompress": "tensor, ctx",
 }
