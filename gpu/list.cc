@@ -2,11 +2,13 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "gpu/gpu_pairs.h"
 #include "gpu/no_gpu.h"
 #include "gpu/nvml.h"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <fstream>
 
 namespace dt {
@@ -38,6 +40,39 @@ int numa_node_of(const std::string& bus_id, const std::string& sysfs) {
   return file >> node ? node : -1;
 }
 
+/// Returns the only NUMA node whose memory is near; -1: there are several, or it is not known.
+int near_memory_node(const Nvml& nvml, Nvml::Device device) {
+  constexpr unsigned node_scope = 0;
+  std::array<unsigned long, 16> nodes = {};
+  if (nvml->memory_affinity == nullptr ||
+      nvml->memory_affinity(device, nodes.size(), nodes.data(), node_scope) != Nvml::success)
+    return -1;
+  int found = -1;
+  for (size_t word = 0; word < nodes.size(); ++word) {
+    if (nodes[word] == 0) continue;
+    if (found >= 0 || !std::has_single_bit(nodes[word])) return -1;
+    found = static_cast<int>(word * 64) + std::countr_zero(nodes[word]);
+  }
+  return found;
+}
+
+std::string compute_mode(const Nvml& nvml, Nvml::Device device) {
+  int mode = -1;
+  if (nvml->compute_mode == nullptr || nvml->compute_mode(device, &mode) != Nvml::success)
+    return "";
+  switch (mode) {
+    case 0:
+      return "default";
+    case 1:
+    case 3:
+      return "exclusive_process";
+    case 2:
+      return "prohibited";
+    default:
+      return "";
+  }
+}
+
 /// Returns the facts that a device's handle gives. A MIG instance has its bus and its NUMA node
 /// from its GPU.
 Gpu describe(const Nvml& nvml, Nvml::Device device) {
@@ -56,6 +91,8 @@ void locate(Gpu& gpu, const Nvml& nvml, Nvml::Device device, const std::string& 
   pci.bus_id[sizeof pci.bus_id - 1] = '\0';
   gpu.bus_id = kernel_bus_id(pci.bus_id);
   gpu.numa_node = numa_node_of(gpu.bus_id, sysfs);
+  // Some virtual machines hide the node from the kernel.
+  if (gpu.numa_node < 0) gpu.numa_node = near_memory_node(nvml, device);
 }
 
 bool in_mig_mode(const Nvml& nvml, Nvml::Device device) {
@@ -81,6 +118,7 @@ void add_instances(std::vector<Gpu>& gpus, const Nvml& nvml, Nvml::Device device
     gpu.bus_id = whole.bus_id;
     gpu.numa_node = whole.numa_node;
     gpu.visible_as = gpu.uuid;
+    gpu.compute_mode = whole.compute_mode;
     gpus.push_back(std::move(gpu));
   }
 }
@@ -102,6 +140,7 @@ Result<GpuList> list_gpus(const GpuSources& sources) {
   if (const int status = nvml->device_count(&count); status != Nvml::success)
     return fail(Errc::os, format("cannot list GPUs: NVML says \"{}\"", nvml.text(status)));
   int opened = 0;
+  std::vector<GpuHandle> handles;
   for (unsigned i = 0; i < count; ++i) {
     Nvml::Device device = nullptr;
     const int status = nvml->device_by_index(i, &device);
@@ -115,12 +154,15 @@ Result<GpuList> list_gpus(const GpuSources& sources) {
     locate(gpu, nvml, device, sources.sysfs);
     gpu.index = opened++;
     gpu.visible_as = format("{}", gpu.index);
+    gpu.compute_mode = compute_mode(nvml, device);
     if (in_mig_mode(nvml, device)) {
       add_instances(list.gpus, nvml, device, gpu);
     } else {
+      handles.push_back({device, gpu.uuid});
       list.gpus.push_back(std::move(gpu));
     }
   }
+  list.pairs = list_gpu_pairs(nvml, handles);
   return list;
 }
 

@@ -21,13 +21,29 @@ struct Gpu {
   /// Its name for CUDA_VISIBLE_DEVICES: as that variable spells it, else its index, or the UUID of
   /// a MIG instance.
   std::string visible_as = {};
+  /// Its users: "default", "exclusive_process", "prohibited"; empty: not known.
+  std::string compute_mode = {};
   bool operator==(const Gpu&) const = default;
+};
+
+/// How two GPUs of a host are connected. MIG instances have no such pairs: none of them can use the
+/// memory of another.
+struct GpuPair {
+  std::string first = {};   ///< UUID
+  std::string second = {};  ///< UUID
+  /// "NVLink", or the nearest part of the host that both are behind, as in `nvidia-smi topo -m`:
+  /// "PIX", "PXB", "PHB", "NODE", "SYS". Empty: not known.
+  std::string path = {};
+  /// Why kernels of one cannot use the memory of the other. Empty: they can, or it is not known.
+  std::string obstacle = {};
+  bool operator==(const GpuPair&) const = default;
 };
 
 struct GpuList {
   std::vector<Gpu> gpus;
   std::string driver_version = {};         ///< "535.104.05"
   std::string cuda_version = {};           ///< the newest that the driver supports: "12.2"
+  std::vector<GpuPair> pairs = {};         ///< of whole GPUs, each once
   std::vector<std::string> warnings = {};  ///< about GPUs that exist but cannot be used
   bool operator==(const GpuList&) const = default;
 };

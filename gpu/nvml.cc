@@ -38,6 +38,10 @@ std::string find_functions(void* library, Nvml::Functions& functions) {
   find(library, "nvmlDeviceGetMigMode", functions.mig_mode);
   find(library, "nvmlDeviceGetMaxMigDeviceCount", functions.mig_count_max);
   find(library, "nvmlDeviceGetMigDeviceHandleByIndex", functions.mig_by_index);
+  find(library, "nvmlDeviceGetComputeMode", functions.compute_mode);
+  find(library, "nvmlDeviceGetMemoryAffinity", functions.memory_affinity);
+  find(library, "nvmlDeviceGetTopologyCommonAncestor", functions.common_ancestor);
+  find(library, "nvmlDeviceGetP2PStatus", functions.p2p_status);
   return missing;
 }
 

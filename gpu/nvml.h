@@ -47,6 +47,10 @@ class Nvml {
     int (*mig_mode)(Device, unsigned* current, unsigned* pending) = nullptr;
     int (*mig_count_max)(Device, unsigned*) = nullptr;
     int (*mig_by_index)(Device, unsigned, Device*) = nullptr;
+    int (*compute_mode)(Device, int*) = nullptr;
+    int (*memory_affinity)(Device, unsigned words, unsigned long*, unsigned scope) = nullptr;
+    int (*common_ancestor)(Device, Device, int*) = nullptr;
+    int (*p2p_status)(Device, Device, int capability, int*) = nullptr;
   };
 
   /// Loads and initialises the library. Fails with Errc::not_found when it does not exist, as on

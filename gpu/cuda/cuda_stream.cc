@@ -130,10 +130,15 @@ Result<> CudaStream::run_on_host(std::function<void()> function) {
     const std::lock_guard lock(functions_.mutex);
     call->function = functions_.waiting.insert(functions_.waiting.end(), std::move(function));
   }
-  TRY(state_->check(cudaLaunchHostFunc(stream_of(handle_), run_host_call, call.get()),
-                    "run_on_host"));
-  static_cast<void>(call.release());  // run_host_call() has it now
-  return {};
+  HostCall* const passed = call.release();  // run_host_call() owns it
+  auto result =
+      state_->check(cudaLaunchHostFunc(stream_of(handle_), run_host_call, passed), "run_on_host");
+  if (!result) {
+    call.reset(passed);
+    const std::lock_guard lock(functions_.mutex);
+    functions_.waiting.erase(call->function);
+  }
+  return result;
 }
 
 Result<> CudaStream::record(DeviceEvent& event) {

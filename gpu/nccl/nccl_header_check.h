@@ -13,6 +13,7 @@ constexpr bool same_in_abi() {
                            (std::is_integral_v<Theirs> || std::is_enum_v<Theirs>);
   constexpr bool pointers = std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>;
   constexpr bool classes = std::is_class_v<Ours> && std::is_class_v<Theirs>;
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): pointers, too
   return sizeof(Ours) == sizeof(Theirs) && (numbers || pointers || classes);
 }
 

@@ -6,6 +6,7 @@
 #include "launcher/process/open_files.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace dt {
 
@@ -47,6 +48,38 @@ std::string gpu_names(const std::vector<Gpu>& gpus) {
   return join(kinds, ", ");
 }
 
+/// Returns the first of the GPUs' settings or connections that keeps collectives from them; none:
+/// all is well.
+std::optional<Finding> gpu_obstacle(const GpuList& list) {
+  const auto index_of = [&](const std::string& uuid) {
+    const auto found = std::ranges::find(list.gpus, uuid, &Gpu::uuid);
+    return found == list.gpus.end() ? -1 : found->index;
+  };
+  for (const Gpu& gpu : list.gpus) {
+    if (gpu.compute_mode != "prohibited") continue;
+    return Finding{"gpus", Grade::warning,
+                   format("GPU {} accepts no program: its compute mode is prohibited", gpu.index),
+                   "try there: nvidia-smi -c DEFAULT"};
+  }
+  for (const GpuPair& pair : list.pairs) {
+    const int first = index_of(pair.first);
+    const int second = index_of(pair.second);
+    if (pair.obstacle.empty() || first < 0 || second < 0) continue;
+    return Finding{"gpus", Grade::warning,
+                   format("GPUs {} and {} cannot use each other's memory: {}", first, second,
+                          printable(pair.obstacle)),
+                   "collectives go through the host's memory; ACS, an IOMMU or a virtual machine "
+                   "can be the cause (iommu=pt); see: nvidia-smi topo -p2p rw"};
+  }
+  return std::nullopt;
+}
+
+/// Returns ", NVLink" when it connects all of several GPUs.
+std::string nvlink_text(const GpuList& list) {
+  const auto by_nvlink = [](const GpuPair& pair) { return pair.path == "NVLink"; };
+  return !list.pairs.empty() && std::ranges::all_of(list.pairs, by_nvlink) ? ", NVLink" : "";
+}
+
 Finding gpu_finding(const HostDiagnostics& host, int slots, const Usual& usual) {
   const size_t count = host.gpus.gpus.size();
   const auto warning = [](std::string text, std::string remedy) {
@@ -60,13 +93,15 @@ Finding gpu_finding(const HostDiagnostics& host, int slots, const Usual& usual) 
         format("{} of NVIDIA's on the PCI bus, and no driver for them", host.gpus_on_bus),
         "install NVIDIA's driver; in a container: docker run --gpus all");
   }
-  const std::string text =
-      count == 0 ? "none"
-                 : format("{}, driver {}, CUDA {}", gpu_names(host.gpus.gpus),
-                          printable(host.gpus.driver_version), printable(host.gpus.cuda_version));
+  const std::string text = count == 0
+                               ? "none"
+                               : format("{}, driver {}, CUDA {}{}", gpu_names(host.gpus.gpus),
+                                        printable(host.gpus.driver_version),
+                                        printable(host.gpus.cuda_version), nvlink_text(host.gpus));
   if (!host.gpus.warnings.empty()) {
     return warning(text, printable(join(host.gpus.warnings, "; "), 400));
   }
+  if (auto obstacle = gpu_obstacle(host.gpus)) return *obstacle;
   if (count != usual.gpus) {
     return warning(text, format("most hosts have {}; try there: nvidia-smi", usual.gpus));
   }
@@ -74,7 +109,10 @@ Finding gpu_finding(const HostDiagnostics& host, int slots, const Usual& usual) 
     return warning(text, format("most hosts have driver {}", printable(usual.driver)));
   }
   if (count > 0 && slots > static_cast<int>(count)) {
-    return warning(text, format("{} slots: tasks would share GPUs", slots));
+    const bool exclusive = host.gpus.gpus.front().compute_mode == "exclusive_process";
+    return warning(text,
+                   format("{} slots: tasks would share GPUs{}", slots,
+                          exclusive ? ", and their compute mode allows one process each" : ""));
   }
   return {"gpus", Grade::ok, text};
 }

@@ -35,6 +35,7 @@ void visit(Facts& facts, Visitor& member) {
   member("command_sha256", facts.command_sha256);
   member("modules", facts.modules);
   member("gpus", facts.gpus.gpus);
+  member("gpu_pairs", facts.gpus.pairs);
   member("gpu_driver", facts.gpus.driver_version);
   member("gpu_cuda", facts.gpus.cuda_version);
   member("gpu_warnings", facts.gpus.warnings);
@@ -74,6 +75,15 @@ void visit_gpu(auto& gpu, Visitor& member) {
   member("memory_bytes", gpu.memory_bytes);
   member("memory_free_bytes", gpu.memory_free_bytes);
   member("visible_as", gpu.visible_as);
+  member("compute_mode", gpu.compute_mode);
+}
+
+template <class Visitor>
+void visit_gpu_pair(auto& pair, Visitor& member) {
+  member("first", pair.first);
+  member("second", pair.second);
+  member("path", pair.path);
+  member("obstacle", pair.obstacle);
 }
 
 /// Visitor that makes a JSON object of the members.
@@ -106,6 +116,11 @@ class FactsWriter {
   static Json show(const Gpu& gpu) {
     FactsWriter inner;
     visit_gpu(gpu, inner);
+    return inner.take();
+  }
+  static Json show(const GpuPair& pair) {
+    FactsWriter inner;
+    visit_gpu_pair(pair, inner);
     return inner.take();
   }
   template <class T>
@@ -174,6 +189,11 @@ class FactsReader {
   static bool read(const Json& json, Gpu& gpu) {
     FactsReader inner(json);
     visit_gpu(gpu, inner);
+    return inner.wrong().empty();
+  }
+  static bool read(const Json& json, GpuPair& pair) {
+    FactsReader inner(json);
+    visit_gpu_pair(pair, inner);
     return inner.wrong().empty();
   }
   template <class T>

@@ -30,7 +30,7 @@ Topology get_topology(Reader& reader) {
 void put(Writer& writer, const Gpu& gpu) {
   writer.number(int32_t{gpu.index}).text(gpu.uuid).text(gpu.parent).text(gpu.name).text(gpu.bus_id);
   writer.number(int32_t{gpu.numa_node}).number(gpu.memory_bytes).number(gpu.memory_free_bytes);
-  writer.text(gpu.visible_as);
+  writer.text(gpu.visible_as).text(gpu.compute_mode);
 }
 
 Gpu get_gpu(Reader& reader) {
@@ -44,6 +44,7 @@ Gpu get_gpu(Reader& reader) {
   gpu.memory_bytes = reader.number<uint64_t>();
   gpu.memory_free_bytes = reader.number<uint64_t>();
   gpu.visible_as = reader.text();
+  gpu.compute_mode = reader.text();
   return gpu;
 }
 
@@ -51,15 +52,25 @@ void put(Writer& writer, const GpuList& list) {
   writer.number(static_cast<uint32_t>(list.gpus.size()));
   for (const Gpu& gpu : list.gpus)
     put(writer, gpu);
+  writer.number(static_cast<uint32_t>(list.pairs.size()));
+  for (const GpuPair& pair : list.pairs)
+    writer.text(pair.first).text(pair.second).text(pair.path).text(pair.obstacle);
   writer.text(list.driver_version).text(list.cuda_version).texts(list.warnings);
 }
 
 GpuList get_gpu_list(Reader& reader) {
-  constexpr size_t gpu_bytes_min = 7 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
+  constexpr size_t gpu_bytes_min = 8 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
   GpuList list;
   list.gpus.resize(reader.count(gpu_bytes_min));
   for (Gpu& gpu : list.gpus)
     gpu = get_gpu(reader);
+  list.pairs.resize(reader.count(4 * sizeof(uint32_t)));
+  for (GpuPair& pair : list.pairs) {
+    pair.first = reader.text();
+    pair.second = reader.text();
+    pair.path = reader.text();
+    pair.obstacle = reader.text();
+  }
   list.driver_version = reader.text();
   list.cuda_version = reader.text();
   list.warnings = reader.texts();

@@ -15,6 +15,7 @@
 #include <memory>
 #include <set>
 
+// NOLINTBEGIN(readability-identifier-naming,readability-function-size): NVIDIA's prototypes
 struct CUevent_st {
   bool recorded = false;
   bool reached = false;
@@ -320,3 +321,4 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming,readability-function-size)

@@ -115,6 +115,7 @@ size_t bytes_of(int type) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming,readability-function-size): NVIDIA's prototypes
 struct ncclComm {
   std::shared_ptr<Group> group;
   int rank = 0;
@@ -339,3 +340,4 @@ int ncclRecv(void*, size_t, int, int, ncclComm*, void*) {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming,readability-function-size)

@@ -3,6 +3,11 @@
  *   gpu=NAME          a GPU (NAME without blanks) at the next PCI address, a1:00.0 and up
  *   mig=N             the last GPU is in MIG mode and has N instances
  *   denied, lost      the last GPU fails with "Insufficient Permissions", or with "GPU is lost"
+ *   mode=N            the compute mode of the last GPU
+ *   nvlink            the last GPU reaches the others with NVLink by it
+ *   level=N           the level of the last GPU's topology; that of a pair is the larger one
+ *   nop2p=STATUS      no other GPU reaches the memory of the last one, with this status
+ *   node=N            the NUMA node of the last GPU's memory
  *   init=STATUS       nvmlInit fails with this status
  *   hang              nvmlInit never returns
  * The prototypes follow NVIDIA's documentation. */
@@ -11,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { devices_max = 16, instances_max = 7, success = 0, not_found = 6 };
+enum { devices_max = 16, instances_max = 7, success = 0, not_supported = 3, not_found = 6 };
 
 struct device {
   char uuid[64];
@@ -19,6 +24,7 @@ struct device {
   int status;
   unsigned instances;
   unsigned number;
+  int mode, nvlink, level, nop2p, node;
   struct device* whole;
 };
 
@@ -43,6 +49,16 @@ static void read_word(const char* word) {
       snprintf(instance->uuid, sizeof instance->uuid, "MIG-%08x-0000-4000-8000-00000000000%u",
                last->number + 0xb0, i);
     }
+  } else if (strncmp(word, "mode=", 5) == 0 && last != NULL) {
+    last->mode = atoi(word + 5);
+  } else if (strcmp(word, "nvlink") == 0 && last != NULL) {
+    last->nvlink = 1;
+  } else if (strncmp(word, "level=", 6) == 0 && last != NULL) {
+    last->level = atoi(word + 6);
+  } else if (strncmp(word, "nop2p=", 6) == 0 && last != NULL) {
+    last->nop2p = atoi(word + 6);
+  } else if (strncmp(word, "node=", 5) == 0 && last != NULL) {
+    last->node = 1 + atoi(word + 5);
   } else if (strcmp(word, "denied") == 0 && last != NULL) {
     last->status = 4;
   } else if (strcmp(word, "lost") == 0 && last != NULL) {
@@ -149,6 +165,33 @@ int nvmlDeviceGetMigMode(const struct device* device, unsigned* current, unsigne
 int nvmlDeviceGetMaxMigDeviceCount(const struct device* device, unsigned* result) {
   (void)device;
   *result = instances_max;
+  return success;
+}
+
+int nvmlDeviceGetComputeMode(const struct device* device, int* mode) {
+  *mode = device->mode;
+  return success;
+}
+
+int nvmlDeviceGetMemoryAffinity(const struct device* device, unsigned words, unsigned long* nodes,
+                                unsigned scope) {
+  (void)scope;
+  memset(nodes, 0, words * sizeof *nodes);
+  if (device->node == 0) return not_supported;
+  nodes[(device->node - 1) / 64] = 1UL << (device->node - 1) % 64;
+  return success;
+}
+
+int nvmlDeviceGetTopologyCommonAncestor(const struct device* a, const struct device* b,
+                                        int* level) {
+  *level = a->level > b->level ? a->level : b->level;
+  return success;
+}
+
+int nvmlDeviceGetP2PStatus(const struct device* from, const struct device* to, int capability,
+                           int* status) {
+  const int over_nvlink = 2;
+  *status = capability == over_nvlink ? (from->nvlink && to->nvlink ? 0 : 5) : to->nop2p;
   return success;
 }
 

@@ -47,7 +47,8 @@ TEST_CASE("list_gpus has the facts of each GPU that a launcher and a user need")
                             .numa_node = -1,
                             .memory_bytes = uint64_t{80} << 30,
                             .memory_free_bytes = uint64_t{79} << 30,
-                            .visible_as = "0"});
+                            .visible_as = "0",
+                            .compute_mode = "default"});
   CHECK(list.gpus[1].name == "A100");
   CHECK(list.gpus[1].numa_node == 1);
   CHECK(list.gpus[1].visible_as == "1");

@@ -16,7 +16,7 @@ struct TheirId {
 };
 struct Opaque;
 
-constexpr Number (*theirs)(Opaque*, size_t, TheirId, const int*) = nullptr;
+using Theirs = Number (*)(Opaque*, size_t, TheirId, const int*);
 
 struct Table {
   int (*same)(void*, size_t, Id, int*);
@@ -28,12 +28,12 @@ struct Table {
 };
 
 TEST_CASE("same_function accepts other names of types, and no other way to pass them") {
-  CHECK(same_function(&Table::same, theirs));
-  CHECK_FALSE(same_function(&Table::fewer, theirs));
-  CHECK_FALSE(same_function(&Table::narrower, theirs));
-  CHECK_FALSE(same_function(&Table::pointer_for_number, theirs));
-  CHECK_FALSE(same_function(&Table::pointer_for_class, theirs));
-  CHECK_FALSE(same_function(&Table::result, theirs));
+  CHECK(same_function(&Table::same, Theirs{}));
+  CHECK_FALSE(same_function(&Table::fewer, Theirs{}));
+  CHECK_FALSE(same_function(&Table::narrower, Theirs{}));
+  CHECK_FALSE(same_function(&Table::pointer_for_number, Theirs{}));
+  CHECK_FALSE(same_function(&Table::pointer_for_class, Theirs{}));
+  CHECK_FALSE(same_function(&Table::result, Theirs{}));
 }
 
 }  // namespace

@@ -195,6 +195,46 @@ TEST_CASE("a finding about a scarce resource has the number that is needed") {
   }
 }
 
+TEST_CASE("settings and connections that keep GPUs from collectives are found") {
+  struct Case {
+    std::function<void(HostDiagnostics& host)> spoil;
+    std::string complaint;  ///< its beginning
+    int slots = 2;
+  };
+  const Case cases[] = {
+      {[](HostDiagnostics& h) { h.gpus.gpus[1].compute_mode = "prohibited"; },
+       "gpus warning: GPU 1 accepts no program: its compute mode is prohibited → try there: "
+       "nvidia-smi -c DEFAULT"},
+      {[](HostDiagnostics& h) {
+         h.gpus.gpus[0].uuid = "GPU-a";
+         h.gpus.gpus[1].uuid = "GPU-b";
+         h.gpus.pairs = {{"GPU-a", "GPU-hidden", "SYS", "why"},
+                         {"GPU-a", "GPU-b", "PHB", "the chipset does not support it"}};
+       },
+       "gpus warning: GPUs 0 and 1 cannot use each other's memory: the chipset does not support "
+       "it → collectives go through the host's memory"},
+      {[](HostDiagnostics& h) { h.gpus.gpus[0].compute_mode = "exclusive_process"; },
+       "gpus warning: 2 H100, driver 535.1, CUDA 12.2 → 3 slots: tasks would share GPUs, and their "
+       "compute mode allows one process each",
+       3},
+      {[](HostDiagnostics& h) {
+         h.gpus.pairs = {{"GPU-a", "GPU-b", "NVLink", ""}};
+         h.gpus.driver_version = "470";
+       },
+       "gpus warning: 2 H100, driver 470, CUDA 12.2, NVLink → most hosts have driver 535.1"},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.complaint);
+    HostDiagnostics host = good_host();
+    one.spoil(host);
+    const std::string told = complaints(resource_findings(host, one.slots, usual));
+    CAPTURE(told);
+    CHECK(told.starts_with(one.complaint));
+    CHECK(told.empty() == one.complaint.empty());
+    CHECK(std::ranges::count(told, '\n') == 0);
+  }
+}
+
 TEST_CASE("an unreachable host has that failure as its only finding") {
   HostSeen unreachable = good_seen();
   unreachable.unreachable = "is sshd running there?";

@@ -34,9 +34,11 @@ TEST_CASE("a host's resources are read back as they were written") {
                               .numa_node = 1,
                               .memory_bytes = 3,
                               .memory_free_bytes = 2,
-                              .visible_as = "MIG-1"}},
+                              .visible_as = "MIG-1",
+                              .compute_mode = "prohibited"}},
                     .driver_version = "535",
                     .cuda_version = "12.2",
+                    .pairs = {{"GPU-0", "GPU-1", "NVLink", ""}, {"GPU-0", "GPU-2", "", "why"}},
                     .warnings = {"GPU 0 is lost"}};
   resources.visible.cuda = "";
   resources.gpu_failure = "why";
