@@ -30,9 +30,8 @@ ARROWS = {
     "python": {"comm/dtrain.h", "comm/dtrain_work.h"},
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
-PUBLIC = {"comm/dtrain.h", "comm/dtrain_algorithm.h", "comm/dtrain_memory.h", "comm/dtrain_ps.h", "comm/dtrain_store.h", "comm/dtrain_strategy.h",
-          "comm/dtrain_work.h",
-          "comm/dtrain.hpp", "comm/dtrain_ps.hpp", "comm/dtrain_store.hpp", "comm/dtrain_strategy.hpp", "comm/dtrain_types.hpp"}
+PUBLIC = {f"comm/dtrain{part}.h" for part in ("", "_algorithm", "_memory", "_ps", "_store", "_strategy", "_work")} | {
+    f"comm/dtrain{part}.hpp" for part in ("", "_ps", "_store", "_strategy", "_types")}
 # The floors of a folder, low to high: each includes itself and those before it. "" is what stands in the
 # folder itself; where it is not named, no source may.
 FLOORS = {
