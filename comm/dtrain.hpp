@@ -95,22 +95,42 @@ class Context {
 
   /// values[i] = op over all ranks of values[i], for each of several arrays, at once. All ranks
   /// give equally many arrays. See dtrain_all_reduce_list.
-  template <std::ranges::forward_range Arrays>
-    requires MutableArray<std::ranges::range_reference_t<Arrays>>
+  template <MutableArrays Arrays>
   void all_reduce_list(Arrays&& arrays, Op op = Op::sum, const OpOptions& options = {}) {
-    const std::vector<dtrain_buffers> tensors = listed(arrays);
-    const dtrain_tensor_list list = list_of(tensors);
+    const detail::TensorList tensors(arrays);
     run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_all_reduce_list(get(), &list, static_cast<int>(op), c, error);
+      return dtrain_all_reduce_list(get(), tensors.get(), static_cast<int>(op), c, error);
     });
   }
-  template <std::ranges::forward_range Arrays>
-    requires MutableArray<std::ranges::range_reference_t<Arrays>>
+  template <MutableArrays Arrays>
   Work all_reduce_list_async(Arrays&& arrays, Op op = Op::sum, const OpOptions& options = {}) {
-    const std::vector<dtrain_buffers> tensors = listed(arrays);
-    const dtrain_tensor_list list = list_of(tensors);
+    const detail::TensorList tensors(arrays);
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_all_reduce_list_async(get(), &list, static_cast<int>(op), c, error);
+      return dtrain_all_reduce_list_async(get(), tensors.get(), static_cast<int>(op), c, error);
+    });
+  }
+
+  /// As all_reduce_list, but without waiting for slow ranks; see dtrain_all_reduce_quorum. The
+  /// Work, which is done, has the ranks, std::int32_t, whose contributions the step has.
+  template <MutableArrays Arrays>
+  Work all_reduce_quorum(Arrays&& arrays, const Quorum& quorum, Op op = Op::sum,
+                         const OpOptions& options = {}) {
+    const detail::TensorList tensors(arrays);
+    const dtrain_quorum q = detail::c_quorum(quorum);
+    return run_with_result(
+        options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
+          return dtrain_all_reduce_quorum(get(), tensors.get(), static_cast<int>(op), &q, work, c,
+                                          error);
+        });
+  }
+  template <MutableArrays Arrays>
+  Work all_reduce_quorum_async(Arrays&& arrays, const Quorum& quorum, Op op = Op::sum,
+                               const OpOptions& options = {}) {
+    const detail::TensorList tensors(arrays);
+    const dtrain_quorum q = detail::c_quorum(quorum);
+    return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
+      return dtrain_all_reduce_quorum_async(get(), tensors.get(), static_cast<int>(op), &q, c,
+                                            error);
     });
   }
 
@@ -369,17 +389,6 @@ class Context {
     run(options,
         [&](const dtrain_op_options* c, dtrain_error* error) { return call(&work, c, error); });
     return Work(work);
-  }
-
-  template <class Arrays>
-  static std::vector<dtrain_buffers> listed(Arrays& arrays) {
-    std::vector<dtrain_buffers> tensors;
-    for (auto&& array : arrays)
-      tensors.push_back(detail::writable(array));
-    return tensors;
-  }
-  static dtrain_tensor_list list_of(const std::vector<dtrain_buffers>& tensors) {
-    return {sizeof(dtrain_tensor_list), tensors.data(), tensors.size(), nullptr, nullptr};
   }
 
   template <class In, class Out>

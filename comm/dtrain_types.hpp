@@ -127,6 +127,10 @@ concept Array = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> 
 template <class R>
 concept MutableArray =
     Array<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+/// Several of them, of one type or of several.
+template <class R>
+concept MutableArrays =
+    std::ranges::forward_range<R> && MutableArray<std::ranges::range_reference_t<R>>;
 
 /// The result of an operation whose counts differ between the ranks. It refers to its Work, and is
 /// valid as long as that.
@@ -178,6 +182,14 @@ struct OpOptions {
   int priority = 0;  ///< of a collective with a name: higher ones are played first
 };
 
+/// How many contributions a step waits for, see dtrain_all_reduce_quorum.
+struct Quorum {
+  int ranks = 1;                            ///< so many are enough
+  std::chrono::milliseconds deadline = {};  ///< after the first one; 0: none
+  bool carry_late = false;                  ///< adds a late contribution to the rank's next one
+  int behind_max = 1;                       ///< steps that may be decided before a rank's calls
+};
+
 namespace detail {
 
 /// Converts milliseconds to an int for the C functions. Larger values become the maximum.
@@ -218,6 +230,29 @@ template <MutableArray R>
 dtrain_buffers writable(R&& array) {
   return {nullptr, std::ranges::data(array), std::ranges::size(array),
           type_of<std::ranges::range_value_t<R>>()};
+}
+
+/// The arrays of a call of several tensors.
+class TensorList {
+ public:
+  template <MutableArrays Arrays>
+  explicit TensorList(Arrays& arrays) {
+    for (auto&& array : arrays)
+      tensors_.push_back(writable(array));
+    list_ = {sizeof list_, tensors_.data(), tensors_.size(), nullptr, nullptr};
+  }
+  TensorList(const TensorList&) = delete;
+  TensorList& operator=(const TensorList&) = delete;
+  const dtrain_tensor_list* get() const { return &list_; }
+
+ private:
+  std::vector<dtrain_buffers> tensors_;
+  dtrain_tensor_list list_ = {};
+};
+
+inline dtrain_quorum c_quorum(const Quorum& quorum) {
+  return {sizeof(dtrain_quorum), quorum.ranks, milliseconds_of(quorum.deadline),
+          quorum.carry_late ? DTRAIN_CARRY_LATE : DTRAIN_DROP_LATE, quorum.behind_max};
 }
 
 }  // namespace detail

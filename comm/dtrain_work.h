@@ -41,6 +41,58 @@ DTRAIN_API dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context,
                                                      const dtrain_op_options* options,
                                                      dtrain_error* error);
 
+/* The contributions of ranks that a step does not wait for. */
+enum dtrain_late {
+  DTRAIN_DROP_LATE = 0,
+  DTRAIN_CARRY_LATE = 1 /* added, by the reduction, to the rank's next contribution of that name */
+};
+
+/* How many contributions a step waits for; equal on all ranks. */
+typedef struct dtrain_quorum {
+  size_t struct_size; /* sizeof(dtrain_quorum) */
+  int ranks;          /* so many contributions are enough; 1 to the size of the context */
+  int deadline_ms;    /* so long after the first one, those that are there are enough; 0: never */
+  int late;           /* enum dtrain_late */
+  int behind_max;     /* steps that may be decided before a rank's calls of them, 0 is 1. Each costs
+                         that rank memory for a list's results */
+} dtrain_quorum;
+
+/* All_reduces a list as dtrain_all_reduce_list does, but without waiting for slow ranks (backup
+ * workers). Each call of a name is a step; options->name must be given. A step has the
+ * contributions of those ranks that have called it when there are enough, the same ranks for all
+ * tensors. All ranks get the same results. An average is over the contributions. The first step of
+ * a name waits for all ranks.
+ *
+ * A rank that is late gets the result of its step at once, without its contribution. So all ranks
+ * make equally many calls. From a rank's first such call on, its engine thread plays the steps that
+ * are decided without it. A rank that is stopped, or has left or died, still holds up the others or
+ * ends their steps.
+ *
+ * The result of the work (see dtrain_work_result) is the DTRAIN_INT32 ranks whose contributions the
+ * step has; this rank was late if it is not among them. Errors: those of dtrain_all_reduce_list;
+ * _INPUT for wrong fields of the quorum, and for DTRAIN_ADASUM with DTRAIN_CARRY_LATE. */
+DTRAIN_API int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* list,
+                                        int op, const dtrain_quorum* quorum, dtrain_work** work,
+                                        const dtrain_op_options* options, dtrain_error* error);
+/* The same, but it returns at once. */
+DTRAIN_API dtrain_work* dtrain_all_reduce_quorum_async(dtrain_context* context,
+                                                       const dtrain_tensor_list* list, int op,
+                                                       const dtrain_quorum* quorum,
+                                                       const dtrain_op_options* options,
+                                                       dtrain_error* error);
+
+/* This rank's calls of dtrain_all_reduce_quorum in a context that have succeeded. */
+typedef struct dtrain_quorum_counts {
+  size_t struct_size; /* sizeof(dtrain_quorum_counts), set by the caller */
+  uint64_t steps;     /* all of them */
+  uint64_t late;      /* those without this rank's contribution */
+  uint64_t carried;   /* those whose contribution was kept for a later step */
+} dtrain_quorum_counts;
+
+/* Fills *counts; with zeros when the context was finalized. Only _INPUT fails. */
+DTRAIN_API int dtrain_count_quorum(dtrain_context* context, dtrain_quorum_counts* counts,
+                                   dtrain_error* error);
+
 /* *index = the first place in `works` whose operation has succeeded or failed; its status is that
  * of dtrain_work_wait. Waits until there is one, or returns DTRAIN_PENDING if `timeout_ms` passed
  * first. timeout_ms < 0: no limit; 0: does not wait. NULL in the array is left out, so that a

@@ -62,6 +62,13 @@ std::string compression_text(const OperationTerms& terms) {
   return none ? "none" : format("compression to {}", compression_name(terms.compression));
 }
 
+std::string quorum_text(const Quorum& quorum) {
+  if (quorum.ranks == 0) return "the contributions of all ranks";
+  return format("a quorum of {}, a deadline of {} ms, {} behind, and {}", quorum.ranks,
+                quorum.deadline_ms, quorum.behind_max,
+                quorum.carries_late ? "carrying" : "dropping");
+}
+
 std::string scales_text(const OperationTerms& terms) {
   return format("prescale {} and postscale {}", terms.prescale, terms.postscale);
 }
@@ -87,6 +94,8 @@ Difference difference(const Descriptor& one, const Descriptor& most) {
     return {none ? "asked for no compression" : "asked for " + compression_text(one.terms),
             compression_text(most.terms)};
   }
+  if (one.terms.quorum != most.terms.quorum)
+    return {"asked for " + quorum_text(one.terms.quorum), quorum_text(most.terms.quorum)};
   if (one.terms != most.terms)
     return {"asked for " + scales_text(one.terms), scales_text(most.terms)};
   const NameDifference names = name_difference(one.name, most.name);
@@ -167,6 +176,21 @@ uint64_t call_hash(const OperationRequest& request, uint64_t sequence) {
 
 namespace {
 
+Quorum read_quorum(Reader& reader) {
+  Quorum quorum{.ranks = reader.number<uint32_t>()};
+  if (quorum.ranks == 0) return {};
+  quorum.deadline_ms = reader.number<uint32_t>();
+  quorum.behind_max = reader.number<uint32_t>();
+  quorum.carries_late = reader.number<bool>();
+  return quorum;
+}
+
+void encode(const Quorum& quorum, Writer& writer) {
+  writer.number(quorum.ranks);
+  if (quorum.ranks == 0) return;
+  writer.number(quorum.deadline_ms).number(quorum.behind_max).number(quorum.carries_late);
+}
+
 /// Makes the reader bad when there are more dimensions than possible.
 OperationTerms read_terms(Reader& reader) {
   OperationTerms terms;
@@ -176,6 +200,7 @@ OperationTerms read_terms(Reader& reader) {
   terms.average_active = reader.number<uint8_t>() != 0;
   terms.compression = reader.number<Compression>();
   if (static_cast<size_t>(terms.compression) >= compression_count) reader.refuse();
+  terms.quorum = read_quorum(reader);
   terms.parts = reader.number<uint64_t>();
   terms.element_bytes = reader.number<uint32_t>();
   terms.element = reader.text();
@@ -200,7 +225,9 @@ void encode(const Descriptor& d, Writer& writer) {
   if (!has_terms) return;
   writer.number(d.terms.prescale).number(d.terms.postscale);
   writer.number(d.terms.has_shape).number(d.terms.average_active);
-  writer.number(d.terms.compression).number(d.terms.parts);
+  writer.number(d.terms.compression);
+  encode(d.terms.quorum, writer);
+  writer.number(d.terms.parts);
   writer.number(d.terms.element_bytes).text(d.terms.element);
   writer.number(static_cast<uint32_t>(d.terms.shape.size()));
   for (const uint64_t size : d.terms.shape)

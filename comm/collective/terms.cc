@@ -104,6 +104,11 @@ uint64_t terms_hash(const OperationRequest& request) {
     for (const char c : terms.element)
       hash = added(hash, static_cast<unsigned char>(c));
   }
+  if (const Quorum& quorum = terms.quorum; quorum.ranks > 0) {
+    for (const uint32_t field : {quorum.ranks, quorum.deadline_ms, quorum.behind_max})
+      hash = added(hash, field);
+    hash = added(hash, quorum.carries_late ? 1 : 0);
+  }
   const bool skips_first = has_own_counts(request.kind);
   for (size_t i = 0; i < terms.shape.size(); ++i)
     hash = added(hash, i == 0 && skips_first ? any_size : terms.shape[i]);

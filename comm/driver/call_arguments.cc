@@ -48,6 +48,7 @@ void CallArguments::fill_terms(OperationRequest& request) const {
   filled.postscale = terms->postscale;
   filled.average_active = terms->average_active;
   filled.compression = terms->compression;
+  filled.quorum = terms->quorum;
   filled.element.assign(terms->element);
   filled.element_bytes = terms->element_bytes;
   if (terms->element_bytes > 0) {

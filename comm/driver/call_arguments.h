@@ -17,6 +17,7 @@ struct CallTerms {
   double postscale = 1;
   bool average_active = false;
   Compression compression = Compression::none;
+  Quorum quorum = {};
   std::string_view element = {};
   uint32_t element_bytes = 0;  ///< more than 0: the counts of the call are in elements of this size
   std::optional<std::span<const size_t>> shape = {};

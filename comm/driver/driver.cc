@@ -297,7 +297,7 @@ void Driver::hand_off() {
   if (driving_) return;
   if (waiting_ > 0 || finished_) {
     changed_.notify_all();
-  } else if (!parts_.engine->idle()) {
+  } else if (!parts_.engine->idle() || parts_.engine->serves()) {
     ensure_background();
   }
 }
@@ -323,7 +323,9 @@ void Driver::ensure_background() {
 
 void Driver::run_background() {
   Lock lock = enter();
-  const auto not_needed = [this] { return finished_ || waiting_ > 0 || parts_.engine->idle(); };
+  const auto not_needed = [this] {
+    return finished_ || waiting_ > 0 || (parts_.engine->idle() && !parts_.engine->serves());
+  };
   const Goal goal{PredicateRef(not_needed)};
   while (!finished_) {
     if (driving_ || not_needed()) {

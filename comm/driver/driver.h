@@ -110,6 +110,7 @@ class Driver {
   // As in Engine:
   Result<> register_algorithm(const std::string& name, const StepMaker& maker);
   std::string algorithms_text(uint32_t group);
+  LateSteps::Counts quorum_counts(uint32_t group);
   int reserve_place();
   void release_place(int place);
   void create_group(uint32_t number, const GroupMembers& members);

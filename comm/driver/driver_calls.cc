@@ -101,6 +101,11 @@ std::string Driver::algorithms_text(uint32_t group) {
   return finished_ ? "" : parts_.engine->algorithms_text(group);
 }
 
+LateSteps::Counts Driver::quorum_counts(uint32_t group) {
+  const Lock lock = enter();
+  return finished_ ? LateSteps::Counts() : parts_.engine->quorum_counts(group);
+}
+
 int Driver::reserve_place() {
   const Lock lock = enter();
   return finished_ ? -1 : parts_.engine->reserve_place();

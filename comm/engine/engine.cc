@@ -343,6 +343,14 @@ bool Engine::idle() const {
          state_->peers.all_sent();
 }
 
+bool Engine::serves() const {
+  return !state_->aborted && state_->groups.serves();
+}
+
+LateSteps::Counts Engine::quorum_counts(uint32_t group) const {
+  return state_->groups.quorum_counts(group);
+}
+
 size_t Engine::named_entries() const {
   return state_->groups.named_entries();
 }

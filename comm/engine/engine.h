@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "comm/collective/engine_options.h"
 #include "comm/engine/group_members.h"
+#include "comm/named/late_steps.h"
 #include "comm/schedule/operation_request.h"
 #include "rendezvous/cluster/task.h"
 
@@ -88,6 +89,10 @@ class Engine {
   /// True when no operation is pending and no message waits to be sent. A rank that leaves earlier
   /// may lose a verdict that the others need.
   bool idle() const;
+  /// True when others may need this rank's steps although nothing of it is pending.
+  bool serves() const;
+  /// Returns the counts of this rank's calls with a quorum in that group.
+  LateSteps::Counts quorum_counts(uint32_t group) const;
   /// Returns how many entries about named collectives are kept: those of this rank that have not
   /// ended. On rank 0 of a group also those that it has not decided about.
   size_t named_entries() const;

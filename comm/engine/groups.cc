@@ -109,6 +109,8 @@ void Groups::submit(std::shared_ptr<Operation> operation) {
     return end_join(*operation, 0);
   activate(group);
   if (by_name(group, operation->request)) return named(group).submit(std::move(operation));
+  const auto& terms = operation->request.terms;
+  if (terms && terms->quorum.ranks > 0) note_participants(*operation, {0});
   group.collectives.submit(std::move(operation));
 }
 
@@ -220,6 +222,17 @@ bool Groups::idle() const {
   return std::all_of(active_.begin(), active_.end(), [](const Group* group) {
     return group->collectives.idle() && (!group->named || group->named->idle());
   });
+}
+
+bool Groups::serves() const {
+  return any_named_ && std::ranges::any_of(groups_, [](const auto& entry) {
+           return entry.second.named && entry.second.named->serves();
+         });
+}
+
+LateSteps::Counts Groups::quorum_counts(uint32_t number) const {
+  const Group* group = find_group(number);
+  return group != nullptr && group->named ? group->named->quorum_counts() : LateSteps::Counts();
 }
 
 size_t Groups::named_entries() const {

@@ -76,6 +76,10 @@ class Groups {
   bool spin(uint32_t number, Time now);
   Time next_deadline() const;
   bool idle() const;
+  /// True when a group may need this rank although nothing of it is pending here.
+  bool serves() const;
+  /// Returns the counts of calls with a quorum in that group.
+  LateSteps::Counts quorum_counts(uint32_t number) const;
   /// Returns how many entries about named collectives all groups keep.
   size_t named_entries() const;
   /// Appends the first pending collective of each group.

@@ -17,6 +17,7 @@ class Bucket {
   /// compression.
   /// `average_over` is the number of ranks whose average they are; 0: of all.
   explicit Bucket(std::vector<std::shared_ptr<Operation>> members, int average_over = 0);
+  Bucket() = default;  ///< to be assigned
 
   /// Copies the inputs of the members, and returns the collective for all of them. It uses this
   /// bucket's memory, or the buffers of the only member.
@@ -27,7 +28,7 @@ class Bucket {
 
  private:
   std::vector<std::shared_ptr<Operation>> members_;
-  int average_over_;
+  int average_over_ = 0;
   std::unique_ptr<std::byte[]> memory_;  ///< null with one member
 };
 

@@ -20,6 +20,11 @@ size_t bytes_of(const Descriptor& descriptor) {
   return descriptor.count * element_bytes(descriptor.type);
 }
 
+bool has_quorum(const NameArrival& arrival) {
+  return arrival.place.list != 0 && arrival.descriptor.kind == OperationKind::all_reduce &&
+         arrival.descriptor.terms.quorum.ranks > 0;
+}
+
 /// The call as ranks that have joined need it.
 Descriptor for_joined(Descriptor call) {
   call.name.clear();
@@ -31,6 +36,7 @@ Descriptor for_joined(Descriptor call) {
 }  // namespace
 
 Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
+  if (has_quorum(arrival) && !quorums_.add(rank, arrival, now)) return {};
   const uint64_t name = arrival.descriptor.name_hash;
   const size_t ranks = options_.job_ranks.size();
   Pending& pending = pending_
@@ -84,6 +90,7 @@ std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
   if (!found) return {};
   std::vector<uint64_t> failing(names.begin(), names.end());
   for (const uint64_t name : names) {
+    quorums_.forget(pending_.at(name).place.list);
     // The parts that its list has held fail with it.
     const auto held = lists_.find(pending_.at(name).place.list);
     if (held != lists_.end()) {
@@ -108,9 +115,7 @@ std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
 
 void NameCoordinator::complete(uint64_t name, Pending& pending) {
   limits_.erase({pending.deadline, name});
-  for (auto& [rank, names] : blocked_)
-    names.erase(name);
-  std::erase_if(blocked_, [](const auto& blocked) { return blocked.second.empty(); });
+  forget_blocked(name);
   if (name == join_hash()) {
     all_joined_ = NameDecision{.names = {name}, .last_joined = joined_.back()};
     joined_.clear();
@@ -121,9 +126,55 @@ void NameCoordinator::complete(uint64_t name, Pending& pending) {
   pending_.erase(name);
 }
 
+void NameCoordinator::forget_blocked(uint64_t name) {
+  for (auto& [rank, names] : blocked_)
+    names.erase(name);
+  std::erase_if(blocked_, [](const auto& blocked) { return blocked.second.empty(); });
+}
+
+void NameCoordinator::decide_quorums(Time now) {
+  for (const QuorumSteps::Step& step : quorums_.decide(now, joined_))
+    close_step(step);
+}
+
+/// Ends the matching of a step. The calls of ranks that are late are not compared here.
+void NameCoordinator::close_step(const QuorumSteps::Step& step) {
+  const auto contributions = std::ranges::count(step.participants, true);
+  const bool all = contributions == static_cast<std::ptrdiff_t>(step.participants.size());
+  std::vector<Complete> together;
+  for (const uint64_t name : step.names) {
+    const auto found = pending_.find(name);
+    if (found == pending_.end()) continue;
+    Pending& pending = found->second;
+    for (size_t rank = 0; rank < step.participants.size(); ++rank) {
+      if (step.participants[rank]) continue;
+      pending.arrived[rank] = false;
+      pending.differing.erase(static_cast<int>(rank));
+    }
+    limits_.erase({pending.deadline, name});
+    forget_blocked(name);
+    const auto chosen = std::ranges::find(step.participants, true) - step.participants.begin();
+    const auto differing = pending.differing.find(static_cast<int>(chosen));
+    Complete call{.call = differing == pending.differing.end() ? pending.first : differing->second,
+                  .for_joined = !all,
+                  .priority = pending.priority};
+    if (pending.arrived != step.participants) {
+      call.failure = OperationFailure{Errc::mismatch, -1, "the lists of the ranks differ"};
+    } else if (!pending.differing.empty()) {
+      call.failure = mismatch(pending);
+    }
+    if (!all) call.participants = step.participants;
+    if (!all && call.call.reduce == ReduceOp::average)
+      call.average_over = static_cast<int>(contributions);
+    pending_.erase(found);
+    together.push_back(std::move(call));
+  }
+  release(std::move(together));
+}
+
 NameCoordinator::Complete NameCoordinator::completed(Pending& pending) {
   if (!pending.differing.empty()) {
-    OperationFailure failure = mismatch(pending);
+    std::optional<OperationFailure> failure = mismatch(pending);
     return {.call = std::move(pending.first), .failure = std::move(failure)};
   }
   if (const std::vector<int> joined = joined_without(pending); !joined.empty())
@@ -177,7 +228,9 @@ void NameCoordinator::release(std::vector<Complete> together) {
       std::ranges::find_if(together, [](const Complete& c) { return c.failure.has_value(); });
   if (failed != together.end()) {
     for (const Complete& complete : together)
-      failed_.push_back({.names = {complete.call.name_hash}, .failure = failed->failure});
+      failed_.push_back({.names = {complete.call.name_hash},
+                         .failure = failed->failure,
+                         .participants = complete.participants});
     return;
   }
   for (Complete& complete : together) {
@@ -209,6 +262,7 @@ void NameCoordinator::join(int rank) {
 }
 
 bool NameCoordinator::is_complete(const Pending& pending) const {
+  if (pending.first.terms.quorum.ranks > 0 && pending.place.list != 0) return false;
   return pending.arrivals + joined_without(pending).size() == options_.job_ranks.size();
 }
 
@@ -218,7 +272,8 @@ std::vector<int> NameCoordinator::job_ranks_of(std::vector<int> ranks) const {
   return ranks;
 }
 
-OperationFailure NameCoordinator::mismatch(const Pending& pending) const {
+/// Returns how the calls of the ranks that have made it differ; none if they do not.
+std::optional<OperationFailure> NameCoordinator::mismatch(const Pending& pending) const {
   std::vector<Descriptor> calls;
   std::vector<int> ranks;
   for (int rank = 0; rank < static_cast<int>(pending.arrived.size()); ++rank) {
@@ -231,7 +286,9 @@ OperationFailure NameCoordinator::mismatch(const Pending& pending) const {
   if (options_.name_of_rank)
     name_of = [&](int index) { return options_.name_of_rank(ranks[static_cast<size_t>(index)]); };
   const std::optional<Mismatch> found = compare(calls, job_ranks_of(ranks), 0, name_of);
-  return {Errc::mismatch, found->blamed_rank, found->text.substr(0, reason_bytes_max)};
+  if (!found) return std::nullopt;
+  return OperationFailure{Errc::mismatch, found->blamed_rank,
+                          found->text.substr(0, reason_bytes_max)};
 }
 
 bool NameCoordinator::can_be_fused(const Descriptor& descriptor) const {
@@ -255,6 +312,7 @@ std::vector<NameDecision> NameCoordinator::decide() {
       return bucket.first->call.type == call.type && bucket.first->call.reduce == call.reduce &&
              bucket.first->call.terms.compression == call.terms.compression &&
              bucket.first->average_over == complete.average_over &&
+             bucket.first->participants == complete.participants &&
              bucket.bytes + bytes_of(call) <= options_.bucket_bytes &&
              decisions[bucket.index].names.size() < names_per_decision_max &&
              decisions[bucket.index].for_joined.size() < names_for_joined_max;
@@ -266,7 +324,9 @@ std::vector<NameDecision> NameCoordinator::decide() {
       bucket->bytes += bytes_of(call);
     } else {
       if (fusible) open.push_back({&complete, bytes_of(call), index});
-      decisions.push_back({.names = {}, .average_over = complete.average_over});
+      decisions.push_back({.names = {},
+                           .average_over = complete.average_over,
+                           .participants = complete.participants});
     }
     decisions[index].names.push_back(call.name_hash);
     if (complete.for_joined) decisions[index].for_joined.push_back(for_joined(call));
@@ -284,7 +344,7 @@ size_t NameCoordinator::entries() const {
   for (const auto& [list, parts] : lists_)
     held += parts.size();
   return pending_.size() + limits_.size() + blocked + complete_.size() + failed_.size() +
-         joined_.size() + held + (all_joined_ ? 1 : 0);
+         joined_.size() + held + quorums_.entries() + (all_joined_ ? 1 : 0);
 }
 
 std::optional<NameCoordinator::Overdue> NameCoordinator::overdue(Time now) const {
@@ -295,7 +355,8 @@ std::optional<NameCoordinator::Overdue> NameCoordinator::overdue(Time now) const
 }
 
 Time NameCoordinator::next_deadline() const {
-  return limits_.empty() ? deadlock_at_ : std::min(deadlock_at_, limits_.begin()->first);
+  const Time next = std::min(deadlock_at_, quorums_.next_deadline());
+  return limits_.empty() ? next : std::min(next, limits_.begin()->first);
 }
 
 bool NameCoordinator::waits_for(int rank) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/named/name_messages.h"
+#include "comm/named/quorum_steps.h"
 
 #include <cstddef>
 #include <map>
@@ -26,11 +27,14 @@ class NameCoordinator {
     size_t bucket_bytes = size_t{1} << 20;      ///< the most data of calls that are fused
     size_t fused_bytes_max = size_t{64} << 10;  ///< larger calls are played alone
   };
-  explicit NameCoordinator(Options options) : options_(std::move(options)) {}
+  explicit NameCoordinator(Options options)
+      : options_(std::move(options)), quorums_(options_.job_ranks.size()) {}
 
   /// Takes the announcement of a rank. Fails with Errc::protocol when the rank has announced that
   /// name already, and rank 0 has not decided about it since.
   Result<> add(int rank, NameArrival arrival, Time now);
+  /// Decides about lists that wait for a quorum. The next decide() has what is played.
+  void decide_quorums(Time now);
   /// Returns the decisions about the calls that all ranks have announced since the last call, in
   /// the order of their priorities on rank 0. A call that rank 0 has not made has priority 0.
   std::vector<NameDecision> decide();
@@ -75,8 +79,9 @@ class NameCoordinator {
   /// A call that all ranks have made. It can be played, or has failed.
   struct Complete {
     Descriptor call;
-    bool for_joined = false;  ///< ranks that have joined have not made it
-    int average_over = 0;     ///< as in NameDecision
+    bool for_joined = false;              ///< ranks that have joined have not made it
+    int average_over = 0;                 ///< as in NameDecision
+    std::vector<bool> participants = {};  ///< as in NameDecision
     int priority = 0;
     std::optional<OperationFailure> failure = {};
   };
@@ -91,7 +96,9 @@ class NameCoordinator {
   Complete completed_without(const std::vector<int>& joined, Pending& pending);
   void finish(const ListPlace& place, Complete complete);
   void release(std::vector<Complete> together);
-  OperationFailure mismatch(const Pending& pending) const;
+  std::optional<OperationFailure> mismatch(const Pending& pending) const;
+  void close_step(const QuorumSteps::Step& step);
+  void forget_blocked(uint64_t name);
   bool can_be_fused(const Descriptor& descriptor) const;
   std::vector<int> job_ranks_of(std::vector<int> ranks) const;
 
@@ -102,6 +109,7 @@ class NameCoordinator {
   Time deadlock_at_ = Time::max();                 ///< when all ranks have blocked for long enough
   std::vector<Complete> complete_;  ///< by priority, then in the order of the last rank
   std::map<uint64_t, std::vector<Complete>> lists_;  ///< whose other parts are pending
+  QuorumSteps quorums_;
   std::vector<NameDecision> failed_;
   std::vector<int> joined_;  ///< in the order in which they joined
   std::optional<NameDecision> all_joined_;

@@ -39,6 +39,7 @@ Result<std::vector<NameArrival>> decode_arrivals(ByteSpan bytes) {
     arrival.blocks = reader.number<bool>();
     arrival.place.list = reader.number<uint64_t>();
     arrival.place.parts = reader.number<uint32_t>();
+    if (arrival.place.list != 0 && arrival.place.parts == 0) reader.refuse();
     if (!reader.ok() || arrival.timeout < Duration::zero() || arrival.remaining < Duration::zero())
       return fail(Errc::protocol, "announcement of a named call is cut short");
     arrivals.push_back(std::move(arrival));
@@ -59,6 +60,11 @@ Result<> read_for_joined(Reader& reader, NameDecision& decision) {
   decision.average_over = reader.number<int32_t>();
   decision.last_joined = reader.number<int32_t>();
   if (decision.average_over < 0 || decision.last_joined < -1) reader.refuse();
+  const auto ranks = reader.number<uint32_t>();
+  const ByteSpan bits = reader.raw((size_t{ranks} + 7) / 8);
+  for (size_t rank = 0; rank < ranks && reader.ok(); ++rank)
+    decision.participants.push_back(((bits[rank / 8] >> (rank % 8)) & std::byte{1}) !=
+                                    std::byte{0});
   return {};
 }
 
@@ -79,6 +85,11 @@ Bytes encode(const NameDecision& decision) {
   for (const Descriptor& call : decision.for_joined)
     encode(call, writer);
   writer.number(int32_t{decision.average_over}).number(int32_t{decision.last_joined});
+  const std::vector<bool>& ranks = decision.participants;
+  Bytes bits((ranks.size() + 7) / 8);
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    if (ranks[rank]) bits[rank / 8] |= std::byte{1} << (rank % 8);
+  writer.number(static_cast<uint32_t>(ranks.size())).raw(bits);
   return writer.take();
 }
 

@@ -36,6 +36,8 @@ struct NameDecision {
   /// Those of the calls that ranks which have joined have not made, without names and shapes.
   std::vector<Descriptor> for_joined = {};
   int average_over = 0;  ///< the ranks that averages are over; 0: all
+  /// By rank: whose contributions count, in calls with a quorum. Empty: those of all ranks.
+  std::vector<bool> participants = {};
   int last_joined = -1;  ///< of a join: the rank of the group that joined last
 };
 

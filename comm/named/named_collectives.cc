@@ -35,6 +35,9 @@ NamedCollectives::NamedCollectives(GroupPeers lane, Prepare prepare,
 }
 
 void NamedCollectives::submit(std::shared_ptr<Operation> operation) {
+  const bool quorum = operation->request.terms && operation->request.terms->quorum.ranks > 0;
+  serves_ = serves_ || quorum;
+  if (quorum && deliver_late(operation)) return;
   if (failed_) return end(*operation, *failed_);
   const uint64_t name = hash_of_name(operation->request.name);
   if (has_joined()) {
@@ -57,6 +60,7 @@ bool NamedCollectives::is_pending(std::string_view name) const {
 bool NamedCollectives::step(Time now) {
   if (failed_) return play(now) || fail_undecided();
   bool moved = announce(now);
+  coordinator_.decide_quorums(now);
   moved |= decide(now);
   moved |= play(now);
   stop_overdue(now);
@@ -64,6 +68,7 @@ bool NamedCollectives::step(Time now) {
   if (const CollectiveStop* stop = lane_.stopped()) {
     failed_ = stop->why;
     unannounced_.clear();
+    unannounced_late_.clear();
     moved = true;
   }
   return moved;
@@ -87,8 +92,8 @@ bool NamedCollectives::awaits_decisions() const {
 
 /// Sends rank 0 the calls that are new.
 bool NamedCollectives::announce(Time now) {
-  if (unannounced_.empty()) return false;
-  std::vector<NameArrival> arrivals;
+  if (unannounced_.empty() && unannounced_late_.empty()) return false;
+  std::vector<NameArrival> arrivals = std::exchange(unannounced_late_, {});
   for (const Work& work : std::exchange(unannounced_, {})) {
     const Time end = deadline(*work);
     const bool limited = end != Time::max();
@@ -144,6 +149,9 @@ Result<> NamedCollectives::decision(const Message& message, ByteSpan payload) {
     return fail(Errc::protocol, "a decision from another rank than 0");
   const NameDecision decision = TRY(decode_name_decision(payload));
   if (decision.failure) TRY(lane_.peers().check_blamed(decision.failure->blamed_rank));
+  if (!decision.participants.empty() &&
+      decision.participants.size() != static_cast<size_t>(lane_.peers().size()))
+    return fail(Errc::protocol, "a decision with other ranks than those of the group");
   if (failed_ && !awaits_decisions()) return {};
   return apply(decision);
 }
@@ -154,7 +162,11 @@ Result<> NamedCollectives::apply(const NameDecision& decision) {
   const OperationFailure& why = *decision.failure;
   for (const uint64_t name : decision.names) {
     const auto found = pending_.find(name);
-    if (found == pending_.end()) continue;  // this rank has not made the call
+    if (found == pending_.end()) {
+      // This rank has not made the call.
+      if (is_late(decision)) keep_failure(decision, name);
+      continue;
+    }
     const Work work = take(found);
     // The text of a mismatch includes the label.
     if (why.code == Errc::mismatch) end_labelled(*work, why);
@@ -166,20 +178,21 @@ Result<> NamedCollectives::apply(const NameDecision& decision) {
 /// Queues the calls for their turn. Where memory runs out, each operation is still in pending_ or
 /// in playing_, so fail_all() ends it.
 Result<> NamedCollectives::queue(const NameDecision& decision) {
+  const bool late = is_late(decision);
+  Playing playing{.participants = participants_of(decision)};
   std::vector<Work> members;
   for (const uint64_t name : decision.names) {
     const auto found = pending_.find(name);
-    if (found != pending_.end()) {
-      members.push_back(found->second);
-      played_.emplace(name, found->second);
-      continue;
-    }
-    const auto call = std::ranges::find(decision.for_joined, name, &Descriptor::name_hash);
-    if (call == decision.for_joined.end() || !pending_.contains(join_hash()))
-      return fail(Errc::protocol, "a decision about a name that is not pending");
-    members.push_back(joined_call(*call, lane_.peers().size()));
+    const bool contributes = found != pending_.end() && !late;
+    members.push_back(contributes ? found->second : stand_in(playing, decision, name));
+    if (!members.back()) return fail(Errc::protocol, "a decision about a name that is not pending");
+    if (found != pending_.end()) played_.emplace(name, found->second);
+    OperationRequest& request = members.back()->request;
+    if (auto sum = contributes ? late_.add_carried(request) : nullptr)
+      playing.carried.push_back(std::move(sum));
   }
-  playing_.push_back({.bucket = Bucket(members, decision.average_over)});
+  playing.bucket = Bucket(members, decision.average_over);
+  playing_.push_back(std::move(playing));
   ++buckets_;
   for (const uint64_t name : decision.names)
     pending_.erase(name);
@@ -271,12 +284,17 @@ void NamedCollectives::finish(Playing& playing) {
   for (const Work& work : playing.bucket.members()) {
     played_.erase(hash_of_name(work->request.name));
     limits_.erase({deadline(*work), work.get()});
-    if (*whole.outcome) {
-      succeed(*work);
+    if (!*whole.outcome) {
+      end(*work, reason_without_label(whole));
       continue;
     }
-    end(*work, reason_without_label(whole));
+    if (work->request.terms && work->request.terms->quorum.ranks > 0) {
+      note_participants(*work, playing.participants);
+      late_.note_end(*work, false);
+    }
+    succeed(*work);
   }
+  finish_late(playing);
 }
 
 /// Fails all named operations of the group when a time limit has ended.
@@ -343,11 +361,15 @@ void NamedCollectives::fail_all(const OperationFailure& why) {
   }
   for (const auto& [name, work] : pending_)
     end(*work, why);
+  for (const Playing& playing : playing_)
+    for (const LateCall& late : playing.late)
+      if (late.user) end(*late.user, why);
   playing_.clear();
   pending_.clear();
   played_.clear();
   limits_.clear();
   unannounced_.clear();
+  unannounced_late_.clear();
 }
 
 void NamedCollectives::leave() {
@@ -356,7 +378,8 @@ void NamedCollectives::leave() {
 }
 
 size_t NamedCollectives::entries() const {
-  const size_t own = pending_.size() + played_.size() + limits_.size() + unannounced_.size();
+  const size_t own =
+      pending_.size() + played_.size() + limits_.size() + unannounced_.size() + late_.entries();
   // After a failure, nothing is added to the coordinator any more.
   return own + playing_.size() + (failed_ ? 0 : coordinator_.entries());
 }

@@ -2,6 +2,7 @@
 
 #include "comm/collective/collectives.h"
 #include "comm/named/bucket.h"
+#include "comm/named/late_steps.h"
 #include "comm/named/name_coordinator.h"
 
 #include <deque>
@@ -41,7 +42,13 @@ class NamedCollectives {
   /// Returns true if anything moved or ended.
   bool step(Time now);
   Time next_deadline() const;
-  bool idle() const { return pending_.empty() && playing_.empty(); }
+  bool idle() const {
+    return pending_.empty() && playing_.empty() && unannounced_.empty() &&
+           unannounced_late_.empty();
+  }
+  /// True when steps may be decided without this rank, which then plays them.
+  bool serves() const { return serves_ && !failed_; }
+  const LateSteps::Counts& quorum_counts() const { return late_.counts(); }
   bool quiet() const { return idle() && lane_.quiet() && (failed_ || coordinator_.empty()); }
   /// Returns how many entries about calls are kept: those of this rank that have not ended. On rank
   /// 0 also those that it has not decided about.
@@ -66,9 +73,12 @@ class NamedCollectives {
   using Work = std::shared_ptr<Operation>;
   struct Playing {
     Bucket bucket;
-    Work operation = nullptr;  ///< of the whole bucket; null while it waits for those before
-    Work join = nullptr;       ///< ends behind it
-    int last_joined = -1;      ///< the result of the join
+    Work operation = nullptr;         ///< of the whole bucket; null while it waits for those before
+    Work join = nullptr;              ///< ends behind it
+    int last_joined = -1;             ///< the result of the join
+    std::vector<LateCall> late = {};  ///< in the bucket, without this rank's contribution
+    std::vector<int> participants = {};                      ///< of calls with a quorum
+    std::vector<std::shared_ptr<std::byte[]>> carried = {};  ///< inputs of members
   };
 
   bool announce(Time now);
@@ -77,6 +87,12 @@ class NamedCollectives {
   Result<> queue(const NameDecision& decision);
   Result<> end_join_behind_calls(int last);
   void finish_join(const Playing& playing);
+  bool is_late(const NameDecision& decision) const;
+  std::vector<int> participants_of(const NameDecision& decision) const;
+  Work stand_in(Playing& playing, const NameDecision& decision, uint64_t name);
+  void finish_late(Playing& playing);
+  bool deliver_late(const Work& operation);
+  void keep_failure(const NameDecision& decision, uint64_t name);
   bool has_joined() const;
   Work take(std::unordered_map<uint64_t, Work>::iterator found);
   bool fail_undecided();
@@ -94,7 +110,10 @@ class NamedCollectives {
   std::unordered_map<uint64_t, Work> played_;   ///< decided, and not done
   std::set<std::pair<Time, const Operation*>> limits_;  ///< of all of these that have one
   std::vector<Work> unannounced_;
+  std::vector<NameArrival> unannounced_late_;  ///< of calls that were decided without this rank
   std::deque<Playing> playing_;
+  LateSteps late_;
+  bool serves_ = false;             ///< a call with a quorum was made
   Time connects_at_ = Time::max();  ///< rank 0: when it connects with the ranks that it waits for
   std::string last_label_;
   uint64_t buckets_ = 0;                    ///< decided so far: the last one's number in the lane

@@ -11,6 +11,18 @@ namespace dt {
 enum class Compression : uint8_t { none, float16, bfloat16 };
 inline constexpr size_t compression_count = 3;
 
+/// How many contributions a call of several tensors waits for. The contributions of other ranks are
+/// late.
+struct Quorum {
+  uint32_t ranks = 0;  ///< so many are enough; 0: the call waits for all ranks
+  uint32_t deadline_ms =
+      0;  ///< so long after the first one, those that are there are enough; 0: never
+  uint32_t behind_max = 1;    ///< so many steps of one rank may be decided before its calls of them
+  bool carries_late = false;  ///< a late contribution is added to the rank's next one
+
+  bool operator==(const Quorum&) const = default;
+};
+
 /// The terms that a call may have beside its buffers. They are equal on all ranks.
 struct OperationTerms {
   static constexpr size_t dimensions_max = 64;
@@ -21,6 +33,7 @@ struct OperationTerms {
   double postscale = 1;         ///< each result is multiplied by it
   bool average_active = false;  ///< an average is over the ranks that have not joined
   Compression compression = Compression::none;
+  Quorum quorum = {};  ///< only of calls of several tensors
   uint64_t parts = 0;  ///< a hash of the counts of uneven parts; 0: they are even
   /// Elements without arithmetic: their name, and their size in bytes. Their type is uint8 then,
   /// and counts are in bytes. 0: they have a type.

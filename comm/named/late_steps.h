@@ -1,0 +1,78 @@
+#pragma once
+
+#include "comm/collective/descriptor.h"
+#include "comm/collective/group_peers.h"
+#include "comm/collective/operation.h"
+#include "comm/collective/reduce.h"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace dt {
+
+/// A call that was decided without this rank. A stand-in has played it, with a contribution that
+/// changes no result and memory of its own.
+struct LateCall {
+  uint64_t name = 0;                              ///< its hash
+  std::shared_ptr<Operation> stand_in = nullptr;  ///< null when the call has failed for all
+  Descriptor call = {};                           ///< as the others have made it
+  std::vector<int> participants = {};             ///< ranks of the group
+  std::optional<OperationFailure> failure = {};
+  std::shared_ptr<Operation> user = nullptr;  ///< this rank's own call, if it is there
+};
+
+/// This rank's steps that were decided without it: their results until its own calls come, and its
+/// late contributions until its next ones.
+class LateSteps {
+ public:
+  struct Counts {
+    uint64_t steps = 0;    ///< calls of lists with a quorum that have ended here
+    uint64_t late = 0;     ///< of these: without this rank's contribution
+    uint64_t carried = 0;  ///< late contributions that were kept for a later one
+  };
+
+  /// Keeps a result for this rank's call.
+  void keep(LateCall late) { kept_[late.name].push_back(std::move(late)); }
+  bool has(uint64_t name) const { return kept_.contains(name); }
+  /// Requires has().
+  LateCall take(uint64_t name);
+  /// Ends this rank's call with the result of the others, and carries its contribution if that is
+  /// wanted.
+  void deliver(LateCall late, const GroupPeers& peers);
+  /// Adds what was carried to a contribution. Returns the memory of the sum, which is the input
+  /// from then on; null if nothing was carried.
+  std::shared_ptr<std::byte[]> add_carried(OperationRequest& request);
+  /// Called before a call with a quorum succeeds. `late` without this rank's contribution.
+  void note_end(const Operation& call, bool late);
+
+  const Counts& counts() const { return counts_; }
+  size_t entries() const;
+
+ private:
+  /// Late contributions to one tensor.
+  struct Carried {
+    Reduction reduction;
+    size_t count = 0;
+    std::shared_ptr<std::byte[]> memory;
+
+    bool fits(const OperationRequest& request) const {
+      return count == request.count && reduction.type == request.type &&
+             reduction.op == request.reduce;
+    }
+  };
+
+  void carry(const OperationRequest& request);
+
+  std::unordered_map<uint64_t, std::deque<LateCall>> kept_;
+  std::unordered_map<uint64_t, Carried> carried_;  ///< by name
+  Counts counts_;
+};
+
+/// Notes the ranks whose contributions a list has, in its result.
+void note_participants(Operation& part, const std::vector<int>& participants);
+
+}  // namespace dt
