@@ -6,6 +6,7 @@
 #include "comm/dtrain.h"
 #include "comm/init_options.h"
 #include "comm/no_cancellation.h"
+#include "comm/sparse_rows.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -23,6 +24,7 @@ struct dtrain_work {
   dt::Driver::Work work;
   std::shared_ptr<dt::OperationResult> result = {};  ///< of operations with own counts
   int result_type = DTRAIN_FLOAT32;
+  std::shared_ptr<dt::SparseRows> sparse = {};  ///< of dtrain_all_reduce_sparse
 };
 // NOLINTEND(readability-identifier-naming)
 

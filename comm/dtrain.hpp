@@ -134,6 +134,17 @@ class Context {
     });
   }
 
+  /// Reduces rows of a matrix that may differ between the ranks; see dtrain_all_reduce_sparse.
+  template <Array Values>
+  auto all_reduce_sparse(std::span<const std::int64_t> indices, Values&& values, MatrixSize size,
+                         Op op = Op::sum, const OpOptions& options = {}) {
+    const dtrain_sparse_rows rows = detail::c_rows(indices, values, size);
+    return SparseResult<std::ranges::range_value_t<Values>>(run_with_result(
+        options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
+          return dtrain_all_reduce_sparse(get(), &rows, static_cast<int>(op), work, c, error);
+        }));
+  }
+
   /// values of every rank = values of rank `root`.
   template <MutableArray R>
   void broadcast(R&& values, int root, const OpOptions& options = {}) {

@@ -190,6 +190,12 @@ struct Quorum {
   int behind_max = 1;                       ///< steps that may be decided before a rank's calls
 };
 
+/// The size of a matrix of which ranks give some rows.
+struct MatrixSize {
+  std::size_t rows = 0;
+  std::size_t width = 1;  ///< elements of a row
+};
+
 namespace detail {
 
 /// Converts milliseconds to an int for the C functions. Larger values become the maximum.
@@ -249,6 +255,19 @@ class TensorList {
   std::vector<dtrain_buffers> tensors_;
   dtrain_tensor_list list_ = {};
 };
+
+template <Array Values>
+dtrain_sparse_rows c_rows(std::span<const std::int64_t> indices, Values&& values, MatrixSize size) {
+  if (std::ranges::size(values) != indices.size() * size.width)
+    throw Error(DTRAIN_ERROR_INPUT, "all_reduce_sparse: give `width` values for each index");
+  return {sizeof(dtrain_sparse_rows),
+          indices.data(),
+          std::ranges::data(values),
+          indices.size(),
+          size.rows,
+          size.width,
+          type_of<std::ranges::range_value_t<Values>>()};
+}
 
 inline dtrain_quorum c_quorum(const Quorum& quorum) {
   return {sizeof(dtrain_quorum), quorum.ranks, milliseconds_of(quorum.deadline),
@@ -349,6 +368,30 @@ inline std::optional<std::size_t> wait_any_for(std::span<const Work> works,
                                                std::chrono::milliseconds timeout) {
   return detail::wait_any_ms(works, timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
 }
+
+/// The merged rows of an all_reduce_sparse, which it owns.
+template <Element T>
+class SparseResult {
+ public:
+  explicit SparseResult(Work work) : work_(std::move(work)) {
+    dtrain_error error = detail::empty_error();
+    result_.struct_size = sizeof result_;
+    if (dtrain_work_sparse(work_.get(), &result_, &error) != DTRAIN_OK) throw Error(error);
+  }
+
+  /// Ascending, each once.
+  std::span<const std::int64_t> indices() const { return {result_.indices, result_.count}; }
+  /// The elements of these rows, row by row.
+  std::span<const T> values() const {
+    return {static_cast<const T*>(result_.values), result_.count * result_.width};
+  }
+  /// True when it has all rows of the matrix.
+  bool dense() const { return result_.dense != 0; }
+
+ private:
+  Work work_;
+  dtrain_sparse_result result_ = {};
+};
 
 /// An array in memory of dtrain_alloc, which it owns. Movable. Its Context must outlive it, and be
 /// finalized after it.

@@ -93,6 +93,48 @@ typedef struct dtrain_quorum_counts {
 DTRAIN_API int dtrain_count_quorum(dtrain_context* context, dtrain_quorum_counts* counts,
                                    dtrain_error* error);
 
+/* Some rows of a matrix, such as the gradient of an embedding. The memory belongs to the caller. */
+typedef struct dtrain_sparse_rows {
+  size_t struct_size;     /* sizeof(dtrain_sparse_rows) */
+  const int64_t* indices; /* of each row, from 0, in any order; may be NULL if count is 0 */
+  const void* values;     /* the elements of these rows, row by row; may be NULL if count is 0 */
+  size_t count;           /* rows that are given; one that is given twice is reduced with itself */
+  size_t rows;            /* of the whole matrix */
+  size_t width;           /* elements of each row, at least 1 */
+  int type;               /* enum dtrain_type */
+} dtrain_sparse_rows;
+
+/* The merged rows of all ranks. */
+typedef struct dtrain_sparse_result {
+  size_t struct_size;     /* sizeof(dtrain_sparse_result), set by the caller */
+  const int64_t* indices; /* ascending, each once */
+  const void* values;     /* the elements of these rows, row by row */
+  size_t count;           /* rows */
+  size_t width;           /* elements of each row */
+  int type;               /* enum dtrain_type */
+  int dense;              /* 1: the result has all rows of the matrix, because a rank gave most of
+                             them */
+} dtrain_sparse_result;
+
+/* All_reduces rows that may differ between the ranks. The result has each row that a rank has
+ * given, reduced over all ranks; a rank without it contributes the value that changes no result: 0
+ * to a sum. An average divides by the number of all ranks. In a dense result, rows that no rank has
+ * given consist of that value.
+ *
+ * Blocks until it is done, and then sets *work, which has the result; after an error *work is NULL.
+ * It is two collectives: the indices of the rows, then an all_reduce of the elements of all rows
+ * that some rank has. With options->name "x", they are named "x[rows]" and "x[values]".
+ *
+ * Errors: those of dtrain_all_reduce; _MISMATCH, on all ranks, if rows, width, type or op differ;
+ * _INPUT for an index out of range, a shape, and a prescale of anything but a sum or an average. */
+DTRAIN_API int dtrain_all_reduce_sparse(dtrain_context* context, const dtrain_sparse_rows* rows,
+                                        int op, dtrain_work** work,
+                                        const dtrain_op_options* options, dtrain_error* error);
+/* Fills *result from a work of dtrain_all_reduce_sparse. The pointers stay valid until the work is
+ * freed. Fails with _INPUT for other works. */
+DTRAIN_API int dtrain_work_sparse(dtrain_work* work, dtrain_sparse_result* result,
+                                  dtrain_error* error);
+
 /* *index = the first place in `works` whose operation has succeeded or failed; its status is that
  * of dtrain_work_wait. Waits until there is one, or returns DTRAIN_PENDING if `timeout_ms` passed
  * first. timeout_ms < 0: no limit; 0: does not wait. NULL in the array is left out, so that a
