@@ -15,7 +15,9 @@ print_strategy='echo "$DTRAIN_ROLE:$DTRAIN_TASK_INDEX ${DTRAIN_STRATEGY-none} ${
   "${DTRAIN_CROSS_DEVICE_OP-own}"'
 
 test_every_task_gets_the_strategy_with_its_options() {
-  run_dtrain run --role ps=1 --role worker=2 --strategy parameter_server --no-tag sh -c "$print_strategy"
+  printf '%s\n' "$print_strategy" >task.sh
+  run_dtrain run --role ps=1 --role worker=2 --strategy parameter_server --no-tag --success all \
+    --role-command 'ps=sh task.sh' sh task.sh
   expect_status 0
   expect_stdout_lines 'ps:0 parameter_server all own' 'worker:0 parameter_server all own' \
     'worker:1 parameter_server all own'
