@@ -1,5 +1,6 @@
-/* The public header as a C99 program uses it. */
+/* The public headers as a C99 program uses them. */
 #include "comm/dtrain.h"
+#include "comm/dtrain_ps.h"
 
 #include <string.h>
 
