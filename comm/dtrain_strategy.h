@@ -9,6 +9,12 @@
  * own. Replicas are numbered through all workers, those of rank 0 first. A step computes gradients
  * from its part of the batch; dtrain_replica_apply reduces them over all replicas, and updates the
  * variables.
+ *
+ * Under parameter_server, the tasks of role ps hold the variables of float32 and float64 that are
+ * synchronized on write. An update changes the worker's copy, and the servers get the difference. A
+ * synchronous step has the result of multi_worker_mirrored for updates that are linear in the
+ * gradient, such as SGD with momentum. Other variables are those of one worker, and so are all
+ * reductions but those of dtrain_replica_apply and dtrain_replica_assign.
  */
 
 #include "dtrain.h"
@@ -27,7 +33,8 @@ typedef struct dtrain_replica dtrain_replica;
 /* Fields that are zero take their values from the environment, else have their defaults. */
 typedef struct dtrain_strategy_options {
   size_t struct_size; /* sizeof(dtrain_strategy_options) */
-  /* "one_device", "mirrored", "central_storage", "multi_worker_mirrored". NULL: DTRAIN_STRATEGY,
+  /* "one_device", "mirrored", "central_storage", "multi_worker_mirrored" or "parameter_server".
+   * NULL: DTRAIN_STRATEGY,
    * else multi_worker_mirrored where the job or TF_CONFIG has several workers, else mirrored. */
   const char* name;
   /* This process's devices, as "0,2", "cpu:1" or "/cpu:1". NULL: DTRAIN_DEVICES, else all; where
@@ -40,12 +47,17 @@ typedef struct dtrain_strategy_options {
    * each alone, or small ones together. The algorithm is that of `dtrain run --algorithms`. */
   size_t bytes_per_pack;
   int timeout_ms; /* of each operation between workers, which ends the strategy; 0: none */
+  /* Of parameter_server. 0: a step averages what all workers push; 1: servers take each push at
+   * once, and workers do not wait for each other. */
+  int asynchronous;
 } dtrain_strategy_options;
 
-/* Makes a strategy for the ranks of the context. A collective: all ranks make the same one, with
- * equally many devices. Fails at every rank when one of them cannot, or differs; the text names
- * that rank. Errors: _INPUT, _MISMATCH, and those of a collective. The caller frees the strategy
- * with dtrain_strategy_free, before the context. */
+/* Makes a strategy for the ranks of the context. Without a context (NULL), the strategy joins the
+ * job by itself, by dtrain_init, or by dtrain_ps_connect for parameter_server, which takes no
+ * context, and whose workers do not wait for each other to join. A collective: all ranks make the
+ * same one, with equally many devices. Fails at every rank when one of them cannot, or differs; the
+ * text names that rank. Errors: _INPUT, _MISMATCH, and those of a collective. The caller frees the
+ * strategy with dtrain_strategy_free, before the context. */
 DTRAIN_API dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
                                                    const dtrain_strategy_options* options,
                                                    dtrain_error* error);
@@ -61,6 +73,9 @@ DTRAIN_API int dtrain_strategy_local_replicas(const dtrain_strategy* strategy);
 DTRAIN_API int dtrain_strategy_first_replica(const dtrain_strategy* strategy);
 /* 1 in the process that reports and writes checkpoints: rank 0; else 0. */
 DTRAIN_API int dtrain_strategy_is_chief(const dtrain_strategy* strategy);
+/* The number of this process among the workers, and their number. -1 if strategy is NULL. */
+DTRAIN_API int dtrain_strategy_worker(const dtrain_strategy* strategy);
+DTRAIN_API int dtrain_strategy_workers(const dtrain_strategy* strategy);
 /* The device of one of this process's replicas, as "cpu:1"; NULL if there is no such replica. */
 DTRAIN_API const char* dtrain_strategy_device(const dtrain_strategy* strategy, int local_replica);
 /* The context of the strategy's workers, for collectives beside its own. Owned by the strategy. */
@@ -89,6 +104,9 @@ typedef struct dtrain_variable_options {
   const void* initial; /* `count` elements in memory of the host; those of rank 0 count. NULL: 0 */
   int synchronization; /* enum dtrain_synchronization */
   int aggregation;     /* enum dtrain_aggregation */
+  /* 1: a number of an optimiser, which only updates of another variable change. Under
+   * parameter_server, each worker has its own, and a checkpoint has those of rank 0. */
+  int slot;
 } dtrain_variable_options;
 
 /* Makes a variable. mirrored strategies keep a copy on each replica's device, central_storage keeps

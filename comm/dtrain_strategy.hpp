@@ -38,6 +38,7 @@ struct StrategyOptions {
   std::string cross_device_op = {};
   std::size_t bytes_per_pack = 0;
   std::chrono::milliseconds timeout = {};
+  bool asynchronous = false;
 };
 
 enum class Synchronization { on_write = DTRAIN_ON_WRITE, on_read = DTRAIN_ON_READ };
@@ -50,6 +51,7 @@ enum class Aggregation {
 struct VariableOptions {
   Synchronization synchronization = Synchronization::on_write;
   Aggregation aggregation = Aggregation::sum;
+  bool slot = false;  ///< a number of an optimiser; see dtrain_variable_options
 };
 
 /// Positions begin to end - 1.
@@ -265,19 +267,11 @@ class Strategy {
  public:
   /// Takes ownership of a C handle.
   explicit Strategy(dtrain_strategy* strategy) : strategy_(strategy) {}
+  /// Joins the job by itself; see dtrain_strategy_create.
+  explicit Strategy(const StrategyOptions& options = {}) : Strategy(options, nullptr) {}
   /// A collective of the context, which must outlive this.
-  explicit Strategy(const Context& world, const StrategyOptions& options = {}) {
-    dtrain_strategy_options c = {};
-    c.struct_size = sizeof c;
-    c.name = options.name.empty() ? nullptr : options.name.c_str();
-    c.devices = options.devices.empty() ? nullptr : options.devices.c_str();
-    c.cross_device_op = options.cross_device_op.empty() ? nullptr : options.cross_device_op.c_str();
-    c.bytes_per_pack = options.bytes_per_pack;
-    c.timeout_ms = detail::milliseconds_of(options.timeout);
-    dtrain_error error = detail::empty_error();
-    strategy_.reset(dtrain_strategy_create(world.get(), &c, &error));
-    if (!strategy_) throw Error(error);
-  }
+  explicit Strategy(const Context& world, const StrategyOptions& options = {})
+      : Strategy(options, world.get()) {}
 
   std::string name() const { return dtrain_strategy_name(get()); }
   /// The number of replicas of all workers, and of this process.
@@ -289,6 +283,9 @@ class Strategy {
   std::size_t first_replica() const {
     return static_cast<std::size_t>(dtrain_strategy_first_replica(get()));
   }
+  /// The number of this process among the workers, and their number.
+  std::size_t worker() const { return static_cast<std::size_t>(dtrain_strategy_worker(get())); }
+  std::size_t workers() const { return static_cast<std::size_t>(dtrain_strategy_workers(get())); }
   /// True in the process that reports, and writes checkpoints.
   bool is_chief() const { return dtrain_strategy_is_chief(get()) != 0; }
   std::string device(std::size_t local_replica) const {
@@ -414,6 +411,20 @@ class Strategy {
   dtrain_strategy* get() const { return strategy_.get(); }
 
  private:
+  Strategy(const StrategyOptions& options, dtrain_context* context) {
+    dtrain_strategy_options c = {};
+    c.struct_size = sizeof c;
+    c.name = options.name.empty() ? nullptr : options.name.c_str();
+    c.devices = options.devices.empty() ? nullptr : options.devices.c_str();
+    c.cross_device_op = options.cross_device_op.empty() ? nullptr : options.cross_device_op.c_str();
+    c.bytes_per_pack = options.bytes_per_pack;
+    c.timeout_ms = detail::milliseconds_of(options.timeout);
+    c.asynchronous = options.asynchronous ? 1 : 0;
+    dtrain_error error = detail::empty_error();
+    strategy_.reset(dtrain_strategy_create(context, &c, &error));
+    if (!strategy_) throw Error(error);
+  }
+
   template <class Call>
   void check(const Call& call) const {
     dtrain_error error = detail::empty_error();
@@ -431,6 +442,7 @@ class Strategy {
     c.initial = initial;
     c.synchronization = static_cast<int>(options.synchronization);
     c.aggregation = static_cast<int>(options.aggregation);
+    c.slot = options.slot ? 1 : 0;
     dtrain_variable* made = nullptr;
     check([&](dtrain_error* error) { return dtrain_variable_create(get(), &c, &made, error); });
     return Variable<T>(made, count);

@@ -17,7 +17,7 @@ namespace dt {
 namespace {
 
 constexpr size_t threads_max = 64;
-constexpr size_t name_bytes_max = 64;
+constexpr size_t noted_bytes_max = 64;
 constexpr int frames_max = 64;
 
 /// The last operation of one thread. The signal handler of another thread may read it at any time,
@@ -27,7 +27,7 @@ struct ThreadEntry {
   std::atomic<int> id = 0;            ///< as the kernel numbers threads
   std::atomic<OperationKind> kind = OperationKind::barrier;
   std::atomic<bool> returned = false;
-  std::array<std::atomic<char>, name_bytes_max> name = {};  ///< ends at a zero, or at the limit
+  std::array<std::atomic<char>, noted_bytes_max> name = {};  ///< ends at a zero, or at the limit
 };
 
 struct ThreadList {
@@ -72,7 +72,7 @@ class Line {
     return *this;
   }
   /// A control character could change the terminal.
-  Line& printable(const std::array<std::atomic<char>, name_bytes_max>& name) {
+  Line& printable(const std::array<std::atomic<char>, noted_bytes_max>& name) {
     for (const std::atomic<char>& character : name) {
       if (character == '\0') break;
       const bool control = static_cast<unsigned char>(character) < ' ' || character == '\x7f';
@@ -145,10 +145,10 @@ OperationMark::OperationMark(OperationKind kind, std::string_view name) {
   ThreadEntry* const entry = own_entry();
   if (entry == nullptr) return;
   entry->kind = kind;
-  const size_t size = std::min(name.size(), name_bytes_max);
+  const size_t size = std::min(name.size(), noted_bytes_max);
   for (size_t at = 0; at < size; ++at)
     entry->name.at(at) = name[at];
-  if (size < name_bytes_max) entry->name.at(size) = '\0';
+  if (size < noted_bytes_max) entry->name.at(size) = '\0';
   entry->returned = false;
   entry_ = entry;
 }

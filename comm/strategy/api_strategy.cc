@@ -1,6 +1,8 @@
 #include "comm/strategy/api_strategy.h"
 
 #include "base/format.h"
+#include "comm/context.h"
+#include "comm/strategy/call_status.h"
 
 #include <unistd.h>
 
@@ -37,6 +39,7 @@ Result<VariableTerms> variable_terms(const dtrain_variable_options& options) {
   }
   terms.on_read = options.synchronization == DTRAIN_ON_READ;
   terms.aggregation = static_cast<Aggregation>(options.aggregation);
+  terms.slot = options.slot != 0;
   if (options.count > SIZE_MAX / sizeof(double))
     return fail(Errc::input, format("a variable cannot have {} elements", options.count));
   return terms;
@@ -54,10 +57,40 @@ Result<dtrain_variable*> create_variable(dtrain_strategy* strategy,
   return strategy->variables.back().get();
 }
 
+/// Joins the job as the strategy of this request does.
+Result<dtrain_context*> join_for(const StrategyRequest& request, const Environment& environment,
+                                 int* blamed_rank) {
+  const auto decided = decide_strategy(request, environment, 1);
+  // A wrong option is an error that all workers get, once they have joined.
+  if (decided && decided->name == StrategyName::parameter_server)
+    return std::make_unique<dtrain_context>(dtrain_context{Context::alone()}).release();
+  dtrain_error error = empty_c_error();
+  dtrain_context* const context = dtrain_init(nullptr, &error);
+  if (context != nullptr) return context;
+  *blamed_rank = error.rank;
+  return fail(errc_of(error.code), error.text);
+}
+
+Result<dtrain_strategy*> create_strategy(dtrain_context* context, const StrategyRequest& request,
+                                         int* blamed_rank) {
+  const Environment environment = process_environment();
+  if (context != nullptr) {
+    TRY(usable(&context->context));
+    auto made = TRY(Strategy::create(context, request, environment, blamed_rank));
+    return new_handle(std::move(made));
+  }
+  dtrain_context* const joined = TRY(join_for(request, environment, blamed_rank));
+  std::unique_ptr<dtrain_context, dtrain_strategy::Finalize> own(joined);
+  auto made = TRY(Strategy::create(own.get(), request, environment, blamed_rank));
+  return new_handle(std::move(made), own.release());
+}
+
 }  // namespace
 
-dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy) {
-  auto handle = std::make_unique<dtrain_strategy>(dtrain_strategy{std::move(strategy), {}});
+dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy, dtrain_context* own_context) {
+  auto handle = std::make_unique<dtrain_strategy>();
+  handle->own_context.reset(own_context);
+  handle->strategy = std::move(strategy);
   for (size_t i = 0; i < handle->strategy->local_replicas(); ++i)
     handle->device_names.push_back(handle->strategy->devices().device(i).name());
   return handle.release();
@@ -71,7 +104,7 @@ Result<> check_handle(const dtrain_strategy* strategy) {
 int report_strategy(const dtrain_strategy* strategy, const Result<>& outcome, dtrain_error* error) {
   if (outcome) return report_success(error);
   return report(error, outcome.error(),
-                strategy == nullptr ? -1 : strategy->strategy->workers().blamed_rank());
+                strategy == nullptr ? -1 : strategy->strategy->blamed_rank());
 }
 
 }  // namespace dt
@@ -80,23 +113,22 @@ dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
                                         const dtrain_strategy_options* options,
                                         dtrain_error* error) {
   int blamed_rank = -1;
-  auto made = dt::guarded([&]() -> dt::Result<std::unique_ptr<dt::Strategy>> {
-    if (context == nullptr) return dt::fail(dt::Errc::input, "the dtrain_context is NULL");
-    TRY(dt::usable(&context->context));
+  const auto created = dt::guarded([&]() -> dt::Result<dtrain_strategy*> {
     const auto given = TRY(dt::read_struct(options, "dtrain_strategy_options"));
     const dt::StrategyRequest request = {.name = dt::optional_text(given.name),
                                          .devices = dt::optional_text(given.devices),
                                          .cross_device = dt::optional_text(given.cross_device_op),
                                          .bytes_per_pack = given.bytes_per_pack,
-                                         .timeout_ms = given.timeout_ms};
-    return dt::Strategy::create(context, request, dt::process_environment(), &blamed_rank);
+                                         .timeout_ms = given.timeout_ms,
+                                         .asynchronous = given.asynchronous != 0};
+    return dt::create_strategy(context, request, &blamed_rank);
   });
-  if (!made) {
-    dt::report(error, made.error(), blamed_rank);
+  if (!created) {
+    dt::report(error, created.error(), blamed_rank);
     return nullptr;
   }
   dt::report_success(error);
-  return dt::new_handle(*std::move(made));
+  return *created;
 }
 
 void dtrain_strategy_free(dtrain_strategy* strategy) {
@@ -130,6 +162,14 @@ int dtrain_strategy_local_replicas(const dtrain_strategy* strategy) {
 
 int dtrain_strategy_first_replica(const dtrain_strategy* strategy) {
   return strategy == nullptr ? -1 : static_cast<int>(strategy->strategy->first_replica());
+}
+
+int dtrain_strategy_worker(const dtrain_strategy* strategy) {
+  return strategy == nullptr ? -1 : static_cast<int>(strategy->strategy->worker());
+}
+
+int dtrain_strategy_workers(const dtrain_strategy* strategy) {
+  return strategy == nullptr ? -1 : static_cast<int>(strategy->strategy->worker_count());
 }
 
 int dtrain_strategy_is_chief(const dtrain_strategy* strategy) {

@@ -15,8 +15,12 @@ struct dtrain_variable {
   dt::Variable* variable = nullptr;
 };
 struct dtrain_strategy {
-  std::unique_ptr<dt::Strategy> strategy;
-  std::vector<std::string> device_names;  ///< by local replica
+  struct Finalize {
+    void operator()(dtrain_context* context) const { dtrain_finalize(context); }
+  };
+  std::unique_ptr<dtrain_context, Finalize> own_context = {};  ///< null: the caller's is used
+  std::unique_ptr<dt::Strategy> strategy = {};
+  std::vector<std::string> device_names = {};  ///< by local replica
   std::vector<std::unique_ptr<dtrain_variable>> variables = {};
 };
 struct dtrain_replica {
@@ -28,7 +32,8 @@ struct dtrain_replica {
 namespace dt {
 
 /// Returns a handle of the C functions, which the caller frees.
-dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy);
+dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy,
+                            dtrain_context* own_context = nullptr);
 Result<> check_handle(const dtrain_strategy* strategy);
 /// Reports the outcome of a call, and returns its status.
 int report_strategy(const dtrain_strategy* strategy, const Result<>& outcome, dtrain_error* error);

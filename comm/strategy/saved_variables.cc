@@ -42,6 +42,7 @@ Result<EntryPointers> matching_entries(const Strategy& strategy, const Checkpoin
 }  // namespace
 
 Result<> save_variables(Strategy& strategy, const std::string& path) {
+  TRY(strategy.await_workers());
   std::optional<CheckpointWriter> writer;
   Result<> outcome;
   if (strategy.is_chief()) {
@@ -59,7 +60,8 @@ Result<> save_variables(Strategy& strategy, const std::string& path) {
     if (writer && outcome) outcome = writer->add({name, terms.type, terms.count, value});
   }
   if (writer && outcome) outcome = writer->finish();
-  return strategy.workers().share(outcome);
+  TRY(strategy.workers().share(outcome));
+  return strategy.await_workers();
 }
 
 Result<> restore_variables(Strategy& strategy, const std::string& path) {
@@ -70,7 +72,8 @@ Result<> restore_variables(Strategy& strategy, const std::string& path) {
     entries = TRY(matching_entries(strategy, *file, path));
     return {};
   };
-  TRY(strategy.workers().share(strategy.is_chief() ? open() : Result<>()));
+  // Workers of parameter servers are no group: each of them reads the file.
+  TRY(strategy.workers().share(strategy.workers().rank() == 0 ? open() : Result<>()));
   size_t next = 0;
   for (const auto& [name, variable] : strategy.variables()) {
     const std::vector<std::byte> unread(file ? 0 : variable->terms().bytes());

@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace dt {
@@ -46,11 +47,34 @@ Result<> check_tensors(const ReplicaTensors& tensors, ReduceOp op) {
   return {};
 }
 
+/// Multiplies numbers of float32 or float64.
+void scale_elements(ElementType type, std::span<std::byte> values, double factor) {
+  const auto scale = [&]<class T>(T value) {
+    for (size_t at = 0; at < values.size(); at += sizeof value) {
+      std::memcpy(&value, &values[at], sizeof value);
+      value *= static_cast<T>(factor);
+      std::memcpy(&values[at], &value, sizeof value);
+    }
+  };
+  if (type == ElementType::float32)
+    scale(float{});
+  else
+    scale(double{});
+}
+
 ReduceOp op_of(Aggregation aggregation) {
   return aggregation == Aggregation::mean ? ReduceOp::average : ReduceOp::sum;
 }
 
 }  // namespace
+
+Result<std::unique_ptr<Strategy>> Strategy::open(const StrategyOptions& options,
+                                                 const Environment& environment) {
+  std::unique_ptr<Strategy> made(new Strategy(options));
+  made->devices_ = TRY(ReplicaDevices::open(options, environment));
+  made->threads_ = TRY(ReplicaThreads::start(made->devices_->count()));
+  return made;
+}
 
 Result<std::unique_ptr<Strategy>> Strategy::create(dtrain_context* context,
                                                    const StrategyRequest& request,
@@ -59,18 +83,9 @@ Result<std::unique_ptr<Strategy>> Strategy::create(dtrain_context* context,
   // A failure here reaches all workers: none of them waits for this one.
   WorkerRecord record;
   const auto decide = [&]() -> Result<std::unique_ptr<Strategy>> {
-    StrategyOptions options = TRY(decide_strategy(request, environment, dtrain_size(context)));
-    if (options.name == StrategyName::parameter_server) {
-      return fail(Errc::unsupported,
-                  "this libdtrain has no parameter servers; use another strategy");
-    }
-    std::unique_ptr<Strategy> made(new Strategy(std::move(options)));
-    made->devices_ = TRY(ReplicaDevices::open(made->options_, environment));
-    made->meeting_ = std::make_unique<ReplicaMeeting>(ReplicaMeeting::Numbers{
-        .count = made->devices_->count(),
-        .first = made->devices_->count() * static_cast<size_t>(dtrain_rank(context))});
-    made->threads_ = TRY(ReplicaThreads::start(made->devices_->count()));
-    return made;
+    const StrategyOptions options =
+        TRY(decide_strategy(request, environment, dtrain_size(context)));
+    return open(options, environment);
   };
   auto made = decide();
   if (made) {
@@ -85,14 +100,55 @@ Result<std::unique_ptr<Strategy>> Strategy::create(dtrain_context* context,
   auto workers = Workers::join(context, record, std::max(request.timeout_ms, 0), blamed_rank);
   if (!made) return made;
   if (!workers) return tl::unexpected(std::move(workers).error());
-  (*made)->workers_ = *std::move(workers);
-  (*made)->reducer_ = std::make_unique<ReplicaReducer>(*(*made)->devices_, *(*made)->workers_,
+  Strategy& strategy = **made;
+  strategy.workers_ = *std::move(workers);
+  strategy.worker_ = static_cast<size_t>(strategy.workers_->rank());
+  strategy.worker_count_ = static_cast<size_t>(strategy.workers_->size());
+  if (strategy.options_.name == StrategyName::parameter_server)
+    TRY(strategy.serve(environment, request.identity));
+  strategy.meeting_ = std::make_unique<ReplicaMeeting>(ReplicaMeeting::Numbers{
+      .count = strategy.local_replicas(), .first = strategy.first_replica()});
+  strategy.reducer_ = std::make_unique<ReplicaReducer>(*strategy.devices_, *strategy.workers_,
                                                        request.bytes_per_pack);
   return made;
 }
 
+Result<> Strategy::serve(const Environment& environment, const dtrain_init_options* identity) {
+  if (!workers_->alone()) {
+    return fail(Errc::input,
+                "parameter_server joins the job by itself; create the strategy without a context");
+  }
+  const auto number = [&](const char* name) -> std::optional<int64_t> {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::nullopt : parse_integer(found->second);
+  };
+  const auto rank = number("DTRAIN_RANK");
+  const auto size = number("DTRAIN_SIZE");
+  if (!rank || !size || *rank < 0 || *rank >= *size) {
+    return fail(Errc::input,
+                "parameter_server needs the ranks of a job; start it by dtrain run --role ps=1 "
+                "--role worker=2 --strategy parameter_server");
+  }
+  worker_ = static_cast<size_t>(*rank);
+  worker_count_ = static_cast<size_t>(*size);
+  served_ = TRY(ServedVariables::connect({.synchronous = !options_.asynchronous,
+                                          .chief = is_chief(),
+                                          .timeout_ms = options_.timeout_ms,
+                                          .identity = identity}));
+  return {};
+}
+
+int Strategy::blamed_rank() const {
+  return served_ ? served_->blamed_rank() : workers_->blamed_rank();
+}
+
+Result<> Strategy::await_workers() {
+  return served_ ? served_->barrier() : Result<>();
+}
+
 Result<> Strategy::check_open() const {
   TRY(workers_->status());
+  if (ended_) return fail(ended_->code, "the strategy has ended: " + ended_->message);
   if (running_) return fail(Errc::input, "a step is running; call this between steps");
   return {};
 }
@@ -124,16 +180,26 @@ Result<Variable*> Strategy::add_variable(const VariableTerms& terms, const std::
     return tl::unexpected(std::move(error));
   }
   Variable& made = **variable;
-  const std::vector<std::byte> zeros(initial == nullptr ? terms.bytes() : 0);
-  TRY(write(made, initial == nullptr ? zeros.data() : initial));
+  std::vector<std::byte> value(terms.bytes());
+  if (initial != nullptr) std::copy_n(initial, value.size(), value.begin());
+  if (is_served(made)) {
+    TRY(served_->declare(terms, value.data()));
+    TRY(served_->pull(terms, value.data()));
+    TRY(write_copies(made, value.data()));
+  } else {
+    TRY(write(made, value.data()));
+  }
   variables_.emplace(terms.name, *std::move(variable));
   return &made;
 }
 
 Result<> Strategy::write(Variable& variable, const std::byte* from) {
   TRY(check_open());
-  if (workers_->alone()) return write_copies(variable, from);
   std::vector<std::byte> value(from, from + variable.terms().bytes());
+  if (is_served(variable)) {
+    TRY(served_->assign(variable.terms(), from));
+    TRY(served_->pull(variable.terms(), value.data()));
+  }
   TRY(workers_->broadcast(value));
   return write_copies(variable, value.data());
 }
@@ -152,6 +218,7 @@ Result<> Strategy::write_copies(const Variable& variable, const std::byte* from)
 Result<> Strategy::read(const Variable& variable, std::byte* to) {
   TRY(check_open());
   const VariableTerms& terms = variable.terms();
+  if (is_served(variable)) return served_->pull(terms, to);
   if (!terms.on_read || terms.aggregation == Aggregation::first_replica) {
     TRY(devices_->copy(0, {to, variable.at(0), terms.bytes()}));
     return terms.on_read ? workers_->broadcast({to, terms.bytes()}) : Result<>();
@@ -184,7 +251,7 @@ Result<> Strategy::reduce(const std::vector<const std::byte*>& inputs, const Wor
   if (op != ReduceOp::average) return {};
   reduction.op = op;
   reduction.sources = {output.at};
-  reduction.divisor = static_cast<int>(replicas());
+  reduction.divisor = workers_->size() * static_cast<int>(local_replicas());
   reduce_arrays(reduction);
   return {};
 }
@@ -211,52 +278,115 @@ Result<> Strategy::end_step() {
         format("replica {} ({})", first_replica() + local, devices_->device(local).name()));
   }
   if (!workers_->alone()) workers_->abandon(error);
+  if (served_) {
+    // The other workers of a synchronous step must not wait for this one.
+    ended_ = error;
+    served_.reset();
+  }
   return tl::unexpected(std::move(error));
 }
 
 Result<> Strategy::meet_to_reduce(const Replica& replica, std::string text, ReplicaTensors& tensors,
-                                  ReduceOp op) {
+                                  const Reduction& reduction) {
   return meeting_->meet(replica.local, {std::move(text), &tensors},
-                        [&](const std::vector<void*>& all) {
+                        [&](const std::vector<void*>& all) -> Result<> {
                           std::vector<ReplicaTensors*> by_replica;
                           for (void* const one : all)
                             by_replica.push_back(static_cast<ReplicaTensors*>(one));
-                          return reducer_->reduce(by_replica, op);
+                          TRY(reducer_->reduce(by_replica, reduction.op));
+                          return begin_served(reduction, by_replica);
                         });
 }
 
 Result<> Strategy::all_reduce(const Replica& replica, ReplicaTensors tensors, ReduceOp op) {
   TRY(check_tensors(tensors, op));
-  return meet_to_reduce(replica, call_text("all_reduce", tensors, op), tensors, op);
+  return meet_to_reduce(replica, call_text("all_reduce", tensors, op), tensors, {.op = op});
 }
 
 Result<> Strategy::apply(const Replica& replica, std::span<const Gradient> gradients, ReduceOp op,
                          const Update& update) {
   ReplicaTensors tensors;
-  bool shared = false;
+  bool waits = served_ != nullptr;
   for (const Gradient& gradient : gradients) {
-    if (!has(gradient.variable))
-      return fail(Errc::input, "a gradient has no variable of this strategy");
+    TRY(check_gradient(gradient));
     const VariableTerms& terms = gradient.variable->terms();
-    if (terms.on_read) {
-      return fail(Errc::input, format("variable \"{}\" is synchronized on read, so it has no "
-                                      "gradient to reduce",
-                                      printable(terms.name)));
-    }
-    shared = shared || gradient.variable->shared();
+    waits = waits || gradient.variable->shared();
     tensors.push_back({.type = terms.type,
                        .count = terms.count,
                        .at = gradient.at,
                        .only_first = gradient.variable->shared()});
   }
   TRY(check_tensors(tensors, op));
-  TRY(meet_to_reduce(replica, call_text("apply", tensors, op), tensors, op));
+  TRY(meet_to_reduce(replica, call_text("apply", tensors, op), tensors,
+                     {.op = op, .gradients = gradients}));
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (replica.local < gradients[i].variable->copy_count()) TRY(update(i));
   }
-  if (!shared) return {};
+  if (!waits) return {};
   return meeting_->meet(replica.local, {"the end of an update"},
-                        [](const std::vector<void*>&) { return Result<>(); });
+                        [&](const std::vector<void*>&) { return end_served(gradients); });
+}
+
+Result<> Strategy::check_gradient(const Gradient& gradient) const {
+  if (!has(gradient.variable))
+    return fail(Errc::input, "a gradient has no variable of this strategy");
+  const VariableTerms& terms = gradient.variable->terms();
+  if (terms.on_read) {
+    return fail(Errc::input, format("variable \"{}\" is synchronized on read, so it has no "
+                                    "gradient to reduce",
+                                    printable(terms.name)));
+  }
+  if (!served_ || ServedVariables::serves(terms)) return {};
+  return fail(Errc::input, format("variable \"{}\" has no gradient under parameter_server: servers "
+                                  "hold float32 and float64, and no slots",
+                                  printable(terms.name)));
+}
+
+Result<> Strategy::begin_served(const Reduction& reduction,
+                                const std::vector<ReplicaTensors*>& reduced) {
+  if (!served_ || reduction.gradients.empty()) return {};
+  if (reduction.op != ReduceOp::sum && reduction.op != ReduceOp::average) {
+    return fail(Errc::input, format("parameter servers reduce by sum or average, not by {}",
+                                    op_text(reduction.op)));
+  }
+  served_before_.clear();
+  for (const Gradient& gradient : reduction.gradients) {
+    std::vector<std::byte>& before =
+        served_before_.emplace_back(gradient.variable->terms().bytes());
+    TRY(devices_->copy(0, {before.data(), gradient.variable->at(0), before.size()}));
+  }
+  // Servers average over the workers, so that a sum must be so many times as large.
+  const bool sum = reduction.op == ReduceOp::sum && served_->synchronous();
+  if (!sum || worker_count_ == 1) return {};
+  for (size_t i = 0; i < reduced.size(); ++i) {
+    for (const ReplicaTensor& tensor : *reduced[i])
+      TRY(multiply(i, tensor, static_cast<double>(worker_count_)));
+  }
+  return {};
+}
+
+Result<> Strategy::multiply(size_t replica, const ReplicaTensor& tensor, double factor) const {
+  std::vector<std::byte> values(tensor.bytes());
+  TRY(devices_->copy(replica, {values.data(), tensor.at, values.size()}));
+  scale_elements(tensor.type, values, factor);
+  return devices_->copy(replica, {tensor.at, values.data(), values.size()});
+}
+
+Result<> Strategy::end_served(std::span<const Gradient> gradients) {
+  if (!served_) return {};
+  std::vector<std::vector<std::byte>> values;
+  std::vector<ServedChange> changes;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const Variable& variable = *gradients[i].variable;
+    std::vector<std::byte>& value = values.emplace_back(variable.terms().bytes());
+    TRY(devices_->copy(0, {value.data(), variable.at(0), value.size()}));
+    changes.push_back(
+        {.terms = &variable.terms(), .before = served_before_[i].data(), .value = value.data()});
+  }
+  TRY(served_->push(changes));
+  for (size_t i = 0; i < gradients.size(); ++i)
+    TRY(write_copies(*gradients[i].variable, values[i].data()));
+  return {};
 }
 
 Result<> Strategy::assign(const Replica& replica, Variable& variable, const std::byte* value) {
@@ -264,6 +394,11 @@ Result<> Strategy::assign(const Replica& replica, Variable& variable, const std:
   if (terms.on_read) {
     return fail(Errc::input, format("variable \"{}\" is synchronized on read: write this replica's "
                                     "value to its memory",
+                                    printable(terms.name)));
+  }
+  if (terms.aggregation == Aggregation::first_replica && served_) {
+    return fail(Errc::input, format("variable \"{}\": parameter servers cannot assign the value of "
+                                    "the first replica",
                                     printable(terms.name)));
   }
   if (terms.aggregation == Aggregation::first_replica)

@@ -3,11 +3,13 @@
 #include "comm/strategy/replica_meeting.h"
 #include "comm/strategy/replica_reducer.h"
 #include "comm/strategy/replica_threads.h"
+#include "comm/strategy/served_variables.h"
 #include "comm/strategy/variable.h"
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -40,9 +42,11 @@ class Strategy {
 
   StrategyName name() const { return options_.name; }
   size_t local_replicas() const { return devices_->count(); }
-  size_t replicas() const { return local_replicas() * static_cast<size_t>(workers_->size()); }
-  size_t first_replica() const { return local_replicas() * static_cast<size_t>(workers_->rank()); }
-  bool is_chief() const { return workers_->rank() == 0; }
+  size_t replicas() const { return local_replicas() * worker_count_; }
+  size_t first_replica() const { return local_replicas() * worker_; }
+  size_t worker() const { return worker_; }
+  size_t worker_count() const { return worker_count_; }
+  bool is_chief() const { return worker_ == 0; }
   Workers& workers() { return *workers_; }
   ReplicaDevices& devices() { return *devices_; }
 
@@ -55,6 +59,10 @@ class Strategy {
   /// See dtrain_variable_read and dtrain_variable_write.
   Result<> read(const Variable& variable, std::byte* to);
   Result<> write(Variable& variable, const std::byte* from);
+  /// Waits for the other workers of parameter servers; for those of a group, it is not necessary.
+  Result<> await_workers();
+  /// The rank to blame for the last error; -1: none.
+  int blamed_rank() const;
   /// Reduces an array of each local replica, in memory of the host.
   Result<> reduce(const std::vector<const std::byte*>& inputs, const WorkerTensor& output,
                   ReduceOp op);
@@ -73,13 +81,32 @@ class Strategy {
  private:
   explicit Strategy(StrategyOptions options) : options_(std::move(options)) {}
   bool shares_variables() const { return options_.name == StrategyName::central_storage; }
+  /// Opens the devices of this process.
+  static Result<std::unique_ptr<Strategy>> open(const StrategyOptions& options,
+                                                const Environment& environment);
+  /// Connects to the parameter servers.
+  Result<> serve(const Environment& environment, const dtrain_init_options* identity);
   Result<> check_open() const;
+  Result<> check_gradient(const Gradient& gradient) const;
+  /// A reduction of an apply(), or of an all_reduce(), which has no gradients.
+  struct Reduction {
+    ReduceOp op = ReduceOp::sum;
+    std::span<const Gradient> gradients = {};
+  };
   Result<> meet_to_reduce(const Replica& replica, std::string text, ReplicaTensors& tensors,
-                          ReduceOp op);
+                          const Reduction& reduction);
   /// Gives all copies the value of the first replica of all workers.
   Result<> assign_first(const Replica& replica, const Variable& variable, const std::byte* value);
   Result<> write_copies(const Variable& variable, const std::byte* from);
   Result<> end_step();
+  bool is_served(const Variable& variable) const {
+    return served_ != nullptr && ServedVariables::serves(variable.terms());
+  }
+  /// Called while all replicas wait, after a reduction and before the updates.
+  Result<> begin_served(const Reduction& reduction, const std::vector<ReplicaTensors*>& reduced);
+  Result<> multiply(size_t replica, const ReplicaTensor& tensor, double factor) const;
+  /// Called while all replicas wait, after the updates.
+  Result<> end_served(std::span<const Gradient> gradients);
 
   StrategyOptions options_;
   std::unique_ptr<Workers> workers_ = {};
@@ -88,6 +115,11 @@ class Strategy {
   std::unique_ptr<ReplicaMeeting> meeting_ = {};
   std::unique_ptr<ReplicaThreads> threads_ = {};
   std::map<std::string, std::unique_ptr<Variable>> variables_ = {};
+  std::unique_ptr<ServedVariables> served_ = {};            ///< null: no parameter servers
+  std::vector<std::vector<std::byte>> served_before_ = {};  ///< of an update, by gradient
+  std::optional<Error> ended_ = {};                         ///< by which the servers were left
+  size_t worker_ = 0;
+  size_t worker_count_ = 1;
   bool running_ = false;
 };
 

@@ -40,7 +40,8 @@ Result<StrategyName> default_strategy(const Environment& environment, int worker
 Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
                                         const Environment& environment, int workers) {
   StrategyOptions options = {.bytes_per_pack = request.bytes_per_pack,
-                             .timeout_ms = request.timeout_ms};
+                             .timeout_ms = request.timeout_ms,
+                             .asynchronous = request.asynchronous};
   if (request.timeout_ms < 0)
     return fail(Errc::input, "the timeout of a strategy must not be negative");
   if (const auto given = find_given(request.name, "strategy", environment, "DTRAIN_STRATEGY")) {

@@ -4,6 +4,7 @@
 #include "base/environment.h"
 #include "base/result.h"
 #include "base/strategy_name.h"
+#include "comm/dtrain.h"
 
 #include <cstddef>
 #include <optional>
@@ -18,6 +19,9 @@ struct StrategyRequest {
   std::optional<std::string> cross_device = {};
   size_t bytes_per_pack = 0;
   int timeout_ms = 0;
+  bool asynchronous = false;
+  /// The identity of this worker for parameter servers; null: the environment has it.
+  const dtrain_init_options* identity = nullptr;
 };
 
 /// A strategy, decided.
@@ -26,7 +30,8 @@ struct StrategyOptions {
   std::string devices = {};  ///< names; empty: all
   CrossDeviceName cross_device = {.kind = CrossDeviceName::Kind::all_reduce};
   size_t bytes_per_pack = 0;
-  int timeout_ms = 0;  ///< 0: none
+  int timeout_ms = 0;         ///< 0: none
+  bool asynchronous = false;  ///< of parameter servers
   bool operator==(const StrategyOptions&) const = default;
 };
 

@@ -19,6 +19,7 @@ struct VariableTerms {
   size_t count = 0;
   bool on_read = false;  ///< each replica has a value of its own
   Aggregation aggregation = Aggregation::sum;
+  bool slot = false;  ///< changes only in updates of another variable
 
   size_t bytes() const { return count * element_bytes(type); }
   /// Returns "variable w of 3 elements of type 9 …": equal at workers whose terms are.

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <dtrain/dtrain_strategy.hpp>
 #include <exception>
 #include <filesystem>
@@ -32,10 +33,9 @@ struct Speed {
 };
 
 /// Only the chief reports.
-void report_start(const dtrain::Context& world, const dtrain::Strategy& strategy,
-                  const Split& split) {
-  std::printf("%zu images to train on, %zu to test on, %d rank%s\n", split.training.size(),
-              split.test.size(), world.size(), world.size() == 1 ? "" : "s");
+void report_start(const dtrain::Strategy& strategy, const Split& split) {
+  std::printf("%zu images to train on, %zu to test on, %zu rank%s\n", split.training.size(),
+              split.test.size(), strategy.workers(), strategy.workers() == 1 ? "" : "s");
   std::printf("strategy %s with %zu replica%s\n", strategy.name().c_str(), strategy.replicas(),
               strategy.replicas() == 1 ? "" : "s");
 }
@@ -52,14 +52,13 @@ void report_end(const Network& network, const Split& split, const Speed& speed) 
   std::printf("accuracy %.1f %%\n", 100 * accuracy(network, split.test));
 }
 
-void train(dtrain::Context& world, const Options& options) {
+void train(dtrain::Strategy& strategy, const Options& options) {
   const std::filesystem::path file =
       options.images.empty() ? find_images(std::filesystem::read_symlink("/proc/self/exe"))
                              : options.images;
   const Split split = split_images(read_images(file));
-  dtrain::Strategy strategy(world);
   const bool reports = strategy.is_chief();
-  if (reports) report_start(world, strategy, split);
+  if (reports) report_start(strategy, split);
 
   Trainer trainer(strategy, options, split.training);
   trainer.start();
@@ -82,7 +81,6 @@ void train(dtrain::Context& world, const Options& options) {
 }
 
 int run(const std::vector<std::string>& words) {
-  // Set before the join: a rank that cannot join has no other name.
   std::string name = "digits";
   try {
     const Options options = parse_options(words);
@@ -90,9 +88,11 @@ int run(const std::vector<std::string>& words) {
       std::fputs(usage().c_str(), stdout);
       return 0;
     }
-    dtrain::Context world = dtrain::init();
-    name += ": rank " + std::to_string(world.rank());
-    train(world, options);
+    // A process that cannot join has its rank from the environment alone.
+    const char* const rank = std::getenv("DTRAIN_RANK");  // NOLINT(concurrency-mt-unsafe)
+    name += std::string(": rank ") + (rank == nullptr ? "0" : rank);
+    dtrain::Strategy strategy;
+    train(strategy, options);
     return 0;
   } catch (const UsageError& error) {
     std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());

@@ -20,7 +20,7 @@ Trainer::Trainer(dtrain::Strategy& strategy, const Options& options, std::span<c
       batch_size_(options.batch),
       learning_rate_(options.learning_rate),
       weights_(strategy.variable<double>("weights", Network::random_weights(options.seed))),
-      velocity_(strategy.zeros<double>("velocity", Network::weight_count)),
+      velocity_(strategy.zeros<double>("velocity", Network::weight_count, {.slot = true})),
       progress_(strategy.zeros<std::uint64_t>("progress", 2)) {
   if (!options.batch_per_rank) return;
   // A batch that is n times as large has a mean gradient with less noise, and needs n times fewer
@@ -48,21 +48,23 @@ void Trainer::save() {
 
 double Trainer::train_epoch() {
   const std::vector<std::size_t> order = epoch_order(images_.size(), options_.seed, epoch_);
-  const auto losses = strategy_.run([&](dtrain::Replica& replica) {
-    double loss_sum = 0;
+  // Under parameter_server, the sums are those of this worker's images.
+  const auto parts = strategy_.run([&](dtrain::Replica& replica) {
+    std::vector<double> loss_and_images(2);
     for (dtrain::Range batch; batch.begin < order.size(); batch.begin = batch.end) {
       batch.end = std::min(batch.begin + batch_size_, order.size());
-      loss_sum += train_part(replica, order, batch);
+      loss_and_images[0] += train_part(replica, order, batch);
+      loss_and_images[1] += static_cast<double>(replica.shard(batch).size());
     }
-    return loss_sum;
+    return loss_and_images;
   });
-  const double loss_sum = strategy_.reduce(dtrain::Op::sum, losses);
+  const std::vector<double> sums = strategy_.reduce(dtrain::Op::sum, parts);
   epoch_++;
-  if (!std::isfinite(loss_sum)) {
+  if (!std::isfinite(sums[0])) {
     throw std::runtime_error("the loss is no longer a number in epoch " + std::to_string(epoch_) +
                              "; try a smaller --learning-rate");
   }
-  return loss_sum / static_cast<double>(order.size());
+  return sums[0] / std::max(sums[1], 1.0);
 }
 
 double Trainer::train_part(dtrain::Replica& replica, std::span<const std::size_t> order,

@@ -44,15 +44,14 @@ std::optional<Options> parse(std::span<const std::string> words) {
 }
 
 void train(const Options& options) {
-  dtrain::Context world = dtrain::init();
-  dtrain::Strategy strategy(world);
+  dtrain::Strategy strategy;
   Model model(strategy);
   Epochs trained = {.end = options.epochs};
   if (options.resume) {
     strategy.restore(options.checkpoint);
     trained.first = static_cast<std::size_t>(model.epochs_done.read()[0]);
   } else {
-    model.own_weights = random_weights(static_cast<std::uint64_t>(world.rank()) + 1);
+    model.own_weights = random_weights(strategy.worker() + 1);
   }
   if (strategy.is_chief()) {
     std::printf("%s with %zu replica%s\n", strategy.name().c_str(), strategy.replicas(),

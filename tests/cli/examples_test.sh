@@ -94,7 +94,8 @@ test_keras_like_fit_trains_on_processes_and_on_devices_alike() {
     expect test "$(tail -n 10 "$out/stdout")" = "$shown"
   done
   # The last epoch has an accuracy of 95 % at least, for other numbers of replicas, too.
-  for words in '-np 1' '-np 3' '-np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=4'; do
+  for words in '-np 1' '-np 3' '-np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=4' \
+    '--role ps=1 --role worker=2 --strategy parameter_server'; do
     # shellcheck disable=SC2086
     run_dtrain run $words --no-tag "$programs/keras_like_fit"
     expect_status 0

@@ -2,7 +2,7 @@
 #include "comm/engine/engine.h"
 #include "tests/sim/random.h"
 #include "tests/sim/virtual_link.h"
-#include "tests/unit/comm/transport/heap_area.h"
+#include "tests/unit/comm/memory/heap_area.h"
 
 #include <doctest/doctest.h>
 

@@ -17,6 +17,25 @@ TEST_CASE("a program in C trains under a strategy") {
   CHECK(result == 3);
 }
 
+TEST_CASE("without a context, a strategy joins by itself, here alone") {
+  dtrain_strategy* const strategy = dtrain_strategy_create(nullptr, nullptr, nullptr);
+  REQUIRE(strategy != nullptr);
+  CHECK(dtrain_strategy_workers(strategy) == 1);
+  CHECK(dtrain_strategy_worker(strategy) == 0);
+  CHECK(dtrain_size(dtrain_strategy_context(strategy)) == 1);
+  dtrain_strategy_free(strategy);
+}
+
+TEST_CASE("parameter_server needs the ranks of a job") {
+  dtrain_strategy_options options = {};
+  options.struct_size = sizeof options;
+  options.name = "parameter_server";
+  dtrain_error error = new_error();
+  CHECK(dtrain_strategy_create(nullptr, &options, &error) == nullptr);
+  CHECK(error.code == DTRAIN_ERROR_INPUT);
+  CHECK(contains(error.text, "parameter_server needs the ranks of a job; start it by dtrain run"));
+}
+
 /// Returns the text of the call's error.
 template <class Call>
 std::string refusal(const Call& call) {
@@ -26,7 +45,6 @@ std::string refusal(const Call& call) {
 }
 
 TEST_CASE("NULL handles are refused, and have no numbers") {
-  CHECK(dtrain_strategy_create(nullptr, nullptr, nullptr) == nullptr);
   dtrain_strategy_free(nullptr);
   CHECK(dtrain_strategy_name(nullptr) == nullptr);
   CHECK(dtrain_strategy_replicas(nullptr) == -1);

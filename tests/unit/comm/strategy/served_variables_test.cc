@@ -1,0 +1,227 @@
+#include "comm/strategy/served_variables.h"
+
+#include "comm/strategy/call_status.h"
+#include "tests/unit/comm/ps/ps_job.h"
+#include "tests/unit/comm/strategy/strategies.h"
+
+#include <algorithm>
+
+namespace dt {
+namespace {
+
+using dtrain::Op;
+using dtrain::Replica;
+
+/// The identity of a worker of a PsJob.
+class WorkerIdentity {
+ public:
+  WorkerIdentity(PsJob& job, int worker)
+      : rendezvous_(job.rendezvous().address().text()),
+        token_(job.rendezvous().token().text()),
+        job_(job.rendezvous().table().job) {
+    options_.struct_size = sizeof options_;
+    options_.role = "worker";
+    options_.task_index = worker;
+    options_.rendezvous = rendezvous_.c_str();
+    options_.token = token_.c_str();
+    options_.job = job_.c_str();
+    options_.generation = job.rendezvous().table().generation;
+  }
+  WorkerIdentity(const WorkerIdentity&) = delete;
+  WorkerIdentity& operator=(const WorkerIdentity&) = delete;
+  const dtrain_init_options* get() const { return &options_; }
+
+ private:
+  std::string rendezvous_;
+  std::string token_;
+  std::string job_;
+  dtrain_init_options options_ = {};
+};
+
+const VariableTerms three_doubles = {.name = "w", .type = ElementType::float64, .count = 3};
+
+std::vector<double> pulled(ServedVariables& served) {
+  std::vector<double> values(3);
+  REQUIRE(served.pull(three_doubles, reinterpret_cast<std::byte*>(values.data())).has_value());
+  return values;
+}
+
+TEST_CASE("servers hold shared variables of float32 and float64 alone") {
+  CHECK(ServedVariables::serves(three_doubles));
+  VariableTerms terms = three_doubles;
+  terms.type = ElementType::int64;
+  CHECK_FALSE(ServedVariables::serves(terms));
+  terms = three_doubles;
+  terms.slot = true;
+  CHECK_FALSE(ServedVariables::serves(terms));
+  terms = three_doubles;
+  terms.on_read = true;
+  CHECK_FALSE(ServedVariables::serves(terms));
+}
+
+TEST_CASE("a worker's change becomes the servers', and an assigned value is exact") {
+  PsJob job({.workers = 1, .servers = 2});
+  const WorkerIdentity identity(job, 0);
+  const auto served = ServedVariables::connect({.chief = true, .identity = identity.get()}).value();
+  const std::vector<double> initial = {1, 2, 3};
+  const auto* const at = reinterpret_cast<const std::byte*>(initial.data());
+  REQUIRE(served->declare(three_doubles, at).has_value());
+  CHECK(pulled(*served) == initial);
+  std::vector<double> value = {1.5, 2, -3};
+  const ServedChange change = {&three_doubles, at, reinterpret_cast<std::byte*>(value.data())};
+  REQUIRE(served->push({&change, 1}).has_value());
+  CHECK(value == std::vector<double>{1.5, 2, -3});
+  CHECK(pulled(*served) == value);
+  const std::vector<double> wanted = {0.1, 1e-300, 12345.678};
+  REQUIRE(
+      served->assign(three_doubles, reinterpret_cast<const std::byte*>(wanted.data())).has_value());
+  CHECK(pulled(*served) == wanted);
+}
+
+TEST_CASE("a status of the C functions has its kind of failure") {
+  CHECK(errc_of(DTRAIN_ERROR_PEER_LOST) == Errc::peer_lost);
+  CHECK(errc_of(DTRAIN_ERROR_INPUT) == Errc::input);
+  CHECK(errc_of(DTRAIN_ERROR_SYSTEM) == Errc::os);
+  CHECK(empty_c_error().rank == -1);
+}
+
+/// Makes the strategies of two workers on threads, and returns the first exception's text.
+std::string with_two_workers(bool asynchronous,
+                             const std::function<void(dtrain::Strategy&)>& body) {
+  PsJob job({.workers = 2, .servers = 2});
+  std::array<std::string, 2> failures;
+  std::array<std::thread, 2> threads;
+  for (int worker = 0; worker < 2; ++worker) {
+    threads[static_cast<size_t>(worker)] = std::thread([&, worker] {
+      try {
+        const WorkerIdentity identity(job, worker);
+        const Alone alone;
+        int blamed_rank = -1;
+        auto made = Strategy::create(
+            alone.context,
+            {.name = "parameter_server", .asynchronous = asynchronous, .identity = identity.get()},
+            {{"DTRAIN_CPU_DEVICES", "2"},
+             {"DTRAIN_RANK", std::to_string(worker)},
+             {"DTRAIN_SIZE", "2"}},
+            &blamed_rank);
+        if (!made) throw std::runtime_error(made.error().message);
+        dtrain::Strategy strategy(new_handle(*std::move(made)));
+        body(strategy);
+      } catch (const std::exception& thrown) {
+        failures[static_cast<size_t>(worker)] = thrown.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  return failures[0].empty() ? failures[1] : failures[0];
+}
+
+TEST_CASE("a synchronous step is that of all replicas of all workers, by sum and by average") {
+  CHECK(with_two_workers(false, [](dtrain::Strategy& strategy) {
+          CHECK(strategy.workers() == 2);
+          CHECK(strategy.replicas() == 4);
+          CHECK(strategy.first_replica() == 2 * strategy.worker());
+          const std::vector<double> initial = {10 + static_cast<double>(strategy.worker()), 20};
+          const auto w = strategy.variable<double>("w", initial);
+          const auto count = strategy.zeros<int>("count", 1);
+          CHECK(w.read() == std::vector<double>{10, 20});
+          strategy.run([&](Replica& replica) {
+            for (const Op op : {Op::sum, Op::average}) {
+              std::vector<double> gradient = {static_cast<double>(replica.index()), 1};
+              replica.apply<double>({{w, gradient}}, op, [](auto, auto value, auto reduced) {
+                for (size_t i = 0; i < value.size(); ++i)
+                  value[i] -= reduced[i];
+              });
+            }
+            CHECK(replica.data(w)[0] == 10 - 6 - 1.5);
+            CHECK(replica.data(w)[1] == 20 - 4 - 1);
+          });
+          CHECK(w.read() == std::vector<double>{2.5, 15});
+          count.write(std::vector<int>{7});
+          CHECK(count.read()[0] == 7);
+        }) == "");
+}
+
+TEST_CASE("asynchronous workers do not wait for each other, and no push is lost") {
+  CHECK(with_two_workers(true, [](dtrain::Strategy& strategy) {
+          const auto w = strategy.zeros<float>("w", 1);
+          const size_t steps = strategy.is_chief() ? 3 : 30;
+          for (size_t i = 0; i < steps; ++i) {
+            strategy.run([&](Replica& replica) {
+              std::vector<float> gradient = {1};
+              replica.apply<float>({{w, gradient}}, Op::sum,
+                                   [](auto, auto value, auto reduced) { value[0] += reduced[0]; });
+            });
+          }
+          strategy.zeros<float>("over", 1).write(std::vector<float>{1});  // waits for all workers
+          CHECK(w.read()[0] == 66);
+        }) == "");
+}
+
+TEST_CASE("a checkpoint of parameter servers is restored by them and by other strategies") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/saved";
+  const std::vector<double> weights = {0.1, -7, 1e-300};
+  CHECK(with_two_workers(false, [&](dtrain::Strategy& strategy) {
+          const auto w = strategy.zeros<double>("w", 3);
+          w.write(weights);
+          strategy.save(path);
+        }) == "");
+  OneProcess one;
+  const auto w = one.strategy.zeros<double>("w", 3);
+  one.strategy.restore(path);
+  CHECK(w.read() == weights);
+  CHECK(with_two_workers(false, [&](dtrain::Strategy& strategy) {
+          const std::vector<double> others = {1, 1, 1};
+          const auto restored = strategy.variable<double>("w", others);
+          strategy.restore(path);
+          CHECK(restored.read() == weights);
+        }) == "");
+}
+
+TEST_CASE("a step that fails on one worker ends those of the others") {
+  const std::string text = with_two_workers(false, [](dtrain::Strategy& strategy) {
+    const auto w = strategy.zeros<double>("w", 1);
+    const std::string failure = error_text([&] {
+      strategy.run([&](Replica& replica) {
+        if (replica.index() == 3) throw std::runtime_error("boom");
+        std::vector<double> gradient = {1};
+        replica.apply<double>({{w, gradient}}, Op::sum, [](auto, auto, auto) {});
+      });
+    });
+    if (strategy.is_chief()) {
+      CHECK_MESSAGE(contains(failure, "worker:1"), failure);
+      return;
+    }
+    CHECK(failure == "replica 3 (cpu:1): boom");
+    CHECK(error_text([&] { strategy.run([](Replica&) {}); }) ==
+          "the strategy has ended: replica 3 (cpu:1): boom");
+  });
+  CHECK(text == "");
+}
+
+TEST_CASE("what servers cannot do is refused by name") {
+  CHECK(with_two_workers(true, [](dtrain::Strategy& strategy) {
+          const auto w = strategy.zeros<double>("w", 1);
+          const auto count = strategy.zeros<int>("count", 1);
+          const auto text = [&](const auto& variable, auto value, Op op) {
+            return error_text([&] {
+              strategy.run([&](Replica& replica) {
+                std::vector<decltype(value)> gradient = {value};
+                replica.apply<decltype(value)>({{variable, gradient}}, op, [](auto, auto, auto) {});
+              });
+            });
+          };
+          if (strategy.is_chief()) {
+            CHECK(contains(text(count, 1, Op::sum),
+                           "variable \"count\" has no gradient under parameter_server"));
+          } else {
+            CHECK(contains(text(w, 1.0, Op::max),
+                           "parameter servers reduce by sum or average, not by max"));
+          }
+        }) == "");
+}
+
+}  // namespace
+}  // namespace dt
