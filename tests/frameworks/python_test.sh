@@ -189,12 +189,75 @@ test_the_package_and_its_jobs_from_outside() {
   expect_no_processes
 }
 
+test_jobs_with_torch_from_outside() {
+  uses_wheel torch
+  run "$python" -m pytest -q -p no:cacheprovider "$repository/python/tests/torch_outside"
+  expect_status 0
+  expect_no_processes
+}
+
+test_the_import_names_of_horovod_can_be_installed() {
+  uses_wheel torch
+  "$python" -m venv --system-site-packages venv
+  echo "$(dirname "$python")/../lib/python3.11/site-packages" >venv/lib/python3.11/site-packages/torch.pth
+  venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
+    "$repository"/build/dist/dtrain_horovod-*.whl
+  run venv/bin/python -c 'import horovod.torch as hvd, horovod, dtrain.torch; print(hvd is dtrain.torch, horovod.run)'
+  expect_status 0
+  # shellcheck disable=SC2031  # set by the library
+  expect grep -q '^True <function run' "$out/stdout"
+  mkdir venv/lib/python3.11/site-packages/horovod-0.28.1.dist-info
+  printf 'Metadata-Version: 2.1\nName: horovod\nVersion: 0.28.1\n' \
+    >venv/lib/python3.11/site-packages/horovod-0.28.1.dist-info/METADATA
+  run venv/bin/python -c 'import horovod'
+  expect_status 1
+  # shellcheck disable=SC2031  # set by the library
+  expect grep -q 'ImportError: both dtrain-horovod and horovod 0.28.1 are installed' "$out/stderr"
+}
+
 test_an_example_with_numpy() {
   uses_wheel python
   run_readme python_numpy
   expect_status 0
   expect_readme python_numpy
   expect_stderr ''
+  expect_no_processes
+}
+
+test_horovods_script_with_one_line_changed() {
+  uses_wheel torch
+  diff "$examples/horovod_torch/train.py" "$examples/torch_digits/train.py" >difference || true
+  expect_file difference "$(printf '9c9\n< import horovod.torch as hvd\n---\n> import dtrain.torch as hvd')"
+  local np
+  for np in 1 2; do
+    run_dtrain run -np "$np" --no-tag "$python" "$examples/torch_digits/train.py"
+    expect_status 0
+    expect_training_result "$np"
+  done
+  run_readme torch_digits
+  expect_status 0
+  expect_training_result 4
+  expect_no_processes
+}
+
+test_horovods_script_with_no_line_changed() {
+  uses_wheel torch
+  run_dtrain run -np 2 --no-tag "$python" -m dtrain.horovod "$examples/horovod_torch/train.py"
+  expect_status 0
+  expect_training_result 2
+}
+
+test_ddp_on_the_engine() {
+  uses_wheel torch
+  local np
+  for np in 1 2; do
+    run_dtrain run -np "$np" --no-tag "$python" "$examples/torch_ddp_dtrain/train.py"
+    expect_status 0
+    expect_training_result "$np"
+  done
+  run_readme torch_ddp_dtrain
+  expect_status 0
+  expect_training_result 4
   expect_no_processes
 }
 

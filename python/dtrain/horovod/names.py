@@ -1,0 +1,60 @@
+"""Finds the modules of Horovod in this package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+_NOT_HERE = ("tensorflow", "keras", "mxnet", "spark", "ray", "data", "_keras")
+
+
+class Names:
+    """A finder and loader of the names that begin with horovod. A module has one object under both names."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, importlib.machinery.ModuleSpec | None] = {}
+
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return how a module is loaded; None for those of others."""
+        parts = name.split(".")
+        if parts[0] != "horovod":
+            return None
+        if len(parts) > 1 and parts[1] in _NOT_HERE:
+            raise ModuleNotFoundError(
+                f"{name} is not part of dtrain, which has horovod.torch; `dtrain run` starts the real Horovod, too",
+                name=name,
+            )
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """Return the module of this package."""
+        module = importlib.import_module(own_name(spec.name))
+        self._specs[spec.name] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own specification again: it is already executed."""
+        for name, own in list(self._specs.items()):
+            if own is not None and own_name(name) == module.__name__:
+                module.__spec__ = own
+
+
+def own_name(name: str) -> str:
+    """Return the name of a module of Horovod in this package."""
+    if name == "horovod.torch" or name.startswith("horovod.torch."):
+        return f"dtrain{name.removeprefix('horovod')}"
+    return f"dtrain.{name}"
+
+
+def install() -> None:
+    """Find Horovod's names here from now on, before a real Horovod."""
+    if not any(isinstance(finder, Names) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Names())

@@ -1,0 +1,71 @@
+"""Horovod's module names, as `python -m dtrain.horovod` finds them."""
+
+import subprocess
+import sys
+
+import pytest
+
+import dtrain.horovod.names
+
+MODULES = {
+    "horovod": "run __version__",
+    "horovod.torch": "init allreduce DistributedOptimizer SyncBatchNorm elastic Compression",
+    "horovod.torch.mpi_ops": "allreduce_async_ synchronize Average rank ProcessSet",
+    "horovod.torch.functions": "broadcast_parameters broadcast_object",
+    "horovod.torch.optimizer": "DistributedOptimizer",
+    "horovod.torch.compression": "Compression Compressor",
+    "horovod.torch.sync_batch_norm": "SyncBatchNorm",
+    "horovod.torch.elastic": "run TorchState ElasticSampler",
+    "horovod.torch.elastic.state": "TorchState get_handler_registry set_handler_registry",
+    "horovod.torch.elastic.sampler": "ElasticSampler",
+    "horovod.common": "",
+    "horovod.common.exceptions": "HorovodInternalError HostsUpdatedInterrupt",
+    "horovod.common.util": "split_list num_rank_is_power_2 is_iterable",
+    "horovod.common.process_sets": "ProcessSet global_process_set add_process_set remove_process_set",
+    "horovod.common.basics": "rank size is_initialized",
+    "horovod.common.elastic": "State ObjectState run_fn",
+    "horovod.runner": "run",
+    "horovod.runner.util.threads": "in_thread",
+}
+
+
+def run(*words):
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_modules_have_their_names_and_are_those_of_this_package(tmp_path):
+    lines = ["import importlib, sys"]
+    for module, names in MODULES.items():
+        own = dtrain.horovod.names.own_name(module)
+        lines.append(f"one = importlib.import_module({module!r})")
+        lines.append(f"assert one is importlib.import_module({own!r})")
+        lines.append(f"assert one.__spec__.name == one.__name__ == {own!r}")
+        lines.extend(f"one.{name}" for name in names.split())
+    lines.append("import horovod.torch as hvd")
+    lines.append("import horovod")
+    lines.append("assert horovod.torch is hvd and horovod.run")
+    lines.append("print(sys.argv[1:], __name__)")
+    script = tmp_path / "script.py"
+    script.write_text("\n".join(lines))
+    ended = run("-m", "dtrain.horovod", str(script), "--lr", "1")
+    assert ended.stdout == "['--lr', '1'] __main__\n", ended.stderr
+    assert run(str(script)).returncode == 1
+
+
+def test_a_module_is_run_too(tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text("import horovod.torch, sys\nprint(sys.argv[1:])\n")
+    monkeypatch.chdir(tmp_path)
+    ended = run("-m", "dtrain.horovod", "-m", "train", "x")
+    assert ended.stdout == "['x']\n", ended.stderr
+    for words in ([], ["--lr"], ["-m"]):
+        ended = run("-m", "dtrain.horovod", *words)
+        assert ended.returncode == 1
+        assert ended.stderr.startswith("usage: python -m dtrain.horovod")
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "keras", "mxnet", "spark", "ray"])
+def test_other_frameworks_get_a_sentence(name, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(f"import horovod.{name}\n")
+    ended = run("-m", "dtrain.horovod", str(script))
+    assert f"horovod.{name} is not part of dtrain" in ended.stderr
