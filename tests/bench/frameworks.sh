@@ -10,7 +10,7 @@ set -euo pipefail
 here=$(realpath "$(dirname "$0")")
 build=$here/../../build
 if [[ ${1-} == --install ]]; then
-  "$here/../../tools/setup.sh" frameworks --bench
+  "$here/../../tools/setup.sh" frameworks
   shift
 fi
 # Measures a copy, like an installed binary: the linker's own file lies in small pages and starts 0.2 ms later.

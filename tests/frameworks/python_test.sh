@@ -33,7 +33,7 @@ uses_wheel() {
 run_on() {
   local ranks=$1
   shift
-  run_dtrain run -np "$ranks" --timeout 120 "$python" -m pytest -q -x -p no:cacheprovider "$@"
+  run_dtrain run -np "$ranks" --timeout 220 "$python" -m pytest -q -x -p no:cacheprovider "$@"
   expect_status 0
   # shellcheck disable=SC2031  # set by the library
   [[ $(grep -cE '^\[[0-9]\]<stdout>:[0-9]+ passed' "$out/stdout") -eq $ranks ]] || fail 'not every rank has passed'

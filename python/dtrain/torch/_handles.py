@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dtrain import _core
-from dtrain.horovod.common.basics import Group, basics, translated
+from dtrain._errors import ArgumentError, Error
+from dtrain.horovod.common.basics import Group, basics
+from dtrain.horovod.common.exceptions import internal_error
 
 
 class Handle:
@@ -29,8 +31,12 @@ class Handle:
         """Return the result, the same at each call, or raise HorovodInternalError."""
         finish = self._finish
         if finish is not None:
-            with translated():
+            try:
                 self._work.wait(-1.0)
+            except ArgumentError:
+                raise
+            except Error as error:
+                raise internal_error(error) from error
             if self.group is not None:
                 self.group.forget(self._name)
             self._result = finish(self._work)

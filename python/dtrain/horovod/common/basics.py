@@ -55,19 +55,27 @@ class Group:
         Operations without a name are counted. A call with wrong arguments does not count, because other ranks do not
         learn of it.
         """
-        with self._lock, translated():
-            if name is None:
-                started = start(f"noname.{self._unnamed}")
-                self._unnamed += 1
-                return started
-            label = f"{kind}.{name}"
-            flying = self._named.get(label)
-            if flying is not None and not flying.done():
-                raise ArgumentError(f"name: an operation with the name {name!r} is under way on this rank")
-            self._forget_done()
-            started = start(label)
-            self._named[label] = started
-            started.group = self
+        try:
+            with self._lock:
+                return self._started(kind, name, start)
+        except ArgumentError:
+            raise
+        except Error as error:  # without translated(), which takes 2 us
+            raise internal_error(error) from error
+
+    def _started(self, kind: str, name: str | None, start: Callable[[str], _Started]) -> _Started:
+        if name is None:
+            started = start(f"noname.{self._unnamed}")
+            self._unnamed += 1
+            return started
+        label = f"{kind}.{name}"
+        flying = self._named.get(label)
+        if flying is not None and not flying.done():
+            raise ArgumentError(f"name: an operation with the name {name!r} is under way on this rank")
+        self._forget_done()
+        started = start(label)
+        self._named[label] = started
+        started.group = self
         return started
 
     def forget(self, label: str) -> None:
