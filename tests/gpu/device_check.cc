@@ -1,0 +1,274 @@
+// Compares the first device of this process with the CPU, bit for bit: device_check check. Measures
+// it: device_check speed. The device is a GPU, or with DTRAIN_CPU_DEVICES=1 the CPU.
+#include "base/format.h"
+#include "gpu/devices/open_devices.h"
+#include "gpu/kernels/copy_on_host.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+
+namespace dt {
+namespace {
+
+/// A deadline that only a hang reaches.
+Time much_later() {
+  return Clock::now() + seconds(60);
+}
+
+/// Prints the error and ends the program.
+[[noreturn]] void stop(const Error& error) {
+  std::printf("%s\n", error.message.c_str());
+  std::exit(error.code == Errc::not_found ? 77 : 1);
+}
+template <class T>
+T or_stop(Result<T> result) {
+  if (!result) stop(result.error());
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+/// The device, and memory that is filled and read by it.
+class CheckedDevice {
+ public:
+  explicit CheckedDevice(Device& device)
+      : device_(device), stream_(or_stop(device.make_stream())) {}
+
+  DeviceStream& stream() { return *stream_; }
+  void wait() { or_stop(stream_->synchronize(much_later())); }
+  DeviceBuffer upload(std::vector<std::byte>& bytes) {
+    DeviceBuffer buffer = or_stop(device_.allocate(bytes.size()));
+    or_stop(stream_->copy({buffer.at(), bytes.data(), bytes.size()}));
+    wait();
+    return buffer;
+  }
+  std::vector<std::byte> download(const DeviceBuffer& buffer) {
+    std::vector<std::byte> bytes(buffer.bytes());
+    or_stop(stream_->copy({bytes.data(), buffer.at(), bytes.size()}));
+    wait();
+    return bytes;
+  }
+
+ private:
+  Device& device_;
+  std::unique_ptr<DeviceStream> stream_;
+};
+
+std::vector<std::byte> random_bytes(size_t count) {
+  static std::mt19937_64 random(1);
+  std::vector<std::byte> bytes(count);
+  for (size_t i = 0; i + 8 <= count; i += 8) {
+    const uint64_t word = random();
+    std::memcpy(bytes.data() + i, &word, sizeof word);
+  }
+  return bytes;
+}
+
+/// True when the element is a NaN: its bits differ between a GPU and the CPU.
+bool is_nan(CopyFormat format, const std::byte* element) {
+  const CopyBatch batch = {.from = format, .to = CopyFormat::float32};
+  if (!check(batch)) {
+    double value = 0;
+    if (format == CopyFormat::float64) std::memcpy(&value, element, sizeof value);
+    return std::isnan(value);
+  }
+  alignas(8) std::byte bytes[8] = {};
+  std::memcpy(bytes, element, format_bytes(format));
+  float value = 0;
+  copy_on_host({.from = format,
+                .to = CopyFormat::float32,
+                .pieces = {{bytes, reinterpret_cast<std::byte*>(&value), 1}}});
+  return std::isnan(value);
+}
+
+size_t differences(CopyFormat format, const std::vector<std::byte>& a,
+                   const std::vector<std::byte>& b) {
+  const size_t bytes = format_bytes(format);
+  size_t different = 0;
+  for (size_t at = 0; at < a.size(); at += bytes) {
+    if (std::memcmp(&a[at], &b[at], bytes) == 0) continue;
+    if (!is_nan(format, &a[at]) || !is_nan(format, &b[at])) ++different;
+  }
+  return different;
+}
+
+/// Prints the result of a comparison. Returns the number of differences.
+size_t report(const std::string& what, size_t different) {
+  if (different > 0) std::printf("%s: %zu elements differ\n", what.c_str(), different);
+  return different;
+}
+
+/// Compares one reduction of `arrays` arrays that begin `shift` elements after aligned memory.
+size_t check_reduction(CheckedDevice& device, ArrayReduction reduction, size_t arrays,
+                       size_t shift) {
+  const size_t bytes = element_bytes(reduction.type);
+  std::vector<std::vector<std::byte>> host;
+  std::vector<DeviceBuffer> memory;
+  ArrayReduction on_host = reduction;
+  for (size_t i = 0; i < arrays; ++i) {
+    host.push_back(random_bytes((reduction.count + shift + 8) * bytes));
+    if (reduction.type == ElementType::boolean) {
+      for (std::byte& byte : host.back())
+        byte &= std::byte{1};
+    }
+    memory.push_back(device.upload(host.back()));
+  }
+  for (size_t i = 0; i < arrays; ++i) {
+    on_host.sources.push_back(host[i].data() + shift * bytes);
+    reduction.sources.push_back(memory[i].at() + shift * bytes);
+  }
+  std::vector<std::byte> expected(reduction.count * bytes);
+  DeviceBuffer result = device.upload(expected);
+  on_host.into = expected.data();
+  reduction.into = result.at();
+  reduce_arrays(on_host);
+  or_stop(device.stream().reduce(reduction));
+  return differences(copy_format(reduction.type), expected, device.download(result));
+}
+
+size_t check_reductions(CheckedDevice& device) {
+  size_t different = 0;
+  for (size_t type = 0; type < element_type_count; ++type) {
+    for (const ReduceOp op :
+         {ReduceOp::sum, ReduceOp::average, ReduceOp::min, ReduceOp::max, ReduceOp::product}) {
+      const auto element = static_cast<ElementType>(type);
+      if (element == ElementType::boolean && op == ReduceOp::average) continue;
+      for (const size_t arrays : {1, 2, 3, 8}) {
+        for (const FoldOrder order : {FoldOrder::rank, FoldOrder::halves}) {
+          const size_t shift = arrays == 3 ? 1 : 0;
+          const ArrayReduction reduction = {.type = element,
+                                            .op = op,
+                                            .order = order,
+                                            .count = 70001,
+                                            .divisor = static_cast<int>(arrays)};
+          different +=
+              report(format("reduce type {} op {} arrays {}", type, static_cast<int>(op), arrays),
+                     check_reduction(device, reduction, arrays, shift));
+        }
+      }
+    }
+  }
+  return different;
+}
+
+/// Compares a cast of all kinds of values, in pieces of many sizes.
+size_t check_cast(CheckedDevice& device, CopyFormat from, CopyFormat to) {
+  constexpr size_t count = 1 << 17;
+  CopyBatch on_host = {.from = from, .to = to};
+  if (from >= CopyFormat::float16) on_host.factor = 0.75;
+  std::vector<std::byte> source = random_bytes(count * format_bytes(from));
+  for (size_t i = 0; from == CopyFormat::float32 && i < count / 2; ++i) {
+    const auto bits = static_cast<uint32_t>(i << 16);  // all values of 16 bits
+    std::memcpy(&source[i * 4], &bits, sizeof bits);
+  }
+  std::vector<std::byte> expected(count * format_bytes(to));
+  const DeviceBuffer in = device.upload(source);
+  const DeviceBuffer out = device.upload(expected);
+  CopyBatch batch = on_host;
+  for (size_t at = 0, size = 1; at < count; at += size, size = size * 5 % 40009) {
+    const size_t part = std::min(size, count - at);
+    const size_t from_at = at * format_bytes(from);
+    const size_t to_at = at * format_bytes(to);
+    on_host.pieces.push_back({source.data() + from_at, expected.data() + to_at, part});
+    batch.pieces.push_back({in.at() + from_at, out.at() + to_at, part});
+  }
+  copy_on_host(on_host);
+  or_stop(device.stream().copy_pieces(batch));
+  return differences(to, expected, device.download(out));
+}
+
+size_t check_casts(CheckedDevice& device) {
+  size_t different = 0;
+  for (size_t from = 0; from < copy_format_count; ++from) {
+    for (size_t to = 0; to < copy_format_count; ++to) {
+      const CopyBatch batch = {.from = static_cast<CopyFormat>(from),
+                               .to = static_cast<CopyFormat>(to)};
+      if (!check(batch)) continue;
+      different += report(format("copy format {} to {}", from, to),
+                          check_cast(device, batch.from, batch.to));
+    }
+  }
+  return different;
+}
+
+/// Prints the rate at which the call reads and writes `bytes`, and its part of `best`.
+template <class Call>
+double measure(CheckedDevice& device, const std::string& what, double bytes, double best,
+               const Call& call) {
+  constexpr int rounds = 20;
+  or_stop(call());
+  device.wait();
+  const Time begin = Clock::now();
+  for (int i = 0; i < rounds; ++i)
+    or_stop(call());
+  device.wait();
+  const double taken = std::chrono::duration<double>(Clock::now() - begin).count() / rounds;
+  const double rate = bytes / taken / 1e9;
+  std::printf("| %s | %.1f µs | %.0f GB/s | %.2f |\n", what.c_str(), taken * 1e6, rate,
+              best > 0 ? rate / best : 1.0);
+  return rate;
+}
+
+void measure_all(CheckedDevice& device, Device& memory) {
+  const size_t bytes = std::min<size_t>(256 << 20, memory.memory().free_bytes / 16) / 4096 * 4096;
+  std::vector<DeviceBuffer> buffers;
+  for (int i = 0; i < 9; ++i) {
+    buffers.push_back(or_stop(memory.allocate(bytes)));
+    or_stop(device.stream().fill(buffers.back().at(), std::byte{0}, bytes));
+  }
+  std::printf(
+      "| call, arrays of %zu MiB | time | read and written | of the copy |\n|---|---|---|---|\n",
+      bytes >> 20);
+  const auto size = static_cast<double>(bytes);
+  const double copy = measure(device, "copy", 2 * size, 0, [&] {
+    return device.stream().copy({buffers[0].at(), buffers[1].at(), bytes});
+  });
+  for (const ElementType type : {ElementType::float32, ElementType::bfloat16}) {
+    for (size_t arrays = 2; arrays <= 8; ++arrays) {
+      ArrayReduction reduction = {
+          .type = type, .count = bytes / element_bytes(type), .into = buffers[8].at()};
+      for (size_t i = 0; i < arrays; ++i)
+        reduction.sources.push_back(buffers[i].at());
+      measure(device,
+              format("reduce {} {}", arrays, type == ElementType::float32 ? "float32" : "bfloat16"),
+              static_cast<double>(arrays + 1) * size, copy,
+              [&] { return device.stream().reduce(reduction); });
+    }
+  }
+  for (const size_t pieces : {1, 64, 1000, 4000}) {
+    CopyBatch batch = {.from = CopyFormat::float32, .to = CopyFormat::bfloat16, .factor = 0.5};
+    const size_t count = bytes / 4 / pieces / 64 * 64;
+    for (size_t i = 0; i < pieces; ++i)
+      batch.pieces.push_back(
+          {buffers[0].at() + i * count * 4, buffers[1].at() + i * count * 2, count});
+    measure(device, format("pack {} tensors to bfloat16", pieces),
+            static_cast<double>(6 * count * pieces), copy,
+            [&] { return device.stream().copy_pieces(batch); });
+  }
+}
+
+int run(const std::string& part) {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    variables.emplace_back(*variable);
+  DeviceList devices = or_stop(open_devices(parse_environment(variables)));
+  CheckedDevice device(*devices.front());
+  if (part == "speed") {
+    measure_all(device, *devices.front());
+    return 0;
+  }
+  const size_t different = check_reductions(device) + check_casts(device);
+  std::printf("%s: %zu elements differ from the CPU\n", devices.front()->name().c_str(), different);
+  return different == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace dt
+
+int main(int count, char** words) {
+  return dt::run(count > 1 ? words[1] : "check");
+}
