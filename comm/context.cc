@@ -67,6 +67,23 @@ Result<ChosenAlgorithms> job_algorithms(const EngineSettings& settings) {
                                           printable(settings.algorithms), chosen.error().message));
 }
 
+/// The transport of the job, which a program may choose itself if the user has not. Ranks compare
+/// it when they join.
+Result<Transport> job_transport(const EngineSettings& settings, Transport chosen) {
+  const std::optional<Transport> of_job = transport_named(settings.transport);
+  if (!of_job) {
+    return fail(Errc::input, format("the job's --transport \"{}\" is unknown; does this libdtrain "
+                                    "have the version of dtrain run?",
+                                    printable(settings.transport)));
+  }
+  if (*of_job == Transport::automatic || chosen == Transport::automatic || chosen == *of_job)
+    return *of_job == Transport::automatic ? chosen : *of_job;
+  return fail(Errc::input,
+              format("dtrain_init_options.transport is {}, but the job has --transport {}; leave "
+                     "out one of them",
+                     transport_name(chosen), transport_name(*of_job)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RendezvousClient>> Context::connect(const InitOptions& options,
@@ -110,25 +127,25 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
   TRY(check_agrees("DTRAIN_RANK", options.rank, layout.rank));
   TRY(check_agrees("DTRAIN_SIZE", options.size, layout.size));
   ChosenAlgorithms algorithms = TRY(job_algorithms(client->engine_settings()));
+  const Transport transport = TRY(job_transport(client->engine_settings(), options.transport));
   const Duration dead_after = options.dead_after.value_or(client->dead_after());
   const Duration stall_after = client->engine_settings().stall_after;
   Claim claim = options.claim;
   claim.encrypt_data = client->engine_settings().encrypt_data;
   std::unique_ptr<Mesh> mesh = TRY(Mesh::join(*client,
                                               {.claim = claim,
-                                               .transport = options.transport,
+                                               .transport = transport,
                                                .port = options.port,
                                                .dead_after = dead_after},
                                               deadline, blamed_rank));
-  auto engine =
-      std::make_unique<Engine>(Engine::Options{.rank = self.rank,
-                                               .dead_after = dead_after,
-                                               .generation = options.claim.generation,
-                                               .shared = mesh->shared_area(),
-                                               .named_shared = mesh->named_area(),
-                                               .host_memory = options.transport != Transport::tcp,
-                                               .algorithms = std::move(algorithms)},
-                               engine_peers(*mesh, self, layout.size));
+  auto engine = std::make_unique<Engine>(Engine::Options{.rank = self.rank,
+                                                         .dead_after = dead_after,
+                                                         .generation = options.claim.generation,
+                                                         .shared = mesh->shared_area(),
+                                                         .named_shared = mesh->named_area(),
+                                                         .host_memory = transport != Transport::tcp,
+                                                         .algorithms = std::move(algorithms)},
+                                         engine_peers(*mesh, self, layout.size));
   const Cores cores{.cpus = allowed_cpus(mesh->local_processes()), .quota = cpu_quota()};
   const bool sharing = ranks_share(cores, layout.local_size);
   Members members;

@@ -83,7 +83,7 @@ DTRAIN_API const char* dtrain_version(void);
 /* ---- Joining ---- */
 
 enum dtrain_transport {
-  DTRAIN_TRANSPORT_AUTO = 0, /* shared memory between ranks of one host, TCP between hosts */
+  DTRAIN_TRANSPORT_AUTO = 0, /* that of dtrain run --transport. All ranks give the same. */
   DTRAIN_TRANSPORT_SHM = 1,  /* shared memory only: dtrain_init fails if ranks are on two hosts */
   DTRAIN_TRANSPORT_TCP = 2   /* TCP only */
 };

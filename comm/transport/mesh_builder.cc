@@ -49,7 +49,9 @@ Result<> MeshBuilder::run(Time deadline) {
   // In this order, because a rank that has the list may leave at once, and its endpoint with it.
   // When the last rank has published, all have asked.
   TRY(exchange_.ask(deadline - clock_.now()));
-  TRY(exchange_.publish(listener_->endpoint()));
+  PeerEndpoint endpoint = listener_->endpoint();
+  endpoint.transport = options_.transport;
+  TRY(exchange_.publish(endpoint));
   while (true) {
     TRY(round(deadline));
     if (complete()) return {};
@@ -191,6 +193,13 @@ Result<> MeshBuilder::take_endpoint(Peer& peer, ByteSpan value) {
   peer.dialling.reset();
   peer.dial_at = {};
   peer.endpoint = std::make_unique<const PeerEndpoint>(std::move(endpoint));
+  if (peer.endpoint->transport != options_.transport) {
+    blamed_rank_ = peer.task.rank;
+    return fail(Errc::input, format("{} has the transport {}, and this rank {}; give all ranks the "
+                                    "same transport",
+                                    describe(peer.task), transport_name(peer.endpoint->transport),
+                                    transport_name(options_.transport)));
+  }
   const bool listens = peer.local() ? !peer.endpoint->local.empty() : !peer.endpoint->tcp.empty();
   if (listens) return {};
   return fail(Errc::input, format("{} does not listen for {}; give all ranks the same transport",

@@ -21,13 +21,6 @@
 
 namespace dt {
 
-/// The kinds of links between two tasks.
-enum class Transport : uint8_t {
-  automatic,  ///< shared memory on one host, TCP between hosts
-  shm,
-  tcp,
-};
-
 /// Lets this task and all other ranked tasks find each other. All tasks do the same: they listen,
 /// publish their endpoint at the rendezvous, dial some tasks and are dialled by the others (see
 /// dials() in rendezvous/cluster/task.h). One thread, one poll(2).

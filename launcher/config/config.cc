@@ -118,7 +118,10 @@ Result<> read_stdin(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
-Result<> read_algorithms(const OptionSources& sources, RunConfig& config) {
+Result<> read_engine(const OptionSources& sources, RunConfig& config) {
+  if (const auto given = find_option(sources, "transport")) {
+    config.transport = TRY(given->choice());
+  }
   if (const auto given = find_option(sources, "algorithms")) {
     config.algorithms = TRY(given->text("a table of algorithms"));
   }
@@ -220,7 +223,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_env_sets(by_precedence, config));
   TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
-  TRY(read_algorithms(by_precedence, config));
+  TRY(read_engine(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_color(by_precedence, config));

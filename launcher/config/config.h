@@ -70,6 +70,7 @@ struct RunConfig {
   StdinTarget stdin_target;
   bool no_horovod = false;
   bool encrypt_data = false;
+  std::string transport = "auto";  ///< of libdtrain: auto, shm or tcp
   ClusterFilter cluster_filter = ClusterFilter::none;
   bool no_macros = false;
   std::optional<std::string> output_dir;

@@ -178,6 +178,9 @@ inline constexpr std::array own_options = {
            "Encrypt what libdtrain's ranks exchange over TCP, by AES-128-GCM. Without it, only "
            "headers and control messages are authenticated. Shared memory is never encrypted, nor "
            "are the connections of other libraries."},
+    Option{"transport", "--transport", OptionKind::text, "auto|shm|tcp", OptionGroup::workers,
+           "How libdtrain's ranks exchange data. auto, the default: shared memory on one host, TCP "
+           "between hosts. shm: shared memory alone, for jobs on one host. tcp: TCP alone."},
     Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
            "The ranks that read dtrain's standard input (default none)."},
 

@@ -74,6 +74,7 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
                                          .table = table,
                                          .dead_after = config.dead_after,
                                          .engine = {.encrypt_data = config.encrypt_data,
+                                                    .transport = config.transport,
                                                     .algorithms = config.algorithms,
                                                     .stall_after = config.stall_report},
                                          .horovod_sources = sources},

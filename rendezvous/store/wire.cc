@@ -262,6 +262,7 @@ Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notic
     encode(writer, notice);
   return writer.number(int64_t{dead_after.count()})
       .number(engine.encrypt_data)
+      .text(engine.transport)
       .text(engine.algorithms)
       .number(int64_t{engine.stall_after.count()})
       .take();
@@ -279,6 +280,7 @@ Result<Welcome> decode_welcome(ByteSpan bytes) {
   welcome.dead_after = Duration(reader.number<int64_t>());
   // Read as a number: a bool other than 0 and 1 would be undefined behaviour.
   welcome.engine.encrypt_data = reader.number<uint8_t>() != 0;
+  welcome.engine.transport = reader.text();
   welcome.engine.algorithms = reader.text();
   welcome.engine.stall_after = take_timeout(reader);
   TRY(reader.finish("welcome"));

@@ -131,6 +131,7 @@ struct Change {
 /// The settings of the collectives that all ranks of a job share.
 struct EngineSettings {
   bool encrypt_data = false;    ///< encrypt what ranks on different hosts exchange
+  std::string transport = {};   ///< auto, shm or tcp; empty: auto
   std::string algorithms = {};  ///< the user's table in the form of --algorithms; empty: none
   Duration stall_after = {};    ///< a rank reports waits that are longer; zero: it reports none
   bool operator==(const EngineSettings&) const = default;

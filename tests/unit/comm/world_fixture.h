@@ -29,14 +29,16 @@ class World {
     dtrain::Transport transport = dtrain::Transport::automatic;
     std::chrono::milliseconds timeout = std::chrono::seconds(30);
     std::chrono::milliseconds dead_after = std::chrono::seconds(5);
+    std::string job_transport = {};
     std::string algorithms = {};
     Duration stall_after = {};
   };
   explicit World(Options options)
       : options_(options),
-        server_(
-            table_of_workers(options.size, options.per_host),
-            {.engine = {.algorithms = options.algorithms, .stall_after = options.stall_after}}) {}
+        server_(table_of_workers(options.size, options.per_host),
+                {.engine = {.transport = options.job_transport,
+                            .algorithms = options.algorithms,
+                            .stall_after = options.stall_after}}) {}
 
   RendezvousFixture& server() { return server_; }
   dtrain::InitOptions init_options(int rank) const {

@@ -132,6 +132,42 @@ TEST_CASE("ranks with different transports fail, and the message has the remedy"
   }
 }
 
+TEST_CASE("hosts with different transports fail on every rank, with both transports") {
+  World world({.size = 4, .per_host = 2, .timeout = milliseconds(500)});
+  const auto outcomes = world.on_threads([&](int rank) {
+    dtrain::InitOptions options = world.init_options(rank);
+    options.transport = rank < 2 ? Transport::automatic : Transport::tcp;
+    dtrain::init(options);
+  });
+  for (const RankOutcome& outcome : outcomes) {
+    CHECK(outcome.code == DTRAIN_ERROR_INPUT);
+    CHECK_MESSAGE(contains(outcome.text, "has the transport "), outcome.text);
+    CHECK_MESSAGE(contains(outcome.text, "give all ranks the same transport"), outcome.text);
+  }
+}
+
+TEST_CASE("the job's transport holds on every rank, and a program cannot choose another one") {
+  World world({.size = 2, .per_host = 2, .job_transport = "tcp"});
+  check_all_well(world.run([](dtrain::Context& ranks) {
+    std::string text(dtrain_algorithms(ranks.get(), nullptr, 0), '\0');
+    dtrain_algorithms(ranks.get(), text.data(), text.size() + 1);
+    CHECK(!contains(text, "shm"));
+  }));
+  const auto outcomes = world.on_threads([&](int rank) {
+    dtrain::InitOptions options = world.init_options(rank);
+    options.transport = Transport::shm;
+    dtrain::init(options);
+  });
+  for (const RankOutcome& outcome : outcomes) {
+    CHECK(outcome.code == DTRAIN_ERROR_INPUT);
+    CHECK_MESSAGE(contains(outcome.text, "transport is shm, but the job has --transport tcp"),
+                  outcome.text);
+  }
+  World unknown({.size = 1, .per_host = 1, .job_transport = "rdma"});
+  for (const RankOutcome& outcome : unknown.run([](dtrain::Context&) {}))
+    CHECK_MESSAGE(contains(outcome.text, "--transport \"rdma\" is unknown"), outcome.text);
+}
+
 TEST_CASE("a task without rank gets an error: collectives need one") {
   TaskTable table = table_of_workers(1);
   table.tasks.push_back(

@@ -97,6 +97,12 @@ TEST_CASE("the strategy and its options set their members") {
   CHECK(config.cross_device_op == "AllReduce:2");
 }
 
+TEST_CASE("the transport of libdtrain is one of three words") {
+  CHECK(decide({flags({{"np", {"2"}}})}).value().transport == "auto");
+  CHECK(decide({flags({{"np", {"2"}}, {"transport", {"tcp"}}})}).value().transport == "tcp");
+  CHECK(!decide({flags({{"np", {"2"}}, {"transport", {"rdma"}}})}).has_value());
+}
+
 TEST_CASE("the first source that names an option wins, but lists of variables add up") {
   const OptionSource high = flags({{"np", {"2"}}, {"env", {"A=1"}}, {"quiet", {"false"}}});
   const OptionSource low =

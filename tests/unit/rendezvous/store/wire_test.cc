@@ -67,7 +67,8 @@ TEST_CASE("replies, changes, welcomes and notices are read back, and only whole"
   welcome.table = {"job", 4, {{{"worker", 1}, 1, 0, "h", {"::1"}}}};
   welcome.gone = {{Notice::Kind::dead, {"worker", 0}, "exit status 3"}};
   welcome.dead_after = milliseconds(1500);
-  welcome.engine = {.encrypt_data = true, .algorithms = "ring", .stall_after = seconds(3)};
+  welcome.engine = {
+      .encrypt_data = true, .transport = "tcp", .algorithms = "ring", .stall_after = seconds(3)};
   const Bytes bytes = encode(welcome);
   CHECK(decode_welcome(bytes).value() == welcome);
   check_only_whole(bytes, [](ByteSpan some) { return decode_welcome(some).has_value(); });
