@@ -20,6 +20,8 @@ namespace dt {
 
 namespace {
 
+/// The memory of frames up to this size is used again.
+constexpr size_t spare_bytes_max = size_t{16} << 10;
 constexpr auto collective_data = static_cast<uint8_t>(EngineMessageType::collective_data);
 /// Counts travel as they lie in memory; all ranks have the same build of the library.
 static_assert(sizeof(size_t) == sizeof(uint64_t));
@@ -240,8 +242,9 @@ void ScheduledCommunicator::cancel() {
     link->cancel_receive(collective_data, stream_);
   }
   // The links hold no pointer into any buffer from here on.
-  for (std::deque<EarlyFrame>& frames : early_)
-    std::erase_if(frames, [&](const EarlyFrame& frame) { return frame.stream == stream_; });
+  for (EarlyFrames& frames : early_)
+    drop_early(frames, stream_);
+  std::vector<Bytes>().swap(spare_);
   if (has_own_counts(request_->kind)) request_->result->clear();
   work_.release();
   Bytes().swap(scratch_);
@@ -266,7 +269,7 @@ Result<PayloadTarget> ScheduledCommunicator::place(const Message& message, bool 
 }
 
 Result<> ScheduledCommunicator::arrived(const Message& message) {
-  std::deque<EarlyFrame>& early = early_[static_cast<size_t>(message.from)];
+  EarlyFrames& early = early_[static_cast<size_t>(message.from)];
   if (!early.empty() && !early.back().complete) {
     early.back().complete = true;
     return {};
@@ -295,14 +298,35 @@ Result<PayloadTarget> ScheduledCommunicator::place_next(const Message& message) 
 }
 
 PayloadTarget ScheduledCommunicator::take_into_memory(const Message& message) {
-  std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(message.from)];
-  frames.push_back({.stream = message.stream, .bytes = Bytes(message.length)});
+  EarlyFrames& frames = early_[static_cast<size_t>(message.from)];
+  frames.push_back({.stream = message.stream, .bytes = spare(message.length)});
   return PayloadTarget{PayloadTarget::Action::take, frames.back().bytes};
+}
+
+void ScheduledCommunicator::drop_early(EarlyFrames& frames, uint32_t stream) {
+  frames.erase_if([&](const EarlyFrame& frame) { return frame.stream == stream; });
+}
+
+/// Returns memory for a frame: that of an earlier one, where there is some.
+Bytes ScheduledCommunicator::spare(size_t bytes) {
+  Bytes memory;
+  if (!spare_.empty()) {
+    memory = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  memory.resize(bytes);
+  return memory;
+}
+
+/// Keeps the memory of a small frame.
+void ScheduledCommunicator::keep(Bytes memory) {
+  if (memory.capacity() <= spare_bytes_max && spare_.size() < links_.size())
+    spare_.push_back(std::move(memory));
 }
 
 /// True when frames of the running operation are held. Frames of the next one come behind them.
 bool ScheduledCommunicator::has_early(int sender) const {
-  const std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(sender)];
+  const EarlyFrames& frames = early_[static_cast<size_t>(sender)];
   return !frames.empty() && frames.front().stream == stream_;
 }
 
@@ -316,13 +340,13 @@ size_t ScheduledCommunicator::held_bytes(int sender, uint32_t stream) const {
 void ScheduledCommunicator::drop_next(uint32_t stream) {
   for (size_t rank = 0; rank < early_.size(); ++rank) {
     if (links_[rank] != nullptr) links_[rank]->cancel_receive(collective_data, stream);
-    std::erase_if(early_[rank], [&](const EarlyFrame& frame) { return frame.stream == stream; });
+    drop_early(early_[rank], stream);
   }
 }
 
 void ScheduledCommunicator::close() {
   cancel();
-  for (const std::deque<EarlyFrame>& frames : early_)
+  for (const EarlyFrames& frames : early_)
     if (!frames.empty()) drop_next(frames.back().stream);
 }
 
@@ -340,7 +364,7 @@ size_t ScheduledCommunicator::early_bytes_max(int sender) const {
 bool ScheduledCommunicator::take_early() {
   const Step& step = steps()[next_];
   if (step.receive_from < 0) return false;
-  std::deque<EarlyFrame>& frames = early_[static_cast<size_t>(step.receive_from)];
+  EarlyFrames& frames = early_[static_cast<size_t>(step.receive_from)];
   bool moved = false;
   while (!received() && has_early(step.receive_from) && frames.front().complete) {
     EarlyFrame& frame = frames.front();
@@ -354,7 +378,10 @@ bool ScheduledCommunicator::take_early() {
     }
     received_elements_ += elements;
     frame.used += elements * element_bytes_;
-    if (held == elements) frames.pop_front();
+    if (held == elements) {
+      keep(std::move(frame.bytes));
+      frames.pop_front();
+    }
     moved = true;
   }
   return moved;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/vector_queue.h"
 #include "comm/collective/communicator.h"
 #include "comm/collective/reduce.h"
 #include "comm/collective/work_memory.h"
@@ -7,7 +8,6 @@
 #include "comm/schedule/step_cache.h"
 #include "comm/transport/message_link.h"
 
-#include <deque>
 #include <functional>
 #include <vector>
 
@@ -91,8 +91,12 @@ class ScheduledCommunicator final : public Communicator {
     size_t used = 0;
     bool complete = false;
   };
+  using EarlyFrames = VectorQueue<EarlyFrame>;
   Result<PayloadTarget> hold_early(const Message& message);
   PayloadTarget take_into_memory(const Message& message);
+  void drop_early(EarlyFrames& frames, uint32_t stream);
+  Bytes spare(size_t bytes);
+  void keep(Bytes memory);
   bool has_early(int sender) const;
   size_t held_bytes(int sender, uint32_t stream) const;
   size_t early_bytes_max(int sender) const;
@@ -117,8 +121,9 @@ class ScheduledCommunicator final : public Communicator {
   Buffers buffers_;
   size_t element_bytes_ = 1;
   WorkMemory work_;
-  Bytes scratch_;                              ///< one frame, before it is reduced
-  std::vector<std::deque<EarlyFrame>> early_;  ///< by sender, in order of arrival
+  Bytes scratch_;                   ///< one frame, before it is reduced
+  std::vector<EarlyFrames> early_;  ///< by sender, in order of arrival
+  std::vector<Bytes> spare_;        ///< memory of earlier frames
 };
 
 }  // namespace dt

@@ -15,6 +15,8 @@ namespace {
 constexpr int rounds_max = 64;
 /// flush() returns after so many batches, so that time limits and notices are handled in time.
 constexpr int flushed_batches_max = 16;
+/// A connected link has room for so many bytes of control messages from its beginning.
+constexpr size_t controls_bytes_min = 512;
 /// So many messages wait for a link to connect for another reason.
 constexpr size_t waiting_controls_max = 64;
 
@@ -45,6 +47,8 @@ Result<bool> MessageLink::ready() {
 /// Seals what was queued before.
 void MessageLink::take_connection() {
   connected_ = true;
+  controls_.reserve(controls_bytes_min);
+  batch_.controls.reserve(controls_bytes_min);
   if (options_.session == nullptr) options_.session = options_.link->session();
   if (options_.session != nullptr) {
     const Bytes plain = std::exchange(controls_, {});

@@ -35,6 +35,31 @@ test_a_blocking_call_of_two_ranks_needs_no_memory() {
   done
 }
 
+# Over links, queues grow until they have held as many messages at once as they ever will. A rank that is ahead
+# makes more of them at some time. So a few calls may allocate, but not one in a hundred.
+test_a_blocking_call_over_tcp_needs_no_memory_once_its_queues_have_grown() {
+  local bytes
+  for bytes in 4 4096; do
+    run_dtrain run -np 2 --transport tcp --no-tag "$programs/call_counter" 334 $bytes reduce_scatter
+    ((status != 77)) || skip 'the kernel allows no tracing here'
+    expect_status 0
+    expect [ "$(grep -c 'calls: 1002,' "$out/stdout")" -eq 2 ]
+    expect [ "$(calls_that allocating)" -lt 10 ]
+  done
+}
+
+test_a_blocking_call_of_hosts_with_shared_memory_needs_none_either() {
+  # shellcheck disable=SC2016  # expanded by the agent
+  printf '#!/bin/sh\nshift\nexec "$@"\n' >rsh
+  chmod +x rsh
+  run_dtrain run --rsh-agent "$PWD/rsh" -H 127.0.0.2:2,127.0.0.3:2 --no-tag \
+    "$programs/call_counter" 334 4096 reduce_scatter
+  ((status != 77)) || skip 'the kernel allows no tracing here'
+  expect_status 0
+  expect [ "$(grep -c 'calls: 1002,' "$out/stdout")" -eq 4 ]
+  expect [ "$(calls_that allocating)" -lt 10 ]
+}
+
 # A rank whose peer has lost its core sleeps, so on a busy machine some calls enter the kernel.
 test_a_blocking_call_of_two_ranks_mostly_needs_no_system_call() {
   [[ -n ${CALL_COST_TWO_RANKS-} ]] || skip 'set CALL_COST_TWO_RANKS=1 to count the calls of two ranks'

@@ -1,11 +1,12 @@
 // Counts the blocking calls that allocate memory, and those that make system calls.
 //
-//   call_counter ROUNDS BYTES
+//   call_counter ROUNDS BYTES [SECOND]
 //
-// A child of this process makes the calls, each of BYTES. A round is an all_reduce, a broadcast and
-// an all_gather, with names when the rank is alone. This process traces the system calls of its
-// child. It prints "calls: 300, allocating: 0, entering the kernel: 0". The first rounds do not
-// count. The exit status is 77 where the kernel allows no tracing.
+// A child of this process makes the calls, each of BYTES. A round is an all_reduce, a SECOND call
+// (broadcast, the default, or reduce_scatter) and an all_gather, with names when the rank is alone.
+// This process traces the system calls of its child. It prints "calls: 300, allocating: 0, entering
+// the kernel: 0". The first rounds do not count. The exit status is 77 where the kernel allows no
+// tracing.
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include <dtrain/dtrain.hpp>
 #include <iostream>
 #include <new>
+#include <string_view>
 #include <vector>
 
 // glibc's own functions below malloc and its relatives.
@@ -58,7 +60,14 @@ Counters& map_counters() {
   return *new (memory) Counters;
 }
 
-void make_calls(size_t rounds, size_t bytes) {
+struct Work {
+  size_t rounds = 0;
+  size_t bytes = 0;
+  bool scatters = false;  ///< in the second call of each round
+};
+
+void make_calls(const Work& work) {
+  const auto [rounds, bytes, scatters] = work;
   dtrain::Context world = dtrain::init();
   std::vector<int8_t> values(bytes, 1);
   std::vector<int8_t> all(bytes * static_cast<size_t>(world.size()));
@@ -70,7 +79,8 @@ void make_calls(size_t rounds, size_t bytes) {
     next();
     world.all_reduce(values, dtrain::Op::max, options);
     next();
-    world.broadcast(values, 0, options);
+    scatters ? world.reduce_scatter(all, values, dtrain::Op::max, options)
+             : world.broadcast(values, 0, options);
     next();
     world.all_gather(values, all, options);
   };
@@ -81,12 +91,12 @@ void make_calls(size_t rounds, size_t bytes) {
   counters()->call = 0;
 }
 
-[[noreturn]] void run_child(Counters& shared, size_t rounds, size_t bytes) {
+[[noreturn]] void run_child(Counters& shared, const Work& work) {
   if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) < 0) _exit(77);
   std::raise(SIGSTOP);
   counters() = &shared;
   try {
-    make_calls(rounds, bytes);
+    make_calls(work);
   } catch (const dtrain::Error& error) {
     std::cerr << error.what() << std::endl;
     _exit(5);
@@ -131,13 +141,16 @@ extern "C" void* realloc(void* memory, size_t bytes) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc < 3 || argc > 4) return 2;
   const size_t rounds = std::strtoul(argv[1], nullptr, 10);
+  const Work work{.rounds = rounds,
+                  .bytes = std::strtoul(argv[2], nullptr, 10),
+                  .scatters = argc == 4 && std::string_view(argv[3]) == "reduce_scatter"};
   if (rounds > rounds_max) return 2;
   Counters& shared = map_counters();
   const pid_t child = fork();
   if (child < 0) return 1;
-  if (child == 0) run_child(shared, rounds, std::strtoul(argv[2], nullptr, 10));
+  if (child == 0) run_child(shared, work);
   const int status = trace(child, shared);
   if (status != 0) return status;
   const size_t calls = calls_in_round * rounds;
