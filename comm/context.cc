@@ -132,12 +132,10 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* 
   const Duration stall_after = client->engine_settings().stall_after;
   Claim claim = options.claim;
   claim.encrypt_data = client->engine_settings().encrypt_data;
-  std::unique_ptr<Mesh> mesh = TRY(Mesh::join(*client,
-                                              {.claim = claim,
-                                               .transport = transport,
-                                               .port = options.port,
-                                               .dead_after = dead_after},
-                                              deadline, blamed_rank));
+  std::unique_ptr<Mesh> mesh = TRY(Mesh::join(
+      *client,
+      {.claim = claim, .transport = transport, .port = options.port, .dead_after = dead_after},
+      deadline, blamed_rank));
   auto engine = std::make_unique<Engine>(Engine::Options{.rank = self.rank,
                                                          .dead_after = dead_after,
                                                          .generation = options.claim.generation,

@@ -38,7 +38,7 @@ FLOORS = {
     "base": ("", "io", "kernels"),
     "gpu": ("", "kernels", "cpu", "nccl", "cuda", "devices", "cross_device"), "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
-    "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "",
+    "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "", "ps_api",
              "strategy"),
     "comm/ps": ("state", ""),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",

@@ -1,4 +1,4 @@
-#include "comm/context_directory.h"
+#include "comm/ps_api/context_directory.h"
 
 #include "comm/api_support.h"
 #include "tests/unit/comm/world_fixture.h"

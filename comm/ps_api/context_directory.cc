@@ -1,4 +1,4 @@
-#include "comm/context_directory.h"
+#include "comm/ps_api/context_directory.h"
 
 #include "base/running_time_clock.h"
 

@@ -1,12 +1,12 @@
 #include "base/format.h"
 #include "comm/api_support.h"
 #include "comm/context.h"
-#include "comm/context_directory.h"
 #include "comm/dtrain_ps.h"
 #include "comm/fork_detector.h"
 #include "comm/init_options.h"
 #include "comm/ps/client.h"
 #include "comm/ps/server.h"
+#include "comm/ps_api/context_directory.h"
 
 #include <algorithm>
 #include <cstddef>
