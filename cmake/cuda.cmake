@@ -107,6 +107,11 @@ endfunction()
 
 # Compiles .cu files of the current folder for all architectures, and sets `objects` to their object files.
 function(dtrain_compile_cuda objects)
+  if(CMAKE_CXX_CLANG_TIDY)
+    # The build for clang-tidy has no compiler, and links nothing.
+    set(${objects} "" PARENT_SCOPE)
+    return()
+  endif()
   # A kernel that spills registers is not compiled.
   set(flags -c -Xptxas=--warn-on-spills,--warning-as-error --compress-mode=size)
   foreach(architecture ${dtrain_cuda_architectures})

@@ -151,7 +151,7 @@ void GroupAgreement::make(uint32_t number, Time now) {
   std::memcpy(result.data.get(), &number, sizeof number);
   result.counts.assign(1, 1);
   ++made_[own_.digest];
-  groups_.create(number, operation->request.members, now);
+  groups_.create(number, GroupMembers(operation->request.members), now);
   succeed(*operation);
 }
 
@@ -325,7 +325,7 @@ Result<> GroupAgreement::make_abandoned(uint32_t number, Time now) {
       send_call(rank);
   }
   if (number < groups_.next_number()) return {};
-  groups_.create(number, std::move(abandoned.members), now);
+  groups_.create(number, GroupMembers(std::move(abandoned.members)), now);
   groups_.leave(number);
   return {};
 }

@@ -9,7 +9,8 @@ namespace dt {
 /// The members of a group that is made, in the order of their ranks in it.
 struct GroupMembers {
   GroupMembers(std::initializer_list<int> of_job) : GroupMembers(std::vector<int>(of_job)) {}
-  GroupMembers(std::vector<int> of_job, std::vector<int> reserved = {})
+  explicit GroupMembers(std::vector<int> of_job) : GroupMembers(std::move(of_job), {}) {}
+  GroupMembers(std::vector<int> of_job, std::vector<int> reserved)
       : ranks(std::move(of_job)), places(std::move(reserved)) {
     places.resize(ranks.size(), -1);
   }

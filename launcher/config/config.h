@@ -50,6 +50,7 @@ struct RunConfig {
   bool pass_local_rank = false;
   std::optional<StrategyName> strategy;  ///< none: the program decides
   std::string algorithms;                ///< of collectives; empty: those of libdtrain
+  std::string transport = "auto";        ///< of libdtrain: auto, shm or tcp
   std::string devices;                   ///< of the strategy; empty: all
   std::string cross_device_op;           ///< of the strategy; empty: libdtrain decides
   std::optional<std::string> chdir;
@@ -70,7 +71,6 @@ struct RunConfig {
   StdinTarget stdin_target;
   bool no_horovod = false;
   bool encrypt_data = false;
-  std::string transport = "auto";  ///< of libdtrain: auto, shm or tcp
   ClusterFilter cluster_filter = ClusterFilter::none;
   bool no_macros = false;
   std::optional<std::string> output_dir;

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/fd.h"
+#include "base/io/file.h"
 #include "base/text.h"
 #include "launcher/process/pidfd.h"
 #include "launcher/process/process_state.h"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr Duration scan_interval = milliseconds(20);
 constexpr Duration sweep_kill_patience = seconds(3);
+constexpr size_t process_stat_bytes_max = 4096;
 
 struct ProcessEntry {
   pid_t parent = 0;
@@ -34,12 +36,10 @@ struct ProcessEntry {
 
 /// Reads /proc/PID/stat: "pid (name) state ppid …". The name may contain any character.
 std::optional<ProcessEntry> read_process(std::string_view pid) {
-  const Fd file(::open(format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return std::nullopt;
-  char buffer[512];
-  const ssize_t n = ::read(file.get(), buffer, sizeof buffer);
-  if (n <= 0) return std::nullopt;
-  const std::string_view text(buffer, static_cast<size_t>(n));
+  const Result<std::string> read =
+      read_text_file(format("/proc/{}/stat", pid), process_stat_bytes_max);
+  if (!read) return std::nullopt;
+  const std::string_view text = *read;
   const size_t open = text.find('(');
   const size_t close = text.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;

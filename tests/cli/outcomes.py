@@ -4,14 +4,15 @@
 
 In each group, the collectives without a name after the first lost one are lost, too. A rank that has the result of a
 collective which needs all ranks shows that all of them had ended the collectives before it: none of those may
-be lost on a rank that has survived. Prints each contradiction.
+be lost on a rank that has survived. Groups that their members make alone are outside this order. Prints each
+contradiction.
 """
 import pathlib
 import sys
 
 OK, MISMATCH, LOST = 0, 8, 9
 NEEDS_ALL = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_to_all_split", "all_gather_ragged",
-             "barrier", "group"}
+             "barrier", "split"}
 
 
 def read(path):
@@ -22,6 +23,8 @@ def read(path):
     groups = {}
     for line in lines[:-1]:
         group, phase, index, kind, status = line.split()
+        if kind == "group":
+            continue
         groups.setdefault(group, []).append((int(phase), int(index), kind, int(status)))
     return {group: sorted(calls) for group, calls in groups.items()}
 

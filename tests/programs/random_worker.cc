@@ -136,7 +136,7 @@ void RandomWorker::create(const GroupCreation& creation) {
                               .count = static_cast<int>(creation.members.size())};
   const int status = creation.by_split ? dtrain_split(from, part, &made, nullptr, &error)
                                        : dtrain_group(from, list, &made, nullptr, &error);
-  record(creation.parent, 0, "group", status);
+  record(creation.parent, 0, creation.by_split ? "split" : "group", status);
   label_ = "a new group of group " + std::to_string(creation.parent);
   if (status != DTRAIN_OK) return judge_loss({.group = creation.parent}, error);
   bool placed = made == nullptr;

@@ -232,7 +232,7 @@ TEST_CASE("two groups whose early data blocks each other's links do not wait for
   for (const auto& [number, members] : {std::pair(1U, first), std::pair(2U, second)}) {
     const int late = number == 1 ? 1 : 2;
     for (const int rank : members)
-      group[rank].create_group(number, members, group.now);
+      group[rank].create_group(number, GroupMembers(members), group.now);
     for (const int rank : members)
       if (rank != late) call(rank, number);
   }
