@@ -142,6 +142,7 @@ dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context, const dtrain_
   return *work;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
 int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* list, int op,
                              const dtrain_quorum* quorum, dtrain_work** work,
                              const dtrain_op_options* options, dtrain_error* error) {
@@ -159,6 +160,7 @@ int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* 
   return dt::report_outcome(*outcome, error);
 }
 
+// NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
 dtrain_work* dtrain_all_reduce_quorum_async(dtrain_context* context, const dtrain_tensor_list* list,
                                             int op, const dtrain_quorum* quorum,
                                             const dtrain_op_options* options, dtrain_error* error) {

@@ -136,6 +136,7 @@ Result<dtrain_sparse_result> sparse_of(dtrain_work* work) {
 
 }  // namespace dt
 
+// NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
 int dtrain_all_reduce_sparse(dtrain_context* context, const dtrain_sparse_rows* rows, int op,
                              dtrain_work** work, const dtrain_op_options* options,
                              dtrain_error* error) {

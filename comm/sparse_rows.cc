@@ -43,7 +43,8 @@ Result<SparseRows> merged_rows(const SparseShape& shape, std::span<const int64_t
   std::vector<size_t> order(indices.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t row) { return indices[row]; });
-  SparseRows merged{.shape = shape, .values = memory_for(shape, indices.size())};
+  SparseRows merged{.shape = shape};
+  merged.values = memory_for(shape, indices.size());
   const size_t bytes = shape.row_bytes();
   const Reduction reduction{shape.type, shape.reduce};
   for (const size_t row : order) {

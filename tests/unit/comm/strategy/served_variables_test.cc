@@ -201,23 +201,27 @@ TEST_CASE("a step that fails on one worker ends those of the others") {
   CHECK(text == "");
 }
 
+/// Returns why a step fails in which each replica applies a gradient of one value.
+template <typename T>
+std::string step_error(dtrain::Strategy& strategy, const dtrain::Variable<T>& variable, T value,
+                       Op op) {
+  return error_text([&] {
+    strategy.run([&](Replica& replica) {
+      std::vector<T> gradient = {value};
+      replica.apply<T>({{variable, gradient}}, op, [](auto, auto, auto) {});
+    });
+  });
+}
+
 TEST_CASE("what servers cannot do is refused by name") {
   CHECK(with_two_workers(true, [](dtrain::Strategy& strategy) {
           const auto w = strategy.zeros<double>("w", 1);
           const auto count = strategy.zeros<int>("count", 1);
-          const auto text = [&](const auto& variable, auto value, Op op) {
-            return error_text([&] {
-              strategy.run([&](Replica& replica) {
-                std::vector<decltype(value)> gradient = {value};
-                replica.apply<decltype(value)>({{variable, gradient}}, op, [](auto, auto, auto) {});
-              });
-            });
-          };
           if (strategy.is_chief()) {
-            CHECK(contains(text(count, 1, Op::sum),
+            CHECK(contains(step_error(strategy, count, 1, Op::sum),
                            "variable \"count\" has no gradient under parameter_server"));
           } else {
-            CHECK(contains(text(w, 1.0, Op::max),
+            CHECK(contains(step_error(strategy, w, 1.0, Op::max),
                            "parameter servers reduce by sum or average, not by max"));
           }
         }) == "");
