@@ -18,4 +18,4 @@ if [[ $base == "$(git rev-parse HEAD)" ]]; then base=$(git rev-parse -q --verify
   if [[ -e $file ]]; then echo "$file"; fi
 done | xargs -r tools/tidy.sh
 
-ctest --preset dev -j "$(nproc)" -L 'unit|cli|lint'
+ctest --preset dev -j "$(nproc)" -L 'unit|gpu|cli|lint'

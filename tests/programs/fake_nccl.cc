@@ -209,8 +209,10 @@ int ncclCommInitRankConfig(ncclComm** comm, int size, ncclUniqueId id, int rank,
     Groups& all = groups();
     const std::lock_guard lock(all.mutex);
     std::shared_ptr<Group>& group = all.by_id[std::string(id.bytes, sizeof id.bytes)];
-    if (group == nullptr) group = std::make_shared<Group>();
-    group->size = size;
+    if (group == nullptr) {
+      group = std::make_shared<Group>();
+      group->size = size;
+    }
     made->group = group;
   }
   made->rank = rank;
