@@ -1,10 +1,17 @@
 #include "comm/transport/tcp_socket.h"
 
+#include "base/io/socket.h"
 #include "comm/transport/doorbell.h"
 
 #include <doctest/doctest.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <array>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -43,6 +50,21 @@ TEST_CASE("a socket adds its index when it becomes readable or ends, not when it
   CHECK(contents(*arrivals) == std::vector<size_t>{3});
   CHECK(socket.readable());
   CHECK(socket.ended());
+}
+
+std::string congestion_control(int fd) {
+  std::array<char, 16> name = {};
+  socklen_t size = name.size();
+  REQUIRE(::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), &size) == 0);
+  return name.data();
+}
+
+TEST_CASE("a connection with a short round trip has a window that grows until a packet is lost") {
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  Fd ours = start_connect(local_address(listener.get()).value()).value();
+  choose_congestion_control(ours.get());
+  const TcpSocket socket(std::move(ours));
+  CHECK(congestion_control(socket.get()) == "reno");
 }
 
 Session session() {
