@@ -248,6 +248,18 @@ void Peers::close_all() {
     if (peer.messages) close_link(peer);
 }
 
+int Peers::first_lost(std::span<const int> ranks) const {
+  int first = -1;
+  Time since = Time::max();
+  for (const int rank : ranks) {
+    const Peer& peer = peers_[static_cast<size_t>(rank)];
+    if (!peer.since || *peer.since >= since) continue;
+    first = rank;
+    since = *peer.since;
+  }
+  return first;
+}
+
 std::string Peers::gone_reason(int rank) const {
   const Peer& peer = peers_[static_cast<size_t>(rank)];
   if (peer.left) return name(rank) + " has left the job";

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,8 @@ class Peers {
   /// True when this rank can neither receive from that rank nor send to it any more.
   bool gone(int rank) const { return peers_[static_cast<size_t>(rank)].gone; }
   bool has_left(int rank) const { return peers_[static_cast<size_t>(rank)].left; }
+  /// Returns the one of these ranks that left first, or whose link broke first; -1 for none.
+  int first_lost(std::span<const int> ranks) const;
   /// The reason, for people: "rank 3 (host b) has left the job".
   std::string gone_reason(int rank) const;
 

@@ -197,12 +197,13 @@ OperationFailure GroupAgreement::missing_failure(const std::string& reason) cons
                  one ? peers_.name(ranks.front()) : ranks_text(ranks), one ? "has" : "have")};
 }
 
-/// The leader needs all members, and the others need the leader.
+/// The leader needs all members, and the others need the leader. A leader that leaves because its
+/// call has failed is not the cause, but the member that was lost before.
 bool GroupAgreement::end_without_gone() {
   const std::vector<int> needed = leads() ? missing() : std::vector<int>{leader_};
-  const auto gone = std::ranges::find_if(needed, [this](int rank) { return peers_.gone(rank); });
-  if (gone == needed.end()) return false;
-  fail_front({Errc::peer_lost, *gone, peers_.gone_reason(*gone)});
+  if (std::ranges::none_of(needed, [this](int rank) { return peers_.gone(rank); })) return false;
+  const int cause = peers_.first_lost(leads() ? needed : members());
+  fail_front({Errc::peer_lost, cause, peers_.gone_reason(cause)});
   return true;
 }
 

@@ -241,6 +241,23 @@ TEST_CASE("a member whose time ends while the group is made leaves it again") {
   CHECK(number_of(again) == 2);
 }
 
+TEST_CASE("the member that was lost first is named, not the leader that left because of it") {
+  EngineGroup group(3);
+  const Work zero = group.submit(0, group_of({0, 1, 2}));
+  group.settle();
+  for (const int lost : {2, 0}) {
+    group.end(lost);
+    for (int rank = 0; rank < 2; ++rank)
+      if (rank != lost) group.notify(rank, Notice::Kind::left, lost);
+    group.pass(seconds(1));
+  }
+  CHECK(failure(zero) == "group: rank 2 (host n2) has left the job");
+  const Work one = group.submit(1, group_of({0, 1, 2}));
+  group.settle();
+  CHECK(failure(one) == "group: rank 2 (host n2) has left the job");
+  CHECK(one->blamed_rank == 2);
+}
+
 TEST_CASE("a member that has left or died ends the call") {
   EngineGroup left(3);
   const Work zero = left.submit(0, group_of({0, 1, 2}));
