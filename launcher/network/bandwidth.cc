@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/format.h"
+#include "launcher/network/small_send.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -22,14 +23,6 @@ constexpr size_t chunk_bytes = size_t{256} << 10;
 /// A client is dropped if its echoes together take longer, or its close after the result.
 constexpr Duration caller_patience = seconds(5);
 constexpr Duration silence_max = seconds(5);
-constexpr size_t result_bytes = sizeof(uint64_t) + sizeof(int64_t);
-
-/// Sends bytes to a non-blocking connection, whose empty buffer has room for all of them.
-Result<> send_small(int fd, ByteSpan bytes) {
-  const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  if (n == static_cast<ssize_t>(bytes.size())) return {};
-  return n < 0 ? fail_errno("the connection broke") : fail(Errc::closed, "the connection is stuck");
-}
 
 /// Returns the number of bytes read, 0 when none has arrived. Fails with Errc::closed at the end.
 Result<size_t> read_ready(int fd, std::span<std::byte> buffer) {
@@ -146,10 +139,9 @@ Result<> BandwidthClient::start(const Claim& claim) {
 }
 
 void BandwidthClient::ready(uint32_t events) {
-  const bool ending = state_ == State::sending && (events & EPOLLIN) != 0;
   auto stepped = step(events);
   if (!stepped) return end(tl::unexpected(std::move(stepped).error()));
-  if (ending) end(speed_);
+  if (result_received_ == result_.size()) end(speed_);
 }
 
 Result<> BandwidthClient::step(uint32_t events) {
@@ -210,10 +202,10 @@ Result<> BandwidthClient::send_zeros() {
 }
 
 Result<> BandwidthClient::receive_result() {
-  std::array<std::byte, result_bytes> buffer;
-  const size_t got = TRY(read_ready(fd_.get(), buffer));
-  if (got != buffer.size()) return fail(Errc::protocol, "its result is cut short");
-  Reader reader(buffer);
+  const size_t got = TRY(read_ready(fd_.get(), std::span(result_).subspan(result_received_)));
+  result_received_ += got;
+  if (result_received_ < result_.size()) return {};
+  Reader reader(result_);
   speed_.bytes = reader.number<uint64_t>();
   speed_.elapsed = std::max(Duration(1), Duration(reader.number<int64_t>()));
   // Discards the unsent zeros when the socket is closed.

@@ -8,6 +8,8 @@
 #include "rendezvous/secure/acceptor.h"
 #include "rendezvous/secure/handshake.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -96,6 +98,8 @@ class BandwidthClient {
   int echoes_ = 0;
   Time echo_sent_;
   std::vector<std::byte> zeros_;
+  std::array<std::byte, sizeof(uint64_t) + sizeof(int64_t)> result_ = {};  ///< bytes, nanoseconds
+  size_t result_received_ = 0;
   Speed speed_;
 };
 

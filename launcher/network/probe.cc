@@ -1,6 +1,7 @@
 #include "launcher/network/probe.h"
 
 #include "base/format.h"
+#include "launcher/network/small_send.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -89,8 +90,8 @@ bool ProbeListener::serve(Caller& caller) const {
   caller.received += static_cast<size_t>(n);
   if (caller.received < caller.nonce.size()) return false;
   const Digest proof = proof_of(key_, number_, caller.nonce);
-  // A new connection has room for it. If the caller is gone, nothing is lost.
-  static_cast<void>(::send(fd, proof.data(), proof.size(), MSG_NOSIGNAL));
+  // If the caller is gone, nothing is lost.
+  static_cast<void>(send_small(fd, proof));
   return true;
 }
 
@@ -107,7 +108,7 @@ struct ProbeDialer::Call {
   Digest proof = {};
   size_t received = 0;  ///< of the proof
   bool waiting = false;
-  bool sent = false;
+  size_t sent = 0;  ///< of the nonce
   bool good = false;
   bool over = false;
 };
@@ -161,7 +162,8 @@ void ProbeDialer::start(Call& call) {
     call.connection = *std::move(connection);
     // Within one machine the connection is complete at once.
     if (send_nonce(call)) {
-      auto watch = loop_.watch(call.connection.get(), call.sent ? EPOLLIN : EPOLLOUT,
+      const bool sent = call.sent == nonce_.size();
+      auto watch = loop_.watch(call.connection.get(), sent ? EPOLLIN : EPOLLOUT,
                                [this, &call](uint32_t) { ready(call); });
       if (watch) call.watch = *std::move(watch);
     }
@@ -177,16 +179,16 @@ void ProbeDialer::start_rest(size_t target) {
 
 /// Returns false when the connection has failed.
 bool ProbeDialer::send_nonce(Call& call) const {
-  const ssize_t n = ::send(call.connection.get(), nonce_.data(), nonce_.size(), MSG_NOSIGNAL);
-  // A new connection takes so few bytes as a whole.
-  call.sent = n == static_cast<ssize_t>(nonce_.size());
-  return call.sent || (n < 0 && passes(errno));
+  const ByteSpan rest = ByteSpan(nonce_).subspan(call.sent);
+  const ssize_t n = ::send(call.connection.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+  if (n > 0) call.sent += static_cast<size_t>(n);
+  return n > 0 || (n < 0 && passes(errno));
 }
 
 void ProbeDialer::ready(Call& call) {
-  if (call.sent) return receive_proof(call);
+  if (call.sent == nonce_.size()) return receive_proof(call);
   if (!send_nonce(call)) return end(call);
-  if (call.sent) call.watch.set_events(EPOLLIN);
+  if (call.sent == nonce_.size()) call.watch.set_events(EPOLLIN);
 }
 
 void ProbeDialer::receive_proof(Call& call) {
