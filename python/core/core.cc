@@ -113,6 +113,7 @@ PyModuleDef* definition() {
 }  // namespace
 
 PyObject* raise_failure(const dtrain_error& failure) {
+  if (PyErr_CheckSignals() != 0) return nullptr;
   PyObject* package = PyImport_ImportModule("dtrain._errors");
   if (package == nullptr) return nullptr;
   PyObject* text =

@@ -79,7 +79,8 @@ struct NamedNumber {
   long number;
 };
 
-/// Raises the exception of the package for a failure, and returns null.
+/// Raises the exception of the package for a failure, and returns null. A signal that waits for its
+/// handler goes first: Ctrl-C reaches all ranks, and may be why the call has failed.
 PyObject* raise_failure(const dtrain_error& failure);
 /// Returns the context of a method call, or raises why it cannot be used.
 ContextObject* usable_context(PyObject* self);
