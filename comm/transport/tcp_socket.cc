@@ -1,10 +1,14 @@
 #include "comm/transport/tcp_socket.h"
 
+#include "base/clock.h"
+
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <chrono>
+#include <cstdint>
+#include <string_view>
 
 namespace dt {
 
