@@ -99,10 +99,13 @@ steps_of() {
   find . -name "model-*.ps-$1-of-2" | sed 's/.*model-//; s/\.ps.*//'
 }
 
+# has_step_of SERVER STEP: succeeds when that server has a checkpoint of this step or a later one.
+has_step_of() { steps_of "$1" | awk -v wanted="$2" '$1 >= wanted { found = 1 } END { exit !found }'; }
+
 test_after_kill_9_of_everything_the_last_checkpoint_is_restored() {
   local server="ps=self ps --checkpoint $PWD/model --checkpoint-every 10"
   start_dtrain run --role ps=2,worker=2 --strategy parameter_server --no-tag --role-command "$server" "$worker" 1000000000 sync 0
-  wait_for 20 test -e model-30.ps-1-of-2 -o -e model-40.ps-1-of-2 -o -e model-50.ps-1-of-2
+  wait_for 20 has_step_of 1 30
   kill -KILL "$pid"
   finish
   expect_no_processes
