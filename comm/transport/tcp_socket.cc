@@ -1,7 +1,5 @@
 #include "comm/transport/tcp_socket.h"
 
-#include "base/clock.h"
-
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -27,18 +25,20 @@ std::optional<Duration> shortest_round_trip(int fd) {
   return std::chrono::microseconds(info.tcpi_min_rtt);
 }
 
-/// Replaces cubic by reno where the round trip is short. Cubic ends its slow start when
-/// acknowledgements come close together, from 16 segments on (HyStart, RFC 9406). On a short link
-/// they always do, and its window then needs seconds to grow. Reno's slow start ends at the first
-/// lost packet. Later, both grow alike on such links (RFC 9438, section 4.3).
+/// Replaces the algorithm that tune_link() has chosen, which knows no round trip.
 void choose_by_round_trip(int fd) {
   const std::optional<Duration> measured = shortest_round_trip(fd);
-  if (!measured || *measured >= short_round_trip) return;
-  constexpr std::string_view reno = "reno";  // every kernel has it, for every user
-  ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno.data(), reno.size());
+  if (!measured) return;
+  const std::string_view name = congestion_control_for(*measured);
+  // The result is ignored: reno is part of each kernel, and without cubic, the host's own stays.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size()));
 }
 
 }  // namespace
+
+std::string_view congestion_control_for(Duration round_trip) {
+  return round_trip < short_round_trip ? "reno" : "cubic";
+}
 
 TcpSocket::TcpSocket(Fd fd, std::optional<Session> session)
     : state_(State::open),

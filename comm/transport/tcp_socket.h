@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clock.h"
 #include "base/io/fd.h"
 #include "base/result.h"
 #include "comm/transport/ready_set.h"
@@ -11,9 +12,17 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace dt {
+
+/// Returns the congestion control for a connection with that shortest round trip: reno below a
+/// millisecond, else cubic. Cubic ends its slow start when acknowledgements come close together,
+/// from 16 segments on (HyStart, RFC 9406). On a short link they always do, and its window then
+/// needs seconds to grow. Reno's slow start ends at the first lost packet. Later, both grow alike
+/// on such links (RFC 9438, section 4.3).
+std::string_view congestion_control_for(Duration round_trip);
 
 /// The socket of a TcpLink, and what the mesh knows of it from epoll's events.
 ///

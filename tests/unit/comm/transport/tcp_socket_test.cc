@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -59,12 +60,14 @@ std::string congestion_control(int fd) {
   return name.data();
 }
 
-TEST_CASE("a connection with a short round trip has a window that grows until a packet is lost") {
+TEST_CASE("a connection has reno where its round trip is short, and cubic where it is long") {
   const Fd listener = listen_on({"127.0.0.1", 0}).value();
   Fd ours = start_connect(local_address(listener.get()).value()).value();
   choose_congestion_control(ours.get());
   const TcpSocket socket(std::move(ours));
   CHECK(congestion_control(socket.get()) == "reno");
+  CHECK(congestion_control_for(std::chrono::microseconds(999)) == "reno");
+  CHECK(congestion_control_for(milliseconds(1)) == "cubic");
 }
 
 Session session() {
