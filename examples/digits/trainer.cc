@@ -23,8 +23,8 @@ Trainer::Trainer(dtrain::Strategy& strategy, const Options& options, std::span<c
       velocity_(strategy.zeros<double>("velocity", Network::weight_count, {.slot = true})),
       progress_(strategy.zeros<std::uint64_t>("progress", 2)) {
   if (!options.batch_per_rank) return;
-  // A batch that is n times as large has a mean gradient with less noise, and needs n times fewer
-  // steps. So the steps are n times as long (Goyal et al., 2017).
+  // A batch that is n times as large has a mean gradient with less noise. It needs n times fewer
+  // steps, so each step is n times as long (Goyal et al., 2017).
   batch_size_ = strategy.global_batch(options.batch);
   learning_rate_ = strategy.scaled_learning_rate(options.learning_rate);
 }

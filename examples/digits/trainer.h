@@ -14,8 +14,8 @@
 namespace digits {
 
 /// Trains one network on all replicas, under any strategy. Each replica computes the gradient of
-/// its part of every batch. apply() adds the gradients and makes the step, which is SGD with
-/// momentum. So all copies of the weights stay equal.
+/// its part of every batch. The function apply() adds the gradients and makes the step, which is
+/// SGD with momentum. So all copies of the weights stay equal.
 ///
 /// Every worker must call the functions marked "With all workers", in the same order.
 class Trainer {

@@ -1,8 +1,8 @@
 #pragma once
 
 // A training loop with callbacks, as Keras has: fit(model, data, epochs, callbacks). The callbacks
-// do what distributed training needs beside the gradients: equal weights at the start, averaged
-// metrics, a learning rate that warms up, and checkpoints by one process.
+// do what distributed training needs beside the gradients. These are equal weights at the start,
+// averaged metrics, a learning rate that warms up, and checkpoints by one process.
 
 #include <algorithm>
 #include <array>
@@ -112,8 +112,8 @@ class MetricAverage final : public Callback {
   }
 };
 
-/// A batch of N replicas allows a rate N times as high, but not at the start (Goyal et al., 2017).
-/// The rate rises from that of one replica during the first epochs.
+/// A batch of N replicas allows a rate N times as high, but not at first (Goyal et al., 2017). The
+/// rate rises from that of one replica during the first epochs.
 class LearningRateWarmup final : public Callback {
  public:
   explicit LearningRateWarmup(double warm_epochs) : warm_epochs_(warm_epochs) {}

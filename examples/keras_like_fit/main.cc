@@ -1,6 +1,6 @@
-// Learns which points lie in a circle, by the loop with callbacks in fit.h. Runs alone, on several
-// devices of a process (dtrain run -np 1 --strategy mirrored), and on several processes (dtrain run
-// -np 4).
+// Learns which points lie in a circle, by the loop with callbacks in fit.h. Runs alone, or on
+// several processes (dtrain run -np 4). Also runs on several devices of a process (dtrain run -np 1
+// --strategy mirrored).
 
 #include "examples/keras_like_fit/fit.h"
 

@@ -60,8 +60,8 @@ struct Gradient {
   double loss = 0;
 };
 
-/// Returns the mean over a batch. Sums over `part`, this rank's points of it, then over all ranks:
-/// each number by an operation of its own, which its name matches. dtrain sends them together.
+/// Returns the mean over a batch. Sums over `part`, this rank's points of it, then over all ranks.
+/// Each number has an operation of its own, which its name matches. dtrain sends them together.
 Gradient batch_gradient(dtrain::Context& world, std::span<const Point> part, Line line) {
   std::array<double, 3> sums = {};
   for (const Point& point : part) {
@@ -118,7 +118,7 @@ struct ClusterTask {
   bool sync = false;  ///< all workers push in each step, instead of each at its own pace
 };
 
-/// The mean over the points of 2 (w x + b - y) x and 2 (w x + b - y).
+/// Returns the means over the points of `2 (w x + b - y) x` and `2 (w x + b - y)`.
 Line gradient_of(std::span<const Point> points, Line line) {
   Line sums;
   for (const Point& point : points) {
@@ -162,7 +162,7 @@ void work(const dtrain::ClusterSpec& cluster, const ClusterTask& task) {
   if (task.task_id == 0) std::printf("y = %.2f x + %.2f after %lld steps\n", line.w, line.b, steps);
 }
 
-/// Finds the line with parameter servers: w and b live in the tasks of the job ps, and each worker
+/// Finds the line with parameter servers. The tasks of the job ps hold w and b, and each worker
 /// pushes the gradients of its points. Throws dtrain::Error.
 void train_with_parameter_servers(const ClusterTask& task) {
   const auto cluster = dtrain::ClusterSpec::parse(task.cluster_spec);
