@@ -12,7 +12,8 @@ namespace dt {
 
 /// The header before each frame's payload, on all our connections. On the wire it is little-endian.
 /// Its 16 bytes are:
-///   u32 length of the payload | u8 version | u8 type | u16 zero | u32 generation | u32 stream
+///
+///     u32 length of the payload | u8 version | u8 type | u16 zero | u32 generation | u32 stream
 struct FrameHeader {
   uint32_t length = 0;
   uint8_t type = 0;

@@ -41,8 +41,8 @@ struct ArrayReduction {
   size_t result_bytes() const { return partial ? partial_bytes() : array_bytes(); }
 };
 
-/// Fails with Errc::input for a reduction that no device can make: without arrays, with a null one,
-/// of adasum, or of averaged booleans. The same holds for a divisor below 1, and for halves with
+/// Fails with Errc::input for a reduction that no device can make. Such a reduction has no arrays,
+/// a null one, or a divisor below 1. Others are adasum, the average of booleans, and halves with
 /// partial arrays.
 Result<> check(const ArrayReduction& reduction);
 

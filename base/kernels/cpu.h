@@ -28,9 +28,9 @@ class DefaultRounding {
   std::fenv_t saved_;
 };
 
-/// As memcpy, but past the caches where the CPU can. Faster where the whole destination is much
-/// larger than the caches, even in pieces; several times slower where `to` is in a cache. Other
-/// threads see the copied bytes as after memcpy.
+/// As memcpy, but past the caches where the CPU can. This is faster where the whole destination is
+/// much larger than the caches, even in pieces. It is several times slower where `to` is in a
+/// cache. Other threads see the copied bytes as after memcpy.
 void copy_past_caches(std::byte* to, const std::byte* from, size_t bytes);
 
 }  // namespace dt

@@ -11,8 +11,8 @@ namespace dt {
 
 namespace {
 
-// __builtin_cpu_supports also asks whether the operating system saves the registers. clang 14 knows
-// no "f16c" there; with AVX2, the bit of the CPU is enough.
+// __builtin_cpu_supports also asks whether the operating system saves the registers. In clang
+// 14 it does not know "f16c". With AVX2, the bit of the CPU is enough.
 
 bool has_f16c() {
   unsigned eax = 0;

@@ -10,8 +10,8 @@
 
 namespace dt {
 
-// The files for AVX include this header. `Isa` is a type in the anonymous namespace of such a file,
-// so that its instances of these templates are its own. They call no function of the standard
+// The files for AVX include this header. `Isa` is a type in the anonymous namespace of such a file.
+// So each file has its own instances of these templates. They call no function of the standard
 // library.
 
 template <class T, size_t n>
@@ -176,8 +176,8 @@ struct Lanes<Isa, Float16, n> : Lanes<Isa, float, n> {
 };
 
 /// Computed as float32, rounded when it is stored. A float32 with a zero lower half is one. So
-/// elements at even indices are shifted up in their 32 bits and those at odd indices are masked,
-/// without moves across the register.
+/// elements at even indices are shifted up in their 32 bits, and those at odd indices are masked.
+/// Nothing moves across the register.
 template <class Isa, size_t n>
 struct Lanes<Isa, BFloat16, n> {
   using Floats = Lanes<Isa, float, n / 2>;
