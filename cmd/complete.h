@@ -42,8 +42,8 @@ struct CompletionReaders {
 Completion complete(std::span<const std::string> words, const CompletionReaders& readers);
 
 /// Returns the output of `dtrain __complete` for the scripts in completions/. The first line has
-/// the kind, "space" or "nospace" (for a command its index), and the kept part, separated by tabs.
-/// Each further line is a candidate, a tab and its help.
+/// three fields, with tabs between them. They are the kind, then "space", "nospace" or the index of
+/// a command, and the kept part. Each further line is a candidate, a tab and its help.
 std::string completion_text(const Completion& completion);
 
 }  // namespace dt

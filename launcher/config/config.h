@@ -95,9 +95,8 @@ struct RunConfig {
 std::string deterministic_algorithms(const std::string& table);
 
 /// Decides the configuration by flags, environment, file and defaults, in this order. The first
-/// source that has an option wins; only lists of variables add up. hosts and hostfile count as one
-/// option. A
-/// hostfile's text comes from `read_text`, TF_CONFIG from `environment`.
+/// source that has an option wins; only lists of variables add up. The options hosts and hostfile
+/// count as one. A hostfile's text comes from `read_text`, TF_CONFIG from `environment`.
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,
                                   const Environment& environment = {});

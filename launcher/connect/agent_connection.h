@@ -10,9 +10,9 @@
 
 namespace dt {
 
-/// Carries the bytes to and from one agent. They pass through the pipes of a local process, an
-/// SSH connection of this process, or a client program (ssh, --rsh-agent) that connects to the
-/// host.
+/// Carries the bytes to and from one agent. They pass through the pipes of a local process, or an
+/// SSH connection of this process. Else they pass through a client program (ssh, --rsh-agent) that
+/// connects to the host.
 class AgentConnection {
  public:
   /// Why the connection ended.

@@ -28,7 +28,7 @@ constexpr std::string_view cannot_prefix = "dtrain-cannot ";
 /// `own FOLDER` enters the folder, and fails unless the user owns it and no other may write there.
 /// Later steps use only `.`, since another user can replace a folder's name, but not `.`.
 ///
-/// `safe` does the same for /tmp/dtrain-UID, whose parent is open to every user: the folder must
+/// `safe` does the same for /tmp/dtrain-UID, whose parent is open to every user. This folder must
 /// have mode 700 and be no link.
 ///
 /// `run NAME` prints dtrain-run and becomes the agent, if the executable is in the folder.

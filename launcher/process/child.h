@@ -22,8 +22,8 @@ struct ChildRequest {
   std::vector<std::string> arguments;    ///< argv, the first being the name
   std::vector<std::string> environment;  ///< NAME=value
   std::string cwd;                       ///< empty: inherited
-  /// Descriptors of this process, each above 2, that become the child's 0, 1 and 2.
-  /// -1: /dev/null for input; output and error are inherited.
+  /// Descriptors of this process, each above 2, that become the child's 0, 1 and 2. For input,
+  /// -1 is /dev/null. Output and error of -1 are inherited.
   int input = -1;
   int output = -1;
   int error = -1;

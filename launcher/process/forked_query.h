@@ -16,8 +16,8 @@ namespace dt {
 class ForkedQuery {
  public:
   using Question = std::function<Bytes()>;
-  /// silent: the process ended without a byte. cut: it ended within its answer, killed perhaps.
-  /// late: the patience ran out first.
+  /// `silent`: the process ended without a byte. `cut`: it ended within its answer, killed perhaps.
+  /// `late`: the patience ran out first.
   enum class End { answered, silent, cut, late };
   struct Answer {
     End end = End::silent;

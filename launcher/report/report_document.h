@@ -55,7 +55,8 @@ namespace dt {
 ///                     Null before the launch.
 ///
 /// `stalls` has the first 1000 times in which libdtrain's ranks waited for others for longer than
-/// --stall-report: {operation, group, last_before, began_at_s, ended_at_s, waiting, missing}.
+/// --stall-report. Its members are {operation, group, last_before, began_at_s, ended_at_s, waiting,
+/// missing}.
 ///
 ///   `group`           0 for all ranks.
 ///   `last_before`     The collective before it in the group, or null.

@@ -23,8 +23,8 @@ std::string_view phase_text(SshPhase phase);
 /// Why a connection failed, or ended too early. Callers decide by `phase` and `error.code`.
 /// `unreachable`: no address answers. `not_found`: the name does not exist.
 /// `closed`: the server closed the connection. `timeout`: the deadline passed.
-/// `refused`: no process listens at the port, the host key is not accepted, or the server refuses
-/// the login or the session.
+/// `refused`: no process listens at the port, or the server refuses the login or the session. It is
+/// also the code of a host key that is not accepted.
 /// `unsupported`: libssh2 cannot do it, the OpenSSH client perhaps can.
 /// `protocol`: the answer does not come from a proper SSH server.
 /// The message does not name the host.
