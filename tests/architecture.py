@@ -416,7 +416,7 @@ BAD = [
     (words.check_sentences, 2, {"base/a.h": "/// Closes whoever is late.\nint a();  ///< Who waits here.\n"}),
     (words.check_sentences, 1, {"README.md": "# A\n\n" + "word " * 28 + "end.\n\n```\nOf code\n```\n"}),
     (words.check_sentences, 0, {"base/a.h": "/// Returns the user who asked, or `whoever` did. Why? \"What\" is quoted.\nint a();\n"}),
-    (words.check_long_sentences, 1, {"README.md": "word " * 20 + "end.\n", "rendezvous/a.h": "/// " + "word " * 19 + "end.\n"}),
+    (words.check_long_sentences, 1, {"docs/a.md": "word " * 20 + "end.\n", "rendezvous/a.h": "/// " + "word " * 19 + "end.\n/// - End.\n"}),
     (check_cycles, 1, {"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}),
     (check_cycles, 1, {"comm/x/a.h": '#include "comm/y/b.h"\n', "comm/y/b.h": H,
                        "comm/y/c.h": '#include "comm/x/d.h"\n', "comm/x/d.h": H}),

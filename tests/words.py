@@ -11,12 +11,14 @@ BAD_WORDS = re.compile(
 SENTENCE_WORDS_MAX = 28  # write 20; this counts lists and code, too
 # How many sentences of a folder, or of a document, may have more than 20 words. The numbers may only shrink.
 LONG_WORDS = 20
-LONG_SENTENCES_MAX = {"base": 8, "cmd": 1, "launcher": 7, "man": 0, "rendezvous": 0, "README.md": 0, "ARCHITECTURE.md": 0}
+LONG_SENTENCES_MAX = {top: 0 for top in (
+    "base", "cmd", "docs", "examples", "launcher", "man", "rendezvous", "README.md", "ARCHITECTURE.md", "BENCHMARKS.md",
+    "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
 
 # who is for people: "the user who", "nobody who".
 BAD_WHO = re.compile(r"(?<!\busers )(?<!\buser )(?<!\bpeople )(?<!\bperson )(?<!body )(?<!\banyone )\bwho\b", re.I)
 
-SENTENCE_END = re.compile(r"(?<=[.!?])\*{0,2}\s+(?=[A-Z`\"*]|--?[a-z]|\w+\(\d\)|\\[nr]"
+SENTENCE_END = re.compile(r"(?<=[.!?])\*{0,2}\s+(?=[A-Z`\"*]|- [A-Z]|--?[a-z]|\w+\(\d\)|\\[nr]"
                           r"|dtrain|libdtrain|sshd?\b|mpirun|torchrun|horovodrun|libc\b|libssh2|ps-lite|toml\+\+|waitid)")
 DRAWING = re.compile(r"[│─▶◀▲▼└┌┐┘├┬↗↘]|^ {3}")
 COMMENT_LINE = re.compile(r"\s*///?<? ?(.*)")
