@@ -112,8 +112,8 @@ typedef struct dtrain_sparse_result {
   size_t count;           /* rows */
   size_t width;           /* elements of each row */
   int type;               /* enum dtrain_type */
-  int dense;              /* 1: the result has all rows of the matrix, because a rank gave most of
-                             them */
+  int dense;              /* 1: the result has all rows of the matrix, because a rank gave half of
+                             them or more */
 } dtrain_sparse_result;
 
 /* All_reduces rows that may differ between the ranks. The result has each row that a rank has
