@@ -47,8 +47,8 @@ struct CopyPiece {
 /// Many copies that one kernel makes, such as those of tensors into a fusion buffer, or back.
 /// Elements are cast and multiplied on the way.
 ///
-/// float16, bfloat16 and 8-bit floats are multiplied as float32, and rounded once to nearest even.
-/// The factor is rounded to the type of the multiplication.
+/// Elements of float16, bfloat16 and 8-bit floats are multiplied as float32, and rounded once to
+/// nearest even. The factor is rounded to the type of the multiplication.
 struct CopyBatch {
   CopyFormat from = CopyFormat::bytes1;
   CopyFormat to = CopyFormat::bytes1;

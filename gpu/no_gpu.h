@@ -11,8 +11,8 @@ struct CudaVersions {
   int runtime = 0;  ///< of the runtime in this build
 };
 
-/// Returns "no usable GPU: …" with the reason and the remedy, for the status with which CUDA's
-/// runtime refuses to work on this host at all. Returns none for other failures.
+/// Returns "no usable GPU: …" with the reason and the remedy. Does so for the status with which
+/// CUDA's runtime refuses to work on this host at all. Returns none for other failures.
 std::optional<std::string> no_gpu_reason(int status, const CudaVersions& versions);
 
 /// Returns "13.0" for 13000.

@@ -13,8 +13,8 @@ struct VisibleVariables {
   bool operator==(const VisibleVariables&) const = default;
 };
 
-/// Returns the GPUs of `all` that a CUDA program with these variables sees, in its order, under
-/// their names in CUDA_VISIBLE_DEVICES.
+/// Returns the GPUs of `all` that a CUDA program with these variables sees. They are in its order,
+/// under their names in CUDA_VISIBLE_DEVICES.
 ///
 /// CUDA reads its list as indices or (beginnings of) UUIDs, and stops at the first entry that names
 /// no GPU. NVIDIA_VISIBLE_DEVICES counts only when it is "", none, void or a list of UUIDs. Its

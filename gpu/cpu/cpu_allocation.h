@@ -13,7 +13,7 @@ namespace dt {
 /// The byte that fills fresh memory: NaN in each float type.
 inline constexpr std::byte poison{0xff};
 
-/// Memory that a CPU device gave out: poisoned, and with a red zone on both sides, which shows
+/// Memory that a CPU device gave out. It is poisoned, and has a red zone on both sides, which shows
 /// writes past its ends. Queued work shares it, so that it stays valid when it is freed too early.
 class CpuAllocation {
  public:

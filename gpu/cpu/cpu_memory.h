@@ -24,8 +24,8 @@ class CpuMemory {
   std::optional<std::string> free(const Allocation& allocation);
 
   DeviceMemory of_device(int device) const;
-  /// Returns the allocation at this address, also one that was freed some time ago; null for other
-  /// memory of the process.
+  /// Returns the allocation at this address, also one that was freed some time ago. Returns null
+  /// for other memory of the process.
   Allocation find(const std::byte* address) const;
   /// Returns a sentence about an overrun of memory that was allocated through this device.
   std::optional<std::string> find_overrun(int device) const;

@@ -22,16 +22,17 @@ struct PeerRange {
   size_t bytes = 0;
 };
 
-/// N streams of this process, mostly one a device, which share their work: the order between them,
-/// and scratch memory in slots of one size. The destructor waits for the work, at most for
-/// `last_wait`. One thread at a time.
+/// N streams of this process, mostly one a device, which share their work. The group keeps the
+/// order between them, and scratch memory in slots of one size. The destructor waits for the work,
+/// at most for `last_wait`. One thread at a time.
 class DeviceGroup {
  public:
   static constexpr size_t default_scratch_bytes = size_t{32} << 20;
   static constexpr Duration last_wait = seconds(30);
 
   /// The streams must outlive the group. Each device gets `scratch_bytes` at most. Where one has
-  /// too little memory, all get half as much, and so on, until 256 bytes a slot do not fit either.
+  /// too little memory, all get half as much, and so on. This ends when 256 bytes a slot do not fit
+  /// either.
   static Result<std::unique_ptr<DeviceGroup>> make(std::vector<DeviceStream*> streams,
                                                    size_t scratch_bytes = default_scratch_bytes);
 

@@ -11,21 +11,21 @@
 namespace dt {
 
 /// All-reduce of tensors in two halves of the devices, after HierarchicalCopyAllReduce of
-/// TensorFlow, which made it for machines whose links join two groups of GPUs:
+/// TensorFlow. TensorFlow made it for machines whose links join two groups of GPUs:
 ///
 ///     half 0 ── reduce ▶ first  ─┐            ┌▶ first  ── copy ▶ half 0
 ///                                ├─▶ main ────┤
 ///     half 1 ── reduce ▶ second ─┘            └▶ second ── copy ▶ half 1
 ///
 /// There, an odd number of devices loses the last one. Here it does not, and the order of the fold
-/// is an argument: by rank, the second half continues the result of the first.
+/// is an argument. By rank, the second half continues the result of the first.
 class HierarchicalCopyAllReduce {
  public:
   /// `num_packs` as in make_packs(). The group must outlive this.
   explicit HierarchicalCopyAllReduce(DeviceGroup& group, size_t num_packs = 1)
       : group_(group), num_packs_(num_packs) {}
 
-  /// Queues the work: inputs are read after the earlier work of their stream, and outputs are
+  /// Queues the work. Inputs are read after the earlier work of their stream, and outputs are
   /// complete for its later work. Fails without an effect for tensors that check() refuses. After
   /// another failure, outputs have no defined content.
   Result<> all_reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);

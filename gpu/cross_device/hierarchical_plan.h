@@ -4,7 +4,7 @@
 
 namespace dt {
 
-/// Which devices do the work for one tensor of a hierarchical all-reduce: the devices before `half`
+/// Which devices do the work for one tensor of a hierarchical all-reduce. The devices before `half`
 /// are one half, the others the second one. Where the number is odd, the second is larger.
 struct HierarchicalPlan {
   size_t half = 0;

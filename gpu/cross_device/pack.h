@@ -17,7 +17,7 @@ struct PackPiece {
 using Pack = std::vector<PackPiece>;
 
 /// Cuts the tensors, one behind the other, into `num_packs` packs of equal size (to one element).
-/// 0: each tensor is a pack of its own.
+/// With 0, each tensor is a pack of its own.
 std::vector<Pack> make_packs(const std::vector<size_t>& counts, size_t num_packs);
 
 /// A range of a pack's elements.

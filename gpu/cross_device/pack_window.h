@@ -26,8 +26,8 @@ struct PackTensors {
 };
 
 /// Calls `reduce` for all windows of the pack, each of `elements_max` at most. Elements of several
-/// tensors are copied to the packed slots before it, and back after it; these slots hold
-/// `elements_max` then.
+/// tensors are copied to the packed slots before it, and back after it. Then these slots hold
+/// `elements_max`.
 Result<> reduce_in_windows(const PackTensors& all, const Pack& pack, size_t elements_max,
                            const std::function<Result<>(const PackWindow&)>& reduce);
 

@@ -10,9 +10,9 @@
 
 namespace dt {
 
-/// Reduces tensors on one device, or on the CPU, and copies the results to all destinations, as
-/// ReductionToOneDevice of TensorFlow does. Results are rounded once, in the order of the terms.
-/// The destructor waits for the work, as that of the group does.
+/// Reduces tensors on one device, or on the CPU, and copies the results to all destinations.
+/// ReductionToOneDevice of TensorFlow does the same. Results are rounded once, in the order of the
+/// terms. The destructor waits for the work, as that of the group does.
 class ReductionToOneDevice {
  public:
   /// `root` is a device of the group. The group must outlive this.
@@ -23,7 +23,7 @@ class ReductionToOneDevice {
   ReductionToOneDevice& operator=(const ReductionToOneDevice&) = delete;
   ~ReductionToOneDevice();
 
-  /// Queues the work: inputs are read after the earlier work of their stream, and outputs are
+  /// Queues the work. Inputs are read after the earlier work of their stream, and outputs are
   /// complete for its later work. An output that is null gets nothing. Fails without an effect for
   /// tensors that check() refuses. After another failure, outputs have no defined content.
   Result<> reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);

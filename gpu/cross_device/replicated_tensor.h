@@ -28,8 +28,8 @@ enum class Destinations : uint8_t {
   some,  ///< those whose output is not null
 };
 
-/// Fails with Errc::input when the group cannot reduce the tensor: the number of replicas, null
-/// pointers, memory of the host or of another device, operation and type. Queues nothing.
+/// Fails with Errc::input when the group cannot reduce the tensor. Checks the number of replicas,
+/// null pointers, memory of the host or of another device, operation and type. Queues nothing.
 Result<> check(const DeviceGroup& group, const CrossDeviceTerms& terms,
                const ReplicatedTensor& tensor, Destinations destinations);
 

@@ -9,7 +9,7 @@
 
 namespace dt {
 
-/// All-reduce of tensors in two steps, to which all devices contribute equally: each device reduces
+/// All-reduce of tensors in two steps, to which all devices contribute equally. Each device reduces
 /// its part of the elements, then copies the parts of the others. Results are rounded once, in the
 /// order of the terms.
 class TwoShotAllReduce {
@@ -18,7 +18,7 @@ class TwoShotAllReduce {
   explicit TwoShotAllReduce(DeviceGroup& group, size_t num_packs = 1)
       : group_(group), num_packs_(num_packs) {}
 
-  /// Queues the work: inputs are read after the earlier work of their stream, and outputs are
+  /// Queues the work. Inputs are read after the earlier work of their stream, and outputs are
   /// complete for its later work. Fails without an effect for tensors that check() refuses. After
   /// another failure, outputs have no defined content.
   Result<> all_reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);

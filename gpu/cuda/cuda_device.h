@@ -7,8 +7,8 @@
 
 namespace dt {
 
-/// A GPU, by CUDA's runtime. It uses the primary context, as PyTorch, JAX and NCCL do, so streams
-/// and memory of the process can be shared with them.
+/// A GPU, by CUDA's runtime. It uses the primary context, as PyTorch, JAX and NCCL do. So it can
+/// share streams and memory of the process with them.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(std::shared_ptr<CudaState> state) : state_(std::move(state)) {}

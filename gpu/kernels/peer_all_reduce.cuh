@@ -13,24 +13,24 @@ struct PeerAllReduce {
   std::byte* to = nullptr;
   std::byte* input = nullptr;  ///< of this rank: the array of its number in `reduction`
   const std::byte* results[peer_ranks_max] = {};  ///< of all ranks
-  /// Of all ranks' inputs into the results of this one. Inputs and results lie in memory that all
-  /// ranks can read, aligned to 16 bytes; their count is a multiple of 16 bytes.
+  /// Reduces all ranks' inputs into the results of this one. Inputs and results lie in memory that
+  /// all ranks can read, aligned to 16 bytes. Their count is a multiple of 16 bytes.
   ReduceArguments reduction = {};
   uint64_t tile_elements = 0;  ///< a multiple of 16 bytes
   int blocks = 1;
 };
 
 /// One block of a rank, in three steps with a barrier after the first and the second. Tiles t with
-/// t % blocks == block are its own at every rank, so that what it reads was written by blocks that
-/// it met.
+/// t % blocks == block are its own at every rank. So the blocks that it met have written what it
+/// reads.
 ///
 /// - It copies its tiles to the inputs of its rank.
-/// - Of these tiles, rank (t / blocks) % ranks combines one from all inputs, in the order of ranks,
+/// - Rank `(t / blocks) % ranks` combines tile t of these from all inputs, in the order of ranks,
 ///   into its results.
 /// - It copies each tile from the results of the rank that has combined it.
 ///
-/// `Threads` has for_each(n, function), which calls function(i) for all i below n on the threads of
-/// the block, sync(), and all(bool), which is true at every thread if it is true at all.
+/// `Threads` has for_each(n, function), sync() and all(bool). The first calls function(i) for all i
+/// below n on the threads of the block. The last is true at every thread if it is true at all.
 template <class T, ReduceOp op, class Order, class Threads>
 class PeerAllReduceBlock {
  public:
@@ -66,7 +66,7 @@ class PeerAllReduceBlock {
   }
 
   /// Calls function(group) for the groups of 16 bytes of each tile of this block that `owner`
-  /// combines; -1: of all its tiles.
+  /// combines. With -1, does so for all its tiles.
   template <class Function>
   DT_BOTH void for_groups(int owner, const Function& function) const {
     const uint64_t tile_groups = call_.tile_elements / width;

@@ -9,8 +9,8 @@
 
 namespace dt {
 
-// Flags by which the ranks of one host order their accesses to each other's memory, without the
-// help of the host. Block b of a rank talks to block b of the others only.
+// Flags by which the ranks of one host order their accesses to each other's memory without the
+// host's help. Block b of a rank talks to block b of the others only.
 
 inline constexpr int peer_ranks_max = 16;
 inline constexpr int peer_blocks_max = 64;
@@ -35,8 +35,8 @@ struct alignas(128) PeerSignals {
   PeerTimeout timeouts[peer_blocks_max] = {};
 };
 
-/// The accesses to flags: what was written before a release is seen after the acquire of its flag,
-/// on all devices and the host.
+/// The accesses to flags. Writes before a release are seen after the acquire of its flag, on all
+/// devices and the host.
 struct SystemOrder {
   DT_BOTH static void release(uint32_t* flag, uint32_t value) {
 #ifdef __CUDA_ARCH__

@@ -29,8 +29,8 @@ class NcclLibrary {
  public:
   static constexpr int version_min = 21403;
 
-  /// Loads the first candidate that exists. Fails with Errc::not_found when none does, with
-  /// Errc::unsupported when it is older than version_min, and with Errc::os when it cannot be
+  /// Loads the first candidate that exists. Fails with Errc::not_found when none does, and with
+  /// Errc::unsupported when it is older than version_min. Fails with Errc::os when it cannot be
   /// loaded or lacks a function.
   static Result<NcclLibrary> open(const std::vector<NcclCandidate>& candidates);
 
@@ -38,8 +38,8 @@ class NcclLibrary {
   int version() const { return version_; }           ///< 22809
   const std::string& path() const { return path_; }  ///< of the file, for messages
 
-  /// Returns the failure of a call: its name, NCCL's text for the status, and the last error of the
-  /// communicator, which may be null.
+  /// Returns the failure of a call. It has the call's name, NCCL's text for the status, and the
+  /// last error of the communicator. `comm` may be null.
   Error failure(std::string_view call, NcclStatus status, NcclComm comm = nullptr) const;
 
  private:

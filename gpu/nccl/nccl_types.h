@@ -6,8 +6,8 @@
 
 namespace dt {
 
-// NCCL's ABI in types of our own, so that builds need no nccl.h. nccl_header_check.cc compares them
-// with nccl.h where there is one.
+// NCCL's ABI in types of our own, so that builds need no nccl.h. Where a build has nccl.h,
+// nccl_header_check.cc compares the types with it.
 
 using NcclComm = void*;    ///< ncclComm_t
 using NcclWindow = void*;  ///< ncclWindow_t
