@@ -66,8 +66,8 @@ UserCall reduce_call(dtrain_buffers buffers, dtrain_rooted_op to) {
   return {.kind = OperationKind::reduce, .buffers = buffers, .op = to.op, .peer = to.root};
 }
 
-/// Returns the input of elements of that size; without one, the part of the output that holds it,
-/// where that has a meaning.
+/// Returns the input of elements of that size. Without an input, returns the part of the output
+/// that holds it, where that has a meaning.
 const void* input_of(const UserCall& call, size_t bytes, int rank) {
   if (call.buffers.input != nullptr || call.buffers.output == nullptr) return call.buffers.input;
   switch (call.kind) {

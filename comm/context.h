@@ -19,8 +19,8 @@
 
 namespace dt {
 
-/// The object behind a handle of the public API: this rank's layout within a group, and the driver
-/// of the engine, which all groups of the job share.
+/// The object behind a handle of the public API. It has this rank's layout within a group, and the
+/// driver of the engine. All groups of the job share the driver.
 class Context {
  public:
   /// A job of one rank, without network.
@@ -45,11 +45,11 @@ class Context {
   ProgramMemory& memory() { return shared_->memory; }
   /// The number of the group in the engine; 0: all ranks of the job.
   uint32_t group() const { return members_.group; }
-  /// Fails all pending operations of the group; of all groups, for that of the whole job, whose end
-  /// also frees the program's memory.
+  /// Fails all pending operations of the group. For the group of the whole job, fails those of all
+  /// groups, and frees the program's memory.
   void finalize();
-  /// True in a fork of the process that made the context. The fork must not use the context: the
-  /// mutex may be locked by a thread of the parent, and the sockets belong to the parent.
+  /// True in a fork of the process that made the context. The fork must not use the context. A
+  /// thread of the parent may have locked the mutex, and the sockets belong to the parent.
   bool forked() const { return shared_->fork_detector.forked(); }
 
   /// The arguments of one rank to split().

@@ -52,15 +52,15 @@ class Context {
   /// Leaves the job now instead of at destruction.
   void finalize() { context_.reset(); }
 
-  /// Returns the group of all ranks with the same color, ordered by key, then by rank; none if
-  /// color is negative. A collective of this context. See dtrain_split for groups.
+  /// Returns the group of all ranks with the same color, ordered by key, then by rank. Returns none
+  /// if color is negative. A collective of this context. See dtrain_split for groups.
   std::optional<Context> split(int color, int key = 0, const OpOptions& options = {}) {
     return make_group(options,
                       [&](const dtrain_op_options* c, dtrain_context** group, dtrain_error* error) {
                         return dtrain_split(get(), {color, key}, group, c, error);
                       });
   }
-  /// Returns the group of the ranks in the list, in its order; none for a rank that is not in it.
+  /// Returns the group of the ranks in the list, in its order. None for a rank that is not in it.
   /// Only the ranks in the list need to call it, and give the same list. See dtrain_group.
   std::optional<Context> group(std::span<const int> ranks, const OpOptions& options = {}) {
     return make_group(options, [&](const dtrain_op_options* c, dtrain_context** group,
@@ -159,7 +159,7 @@ class Context {
     });
   }
 
-  /// output = the inputs of all ranks by rank; it has size() times as many elements as input.
+  /// output = the inputs of all ranks by rank. It has size() times as many elements as input.
   template <Array In, MutableArray Out>
   void all_gather(In&& input, Out&& output, const OpOptions& options = {}) {
     const dtrain_buffers buffers = gathered(input, output);
@@ -207,7 +207,7 @@ class Context {
     });
   }
 
-  /// output of rank `root` = the inputs of all ranks by rank; it has size() times as many elements
+  /// output of rank `root` = the inputs of all ranks by rank. It has size() times as many elements
   /// as input. The output of the others is not used and may be empty.
   template <Array In, MutableArray Out>
   void gather(In&& input, Out&& output, int root, const OpOptions& options = {}) {

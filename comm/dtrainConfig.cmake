@@ -1,5 +1,5 @@
-# find_package(dtrain) gives dtrain::dtrain, the shared library, and, where OpenSSL 3 and threads are
-# found, dtrain::static. find_package(dtrain COMPONENTS static) fails with the reason when they are not.
+# find_package(dtrain) gives dtrain::dtrain, the shared library. Where OpenSSL 3 and threads are found, it also gives
+# dtrain::static. Without these, find_package(dtrain COMPONENTS static) fails with the reason.
 include(${CMAKE_CURRENT_LIST_DIR}/dtrainShared.cmake)
 
 set(dtrain_static_FOUND FALSE)

@@ -358,8 +358,9 @@ inline std::optional<std::size_t> wait_any_ms(std::span<const Work> works, int t
 
 }  // namespace detail
 
-/// Waits until one of the operations is done, and returns the index of the first that is; wait() of
-/// that Work throws if it failed. Moved-from Works are left out. Throws Error when all are.
+/// Waits until one of the operations is done, and returns the index of the first that is. The
+/// wait() of that Work throws if the operation failed. Moved-from Works are left out. Throws Error
+/// when all are.
 inline std::size_t wait_any(std::span<const Work> works) {
   return detail::wait_any_ms(works, -1).value();
 }

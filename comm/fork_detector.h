@@ -4,7 +4,7 @@
 
 namespace dt {
 
-/// Detects a fork of the process that made it, without a system call: it owns a page that the
+/// Detects a fork of the process that made it, without a system call. It owns a page that the
 /// kernel clears in every child. If the kernel has no such pages, it compares process numbers.
 class ForkDetector {
  public:

@@ -42,11 +42,11 @@ Result<SparseRows> merged_rows(const SparseShape& shape, std::span<const int64_t
 inline constexpr size_t dense_one_in = 2;
 bool is_dense(const SparseRows& rows);
 
-/// Returns the message of a rank to the others before the elements: the shape, and its indices
-/// unless they are dense.
+/// Returns the message of a rank to the others before the elements. It has the shape, and the
+/// rank's indices unless they are dense.
 std::vector<int64_t> row_message(const SparseRows& rows);
-/// Returns the rows of all ranks, by their messages, which lie behind each other: their indices, or
-/// none where the reduction is dense. Fails with Errc::mismatch where shapes differ.
+/// Returns the indices of the rows of all ranks, or none where the reduction is dense. The messages
+/// of the ranks lie behind each other. Fails with Errc::mismatch where shapes differ.
 Result<std::optional<std::vector<int64_t>>> united_rows(std::span<const int64_t> messages,
                                                         std::span<const size_t> counts);
 

@@ -24,8 +24,8 @@ Result<Verdict> decode_verdict(ByteSpan bytes);
 /// Rank 0's side of the agreement in a group. It collects the descriptors of one collective at a
 /// time. When all are there, it sends all ranks a verdict.
 ///
-/// A rank may also send its descriptor although it does not wait for the verdict, because it is
-/// late, or because it has seen a difference. Rank 0 then asks all ranks how far they are.
+/// A rank that does not wait for the verdict may also send its descriptor. Then it is late, or it
+/// has seen a difference. Rank 0 then asks all ranks how far they are.
 class Agreement {
  public:
   /// Requires that `peers` outlives this object.

@@ -8,7 +8,7 @@
 namespace dt {
 
 /// Rank 0's list of the ranks that have arrived at one collective, with their descriptors. One
-/// descriptor a rank suffices: a rank at the next collective is done with this one, so all calls of
+/// descriptor a rank suffices. A rank at the next collective is done with this one, so all calls of
 /// this one are equal.
 class ArrivalTable {
  public:
@@ -25,8 +25,8 @@ class ArrivalTable {
   std::vector<int> missing() const;
   /// The missing ranks of which it is known that they have not made the call.
   std::vector<int> absent() const;
-  /// True when no rank can end the collective before all have arrived: one waits for the verdict,
-  /// or two calls differ. Otherwise a missing rank may be done with it.
+  /// True when no rank can end the collective before all have arrived. Then a rank waits for the
+  /// verdict, or two calls differ. Otherwise a missing rank may be done with the collective.
   bool needs_all() const;
   /// The first rank whose time ends, and when.
   struct Deadline {

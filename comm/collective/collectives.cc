@@ -370,8 +370,8 @@ uint64_t Collectives::first_sequence() const {
   return queue_.empty() ? submitted_ + 1 : front().sequence;
 }
 
-// In the functions below, another rank may be done with the collective that this one still runs,
-// and be at the next one.
+// In the functions below, another rank may be done with the collective that this one still runs.
+// Then it may be at the next one.
 
 Result<> Collectives::call(const Message& message, ByteSpan payload, Time now) {
   Reader reader(payload);

@@ -23,9 +23,9 @@ namespace dt {
 /// their calls while data moves: in shared memory, or over links (see CallExchange).
 ///
 /// If two calls differ, or if a collective has not ended after a while, the ranks agree. Every rank
-/// sends rank 0 a descriptor of its call, and rank 0 sends all a verdict, which names the ranks
-/// that differ. So rank 0 also knows which ranks have not made the call. Over links, a collective
-/// whose result does not depend on every rank begins with the agreement.
+/// sends rank 0 a descriptor of its call. Rank 0 sends all a verdict, which names the ranks that
+/// differ. So rank 0 also knows which ranks have not made the call. Over links, a collective whose
+/// result does not depend on every rank begins with the agreement.
 ///
 ///   queued ▶ running ▶ done
 ///               ├─ late ▶ still running; rank 0 is informed
@@ -33,9 +33,9 @@ namespace dt {
 ///   rooted over links:  queued ▶ agreeing ─ equal ▶ running ▶ done
 ///
 /// A timeout or the loss of a rank stops all collectives from that one on, on every rank. The rank
-/// that detects it sends a stop to all, and every rank forwards it once. The forwarding is needed:
-/// a rank does not read a link whose data comes too early, so a stop behind that data is unread.
-/// The rank that it waits for forwards the stop.
+/// that detects it sends a stop to all, and every rank forwards it once. The forwarding is needed,
+/// because a rank does not read a link whose data comes too early. So a stop behind that data is
+/// unread. The rank that the reader waits for forwards the stop.
 class Collectives {
  public:
   /// `area` is the memory of the members on this rank's host; null if there is none.

@@ -21,8 +21,8 @@ Time Collectives::front_expires_at() const {
       phase_ == Phase::agreeing || (phase_ == Phase::running && check_ == Check::round);
   const bool comparing = phase_ == Phase::running && communicator_->any_missing();
   if (!agreeing && !comparing) return end;
-  // One rank names the missing ranks, by the first time limit of all calls that it has seen: in an
-  // agreement rank 0, by those in agreement_.
+  // One rank names the missing ranks, by the first time limit of all calls that it has seen. In an
+  // agreement this is rank 0, by the limits in agreement_.
   if (agreeing && peers_.rank() == 0) return Time::max();
   if (comparing && is_first_caller()) return communicator_->first_limit().end;
   return end == Time::max() ? end : end + verdict_grace;

@@ -27,8 +27,8 @@ struct Descriptor {
   static Descriptor of(const OperationRequest& request);
 };
 
-/// Returns a number that is equal for the calls of two ranks when their descriptors are, and
-/// different otherwise but for one case in 2^64. Allocates nothing.
+/// Returns a number that is equal for the calls of two ranks when their descriptors are. Otherwise
+/// the numbers differ, but for one case in 2^64. Allocates nothing.
 uint64_t call_hash(const OperationRequest& request, uint64_t sequence);
 
 /// How far a rank is in a collective when it sends its descriptor to rank 0.

@@ -35,8 +35,8 @@ struct EngineOptions {
   std::shared_ptr<AreaPool> pool = {};
   /// The ranks of each host share memory. Equal on all ranks.
   bool host_memory = false;
-  /// A collective whose ranks receive no more sends its data at once, also to ranks that have not
-  /// made the call yet. Equal on all ranks, and no more than half of
+  /// A collective whose ranks receive no more than this sends its data at once. Ranks that have not
+  /// made the call yet get it, too. Equal on all ranks, and no more than half of
   /// ScheduledCommunicator::next_bytes_max.
   size_t unasked_bytes_max = size_t{64} << 10;
   /// The user's choice for collectives over links; equal on all ranks.

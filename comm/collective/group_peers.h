@@ -13,9 +13,9 @@ namespace dt {
 /// The ranks of one group, numbered from 0 within it. Collectives see the other ranks through this.
 /// Blamed ranks and the ranks in texts are those of the job.
 ///
-/// The stream of a collective's frames has the group's number in its upper bits and the end of the
-/// sequence number in the others. At most two collectives of a group are under way, so these bits
-/// are enough to tell them apart.
+/// The stream of a collective's frames has the group's number in its upper bits. The other bits
+/// have the end of the sequence number. At most two collectives of a group are under way, so these
+/// bits are enough to tell them apart.
 class GroupPeers {
  public:
   static constexpr uint32_t sequence_bits = 12;

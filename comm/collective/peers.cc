@@ -13,14 +13,15 @@ namespace {
 /// A peer that has left is gone after so much silence on its link, unless the link ends before. In
 /// shared memory, all that it has sent is there when it leaves.
 constexpr Duration drain_time = milliseconds(500);
-/// A network may delay what the peer has sent before its end of the stream, which always comes
-/// unless a forked child holds the socket. This is the kernel's longest pause between two attempts.
+/// A network may delay the bytes that the peer has sent before its end of the stream. That end
+/// always comes unless a forked child holds the socket. This is the kernel's longest pause between
+/// two attempts.
 constexpr Duration abandoned_after = seconds(120);
 /// Most systems acknowledge sooner, so that an engine without work wakes up once and then sleeps.
 constexpr Duration acknowledged_within = milliseconds(200);
 
-/// True when no notice can explain the error better: the peer's system is silent, or this process
-/// lacks descriptors for the link.
+/// True when no notice can explain the error better. Then the peer's system is silent, or this
+/// process lacks descriptors for the link.
 bool is_final(const Error& error) {
   return error.code == Errc::timeout || error.code == Errc::input;
 }

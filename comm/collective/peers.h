@@ -24,9 +24,9 @@ enum class Recipients : uint8_t {
 ///   present ─ link broken ▶ broken ─ dead_after ▶ gone: "connection to … lost"
 ///      └──── left notice ─┴─▶ leaving ─ link drained ▶ gone: "… has left the job"
 ///
-/// A peer whose system is silent for dead_after is gone at once: "… lost: no answer for 5 s".
-/// A rank that has left may have sent all that we need, so its bytes are read to the end first.
-/// Over TCP this is the end of the stream, however late the network delivers it. One that has left
+/// A peer whose system is silent for dead_after is gone at once: "… lost: no answer for 5 s". A
+/// rank that has left may have sent all that we need. So its bytes are read to the end first. Over
+/// TCP this is the end of the stream, however late the network delivers it. One that has left
 /// without a connection is gone at once.
 ///
 /// A rank that waits for another one has a link to it, or connects. So each rank learns from those

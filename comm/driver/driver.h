@@ -29,7 +29,7 @@
 namespace dt {
 
 /// Runs an Engine for any number of threads. Each thread that waits for an operation is the driver
-/// or a sleeper; at most one thread drives at a time. The driver steps the engine, spins for a
+/// or a sleeper. At most one thread drives at a time. The driver steps the engine, spins for a
 /// short time, then sleeps in the mesh.
 ///
 ///   wait(), ask() ─ no thread drives ▶ driver ─ done, or deadline ▶ hand_off(), returns
@@ -47,8 +47,8 @@ namespace dt {
 /// store of its own here.
 ///
 /// Operations go through the inbox when another thread has the mutex. So a thread that only starts
-/// one never waits for a step of the driver. The operation of a blocking call is used again by
-/// later calls, so that a call on an idle engine allocates no memory.
+/// one never waits for a step of the driver. Later calls use the operation of a blocking call
+/// again. So a call on an idle engine allocates no memory.
 ///
 /// Ownership: `mutex_` guards all members but the inbox, the engine, its operations and the client.
 /// The mesh belongs to the driver (`driving_`), which releases the mutex only in yield_mutex() and

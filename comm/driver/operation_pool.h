@@ -8,7 +8,7 @@
 
 namespace dt {
 
-/// Operations that calls use one after the other, so that a call allocates no memory: an operation
+/// Operations that calls use one after the other, so that a call allocates no memory. An operation
 /// keeps the memory of its name. For one thread at a time.
 class OperationPool {
  public:

@@ -102,7 +102,7 @@ void write_operation(const ThreadEntry& entry) {
 }
 
 /// backtrace() was called before, so that it allocates nothing now. backtrace_symbols_fd() never
-/// does. It takes a lock of the dynamic linker; a thread that is stuck there has written the lines
+/// does. It takes a lock of the dynamic linker. A thread that is stuck there has written the lines
 /// before, and SIGTERM ends it.
 void write_stack(int) {
   const int saved_errno = errno;

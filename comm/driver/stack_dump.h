@@ -6,9 +6,10 @@
 
 namespace dt {
 
-/// For `dtrain run --dump-stacks`: from now on SIGQUIT writes to stderr the last operation of each
-/// thread, and the stack of the thread that handles the signal. The process continues. Does nothing
-/// if the program has a handler for SIGQUIT. May be called again. The library must stay loaded.
+/// For `dtrain run --dump-stacks`. From now on SIGQUIT writes to stderr the last operation of each
+/// thread. It also writes the stack of the thread that handles the signal. The process continues.
+/// Does nothing if the program has a handler for SIGQUIT. May be called again. The library must
+/// stay loaded.
 void install_stack_dump();
 
 /// While it lives, this thread is in the call of an operation; afterwards, it has returned from it.

@@ -24,7 +24,7 @@ struct StoreCall {
 
 /// The pending requests to the job's store. No threads, no waiting.
 ///
-/// Requests run one at a time, beside the waits for keys. Replies to waits have no value, so the
+/// Requests run one at a time, beside the waits for keys. Replies to waits have no value. So the
 /// bytes under way do not grow with the number of a rank's threads.
 class StoreCalls {
  public:

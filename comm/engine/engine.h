@@ -76,8 +76,8 @@ class Engine {
   bool step(Time now);
   /// True for collectives of ranks that share memory.
   bool needs_no_frames(const OperationRequest& request) const;
-  /// Moves data of a pending operation, at the time of the last step(), for a thread that spins
-  /// between two steps. True if anything moved. Checks shared memory up to `checks` times, with a
+  /// Moves data of a pending operation, for a thread that spins between two steps. The time is that
+  /// of the last step(). True if anything moved. Checks shared memory up to `checks` times, with a
   /// pause after each, and links once.
   bool spin(const Operation& operation, int checks);
   /// Makes the next step read from the rank that the operation waits for, also when no arrival was
@@ -112,8 +112,8 @@ class Engine {
   void notice(const Notice& notice, Time now);
   /// Called when the connection to the rendezvous is lost: deaths are no longer reported.
   void launcher_lost(Time now);
-  /// Fails all operations with Errc::closed, now and later. step() still sends the messages that
-  /// are queued for the others, until idle(). Connected ranks then know that this one has left.
+  /// Fails all operations with Errc::closed, now and later. Until idle(), step() still sends the
+  /// messages that are queued for the others. Connected ranks then know that this one has left.
   void close();
   /// Called when this process cannot continue, for example because memory ran out. Fails all
   /// operations, and informs the other ranks. Throws nothing, also when there is no memory at all.

@@ -21,10 +21,9 @@ namespace dt {
 inline constexpr std::string_view no_more_groups =
     "this job has made 524,287 groups already, and no more are possible";
 
-/// The groups of an engine, each with its own sequence of collectives. Group 0 has all ranks of
-/// the job. The members of a group agree on its number before they create it, so that it is new
-/// to all of them. A step costs what the groups with pending operations cost, not what all groups
-/// do.
+/// The groups of an engine, each with its own sequence of collectives. Group 0 has all ranks of the
+/// job. The members of a group agree on its number before they create it. So the number is new to
+/// all of them. A step costs what the groups with pending operations cost, not what all groups do.
 class Groups {
  public:
   /// The numbers of users' groups are lower. Their lanes for named collectives have the others.
@@ -49,8 +48,8 @@ class Groups {
   void release_place(int place) {
     if (place >= 0) pool_->release(place);
   }
-  /// `members` has the job's rank of each member, in the order of their ranks in the group, and
-  /// the places of all. Requires a number that is new to all members.
+  /// `members` has the job's rank of each member, in the order of their ranks in the group. It also
+  /// has the places of all. Requires a number that is new to all members.
   void create(uint32_t number, GroupMembers members, Time now);
   /// Fails the group's pending operations, and those of its other members.
   void leave(uint32_t number);

@@ -17,7 +17,7 @@ namespace dt {
 
 /// The memory for the areas of groups among the tasks of one host. Each task has a few parts. It
 /// reserves one for a new group, and tells the other members its place. So the members' parts of an
-/// area lie in any of their places, and groups without a common member know nothing of each other.
+/// area lie in any of their places. Groups without a common member know nothing of each other.
 ///
 /// A task uses a part again when all members on its host have left the group that used it. Each
 /// part has a ticket, which only its task writes: not zero while its group uses it.
@@ -62,12 +62,12 @@ class AreaPool {
     std::shared_ptr<SharedArea> unnamed;
     std::shared_ptr<SharedArea> named;  ///< for collectives with a name
   };
-  /// Makes the areas of a group. `places` are those of its members on this host, of which `self` is
-  /// the index of this task's own, in the order of their ranks.
+  /// Makes the areas of a group. `places` are those of its members on this host, in the order of
+  /// their ranks. `self` is the index of this task's own place.
   Areas make(std::span<const int> places, int self);
 
-  /// Returns a number that differs when another task has published in one of the areas since the
-  /// last call, as SharedArea::published_by_others().
+  /// Returns a number, as SharedArea::published_by_others(). It differs when another task has
+  /// published in one of the areas since the last call.
   uint64_t published_by_others() const;
 
  private:

@@ -12,9 +12,9 @@
 namespace dt {
 
 /// Returns how many bytes this process can still allocate before the kernel ends processes. That is
-/// the least of the host's available memory and the rest of each limit of its cgroups, without the
-/// files that the kernel may drop. None when the kernel reports nothing. `root` comes before the
-/// paths of /proc and /sys.
+/// the least of the host's available memory and the rest of each limit of its cgroups. Files that
+/// the kernel may drop do not count as used. None when the kernel reports nothing. `root` comes
+/// before the paths of /proc and /sys.
 std::optional<uint64_t> available_memory(const std::string& root = "");
 
 /// Returns how much can be allocated before the kernel ends processes, if that is known.

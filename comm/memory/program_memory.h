@@ -10,8 +10,8 @@
 
 namespace dt {
 
-/// The memory that a program has allocated for its buffers: in the heap of its host where there is
-/// one, else ordinary memory. Any thread may call any function.
+/// The memory that a program has allocated for its buffers. It lies in the heap of the host where
+/// there is one, else it is ordinary memory. Any thread may call any function.
 class ProgramMemory {
  public:
   /// `heap` may be null.

@@ -60,8 +60,8 @@ struct alignas(shared_line_bytes) Progress {
   std::atomic<uint64_t> aborted;   ///< the round of the last call that it has cancelled
 };
 
-/// Numbers the rounds of mailboxes in a group: one for each phase of a collective that its members
-/// play in shared memory. Equal on all members, whatever became of earlier collectives.
+/// Numbers the rounds of mailboxes in a group. There is one for each phase of a collective that its
+/// members play in shared memory. Equal on all members, whatever became of earlier collectives.
 struct MailboxRound {
   static constexpr uint64_t phases_max = 1024;
 
@@ -73,8 +73,8 @@ struct MailboxRound {
 };
 
 /// The memory through which the members of a group on one host run collectives. Each member has a
-/// part of its own: mailboxes, one position and `depth` slots each for blocks of input and of
-/// results. Zeroed memory is the initial state. Parts of several areas may lie in any order.
+/// part of its own. The part has mailboxes, one position and `depth` slots each for blocks of input
+/// and of results. Zeroed memory is the initial state. Parts of several areas may lie in any order.
 class SharedArea {
  public:
   static constexpr size_t depth = 4;

@@ -16,7 +16,7 @@ namespace dt {
 /// Memory for a program's buffers that the other tasks of its host can read. Each task has a part
 /// of one file, and allocates in its own part only. A place in the file has the same pages in all
 /// tasks, whatever was freed and allocated there meanwhile. So a task maps all parts once, those of
-/// others to be read only, and a place is valid as long as its owner keeps it.
+/// others to be read only. A place is valid as long as its owner keeps it.
 ///
 /// Parts are large and sparse: an allocated range has memory, the rest only addresses. Any thread
 /// may call any function.

@@ -25,8 +25,8 @@ struct LateCall {
   std::shared_ptr<Operation> user = nullptr;  ///< this rank's own call, if it is there
 };
 
-/// This rank's steps that were decided without it: their results until its own calls come, and its
-/// late contributions until its next ones.
+/// This rank's steps that were decided without it. Keeps their results until its own calls come,
+/// and its late contributions until its next ones.
 class LateSteps {
  public:
   struct Counts {

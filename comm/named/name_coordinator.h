@@ -35,8 +35,9 @@ class NameCoordinator {
   Result<> add(int rank, NameArrival arrival, Time now);
   /// Decides about lists that wait for a quorum. The next decide() has what is played.
   void decide_quorums(Time now);
-  /// Returns the decisions about the calls that all ranks have announced since the last call, in
-  /// the order of their priorities on rank 0. A call that rank 0 has not made has priority 0.
+  /// Returns the decisions about the calls that all ranks have announced since the last call. They
+  /// are in the order of their priorities on rank 0. A call that rank 0 has not made has priority
+  /// 0.
   std::vector<NameDecision> decide();
   /// Called while no decided call is played. When every rank has blocked in a call for a second, no
   /// call is left that all could make. Then these calls fail as a mismatch.

@@ -16,7 +16,7 @@ namespace dt {
 ///
 /// A rank that has not contributed is then one step behind. Its next announcements of that list
 /// belong to the steps that were decided without it, the oldest first. A rank that is behind by the
-/// maximum holds up the next step, so that it never has more results to fetch.
+/// maximum holds up the next step. So it never has more results to fetch.
 class QuorumSteps {
  public:
   /// Lists that no rank is in are forgotten beyond this number. All ranks must meet for them again.

@@ -12,8 +12,8 @@
 
 namespace dt {
 
-/// The job's rendezvous, as a client of parameter servers uses it: a connection of its own, or that
-/// of this process's context. For one thread at a time.
+/// The job's rendezvous, as a client of parameter servers uses it. The connection is one of its
+/// own, or that of this process's context. For one thread at a time.
 class PsDirectory {
  public:
   virtual ~PsDirectory() = default;

@@ -8,8 +8,8 @@
 
 namespace dt {
 
-/// The algorithms of one group: those that the user has chosen for the job, and the default ones
-/// for its numbers of ranks and hosts. All ranks have the same table.
+/// The algorithms of one group: those that the user has chosen for the job, and the default ones.
+/// The defaults depend on the group's numbers of ranks and hosts. All ranks have the same table.
 class AlgorithmTable {
  public:
   AlgorithmTable(const ChosenAlgorithms& chosen, RankCounts counts);

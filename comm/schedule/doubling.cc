@@ -69,8 +69,8 @@ Steps recursive_doubling_all_reduce(Group group, size_t count, bool in_place) {
   if (group.size == 1) append_copy(steps, group, all.in(Place::input), all);
   const Core core(group);
   if (!core.member) return outside_core(group, all);
-  // A step must not write the range that it sends: results alternate between two buffers, and the
-  // last one is in the output.
+  // A step must not write the range that it sends. So results alternate between two buffers, and
+  // the last one is in the output.
   int writes = std::countr_zero(static_cast<unsigned>(core.size)) + (core.is_pair ? 1 : 0);
   const auto next_place = [&] { return --writes % 2 == 0 ? Place::output : Place::work; };
   Range own = all.in(Place::input);

@@ -10,10 +10,10 @@
 namespace dt {
 
 // Schedules for several hosts with several ranks each. Links within a host are faster than those
-// between hosts, so that each element crosses between hosts as seldom as possible. The ranks of a
-// host share this traffic: the data is cut into lanes, one for each rank of the smallest host. The
-// ranks with equal indices on their hosts exchange one lane. Hosts may have different numbers of
-// ranks, and ranks may be dealt to hosts in any order.
+// between hosts. So each element crosses between hosts as seldom as possible. The ranks of a host
+// share this traffic. The data is cut into lanes, one for each rank of the smallest host. The ranks
+// with equal indices on their hosts exchange one lane. Hosts may have different numbers of ranks,
+// and ranks may be dealt to hosts in any order.
 
 /// The all-reduce of one lane across hosts. `count` elements; input and output may be one buffer if
 /// `in_place`.
@@ -31,7 +31,7 @@ Steps hierarchical_all_gather(Group group, const HostMap& hosts, size_t count);
 /// As binomial_broadcast: a tree of one rank of each host, then one in each host.
 Steps hierarchical_broadcast(Group group, const HostMap& hosts, size_t count, int root);
 
-/// A collective that the ranks of one host play in the memory that they share, as a part of a
+/// A collective that the ranks of one host play in the memory that they share. It is a part of a
 /// larger one. Its members are these ranks in ascending order.
 struct HostPhase {
   OperationKind kind = OperationKind::barrier;  ///< or reduce_scatter, all_gather, broadcast

@@ -39,8 +39,8 @@ Range piece(const Range& range, size_t first, size_t most) {
 
 /// Every rank reduces its part of the input, piece by piece, and writes it to `to`. `part` returns
 /// the part of a rank in the input. Later pieces of other ranks are sent after earlier ones are
-/// written. So `to` may be this rank's own part, or that of rank 0, of which no rank sends what
-/// this one has reduced.
+/// written. So `to` may be this rank's own part, or that of rank 0. No rank sends the elements of
+/// rank 0's part that this one has reduced.
 template <class Part>
 void append_reduce_scatter(Steps& steps, Group group, size_t element_bytes, Part part, Range to) {
   const auto ranks = static_cast<size_t>(group.size);

@@ -16,7 +16,7 @@ struct OrderedElements {
   size_t bytes = 1;
 };
 
-/// As ring_all_reduce. A large call sends the bytes of a ring; a small one sends its whole input to
+/// As ring_all_reduce. A large call sends the bytes of a ring. A small one sends its whole input to
 /// each rank, in log2(n) rounds.
 Steps rank_order_all_reduce(Group group, OrderedElements elements);
 /// As ring_reduce_scatter, also in place.

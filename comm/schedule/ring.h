@@ -14,8 +14,8 @@ Steps ring_all_reduce(Group group, size_t count);
 /// Reduces size * count elements of the input. Rank r ends with part r of the result in its output,
 /// which has `count` elements. `in_place`: the output is the beginning of the input.
 Steps ring_reduce_scatter(Group group, size_t count, bool in_place);
-/// Reduces `count` elements into the output of `root`: reduce-scatter in the ring, then each rank
-/// sends its part to the root. Each rank but the root sends all of the data once.
+/// Reduces `count` elements into the output of `root`. After a reduce-scatter in the ring, each
+/// rank sends its part to the root. Each rank but the root sends all of the data once.
 Steps ring_reduce(Group group, size_t count, int root);
 /// Gathers the inputs of all ranks, `count` elements each, in every output.
 Steps ring_all_gather(Group group, size_t count);

@@ -29,7 +29,7 @@ enum class Fold : uint8_t {
   operand_first,   ///< range = operand op received
   received_first,  ///< range = received op operand
   inputs,          ///< in a copy: `send` has several inputs behind each other, each as long as the
-                   ///< range, which becomes their reduction from left to right
+                   ///< range. The range becomes their reduction from left to right
 };
 
 /// One step of one rank: it sends a range, receives another, or both at once. The next step starts

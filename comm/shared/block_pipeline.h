@@ -10,9 +10,9 @@
 namespace dt {
 
 /// Moves this member through the blocks of one BlockTransfer after the other. A member sends a
-/// block when its slot is free, reduces it when all have sent it, and receives it when those that
-/// it reads have it. A member waits for no other reason: one that only sends is done when its
-/// last block lies in a slot.
+/// block when its slot is free, and reduces it when all have sent it. It receives the block when
+/// the members that it reads have it. A member waits for no other reason. One that only sends is
+/// done when its last block lies in a slot.
 ///
 /// Requires that all members start the same transfers, each when they have all ended the last or
 /// aborted it.

@@ -13,7 +13,7 @@ namespace {
 /// Chunks of so many bytes start on their own cache lines.
 constexpr size_t chunk_alignment = 64;
 constexpr size_t chunk_bytes_min = size_t{4} << 10;
-/// An operation has at least so many blocks where they are not too small: then members copy one
+/// An operation has at least so many blocks where they are not too small. Then members copy one
 /// block while the others reduce another.
 constexpr size_t blocks_wanted = 4;
 

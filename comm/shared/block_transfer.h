@@ -40,7 +40,7 @@ class BlockTransfer {
 };
 
 /// all_reduce, reduce_scatter and reduce. Each member reduces one chunk of every block, in the
-/// order of the members: the result has the same bits everywhere.
+/// order of the members. So the result has the same bits everywhere.
 class ReduceTransfer final : public BlockTransfer {
  public:
   explicit ReduceTransfer(const SharedArea& area);

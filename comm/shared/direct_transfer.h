@@ -13,10 +13,9 @@ namespace dt {
 /// One large collective whose buffers lie in the host's SharedHeap. Members read them there, so no
 /// byte passes through slots. A member writes its own user's buffers only.
 ///
-///   all_reduce       reduces its part of every block from all inputs into its output, and copies
-///                    the other parts from the outputs of their members
-///   reduce_scatter   reduces its part from all inputs
-///   all_gather, broadcast   copy from the inputs of others
+/// In all_reduce, a member reduces its part of every block from all inputs into its output. It
+/// copies the other parts from the outputs of their members. In reduce_scatter, it reduces its part
+/// from all inputs. In all_gather and broadcast, it copies from the inputs of others.
 ///
 /// A member leaves when all that read its buffers are done. One that aborts earlier marks it: what
 /// others read from it since then may have changed. They do not end the operation then, but wait

@@ -9,7 +9,7 @@
 namespace dt {
 
 // The parts of the members' buffers in reduce_scatter and all_gather. With lanes, each buffer has
-// all elements, and the part of a member has its own place in all of them.
+// all elements, and a member's part has its own place in all of them.
 
 /// The elements of that member in a buffer that has the parts of all members.
 inline Range part_of(const OperationRequest& request, int member) {
@@ -18,8 +18,8 @@ inline Range part_of(const OperationRequest& request, int member) {
   return part_range(request.count, member, request.lanes);
 }
 
-/// The place of its own part in a buffer that this member alone has: the output of reduce_scatter,
-/// the input of all_gather.
+/// The place of its own part in a buffer that this member alone has. The buffer is the output of
+/// reduce_scatter, or the input of all_gather.
 inline Range own_part(const OperationRequest& request, int self) {
   return request.lanes == 0 ? Range{0, request.count} : part_of(request, self);
 }

@@ -10,9 +10,10 @@
 
 namespace dt {
 
-/// The part of a collective that passes through the mailboxes of a SharedArea: counts of members
-/// that have their own, and inputs where all are small. Each member makes its own result from all
-/// small inputs, in the order of the members. So a result has the same bits everywhere.
+/// The part of a collective that passes through the mailboxes of a SharedArea. It consists of the
+/// counts of members that have their own, and inputs where all are small. Each member makes its own
+/// result from all small inputs, in the order of the members. So a result has the same bits
+/// everywhere.
 class MailboxTransfer {
  public:
   /// lay_out() sets `layout` for all kinds that only move data.

@@ -15,8 +15,8 @@ struct Part {
   bool operator==(const Part&) const = default;
 };
 
-/// The bytes that each member of a group gets from each other in a collective that only moves data:
-/// every kind but reductions and the barrier.
+/// The bytes that each member of a group gets from each other in a collective that only moves data.
+/// That is every kind but reductions and the barrier.
 class PartLayout {
  public:
   PartLayout(int members, int self);

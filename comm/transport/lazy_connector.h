@@ -22,8 +22,8 @@
 
 namespace dt {
 
-/// Connects this task with others after all have joined: it dials a peer when the link is first
-/// used here, and accepts the peers that dial it.
+/// Connects this task with others after all have joined. It dials a peer when the link is first
+/// used here, and accepts the peers that dial this task.
 ///
 /// Two tasks may dial each other at once. An attempt whose peer has no proof yet makes room for
 /// that of the peer. When both peers have one, the task that dials() names refuses, and the other

@@ -10,7 +10,7 @@
 
 namespace dt {
 
-/// Unix stream sockets in the abstract namespace: no file has the name, and the kernel frees it
+/// Unix stream sockets in the abstract namespace. No file has the name, and the kernel frees it
 /// when the last descriptor is closed. All are non-blocking.
 Result<Fd> listen_local(std::string_view name);
 Result<Fd> connect_local(std::string_view name);

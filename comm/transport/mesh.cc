@@ -29,8 +29,8 @@ constexpr uint64_t tag_rendezvous = UINT64_MAX - 2;
 constexpr uint64_t tag_listener = UINT64_MAX - 3;
 constexpr uint64_t tag_tcp = uint64_t{1} << 32;
 
-// Edge-triggered: a socket that the engine does not read for now, or that has ended, must not end
-// every wait at once.
+// Edge-triggered, so that a socket that has ended does not end every wait at once. The same holds
+// for a socket that the engine does not read for now.
 constexpr uint32_t socket_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | uint32_t{EPOLLET};
 constexpr Duration drain_poll_every = milliseconds(20);
 

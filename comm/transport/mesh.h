@@ -27,7 +27,8 @@
 namespace dt {
 
 /// The links between this task and all other ranked tasks. One epoll descriptor waits for all of
-/// them: the TCP sockets, the doorbell that local peers ring, the rendezvous, and wake().
+/// them. It watches the TCP sockets, the doorbell that local peers ring, the rendezvous, and
+/// wake().
 ///
 /// Most TCP links connect when one of their ends is first used. Both tasks must be in wait() for
 /// that, as for all data.
@@ -70,10 +71,11 @@ class Mesh {
   /// this one cannot see, for example in another container, is 0.
   std::vector<pid_t> local_processes() const;
 
-  /// Waits until a link may have changed, the rendezvous has become readable or writable, wake() is
-  /// called, or the deadline passes. Returns true for the rendezvous, once per event: the caller
-  /// must then pump the client. Changes since the last wait end the next one at once, so a caller
-  /// that moves all it can between two waits misses nothing. An unchanged link ends no wait.
+  /// Waits until a link may have changed, or the rendezvous has become readable or writable. A call
+  /// of wake() and the deadline end the wait, too. Returns true for the rendezvous, once per event:
+  /// the caller must then pump the client. Changes since the last wait end the next one at once. So
+  /// a caller that moves all it can between two waits misses nothing. An unchanged link ends no
+  /// wait.
   Result<bool> wait(Time deadline);
   void wake() const;
   /// The number of TCP links. Only wait() can find what arrives on any of them.

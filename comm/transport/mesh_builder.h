@@ -21,9 +21,9 @@
 
 namespace dt {
 
-/// Lets this task and all other ranked tasks find each other. All tasks do the same: they listen,
-/// publish their endpoint at the rendezvous, dial some tasks and are dialled by the others (see
-/// dials() in rendezvous/cluster/task.h). One thread, one poll(2).
+/// Lets this task and all other ranked tasks find each other. All tasks do the same. They listen,
+/// and publish their endpoint at the rendezvous. They dial some tasks, and the others dial them
+/// (see dials() in rendezvous/cluster/task.h). One thread, one poll(2).
 ///
 /// Tasks that can both reach the other one over TCP connect later, see LazyConnector. Some do so
 /// while this task still waits for others.
@@ -56,7 +56,7 @@ class MeshBuilder {
   MeshBuilder(RendezvousClient& client, Options options);
 
   /// Returns when every peer has a connection, or connects later. Fails with Errc::timeout, which
-  /// names the missing tasks, or with Errc::peer_lost, which names the dead one. blamed_rank() then
+  /// names the missing tasks, or with Errc::peer_lost, which names the dead one. Then blamed_rank()
   /// is the rank of the first of them.
   Result<> run(Time deadline);
   int blamed_rank() const { return blamed_rank_; }

@@ -81,8 +81,8 @@ Result<> MessageLink::queue_control(uint8_t type, uint32_t stream, ByteSpan payl
     return fail(Errc::protocol, "the peer does not read its messages");
   ++control_count_;
   const FrameHeader header{.type = type, .generation = options_.generation, .stream = stream};
-  // The counter in the MAC is that of its place on the wire: no frame is sealed later and sent
-  // earlier.
+  // The counter in the MAC is that of the frame's place on the wire. No frame is sealed later and
+  // sent earlier.
   if (connected_ && options_.session != nullptr) {
     options_.session->seal(controls_, header, payload);
   } else {

@@ -13,10 +13,10 @@
 
 namespace dt {
 
-/// Frames whose type has this bit carry data: only their header is sealed, and their payload is
-/// read directly into the receiver's buffer. Where the session encrypts, the payload has a tag, and
-/// only a whole frame that passes its check reaches that buffer. All others are small control
-/// messages.
+/// Frames whose type has this bit carry data. Only their header is sealed, and their payload is
+/// read directly into the receiver's buffer. Where the session encrypts, the payload has a tag.
+/// Then only a whole frame that passes its check reaches that buffer. All other frames are small
+/// control messages.
 inline constexpr uint8_t data_frame_bit = 0x80;
 inline constexpr size_t control_bytes_max = 4096;
 /// The maximum of a data frame, so that a control message never waits for long.

@@ -46,8 +46,9 @@ class PeerDial {
   void yield(Time now);
   /// Advances as far as possible now; `ready` is true after an event. Returns the connection when
   /// it is complete, and null before. Fails with Errc::timeout when the system of the peer was
-  /// silent for dead_after, or when the peer has refused all attempts for so long. Also when nobody
-  /// has listened at its addresses for two seconds. Fails with Errc::input without descriptors.
+  /// silent for dead_after. Also when the peer has refused all attempts for so long. Also when
+  /// nobody has listened at its addresses for two seconds. Fails with Errc::input without
+  /// descriptors.
   Result<std::unique_ptr<AuthenticatedConnection>> advance(Time now, bool ready);
 
  private:

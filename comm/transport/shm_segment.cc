@@ -21,9 +21,9 @@ namespace dt {
 
 namespace {
 
-// Layout: a SleepFlag and the tickets of an AreaPool for each slot, and a RingControl for each
-// ordered pair of slots. From a page boundary on follow the two areas, and behind them the rings'
-// data. The pool's parts begin at a page, and the heap's at a huge page. These two are sparse.
+// Layout: each slot has a SleepFlag and the tickets of an AreaPool. Each ordered pair of slots has
+// a RingControl. From a page boundary on follow the two areas, and behind them the rings' data. The
+// pool's parts begin at a page, and the heap's at a huge page. These two are sparse.
 constexpr size_t ring_bytes_max = size_t{256} << 10;
 constexpr size_t ring_bytes_min = size_t{2} << 10;
 constexpr size_t all_rings_bytes_max = size_t{32} << 20;
@@ -88,8 +88,8 @@ bool may_make(uint64_t bytes) {
 }
 
 /// Returns how much of the file each slot may allocate: as much as the host has memory. Less for
-/// many slots, since each process has addresses for all of them. 0 if this process may not make
-/// such a file.
+/// many slots, since each process has addresses for all of them. Returns 0 if this process may not
+/// make such a file.
 size_t heap_part_bytes(int slots) {
   struct sysinfo host = {};
   if (sysinfo(&host) < 0) return 0;

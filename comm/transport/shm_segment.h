@@ -14,11 +14,11 @@
 
 namespace dt {
 
-/// The memory that the tasks of one host share. It has a ring for each ordered pair of slots, a
-/// sleep flag for each slot, and the memory of two SharedAreas with all of them. A slot is a task's
-/// index among the host's tasks. The memory is an unnamed memfd with sealed size: the kernel frees
-/// it with its last process, and no peer can shrink it. Behind them, the file has sparse parts for
-/// each slot: those of an AreaPool, and one of a SharedHeap.
+/// The memory that the tasks of one host share. It has a ring for each ordered pair of slots, and a
+/// sleep flag for each slot. It also has the memory of two SharedAreas with all slots. A slot is a
+/// task's index among the host's tasks. The memory is an unnamed memfd with sealed size. The kernel
+/// frees it with its last process, and no peer can shrink it. Behind the areas, the file has sparse
+/// parts for each slot: those of an AreaPool, and one of a SharedHeap.
 class ShmSegment {
  public:
   /// Allocates all of it, so that no later access can fail because memory is short. Fails with

@@ -20,10 +20,9 @@ Result<TcpProgress> progress_of(int fd);
 tl::unexpected<Error> no_answer(const TcpProgress& progress);
 
 /// A Link over a non-blocking TCP socket, which may connect at its first use only. A read takes
-/// more than was asked into a buffer, so that a header and the payload behind it cost one system
-/// call.
+/// more than was asked into a buffer. So a header and the payload behind it cost one system call.
 ///
-/// After a read or write that moved less than possible, the link makes no system call until the
+/// A read or write may move less than possible. Then the link makes no system call until the
 /// socket's events show that another one is of use.
 class TcpLink : public Link {
  public:

@@ -21,9 +21,9 @@ struct TcpProgress {
 class TcpSilence {
  public:
   enum class Verdict : uint8_t { idle, waiting, silent };
-  /// Called about once a second. Returns `silent` when the peer has answered nothing for
-  /// `silence_max`, and repeated requests were without an answer at this call and the last one.
-  /// Returns `idle` when no answer is due.
+  /// Called about once a second. Returns `silent` when two conditions hold. The peer has answered
+  /// nothing for `silence_max`. Repeated requests were without an answer at this call and the last
+  /// one. Returns `idle` when no answer is due.
   Verdict judge(const TcpProgress& progress, Duration silence_max);
 
  private:

@@ -142,8 +142,8 @@ VariableSpec decode_variable(Reader& reader);
 void encode(Writer& writer, const ShardSpec& shard);
 ShardSpec decode_shard(Reader& reader);
 
-/// Writes the length, zeros up to a multiple of 8 bytes, and the bytes: numbers of a tensor can be
-/// read in place.
+/// Writes the length, zeros up to a multiple of 8 bytes, and the bytes. So numbers of a tensor can
+/// be read in place.
 void encode_aligned(Writer& writer, ByteSpan bytes);
 /// `whole` is what the reader began with.
 ByteSpan decode_aligned(Reader& reader, ByteSpan whole);

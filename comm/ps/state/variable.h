@@ -34,8 +34,9 @@ struct VariableSpec {
   std::string text() const;
 };
 
-/// Fails with Errc::input, which names the variable: a name that is empty or too long, another type
-/// than float32 and float64, or too many dimensions or bytes. Also checks the optimiser's settings.
+/// Fails with Errc::input, which names the variable, for a name that is empty or too long. The same
+/// holds for another type than float32 and float64, and for too many dimensions or bytes. Also
+/// checks the optimiser's settings.
 Result<> check_ps_variable(const VariableSpec& variable);
 
 /// The rows of a variable that one server has.
