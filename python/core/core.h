@@ -80,7 +80,7 @@ struct NamedNumber {
 };
 
 /// Raises the exception of the package for a failure, and returns null. A signal that waits for its
-/// handler goes first: Ctrl-C reaches all ranks, and may be why the call has failed.
+/// handler goes first. Ctrl-C reaches all ranks, and may be why the call has failed.
 PyObject* raise_failure(const dtrain_error& failure);
 /// Returns the context of a method call, or raises why it cannot be used.
 ContextObject* usable_context(PyObject* self);
@@ -88,8 +88,8 @@ ContextObject* usable_context(PyObject* self);
 PyObject* new_work(ContextObject* context, const StartedWork& started, PyObject* kept);
 /// Wraps a context, which the object then owns.
 PyObject* new_context(PyTypeObject* type, dtrain_context* context);
-/// A search for dropped works that are done ends after so many that are not, so that its time does
-/// not grow with them.
+/// A search for dropped works that are done ends after so many that are not. So its time does not
+/// grow with them.
 constexpr size_t pending_parked_max = 8;
 /// Frees works that were dropped while under way, and are done. Each operation and each wait calls
 /// it.
@@ -106,7 +106,7 @@ PyObject* wait_any(PyObject* module, PyObject* arguments);
 /// address(memoryview): valid while the memoryview exists.
 PyObject* buffer_address(PyObject* module, PyObject* object);
 /// capsule(capsule): (address, shape, type's code, bits and lanes, device type, whether it is
-/// contiguous) of a capsule of DLPack, which stays its caller's.
+/// contiguous) of a capsule of DLPack. The capsule stays its caller's.
 PyObject* describe_capsule(PyObject* module, PyObject* capsule);
 
 /// Methods of the type Context, each table with an empty last row.

@@ -2,8 +2,8 @@
 
 Each has a form that waits, and one with `_async` that returns a Work. All of them take
 
-- `out`: the array for the result, of the same type; without it, a new array of the kind of `tensor`. `out=tensor`
-  works in place where the shapes are equal.
+- `out`: the array for the result, of the same type. Without it, the result is a new array of the kind of `tensor`.
+  `out=tensor` works in place where the shapes are equal.
 - `name`: matches the operation with those of this name on other ranks, in any order. Without a name, operations match
   by their order on each rank.
 - `timeout`: seconds after which the operation fails, and with it all later ones of the context.

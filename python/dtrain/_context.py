@@ -76,10 +76,10 @@ class Context(Collectives):
     def split(
         self, ranks_or_color: Iterable[int] | int | None, key: int = 0, *, timeout: float | None = None
     ) -> "Context | None":
-        """Return the group of the ranks in a list, or of those that give the same color, ordered by key and rank.
+        """Return the group of the ranks in a list, or of those that give the same color.
 
         None for a rank that is not in the list, or gives the color None. With colors, all ranks of this context call
-        it; with a list, those that are in it.
+        it, and the group is ordered by key and rank. With a list, the ranks that are in it call it.
         """
         if isinstance(ranks_or_color, Iterable):
             return self.group(ranks_or_color, timeout=timeout)
@@ -89,9 +89,9 @@ class Context(Collectives):
         return self._keep(self._handle.split(color, key, milliseconds(timeout)))
 
     def group(self, ranks: Iterable[int], *, timeout: float | None = None) -> "Context | None":
-        """Return the group of the ranks in the list, in its order; None for a rank that is not in it.
+        """Return the group of the ranks in the list, in its order.
 
-        Only the ranks in the list need to call it, and give the same list.
+        None for a rank that is not in the list. Only the ranks in the list need to call it, and give the same list.
         """
         return self._keep(self._handle.group(tuple(int(rank) for rank in ranks), milliseconds(timeout)))
 

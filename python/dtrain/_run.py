@@ -29,8 +29,8 @@ _END_S = 15.0
 class RunError(Error):
     """A job of dtrain.run has failed.
 
-    `rank`, `host` and `cause` name the first failure; `error` is the Python error of that rank, if it had one, and
-    `last_stderr` are its last lines. `exit_status` is that of the launcher.
+    `rank`, `host` and `cause` name the first failure. `error` is the Python error of that rank, if it had one.
+    `last_stderr` has its last lines. `exit_status` is that of the launcher.
     """
 
     def __init__(self, text: str, report: Mapping[str, Any] | None = None, exit_status: int = 1) -> None:

@@ -147,7 +147,7 @@ def start_grouped_allreduce(
 
 
 def rows_of_ranks(rows: int, ranks: int) -> list[int]:
-    """Return how many of the rows each rank gets: where they leave a rest, the first ranks get a row more."""
+    """Return how many of the rows each rank gets. Where they leave a rest, the first ranks get a row more."""
     return [rows // ranks + (rank < rows % ranks) for rank in range(ranks)]
 
 

@@ -1,7 +1,8 @@
 """The operations of Horovod's API on tensors of torch.
 
 All ranks of a process set call each of them, in any order of their names. Those with `_async` return a handle for
-poll() and synchronize(); those that end in `_` write to the tensor that they get. The others can be differentiated.
+poll() and synchronize(). If the name ends in `_`, the operation writes to the tensor that it gets. The others can be
+differentiated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Groups of ranks that only their members ask for.
 
 Torch makes a process group on its members alone. The engine makes groups on all ranks. So a thread of each rank waits
-for requests in the job's store, and makes the groups in the order of their numbers.
+for requests in the job's store. It makes the groups in the order of their numbers.
 """
 
 from __future__ import annotations
