@@ -86,7 +86,7 @@ else()
 endif()
 
 # The options of nvcc for all .cu files. CMake's language CUDA needs a toolkit's usual folders, tests nvcc at each
-# configuration, and chooses the linker; so the rules are our own.
+# configuration, and chooses the linker. So the rules are our own.
 set(dtrain_nvcc_flags -std=c++20 -O3 -I${PROJECT_SOURCE_DIR} -ccbin ${CMAKE_CXX_COMPILER}
     # The CPU multiplies and adds in two roundings, and so do the kernels.
     -fmad=false
@@ -130,7 +130,7 @@ function(dtrain_compile_cuda objects)
   set(${objects} ${made} PARENT_SCOPE)
 endfunction()
 
-# Compiles .cu files of `folder` for one architecture, for a check of the machine code, and sets `cubins` to the files.
+# Compiles .cu files of `folder` for one architecture, for a check of the machine code. Sets `cubins` to the files.
 function(dtrain_compile_cubins cubins folder)
   set(made "")
   foreach(source ${ARGN})

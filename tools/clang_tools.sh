@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts clang-format and clang-tidy into build/tools/bin: one version for everybody, from PyPI,
-# because each release formats and warns a little differently. Prints nothing when both are installed.
+# Puts clang-format and clang-tidy into build/tools/bin. Everybody has one version, from PyPI, because each release
+# formats and warns a little differently. Prints nothing when both are installed.
 set -eu
 cd "$(dirname "$0")/.."
 

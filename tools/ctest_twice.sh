@@ -2,8 +2,8 @@
 # Runs CTest, and then the failed tests a second time: `tools/ctest_twice.sh LIST CTEST-ARGUMENT…`. A test
 # that passes at its second try still fails the run, unless LIST allows it by a line "name: reason".
 #
-# The output ends with a summary of CTest: that of the first run if a second try was not allowed, else that
-# of the last run.
+# The output ends with a summary of CTest. If a second try was not allowed, it is that of the first run, else that of
+# the last run.
 set -euo pipefail
 
 list=$1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the Debian packages dtrain, libdtrain0 and libdtrain-dev from the release build: deb.sh FOLDER.
-# packaging/files has the package of each file of `make install`. The same build of the same commit gives
-# the same packages.
+# Makes the Debian packages dtrain, libdtrain0 and libdtrain-dev from the release build: deb.sh FOLDER. The file
+# packaging/files has the package of each file of `make install`. The same build of the same commit gives the same
+# packages.
 set -euo pipefail
 source_dir=$(realpath "$(dirname "$0")/..")
 packages=$(realpath "$1")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The part of `make demo` after the build. Four processes train a small network together; then a table has the
-# accuracy and the speed of one, two and four processes. All numbers come from the runs.
+# The part of `make demo` after the build. Four processes train a small network together. Then a table has the accuracy
+# and the speed of one, two and four processes. All numbers come from the runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dtrain=build/release/dtrain

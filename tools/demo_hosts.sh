@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2031  # a function of lib.sh has variables of these names in a subshell
-# The part of `make demo-hosts` after the build: trains the same small network on four hosts over ssh. The
-# hosts are network namespaces of this machine, each with an sshd, a key and a home of its own. They need
+# The part of `make demo-hosts` after the build. It trains the same small network on four hosts over
+# ssh. The hosts are network namespaces of this machine, each with an sshd, a key and a home of its own. They need
 # root, and are removed at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the frameworks for the scripts of tests/frameworks and tests/bench from PyPI, each in a virtual
-# environment of its own under build/. Horovod has Debian's PyTorch. Prints nothing when all are installed.
+# Installs the frameworks for the scripts of tests/frameworks and tests/bench from PyPI. Each has a virtual environment
+# of its own under build/. Horovod has Debian's PyTorch. Prints nothing when all are installed.
 #
 #   frameworks.sh               those of `make test`
 #   frameworks.sh --long        also those of `make test-long`
@@ -24,9 +24,9 @@ pip_install() {
   return 1
 }
 
-# install_venv NAME VENV_OPTIONS PIP_ARGUMENTS…: makes build/venv-NAME, with one run of pip for each PIP_ARGUMENTS.
-# The file `installed` has these arguments and is written last: an environment with other arguments, or of a killed
-# run, is made again. A rename at the end would not do, because the programs contain their own path.
+# install_venv NAME VENV_OPTIONS PIP_ARGUMENTS…: makes build/venv-NAME, with one run of pip for each PIP_ARGUMENTS. The
+# file `installed` has these arguments and is written last. So an environment with other arguments, or of a killed run,
+# is made again. A rename at the end would not do, because the programs contain their own path.
 install_venv() {
   local folder=build/venv-$1 words
   if [[ $(cat "$folder/installed" 2>/dev/null) == "${*:2}" ]]; then return; fi

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the missing Debian packages for `setup.sh build`, `wheel`, `test`, `frameworks`, `hosts`, `fuzz`, `deb`,
-# `gpu_toolkit` or `fresh_machine`. From PyPI it also installs: with `test` the pinned clang tools, with `test` (where the
-# machine has none) and `gpu_toolkit` a CUDA Toolkit, with `frameworks` (and `--long` for all of them) the packages for
-# tests/frameworks. Prints nothing when all are installed.
+# `gpu_toolkit` or `fresh_machine`. From PyPI, `test` also installs the pinned clang tools. `gpu_toolkit`, and `test`
+# where the machine has none, install a CUDA Toolkit. `frameworks` installs the packages for tests/frameworks, with
+# `--long` all of them. Prints nothing when all are installed.
 set -eu
 cd "$(dirname "$0")/.."
 

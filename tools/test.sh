@@ -28,8 +28,8 @@ program="$PWD/build/tools/bin/clang-tidy;--quiet;--checks=-bugprone-suspicious-i
 if [[ $long == ON ]]; then
   program+=$(printf ';--extra-arg=%s' -Xclang -analyzer-config -Xclang mode=deep)
 fi
-# Twelve files at once read their headers once. The analyzer follows paths through functions of an included file
-# only where the name of the including one contains UnifiedSource, so the folder's name does.
+# Twelve files at once read their headers once. The analyzer follows paths through functions of an included file only on
+# a condition. The name of the including file contains UnifiedSource, so the folder's name does.
 tidy=build/tidy-UnifiedSource
 settings=$tidy/settings # ninja detects changed code, but not changed settings of clang-tidy
 wanted=$(cat .clang-tidy tests/.clang-tidy && echo "$program")
