@@ -1,9 +1,9 @@
 // The requests of a Horovod job's ranks to their rendezvous during the start, all from this
-// machine. Each request is one of the gloo controller's client and has a connection of its own; the
+// machine. Each request is one of the gloo controller's client and has a connection of its own. The
 // ranks do not connect to each other. The rendezvous' address comes from Horovod's variables.
 // Prints the milliseconds until the last rank was through.
 //
-//   horovod_load RANKS
+//    horovod_load RANKS
 
 #include "base/clock.h"
 #include "base/format.h"

@@ -1,5 +1,5 @@
 // The rendezvous' store under any sequence of requests, joins, deaths and times. The input is a
-// list of steps. Each step has a letter for its kind, a byte for the task, and a byte for the
+// list of steps. Each step has a letter for its kind, and a byte for the task. Another byte has the
 // milliseconds since the last step. A request adds a byte for its length and its encoded bytes.
 
 #include "rendezvous/store/store.h"
@@ -34,7 +34,7 @@ Time deadline_of(const Request& request, Time now) {
       request);
 }
 
-/// The store with its clients. One client, the observer, watches every key: the changes that it
+/// The store with its clients. One client, the observer, watches every key. The changes that it
 /// receives must add up to the values that the store returns.
 class World {
  public:

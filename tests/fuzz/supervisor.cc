@@ -34,7 +34,7 @@ Plan small_plan(bool with_roles) {
   return plan;
 }
 
-/// Bits: 1: --on-failure continue; 2: --timeout; 4: --grace 0; 8: with roles; 64: --clean all;
+/// Bits: 1: --on-failure continue; 2: --timeout; 4: --grace 0; 8: with roles. Bit 64: --clean all;
 /// 128: --clean none; without 16: --dump-stacks. '0' has none of these.
 Supervisor::Options options_of(uint8_t flags, Time now) {
   Supervisor::Options options = {.start_deadline = now + seconds(30)};

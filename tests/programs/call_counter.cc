@@ -1,12 +1,12 @@
 // Counts the blocking calls that allocate memory, and those that make system calls.
 //
-//   call_counter ROUNDS BYTES [SECOND]
+//    call_counter ROUNDS BYTES [SECOND]
 //
 // A child of this process makes the calls, each of BYTES. A round is an all_reduce, a SECOND call
-// (broadcast, the default, or reduce_scatter) and an all_gather, with names when the rank is alone.
-// This process traces the system calls of its child. It prints "calls: 300, allocating: 0, entering
-// the kernel: 0". The first rounds do not count. The exit status is 77 where the kernel allows no
-// tracing.
+// and an all_gather, with names when the rank is alone. SECOND is broadcast, the default, or
+// reduce_scatter. This process traces the system calls of its child. It prints "calls: 300,
+// allocating: 0, entering the kernel: 0". The first rounds do not count. The exit status is 77
+// where the kernel allows no tracing.
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>

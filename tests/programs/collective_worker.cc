@@ -1,14 +1,14 @@
 // A worker that sums in rounds until its victim, a rank, fails in round 20.
 //
-//   collective_worker VICTIM FAULT STAMP    FAULT: kill, segv, abort, exit3, exit0, mismatch,
-//                                           stop, stop_tcp.
+//    collective_worker VICTIM FAULT STAMP    FAULT: kill, segv, abort, exit3, exit0, mismatch,
+//                                            stop, stop_tcp.
 //
-// The victim ends while the others sum, sums another number of elements (mismatch), or stops within
-// a sum until a SIGCONT (stop, and stop_tcp over TCP alone). Those sums exceed the buffers of a
-// socket, so that the window of the stopped process closes. Every rank
-// whose sum fails prints the error, and its delay in ms after the victim's death. The victim writes
-// the time of its death (CLOCK_MONOTONIC, ms) to the file STAMP. Ranks without such a victim print
-// "reached the end" after round 40.
+// The victim ends while the others sum, or sums another number of elements (mismatch). With stop,
+// it stops within a sum until a SIGCONT; stop_tcp does so over TCP alone. Those sums exceed the
+// buffers of a socket, so that the window of the stopped process closes. Every rank whose sum fails
+// prints the error, and its delay in ms after the victim's death. The victim writes the time of its
+// death (CLOCK_MONOTONIC, ms) to the file STAMP. Ranks without such a victim print "reached the
+// end" after round 40.
 #include <unistd.h>
 
 #include <chrono>

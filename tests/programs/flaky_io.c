@@ -232,8 +232,8 @@ ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
 }
 
 int accept4(int fd, struct sockaddr* address, socklen_t* size, int flags) {
-  // A count for each descriptor: a program may accept from two listeners in turn, and would never
-  // get a connection of the second one.
+  // A count for each descriptor: a program may accept from two listeners in turn. With one count
+  // for both, it would never get a connection of the second one.
   static atomic_uint calls[fds_max];
   const bool counted = fd >= 0 && fd < fds_max;
   const enum trouble trouble = counted ? next_trouble(&calls[fd]) : none;

@@ -1,5 +1,5 @@
-// A worker that passes its identity to init itself, as a program does that does not let libdtrain
-// read the environment. It joins the others, and prints "joined".
+// A worker that passes its identity to init itself. Programs that do not let libdtrain read the
+// environment do so. The worker joins the others, and prints "joined".
 #include <cstdlib>
 #include <dtrain/dtrain.hpp>
 #include <iostream>

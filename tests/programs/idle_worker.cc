@@ -1,6 +1,6 @@
 // Counts how often libdtrain's threads wake up while they have nothing to do.
 //
-//   idle_worker TRANSPORT    shm or tcp
+//    idle_worker TRANSPORT    shm or tcp
 //
 // A job of two ranks. Each prints "idle: N wake-ups, in recv: N wake-ups" for one second without
 // operations and one second in which a thread waits for a message.

@@ -1,6 +1,6 @@
 // A worker that uses one link, for the tests that count connections or cut them before their use.
 //
-//   link_worker GO STOP [WAKE]
+//    link_worker GO STOP [WAKE]
 //
 // Every rank prints "joined". When the file GO exists, rank 0 sends a number to the last rank,
 // which prints "received". All ranks end when the file STOP exists. A rank whose call fails prints

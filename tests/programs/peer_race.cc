@@ -1,5 +1,5 @@
-// Runs all_reduces of peers under ThreadSanitizer: with the order of memory accesses that the
-// kernel has, and with `weakened` without it. ThreadSanitizer must find the second one's race.
+// Runs all_reduces of peers under ThreadSanitizer, with the order of memory accesses that the
+// kernel has. With `weakened`, they run without it. ThreadSanitizer must find the race of these.
 #include "tests/unit/gpu/kernels/peer_ranks.h"
 
 #include <cstdio>

@@ -3,9 +3,9 @@
 //    random_worker SEED FOLDER
 //
 // All ranks make the same plan from the seed. One of them may die or leave. On the others, each
-// call must have the right result, or an error that names that rank, or the mismatch that was
-// planned. A rank prints a line that begins with "fault:" when a call ends otherwise, or not within
-// 30 s. It writes the outcomes of its calls to FOLDER/rank.N, which tests/cli/outcomes.py compares.
+// call must have the right result, an error that names that rank, or the planned mismatch. A rank
+// prints a line that begins with "fault:" when a call ends otherwise, or not within 30 s. It writes
+// the outcomes of its calls to FOLDER/rank.N, which tests/cli/outcomes.py compares.
 #include "tests/programs/played_call.h"
 #include "tests/programs/random_plan.h"
 

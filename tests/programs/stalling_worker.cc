@@ -1,10 +1,10 @@
 // A worker whose ranks sum once after a barrier, but one of them comes late.
 //
-//   stalling_worker LATE WAY RELEASE [TRANSPORT]    WAY: sleep, read, stop, receive, key, names.
+//    stalling_worker LATE WAY RELEASE [TRANSPORT]    WAY: sleep, read, stop, receive, key, names.
 //
 // Rank LATE prints "late". Then it sleeps until the file RELEASE exists (sleep), reads from the
 // pipe RELEASE (read), or stops itself (stop). With receive, it receives from rank 0, which sends
-// when RELEASE exists; with key, it waits for a key that rank 0 then sets. In the end each rank
+// when RELEASE exists. With key, it waits for a key that rank 0 then sets. In the end each rank
 // prints "sum: N".
 //
 // With names, of two ranks, LATE waits for its asynchronous sum "theirs", and the other rank for

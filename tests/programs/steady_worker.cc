@@ -1,6 +1,6 @@
 // A worker that sums until the file STOP exists, for the tests that pause and disturb jobs.
 //
-//   steady_worker STOP [TRANSPORT [LIMIT]]    TRANSPORT: auto, tcp.
+//    steady_worker STOP [TRANSPORT [LIMIT]]    TRANSPORT: auto, tcp.
 //
 // Each sum has a time limit of LIMIT seconds: 3 by default, 0 for none. Rank 0 prints "steady"
 // after the first sum. At the end, every rank prints "all sums were right".

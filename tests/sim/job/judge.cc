@@ -10,9 +10,9 @@ namespace dt {
 
 namespace {
 
-/// The limit from the first try to connect until the last message of the slowest agent: the time to
-/// connect, the slowest program and the grace. Tasks that may end by themselves add a second grace.
-/// The Supervisor and the agents wait some time after kills.
+/// The limit from the first try to connect until the last message of the slowest agent. It has the
+/// time to connect, the slowest program and the grace. Tasks that may end by themselves add a
+/// second grace. The Supervisor and the agents wait some time after kills.
 constexpr Duration longest_job = seconds(70);
 /// The time in which ranks and agents answer before a stall is logged, over the slowest network.
 constexpr Duration stall_noticed_within = seconds(5);

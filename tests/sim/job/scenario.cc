@@ -43,7 +43,7 @@ void spoil(Random& random, TaskFate& fate) {
 }
 
 /// Tries that fail, then one that succeeds; or only tries that fail. A port that has only refused
-/// for two seconds gets no more tries, so one of three or more is reset.
+/// for two seconds gets no more tries. So one of three or more tries is reset.
 std::vector<Login> random_logins(Random& random) {
   if (random.percent(70)) return {Login::agent};
   std::vector<Login> logins;

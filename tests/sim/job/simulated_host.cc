@@ -150,8 +150,8 @@ void SimulatedHost::read_frames() {
   in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
 }
 
-/// Checks the order of the launcher's messages: prepare, probe and launch once and in this order;
-/// pause and resume in turn. After `finish` no message is for tasks.
+/// Checks the order of the launcher's messages. The messages prepare, probe and launch come once
+/// and in this order, pause and resume in turn. After `finish` no message is for tasks.
 void SimulatedHost::check_order(MessageType type) {
   const auto expect = [&](bool right) {
     if (!right)

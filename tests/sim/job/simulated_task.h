@@ -41,7 +41,7 @@ struct TaskFate {
 inline constexpr int follower_status = 77;
 
 /// A program as its agent sees it. It trains after the barrier of all tasks and perhaps a
-/// collective, and ends with follower_status after the notice of a death. While it waits in the
+/// collective. After the notice of a death, it ends with follower_status. While it waits in the
 /// collective, it reports that as libdtrain does.
 class SimulatedTask {
  public:

@@ -1,10 +1,10 @@
 // Wrong values for every option of the table. The option's row decides which must be refused.
 //
-//   nothing          always, for an option that takes a value
-//   huge, negative, broken UTF-8, of the wrong type
-//                    where a value has a form: flags, numbers, times, choices, hosts
-//                    elsewhere (files, folders, NAME[=VALUE]) any text is one, and what it names
-//                    may be missing later
+//    nothing          always, for an option that takes a value
+//    huge, negative, broken UTF-8, of the wrong type
+//                     where a value has a form: flags, numbers, times, choices, hosts
+//                     elsewhere (files, folders, NAME[=VALUE]) any text is one, and what it names
+//                     may be missing later
 
 #include "base/format.h"
 #include "cmd/options.h"

@@ -24,8 +24,8 @@
 
 namespace dt {
 
-/// Ranked workers 0 to workers-1; every `per_host` of them share an agent number and thus a host
-/// "node0", "node1", …, all reached over loopback.
+/// Ranked workers 0 to workers-1. Every `per_host` of them share an agent number and thus a host.
+/// The hosts are "node0", "node1", …, all reached over loopback.
 inline TaskTable table_of_workers(int workers, int per_host = 1, uint32_t generation = 1) {
   TaskTable table;
   table.job = "test-job";

@@ -219,8 +219,8 @@ TEST_CASE("calls by name in a group that a rank makes after a death leave nothin
   CHECK(group[0].named_entries() == 0);
 }
 
-/// Rank 0 gets the last step's frame of each group before the step that it waits for, on the same
-/// link as the other group's.
+/// In each group, rank 0 gets the last step's frame before the step that it waits for. The frame
+/// comes on the same link as that of the other group.
 TEST_CASE("two groups whose early data blocks each other's links do not wait for ever") {
   EngineGroup group(6);
   const std::vector<int> first = {4, 2, 1, 0};

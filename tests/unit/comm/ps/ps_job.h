@@ -32,8 +32,8 @@ inline TaskTable table_with_servers(int workers, int servers) {
   return table;
 }
 
-/// Parameter servers on threads of this process, until this object ends. stop() ends one as a
-/// departure or a death does.
+/// Parameter servers on threads of this process, until this object ends. A call of stop() ends one
+/// as a departure or a death does.
 class PsJob {
  public:
   struct Options {

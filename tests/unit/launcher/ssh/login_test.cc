@@ -14,7 +14,7 @@ extern "C" __attribute__((weak)) void __lsan_enable();
 namespace dt {
 namespace {
 
-/// Allocations during its lifetime do not count as leaks: libssh2 1.10 leaks one of OpenSSL's
+/// Allocations during its lifetime do not count as leaks. libssh2 1.10 leaks one of OpenSSL's
 /// numbers for each ecdsa key that it reads from a file.
 struct LibraryLeaks {
   LibraryLeaks() {

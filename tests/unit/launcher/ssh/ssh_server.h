@@ -21,7 +21,7 @@
 
 namespace dt {
 
-/// A real sshd that listens on loopback, at a free port, with its own keys and configuration, and
+/// A real sshd that listens on loopback, at a free port. It has its own keys and configuration, and
 /// its log in a file. It accepts logins with `user_key`. The destructor ends it.
 /// RealSshd::obstacle() is the reason why it cannot run.
 class SshServer {

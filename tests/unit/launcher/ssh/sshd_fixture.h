@@ -24,9 +24,9 @@ struct RealVerdict {
   std::string fingerprint;
 };
 
-/// A real sshd with its own host keys. A real ssh connects to it through a pipe: it needs no port
-/// and no name look-up, and leaves nothing behind. No login succeeds, so that each ends after the
-/// host key.
+/// A real sshd with its own host keys. A real ssh connects to it through a pipe. The sshd needs no
+/// port and no name look-up, and leaves nothing behind. No login succeeds, so that each ends after
+/// the host key.
 class RealSshd {
  public:
   /// Returns why sshd cannot run here; none when it can.

@@ -170,7 +170,7 @@ TEST_CASE("the limits of a job hold what its ranks put at once") {
   for (const size_t ranks : {size_t{1}, size_t{32}, size_t{1024}}) {
     CAPTURE(ranks);
     const HorovodLimits limits = HorovodLimits::for_ranks(ranks);
-    // All ranks, those of a host and those of a local rank; an address of gloo has 140 bytes or so.
+    // All ranks, those of a host and those of a local rank. An address of gloo has 140 bytes or so.
     CHECK(limits.value_bytes >= 150 * ranks);
     CHECK(limits.bytes >= 2 * ranks * (150 * ranks));
     CHECK(limits.keys >= 3 * (2 * ranks + ranks));

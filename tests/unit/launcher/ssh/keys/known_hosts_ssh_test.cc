@@ -57,8 +57,8 @@ KnownHost known_host(const Fixture& fixture, const RealSshd& sshd) {
   return all.find({fixture.host, fixture.port, fixture.alias});
 }
 
-/// Returns the key that libssh2 would get: of the best type that the server has, the known types
-/// before all others.
+/// Returns the key that libssh2 would get. Its type is the best that the server has, the known
+/// types before all others.
 HostKey shown_key(const KnownHost& host, const Fixture& fixture, const RealSshd& sshd) {
   std::vector<std::string> types = host.key_types();
   types.insert(types.end(), {"ssh-ed25519", "ecdsa-sha2-nistp256", "ssh-rsa"});
