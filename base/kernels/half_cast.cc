@@ -23,7 +23,7 @@ void cast_each(std::byte* to, const std::byte* from, size_t count) {
 }
 
 /// As many float32 as stay in the first cache.
-using Piece = std::array<float, 1024>;
+using FloatPiece = std::array<float, 1024>;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ HalfCaster::HalfCaster(ElementType wide, ElementType half, const KernelSet& kern
 void HalfCaster::narrow(std::byte* halves, const std::byte* wides, size_t count) const {
   const DefaultRounding rounding;
   if (!from_double_) return narrow_(halves, wides, count);
-  Piece piece;
+  FloatPiece piece;
   auto* floats = reinterpret_cast<std::byte*>(piece.data());
   for (size_t i = 0; i < count; i += piece.size()) {
     const size_t length = std::min(piece.size(), count - i);
@@ -54,7 +54,7 @@ void HalfCaster::narrow(std::byte* halves, const std::byte* wides, size_t count)
 void HalfCaster::widen(std::byte* wides, const std::byte* halves, size_t count) const {
   const DefaultRounding rounding;
   if (!from_double_) return widen_(wides, halves, count);
-  Piece piece;
+  FloatPiece piece;
   auto* floats = reinterpret_cast<std::byte*>(piece.data());
   for (size_t i = 0; i < count; i += piece.size()) {
     const size_t length = std::min(piece.size(), count - i);

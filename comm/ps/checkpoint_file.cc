@@ -1,6 +1,7 @@
 #include "comm/ps/checkpoint_file.h"
 
 #include "base/format.h"
+#include "base/io/atomic_file.h"
 #include "base/io/fd.h"
 #include "base/text.h"
 
@@ -9,10 +10,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <system_error>
+#include <utility>
 
 namespace dt {
 
@@ -25,19 +26,6 @@ std::string part_suffix(CheckpointPart part) {
 std::filesystem::path folder_of(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   return folder.empty() ? "." : folder;
-}
-
-Result<> write_and_sync(const Fd& file, ByteSpan content) {
-  TRY(write_all(file.get(), content));
-  if (::fsync(file.get()) < 0) return fail_errno("fsync");
-  return {};
-}
-
-/// Makes the new name of a file permanent.
-Result<> sync_folder(const std::filesystem::path& folder) {
-  const Fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened || ::fsync(opened.get()) < 0) return fail_errno(folder.string());
-  return {};
 }
 
 }  // namespace
@@ -68,17 +56,15 @@ std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart p
   return steps;
 }
 
-Result<> write_checkpoint(const std::string& file, ByteSpan content) {
-  std::string temporary = file + ".XXXXXX";
-  const Fd opened(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!opened) return fail_errno(format("checkpoint {}", printable(file)));
-  Result<> written = write_and_sync(opened, content);
-  if (written && ::rename(temporary.c_str(), file.c_str()) < 0) written = fail_errno("rename");
-  if (written) written = sync_folder(folder_of(file));
-  if (written) return written;
-  ::unlink(temporary.c_str());
-  return tl::unexpected(
-      std::move(written).error().during(format("checkpoint {}", printable(file))));
+Result<> write_checkpoint(const std::string& path, ByteSpan content) {
+  const auto failed = [&path](Error why) {
+    return tl::unexpected(std::move(why).during(format("checkpoint {}", printable(path))));
+  };
+  auto file = AtomicFile::create(path);
+  if (!file) return failed(std::move(file).error());
+  Result<> written = file->write(content);
+  if (written) written = file->commit();
+  return written ? written : failed(std::move(written).error());
 }
 
 Result<Bytes> read_checkpoint(const std::string& file) {

@@ -22,10 +22,8 @@ std::string checkpoint_name(const std::string& path, uint64_t step, CheckpointPa
 /// Returns the steps of which this server has a file, the newest first.
 std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart part);
 
-/// Writes a file whole or not at all, also when the machine loses its power. Writes a temporary
-/// file beside it, calls fsync, and renames the temporary file. Replaces an older file. Errors name
-/// the path.
-Result<> write_checkpoint(const std::string& file, ByteSpan content);
+/// Writes a file whole or not at all, and replaces an older one (AtomicFile). Errors name the path.
+Result<> write_checkpoint(const std::string& path, ByteSpan content);
 /// Fails with Errc::not_found when there is no such file.
 Result<Bytes> read_checkpoint(const std::string& file);
 /// Removes all files of checkpoint_steps() but the newest ones.

@@ -3,13 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <utility>
 
 namespace dt {
@@ -31,45 +25,28 @@ Bytes entry_head(const CheckpointEntry& entry) {
   return writer.take();
 }
 
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+tl::unexpected<Error> cannot_write(const std::string& path, const Error& why) {
+  return fail(why.code,
+              format("the checkpoint {} cannot be written: {}", file_text(path), why.message));
 }
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(std::string path, std::string draft, Fd file)
-    : path_(std::move(path)),
-      draft_(std::move(draft)),
-      file_(std::move(file)),
-      hmac_(as_bytes(digest_key)) {
+CheckpointWriter::CheckpointWriter(AtomicFile file)
+    : file_(std::move(file)), hmac_(as_bytes(digest_key)) {
 }
 
 Result<CheckpointWriter> CheckpointWriter::create(const std::string& path) {
-  const std::string suffix = TRY(random_name(4));
-  const std::string draft = path + ".unfinished-" + suffix;
-  Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file) {
-    return fail(Errc::os, format("the checkpoint {} cannot be written: {}", file_text(path),
-                                 errno_text(errno)));
-  }
-  CheckpointWriter writer(path, draft, std::move(file));
+  auto file = AtomicFile::create(path);
+  if (!file) return cannot_write(path, file.error());
+  CheckpointWriter writer(*std::move(file));
   TRY(writer.write(as_bytes(checkpoint_head)));
   return writer;
 }
 
-CheckpointWriter::~CheckpointWriter() {
-  if (file_) ::unlink(draft_.c_str());
-}
-
-tl::unexpected<Error> CheckpointWriter::failed(const std::string& why) const {
-  return fail(Errc::os, format("the checkpoint {} cannot be written: {}", file_text(path_), why));
-}
-
 Result<> CheckpointWriter::write(ByteSpan bytes) const {
-  const Result<> written = write_all(file_.get(), bytes);
-  if (!written) return failed(written.error().message);
+  const Result<> written = file_.write(bytes);
+  if (!written) return cannot_write(file_.path(), written.error());
   return {};
 }
 
@@ -88,12 +65,8 @@ Result<> CheckpointWriter::finish() {
   Writer end;
   end.text("").number(entries_).raw(hmac_.digest({digests_}));
   TRY(write(end.view()));
-  if (::fsync(file_.get()) != 0) return failed(errno_text(errno));
-  if (std::rename(draft_.c_str(), path_.c_str()) != 0) return failed(errno_text(errno));
-  file_.reset();
-  // The name is on the disk when its folder is.
-  const Fd folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0) return failed(errno_text(errno));
+  const Result<> committed = file_.commit();
+  if (!committed) return cannot_write(file_.path(), committed.error());
   return {};
 }
 

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/crypto.h"
-#include "base/io/fd.h"
+#include "base/io/atomic_file.h"
 #include "base/io/file.h"
 #include "base/kernels/element.h"
 #include "base/result.h"
@@ -27,28 +27,21 @@ struct CheckpointEntry {
   ByteSpan value = {};
 };
 
-/// Writes a checkpoint beside its file, which it replaces at the end. The destructor removes what
-/// is not finished.
+/// Writes a checkpoint, which replaces an older one at the end (AtomicFile).
 class CheckpointWriter {
  public:
   /// Fails with Errc::os, and names the file.
   static Result<CheckpointWriter> create(const std::string& path);
-  CheckpointWriter(CheckpointWriter&&) noexcept = default;
-  CheckpointWriter& operator=(CheckpointWriter&&) noexcept = delete;
-  ~CheckpointWriter();
 
   Result<> add(const CheckpointEntry& entry);
   /// Returns when the file has its name and is on the disk.
   Result<> finish();
 
  private:
-  CheckpointWriter(std::string path, std::string draft, Fd file);
+  explicit CheckpointWriter(AtomicFile file);
   Result<> write(ByteSpan bytes) const;
-  tl::unexpected<Error> failed(const std::string& why) const;
 
-  std::string path_;
-  std::string draft_;
-  Fd file_;
+  AtomicFile file_;
   Hmac hmac_;
   Bytes digests_ = {};
   uint32_t entries_ = 0;
