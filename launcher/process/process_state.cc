@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -39,23 +40,6 @@ const StateName* find_name(char letter) {
   return found == std::end(state_names) ? nullptr : found;
 }
 
-struct StatFields {
-  char letter = '?';
-  pid_t parent = 0;
-};
-
-/// Reads /proc/PID/stat: "pid (name) state ppid …". The name may contain any character.
-std::optional<StatFields> read_stat(pid_t pid) {
-  const Result<std::string> text = read_text_file(format("/proc/{}/stat", pid), stat_bytes_max);
-  if (!text) return std::nullopt;
-  const size_t close = text->rfind(')');
-  if (close == std::string::npos) return std::nullopt;
-  const std::vector<std::string_view> words =
-      split_words(std::string_view(*text).substr(close + 1));
-  if (words.size() < 2) return std::nullopt;
-  return StatFields{words[0].front(), static_cast<pid_t>(parse_integer(words[1]).value_or(0))};
-}
-
 }  // namespace
 
 std::string ProcessState::text() const {
@@ -71,8 +55,23 @@ std::string ProcessState::word() const {
   return name == nullptr ? "unknown" : name->word;
 }
 
+/// Reads /proc/PID/stat: "pid (name) state ppid …".
+std::optional<ProcessStat> read_process_stat(pid_t pid) {
+  const Result<std::string> read = read_text_file(format("/proc/{}/stat", pid), stat_bytes_max);
+  if (!read) return std::nullopt;
+  const std::string_view text = *read;
+  const size_t open = text.find('(');
+  const size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
+  const std::vector<std::string_view> words = split_words(text.substr(close + 1));
+  if (words.size() < 2) return std::nullopt;
+  return ProcessStat{.name = std::string(text.substr(open + 1, close - open - 1)),
+                     .letter = words[0].front(),
+                     .parent = static_cast<pid_t>(parse_integer(words[1]).value_or(0))};
+}
+
 ProcessState read_process_state(pid_t pid) {
-  const std::optional<StatFields> stat = read_stat(pid);
+  const std::optional<ProcessStat> stat = read_process_stat(pid);
   if (!stat) return {};
   ProcessState state{.pid = pid, .letter = stat->letter};
   // Only readable for own processes; "0" for a running one, and where the kernel hides it.
@@ -97,7 +96,7 @@ bool catches_signal(pid_t pid, int number) {
 bool is_within(pid_t pid, pid_t ancestor) {
   for (int generation = 0; generation < generations_max && pid > 0; ++generation) {
     if (pid == ancestor) return true;
-    const std::optional<StatFields> stat = read_stat(pid);
+    const std::optional<ProcessStat> stat = read_process_stat(pid);
     if (!stat) return false;
     pid = stat->parent;
   }

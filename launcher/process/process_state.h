@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace dt {
@@ -21,6 +22,17 @@ struct ProcessState {
   std::string word() const;
 };
 
+/// A process in its kernel's table, which contains zombies too.
+struct ProcessStat {
+  std::string name = {};  ///< at most 15 bytes, of any value
+  char letter = '?';      ///< as in /proc/PID/stat
+  pid_t parent = 0;
+
+  bool ended() const { return letter == 'Z' || letter == 'X'; }
+};
+
+/// Returns none when there is no such process.
+std::optional<ProcessStat> read_process_stat(pid_t pid);
 /// Reads the state of that process. Never blocks, also when the process cannot be killed.
 ProcessState read_process_state(pid_t pid);
 /// True when the process has a handler for this signal. False when it does not exist.

@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "base/io/fd.h"
-#include "base/io/file.h"
 #include "base/text.h"
 #include "launcher/process/pidfd.h"
 #include "launcher/process/process_state.h"
@@ -18,7 +17,6 @@
 #include <cerrno>
 #include <map>
 #include <memory>
-#include <optional>
 
 namespace dt {
 
@@ -26,40 +24,16 @@ namespace {
 
 constexpr Duration scan_interval = milliseconds(20);
 constexpr Duration sweep_kill_patience = seconds(3);
-constexpr size_t process_stat_bytes_max = 4096;
-
-struct ProcessEntry {
-  pid_t parent = 0;
-  std::string name;
-  bool zombie = false;
-};
-
-/// Reads /proc/PID/stat: "pid (name) state ppid …". The name may contain any character.
-std::optional<ProcessEntry> read_process(std::string_view pid) {
-  const Result<std::string> read =
-      read_text_file(format("/proc/{}/stat", pid), process_stat_bytes_max);
-  if (!read) return std::nullopt;
-  const std::string_view text = *read;
-  const size_t open = text.find('(');
-  const size_t close = text.rfind(')');
-  if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
-  const std::vector<std::string_view> words = split_words(text.substr(close + 1));
-  if (words.size() < 2) return std::nullopt;
-  return ProcessEntry{.parent = static_cast<pid_t>(parse_integer(words[1]).value_or(0)),
-                      .name = std::string(text.substr(open + 1, close - open - 1)),
-                      .zombie = words[0] == "Z" || words[0] == "X"};
-}
-
-std::map<pid_t, ProcessEntry> read_processes() {
-  std::map<pid_t, ProcessEntry> all;
+std::map<pid_t, ProcessStat> read_processes() {
+  std::map<pid_t, ProcessStat> all;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc"), closedir);
   if (!folder) return all;
   // readdir(3) on a stream of our own is safe; no other thread sees it.
   while (const dirent* entry = readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
     const auto pid = parse_integer(entry->d_name);
     if (!pid) continue;
-    if (auto process = read_process(entry->d_name))
-      all[static_cast<pid_t>(*pid)] = *std::move(process);
+    const auto number = static_cast<pid_t>(*pid);
+    if (auto process = read_process_stat(number)) all[number] = *std::move(process);
   }
   return all;
 }
@@ -73,7 +47,7 @@ pid_t ended_child() {
 }  // namespace
 
 std::vector<Stray> find_descendants(const std::vector<pid_t>& spared) {
-  const std::map<pid_t, ProcessEntry> processes = read_processes();
+  const std::map<pid_t, ProcessStat> processes = read_processes();
   std::multimap<pid_t, pid_t> children;
   for (const auto& [pid, process] : processes)
     children.emplace(process.parent, pid);
@@ -85,7 +59,7 @@ std::vector<Stray> find_descendants(const std::vector<pid_t>& spared) {
       const pid_t pid = child->second;
       if (std::ranges::find(spared, pid) != spared.end()) continue;
       family.push_back(pid);
-      if (!processes.at(pid).zombie) strays.push_back({pid, family[at], processes.at(pid).name});
+      if (!processes.at(pid).ended()) strays.push_back({pid, family[at], processes.at(pid).name});
     }
   }
   return strays;
@@ -96,7 +70,7 @@ bool signal_stray(const Stray& stray, std::initializer_list<int> numbers) {
   if (!process && errno == ESRCH) return false;
   // Read after the descriptor was opened, so that both are the same process unless that has ended.
   // This process inherits orphans. The next scan finds one that another process inherited.
-  const auto now = read_process(std::to_string(stray.pid));
+  const auto now = read_process_stat(stray.pid);
   if (!now || (now->parent != stray.parent && now->parent != getpid())) return false;
   const auto send = [&](int number) {
     // By its pid only where the kernel refuses to open a pidfd.

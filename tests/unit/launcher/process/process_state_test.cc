@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <optional>
 
 namespace dt {
 namespace {
@@ -58,6 +60,20 @@ TEST_CASE("the state of a process is read from its kernel") {
   siginfo_t info = {};
   REQUIRE(::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT) == 0);
   CHECK(read_process_state(child.pid()).letter == 'Z');
+}
+
+TEST_CASE("the name of a process may contain blanks, brackets and line ends") {
+  char before[16] = {};
+  REQUIRE(::prctl(PR_GET_NAME, before) == 0);
+  REQUIRE(::prctl(PR_SET_NAME, "a) R 1 (\nb") == 0);
+  const std::optional<ProcessStat> own = read_process_stat(getpid());
+  REQUIRE(::prctl(PR_SET_NAME, before) == 0);
+  REQUIRE(own);
+  CHECK(own->name == "a) R 1 (\nb");
+  CHECK(own->letter == 'R');
+  CHECK(!own->ended());
+  CHECK(own->parent == getppid());
+  CHECK(!read_process_stat(0));
 }
 
 TEST_CASE("a process that is not there has no pid") {
