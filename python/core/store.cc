@@ -102,28 +102,17 @@ PyObject* set(PyObject* self, PyObject* arguments) {
 }
 
 /// store_get(key, timeout_ms): bytes or None
-PyObject* get(PyObject* self, PyObject* arguments) {
-  StoreRequest request;
-  if (!read_key(arguments, request)) return nullptr;
-  const auto reply = ask(self, request,
-                         [](dtrain_context* context, const StoreRequest& asked,
-                            const dtrain_op_options& options, StoreReply& into) {
-                           return dtrain_store_get(context, asked.key.c_str(), &into.value,
-                                                   &options, &into.failure);
-                         });
-  return reply ? taken(reply->value) : nullptr;
-}
-
 /// store_wait(key, timeout_ms): bytes
-PyObject* wait(PyObject* self, PyObject* arguments) {
+template <auto Call>
+PyObject* read_value(PyObject* self, PyObject* arguments) {
   StoreRequest request;
   if (!read_key(arguments, request)) return nullptr;
-  const auto reply = ask(self, request,
-                         [](dtrain_context* context, const StoreRequest& asked,
-                            const dtrain_op_options& options, StoreReply& into) {
-                           return dtrain_store_wait(context, asked.key.c_str(), &into.value,
-                                                    &options, &into.failure);
-                         });
+  const auto reply =
+      ask(self, request,
+          [](dtrain_context* context, const StoreRequest& asked, const dtrain_op_options& options,
+             StoreReply& into) {
+            return Call(context, asked.key.c_str(), &into.value, &options, &into.failure);
+          });
   return reply ? taken(reply->value) : nullptr;
 }
 
@@ -202,8 +191,8 @@ PyObject* erase(PyObject* self, PyObject* arguments) {
 PyMethodDef* store_methods() {
   static std::array methods = {
       PyMethodDef{"store_set", set, METH_VARARGS, nullptr},
-      PyMethodDef{"store_get", get, METH_VARARGS, nullptr},
-      PyMethodDef{"store_wait", wait, METH_VARARGS, nullptr},
+      PyMethodDef{"store_get", read_value<dtrain_store_get>, METH_VARARGS, nullptr},
+      PyMethodDef{"store_wait", read_value<dtrain_store_wait>, METH_VARARGS, nullptr},
       PyMethodDef{"store_add", add, METH_VARARGS, nullptr},
       PyMethodDef{"store_compare_and_set", compare_and_set, METH_VARARGS, nullptr},
       PyMethodDef{"store_erase", erase, METH_VARARGS, nullptr},
