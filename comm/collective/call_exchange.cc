@@ -8,7 +8,7 @@ namespace dt {
 CallExchange::CallExchange(GroupPeers& peers)
     : peers_(peers),
       heard_(static_cast<size_t>(peers.size())),
-      told_(static_cast<size_t>(peers.size())) {
+      announced_(static_cast<size_t>(peers.size())) {
 }
 
 bool CallExchange::begin(uint64_t sequence, uint64_t hash, Order order) {
@@ -39,9 +39,9 @@ bool CallExchange::may_send(int to) {
 }
 
 void CallExchange::announce(int to) {
-  uint64_t& told = told_[static_cast<size_t>(to)];
-  if (told == sequence_) return;
-  told = sequence_;
+  uint64_t& announced = announced_[static_cast<size_t>(to)];
+  if (announced == sequence_) return;
+  announced = sequence_;
   peers_.send(to, EngineMessageType::call, sequence_, std::as_bytes(std::span(&hash_, 1)));
 }
 

@@ -46,9 +46,9 @@ class CallExchange {
   void announce(int to);
 
   GroupPeers& peers_;
-  std::vector<Heard> heard_;    ///< by rank
-  std::vector<uint64_t> told_;  ///< the last collective that this rank has announced, by rank
-  uint64_t sequence_ = 0;       ///< of the current collective; 0: none
+  std::vector<Heard> heard_;         ///< by rank
+  std::vector<uint64_t> announced_;  ///< the last collective that this rank has announced, by rank
+  uint64_t sequence_ = 0;            ///< of the current collective; 0: none
   uint64_t hash_ = 0;
   Order order_ = Order::with_data;
   bool agreed_ = false;

@@ -13,10 +13,9 @@ namespace {
 /// A peer that has left is gone after so much silence on its link, unless the link ends before. In
 /// shared memory, all that it has sent is there when it leaves.
 constexpr Duration drain_time = milliseconds(500);
-/// A network may delay the bytes that the peer has sent before its end of the stream. That end
-/// always comes unless a forked child holds the socket. This is the kernel's longest pause between
-/// two attempts.
-constexpr Duration abandoned_after = seconds(120);
+/// A network may delay what the peer has sent before its end of the stream, which always comes
+/// unless a forked child holds the socket. This is the kernel's longest pause between two attempts.
+constexpr Duration exposed_drain_time = seconds(120);
 /// Most systems acknowledge sooner, so that an engine without work wakes up once and then sleeps.
 constexpr Duration acknowledged_within = milliseconds(200);
 
@@ -213,7 +212,7 @@ std::optional<Time> Peers::gone_at(const Peer& peer) const {
   if (peer.left && peer.can_receive && peer.messages->has_waiting()) return std::nullopt;
   if (peer.left && !peer.can_receive) return peer.since;
   if (peer.left && !peer.link->connected().value_or(false)) return peer.since;
-  if (peer.left) return *peer.since + (peer.link->exposed() ? abandoned_after : drain_time);
+  if (peer.left) return *peer.since + (peer.link->exposed() ? exposed_drain_time : drain_time);
   return *peer.since + dead_after_;
 }
 

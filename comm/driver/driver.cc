@@ -234,7 +234,7 @@ void Driver::wait_or_drive(Lock& lock, const Goal& goal) {
 }
 
 /// Throws nothing: memory may run out again here, on a thread that nobody waits for.
-void Driver::abandon(std::string_view why) {
+void Driver::abort(std::string_view why) {
   parts_.engine->abort(why);
   try {
     calls_.fail_all({Errc::os, -1, std::string(why)});

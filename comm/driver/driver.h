@@ -176,7 +176,7 @@ class Driver {
   void drain();
   template <class Body>
   bool protect(const Body& body);
-  void abandon(std::string_view why);
+  void abort(std::string_view why);
 
   std::mutex mutex_;
   std::condition_variable changed_;     ///< a sleeper was woken, or no thread drives any more
@@ -213,7 +213,7 @@ bool Driver::protect(const Body& body) {
     body();
     return true;
   } catch (const std::exception& thrown) {
-    abandon(thrown.what());
+    abort(thrown.what());
     return false;
   }
 }

@@ -26,20 +26,20 @@ std::optional<WaitReport> WaitReporter::update(const Engine& engine, const Store
                                                Time now) {
   if (after_ == Duration::zero()) return std::nullopt;
   find_waits(engine, now);
-  const auto told = [](const Wait& wait) { return wait.told != Told::nothing; };
+  const auto is_reported = [](const Wait& wait) { return wait.reported != Reported::nothing; };
   const bool withdrawn =
-      std::ranges::count_if(waits_, told) < std::ranges::count_if(last_waits_, told);
-  bool due = queried_ || withdrawn || calls.waits() < keys_told_;
+      std::ranges::count_if(waits_, is_reported) < std::ranges::count_if(last_waits_, is_reported);
+  bool due = queried_ || withdrawn || calls.waits() < keys_reported_;
   next_update_ = Time::max();
   for (const Wait& wait : waits_) {
-    if (wait.told == Told::all) continue;
+    if (wait.reported == Reported::all) continue;
     due |= is_long(wait, now);
     if (!is_long(wait, now)) next_update_ = std::min(next_update_, wait.since + after_);
   }
   if (!due) return std::nullopt;
-  const bool with_keys = queried_ || keys_told_ > 0;
+  const bool with_keys = queried_ || keys_reported_ > 0;
   WaitReport all = report(engine, now);
-  keys_told_ = 0;
+  keys_reported_ = 0;
   if (with_keys) add_keys(all, calls);
   reported_ = !all.waits.empty();
   return all;
@@ -49,7 +49,7 @@ std::optional<WaitReport> WaitReporter::update(const Engine& engine, const Store
 void WaitReporter::find_waits(const Engine& engine, Time now) {
   if (next_update_ != Time::max() && now > next_update_ + late_update) {
     for (Wait& wait : waits_)
-      if (wait.told != Told::all) wait.since = now;
+      if (wait.reported != Reported::all) wait.since = now;
   }
   std::swap(waits_, last_waits_);
   waits_.clear();
@@ -72,8 +72,8 @@ WaitReport WaitReporter::report(const Engine& engine, Time now) {
   std::ranges::stable_sort(waits_, {}, &Wait::since);
   for (Wait& wait : waits_) {
     // A wait that was reported while it was short is still that rank's answer.
-    if (!queried_ && !is_long(wait, now) && wait.told == Told::nothing) continue;
-    wait.told = is_long(wait, now) ? Told::all : Told::while_short;
+    if (!queried_ && !is_long(wait, now) && wait.reported == Reported::nothing) continue;
+    wait.reported = is_long(wait, now) ? Reported::all : Reported::while_short;
     if (report.waits.size() == reported_waits_max) continue;
     const Operation& operation = *wait.pending.operation;
     report.waits.push_back({.operation = label(operation).substr(0, key_bytes_max),
@@ -91,7 +91,7 @@ void WaitReporter::add_keys(WaitReport& report, const StoreCalls& calls) {
     if (report.waits.size() == reported_waits_max) return;
     const std::string wait = format("a wait for the key '{}'", key).substr(0, key_bytes_max);
     report.waits.push_back({.operation = wait});
-    ++keys_told_;
+    ++keys_reported_;
   }
 }
 

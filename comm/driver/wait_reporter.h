@@ -34,13 +34,13 @@ class WaitReporter {
   bool must_update() const { return queried_ || reported_; }
 
  private:
-  enum class Told : uint8_t { nothing, while_short, all };
+  enum class Reported : uint8_t { nothing, while_short, all };
   struct Wait {
     PendingWait pending;
     uint64_t sequence = 0;  ///< this and `submitted` tell operations in the same memory apart
     Time submitted = {};
     Time since = {};
-    Told told = Told::nothing;
+    Reported reported = Reported::nothing;
   };
 
   void find_waits(const Engine& engine, Time now);
@@ -54,8 +54,8 @@ class WaitReporter {
   std::vector<PendingWait> pending_;
   Time next_update_ = Time::max();
   bool queried_ = false;
-  bool reported_ = false;  ///< the last report had waits
-  size_t keys_told_ = 0;   ///< in the last report
+  bool reported_ = false;     ///< the last report had waits
+  size_t keys_reported_ = 0;  ///< in the last report
 };
 
 }  // namespace dt

@@ -70,7 +70,7 @@ bool GroupAgreement::begin(Time now) {
   own_.made = made_[own_.digest];
   leader_ = std::ranges::min(members());
   sent_.clear();
-  gives_up_ = false;
+  timed_out_ = false;
   const Time end = deadline(front());
   late_ =
       now + (end == Time::max() ? group_late_after : std::min(group_late_after, (end - now) / 2));
@@ -174,8 +174,8 @@ bool GroupAgreement::end_overdue(Time now) {
     fail_front(missing_failure(limit_text(front())));
     return true;
   }
-  if (!gives_up_) {
-    gives_up_ = true;
+  if (!timed_out_) {
+    timed_out_ = true;
     const OperationFailure why{Errc::timeout, peers_.rank(), limit_text(front())};
     peers_.send(leader_, EngineMessageType::group_withdrawn, 0, encode(GroupCallEnd{own_.id, why}));
   }
@@ -211,7 +211,7 @@ bool GroupAgreement::end_without_gone() {
 /// others inform the leader.
 void GroupAgreement::fail_front(const OperationFailure& why, std::set<int> informed) {
   inform_members(why, std::move(informed));
-  abandoned_ = {own_.id, leader_, own_.digest, members()};
+  aborted_ = {own_.id, leader_, own_.digest, members()};
   const std::shared_ptr<Operation> operation = queue_.front();
   pop();
   end(*operation, why);
@@ -306,8 +306,8 @@ Result<> GroupAgreement::failed(const Message& message, ByteSpan payload) {
 Result<> GroupAgreement::made(const Message& message, ByteSpan payload, Time now) {
   const MadeGroup group = TRY(decode_made_group(payload));
   if (group.number >= Groups::numbers_max) return fail(Errc::protocol, "a group without a number");
-  if (group.id == abandoned_.id && message.from == abandoned_.leader)
-    return make_abandoned(group.number, now);
+  if (group.id == aborted_.id && message.from == aborted_.leader)
+    return make_aborted(group.number, now);
   const bool awaited = is_member(message.from) && message.from == leader_ && group.id == own_.id;
   if (!awaited || group.number < groups_.next_number())
     return fail(Errc::protocol, "a new group that was not asked for");
@@ -316,17 +316,17 @@ Result<> GroupAgreement::made(const Message& message, ByteSpan payload, Time now
 }
 
 /// The call has failed here meanwhile. The others get errors, as after any other leave.
-Result<> GroupAgreement::make_abandoned(uint32_t number, Time now) {
-  Abandoned abandoned = std::exchange(abandoned_, {});
-  const uint32_t made = ++made_[abandoned.digest];
-  if (begun_ && own_.digest == abandoned.digest) {
+Result<> GroupAgreement::make_aborted(uint32_t number, Time now) {
+  Aborted aborted = std::exchange(aborted_, {});
+  const uint32_t made = ++made_[aborted.digest];
+  if (begun_ && own_.digest == aborted.digest) {
     // The others have ignored it, as one that the group had answered.
     own_.made = made;
     for (const int rank : std::exchange(sent_, {}))
       send_call(rank);
   }
   if (number < groups_.next_number()) return {};
-  groups_.create(number, GroupMembers(std::move(abandoned.members)), now);
+  groups_.create(number, GroupMembers(std::move(aborted.members)), now);
   groups_.leave(number);
   return {};
 }
@@ -334,7 +334,7 @@ Result<> GroupAgreement::make_abandoned(uint32_t number, Time now) {
 Time GroupAgreement::next_deadline() const {
   if (queue_.empty()) return Time::max();
   const Time end = deadline(*queue_.front());
-  if (end == Time::max() || leads() || !gives_up_) return std::min(late_, end);
+  if (end == Time::max() || leads() || !timed_out_) return std::min(late_, end);
   return std::min(late_, end + leader_grace);
 }
 

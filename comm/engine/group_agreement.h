@@ -57,7 +57,7 @@ class GroupAgreement {
     std::set<int> informed = {};
   };
   /// A call that has failed here, although the leader may still make the group.
-  struct Abandoned {
+  struct Aborted {
     uint32_t id = 0;
     int leader = 0;
     uint64_t digest = 0;
@@ -81,7 +81,7 @@ class GroupAgreement {
   bool end_overdue(Time now);
   bool end_without_gone();
   void make(uint32_t number, Time now);
-  Result<> make_abandoned(uint32_t number, Time now);
+  Result<> make_aborted(uint32_t number, Time now);
   void pop();
   void fail_front(const OperationFailure& why, std::set<int> informed = {});
   void inform_members(const OperationFailure& why, std::set<int> informed);
@@ -97,8 +97,8 @@ class GroupAgreement {
   int leader_ = 0;
   std::set<int> sent_;             ///< the ranks that have got this rank's call
   Time late_ = Time::max();        ///< when it goes to every member
-  bool gives_up_ = false;          ///< its time limit has ended, and the leader was informed
-  Abandoned abandoned_;            ///< the last one
+  bool timed_out_ = false;         ///< its time limit has ended, and the leader was informed
+  Aborted aborted_;                ///< the last one
   std::map<int, GroupCall> seen_;  ///< the last call of each other rank
   std::deque<Refused> refused_;
   std::map<uint64_t, uint32_t> made_;  ///< how many groups, by digest

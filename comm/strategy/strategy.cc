@@ -176,7 +176,7 @@ Result<Variable*> Strategy::add_variable(const VariableTerms& terms, const std::
   auto variable = Variable::make(terms, *devices_, shares_variables());
   if (!variable) {
     Error error = std::move(variable).error().during(format("variable \"{}\"", name));
-    workers_->abandon(error);
+    workers_->abort(error);
     return tl::unexpected(std::move(error));
   }
   Variable& made = **variable;
@@ -277,7 +277,7 @@ Result<> Strategy::end_step() {
     error = std::move(error).during(
         format("replica {} ({})", first_replica() + local, devices_->device(local).name()));
   }
-  if (!workers_->alone()) workers_->abandon(error);
+  if (!workers_->alone()) workers_->abort(error);
   if (served_) {
     // The other workers of a synchronous step must not wait for this one.
     ended_ = error;

@@ -98,7 +98,7 @@ std::string Workers::left_reason() const {
   return reason;
 }
 
-void Workers::abandon(const Error& error) {
+void Workers::abort(const Error& error) {
   if (ended_) return;
   ended_ = error;
   if (group_ == nullptr) return;

@@ -49,7 +49,7 @@ class Workers {
   /// Fails where this rank's description differs from that of rank 0, which is named with both.
   Result<> compare(const std::string& description);
   /// Ends the strategy at all workers: their calls fail with the error, which names this rank.
-  void abandon(const Error& error);
+  void abort(const Error& error);
   /// Fails with the error that has ended the strategy.
   Result<> status() const;
 
@@ -63,7 +63,7 @@ class Workers {
   std::string left_reason() const;
 
   dtrain_context* context_;
-  dtrain_context* group_ = nullptr;  ///< null: alone, or abandoned
+  dtrain_context* group_ = nullptr;  ///< null: alone, or aborted
   std::string reason_key_ = {};
   int timeout_ms_ = 0;
   int blamed_rank_ = -1;

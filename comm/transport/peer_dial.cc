@@ -30,7 +30,8 @@ PeerDial::PeerDial(Options options, Time now)
 
 Result<std::unique_ptr<AuthenticatedConnection>> PeerDial::advance(Time now, bool ready) {
   if (attempt_) {
-    if (Result<> advanced = advance_attempt(now, ready); !advanced) abandon(advanced.error(), now);
+    if (Result<> advanced = advance_attempt(now, ready); !advanced)
+      abort_attempt(advanced.error(), now);
   } else if (now >= next_) {
     TRY(start(now));
   }
@@ -55,7 +56,7 @@ Result<> PeerDial::start(Time now) {
   Result<Fd> socket = start_connect(address());
   if (!socket) {
     TRY(ensure_open_files(1, "the links to other ranks"));
-    abandon(socket.error(), now);
+    abort_attempt(socket.error(), now);
     return {};
   }
   tune_link(socket->get(), options_.same_host, options_.dead_after);
@@ -98,7 +99,7 @@ void PeerDial::yield(Time now) {
   next_ = now + again_after;
 }
 
-void PeerDial::abandon(const Error& why, Time now) {
+void PeerDial::abort_attempt(const Error& why, Time now) {
   failure_ = why.message;
   if (why.code == Errc::refused && !refused_) refused_ = now;
   const bool closed = why.message.ends_with(errno_text(ECONNREFUSED));

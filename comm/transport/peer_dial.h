@@ -57,7 +57,7 @@ class PeerDial {
   Result<> advance_attempt(Time now, bool ready);
   void connected(Time now);
   tl::unexpected<Error> no_room(Time now);
-  void abandon(const Error& why, Time now);
+  void abort_attempt(const Error& why, Time now);
   const Address& address() const { return options_.addresses[number_ % options_.addresses.size()]; }
   Duration limit(Duration most) const;
 

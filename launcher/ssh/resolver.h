@@ -16,7 +16,7 @@ namespace dt {
 /// Resolves names to addresses by the system's resolver (files, DNS, LDAP, as nsswitch.conf lists).
 /// Its calls block, so each look-up has its own thread, at most `threads_max` at once. The thread
 /// passes its result through a queue and an eventfd, and ends. A look-up that timed out or was
-/// cancelled is abandoned: its thread ends when the system's call returns. Nothing waits for it,
+/// cancelled leaves its thread, which ends when the system's call returns. Nothing waits for it,
 /// not even the end of the program.
 class Resolver {
  public:

@@ -19,7 +19,7 @@ struct ThreadedCall {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Outcome> outcome;
-  bool abandoned = false;
+  bool interrupted = false;
 };
 
 /// Waits up to one slice. True when the call has returned.
@@ -48,7 +48,7 @@ auto run_interruptibly(Call call, Discard discard) -> std::optional<decltype(cal
     std::thread([shared, call, discard] {
       Outcome outcome = call();
       const std::lock_guard lock(shared->mutex);
-      if (shared->abandoned) {
+      if (shared->interrupted) {
         discard(outcome);
         return;
       }
@@ -62,7 +62,7 @@ auto run_interruptibly(Call call, Discard discard) -> std::optional<decltype(cal
   while (!wait_a_slice(*shared)) {
     if (PyErr_CheckSignals() == 0) continue;
     const std::lock_guard lock(shared->mutex);
-    shared->abandoned = true;
+    shared->interrupted = true;
     if (shared->outcome) discard(*shared->outcome);
     return std::nullopt;
   }
